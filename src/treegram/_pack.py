@@ -1,0 +1,286 @@
+"""From what a user gives to what Graphs stores: checks, label codes, CSR neighbours. Plain functions on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from treegram.errors import InvalidGraphError
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# -------------------------------------------------------------------- checks, each for one thing
+
+
+def check_edge_list(edges: ArrayLike, graph: int) -> Ints:
+    pairs = np.asarray(edges)
+    if pairs.size == 0:
+        return np.empty((0, 2), np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise InvalidGraphError(
+            f"Graph {graph}: edges must be pairs of node numbers; got an array of dtype {pairs.dtype} and shape {pairs.shape}."
+        )
+    return pairs.astype(np.int64)
+
+
+def check_vectors(vectors: ArrayLike, graph: int) -> Floats:
+    try:
+        block = np.asarray(vectors, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidGraphError(
+            f"Graph {graph}: attributes must be one vector of numbers per node, all of one length ({error})."
+        ) from None
+    if block.ndim == 1 and block.size:
+        block = block[:, None]
+    if block.ndim > 2:
+        raise InvalidGraphError(
+            f"Graph {graph}: attributes must have the shape (n_nodes, n_attributes); got {block.shape}."
+        )
+    return block
+
+
+def stack_vectors(blocks: list[Floats]) -> Floats:
+    dimension: int | None = None
+    for i, block in enumerate(blocks):
+        if not len(block):
+            continue
+        if dimension is not None and block.shape[1] != dimension:
+            raise InvalidGraphError(
+                f"Graph {i}: attributes have {block.shape[1]} columns, those of earlier graphs {dimension}."
+            )
+        dimension = block.shape[1]
+    return np.concatenate([np.empty((0, dimension or 0)), *(b for b in blocks if len(b))])
+
+
+def graph_sizes(
+    pairs: list[Ints],
+    n_nodes: Sequence[int] | None,
+    labels: Sequence[Sequence[Hashable]] | None,
+    vectors: list[Floats] | None,
+) -> list[int]:
+    """Number of nodes of each graph, from whatever tells it; sources that disagree are an error."""
+    sizes: list[int] = []
+    for i, pair in enumerate(pairs):
+        told = {}
+        if n_nodes is not None:
+            told["n_nodes"] = int(n_nodes[i])
+        if labels is not None:
+            told["labels"] = len(labels[i])
+        if vectors is not None:
+            told["attributes"] = len(vectors[i])
+        if len(set(told.values())) > 1:
+            counts = ", ".join(f"{value} by {name}" for name, value in told.items())
+            raise InvalidGraphError(f"Graph {i}: the number of nodes is contradictory: {counts}.")
+        sizes.append(next(iter(told.values())) if told else int(pair.max(initial=-1)) + 1)
+        if sizes[-1] < 0:
+            raise InvalidGraphError(f"Graph {i}: n_nodes must not be negative; got {sizes[-1]}.")
+    return sizes
+
+
+def check_offsets(offsets: ArrayLike) -> Ints:
+    starts = np.asarray(offsets)
+    if starts.ndim != 1 or not starts.size or starts.dtype.kind not in "iu":
+        raise InvalidGraphError(
+            f"offsets must be a one-dimensional array of integers; got dtype {starts.dtype} and shape {starts.shape}."
+        )
+    starts = starts.astype(np.int64)
+    if starts[0] != 0 or (np.diff(starts) < 0).any():
+        raise InvalidGraphError("offsets must start at 0 and never decrease.")
+    return starts
+
+
+def check_edges(edges: ArrayLike, offsets: Ints) -> Ints:
+    pairs = np.asarray(edges)
+    if pairs.size == 0:
+        return np.empty((0, 2), np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise InvalidGraphError(
+            f"edges must be an integer array of shape (n_edges, 2); got dtype {pairs.dtype} and shape {pairs.shape}."
+        )
+    pairs = pairs.astype(np.int64, copy=False)
+    outside = ((pairs < 0) | (pairs >= offsets[-1])).any(axis=1)
+    if outside.any():
+        row = int(outside.argmax())
+        raise InvalidGraphError(
+            f"Edge {row} ({pairs[row, 0]}, {pairs[row, 1]}) names a node that does not exist; nodes are numbered from 0 to {offsets[-1] - 1}."
+        )
+    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[pairs]
+    crossing = owner[:, 0] != owner[:, 1]
+    if crossing.any():
+        row = int(crossing.argmax())
+        raise InvalidGraphError(
+            f"Edge {row} ({pairs[row, 0]}, {pairs[row, 1]}) joins two graphs, {owner[row, 0]} and {owner[row, 1]}; "
+            "an edge must stay within its graph."
+        )
+    return pairs
+
+
+def check_attributes(attributes: ArrayLike, offsets: Ints) -> Floats:
+    # Always a copy: the collection is immutable, whatever happens to the caller's array.
+    try:
+        vectors = np.array(attributes, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise InvalidGraphError(
+            f"attributes must be one vector of numbers per node, all of one length ({error})."
+        ) from None
+    if vectors.ndim == 1:
+        vectors = vectors[:, None]
+    if vectors.ndim != 2 or len(vectors) != offsets[-1]:
+        raise InvalidGraphError(
+            f"attributes must have the shape ({offsets[-1]}, n_attributes), one row per node; got {vectors.shape}."
+        )
+    finite = np.isfinite(vectors).all(axis=1)
+    if not finite.all():
+        node = int((~finite).argmax())
+        graph = int(np.searchsorted(offsets, node, side="right")) - 1
+        raise InvalidGraphError(
+            f"Graph {graph}: the attributes of its node {node - offsets[graph]} are not finite: {vectors[node].tolist()}. "
+            "Replace or remove missing values first."
+        )
+    return vectors
+
+
+def check_targets(targets: ArrayLike, n_graphs: int) -> NDArray[Any]:
+    values = np.array(targets)
+    if values.ndim < 1 or len(values) != n_graphs:
+        raise InvalidGraphError(
+            f"targets must have one entry per graph: {n_graphs} graphs, got an array of shape {values.shape}."
+        )
+    return values
+
+
+# -------------------------------------------------------------------- labels
+
+
+def plain_label(value: Hashable) -> Hashable:
+    """A label as plain Python: numpy scalars and True/False become what they stand for."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, tuple | list):
+        return tuple(plain_label(part) for part in value)
+    return value
+
+
+def label_order(value: Hashable) -> tuple[Any, ...]:
+    if isinstance(value, tuple):
+        return ("tuple", tuple(label_order(part) for part in value))
+    return (type(value).__name__, value)
+
+
+def check_label(value: Hashable, name: str, position: int) -> None:
+    parts = value if isinstance(value, tuple) else (value,)
+    for part in parts:
+        if isinstance(part, tuple):
+            check_label(part, name, position)
+        elif not isinstance(part, int | str) and not (isinstance(part, float) and np.isfinite(part)):
+            raise InvalidGraphError(
+                f"{name}[{position}] must be an integer, a string, a finite number or a tuple of these; got {part!r}."
+            )
+
+
+def encode_labels(
+    labels: Sequence[Hashable] | NDArray[Any], length: int, name: str, things: str
+) -> tuple[Ints, tuple[Hashable, ...]]:
+    """Codes and sorted distinct values of one label per node or edge."""
+    if len(labels) != length:
+        raise InvalidGraphError(f"{name} must have one entry for each of the {length} {things}; got {len(labels)}.")
+    if isinstance(labels, np.ndarray) and labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iub":
+        distinct, codes = np.unique(labels.astype(np.int64), return_inverse=True)
+        return codes.astype(np.int64), tuple(distinct.tolist())
+    plain = (
+        [plain_label(tuple(row)) for row in labels.tolist()]
+        if isinstance(labels, np.ndarray) and labels.ndim == 2
+        else [plain_label(v) for v in labels]
+    )
+    first: dict[Hashable, int] = {}
+    for i, value in enumerate(plain):
+        if value not in first:
+            check_label(value, name, i)
+            first[value] = i
+    values = sorted(first, key=label_order)
+    code = {value: i for i, value in enumerate(values)}
+    return np.array([code[value] for value in plain], dtype=np.int64), tuple(values)
+
+
+def join_codes(
+    codes: list[Ints | None], values: list[tuple[Hashable, ...]]
+) -> tuple[Ints | None, tuple[Hashable, ...]]:
+    if codes[0] is None:
+        return None, ()
+    joined = sorted({value for part in values for value in part}, key=label_order)
+    position = {value: i for i, value in enumerate(joined)}
+    moved = [np.array([position[v] for v in part], dtype=np.int64) for part in values]
+    return np.concatenate([m[c] for m, c in zip(moved, codes, strict=True) if c is not None]), tuple(joined)
+
+
+def same_labels(
+    codes: Ints | None,
+    values: tuple[Hashable, ...],
+    other_codes: Ints | None,
+    other_values: tuple[Hashable, ...],
+) -> bool:
+    """Whether two code arrays stand for the same labels; values that nobody uses do not matter."""
+    if codes is None or other_codes is None:
+        return codes is other_codes
+    if values == other_values:
+        return same_array(codes, other_codes)
+    joined = sorted({*values, *other_values}, key=label_order)
+    position = {value: i for i, value in enumerate(joined)}
+    left, right = (np.array([position[v] for v in vals], dtype=np.int64) for vals in (values, other_values))
+    return same_array(left[codes], right[other_codes])
+
+
+# -------------------------------------------------------------------- arrays
+
+
+def same_array(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    return np.array_equal(a, b)
+
+
+def concatenate_present(arrays: list[NDArray[Any] | None]) -> NDArray[Any] | None:
+    present = [a for a in arrays if a is not None]
+    return np.concatenate(present) if len(present) == len(arrays) else None
+
+
+def ranges(starts: Ints, lengths: Ints) -> Ints:
+    """The numbers start, start + 1, ... of each range, one range after the other."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+
+
+def compress_edges(pairs: Ints, codes: Ints | None, offsets: Ints, *, directed: bool) -> tuple[Ints, Ints, Ints | None]:
+    """CSR neighbours from node pairs: no self loops, each edge once, both directions unless directed."""
+    n_nodes = int(offsets[-1])
+    proper = pairs[:, 0] != pairs[:, 1]
+    pairs = pairs[proper]
+    keys = pairs[:, 0] * n_nodes + pairs[:, 1]
+    if not directed:
+        keys = np.concatenate([keys, pairs[:, 1] * n_nodes + pairs[:, 0]])
+    if codes is None:
+        arcs, arc_codes = np.unique(keys), None
+    else:
+        codes = codes[proper] if directed else np.tile(codes[proper], 2)
+        arcs, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        arc_codes = codes[first]
+        unequal = arc_codes[inverse] != codes
+        if unequal.any():
+            source, end = divmod(int(keys[unequal.argmax()]), n_nodes)
+            graph = int(np.searchsorted(offsets, source, side="right")) - 1
+            raise InvalidGraphError(
+                f"Graph {graph}: the edge between its nodes {source - offsets[graph]} and {end - offsets[graph]} is listed "
+                "more than once with different labels."
+                + ("" if directed else " If labels depend on the direction, say directed=True.")
+            )
+    indptr = np.searchsorted(arcs, np.arange(n_nodes + 1, dtype=np.int64) * n_nodes)
+    return indptr.astype(np.int64), arcs % max(n_nodes, 1), arc_codes

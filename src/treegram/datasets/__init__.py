@@ -1,0 +1,1 @@
+"""Data sets: the TU text format, downloads, generators."""

@@ -1,0 +1,25 @@
+"""What can go wrong, in one tree.
+
+::
+
+    TreegramError
+    ├── InvalidGraphError (also a ValueError)   a graph, label, attribute or edge that makes no sense
+    └── DatasetError (also a ValueError)        a file, folder or download that cannot be used
+
+Wrong parameters raise scikit-learn's own errors (``InvalidParameterError``, a ``ValueError``), and a method called
+before ``fit`` raises its ``NotFittedError``.
+"""
+
+__all__ = ["DatasetError", "InvalidGraphError", "TreegramError"]
+
+
+class TreegramError(Exception):
+    """Base of all errors that treegram itself defines."""
+
+
+class InvalidGraphError(TreegramError, ValueError):
+    """A graph, label, attribute or edge that makes no sense; the message says which graph and why."""
+
+
+class DatasetError(TreegramError, ValueError):
+    """A data file, folder or download that cannot be used; the message says which file and line, and why."""

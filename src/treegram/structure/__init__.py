@@ -1,0 +1,1 @@
+"""What a node's surroundings look like: Graphs → Phi (nodes x features)."""
