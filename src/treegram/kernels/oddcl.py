@@ -154,12 +154,10 @@ class ODDCL(GraphKernel):
         safe = [not overflows(widest.sizes, lam) for lam in lams]
         if not self.normalize:
             refuse_overflow(widest.sizes, max(lams), max(depths))
-        sums = np.empty((len(depths), len(lams), len(graphs), len(graphs)))
-        if any(safe):
-            features = sp.hstack([phi.aligned(widest.codes) for phi in phis], format="csr")
-            weighting = _weighting(widest.sizes, len(depths), np.array(lams)[safe])
-            nodes, kernel = self._nodes(graphs, features), self._kernel(graphs)
-            sums[:, safe] = pair_sums(nodes, None, kernel, weighting, n_jobs=self.n_jobs)
+        features = sp.hstack([phi.aligned(widest.codes) for phi in phis], format="csr")
+        # A lambda that overflows counts with weight 0 in the common pass, and gets one of its own, rescaled, after it.
+        weighting = _weighting(widest.sizes, len(depths), np.where(safe, lams, 0.0))
+        sums = pair_sums(self._nodes(graphs, features), None, self._kernel(graphs), weighting, n_jobs=self.n_jobs)
         for j in np.flatnonzero(~np.array(safe)):
             for i, phi in enumerate(phis):
                 sums[i, j] = self._pair_sums(self._weighed(graphs, phi, lams[j]), None)
@@ -220,5 +218,5 @@ def _weighting(sizes: Floats, n_depths: int, lams: Floats) -> Weighting:
     return Weighting(
         kinds=np.concatenate([kinds + i * len(distinct) for i in range(n_depths)]),
         groups=np.repeat(np.arange(n_depths), len(distinct)),
-        weights=np.tile(np.exp(distinct[:, None] * np.log(lams)[None, :]), (n_depths, 1)),
+        weights=np.tile(np.power(lams[None, :], distinct[:, None]), (n_depths, 1)),
     )

@@ -139,32 +139,29 @@ def _add_scaled(a, kernel, out):
 
 
 @njit(nogil=True, cache=True, fastmath=FASTMATH)
-def _spread_dense(columns, dense, sums, dense_kinds, kind_groups, kind_weights, graphs, scratch, totals):
+def _spread_dense(first, last, dense, sums, dense_kinds, kind_groups, kind_weights, graphs, joined, by_graph, totals):
     """Add what the common features gathered in ``sums`` to the totals of the columns' graphs.
 
-    Features of one kind (same group, same weights) are joined before they are spread.
+    Features of one kind (same group, same weights) are joined first, then columns of one graph: weights come last, when
+    few numbers are left. ``joined`` (n_columns) and ``by_graph`` (n_graphs) are scratch.
     """
-    first, last = columns
-    part = scratch[first:last]
-    n_weights = kind_weights.shape[1]
+    graphs, joined = graphs[first:last], joined[first:last]
     c = 0
     while c < len(dense_kinds):
         kind = dense_kinds[c]
-        part[:] = 0.0
+        joined[:] = 0.0
         while c < len(dense_kinds) and dense_kinds[c] == kind:
             value, total = dense[c, first:last], sums[c, first:last]
-            for j in range(len(part)):
-                part[j] += value[j] * total[j]
+            for j in range(len(joined)):
+                joined[j] += value[j] * total[j]
             c += 1
+        by_graph[:] = 0.0
+        for j in range(len(joined)):
+            by_graph[graphs[j]] += joined[j]
         weights, out = kind_weights[kind], totals[kind_groups[kind]]
-        if n_weights == 1:
-            for j in range(len(part)):
-                out[graphs[first + j], 0] += part[j] * weights[0]
-        else:
-            for j in range(len(part)):
-                row = out[graphs[first + j]]
-                for k in range(n_weights):
-                    row[k] += part[j] * weights[k]
+        for g in range(len(by_graph)):
+            for k in range(len(weights)):
+                out[g, k] += by_graph[g] * weights[k]
 
 
 @njit(nogil=True, cache=True, fastmath=FASTMATH)
@@ -180,8 +177,8 @@ def sum_tile(
     here on vectors already scaled by sqrt(gamma), and taken as 0 beyond ``reach``.
     """
     dense, ends, listed, values = inverted
-    kernel, scratch = np.zeros(len(column_graphs)), np.empty(len(column_graphs))
-    sums = np.empty(dense.shape)
+    kernel, joined = np.zeros(len(column_graphs)), np.empty(len(column_graphs))
+    by_graph, sums = np.empty(out.shape[2]), np.empty(dense.shape)
     v = rows[0]
     while v < rows[1]:
         graph, block = row_graphs[v], row_blocks[v]
@@ -211,7 +208,9 @@ def sum_tile(
                     )  # fmt: skip
             v += 1
         if last > first:
-            _spread_dense((first, last), dense, sums, kinds, kind_groups, kind_weights, column_graphs, scratch, totals)
+            _spread_dense(
+                first, last, dense, sums, kinds, kind_groups, kind_weights, column_graphs, joined, by_graph, totals
+            )
 
 
 @njit(nogil=True, cache=True, fastmath=FASTMATH)

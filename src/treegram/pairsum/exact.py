@@ -28,7 +28,7 @@ __all__ = ["Nodes", "Weighting", "pair_sums", "self_sums"]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-TILE_COLUMNS = 400  # nodes of the largest block in one tile: its vectors and sums then stay in the second-level cache
+TILE_COLUMNS = 800  # nodes of the largest block in one tile: its vectors and sums then stay in the second-level cache
 DENSE_SHARE = 0.15  # a feature that this share of its block has is summed densely; below, lists are faster
 ROWS_PER_CALL = 1 << 14  # compiled code cannot be interrupted: this keeps each call well under a second
 

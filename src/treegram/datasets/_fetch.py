@@ -1,0 +1,175 @@
+"""Data sets from the network: one zip, downloaded and unpacked with distrust, complete in its place or not at all."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import http.client
+import os
+import shutil
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from treegram._progress import track
+from treegram.datasets._unzip import unpack
+from treegram.errors import DatasetError
+
+__all__ = ["data_home", "fetch", "is_known", "unknown_set"]
+
+_COLLECTION = "https://www.chrsmrrs.com/graphkerneldatasets"
+_TIMEOUT = 30.0  # seconds without a byte
+_CHUNK = 1 << 18
+_MAX_DOWNLOAD = 1 << 30  # bytes; the largest sets of the collection are far below
+
+# -------------------------------------------------------------------- what is known
+
+
+def data_home(data_dir: str | os.PathLike[str] | None) -> Path:
+    """The folder that holds one folder per data set: the argument, else TREEGRAM_DATA, else the platform's cache."""
+    chosen = data_dir if data_dir is not None else os.environ.get("TREEGRAM_DATA")
+    return Path(chosen).expanduser() if chosen else _cache_folder()
+
+
+def _cache_folder() -> Path:
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "treegram"
+
+
+def is_known(name: str) -> bool:
+    """Whether the public collection has a data set of this name."""
+    return name in _table("tu_names.txt").split()
+
+
+def unknown_set(name: str, home: Path) -> DatasetError:
+    """The error for a name that neither a folder nor the collection has, with the three closest names."""
+    names = {known.lower(): known for known in _table("tu_names.txt").split()}
+    close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.0)
+    return DatasetError(
+        f"Unknown data set {name!r}: there is no such folder here or in {home}, and the public TU collection has none. "
+        f"Close names are {', '.join(names[match] for match in close)}."
+    )
+
+
+def _checksums(name: str) -> dict[str, str]:
+    """SHA-256 of the files of a data set, as far as we know them."""
+    rows = (line.split() for line in _table("checksums.txt").splitlines())
+    return {Path(path).name: digest for digest, path in rows if Path(path).parent.name == name}
+
+
+def _table(file: str) -> str:
+    return resources.files("treegram.datasets").joinpath(file).read_text(encoding="utf-8")
+
+
+# -------------------------------------------------------------------- from the network to the disk
+
+
+def fetch(name: str, home: Path) -> Path:
+    """Download a data set into ``home/name``; callers in parallel do not disturb each other, the first one wins."""
+    mirror = os.environ.get("TREEGRAM_MIRROR")
+    if not mirror and not is_known(name):  # a mirror may hold more than the collection
+        raise unknown_set(name, home)
+    url = f"{(mirror or _COLLECTION).rstrip('/')}/{quote(name)}.zip"
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=home))
+    except OSError as error:
+        raise DatasetError(
+            f"The data set {name!r} cannot be stored in {home} ({error.strerror}). Name another folder by data_dir or "
+            "by the environment variable TREEGRAM_DATA."
+        ) from None
+    try:
+        _download(url, work / "archive.zip", name)
+        unpack(work / "archive.zip", name, work / name)
+        _verify(work / name, name)
+        return _publish(work / name, home / name)
+    except OSError as error:
+        raise DatasetError(f"The data set {name!r} cannot be stored in {home} ({error.strerror or error}).") from None
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _download(url: str, goal: Path, name: str) -> None:
+    response = _open(url)
+    with response, goal.open("wb") as file:
+        length = response.headers.get("Content-Length")
+        expected = int(length) if length and length.isdigit() else None
+        n_chunks = None if expected is None else -(-expected // _CHUNK)
+        received = 0
+        for chunk in track(_chunks(response, url), n_chunks, f"Downloading {name}"):
+            received += len(chunk)
+            if max(received, expected or 0) > _MAX_DOWNLOAD:
+                raise DatasetError(
+                    f"{url} is larger than {_MAX_DOWNLOAD} bytes, more than a data set of the collection has. If this is "
+                    "right, download and unpack it by hand, and load the folder."
+                )
+            file.write(chunk)
+    if expected is not None and received != expected:
+        raise DatasetError(f"{url}: the download broke off after {received} of {expected} bytes. Try again.")
+
+
+def _open(url: str) -> Any:
+    scheme = urlsplit(url).scheme
+    if scheme not in ("https", "http", "file"):
+        raise DatasetError(f"TREEGRAM_MIRROR must be an http, https or file address; got {url.rpartition('/')[0]!r}.")
+    request = urllib.request.Request(url, headers={"User-Agent": "treegram"})
+    try:
+        response = urllib.request.urlopen(request, timeout=_TIMEOUT)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise DatasetError(f"{url} cannot be downloaded: the server says {error.code} {error.reason}.") from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise DatasetError(
+            f"{url} cannot be downloaded ({reason}). Without a network, put the unpacked files into a folder and load that."
+        ) from None
+    arrived = urlsplit(response.url).scheme
+    if arrived != scheme and arrived != "https":
+        response.close()
+        raise DatasetError(f"{url} leads to {response.url}; a redirect to less than {scheme} is not followed.")
+    return response
+
+
+def _chunks(response: Any, url: str) -> Iterator[bytes]:
+    while True:
+        try:
+            chunk = response.read(_CHUNK)
+        except (OSError, http.client.HTTPException) as error:
+            raise DatasetError(f"{url}: the download broke off ({error}). Try again.") from None
+        if not chunk:
+            return
+        yield chunk
+
+
+def _verify(folder: Path, name: str) -> None:
+    for file, expected in _checksums(name).items():
+        path = folder / file
+        if not path.is_file():
+            raise DatasetError(f"The archive of {name!r} lacks {file}; it is not the data set that we know.")
+        with path.open("rb") as stream:
+            got = hashlib.file_digest(stream, "sha256").hexdigest()
+        if got != expected:
+            raise DatasetError(
+                f"{file} of the archive of {name!r} is damaged or has changed: expected SHA-256 {expected}, got {got}."
+            )
+
+
+def _publish(folder: Path, goal: Path) -> Path:
+    """Give the finished folder its name, in one step; what another caller has put there in the meantime is as good."""
+    try:
+        folder.rename(goal)
+    except OSError:
+        if not (goal.is_dir() and any(goal.iterdir())):
+            raise
+    return goal

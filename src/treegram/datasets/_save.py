@@ -1,0 +1,175 @@
+"""Write a collection in the TU text format, so that it reads back equal; complete in its place or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treegram.errors import DatasetError
+from treegram.graphs import Graphs
+
+__all__ = ["save_tu"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+_LARGEST = 2**53  # what the reader takes for a whole number
+
+
+def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = None) -> None:
+    """Write a collection as a folder in the TU text format.
+
+    :func:`load_tu` gives an equal collection back, numbers to the last bit, with one exception: the format knows
+    whole numbers as labels, so labels and targets that are strings or the like are written as numbers, which
+    ``README.txt`` explains, as the sets of the public collection do.
+
+    Parameters
+    ----------
+    graphs : Graphs
+        The collection. Tuples of whole numbers become several columns of labels; whole targets become graph labels,
+        other numbers graph attributes.
+    folder : str or path-like
+        The folder to make. It may exist if it is empty; the folder around it must exist.
+    name : str, optional
+        Name of the data set, with which each file begins; by default that of the folder.
+
+    Raises
+    ------
+    DatasetError
+        If the folder is not empty or cannot be written, or if the format cannot hold the collection: without any
+        node, with a last graph that has no node and no target, or with attribute vectors of length 0.
+
+    See Also
+    --------
+    load_tu : Read a folder in this format.
+
+    Notes
+    -----
+    A collection without edges is written with one self loop, which readers drop, since an empty file looks like a
+    broken one. Whether edges are directed is not written: load with ``directed=True`` what was directed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from treegram import Graphs, load_tu, save_tu
+    >>> graphs = Graphs.from_edges([[(0, 1)], []], attributes=[[0.1, 1e-9], [7.0]], targets=[0.5, 2.5])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_tu(graphs, folder, name="TINY")
+    ...     load_tu(folder)[0] == graphs
+    True
+    """
+    goal = Path(folder).expanduser().absolute()
+    name = goal.name if name is None else name
+    if not _NAME.fullmatch(name):
+        raise DatasetError(f"name must begin with a letter or digit and go on with these or _ . + -; got {name!r}.")
+    _check_storable(graphs)
+    files = _tables(graphs)
+    try:
+        _write_folder(goal, {(kind if kind == "README" else f"{name}_{kind}"): lines for kind, lines in files.items()})
+    except OSError as error:
+        raise DatasetError(f"The folder {goal} cannot be written ({error.strerror or error}).") from None
+
+
+def _check_storable(graphs: Graphs) -> None:
+    if not graphs.n_nodes:
+        raise DatasetError(f"A TU folder cannot hold a collection without nodes; got {graphs!r}.")
+    if graphs.targets is None and not graphs.sizes[-1]:
+        raise DatasetError(
+            f"Graph {len(graphs) - 1}, the last one, has no node: without targets a TU folder cannot show that it exists."
+        )
+    if graphs.attributes is not None and not graphs.n_attributes:
+        raise DatasetError("A TU folder cannot hold attributes of length 0.")
+
+
+def _write_folder(goal: Path, files: dict[str, list[str]]) -> None:
+    if goal.exists() and (not goal.is_dir() or any(goal.iterdir())):
+        raise DatasetError(f"The folder {goal} exists and is not empty; nothing was written.")
+    work = Path(tempfile.mkdtemp(prefix=f".{goal.name}-", dir=goal.parent))
+    try:
+        (work / goal.name).mkdir()  # a folder with the usual rights; that of tempfile is for its owner only
+        for file, lines in files.items():
+            (work / goal.name / f"{file}.txt").write_bytes("".join(f"{line}\n" for line in lines).encode())
+        if goal.exists():
+            goal.rmdir()  # it is empty; a rename over it would fail on Windows
+        (work / goal.name).rename(goal)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+# -------------------------------------------------------------------- the lines of each file
+
+
+def _tables(graphs: Graphs) -> dict[str, list[str]]:
+    notes: list[str] = []
+    sources = np.repeat(np.arange(graphs.n_nodes), graphs.degrees)
+    pairs = np.stack([sources, graphs.indices], axis=1) + 1
+    files = {
+        "A": _join(pairs.tolist()) or ["1, 1"],
+        "graph_indicator": _join((graphs.graph_ids[:, None] + 1).tolist()),
+    }
+    if graphs.labels is not None:
+        files["node_labels"] = _label_lines(graphs.labels, graphs.label_values, "Node labels", notes)
+    if graphs.edge_labels is not None:
+        lines = _label_lines(graphs.edge_labels, graphs.edge_label_values, "Edge labels", notes)
+        files["edge_labels"] = lines or ["0"]
+    if graphs.attributes is not None:
+        files["node_attributes"] = _join(graphs.attributes.tolist())
+    if graphs.targets is not None:
+        kind, lines = _target_lines(graphs.targets, notes)
+        files[kind] = lines
+    if notes:
+        files["README"] = ["Written by treegram.", *notes]
+    return files
+
+
+def _join(rows: Iterable[Sequence[float]]) -> list[str]:
+    """One line per row; repr gives the shortest digits that read back as the same double."""
+    return [", ".join(map(repr, row)) for row in rows]
+
+
+def _label_lines(codes: NDArray[np.int64], values: tuple[Hashable, ...], what: str, notes: list[str]) -> list[str]:
+    used, numbers = np.unique(codes, return_inverse=True)
+    texts = _texts([values[code] for code in used], what, notes)
+    return [texts[number] for number in numbers.tolist()]
+
+
+def _texts(labels: list[Any], what: str, notes: list[str]) -> list[str]:
+    """What to write for each distinct label: itself where the reader gives it back, else its number and a note."""
+    if all(_is_whole(label) for label in labels):
+        return [str(label) for label in labels]
+    if all(isinstance(label, tuple) and all(map(_is_whole, label)) for label in labels):
+        lengths = {len(label) for label in labels}
+        if len(lengths) == 1 and min(lengths) > 1:
+            return [", ".join(map(str, label)) for label in labels]
+    # One line for each, as the README files of the collection have it; repr keeps strange strings in one line.
+    shown = [label if isinstance(label, str) and label.isprintable() else repr(label) for label in labels]
+    notes += ["", f"{what}:", "", *(f"  {number}  {label}" for number, label in enumerate(shown))]
+    return [str(number) for number in range(len(labels))]
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and abs(value) <= _LARGEST
+
+
+def _target_lines(targets: NDArray[Any], notes: list[str]) -> tuple[str, list[str]]:
+    """Name of the file and its lines: whole numbers are classes, other numbers are measured values."""
+    rows = targets[:, None] if targets.ndim == 1 else targets
+    if rows.ndim != 2 or (targets.ndim == 2 and rows.shape[1] < 2):
+        raise DatasetError(f"A TU folder cannot hold targets of shape {targets.shape}.")
+    if rows.dtype.kind in "biu" and (not rows.size or int(np.abs(rows.astype(object)).max()) <= _LARGEST):
+        return "graph_labels", _join(rows.astype(np.int64).tolist())
+    if rows.dtype.kind == "f" and rows.dtype.itemsize <= 8 and np.isfinite(rows).all():
+        return "graph_attributes", _join(rows.astype(np.float64).tolist())
+    if targets.ndim == 1 and all(isinstance(target, str) for target in targets.tolist()):
+        names, numbers = np.unique(targets.astype(str), return_inverse=True)
+        texts = _texts(names.tolist(), "Class labels", notes)
+        return "graph_labels", [texts[number] for number in numbers.tolist()]
+    raise DatasetError(
+        f"A TU folder can hold targets that are whole numbers up to 2^53, finite numbers or strings; got {targets.dtype} {targets!r}."
+    )
