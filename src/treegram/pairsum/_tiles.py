@@ -237,9 +237,9 @@ def sum_self(offsets, blocks, vectors, indptr, indices, data, kind_groups, kind_
             for i in range(indptr[v], indptr[v + 1]):
                 held[indices[i]] = data[i]
             for w in range(first, last):
-                if blocks[w] == blocks[v]:
-                    for i in range(indptr[w], indptr[w + 1]):
-                        total[feature_kinds[indices[i]]] += held[indices[i]] * data[i] * kernel[w - first]
+                # Nodes of another block share no feature; their k_A may be anything, so it must not be looked at.
+                for i in range(indptr[w], indptr[w + 1]) if blocks[w] == blocks[v] else range(0):
+                    total[feature_kinds[indices[i]]] += held[indices[i]] * data[i] * kernel[w - first]
             for i in range(indptr[v], indptr[v + 1]):
                 held[indices[i]] = 0.0
         for kind in range(len(kind_groups)):

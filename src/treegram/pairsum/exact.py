@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,6 +31,7 @@ Floats = NDArray[np.float64]
 
 TILE_COLUMNS = 800  # nodes of the largest block in one tile: its vectors and sums then stay in the second-level cache
 DENSE_SHARE = 0.15  # a feature that this share of its block has is summed densely; below, lists are faster
+TILE_BYTES = 12 << 20  # of the result: a tile is held apart until it is written, one or two for each worker
 ROWS_PER_CALL = 1 << 14  # compiled code cannot be interrupted: this keeps each call well under a second
 
 
@@ -93,7 +95,7 @@ def self_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting) -> Fl
     if isinstance(node_kernel, Gaussian):
         vectors = vectors * np.sqrt(node_kernel.gamma)
     else:
-        spans = [slice(a, b) for a, b in zip(offsets[:-1], offsets[1:], strict=True) if b > a]
+        spans = [slice(a, b) for a, b in pairwise(offsets) if b > a]
         given = np.concatenate([given, *(node_kernel(vectors[s], vectors[s]).ravel() for s in spans)])
     out = np.zeros((nodes.n_graphs, weighting.n_groups, weighting.weights.shape[1]))
     features = nodes.features
@@ -185,6 +187,9 @@ class _Job:
         left_places, right_places = (scale * (nodes.vectors @ direction) for nodes in (left, right))
         slots, kinds = _choose_dense(right.features, right_blocks, n_blocks, weighting.kinds)
         rows = np.lexsort((left_blocks, left.graph_ids))
+        result_bytes = 8 * left.n_graphs * right.n_graphs * weighting.n_groups * weighting.weights.shape[1]
+        largest_block = int(np.bincount(right_blocks, minlength=1).max())
+        n_tiles = 1 + max(largest_block // TILE_COLUMNS, result_bytes // TILE_BYTES)
         largest = max(int(np.bincount(nodes.graph_ids, minlength=1).max()) for nodes in (left, right))
         return cls(
             node_kernel=node_kernel,
@@ -199,7 +204,7 @@ class _Job:
             dense_slots=slots,
             block_kinds=kinds,
             reach=float(np.sqrt(53 * np.log(2) + np.log(largest + 1))),
-            tiles=list(_cut(right, right_blocks, n_blocks, right_places, scale, None if symmetric else left)),
+            tiles=list(_cut(right, right_blocks, n_blocks, right_places, scale, None if symmetric else left, n_tiles)),
         )
 
 
@@ -241,15 +246,13 @@ def _choose_dense(features: sp.csr_matrix, blocks: Ints, n_blocks: int, kinds: I
 
 
 def _cut(
-    nodes: Nodes, blocks: Ints, n_blocks: int, places: Floats, scale: float, rows: Nodes | None
+    nodes: Nodes, blocks: Ints, n_blocks: int, places: Floats, scale: float, rows: Nodes | None, n_tiles: int
 ) -> Iterator[_Tile]:
     """Tiles of consecutive graphs; ``rows=None`` (symmetric): rows up to the tile's last graph."""
     offsets = np.searchsorted(nodes.graph_ids, np.arange(nodes.n_graphs + 1))
-    largest_block = int(np.bincount(blocks, minlength=1).max())
-    n_tiles = max(1, min(nodes.n_graphs, round(largest_block / TILE_COLUMNS)))
     goals = len(nodes.graph_ids) * np.arange(1, n_tiles) / n_tiles
     cuts = np.unique(np.concatenate([[0], np.searchsorted(offsets, goals), [nodes.n_graphs]]))
-    for first, last in zip(cuts[:-1], cuts[1:], strict=True):
+    for first, last in pairwise(cuts):
         columns = np.arange(offsets[first], offsets[last])
         columns = columns[np.lexsort((places[columns], blocks[columns]))]
         raw = nodes.vectors[columns]

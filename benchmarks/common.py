@@ -1,0 +1,57 @@
+"""What all benchmarks share: data, interleaved timing, a table, and the machine that it was measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+import treegram as tg
+
+PAPER_SETS = ("ENZYMES", "BZR", "COX2", "DHFR", "SYNTHETICnew", "PROTEINS")
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA_DIR = os.environ.get("TREEGRAM_DATA") or (SHARED_DATA if SHARED_DATA.is_dir() else None)
+
+
+def load(name: str) -> tg.Graphs:
+    return tg.load_tu(name, data_dir=DATA_DIR)[0]
+
+
+def best_of(
+    *functions: Callable[[], object], rounds: int = 5, clock: Callable[[], float] = time.process_time
+) -> list[float]:
+    """Best time of each function, their runs interleaved, so that a busy machine hurts all alike."""
+    times = [[_timed(function, clock) for function in functions] for _ in range(rounds)]
+    return [min(column) for column in zip(*times, strict=True)]
+
+
+def _timed(function: Callable[[], object], clock: Callable[[], float]) -> float:
+    start = clock()
+    function()
+    return clock() - start
+
+
+def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A Markdown table under a title."""
+    lines = [f"## {title}", "", " | ".join(("", *header, "")).strip(), "|" + "---|" * len(header)]
+    lines += [" | ".join(("", *(str(cell) for cell in row), "")).strip() for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def machine() -> str:
+    """One line that says where and when this was measured."""
+    packages = ", ".join(f"{name} {version(name)}" for name in ("treegram", "numpy", "scipy", "scikit-learn", "numba"))
+    return f"{date.today()}, {_processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, {packages}"
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        if names:
+            return names[0]
+    return platform.processor() or platform.machine()
