@@ -11,8 +11,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-# Contracting a * b + c to one instruction is the only liberty taken: sums keep their order, so results reproduce.
-FASTMATH = {"contract"}
+from treegram._numba import contracted, jit
 
 _LOG2E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 6.93145751953125e-1, 1.42860682030941723212e-6
@@ -49,7 +48,7 @@ def exp(x):
     return (low + r4 * mid + (r4 * r4) * (high + r4 * top)) * power if x > _UNDERFLOW else 0.0
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH)
+@contracted
 def rbf_row(x, columns, low, high, out):
     """out[j] = exp(-|x - columns[:, j]|^2) for low <= j < high; differences, not norms, so that nothing cancels."""
     out = out[low:high]
@@ -84,7 +83,27 @@ def rbf_row(x, columns, low, high, out):
         out[j] = exp(out[j])
 
 
-@njit(nogil=True, cache=True)
+@jit
+def _copy(source, target):
+    """target[:] = source, by a loop: assignments of slices compile for seconds."""
+    for j in range(len(target)):
+        target[j] = source[j]
+
+
+@jit
+def _place_of(value, places):
+    """The first index whose place is not below value, in sorted places."""
+    low, high = 0, len(places)
+    while low < high:
+        middle = (low + high) // 2
+        if places[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@jit
 def invert(indptr, indices, data, dense_slots, n_dense):
     """For each feature the columns that have it: dense rows for common features, lists for the others.
 
@@ -113,7 +132,7 @@ def invert(indptr, indices, data, dense_slots, n_dense):
     return dense, ends, listed, values
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH)
+@contracted
 def _add_listed(a, listed, values, low, high, kernel, graphs, weights, totals):
     """totals[graph of j, :] += a * values * kernel[j] * weights over the listed columns j within [low, high)."""
     if len(weights) == 1:
@@ -131,14 +150,14 @@ def _add_listed(a, listed, values, low, high, kernel, graphs, weights, totals):
                 row[k] += product * weights[k]
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH)
+@contracted
 def _add_scaled(a, kernel, out):
     """out += a * kernel."""
     for j in range(len(out)):
         out[j] += a * kernel[j]
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH)
+@contracted
 def _spread_dense(first, last, dense, sums, dense_kinds, kind_groups, kind_weights, graphs, joined, by_graph, totals):
     """Add what the common features gathered in ``sums`` to the totals of the columns' graphs.
 
@@ -164,7 +183,7 @@ def _spread_dense(first, last, dense, sums, dense_kinds, kind_groups, kind_weigh
                 out[g, k] += by_graph[g] * weights[k]
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH)
+@contracted
 def sum_tile(
     rows, row_graphs, row_blocks, row_vectors, row_places, row_indptr, row_indices, row_data,
     column_graphs, block_starts, column_vectors, column_places, inverted,
@@ -189,11 +208,11 @@ def sum_tile(
         while v < rows[1] and row_graphs[v] == graph and row_blocks[v] == block:
             low, high = first, last
             if len(given):
-                kernel[low:high] = given[v - rows[0], low:high]
+                _copy(given[v - rows[0], low:high], kernel[low:high])
             else:
                 places = column_places[first:last]
-                low = first + np.searchsorted(places, row_places[v] - reach)
-                high = first + np.searchsorted(places, row_places[v] + reach, side="right")
+                low = first + _place_of(row_places[v] - reach, places)
+                high = first + _place_of(row_places[v] + reach, places)
                 rbf_row(row_vectors[v], column_vectors, low, high, kernel)
             for i in range(row_indptr[v], row_indptr[v + 1]):
                 t = row_indices[i]
@@ -213,7 +232,7 @@ def sum_tile(
             )
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH)
+@contracted
 def sum_self(offsets, blocks, vectors, indptr, indices, data, kind_groups, kind_weights, feature_kinds, given, out):
     """out[graph, group, weight] = the pair sum of each graph with itself, rows graph by graph.
 
@@ -230,7 +249,7 @@ def sum_self(offsets, blocks, vectors, indptr, indices, data, kind_groups, kind_
         kernel = np.empty(last - first)
         for v in range(first, last):
             if len(given):
-                kernel[:] = given[at : at + last - first]
+                _copy(given[at : at + last - first], kernel)
                 at += last - first
             else:
                 rbf_row(vectors[v], columns, 0, last - first, kernel)

@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 TILE_COLUMNS = 800  # nodes of the largest block in one tile: its vectors and sums then stay in the second-level cache
 DENSE_SHARE = 0.15  # a feature that this share of its block has is summed densely; below, lists are faster
-TILE_BYTES = 12 << 20  # of the result: a tile is held apart until it is written, one or two for each worker
+TILE_BYTES = 8 << 20  # of the result: a tile is held apart until it is written, one or two for each worker
 ROWS_PER_CALL = 1 << 14  # compiled code cannot be interrupted: this keeps each call well under a second
 
 
@@ -92,15 +92,14 @@ def self_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting) -> Fl
     nodes = _merge_equal(nodes)
     offsets = np.searchsorted(nodes.graph_ids, np.arange(nodes.n_graphs + 1))
     given, vectors = np.empty(0), nodes.vectors
-    if isinstance(node_kernel, Gaussian):
-        vectors = vectors * np.sqrt(node_kernel.gamma)
-    else:
+    scale = np.sqrt(node_kernel.gamma) if isinstance(node_kernel, Gaussian) else 0.0
+    if not isinstance(node_kernel, Gaussian):
         spans = [slice(a, b) for a, b in pairwise(offsets) if b > a]
         given = np.concatenate([given, *(node_kernel(vectors[s], vectors[s]).ravel() for s in spans)])
     out = np.zeros((nodes.n_graphs, weighting.n_groups, weighting.weights.shape[1]))
     features = nodes.features
     _tiles.sum_self(
-        offsets, nodes.blocks, np.ascontiguousarray(vectors), features.indptr, features.indices, features.data,
+        offsets, nodes.blocks, scale * vectors, features.indptr, features.indices, features.data,
         weighting.groups, weighting.weights, weighting.kinds, given, out,
     )  # fmt: skip
     return out.transpose(1, 2, 0)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from treegram._numba import jit
+
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
@@ -26,7 +28,7 @@ def mix(x):
     return x ^ (x >> _S31)
 
 
-@njit(nogil=True, cache=True)
+@jit
 def visit(root, depth, base, indptr, indices, order, distance):
     """Breadth-first order of the nodes within ``depth`` of root; fills ``order`` and ``distance``, returns their number.
 
@@ -48,7 +50,7 @@ def visit(root, depth, base, indptr, indices, order, distance):
     return n_visited
 
 
-@njit(nogil=True, cache=True)
+@jit
 def encode(n_visited, depth, base, indptr, indices, node_hashes, arc_hashes, order, distance, codes, sizes):
     """Codes and sizes of T_j(v) for all nodes v of one visit and 1 <= j <= depth - distance, leaves first."""
     for i in range(n_visited - 1, -1, -1):
@@ -77,16 +79,17 @@ def _slot(code, v, mask):
     return np.int64((code ^ (np.uint64(v) * GOLDEN)) & mask)
 
 
-@njit(nogil=True, cache=True)
+@jit
 def _grow(capacity, first, used, nodes, codes, sizes, counts, seen, table):
     """Room for ``capacity`` records; the hash table (records of the current graph only) is laid out anew."""
     if capacity > len(nodes):
         room = 2 * capacity
-        nodes_, codes_, sizes_ = np.empty(room, np.int64), np.empty(room, np.uint64), np.empty(room)
-        counts_, seen_ = np.empty(room), np.empty((room, 2), np.int64)
-        nodes_[:used], codes_[:used], sizes_[:used] = nodes[:used], codes[:used], sizes[:used]
-        counts_[:used], seen_[:used] = counts[:used], seen[:used]
-        nodes, codes, sizes, counts, seen = nodes_, codes_, sizes_, counts_, seen_
+        new_nodes, new_codes, new_sizes = np.empty(room, np.int64), np.empty(room, np.uint64), np.empty(room)
+        new_counts, new_seen = np.empty(room), np.empty((room, 2), np.int64)
+        for i in range(used):  # not by slices: those compile for seconds
+            new_nodes[i], new_codes[i], new_sizes[i], new_counts[i] = nodes[i], codes[i], sizes[i], counts[i]
+            new_seen[i, 0], new_seen[i, 1] = seen[i, 0], seen[i, 1]
+        nodes, codes, sizes, counts, seen = new_nodes, new_codes, new_sizes, new_counts, new_seen
     n_slots = len(table)
     while n_slots < 2 * (capacity - first):
         n_slots *= 2
@@ -119,7 +122,7 @@ def _tally(v, code, size, count, root, j, first, used, nodes, codes, sizes, coun
         slot = (slot + 1) & (n_slots - 1)
 
 
-@njit(nogil=True, cache=True)
+@jit
 def count_trees(offsets, indptr, indices, node_hashes, arc_hashes, depth, counting, first_graph, last_graph):
     """Count every tree at every node of the graphs first_graph .. last_graph - 1.
 
@@ -176,7 +179,7 @@ def count_trees(offsets, indptr, indices, node_hashes, arc_hashes, depth, counti
     return nodes[:used].copy(), codes[:used].copy(), sizes[:used].copy(), counts[:used].copy(), seen[:used].copy()
 
 
-@njit(nogil=True, cache=True)
+@jit
 def intern(codes):
     """Number equal codes equally, in order of appearance; returns the numbers and each number's first position."""
     n_slots = 1024

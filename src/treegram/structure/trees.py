@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -72,7 +73,7 @@ def tree_features(
     n_parts = max(1, min(len(graphs), graphs.n_nodes // NODES_PER_TASK))
     cuts = np.unique(np.searchsorted(graphs.offsets, graphs.n_nodes * np.arange(n_parts + 1) / n_parts))
     cuts = np.unique(np.concatenate([[0], cuts, [len(graphs)]]))
-    tasks = [(*arrays, first, last) for first, last in zip(cuts[:-1], cuts[1:], strict=True)]
+    tasks = [(*arrays, first, last) for first, last in pairwise(cuts)]
     parts = list(run_tasks(_trees.count_trees, tasks, n_jobs=n_jobs, label="trees"))
     if not parts:
         parts = [_trees.count_trees(*arrays, 0, 0)]
