@@ -50,4 +50,4 @@ def _checked(node_kernel: NodeKernel, X: Floats, Y: Floats) -> Floats:
         )
     if not np.isfinite(block).all():
         raise ValueError("node_kernel gave values that are not finite (NaN or infinity).")
-    return block  # type: ignore[no-any-return]
+    return block

@@ -44,7 +44,7 @@ class GraphKernel(TransformerMixin, BaseEstimator, ABC):
         """
         self._validate_params()
         self._remember(as_graphs(X))
-        self._self = self._self_sums(self._described)
+        self._self = self._self_sums(self._described) if self.normalize else None
         return self
 
     def fit_transform(self, X: Any, y: object = None, **fit_params: object) -> Floats:  # noqa: ARG002
@@ -67,8 +67,8 @@ class GraphKernel(TransformerMixin, BaseEstimator, ABC):
         self._validate_params()
         self._remember(as_graphs(X))
         K = self._pair_sums(self._described, None)
-        self._self = K.diagonal().copy()
-        return normalize_gram(K, self._self, self._self) if self.normalize else K
+        self._self = K.diagonal().copy() if self.normalize else None
+        return K if self._self is None else normalize_gram(K, self._self, self._self)
 
     def transform(self, X: Any) -> Floats:
         """Compare graphs with the fitted ones.
@@ -88,7 +88,7 @@ class GraphKernel(TransformerMixin, BaseEstimator, ABC):
         self._check_like_fitted(graphs)
         described = self._describe(graphs)
         K = self._pair_sums(described, self._described)
-        return normalize_gram(K, self._self_sums(described), self._self) if self.normalize else K
+        return K if self._self is None else normalize_gram(K, self._self_sums(described), self._self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

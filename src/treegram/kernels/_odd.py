@@ -69,7 +69,7 @@ def check_grid(depths: Any, lams: Any) -> tuple[list[int], list[float]]:
         if not isinstance(depth, Integral) or depth < 0:
             raise ValueError(f"depths must be whole numbers of at least 0; got {depth!r}.")
     for lam in lams:
-        if not isinstance(lam, Real) or not np.isfinite(lam) or lam <= 0:
+        if not isinstance(lam, Real) or not 0 < float(lam) < np.inf:
             raise ValueError(f"lams must be numbers greater than 0; got {lam!r}.")
     if not depths or not lams:
         raise ValueError(f"depths and lams must not be empty; got {len(depths)} depths and {len(lams)} lams.")

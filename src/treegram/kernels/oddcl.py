@@ -182,7 +182,7 @@ class ODDCL(GraphKernel):
             graph_ids=graphs.graph_ids,
             blocks=node_hashes(graphs, self.missing_labels),
             # Without attributes k_A is 1, the Gaussian of equal vectors.
-            vectors=graphs.attributes if graphs.n_attributes else np.zeros((graphs.n_nodes, 1)),
+            vectors=np.zeros((graphs.n_nodes, 1)) if not graphs.n_attributes else np.asarray(graphs.attributes),
             features=features,
         )
 
@@ -219,4 +219,5 @@ def _weighting(sizes: Floats, n_depths: int, lams: Floats) -> Weighting:
         kinds=np.concatenate([kinds + i * len(distinct) for i in range(n_depths)]),
         groups=np.repeat(np.arange(n_depths), len(distinct)),
         weights=np.tile(np.power(lams[None, :], distinct[:, None]), (n_depths, 1)),
+        n_groups=n_depths,
     )

@@ -53,16 +53,12 @@ class Weighting:
     kinds: Ints  # kind of each feature
     groups: Ints  # group of each kind: one output matrix per group and weight
     weights: Floats  # (n_kinds, n_weights)
+    n_groups: int
 
     @classmethod
     def alike(cls, n_features: int) -> Weighting:
         """All features with weight 1 in one group."""
-        return cls(np.zeros(n_features, np.int64), np.zeros(1, np.int64), np.ones((1, 1)))
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return int(self.groups.max(initial=-1)) + 1
+        return cls(np.zeros(n_features, np.int64), np.zeros(1, np.int64), np.ones((1, 1)), 1)
 
 
 def pair_sums(
@@ -77,7 +73,10 @@ def pair_sums(
     """
     left = _merge_equal(left)
     right_nodes = left if right is None else _merge_equal(right)
-    sums = np.zeros((weighting.n_groups, weighting.weights.shape[1], left.n_graphs, right_nodes.n_graphs))
+    shape = (weighting.n_groups, weighting.weights.shape[1], left.n_graphs, right_nodes.n_graphs)
+    if not len(left.graph_ids) or not len(right_nodes.graph_ids):
+        return np.zeros(shape)
+    sums = np.empty(shape)
     job = _Job.prepare(left, right_nodes, node_kernel, weighting, symmetric=right is None)
     # Later tiles of a symmetric matrix have more rows: the longest tasks first keep all workers busy to the end.
     tasks = [(job, tile) for tile in reversed(job.tiles)]
@@ -214,8 +213,6 @@ def _number(values: NDArray[np.uint64]) -> tuple[int, Ints]:
 
 def _widest_direction(vectors: Floats) -> Floats:
     """The unit vector along which the vectors vary most: windows along it leave out the most pairs."""
-    if not len(vectors):
-        return np.zeros(vectors.shape[1])
     centred = vectors - vectors.mean(axis=0)
     scale = float(np.abs(centred).max(initial=0.0)) or 1.0
     direction: Floats = np.linalg.eigh((centred / scale).T @ (centred / scale))[1][:, -1]
