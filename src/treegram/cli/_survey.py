@@ -1,0 +1,171 @@
+"""What a data set holds, as a plain dict of numbers, and what is odd about it, as sentences.
+
+Nothing here is printed; ``treegram.cli.info`` does that. All costs are linear in the data, up to sorting.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from treegram import Graphs
+
+__all__ = ["survey"]
+
+Ints = NDArray[np.int64]
+
+_N_PAIRS = 20_000  # pairs of nodes that stand for all of them
+_TINY, _ALIKE = 1e-6, 0.99  # node kernels below and above which vectors are "far apart" and "the same"
+
+
+def survey(graphs: Graphs, y: NDArray[Any] | None) -> dict[str, Any]:
+    """Everything ``treegram info`` tells, JSON-ready."""
+    edges_per_graph = _edges_per_graph(graphs)
+    return {
+        "n_graphs": len(graphs),
+        "directed": graphs.directed,
+        "nodes": _spread(graphs.sizes),
+        "edges": _spread(edges_per_graph),
+        "degrees": _spread(graphs.degrees),
+        "targets": None if y is None else _targets(y),
+        "node_labels": _labels(graphs.labels, graphs.label_values),
+        "edge_labels": _labels(graphs.edge_labels, graphs.edge_label_values),
+        "attributes": _attributes(graphs),
+        "shape": _shape(graphs, edges_per_graph),
+        "copies": _copies(graphs, y),
+    }
+
+
+def _spread(values: NDArray[Any]) -> dict[str, Any]:
+    """Sum, mean, smallest and largest of some numbers."""
+    if not values.size:
+        return {"total": 0, "mean": 0.0, "min": 0, "max": 0}
+    return {
+        "total": values.sum().item(),
+        "mean": float(values.mean()),
+        "min": values.min().item(),
+        "max": values.max().item(),
+    }
+
+
+def _edges_per_graph(graphs: Graphs) -> Ints:
+    arcs = np.diff(graphs.indptr[graphs.offsets])
+    return arcs if graphs.directed else arcs // 2
+
+
+def _targets(y: NDArray[Any]) -> dict[str, Any]:
+    """Classes with their sizes, or the range of numbers."""
+    if y.ndim > 1 or y.dtype.kind == "f":
+        columns = y.reshape(len(y), -1)
+        return {"kind": "numbers", "columns": [_spread(column) for column in columns.T]}
+    classes, counts = np.unique(y, return_counts=True)
+    return {
+        "kind": "classes",
+        "classes": [
+            {"value": value, "count": count} for value, count in zip(classes.tolist(), counts.tolist(), strict=True)
+        ],
+        "majority": float(counts.max() / len(y)) if len(y) else 0.0,
+    }
+
+
+def _labels(codes: Ints | None, values: tuple[Any, ...]) -> list[dict[str, Any]] | None:
+    """How often each label occurs, the most frequent first."""
+    if codes is None:
+        return None
+    counts = np.bincount(codes, minlength=len(values))
+    order = np.argsort(-counts, kind="stable")
+    return [{"value": values[i], "count": int(counts[i])} for i in order if counts[i]]
+
+
+# -------------------------------------------------------------------- vectors
+
+
+def _attributes(graphs: Graphs) -> dict[str, Any] | None:
+    vectors = graphs.attributes
+    if vectors is None:
+        return None
+    deviations = vectors.std(axis=0) if len(vectors) else np.zeros(graphs.n_attributes)
+    return {
+        "n_columns": graphs.n_attributes,
+        "n_distinct": _n_distinct(vectors),
+        "columns": [{**_spread(column), "sd": float(sd)} for column, sd in zip(vectors.T, deviations, strict=True)],
+        "node_kernel": _node_kernel(graphs, vectors),
+    }
+
+
+def _n_distinct(vectors: NDArray[np.float64]) -> int:
+    if not vectors.size:
+        return min(len(vectors), 1)
+    rows = np.ascontiguousarray(vectors + 0.0)  # -0.0 becomes 0.0
+    return len(np.unique(rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))))
+
+
+def _node_kernel(graphs: Graphs, vectors: NDArray[np.float64]) -> dict[str, Any] | None:
+    """How the default node kernel, exp(-|x - y|^2 / d), sees random pairs of nodes with equal labels."""
+    if not vectors.size:
+        return None
+    labels = graphs.degrees if graphs.labels is None else graphs.labels
+    pairs = np.random.default_rng(0).integers(graphs.n_nodes, size=(_N_PAIRS, 2))
+    pairs = pairs[(labels[pairs[:, 0]] == labels[pairs[:, 1]]) & (pairs[:, 0] != pairs[:, 1])]
+    if not len(pairs):
+        return None
+    values = np.exp(-((vectors[pairs[:, 0]] - vectors[pairs[:, 1]]) ** 2).mean(axis=1))
+    return {
+        "gamma": 1 / graphs.n_attributes,
+        "median": float(np.median(values)),
+        "far_apart": float((values < _TINY).mean()),
+        "alike": float((values > _ALIKE).mean()),
+    }
+
+
+# -------------------------------------------------------------------- shape
+
+
+def _shape(graphs: Graphs, edges_per_graph: Ints) -> dict[str, int]:
+    """How many graphs and nodes are of a kind that one should know of."""
+    arcs = csr_matrix(
+        (np.ones(len(graphs.indices), np.int8), graphs.indices, graphs.indptr), shape=(graphs.n_nodes, graphs.n_nodes)
+    )
+    n_components, component = connected_components(arcs, directed=graphs.directed, connection="weak")
+    owner = np.zeros(n_components, np.int64)
+    owner[component] = graphs.graph_ids
+    components_per_graph = np.bincount(owner, minlength=len(graphs))
+    is_isolated = (graphs.degrees == 0) & (np.bincount(graphs.indices, minlength=graphs.n_nodes) == 0)
+    return {
+        "isolated_nodes": int(is_isolated.sum()),
+        "graphs_with_isolated_nodes": len(np.unique(graphs.graph_ids[is_isolated])),
+        "disconnected_graphs": int((components_per_graph > 1).sum()),
+        "graphs_without_nodes": int((graphs.sizes == 0).sum()),
+        "graphs_without_edges": int(((edges_per_graph == 0) & (graphs.sizes > 0)).sum()),
+    }
+
+
+def _copies(graphs: Graphs, y: NDArray[Any] | None) -> dict[str, int]:
+    """Graphs that are there more than once, node by node, and how many of those have another target."""
+    first: dict[bytes, int] = {}
+    found = Counter[str]()
+    for i in range(len(graphs)):
+        original = first.setdefault(_digest(graphs, i), i)
+        found["graphs"] += original != i
+        found["other_target"] += y is not None and bool(np.any(y[original] != y[i]))
+    return {"graphs": found["graphs"], "other_target": found["other_target"]}
+
+
+def _digest(graphs: Graphs, i: int) -> bytes:
+    nodes = slice(graphs.offsets[i], graphs.offsets[i + 1])
+    arcs = slice(graphs.indptr[nodes.start], graphs.indptr[nodes.stop])
+    parts = [graphs.indptr[nodes] - arcs.start, graphs.indices[arcs] - nodes.start]
+    parts += [array[nodes] for array in (graphs.labels, graphs.attributes) if array is not None]
+    if graphs.edge_labels is not None:
+        parts.append(graphs.edge_labels[arcs])
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.digest()

@@ -1,0 +1,121 @@
+"""``treegram gram``: a data set and a kernel in, a file with the Gram matrix out."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from treegram import Graphs, __version__
+from treegram._gramfile import check_space, check_target, write_gram
+from treegram.cli._data import add_data_arguments, load_data
+from treegram.cli._kernels import KERNELS, add_kernel_options, given_parameters, kernel_name, option_types
+from treegram.cli._parser import Parser
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = (
+    "treegram gram ENZYMES --kernel oddcl --depth 3 --lam 1.2 --n-jobs 2 -o K.npz",
+    "treegram gram ENZYMES --grid-depths 0 1 2 3 --grid-lams 0.5 1 1.2 -o grid.npz",
+    "treegram gram --kernel oddst --help",
+)
+
+_GRID = {"depths": "depth", "lams": "lam"}  # argument of gram_grid, and the parameter in whose place it stands
+
+
+def add_arguments(parser: Parser, arguments: list[str]) -> None:
+    """The arguments of the command, with the options of the kernel that the arguments name."""
+    add_data_arguments(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        required=True,
+        help="file to write: .npz holds the matrix K, graph_ids, y and meta (JSON: kernel, parameters, versions); "
+        ".npy holds K, with a .json beside it",
+    )
+    parser.add_argument("--force", action="store_true", help="replace the file if there is one")
+    # Which options there are depends on the kernel, so a first look at the arguments is for --kernel alone.
+    chooser = Parser(parser.prog, "", (), add_help=False)
+    for each in (chooser, parser):
+        each.add_argument(
+            "--kernel",
+            metavar="NAME",
+            type=kernel_name,
+            default="oddcl",
+            help=f"one of {', '.join(KERNELS)} (default: oddcl); each has its own options: treegram gram --kernel NAME --help",
+        )
+    name = chooser.parse_known_args(arguments)[0].kernel
+    add_kernel_options(parser, name)
+    if hasattr(KERNELS[name], "gram_grid"):
+        _add_grid_options(parser, name)
+
+
+def _add_grid_options(parser: Parser, name: str) -> None:
+    group = parser.add_argument_group(
+        "many matrices in one pass", "K then has the shape (depths, lams, graphs, graphs)."
+    )
+    for plural, parameter in _GRID.items():
+        group.add_argument(
+            f"--grid-{plural}",
+            metavar=parameter.upper(),
+            nargs="+",
+            type=option_types(name)[parameter],
+            help=f"values in the place of --{parameter}",
+        )
+
+
+def run(args: argparse.Namespace) -> None:
+    """Compute and save; all that can be checked is checked before the computation."""
+    check_target(args.output, overwrite=args.force)
+    kernel = KERNELS[args.kernel](**given_parameters(args, args.kernel))
+    grid = _grid(args, kernel)
+    graphs, y = load_data(args)
+    check_space(args.output, 8 * len(graphs) ** 2 * int(np.prod([len(values) for values in grid.values()])))
+    start = time.perf_counter()
+    K = kernel.gram_grid(graphs, **grid) if grid else kernel.fit_transform(graphs)
+    seconds = time.perf_counter() - start
+    arrays = {"K": K, "graph_ids": np.arange(len(graphs)), **{key: np.array(values) for key, values in grid.items()}}
+    if y is not None:
+        arrays["y"] = y
+    write_gram(args.output, arrays, _meta(args, kernel, grid, graphs, seconds))
+    print(f"{args.output}: {_shape(K)} Gram matrix of {args.data}, {args.kernel}, {seconds:.2f} s")
+
+
+def _grid(args: argparse.Namespace, kernel: Any) -> dict[str, list[Any]]:
+    """The lists of the grid; empty if none was asked for."""
+    lists = {plural: getattr(args, f"grid_{plural}", None) for plural in _GRID}
+    if not any(lists.values()):
+        return {}
+    for plural, parameter in _GRID.items():
+        if lists[plural] and parameter in vars(args):
+            raise ValueError(f"--{parameter} and --grid-{plural} exclude each other; give one of them.")
+    return {plural: lists[plural] or [getattr(kernel, parameter)] for plural, parameter in _GRID.items()}
+
+
+def _meta(
+    args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]], graphs: Graphs, seconds: float
+) -> dict[str, Any]:
+    """How the matrix was made."""
+    in_grid = [_GRID[plural] for plural in grid]
+    return {
+        "kernel": args.kernel,
+        "parameters": {key: value for key, value in kernel.get_params().items() if key not in in_grid},
+        "grid": grid or None,
+        "data": args.data,
+        "contents": repr(graphs),
+        "versions": {"treegram": __version__, "numpy": np.__version__, "numba": numba.__version__},
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 3),
+    }
+
+
+def _shape(K: NDArray[np.float64]) -> str:
+    return " x ".join(map(str, K.shape))

@@ -1,0 +1,101 @@
+"""``treegram info``: what a data set holds, and what is odd about it, as text or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from treegram.cli._data import add_data_arguments, load_data
+from treegram.cli._oddities import oddities
+from treegram.cli._parser import Parser
+from treegram.cli._survey import survey
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = ("treegram info ENZYMES", "treegram info ./my_folder --json")
+
+_MOST_VALUES = 10  # classes or labels in one line
+_MOST_COLUMNS = 20  # rows of the table of attributes
+
+
+def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (what every command is given)
+    """The arguments of the command."""
+    add_data_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="write JSON, for machines")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Look at the data and tell."""
+    found = survey(*load_data(args))
+    report = {"data": args.data, **found, "odd": oddities(found)}
+    print(json.dumps(report, indent=2) if args.json else "\n".join(_render(report)))
+
+
+def _render(report: dict[str, Any]) -> Iterator[str]:
+    yield f"{report['data']}: {report['n_graphs']} graphs, {'directed' if report['directed'] else 'undirected'}"
+    for name in ("nodes", "edges"):
+        yield _line(name, f"{report[name]['total']} in all; per graph {_spread(report[name])}")
+    yield _line("degrees", _spread(report["degrees"]))
+    yield from _targets(report["targets"])
+    for name in ("node_labels", "edge_labels"):
+        yield _line(name.replace("_", " "), _values(report[name], share=True) if report[name] else "none")
+    yield from _attributes(report["attributes"])
+    yield "odd"
+    yield from (f"  - {sentence}" for sentence in report["odd"] or ["nothing"])
+
+
+def _line(name: str, text: str) -> str:
+    return f"  {name:13}{text}"
+
+
+def _spread(numbers: dict[str, Any]) -> str:
+    return f"mean {numbers['mean']:.2f}, min {numbers['min']:g}, max {numbers['max']:g}"
+
+
+def _values(entries: list[dict[str, Any]], *, share: bool) -> str:
+    """Distinct values with how often they occur."""
+    total = sum(entry["count"] for entry in entries)
+    form = "{name} ({share:.1%})" if share else "{name} ({count})"
+    shown = [
+        form.format(name=_name(entry["value"]), count=entry["count"], share=entry["count"] / total)
+        for entry in entries[:_MOST_VALUES]
+    ]
+    rest = [f"and {len(entries) - _MOST_VALUES} more"] if len(entries) > _MOST_VALUES else []
+    return f"{len(entries)}: {', '.join(shown + rest)}"
+
+
+def _name(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _targets(targets: dict[str, Any] | None) -> Iterator[str]:
+    if targets is None:
+        yield _line("targets", "none")
+    elif targets["kind"] == "classes":
+        yield _line("classes", f"{_values(targets['classes'], share=False)}; largest {targets['majority']:.1%}")
+    else:
+        for i, column in enumerate(targets["columns"]):
+            yield _line("targets" if i == 0 else "", f"numbers, {_spread(column)}")
+
+
+def _attributes(attributes: dict[str, Any] | None) -> Iterator[str]:
+    if attributes is None:
+        yield _line("attributes", "none")
+        return
+    columns, kernel = attributes["columns"], attributes["node_kernel"]
+    yield _line(
+        "attributes",
+        f"{attributes['n_columns']} column{'s' * (len(columns) != 1)}, {attributes['n_distinct']} distinct vectors",
+    )
+    yield f"    {'column':>6} {'min':>11} {'max':>11} {'mean':>11} {'sd':>11}"
+    for i, column in enumerate(columns[:_MOST_COLUMNS]):
+        numbers = " ".join(f"{column[key]:11.4g}" for key in ("min", "max", "mean", "sd"))
+        yield f"    {i:6} {numbers}"
+    if len(columns) > _MOST_COLUMNS:
+        yield f"    ... and {len(columns) - _MOST_COLUMNS} more columns (--json has all)"
+    if kernel:
+        yield _line(
+            "node kernel", f"rbf, gamma {kernel['gamma']:.3g}: median {kernel['median']:.3g} over pairs of equal label"
+        )

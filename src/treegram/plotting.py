@@ -1,0 +1,136 @@
+"""Pictures of finished numbers. matplotlib is imported only when a picture is drawn."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["plot_gram"]
+
+_MOST_CLASSES = 40  # beyond, names and lines would cover the picture
+_SIZE = (8, 7)  # inches
+_SHOWN = (0.01, 0.99)  # quantiles of the values off the diagonal between which the colours change
+
+
+def plot_gram(
+    K: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    ax: Any = None,
+    title: str | None = None,
+    cmap: str = "viridis",
+    colorbar: bool = True,
+) -> Any:
+    """Draw a Gram matrix, its graphs sorted by class.
+
+    Graphs of one class stay in their order; lines part the classes, and their names stand beside them. A kernel that
+    tells the classes apart shows bright squares along the diagonal.
+
+    Parameters
+    ----------
+    K : array-like of shape (n_graphs, n_graphs)
+        The Gram matrix.
+    y : array-like of shape (n_graphs,), optional
+        Class of each graph. Without it the graphs stay in their order.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure of pyplot.
+    title : str, optional
+        Title of the picture.
+    cmap : str, default="viridis"
+        Name of a matplotlib colour map.
+    colorbar : bool, default=True
+        Whether to add a colour bar.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the picture.
+
+    Notes
+    -----
+    The colours span the values off the diagonal but for the smallest and the largest 1 %, so that a few pairs, or the
+    diagonal, where each graph meets itself, do not take the contrast from all the rest. What lies beyond has the colour
+    of the end, and the colour bar has a tip there.
+
+    Examples
+    --------
+    >>> from treegram.plotting import plot_gram
+    >>> ax = plot_gram([[1.0, 0.2], [0.2, 1.0]], ["a", "b"], title="Two graphs")
+    >>> ax.get_title()
+    'Two graphs'
+    """
+    matrix = _check_gram(K)
+    names, counts, order = _sort_by_class(y, len(matrix))
+    if ax is None:
+        ax = _matplotlib("pyplot").subplots(figsize=_SIZE, layout="constrained")[1]
+    low, high = _colour_limits(matrix)
+    image = ax.imshow(matrix[np.ix_(order, order)], cmap=cmap, vmin=low, vmax=high, interpolation="antialiased")
+    _name_classes(ax, names, counts)
+    if title is not None:
+        ax.set_title(title)
+    if colorbar:
+        beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
+        extend = beyond[bool(matrix.min() < low), bool(matrix.max() > high)]
+        bar = ax.figure.colorbar(image, ax=ax, extend=extend, fraction=0.046, pad=0.03)
+        bar.set_label("kernel value")
+    return ax
+
+
+def _check_gram(K: ArrayLike) -> NDArray[np.float64]:
+    matrix = np.asarray(K, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ValueError(f"K must be a square matrix of at least one row; got an array of shape {matrix.shape}.")
+    if not np.isfinite(matrix).all():
+        raise ValueError("K must be finite; it holds NaN or infinity.")
+    return matrix
+
+
+def _colour_limits(matrix: NDArray[np.float64]) -> tuple[float, float]:
+    """Where the colours begin and end: the range of the values off the diagonal, without the most extreme ones."""
+    off_diagonal = matrix[~np.eye(len(matrix), dtype=bool)]
+    low, high = np.quantile(off_diagonal if off_diagonal.size else matrix, _SHOWN)
+    return float(low), float(high)
+
+
+def _sort_by_class(y: ArrayLike | None, n_graphs: int) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    """Names and sizes of the classes, and the order of the graphs."""
+    if y is None:
+        return [], np.empty(0, np.int64), np.arange(n_graphs)
+    targets = np.asarray(y)
+    if targets.shape != (n_graphs,):
+        raise ValueError(f"y must have one entry per graph, shape ({n_graphs},); got shape {targets.shape}.")
+    classes, counts = np.unique(targets, return_counts=True)
+    return [str(name) for name in classes.tolist()], counts, np.argsort(targets, kind="stable")
+
+
+def blank_axes() -> Any:
+    """Axes on a figure of their own that pyplot does not know, so that no window can open."""
+    return _matplotlib("figure").Figure(figsize=_SIZE, layout="constrained").subplots()
+
+
+def _matplotlib(module: str) -> Any:
+    try:
+        return import_module(f"matplotlib.{module}")
+    except ImportError as error:
+        raise ImportError("Pictures need matplotlib: pip install 'treegram[plot]'") from error
+
+
+def _name_classes(ax: Any, names: list[str], counts: NDArray[np.int64]) -> None:
+    """Lines between classes, and each class's name in the middle of its rows and columns."""
+    if not names:
+        ax.set(xlabel="graph", ylabel="graph")
+        return
+    if len(names) > _MOST_CLASSES:
+        ax.set(xlabel="graph, sorted by target", ylabel="graph, sorted by target", xticks=[], yticks=[])
+        return
+    ends = np.cumsum(counts)
+    for end in ends[:-1] - 0.5:
+        ax.axhline(end, color="white", linewidth=0.8)
+        ax.axvline(end, color="white", linewidth=0.8)
+    middles = ends - counts / 2 - 0.5
+    ax.set(xlabel="class", ylabel="class", yticks=middles, yticklabels=names)
+    ax.set_xticks(middles, names, rotation=90 if max(map(len, names)) * len(names) > 60 else 0)
+    ax.tick_params(length=0)
