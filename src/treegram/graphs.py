@@ -97,6 +97,10 @@ class Graphs:
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # pickle and copy forget that the arrays are read-only
+
     # ---------------------------------------------------------------- ways in
 
     @classmethod
@@ -282,6 +286,9 @@ class Graphs:
         if len(parts) == 1:
             return parts[0]
         _check_joinable(parts)
+        with_nodes = [p for p in parts if p.n_nodes] or parts[
+            :1
+        ]  # the others have no vector that could tell a dimension
         node_starts = np.cumsum([0] + [p.n_nodes for p in parts])
         arc_starts = np.cumsum([0] + [len(p.indices) for p in parts])
         labels, label_values = join_codes([p.labels for p in parts], [p.label_values for p in parts])
@@ -294,7 +301,7 @@ class Graphs:
             indices=np.concatenate([p.indices + s for p, s in zip(parts, node_starts, strict=False)]),
             labels=labels,
             label_values=label_values,
-            attributes=concatenate_present([p.attributes for p in parts]),
+            attributes=concatenate_present([p.attributes for p in with_nodes]),
             edge_labels=edge_labels,
             edge_label_values=edge_label_values,
             directed=parts[0].directed,
@@ -460,15 +467,15 @@ def _count(number: int, noun: str) -> str:
 
 
 def _check_joinable(parts: list[Graphs]) -> None:
-    first = parts[0]
-    for i, part in enumerate(parts[1:], start=1):
+    first = next((i for i, part in enumerate(parts) if part.n_nodes), 0)
+    for i, part in enumerate(parts):
         for what, mine, theirs in (
-            ("labels", part.labels is not None, first.labels is not None),
-            ("edge labels", part.edge_labels is not None, first.edge_labels is not None),
-            ("directed edges", part.directed, first.directed),
-            ("the number of attributes", part.n_attributes, first.n_attributes),
+            ("labels", part.labels is not None, parts[first].labels is not None),
+            ("edge labels", part.edge_labels is not None, parts[first].edge_labels is not None),
+            ("directed edges", part.directed, parts[first].directed),
+            ("the number of attributes", part.n_attributes, parts[first].n_attributes),
         ):
-            if mine != theirs and not (what == "the number of attributes" and 0 in (part.n_nodes, first.n_nodes)):
+            if mine != theirs and (part.n_nodes or what != "the number of attributes"):
                 raise InvalidGraphError(
-                    f"Collections that differ in {what} cannot be joined: {theirs} in part 0, {mine} in part {i}."
+                    f"Collections that differ in {what} cannot be joined: {theirs} in part {first}, {mine} in part {i}."
                 )

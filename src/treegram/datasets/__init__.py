@@ -1,10 +1,8 @@
-"""Data sets: the TU text format, downloads, generators."""
+"""Data sets: the TU text format, read, fetched and written; generated graphs; graphs from bundled images."""
 
-from typing import Any
+from treegram.datasets._digits import load_digits_graphs
+from treegram.datasets._save import save_tu
+from treegram.datasets._synthetic import make_synthetic
+from treegram.datasets._tu import load_tu
 
-
-def load_tu(*args: Any, **kwargs: Any) -> Any:
-    raise NotImplementedError
-
-
-save_tu = make_synthetic = load_digits_graphs = load_tu
+__all__ = ["load_digits_graphs", "load_tu", "make_synthetic", "save_tu"]

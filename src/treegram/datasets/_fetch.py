@@ -120,11 +120,11 @@ def _download(url: str, goal: Path, name: str) -> None:
 
 
 def _open(url: str) -> Any:
-    scheme = urlsplit(url).scheme
+    scheme = url.partition(":")[0].lower()
     if scheme not in ("https", "http", "file"):
         raise DatasetError(f"TREEGRAM_MIRROR must be an http, https or file address; got {url.rpartition('/')[0]!r}.")
-    request = urllib.request.Request(url, headers={"User-Agent": "treegram"})
     try:
+        request = urllib.request.Request(url, headers={"User-Agent": "treegram"})
         response = urllib.request.urlopen(request, timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
         error.close()

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["scan_table"]
+__all__ = ["scan_table", "survey_table"]
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _COMMA, _MINUS, _POINT, _ZERO, _NINE = 9, 10, 13, 32, 44, 45, 46, 48, 57
 _MAX_DIGITS = 18  # as many as always fit into 64 bits
@@ -21,7 +21,22 @@ _POWERS = np.array([float(10**i) for i in range(23)])
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _is_separator(byte: int) -> bool:
-    return byte == _COMMA or byte == _SPACE or byte == _NEWLINE or byte == _TAB or byte == _RETURN
+    return byte in (_COMMA, _SPACE, _NEWLINE, _TAB, _RETURN)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def survey_table(text: NDArray[np.uint8]) -> tuple[int, int]:
+    """Number of lines, and of tokens in the first line."""
+    n_tokens = 0
+    for i in range(len(text)):
+        if text[i] == _NEWLINE:
+            break
+        if not _is_separator(text[i]) and (i == 0 or _is_separator(text[i - 1])):
+            n_tokens += 1
+    n_lines = 0
+    for i in range(len(text)):
+        n_lines += text[i] == _NEWLINE
+    return n_lines, n_tokens
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -47,7 +62,7 @@ def scan_table(  # noqa: C901 (one loop over bytes: cut into functions on the ar
     n_values, n_left, column, line, start = 0, 0, 0, 0, 0
     mantissa, n_digits, point, is_negative, is_plain, is_open = 0, 0, -1, False, True, False
     for i in range(len(text)):
-        byte = text[i]
+        byte = int(text[i])
         if _ZERO <= byte <= _NINE:
             mantissa = 10 * mantissa + byte - _ZERO
             n_digits += 1

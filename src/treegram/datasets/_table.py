@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -27,19 +28,24 @@ def read_numbers(path: Path, n_columns: int | None = None) -> Floats:
     Blanks, tabs or a comma separate the numbers of a line. The last newline may be missing and blank lines may follow
     the last row; row ``i`` stands in line ``i + 1``. Without ``n_columns`` the first line tells the number of columns.
     """
-    from treegram.datasets._parse import scan_table  # numba is loaded when the first table is read, not before
+    from treegram.datasets._parse import scan_table, survey_table  # numba is loaded with the first table, not before
 
     text = _read_bytes(path)
-    if n_columns is None:
-        n_columns = max(1, len(_tokens(_line_at(text, 0))))
-    n_lines = int(np.count_nonzero(text == ord("\n")))
+    n_lines, n_first = survey_table(text)
+    n_columns = n_columns or max(1, n_first)
     room = min(n_lines * n_columns, len(text) // 2 + 1)
     values, left = np.empty(room), np.empty((room, 3), dtype=np.int64)
     stop, n_values, n_left = scan_table(text, n_columns, values, left)
+    data = text.tobytes() if n_left else b""
     for index, start, end in left[:n_left].tolist():
-        values[index] = _convert(text[start:end].tobytes(), path, text, start)
-    if text[stop:].tobytes().strip():
-        raise DatasetError(f"{path}:{_line_number(text, stop)}: {_complaint(_line_at(text, stop), n_columns)}")
+        token = data[start:end]
+        values[index] = float(token) if _NUMBER.fullmatch(token) else np.nan
+        if not math.isfinite(values[index]):
+            raise DatasetError(f"{path}:{_line_number(text, start)}: expected a finite number, got {_show(token)}.")
+    rest = text[stop:].tobytes()
+    if rest.strip():
+        line = rest[: rest.index(b"\n")].rstrip(b"\r")
+        raise DatasetError(f"{path}:{_line_number(text, stop)}: {_complaint(line, n_columns)}")
     if not n_values:
         raise DatasetError(f"{path}: the file is empty; expected {_count(n_columns)} in each line.")
     return values[:n_values].reshape(-1, n_columns)
@@ -66,7 +72,7 @@ def _read_bytes(path: Path) -> NDArray[np.uint8]:
         size = path.stat().st_size
         text = np.empty(size + 1, dtype=np.uint8)
         with path.open("rb") as file:
-            size = file.readinto(memoryview(text)[:size])
+            size = file.readinto(text.data[:size])
     except OSError as error:
         raise DatasetError(f"{path}: the file cannot be read ({error.strerror}).") from None
     text[size] = ord("\n")
@@ -74,29 +80,14 @@ def _read_bytes(path: Path) -> NDArray[np.uint8]:
     return text[mark : size + 1]
 
 
-def _convert(token: bytes, path: Path, text: NDArray[np.uint8], start: int) -> float:
-    value = float(token) if _NUMBER.fullmatch(token) else np.inf
-    if not np.isfinite(value):
-        raise DatasetError(f"{path}:{_line_number(text, start)}: expected a finite number, got {_show(token)}.")
-    return value
-
-
 def _complaint(line: bytes, n_columns: int) -> str:
     """What is wrong with a line that has not the right number of tokens."""
-    tokens = _tokens(line)
+    tokens = line.replace(b",", b" ").split()
     if not tokens and b"," not in line:
         return f"expected {_count(n_columns)}, got a blank line in the middle of the file."
     if any(not field.strip() for field in line.split(b",")):
         return f"expected a number on either side of each comma, got {_show(line)}."
     return f"expected {_count(n_columns)}, got {len(tokens)}: {_show(line)}."
-
-
-def _tokens(line: bytes) -> list[bytes]:
-    return line.replace(b",", b" ").split()
-
-
-def _line_at(text: NDArray[np.uint8], start: int) -> bytes:
-    return text[start : start + int((text[start:] == ord("\n")).argmax())].tobytes().rstrip(b"\r")
 
 
 def _line_number(text: NDArray[np.uint8], position: int) -> int:

@@ -1,0 +1,334 @@
+import numpy as np
+import pytest
+
+from treegram import DatasetError, Graphs, load_tu
+from treegram.datasets import _fetch
+
+# Two graphs, a triangle and an edge, with all that a folder can hold.
+FILES = {
+    "A": "1, 2\n2, 1\n2, 3\n3, 2\n3, 1\n1, 3\n4, 5\n5, 4\n",
+    "graph_indicator": "1\n1\n1\n2\n2\n",
+    "graph_labels": "-1\n1\n",
+    "node_labels": "7\n7\n8\n7\n9\n",
+    "node_attributes": "0.5, 1\n1.5, 1\n2.5, 1\n3.5, 1\n4.5, 1\n",
+    "edge_labels": "1\n1\n2\n2\n1\n1\n3\n3\n",
+    "edge_attributes": "nobody reads this",
+}
+EXPECTED = Graphs.from_edges(
+    [[(0, 1), (1, 2), (0, 2)], [(0, 1)]],
+    labels=[[7, 7, 8], [7, 9]],
+    attributes=[[[0.5, 1], [1.5, 1], [2.5, 1]], [[3.5, 1], [4.5, 1]]],
+    edge_labels=[[1, 2, 1], [3]],
+    targets=[-1, 1],
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a TU folder: FILES, changed as told; None leaves a file out."""
+
+    def write(folder="SET", name="SET", **changes):
+        path = tmp_path / folder
+        path.mkdir(parents=True)
+        for kind, text in (FILES | changes).items():
+            if text is not None:
+                (path / f"{name}_{kind}.txt").write_text(text)
+        return path
+
+    return write
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch, tmp_path_factory):
+    """No test of this file downloads, or sees the data of the machine."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.delenv("TREEGRAM_DATA", raising=False)
+    monkeypatch.setenv("TREEGRAM_MIRROR", "ftp://none")
+
+
+# -------------------------------------------------------------------- what a folder says
+
+
+def test_a_folder_with_everything(write):
+    graphs, y = load_tu(write())
+    assert graphs == EXPECTED
+    assert y.tolist() == [-1, 1]
+    assert y.dtype == np.int64
+    y[0] = 0  # the caller's own copy
+
+
+def test_a_folder_with_the_needed_files_only(write):
+    optional = ("graph_labels", "node_labels", "node_attributes", "edge_labels", "edge_attributes")
+    graphs, y = load_tu(write(**dict.fromkeys(optional)))
+    assert y is None
+    assert graphs == Graphs.from_edges([[(0, 1), (1, 2), (0, 2)], [(0, 1)]])
+
+
+def test_the_name_comes_from_the_files_not_from_the_folder(write):
+    assert load_tu(write(folder="elsewhere", name="Tox21_AR-LBD"))[0] == EXPECTED
+
+
+def test_windows_line_ends_and_no_last_newline(write):
+    files = {kind: text.replace("\n", "\r\n").removesuffix("\r\n") for kind, text in FILES.items()}
+    assert load_tu(write(**files))[0] == EXPECTED
+
+
+def test_several_label_columns_make_tuples(write):
+    graphs, _ = load_tu(write(node_labels="0, 1\n0, 2\n0, 1\n1, 1\n0, 1\n", edge_labels="1 0\n" * 6 + "2 1\n" * 2))
+    assert graphs.label_values == ((0, 1), (0, 2), (1, 1))
+    assert graphs.labels.tolist() == [0, 1, 0, 2, 0]
+    assert graphs.edge_label_values == ((1, 0), (2, 1))
+    assert graphs.edge_labels.tolist() == [0] * 6 + [1] * 2
+
+
+def test_unsorted_graph_ids_keep_the_order_within_each_graph(write):
+    # The nodes of FILES in the order 4, 1, 2, 5, 3.
+    graphs, _ = load_tu(
+        write(
+            A="2, 3\n3, 5\n5, 2\n1, 4\n",
+            graph_indicator="2\n1\n1\n2\n1\n",
+            node_labels="7\n7\n7\n9\n8\n",
+            node_attributes="3.5, 1\n0.5, 1\n1.5, 1\n4.5, 1\n2.5, 1\n",
+            edge_labels="1\n2\n1\n3\n",
+        )
+    )
+    assert graphs == EXPECTED
+
+
+def test_ids_that_no_node_has_are_graphs_without_nodes(write):
+    graphs, y = load_tu(write(graph_indicator="2\n2\n2\n4\n4\n", graph_labels="5\n6\n7\n8\n9\n"))
+    assert graphs.sizes.tolist() == [0, 3, 0, 2, 0]
+    assert y.tolist() == [5, 6, 7, 8, 9]
+    graphs, _ = load_tu(write(folder="OTHER", graph_indicator="2\n2\n2\n4\n4\n", graph_labels=None))
+    assert graphs.sizes.tolist() == [0, 3, 0, 2]
+
+
+def test_repeated_edges_and_self_loops_are_cleaned(write):
+    graphs, _ = load_tu(write(A="1, 2\n1, 2\n3, 3\n4, 5\n", edge_labels="1\n1\n4\n3\n"))
+    assert graphs.edges().tolist() == [[0, 1], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("0.5\n1e-3\n", [0.5, 0.001]), ("1\n2\n", [1.0, 2.0]), ("0.5, 1\n2, 3\n", [[0.5, 1.0], [2.0, 3.0]])],
+)
+def test_graph_attributes_are_targets_where_there_are_no_graph_labels(write, text, expected):
+    graphs, y = load_tu(write(graph_labels=None, graph_attributes=text))
+    assert y.tolist() == graphs.targets.tolist() == expected
+    assert y.dtype == np.float64
+
+
+def test_graph_labels_win_over_graph_attributes_and_may_have_columns(write):
+    _, y = load_tu(write(graph_labels="1, 0\n0, 1\n", graph_attributes="0.5\n0.5\n"))
+    assert y.tolist() == [[1, 0], [0, 1]]
+
+
+def test_directed_edges_keep_their_direction_and_label(write):
+    graphs, _ = load_tu(write(A="1, 2\n2, 1\n5, 4\n", edge_labels="1\n2\n3\n"), directed=True)
+    assert graphs.directed
+    assert graphs.edges().tolist() == [[0, 1], [1, 0], [4, 3]]
+    assert graphs.edge_labels.tolist() == [0, 1, 2]
+
+
+# -------------------------------------------------------------------- folders with faults
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"A": None}, "SET_A.txt is missing; a TU data set needs it"),
+        ({"graph_indicator": None}, "SET_graph_indicator.txt is missing; a TU data set needs it"),
+        ({"A": ""}, "SET_A.txt: the file is empty; expected 2 numbers in each line"),
+        ({"graph_indicator": ""}, "SET_graph_indicator.txt: the file is empty"),
+        ({"node_labels": ""}, "SET_node_labels.txt: the file is empty"),
+        ({"node_attributes": "\n"}, "SET_node_attributes.txt: the file is empty"),
+        ({"graph_labels": ""}, "SET_graph_labels.txt: the file is empty"),
+        ({"A": "1, 2\n2\n"}, "SET_A.txt:2: expected 2 numbers, got 1: '2'"),
+        ({"A": "1, 2\n2, 1.5\n"}, "SET_A.txt:2: expected a whole number .* got 1.5"),
+        ({"A": "1, 2\n2, 0\n"}, r"SET_A.txt:2: the edge \(2, 0\) names a node that does not exist; .* from 1 to 5"),
+        ({"A": "1, 2\n6, 1\n"}, r"SET_A.txt:2: the edge \(6, 1\) names a node that does not exist; .* from 1 to 5"),
+        ({"A": "1, 2\n3, 4\n"}, r"SET_A.txt:2: the edge \(3, 4\) joins two graphs, 1 and 2"),
+        ({"graph_indicator": "1\n1\n1.5\n2\n2\n"}, "SET_graph_indicator.txt:3: expected a whole number .* got 1.5"),
+        ({"graph_indicator": "1\n1\n0\n2\n2\n"}, "SET_graph_indicator.txt:3: expected a graph id of 1 or more, got 0"),
+        (
+            {"graph_indicator": "1\n-1\n1\n2\n2\n"},
+            "SET_graph_indicator.txt:2: expected a graph id of 1 or more, got -1",
+        ),
+        ({"graph_indicator": "1\n1\n1, 1\n2\n2\n"}, "SET_graph_indicator.txt:3: expected 1 number, got 2: '1, 1'"),
+        (
+            {"graph_indicator": "1\n1\n1\n2\n1e12\n", "graph_labels": None},
+            "indicator.txt:5: graph id 1000000000000 is too",
+        ),
+        (
+            {"graph_labels": "1\n"},
+            "SET_graph_labels.txt:1: expected 2 lines, .* got 1; .*indicator.txt:4 names graph 2",
+        ),
+        ({"graph_labels": "1\n0.5\n"}, "SET_graph_labels.txt:2: expected a whole number .* got 0.5"),
+        (
+            {"graph_labels": None, "graph_attributes": "1\n"},
+            "SET_graph_attributes.txt:1: expected 2 lines, one per graph",
+        ),
+        (
+            {"graph_labels": None, "graph_attributes": "1\nnan\n"},
+            "SET_graph_attributes.txt:2: expected a finite number",
+        ),
+        ({"node_labels": "7\n7\n8\n7\n"}, "SET_node_labels.txt:4: expected 5 lines, one for each of the nodes, got 4"),
+        ({"node_labels": "7\n7\n8\n7\n9\n9\n"}, "SET_node_labels.txt:6: expected 5 lines, one for each of the nodes"),
+        ({"node_labels": "7\n7\nC\n7\n9\n"}, "SET_node_labels.txt:3: expected a finite number, got 'C'"),
+        ({"node_labels": "7\n7\n0.5\n7\n9\n"}, "SET_node_labels.txt:3: expected a whole number .* got 0.5"),
+        ({"node_attributes": "1\n2\n3\n4\n"}, "SET_node_attributes.txt:4: expected 5 lines, one for each of the nodes"),
+        ({"node_attributes": "1\n2\nnan\n4\n5\n"}, "SET_node_attributes.txt:3: expected a finite number, got 'nan'"),
+        ({"node_attributes": "1\n2\ninf\n4\n5\n"}, "SET_node_attributes.txt:3: expected a finite number, got 'inf'"),
+        ({"node_attributes": "1, 2\n1\n1, 2\n1, 2\n1, 2\n"}, "SET_node_attributes.txt:2: expected 2 numbers, got 1"),
+        ({"edge_labels": "1\n"}, "SET_edge_labels.txt:1: expected 8 lines, one for each of the edges, got 1"),
+        (
+            {"edge_labels": "1\n1\n2\n2\n1\n1\n3\n4\n"},
+            r"SET_edge_labels.txt:8: the edge \(5, 4\) has another label here, 4, than in line 7, 3. .* directed=True",
+        ),
+    ],
+)
+def test_faults_are_named_with_file_and_line(write, changes, message):
+    with pytest.raises(DatasetError, match=message):
+        load_tu(write(**changes))
+
+
+def test_two_labels_of_a_directed_edge_are_named_too(write):
+    folder = write(A="1, 2\n2, 1\n1, 2\n", edge_labels="1, 1\n2, 2\n1, 3\n")
+    with pytest.raises(DatasetError, match=r":3: the edge \(1, 2\) .* here, 1, 3, than in line 1, 1, 1\.$"):
+        load_tu(folder, directed=True)
+
+
+def test_several_sets_in_one_folder(write):
+    folder = write(name="ONE")
+    (folder / "TWO_A.txt").write_text("1, 2\n")
+    with pytest.raises(DatasetError, match=r"holds several data sets \(ONE, TWO\); give each a folder of its own"):
+        load_tu(folder)
+    folder.rename(folder.parent / "ONE")
+    assert load_tu(folder.parent / "ONE")[0] == EXPECTED
+
+
+# -------------------------------------------------------------------- where the folder is
+
+
+def test_a_folder_here_comes_first(write, tmp_path, monkeypatch):
+    write(folder="here/SET")
+    write(folder="data/SET", graph_labels="3\n4\n")
+    monkeypatch.chdir(tmp_path / "here")
+    assert load_tu("SET", data_dir=tmp_path / "data")[1].tolist() == [-1, 1]
+
+
+def test_then_the_argument_then_the_variable_then_the_cache(write, tmp_path, monkeypatch):
+    for place, labels in (("argument", "1\n1\n"), ("variable", "2\n2\n"), ("cache/treegram", "3\n3\n")):
+        write(folder=f"{place}/SET", graph_labels=labels)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert load_tu("SET")[1].tolist() == [3, 3]
+    monkeypatch.setenv("TREEGRAM_DATA", str(tmp_path / "variable"))
+    assert load_tu("SET")[1].tolist() == [2, 2]
+    assert load_tu("SET", data_dir=tmp_path / "argument")[1].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("platform", "variable", "expected"),
+    [
+        ("linux", "XDG_CACHE_HOME", "given/treegram"),
+        ("linux", None, "home/.cache/treegram"),
+        ("darwin", None, "home/Library/Caches/treegram"),
+        ("win32", "LOCALAPPDATA", "given/treegram"),
+        ("win32", None, "home/AppData/Local/treegram"),
+    ],
+)
+def test_the_cache_is_where_the_platform_wants_it(tmp_path, monkeypatch, platform, variable, expected):
+    monkeypatch.setattr("sys.platform", platform)
+    monkeypatch.setattr("pathlib.Path.home", lambda: tmp_path / "home")
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    if variable:
+        monkeypatch.setenv(variable, str(tmp_path / "given"))
+    assert _fetch.data_home(None) == tmp_path / expected
+
+
+def test_a_folder_here_without_data_does_not_hide_the_name(write, tmp_path, monkeypatch):
+    write(folder="data/SET")
+    (tmp_path / "here" / "SET").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    assert load_tu("SET", data_dir=tmp_path / "data")[0] == EXPECTED
+
+
+@pytest.mark.parametrize("path", ["no/such", "./SET", "../outside", "/nowhere/SET"])
+def test_a_path_is_never_joined_to_the_data_directory(write, tmp_path, monkeypatch, path):
+    write(folder="data/no/such")
+    write(folder="data/SET")
+    write(folder="outside")
+    (tmp_path / "here" / "below").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here" / "below")
+    with pytest.raises(
+        DatasetError, match=r"The folder .* does not exist; expected a folder with data in the TU format"
+    ):
+        load_tu(path, data_dir=tmp_path / "data")
+
+
+def test_a_path_to_a_folder_without_data(tmp_path):
+    with pytest.raises(DatasetError, match=r"holds no NAME_A.txt; expected a folder with data in the TU format"):
+        load_tu(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "SET\0", "SET name", "-x", "a:b", ""])
+def test_a_strange_name_is_never_looked_up(write, tmp_path, monkeypatch, name):
+    write(folder="SET")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    with pytest.raises(DatasetError, match=r"Unknown data set|holds no NAME_A.txt|does not exist"):
+        load_tu(name, data_dir=tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    ("name", "close"),
+    [("ENZYMS", "ENZYMES"), ("mutag", "MUTAG"), ("imdb_binary", "IMDB-BINARY"), ("protein", "PROTEINS")],
+)
+@pytest.mark.parametrize("download", [True, False])
+def test_an_unknown_name_gets_the_three_closest_ones(tmp_path, monkeypatch, name, close, download):
+    monkeypatch.delenv("TREEGRAM_MIRROR")
+    with pytest.raises(DatasetError, match=f"Unknown data set '{name}': .* Close names are .*{close}") as caught:
+        load_tu(name, data_dir=tmp_path, download=download)
+    assert len(str(caught.value).partition("Close names are ")[2].split(", ")) == 3
+
+
+def test_a_known_name_that_may_not_be_downloaded(tmp_path):
+    with pytest.raises(DatasetError, match=r"The data set 'MUTAG' is not in .*; load it with download=True"):
+        load_tu("MUTAG", data_dir=tmp_path, download=False)
+
+
+def test_a_broken_folder_in_the_data_directory_is_not_replaced(write, tmp_path):
+    write(folder="MUTAG", name="MUTAG", A=None)
+    with pytest.raises(DatasetError, match=r"MUTAG_A.txt is missing"):
+        load_tu("MUTAG", data_dir=tmp_path)
+
+
+# -------------------------------------------------------------------- the real ones
+
+
+@pytest.mark.parametrize(
+    ("name", "n_graphs", "mean_nodes", "mean_edges", "n_labels", "n_attributes", "classes"),
+    [
+        ("ENZYMES", 600, 32.63, 62.14, 3, 18, [100] * 6),
+        ("PROTEINS", 1113, 39.06, 72.82, 3, 1, [663, 450]),
+        ("SYNTHETICnew", 300, 100, 196.25, 0, 1, [150, 150]),
+        ("COX2", 467, 41.22, 43.45, 8, 3, [365, 102]),
+        ("BZR", 405, 35.75, 38.36, 10, 3, [319, 86]),
+        ("DHFR", 756, 42.43, 44.54, 9, 3, [295, 461]),
+        ("MUTAG", 188, 17.93, 19.79, 7, 0, [63, 125]),
+        ("Cuneiform", 267, 21.27, 44.80, 12, 3, None),
+    ],
+)
+def test_real_sets_hold_what_is_known_of_them(
+    data_dir, name, n_graphs, mean_nodes, mean_edges, n_labels, n_attributes, classes
+):
+    graphs, y = load_tu(name, data_dir=data_dir, download=False)
+    assert len(graphs) == len(y) == n_graphs
+    assert graphs.n_nodes / n_graphs == pytest.approx(mean_nodes, abs=0.006)
+    assert graphs.n_edges / n_graphs == pytest.approx(mean_edges, abs=0.006)
+    assert (len(graphs.label_values), graphs.n_attributes) == (n_labels, n_attributes)
+    assert (graphs.edge_labels is not None) == (name in ("MUTAG", "Cuneiform"))
+    counts = np.unique(y, return_counts=True)[1].tolist()
+    assert len(counts) == 30 if classes is None else counts == classes
