@@ -1,9 +1,17 @@
-"""Exact, fast kernels for graphs whose nodes carry labels and real vectors."""
+"""Exact, fast kernels for graphs whose nodes carry labels and real vectors.
 
-from treegram.datasets import load_digits_graphs, load_tu, make_synthetic, save_tu
-from treegram.errors import DatasetError, InvalidGraphError, TreegramError
-from treegram.graphs import Graphs
-from treegram.kernels import ODDCL, ODDST
+Names are imported when they are first used, so that ``import treegram`` and the command start at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from treegram.datasets import load_digits_graphs, load_tu, make_synthetic, save_tu
+    from treegram.errors import DatasetError, InvalidGraphError, TreegramError
+    from treegram.graphs import Graphs
+    from treegram.kernels import ODDCL, ODDST
+    from treegram.plotting import plot_gram
 
 __all__ = [
     "ODDCL",
@@ -15,6 +23,30 @@ __all__ = [
     "load_digits_graphs",
     "load_tu",
     "make_synthetic",
+    "plot_gram",
     "save_tu",
 ]
 __version__ = "0.1.0"
+
+_HOMES = {
+    "datasets": ("load_digits_graphs", "load_tu", "make_synthetic", "save_tu"),
+    "errors": ("DatasetError", "InvalidGraphError", "TreegramError"),
+    "graphs": ("Graphs",),
+    "kernels": ("ODDCL", "ODDST"),
+    "plotting": ("plot_gram",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            value = getattr(import_module(f"treegram.{module}"), name)
+            globals()[name] = value
+            return value
+    if name in _HOMES:  # treegram.kernels, without importing it by name
+        return import_module(f"treegram.{name}")
+    raise AttributeError(f"module 'treegram' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_HOMES})

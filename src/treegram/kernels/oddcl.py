@@ -95,8 +95,8 @@ class ODDCL(GraphKernel):
     ...     attributes=[[[0.0], [1.0], [2.0]], [[1.0], [2.0]]],
     ... )
     >>> ODDCL(depth=1).fit_transform(graphs).round(3)
-    array([[1.   , 0.818],
-           [0.818, 1.   ]])
+    array([[1.   , 0.838],
+           [0.838, 1.   ]])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -85,8 +85,8 @@ class ODDST(GraphKernel):
     >>> graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["N", "C", "O"], ["C", "O"]])
     >>> kernel = ODDST(depth=1, normalize=False).fit(graphs)
     >>> kernel.transform(graphs)
-    array([[59., 38.],
-           [38., 26.]])
+    array([[46., 25.],
+           [25., 20.]])
     >>> sorted(kernel.tree(i) for i in range(kernel.n_trees_))
     ['C', 'C(N,O)', 'C(O)', 'N', 'N(C)', 'O', 'O(C)']
     """
