@@ -8,8 +8,9 @@ and things that are no numbers alike, is left to the caller.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from treegram._numba import jit
 
 __all__ = ["scan_table", "survey_table"]
 
@@ -19,12 +20,12 @@ _EXACT_INTEGER = 2**53
 _POWERS = np.array([float(10**i) for i in range(23)])
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+@jit
 def _is_separator(byte: int) -> bool:
     return byte in (_COMMA, _SPACE, _NEWLINE, _TAB, _RETURN)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+@jit
 def survey_table(text: NDArray[np.uint8]) -> tuple[int, int]:
     """Number of lines, and of tokens in the first line."""
     n_tokens = 0
@@ -39,7 +40,7 @@ def survey_table(text: NDArray[np.uint8]) -> tuple[int, int]:
     return n_lines, n_tokens
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+@jit
 def _divide(mantissa: int, n_digits: int, point: int, is_negative: bool) -> float:  # noqa: FBT001
     """The number with its decimal point set after ``point`` digits (-1: none); nan where this may not be exact."""
     n_decimals = n_digits - point if point >= 0 else 0
@@ -49,7 +50,7 @@ def _divide(mantissa: int, n_digits: int, point: int, is_negative: bool) -> floa
     return -value if is_negative else value
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+@jit
 def scan_table(  # noqa: C901 (one loop over bytes: cut into functions on the array it takes twice the time)
     text: NDArray[np.uint8], n_columns: int, values: NDArray[np.float64], left: NDArray[np.int64]
 ) -> tuple[int, int, int]:
