@@ -172,10 +172,10 @@ def check_targets(targets: ArrayLike, n_graphs: int) -> NDArray[Any]:
 
 
 def plain_label(value: Hashable) -> Hashable:
-    """A label as plain Python: numpy scalars and True/False become what they stand for."""
+    """A label as plain Python: numpy scalars, True, False and 1.0 become the numbers that they are equal to."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, bool):
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
         return int(value)
     if isinstance(value, tuple | list | np.ndarray):
         return tuple(plain_label(part) for part in value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -142,9 +142,10 @@ class ODDST(GraphKernel):
         graphs = as_graphs(X)
         self._check_like_fitted(graphs)
         phi = self._describe(graphs).phi
-        rows = normalize_rows(phi.counts) if self.normalize else phi.counts
-        aligned: sp.csr_matrix = Phi(rows, phi.codes, phi.sizes, phi.seen).aligned(self._described.phi.codes)
-        return aligned
+        rows = phi.counts
+        if self.normalize and rows.nnz:  # scikit-learn refuses a matrix without rows or columns
+            rows = normalize_rows(rows)
+        return replace(phi, counts=rows).aligned(self._described.phi.codes)
 
     def tree(self, feature: int) -> str:
         """A feature in words: ``C(N,C(O))`` is a C over an N and over a C that is over an O.
@@ -208,7 +209,7 @@ class ODDST(GraphKernel):
             use_edge_labels=self.use_edge_labels,
             n_jobs=self.n_jobs,
         )
-        return Phi(sum_rows(phi.counts, graphs.offsets), phi.codes, phi.sizes, phi.seen)
+        return replace(phi, counts=sum_rows(phi.counts, graphs.offsets))
 
     def _weighed(self, phi: Phi, lam: float, depth: int) -> _Described:
         if not self.normalize:

@@ -49,21 +49,21 @@ def exp(x):
 
 
 @contracted
-def rbf_row(x, columns, low, high, out):
-    """out[j] = exp(-|x - columns[:, j]|^2) for low <= j < high; differences, not norms, so that nothing cancels."""
+def gaussian_row(gamma, x, columns, low, high, out):
+    """out[j] = exp(-gamma |x - columns[:, j]|^2) for low <= j < high; by differences, so that nothing cancels."""
     out = out[low:high]
     d, n = len(columns), len(out)
     if d == 1:
         c0 = columns[0, low:high]
         for j in range(n):
             a = x[0] - c0[j]
-            out[j] = exp(-(a * a))
+            out[j] = exp(-gamma * (a * a))
         return
     if d == 3:
         c0, c1, c2 = columns[0, low:high], columns[1, low:high], columns[2, low:high]
         for j in range(n):
             a, b, c = x[0] - c0[j], x[1] - c1[j], x[2] - c2[j]
-            out[j] = exp(-(a * a + b * b + c * c))
+            out[j] = exp(-gamma * (a * a + b * b + c * c))
         return
     out[:] = 0.0
     k = 0
@@ -72,15 +72,21 @@ def rbf_row(x, columns, low, high, out):
         c2, c3 = columns[k + 2, low:high], columns[k + 3, low:high]
         for j in range(n):
             a, b, c, e = x[k] - c0[j], x[k + 1] - c1[j], x[k + 2] - c2[j], x[k + 3] - c3[j]
-            out[j] -= (a * a + b * b) + (c * c + e * e)
+            out[j] += (a * a + b * b) + (c * c + e * e)
         k += 4
     for i in range(k, d):
         c0 = columns[i, low:high]
         for j in range(n):
             a = x[i] - c0[j]
-            out[j] -= a * a
+            out[j] += a * a
     for j in range(n):
-        out[j] = exp(out[j])
+        out[j] = exp(-gamma * out[j])
+
+
+@contracted
+def rbf_row(x, columns, low, high, out):
+    """The same for vectors that are scaled already."""
+    gaussian_row(1.0, x, columns, low, high, out)
 
 
 @jit
@@ -187,13 +193,13 @@ def _spread_dense(first, last, dense, sums, dense_kinds, kind_groups, kind_weigh
 def sum_tile(
     rows, row_graphs, row_blocks, row_vectors, row_places, row_indptr, row_indices, row_data,
     column_graphs, block_starts, column_vectors, column_places, inverted,
-    dense_slots, block_kinds, kind_groups, kind_weights, feature_kinds, given, reach, out,
+    dense_slots, block_kinds, kind_groups, kind_weights, feature_kinds, given, gamma, reach, out,
 ):  # fmt: skip
     """Add the pair sums of the rows ``rows[0] .. rows[1] - 1`` with all columns of one tile to ``out``.
 
     out[graph of row, group, graph of column, weight] += k(row, column) * sum_t F[row, t] F[column, t] weight_t, over the
     features t of each group. ``given`` holds the node kernel's values if it is not the Gaussian one, which is computed
-    here on vectors already scaled by sqrt(gamma), and taken as 0 beyond ``reach``.
+    here, and taken as 0 where places are farther apart than ``reach``.
     """
     dense, ends, listed, values = inverted
     kernel, joined = np.zeros(len(column_graphs)), np.empty(len(column_graphs))
@@ -213,7 +219,7 @@ def sum_tile(
                 places = column_places[first:last]
                 low = first + _place_of(row_places[v] - reach, places)
                 high = first + _place_of(row_places[v] + reach, places)
-                rbf_row(row_vectors[v], column_vectors, low, high, kernel)
+                gaussian_row(gamma, row_vectors[v], column_vectors, low, high, kernel)
             for i in range(row_indptr[v], row_indptr[v + 1]):
                 t = row_indices[i]
                 if dense_slots[t] >= 0:
@@ -233,7 +239,9 @@ def sum_tile(
 
 
 @contracted
-def sum_self(offsets, blocks, vectors, indptr, indices, data, kind_groups, kind_weights, feature_kinds, given, out):
+def sum_self(
+    offsets, blocks, vectors, indptr, indices, data, kind_groups, kind_weights, feature_kinds, given, gamma, out
+):
     """out[graph, group, weight] = the pair sum of each graph with itself, rows graph by graph.
 
     ``given`` holds the node kernel's values of all pairs within graph after graph, row by row, or is empty (Gaussian).
@@ -252,7 +260,7 @@ def sum_self(offsets, blocks, vectors, indptr, indices, data, kind_groups, kind_
                 _copy(given[at : at + last - first], kernel)
                 at += last - first
             else:
-                rbf_row(vectors[v], columns, 0, last - first, kernel)
+                gaussian_row(gamma, vectors[v], columns, 0, last - first, kernel)
             for i in range(indptr[v], indptr[v + 1]):
                 held[indices[i]] = data[i]
             for w in range(first, last):

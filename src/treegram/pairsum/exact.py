@@ -71,8 +71,8 @@ def pair_sums(
     ndarray of shape (n_groups, n_weights, n_left, n_right)
         The same bits for any ``n_jobs``.
     """
-    left = _merge_equal(left)
-    right_nodes = left if right is None else _merge_equal(right)
+    left = _condense(left, node_kernel)
+    right_nodes = left if right is None else _condense(right, node_kernel)
     shape = (weighting.n_groups, weighting.weights.shape[1], left.n_graphs, right_nodes.n_graphs)
     if not len(left.graph_ids) or not len(right_nodes.graph_ids):
         return np.zeros(shape)
@@ -88,23 +88,31 @@ def pair_sums(
 
 def self_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting) -> Floats:
     """The sum of each graph with itself: the diagonal of :func:`pair_sums`, shape (n_groups, n_weights, n_graphs)."""
-    nodes = _merge_equal(nodes)
+    nodes = _condense(nodes, node_kernel)
     offsets = np.searchsorted(nodes.graph_ids, np.arange(nodes.n_graphs + 1))
-    given, vectors = np.empty(0), nodes.vectors
-    scale = np.sqrt(node_kernel.gamma) if isinstance(node_kernel, Gaussian) else 0.0
-    if not isinstance(node_kernel, Gaussian):
+    given, gamma, vectors = np.empty(0), 0.0, nodes.vectors
+    if isinstance(node_kernel, Gaussian):
+        gamma = node_kernel.gamma
+    else:
         spans = [slice(a, b) for a, b in pairwise(offsets) if b > a]
         given = np.concatenate([given, *(node_kernel(vectors[s], vectors[s]).ravel() for s in spans)])
     out = np.zeros((nodes.n_graphs, weighting.n_groups, weighting.weights.shape[1]))
     features = nodes.features
     _tiles.sum_self(
-        offsets, nodes.blocks, scale * vectors, features.indptr, features.indices, features.data,
-        weighting.groups, weighting.weights, weighting.kinds, given, out,
+        offsets, nodes.blocks, vectors.copy(), features.indptr, features.indices, features.data,
+        weighting.groups, weighting.weights, weighting.kinds, given, gamma, out,
     )  # fmt: skip
     return out.transpose(1, 2, 0)
 
 
 # -------------------------------------------------------------------- preparation
+
+
+def _condense(nodes: Nodes, node_kernel: NodeKernel) -> Nodes:
+    """The fewest nodes that give the same sums."""
+    if node_kernel == Gaussian(0.0):  # k_A is 1 whatever the vectors
+        nodes = replace(nodes, vectors=np.zeros((len(nodes.vectors), 1)))
+    return _merge_equal(nodes)
 
 
 def _merge_equal(nodes: Nodes) -> Nodes:
@@ -149,8 +157,7 @@ class _Tile:
     n_row_graphs: int
     graphs: Ints  # counted from first_graph
     block_starts: Ints
-    raw: Floats  # (n_columns, d)
-    vectors: Floats  # (d, n_columns), scaled
+    vectors: Floats  # (d, n_columns)
     places: Floats
     features: sp.csr_matrix
 
@@ -164,7 +171,6 @@ class _Job:
     symmetric: bool
     row_graphs: Ints
     row_blocks: Ints
-    row_raw: Floats
     row_vectors: Floats
     row_places: Floats
     row_features: sp.csr_matrix
@@ -180,29 +186,27 @@ class _Job:
         n_left = len(left.graph_ids)
         n_blocks, blocks = _number(np.concatenate([left.blocks, right.blocks]))
         left_blocks, right_blocks = blocks[:n_left], blocks[n_left:]
-        scale = np.sqrt(node_kernel.gamma) if isinstance(node_kernel, Gaussian) else 0.0
-        direction = _widest_direction(right.vectors)
-        left_places, right_places = (scale * (nodes.vectors @ direction) for nodes in (left, right))
+        extent = max(float(np.abs(nodes.vectors).max(initial=0.0)) for nodes in (left, right)) or 1.0
+        direction = _widest_direction(right.vectors / extent)
+        left_places, right_places = ((nodes.vectors / extent) @ direction for nodes in (left, right))
         slots, kinds = _choose_dense(right.features, right_blocks, n_blocks, weighting.kinds)
         rows = np.lexsort((left_blocks, left.graph_ids))
         result_bytes = 8 * left.n_graphs * right.n_graphs * weighting.n_groups * weighting.weights.shape[1]
         largest_block = int(np.bincount(right_blocks, minlength=1).max())
         n_tiles = 1 + max(largest_block // TILE_COLUMNS, result_bytes // TILE_BYTES)
-        largest = max(int(np.bincount(nodes.graph_ids, minlength=1).max()) for nodes in (left, right))
         return cls(
             node_kernel=node_kernel,
             weighting=weighting,
             symmetric=symmetric,
             row_graphs=left.graph_ids[rows],
             row_blocks=left_blocks[rows],
-            row_raw=left.vectors[rows],
-            row_vectors=scale * left.vectors[rows],
+            row_vectors=left.vectors[rows],
             row_places=left_places[rows],
             row_features=left.features[rows],
             dense_slots=slots,
             block_kinds=kinds,
-            reach=float(np.sqrt(53 * np.log(2) + np.log(largest + 1))),
-            tiles=list(_cut(right, right_blocks, n_blocks, right_places, scale, None if symmetric else left, n_tiles)),
+            reach=_reach(left, right, node_kernel, extent),
+            tiles=list(_cut(right, right_blocks, n_blocks, right_places, None if symmetric else left, n_tiles)),
         )
 
 
@@ -211,11 +215,20 @@ def _number(values: NDArray[np.uint64]) -> tuple[int, Ints]:
     return len(distinct), numbers.astype(np.int64)
 
 
+def _reach(left: Nodes, right: Nodes, node_kernel: NodeKernel, extent: float) -> float:
+    """How far apart places may be before the Gaussian is below 2^-53 / (largest graph); places are in units of extent."""
+    width = np.sqrt(node_kernel.gamma) * extent if isinstance(node_kernel, Gaussian) else 0.0
+    if width == 0:
+        return np.inf
+    largest = max(int(np.bincount(nodes.graph_ids, minlength=1).max()) for nodes in (left, right))
+    rounding = 8 * np.finfo(float).eps * left.vectors.shape[1]
+    return float(np.sqrt(53 * np.log(2) + np.log(largest + 1)) / width + rounding)
+
+
 def _widest_direction(vectors: Floats) -> Floats:
     """The unit vector along which the vectors vary most: windows along it leave out the most pairs."""
     centred = vectors - vectors.mean(axis=0)
-    scale = float(np.abs(centred).max(initial=0.0)) or 1.0
-    direction: Floats = np.linalg.eigh((centred / scale).T @ (centred / scale))[1][:, -1]
+    direction: Floats = np.linalg.eigh(centred.T @ centred)[1][:, -1]
     return direction
 
 
@@ -242,7 +255,7 @@ def _choose_dense(features: sp.csr_matrix, blocks: Ints, n_blocks: int, kinds: I
 
 
 def _cut(
-    nodes: Nodes, blocks: Ints, n_blocks: int, places: Floats, scale: float, rows: Nodes | None, n_tiles: int
+    nodes: Nodes, blocks: Ints, n_blocks: int, places: Floats, rows: Nodes | None, n_tiles: int
 ) -> Iterator[_Tile]:
     """Tiles of consecutive graphs; ``rows=None`` (symmetric): rows up to the tile's last graph."""
     offsets = np.searchsorted(nodes.graph_ids, np.arange(nodes.n_graphs + 1))
@@ -251,7 +264,6 @@ def _cut(
     for first, last in pairwise(cuts):
         columns = np.arange(offsets[first], offsets[last])
         columns = columns[np.lexsort((places[columns], blocks[columns]))]
-        raw = nodes.vectors[columns]
         yield _Tile(
             first_graph=int(first),
             last_graph=int(last),
@@ -259,8 +271,7 @@ def _cut(
             n_row_graphs=int(last) if rows is None else rows.n_graphs,
             graphs=nodes.graph_ids[columns] - first,
             block_starts=np.searchsorted(blocks[columns], np.arange(n_blocks + 1)),
-            raw=raw,
-            vectors=np.ascontiguousarray(scale * raw.T),
+            vectors=np.ascontiguousarray(nodes.vectors[columns].T),
             places=places[columns],
             features=nodes.features[columns],
         )
@@ -277,8 +288,8 @@ def _tile_sums(job: _Job, tile: _Tile) -> Floats:
     )
     shape = (tile.n_row_graphs, weighting.n_groups, tile.last_graph - tile.first_graph, weighting.weights.shape[1])
     out = np.zeros(shape)
-    gaussian = isinstance(job.node_kernel, Gaussian)
-    step = ROWS_PER_CALL if gaussian else 1024
+    gamma = job.node_kernel.gamma if isinstance(job.node_kernel, Gaussian) else None
+    step = 1024 if gamma is None else ROWS_PER_CALL
     for first in range(0, tile.n_rows, step):
         span = (first, min(first + step, tile.n_rows))
         _tiles.sum_tile(
@@ -286,7 +297,7 @@ def _tile_sums(job: _Job, tile: _Tile) -> Floats:
             rows.indptr, rows.indices, rows.data,
             tile.graphs, tile.block_starts, tile.vectors, tile.places, inverted,
             job.dense_slots, job.block_kinds, weighting.groups, weighting.weights, weighting.kinds,
-            np.empty((0, 0)) if gaussian else _given(job, tile, span), job.reach, out,
+            _given(job, tile, span) if gamma is None else np.empty((0, 0)), gamma or 0.0, job.reach, out,
         )  # fmt: skip
     return out
 
@@ -299,7 +310,7 @@ def _given(job: _Job, tile: _Tile, span: tuple[int, int]) -> Floats:
         rows = np.flatnonzero(blocks == block)
         columns = slice(tile.block_starts[block], tile.block_starts[block + 1])
         if columns.stop > columns.start:
-            given[rows, columns] = job.node_kernel(job.row_raw[span[0] + rows], tile.raw[columns])
+            given[rows, columns] = job.node_kernel(job.row_vectors[span[0] + rows], tile.vectors[:, columns].T)
     return given
 
 

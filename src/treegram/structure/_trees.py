@@ -18,6 +18,7 @@ _M2 = np.uint64(0x94D049BB133111EB)
 _S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 
 ALGORITHM, VISITS, CAPPED = 0, 1, 2
+LARGEST_SIZE = 1e300  # finite, so that its product with log(1) is 0; no weight other than 0 and 1 survives such sizes
 
 
 @njit(inline="always")
@@ -68,7 +69,7 @@ def encode(n_visited, depth, base, indptr, indices, node_hashes, arc_hashes, ord
             if distance[w] == distance[v] + 1:
                 for j in range(1, below + 1):
                     codes[v, j] += mix(codes[w, j - 1] + arc_hashes[arc])
-                    sizes[v, j] += sizes[w, j - 1]
+                    sizes[v, j] = min(sizes[v, j] + sizes[w, j - 1], LARGEST_SIZE)
         for j in range(1, below + 1):
             # A node without children is the same tree at any j: its code must be that of j = 0.
             codes[v, j] = mix(node_hashes[base + v] + codes[v, j] * GOLDEN)

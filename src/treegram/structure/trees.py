@@ -116,7 +116,7 @@ def node_hashes(graphs: Graphs, missing_labels: str) -> NDArray[np.uint64]:
 
 
 def _arc_hashes(graphs: Graphs, *, use_edge_labels: bool) -> NDArray[np.uint64]:
-    if not use_edge_labels:
+    if not use_edge_labels or not len(graphs.indices):
         return np.full(len(graphs.indices), _trees.GOLDEN)
     if graphs.edge_labels is None:
         raise InvalidGraphError("use_edge_labels=True, but the graphs have no edge labels.")
