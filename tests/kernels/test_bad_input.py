@@ -1,0 +1,222 @@
+"""What cannot be computed is refused, with a message that says what was wrong, where, and what to do."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from sklearn.utils._param_validation import InvalidParameterError
+
+from treegram import ODDCL, ODDST, Graphs, InvalidGraphError
+from zoo import LAWS_HOLD_ON, Collection
+
+GRAPHS = LAWS_HOLD_ON["mixed"].pack()
+KERNELS = [ODDST, ODDCL]
+
+
+@pytest.fixture(params=KERNELS, ids=lambda kernel: kernel.__name__)
+def make(request):
+    return request.param
+
+
+# -------------------------------------------------------------------- parameters
+
+BAD_PARAMETERS = {
+    "depth": [-1, 1.5, 2.0, "3", None, [1]],
+    "lam": [0, 0.0, -1, float("nan"), float("inf"), "1", None],
+    "counting": ["all", None, 0],
+    "missing_labels": ["none", None],
+    "use_edge_labels": ["yes", None, 2],
+    "normalize": ["yes", None, 2],
+    "n_jobs": [1.5, "all"],
+}
+ODDCL_ONLY = {
+    "gamma": [-0.1, float("nan"), float("inf"), "scale"],
+    "node_kernel": ["gauss", "precomputed", None, 3],
+}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name", "value"),
+    [
+        *((kernel, name, value) for kernel in KERNELS for name, values in BAD_PARAMETERS.items() for value in values),
+        *((ODDCL, name, value) for name, values in ODDCL_ONLY.items() for value in values),
+    ],
+)
+def test_a_bad_parameter_is_named(kernel, name, value):
+    bad = kernel(**{name: value})  # no error here: scikit-learn's contract
+    message = rf"The '{name}' parameter of {kernel.__name__} must be .* Got .* instead"
+    for compute in (bad.fit, bad.fit_transform, lambda X: bad.gram_grid(X, [1], [1.0])):
+        with pytest.raises(InvalidParameterError, match=message):
+            compute(GRAPHS)
+
+
+def test_a_bad_parameter_is_found_before_the_graphs_are_looked_at(make):
+    with pytest.raises(InvalidParameterError, match="depth"):
+        make(-1).fit("nonsense")
+
+
+def test_an_unknown_parameter_is_an_error(make):
+    with pytest.raises(TypeError, match="height"):
+        make(height=3)
+
+
+def test_0_workers_are_an_error(make):
+    with pytest.raises(ValueError, match="n_jobs"):
+        make(n_jobs=0).fit(GRAPHS)
+
+
+@pytest.mark.parametrize(
+    ("depths", "lams", "message"),
+    [
+        ([1, -1], [1.0], r"depths must be whole numbers of at least 0; got .*-1"),
+        ([1.5], [1.0], r"depths must be whole numbers of at least 0; got .*1\.5"),
+        (["1"], [1.0], r"depths must be whole numbers of at least 0; got .*1"),
+        ([1], [0.0], r"lams must be numbers greater than 0; got .*0\.0"),
+        ([1], [1.0, -2.0], r"lams must be numbers greater than 0; got .*-2\.0"),
+        ([1], [np.nan], r"lams must be numbers greater than 0; got .*nan"),
+        ([1], [np.inf], r"lams must be numbers greater than 0; got .*inf"),
+        ([1], ["a"], r"lams must be numbers greater than 0; got .*a"),
+        ([], [1.0], r"must not be empty; got 0 depths and 1 lams"),
+        ([1], [], r"must not be empty; got 1 depths and 0 lams"),
+    ],
+)
+def test_a_bad_grid_is_named(make, depths, lams, message):
+    with pytest.raises(ValueError, match=message):
+        make().gram_grid(GRAPHS, depths, lams)
+
+
+# -------------------------------------------------------------------- X
+
+PATH = nx.path_graph(3)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (None, "X must be a Graphs collection or a list of graphs; got NoneType"),
+        (3, "X must be a Graphs collection or a list of graphs; got int"),
+        ("ENZYMES", "X must be a Graphs collection or a list of graphs; got str"),
+        ({"a": 1}, "X must be a Graphs collection or a list of graphs; got dict"),
+        ([1, 2], r"a list that holds int\. Make a collection with Graphs\.from_edges.*load_tu"),
+        ([[(0, 1)]], r"a list that holds list\. Make a collection with Graphs\.from_edges"),
+        (np.zeros((3, 3)), r"a list that holds ndarray\. Make a collection"),
+        (PATH, r"a list that holds int\. Make a collection"),
+        ([GRAPHS, PATH], r"a list that holds Graph\. Make a collection"),
+        ([GRAPHS, None], r"a list that holds NoneType\. Make a collection"),
+    ],
+    ids=str,
+)
+def test_x_that_is_no_collection_of_graphs_is_named(make, X, message):
+    fitted = make(1).fit(GRAPHS)
+    for compute in (make(1).fit, make(1).fit_transform, fitted.transform, lambda X: fitted.gram_grid(X, [1], [1.0])):
+        with pytest.raises(InvalidGraphError, match=message):
+            compute(X)
+
+
+def test_graphs_that_do_not_go_together_are_an_error(make):
+    labelled, unlabelled = Graphs.from_edges([[(0, 1)]], labels=[["C", "N"]]), Graphs.from_edges([[(0, 1)]])
+    with pytest.raises(InvalidGraphError, match="differ in labels cannot be joined: True in part 0, False in part 1"):
+        make().fit([labelled, unlabelled])
+
+
+def test_networkx_graphs_are_taken_as_they_are(make):
+    drawn = nx.path_graph(3)
+    nx.set_node_attributes(drawn, {0: "C", 1: "C", 2: "O"}, "label")
+    nx.set_node_attributes(drawn, {0: [0.0], 1: [1.0], 2: [2.0]}, "attributes")
+    packed = Collection([[(0, 1), (1, 2)]], [3], [["C", "C", "O"]], [[[0.0], [1.0], [2.0]]]).pack()
+    kernel = make(normalize=False).fit(packed)
+    np.testing.assert_array_equal(kernel.transform([drawn]), kernel.transform(packed))
+
+
+# -------------------------------------------------------------------- transform after fit on something else
+
+BASE = Collection([[(0, 1)]], [2], [["C", "N"]], [[[0.0, 1.0], [1.0, 0.0]]], [[1]])
+
+
+def changed(**fields):
+    return Collection(**{**vars(BASE), **fields}).pack()
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (changed(attributes=[[[0.0], [1.0]]]), "attributes from what ODDCL was fitted on: 2 then, 1 now"),
+        (changed(attributes=None), "attributes from what ODDCL was fitted on: 2 then, 0 now"),
+        (changed(labels=None), "labels from what ODDCL was fitted on: True then, False now"),
+        (changed(directed=True), "directed edges from what ODDCL was fitted on: False then, True now"),
+    ],
+    ids=["dimension", "no_attributes", "no_labels", "directed"],
+)
+def test_graphs_of_another_kind_are_an_error_both_ways(X, message):
+    with pytest.raises(InvalidGraphError, match=message):
+        ODDCL(1).fit(BASE.pack()).transform(X)
+    with pytest.raises(InvalidGraphError, match="from what ODDCL was fitted on"):
+        ODDCL(1).fit(X).transform(BASE.pack())
+
+
+@pytest.mark.parametrize("fields", [{"labels": None}, {"directed": True}], ids=str)
+def test_oddst_refuses_graphs_of_another_kind_too(fields):
+    kernel = ODDST(1).fit(BASE.pack())
+    for compute in (kernel.transform, kernel.features):
+        with pytest.raises(InvalidGraphError, match="from what ODDST was fitted on"):
+            compute(changed(**fields))
+
+
+def test_edge_labels_that_are_used_must_be_there(make):
+    kernel = make(1, use_edge_labels=True)
+    with pytest.raises(InvalidGraphError, match="use_edge_labels=True, but the graphs have no edge labels"):
+        kernel.fit(changed(edge_labels=None))
+    with pytest.raises(InvalidGraphError, match="use_edge_labels=True, but the graphs have no edge labels"):
+        kernel.fit(BASE.pack()).transform(changed(edge_labels=None))
+
+
+def test_a_failed_transform_leaves_the_kernel_as_it_was():
+    kernel = ODDCL(1).fit(BASE.pack())
+    expected = kernel.transform(BASE.pack())
+    with pytest.raises(InvalidGraphError):
+        kernel.transform(changed(labels=None))
+    np.testing.assert_array_equal(kernel.transform(BASE.pack()), expected)
+
+
+# -------------------------------------------------------------------- the user's own node kernel
+
+
+def test_a_node_kernel_of_wrong_shape_is_an_error():
+    kernel = ODDCL(1, node_kernel=lambda X, Y: np.ones(len(X)))
+    with pytest.raises(ValueError, match=r"node_kernel must give an array of shape \(\d+, \d+\) for blocks of .*; got"):
+        kernel.fit_transform(GRAPHS)
+
+
+def test_a_node_kernel_of_single_vectors_is_an_error():
+    """The most likely slip: a function of two vectors where one of two blocks is wanted."""
+    kernel = ODDCL(1, node_kernel=lambda x, y: float(np.exp(-((x - y[: len(x)]) ** 2).sum())))
+    with pytest.raises(ValueError, match=r"node_kernel must give an array of shape .*got \(\)"):
+        kernel.fit(BASE.pack())
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_node_kernel_that_is_not_finite_is_an_error(value):
+    kernel = ODDCL(1, node_kernel=lambda X, Y: np.full((len(X), len(Y)), value))
+    for compute in (kernel.fit, kernel.fit_transform):
+        with pytest.raises(ValueError, match=r"node_kernel gave values that are not finite"):
+            compute(GRAPHS)
+
+
+def test_an_error_in_the_node_kernel_comes_through():
+    def broken(X, Y):
+        raise ZeroDivisionError("by the user")
+
+    for n_jobs in (1, 2):
+        with pytest.raises(ZeroDivisionError, match="by the user"):
+            ODDCL(1, node_kernel=broken, n_jobs=n_jobs).fit_transform(GRAPHS)
+
+
+# -------------------------------------------------------------------- labels that are equal to Python
+
+
+@pytest.mark.parametrize("same", [(1, 1.0), (0, -0.0), (1, True)], ids=str)
+def test_equal_labels_match_wherever_they_come_from(make, same):
+    """1 == 1.0 == True: one label within a collection, so also one label between fit and transform."""
+    old, new = (Graphs.from_edges([[]], labels=[[label]]) for label in same)
+    together = make(0).fit_transform(Graphs.from_edges([[], []], labels=[[label] for label in same]))
+    assert make(0).fit(old).transform(new)[0, 0] == pytest.approx(together[0, 1])
+    assert make(0).fit_transform([old, new])[0, 1] == pytest.approx(together[0, 1])

@@ -1,0 +1,177 @@
+"""ODDST's features in the open: what they are, and that they can be read back."""
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+
+import naive
+from strategies import in_two_parts
+from treegram import ODDST
+from zoo import COLLECTIONS, Collection
+
+MIXED = COLLECTIONS["edge_labels"]
+OPTIONS = [
+    {"depth": 2, "normalize": False},
+    {"depth": 2, "normalize": True},
+    {"depth": 3, "lam": 1.2, "counting": "visits", "normalize": True},
+    {"depth": 3, "lam": 0.4, "counting": "capped", "normalize": False},
+    {"depth": 2, "use_edge_labels": True, "normalize": False},
+]
+
+
+def names_of(kernel):
+    return [kernel.tree(feature) for feature in range(kernel.n_trees_)]
+
+
+# -------------------------------------------------------------------- features
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_inner_products_of_features_are_the_kernel(options):
+    kernel = ODDST(**options).fit(MIXED.pack())
+    Z = kernel.features(MIXED.pack())
+    assert sp.issparse(Z)
+    assert Z.shape == (len(MIXED), kernel.n_trees_)
+    np.testing.assert_allclose((Z @ Z.T).toarray(), kernel.transform(MIXED.pack()), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_features_of_new_graphs_multiply_to_transform(options):
+    """New graphs have trees that the fitted ones do not: these get no column, and still count for the norm."""
+    old, new = MIXED.take([1, 3, 6]), MIXED.take([0, 2, 4, 5, 7, 8, 9])
+    kernel = ODDST(**options).fit(old.pack())
+    Z, Z_new = kernel.features(old.pack()), kernel.features(new.pack())
+    assert Z_new.shape == (len(new), kernel.n_trees_)
+    np.testing.assert_allclose((Z_new @ Z.T).toarray(), kernel.transform(new.pack()), rtol=1e-12, atol=1e-15)
+    if options["normalize"]:
+        lengths = np.sqrt(np.asarray(Z_new.multiply(Z_new).sum(axis=1))).ravel()
+        assert lengths[1] == pytest.approx(1), "isolated nodes have no tree that is not known"
+        assert 0 < lengths[2] < 1 - 1e-6, "a cycle has trees that no path or triangle has"
+
+
+@settings(max_examples=40, deadline=None)
+@given(in_two_parts(dimension=0), st.booleans())
+def test_features_multiply_to_the_kernel_on_any_collection(drawn, normalize):
+    collection, chosen = drawn
+    old = collection.take([i for i, is_old in enumerate(chosen) if is_old]).pack()
+    new = collection.take([i for i, is_old in enumerate(chosen) if not is_old]).pack()
+    kernel = ODDST(depth=2, lam=1.1, normalize=normalize).fit(old)
+    product = (kernel.features(new) @ kernel.features(old).T).toarray()
+    np.testing.assert_allclose(product, kernel.transform(new), rtol=1e-12, atol=1e-15)
+
+
+def test_features_are_counts_times_a_power_of_lam():
+    for lam in (1.0, 0.25):
+        kernel = ODDST(depth=2, lam=lam, normalize=False).fit(MIXED.pack())
+        counts = kernel.features(MIXED.pack()).toarray() / lam ** (kernel.tree_sizes_ / 2)
+        np.testing.assert_allclose(counts, counts.round(), rtol=1e-12)
+        assert counts.max() > 1
+
+
+@pytest.mark.parametrize("counting", naive.COUNTINGS)
+@pytest.mark.parametrize("name", ["edge_labels", "no_labels", "directed", "components"])
+def test_counts_by_name_equal_the_oracle(name, counting):
+    collection = COLLECTIONS[name]
+    kernel = ODDST(depth=3, counting=counting, normalize=False).fit(collection.pack())
+    names, Z = names_of(kernel), kernel.features(collection.pack())
+    for g in range(len(collection)):
+        literal = sum(naive.tree_counts(collection, g, 3, counting=counting), Counter())
+        expected = Counter({naive.spell(t): n for t, n in literal.items()})
+        assert Counter({names[t]: n for t, n in zip(Z[g].indices, Z[g].data, strict=True)}) == expected
+
+
+def test_sizes_are_the_nodes_of_the_trees():
+    kernel = ODDST(depth=3).fit(MIXED.pack())
+    assert [len(re.findall("[CNO]", name)) for name in names_of(kernel)] == kernel.tree_sizes_.tolist()
+
+
+# -------------------------------------------------------------------- reading a tree back
+
+
+def parse(text):
+    """A tree in words as (labels, edges, edge labels), its root being node 0."""
+    labels, edges, edge_labels, open_nodes, edge = [], [], [], [], None
+    for token in re.findall(r"\w+:|\w+|[(),]", text):
+        if token.endswith(":"):
+            edge = token[:-1]
+        elif token == ")":
+            open_nodes.pop()
+        elif token == "(":
+            open_nodes.append(len(labels) - 1)
+        elif token != ",":
+            if open_nodes:
+                edges.append((open_nodes[-1], len(labels)))
+                edge_labels.append(edge)
+            labels.append(token)
+    return labels, edges, edge_labels
+
+
+def test_parse_reads_what_it_should():
+    assert parse("C(N,C(O))") == (["C", "N", "C", "O"], [(0, 1), (0, 2), (2, 3)], [None] * 3)
+    assert parse("C(1:N)") == (["C", "N"], [(0, 1)], ["1"])
+
+
+@pytest.mark.parametrize("use_edge_labels", [False, True])
+def test_every_feature_can_be_read_and_encoded_again(use_edge_labels):
+    """The tree in words, drawn as a graph of its own, has the feature that it came from."""
+    edge_labels = [[str(label) for label in graph] for graph in MIXED.edge_labels]
+    collection = Collection(MIXED.edges, MIXED.n_nodes, MIXED.labels, None, edge_labels)
+    kernel = ODDST(depth=3, counting="visits", use_edge_labels=use_edge_labels, normalize=False)
+    kernel.fit(collection.pack())
+    names = names_of(kernel)
+    assert len(set(names)) == kernel.n_trees_ > 50
+    parsed = [parse(name) for name in names]
+    drawn = Collection(
+        [edges for _, edges, _ in parsed],
+        [len(labels) for labels, _, _ in parsed],
+        [labels for labels, _, _ in parsed],
+        None,
+        [found for _, _, found in parsed] if use_edge_labels else None,
+    )
+    Z = kernel.features(drawn.pack())
+    own = Z[np.arange(kernel.n_trees_), np.arange(kernel.n_trees_)]
+    assert (np.asarray(own) > 0).all()
+    # No feature of a tree's graph is larger than the tree, and only those of its size unroll all of it.
+    sizes = kernel.tree_sizes_
+    assert all((sizes[Z[t].indices] <= sizes[t]).all() for t in range(kernel.n_trees_))
+
+
+def test_a_feature_is_read_as_the_documentation_says():
+    path = Collection([[(0, 1), (1, 2), (1, 3)]], [4], [["N", "C", "C", "O"]])
+    kernel = ODDST(depth=2).fit(path.pack())
+    assert "N(C(C,O))" in names_of(kernel)
+    chain = Collection([[(0, 1), (0, 2), (2, 3)]], [4], [["C", "N", "C", "O"]])
+    assert "C(C(O),N)" in names_of(ODDST(depth=2).fit(chain.pack()))
+
+
+@pytest.mark.parametrize("feature", [10**6, -(10**6)])
+def test_a_feature_that_does_not_exist_is_an_error(feature):
+    kernel = ODDST(depth=1).fit(MIXED.pack())
+    with pytest.raises(IndexError, match=rf"from 0 to {kernel.n_trees_ - 1}; got {feature}"):
+        kernel.tree(feature)
+
+
+def test_nothing_can_be_read_before_fit():
+    kernel = ODDST()
+    for read in (
+        lambda: kernel.features(MIXED.pack()),
+        lambda: kernel.tree(0),
+        lambda: kernel.n_trees_,
+        lambda: kernel.tree_sizes_,
+    ):
+        with pytest.raises(NotFittedError, match="ODDST"):
+            read()
+
+
+def test_without_trees_there_are_no_features():
+    kernel = ODDST().fit([])
+    assert kernel.n_trees_ == 0
+    assert kernel.features(MIXED.pack()).shape == (len(MIXED), 0)
+    with pytest.raises(IndexError):
+        kernel.tree(0)

@@ -1,0 +1,330 @@
+"""The engine alone: any features, any weights, all its code paths, against four nested loops."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treegram.attributes import Gaussian
+from treegram.pairsum import exact
+from treegram.pairsum.exact import Nodes, Weighting, pair_sums, self_sums
+
+
+def make_nodes(rng, sizes, *, n_blocks=3, n_features=12, dimension=2, spread=1.0, blocks=None, distinct=None):
+    """Random nodes; feature t belongs to block t % n_blocks, and block b is named 1000 + b."""
+    n = sum(sizes)
+    blocks = rng.integers(n_blocks, size=n) if blocks is None else np.resize(blocks, n)
+    dense = rng.integers(0, 4, size=(n, n_features)) * rng.integers(0, 2, size=(n, n_features))
+    dense[(np.arange(n_features) % n_blocks)[None, :] != blocks[:, None]] = 0
+    vectors = spread * rng.normal(size=(n, dimension))
+    if distinct:
+        vectors = vectors[rng.permutation(np.arange(n) % distinct)]
+    return Nodes(
+        n_graphs=len(sizes),
+        graph_ids=np.repeat(np.arange(len(sizes)), sizes),
+        blocks=(1000 + blocks).astype(np.uint64),
+        vectors=vectors,
+        features=sp.csr_matrix(dense.astype(float)),
+    )
+
+
+def make_weighting(rng, n_features=12, *, n_groups=1, n_weights=1, n_kinds=4):
+    """Kind k belongs to group k % n_groups; each has its own weights."""
+    return Weighting(
+        kinds=rng.integers(n_kinds, size=n_features),
+        groups=np.arange(n_kinds) % n_groups,
+        weights=rng.uniform(0.1, 2.0, size=(n_kinds, n_weights)),
+        n_groups=n_groups,
+    )
+
+
+def brute_force(left, right, k, weighting):
+    """sum_{v, w} k(x_v, x_w) sum_t F[v, t] F[w, t] weight_t, for each group and weight."""
+    out = np.zeros((weighting.n_groups, weighting.weights.shape[1], left.n_graphs, right.n_graphs))
+    F, G = left.features.toarray(), right.features.toarray()
+    for v in range(len(F)):
+        for w in range(len(G)):
+            for t in np.flatnonzero(F[v] * G[w]):
+                kind = weighting.kinds[t]
+                term = k(left.vectors[v], right.vectors[w]) * F[v, t] * G[w, t] * weighting.weights[kind]
+                out[weighting.groups[kind], :, left.graph_ids[v], right.graph_ids[w]] += term
+    return out
+
+
+def gaussian(gamma):
+    return lambda x, y: math.exp(-gamma * float(((x - y) ** 2).sum()))
+
+
+def equal(x, y):
+    return float((x == y).all())
+
+
+def cauchy(X, Y):
+    return 1.0 / (1.0 + ((X[:, None] - Y[None]) ** 2).sum(axis=2))
+
+
+NODE_KERNELS = {
+    "gaussian": (Gaussian(0.5), gaussian(0.5)),
+    "constant": (Gaussian(0.0), gaussian(0.0)),
+    "narrow": (Gaussian(60.0), gaussian(60.0)),
+    "function": (cauchy, lambda x, y: cauchy(x[None], y[None])[0, 0]),
+}
+SIZES = [4, 0, 7, 1, 0, 0, 5, 3, 0]  # graphs without nodes at any place
+OTHER_SIZES = [0, 2, 6, 0, 1]
+
+
+def assert_sums(actual, left, right, literal, weighting, rtol=1e-13):
+    """Entries agree relative to what they would be with k = 1: the size of what is summed, and of what is skipped."""
+    expected = brute_force(left, right, literal, weighting)
+    bound = brute_force(left, right, lambda x, y: 1.0, weighting)
+    assert actual.shape == expected.shape
+    assert (np.abs(actual - expected) <= rtol * bound).all(), (actual, expected)
+
+
+@pytest.fixture(params=[1, 4, 10**6], ids=lambda n: f"tile{n}")
+def tiles(request, monkeypatch):
+    """From one graph per tile to one tile for all."""
+    monkeypatch.setattr(exact, "TILE_COLUMNS", request.param)
+
+
+@pytest.fixture(params=[0.0, 0.3, 2.0], ids=lambda share: f"dense{share}")
+def dense_share(request, monkeypatch):
+    """All features as dense rows, some of them, none of them."""
+    monkeypatch.setattr(exact, "DENSE_SHARE", request.param)
+
+
+@pytest.fixture(params=[2, 1 << 14], ids=lambda rows: f"rows{rows}")
+def rows_per_call(request, monkeypatch):
+    monkeypatch.setattr(exact, "ROWS_PER_CALL", request.param)
+
+
+# -------------------------------------------------------------------- all code paths
+
+
+@pytest.mark.parametrize(("n_groups", "n_weights"), [(1, 1), (2, 3)])
+@pytest.mark.parametrize("node_kernel", NODE_KERNELS)
+@pytest.mark.usefixtures("tiles", "dense_share", "rows_per_call")
+def test_pair_sums_equal_four_nested_loops(node_kernel, n_groups, n_weights):
+    rng = np.random.default_rng(n_groups + 10 * n_weights)
+    left, right = make_nodes(rng, SIZES), make_nodes(rng, OTHER_SIZES)
+    weighting = make_weighting(rng, n_groups=n_groups, n_weights=n_weights)
+    kernel, literal = NODE_KERNELS[node_kernel]
+    assert_sums(pair_sums(left, None, kernel, weighting), left, left, literal, weighting)
+    assert_sums(pair_sums(left, right, kernel, weighting), left, right, literal, weighting)
+    assert_sums(pair_sums(right, left, kernel, weighting), right, left, literal, weighting)
+
+
+@pytest.mark.parametrize(("n_groups", "n_weights"), [(1, 1), (2, 2)])
+@pytest.mark.parametrize("node_kernel", NODE_KERNELS)
+def test_self_sums_are_the_diagonal(node_kernel, n_groups, n_weights):
+    rng = np.random.default_rng(4)
+    nodes, weighting = make_nodes(rng, SIZES), make_weighting(rng, n_groups=n_groups, n_weights=n_weights)
+    kernel, literal = NODE_KERNELS[node_kernel]
+    expected = np.einsum("...ii->...i", brute_force(nodes, nodes, literal, weighting))
+    np.testing.assert_allclose(self_sums(nodes, kernel, weighting), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 4, 5, 7, 8, 9])
+def test_every_dimension_has_its_loop(dimension):
+    rng = np.random.default_rng(dimension)
+    nodes, weighting = make_nodes(rng, SIZES, dimension=dimension), make_weighting(rng)
+    assert_sums(pair_sums(nodes, None, Gaussian(0.4), weighting), nodes, nodes, gaussian(0.4), weighting)
+    expected = brute_force(nodes, nodes, gaussian(0.4), weighting)
+    np.testing.assert_allclose(
+        self_sums(nodes, Gaussian(0.4), weighting), np.einsum("...ii->...i", expected), rtol=1e-13
+    )
+
+
+@pytest.mark.usefixtures("tiles", "dense_share")
+def test_pair_sums_of_one_collection_are_symmetric_to_the_last_bit():
+    rng = np.random.default_rng(5)
+    nodes, weighting = make_nodes(rng, SIZES), make_weighting(rng, n_groups=2, n_weights=2)
+    sums = pair_sums(nodes, None, Gaussian(0.5), weighting)
+    np.testing.assert_array_equal(sums, sums.swapaxes(2, 3))
+
+
+@pytest.mark.usefixtures("tiles", "dense_share")
+@pytest.mark.parametrize("node_kernel", NODE_KERNELS)
+def test_the_number_of_workers_changes_no_bit(node_kernel):
+    rng = np.random.default_rng(6)
+    left, right, weighting = make_nodes(rng, SIZES), make_nodes(rng, OTHER_SIZES), make_weighting(rng, n_weights=2)
+    for other in (None, right):
+        one, two = (pair_sums(left, other, NODE_KERNELS[node_kernel][0], weighting, n_jobs=n) for n in (1, 2))
+        np.testing.assert_array_equal(one, two)
+
+
+def test_a_large_result_is_cut_into_several_tiles(monkeypatch):
+    rng = np.random.default_rng(7)
+    nodes, weighting = make_nodes(rng, SIZES), make_weighting(rng)
+    tiles, place = [], exact._place
+    monkeypatch.setattr(exact, "TILE_BYTES", 64)
+    monkeypatch.setattr(
+        exact, "_place", lambda part, tile, *args, **kwargs: tiles.append(tile) or place(part, tile, *args, **kwargs)
+    )
+    actual = pair_sums(nodes, None, Gaussian(0.5), weighting)
+    assert_sums(actual, nodes, nodes, gaussian(0.5), weighting)
+    assert len(tiles) > 2
+
+
+SIZE_LISTS = st.lists(st.integers(0, 5), max_size=5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    left_sizes=SIZE_LISTS,
+    right_sizes=st.none() | SIZE_LISTS,
+    n_blocks=st.integers(1, 4),
+    dimension=st.integers(1, 5),
+    spread=st.sampled_from([1e-6, 1.0, 30.0, 1e6]),
+    distinct=st.sampled_from([None, 1, 3]),
+    n_groups=st.integers(1, 3),
+    n_weights=st.integers(1, 3),
+)
+def test_pair_sums_equal_four_nested_loops_on_any_nodes(seed, left_sizes, right_sizes, n_groups, n_weights, **options):
+    rng = np.random.default_rng(seed)
+    left = make_nodes(rng, left_sizes, **options)
+    right = None if right_sizes is None else make_nodes(rng, right_sizes, **options)
+    weighting = make_weighting(rng, n_groups=n_groups, n_weights=n_weights)
+    actual = pair_sums(left, right, Gaussian(0.5), weighting)
+    assert_sums(actual, left, left if right is None else right, gaussian(0.5), weighting)
+
+
+# -------------------------------------------------------------------- blocks and features on one side only
+
+
+def test_blocks_on_one_side_only_contribute_nothing():
+    rng = np.random.default_rng(8)
+    left = make_nodes(rng, [3, 4], blocks=[0, 1])
+    right = make_nodes(rng, [5, 2], blocks=[1, 2])
+    weighting = make_weighting(rng)
+    for kernel, literal in NODE_KERNELS.values():
+        assert_sums(pair_sums(left, right, kernel, weighting), left, right, literal, weighting)
+        assert_sums(pair_sums(right, left, kernel, weighting), right, left, literal, weighting)
+    apart = make_nodes(rng, [3, 4], blocks=[0]), make_nodes(rng, [5, 2], blocks=[1])
+    assert not pair_sums(*apart, Gaussian(0.5), weighting).any()
+
+
+def test_a_node_kernel_is_asked_for_nodes_of_equal_blocks_only():
+    rng = np.random.default_rng(9)
+    left, right = make_nodes(rng, [6, 5]), make_nodes(rng, [4, 4])
+
+    def picky(X, Y):
+        # The first coordinate is the block: the engine must not mix them.
+        assert len(np.unique(np.concatenate([X[:, 0], Y[:, 0]]))) == 1
+        return np.ones((len(X), len(Y)))
+
+    for nodes in (left, right):
+        nodes.vectors[:, 0] = nodes.blocks
+    weighting = make_weighting(rng)
+    actual = pair_sums(left, right, picky, weighting)
+    assert_sums(actual, left, right, lambda x, y: 1.0, weighting)
+
+
+def test_features_that_no_node_has_are_harmless():
+    rng = np.random.default_rng(10)
+    nodes, weighting = make_nodes(rng, [3, 4]), make_weighting(rng, 20)
+    wider = Nodes(
+        nodes.n_graphs, nodes.graph_ids, nodes.blocks, nodes.vectors,
+        sp.csr_matrix(sp.hstack([nodes.features, sp.csr_matrix((7, 8))])),
+    )  # fmt: skip
+    assert_sums(pair_sums(wider, None, Gaussian(0.5), weighting), wider, wider, gaussian(0.5), weighting)
+
+
+@pytest.mark.parametrize("sizes", [[], [0], [0, 0, 0]])
+def test_without_nodes_all_sums_are_0(sizes):
+    rng = np.random.default_rng(11)
+    nothing, something, weighting = make_nodes(rng, sizes), make_nodes(rng, [2, 3]), make_weighting(rng, n_groups=2)
+    for kernel, _ in NODE_KERNELS.values():
+        for left, right in ((nothing, None), (nothing, something), (something, nothing), (nothing, nothing)):
+            n_right = (left if right is None else right).n_graphs
+            np.testing.assert_array_equal(
+                pair_sums(left, right, kernel, weighting), np.zeros((2, 1, left.n_graphs, n_right))
+            )
+        np.testing.assert_array_equal(self_sums(nothing, kernel, weighting), np.zeros((2, 1, len(sizes))))
+
+
+# -------------------------------------------------------------------- merging
+
+
+def test_nodes_of_one_graph_with_equal_block_and_vector_are_merged():
+    rng = np.random.default_rng(12)
+    nodes = make_nodes(rng, [20, 0, 30], distinct=3, n_blocks=2)
+    merged = exact._condense(nodes, Gaussian(0.5))
+    assert len(merged.graph_ids) <= 2 * 2 * 3  # graphs, blocks, vectors
+    assert merged.features.sum() == nodes.features.sum()
+    assert (np.diff(merged.graph_ids) >= 0).all()
+    weighting = make_weighting(rng)
+    assert_sums(pair_sums(nodes, None, Gaussian(0.5), weighting), nodes, nodes, gaussian(0.5), weighting)
+    assert_sums(brute_force(merged, merged, gaussian(0.5), weighting), nodes, nodes, gaussian(0.5), weighting)
+
+
+def test_zero_and_minus_zero_are_merged():
+    nodes = make_nodes(np.random.default_rng(13), [2], n_blocks=1)
+    nodes.vectors[:] = [[0.0, 1.0], [-0.0, 1.0]]
+    assert len(exact._condense(nodes, Gaussian(0.5)).graph_ids) == 1
+
+
+def test_nearly_equal_nodes_and_those_of_other_graphs_or_blocks_stay_apart():
+    nodes = make_nodes(np.random.default_rng(14), [2, 2], blocks=[0, 1, 0, 0])
+    nodes.vectors[:] = [[0.5, 1.0], [0.5, 1.0], [0.5, 1.0], [0.5, np.nextafter(1.0, 2.0)]]
+    assert exact._condense(nodes, Gaussian(0.5)) is nodes
+
+
+def test_with_gamma_0_all_nodes_of_a_graph_and_block_are_merged():
+    nodes = make_nodes(np.random.default_rng(19), [9, 0, 9], blocks=[0, 1])
+    assert len(exact._condense(nodes, Gaussian(0.0)).graph_ids) == 4
+
+
+# -------------------------------------------------------------------- windows
+
+
+@pytest.mark.usefixtures("tiles", "dense_share")
+@pytest.mark.parametrize("gamma", [1.0, 1e4])
+def test_pairs_far_apart_are_left_out_without_a_trace(gamma):
+    """Places spread over many reaches: every row has a window of its own."""
+    rng = np.random.default_rng(15)
+    left, right = make_nodes(rng, [9, 9, 9], n_blocks=1), make_nodes(rng, [9, 9, 9], n_blocks=1)
+    for nodes in (left, right):
+        nodes.vectors[:] = np.stack([rng.permutation(27) * 1.5, np.zeros(27)], axis=1)
+    weighting = make_weighting(rng)
+    for other in (left, right):
+        assert_sums(pair_sums(left, other, Gaussian(gamma), weighting), left, other, gaussian(gamma), weighting, 1e-15)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 5])
+@pytest.mark.parametrize("magnitude", [1e6, 1e18, 1e200])
+def test_equal_vectors_meet_whatever_their_magnitude(magnitude, dimension):
+    """k_A of a vector with itself is 1, also where the reach of the window is below the spacing of the numbers."""
+    rng = np.random.default_rng(16)
+    left, right = (make_nodes(rng, [1, 1, 1], n_blocks=1, dimension=dimension) for _ in range(2))
+    vectors = magnitude * rng.normal(size=(3, dimension))
+    left.vectors[:], right.vectors[:] = vectors, vectors[::-1]
+    weighting = Weighting.alike(12)
+    assert_sums(pair_sums(left, right, Gaussian(2.0), weighting), left, right, equal, weighting)
+    own = np.einsum("...ii->...i", brute_force(left, left, equal, weighting))
+    assert own.any()
+    np.testing.assert_allclose(np.einsum("...ii->...i", pair_sums(left, None, Gaussian(2.0), weighting)), own)
+    np.testing.assert_allclose(self_sums(left, Gaussian(2.0), weighting), own)
+
+
+def test_numbers_near_the_largest_double_do_not_break_the_direction():
+    nodes = make_nodes(np.random.default_rng(17), [2, 2], n_blocks=1, dimension=1)
+    nodes.vectors[:] = [[1.5e308], [1.5e308], [1.5e308], [-1.5e308]]
+    weighting = Weighting.alike(12)
+    assert_sums(pair_sums(nodes, None, Gaussian(1.0), weighting), nodes, nodes, equal, weighting)
+
+
+def test_what_is_skipped_is_below_rounding():
+    """The bound that the module states: by Cauchy-Schwarz at most 2^-53 sqrt(K(G, G) K(G', G'))."""
+    rng = np.random.default_rng(18)
+    nodes = make_nodes(rng, [30, 30], n_blocks=1, dimension=1)
+    nodes.vectors[:, 0] = np.linspace(0, 12, 60)  # the reach is about 6.3: some pairs are in, some out
+    weighting = Weighting.alike(12)
+    actual = pair_sums(nodes, None, Gaussian(1.0), weighting)[0, 0]
+    expected = brute_force(nodes, nodes, gaussian(1.0), weighting)[0, 0]
+    scale = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
+    assert (np.abs(actual - expected) <= 1e-14 * scale).all()

@@ -1,0 +1,78 @@
+"""The compiled pieces of the engine."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numba import njit
+
+from treegram.pairsum import _tiles
+
+
+@njit
+def exp_of(values, out):
+    """Called from compiled code, as the engine does."""
+    for i in range(len(values)):
+        out[i] = _tiles.exp(values[i])
+
+
+def our_exp(values):
+    out = np.empty_like(values)
+    exp_of(values, out)
+    return out
+
+
+def test_exp_is_accurate_to_a_few_units_in_the_last_place():
+    rng = np.random.default_rng(0)
+    values = np.concatenate(
+        [-np.linspace(0, 700, 200_001), -rng.uniform(0, 700, 100_000), -(10.0 ** rng.uniform(-20, 2, 100_000))]
+    )
+    expected = np.exp(values.astype(np.longdouble))
+    error = np.abs(our_exp(values) - expected) / expected
+    assert error.max() < 1e-15
+
+
+def test_exp_below_the_smallest_normal_number_is_0():
+    values = -np.linspace(700, 750, 10_001)
+    actual, expected = our_exp(values), np.exp(values)
+    assert np.isfinite(actual).all()
+    assert (np.abs(actual - expected) <= 1e-15 * expected + 1e-306).all()
+    assert not actual[values < -709].any()
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"), [(0.0, 1.0), (-0.0, 1.0), (-1e-300, 1.0), (-750.0, 0.0), (-1e308, 0.0), (-np.inf, 0.0)]
+)
+def test_exp_at_its_ends(x, expected):
+    assert our_exp(np.array([x]))[0] == expected
+
+
+def test_exp_never_exceeds_1():
+    """k_A of two vectors is at most that of a vector with itself: a matrix stays positive semidefinite."""
+    assert our_exp(-(10.0 ** np.linspace(-30, 0, 10_001))).max() <= 1.0
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 4, 5, 8, 11])
+def test_gaussian_row_fills_its_window_and_nothing_else(dimension):
+    rng = np.random.default_rng(dimension)
+    x, columns, out = rng.normal(size=dimension), rng.normal(size=(dimension, 9)), np.full(9, 7.0)
+    _tiles.gaussian_row(0.7, x, columns, 2, 6, out)
+    expected = np.exp(-0.7 * ((x[:, None] - columns) ** 2).sum(axis=0))
+    np.testing.assert_allclose(out[2:6], expected[2:6], rtol=1e-14)
+    np.testing.assert_array_equal(np.delete(out, range(2, 6)), 7.0)
+
+
+def test_invert_keeps_every_entry_once():
+    """Two blocks of four columns; features 0 to 3 are of the first, 4 and 5 of the second. 1, 3 and 5 are common."""
+    matrix = np.zeros((8, 6))
+    matrix[:4, :4] = np.random.default_rng(3).integers(0, 3, size=(4, 4))
+    matrix[4:, 4:] = [[1, 2], [0, 3], [4, 0], [5, 6]]
+    slots = np.array([-1, 0, -1, 1, -1, 0])
+    features = sp.csr_matrix(matrix)
+    dense, ends, listed, values = _tiles.invert(features.indptr, features.indices, features.data, slots, 2)
+    rebuilt = np.zeros_like(matrix)
+    for t in np.flatnonzero(slots < 0):
+        span = slice(ends[t - 1] if t else 0, ends[t])
+        rebuilt[listed[span], t] = values[span]
+    rebuilt[:4, 1], rebuilt[:4, 3], rebuilt[4:, 5] = dense[0, :4], dense[1, :4], dense[0, 4:]
+    np.testing.assert_array_equal(rebuilt, matrix)
+    np.testing.assert_array_equal(dense[1, 4:], 0)

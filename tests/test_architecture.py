@@ -1,0 +1,213 @@
+"""The shape of the package: who imports whom, what is public, what loads when."""
+
+import ast
+import importlib
+import importlib.metadata
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import treegram
+from treegram.kernels._base import GraphKernel
+
+PACKAGE = Path(treegram.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+# From the ground up. A module imports modules of lower layers and of its own package, never a neighbour in its layer.
+LAYERS = [
+    {"errors", "_progress", "_numba", "_gramfile", "plotting"},
+    {"_pack", "_parallel"},
+    {"graphs"},
+    {"_networkx", "structure", "attributes", "datasets"},
+    {"maps"},
+    {"pairsum"},
+    {"kernels"},
+    {"__init__"},
+    {"cli"},
+]
+RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+# Imports that lead upwards, inside a function, for a reason.
+LAZY_UPWARDS = {("graphs", "_networkx"): "Graphs.from_networkx: the reader makes Graphs, and is needed by few"}
+
+
+def part_of(path):
+    """The module or subpackage of treegram that a file belongs to."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_modules(path):
+    """(full module name, whether the import is inside a function) of all imports of treegram's own modules."""
+    tree = ast.parse(path.read_text())
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}: imports are absolute"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name.split(".")[0] == "treegram":
+                yield name, id(node) in inside
+
+
+def imported_part(name):
+    """``treegram.pairsum.exact.Nodes`` is of pairsum; ``treegram.Graphs`` of the public door itself."""
+    second = name.split(".")[1] if "." in name else "__init__"
+    is_module = (PACKAGE / second).is_dir() or (PACKAGE / f"{second}.py").is_file()
+    return second if is_module else "__init__"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_lead_downwards(path):
+    mine = part_of(path)
+    assert mine in RANK, f"say in LAYERS where {mine} belongs"
+    for name, is_lazy in imported_modules(path):
+        other = imported_part(name)
+        if other == mine or (is_lazy and (mine, other) in LAZY_UPWARDS):
+            continue
+        assert RANK[other] < RANK[mine], f"{path.relative_to(PACKAGE)} imports {name}"
+
+
+def test_exceptions_are_still_needed():
+    used = {
+        (part_of(path), imported_part(name)) for path in FILES for name, is_lazy in imported_modules(path) if is_lazy
+    }
+    assert LAZY_UPWARDS.keys() <= used
+
+
+def test_structure_and_attributes_do_not_know_each_other():
+    for path in FILES:
+        forbidden = {"structure": {"attributes", "maps", "pairsum"}, "attributes": {"structure", "pairsum"}}
+        others = {imported_part(name) for name, _ in imported_modules(path)}
+        assert not others & forbidden.get(part_of(path), set()), path.name
+
+
+def compiled_modules():
+    return {
+        ".".join(["treegram", *path.relative_to(PACKAGE).with_suffix("").parts]): path
+        for path in FILES
+        if any(name.startswith("treegram._numba") for name, _ in imported_modules(path))
+    }
+
+
+def test_compiled_code_knows_arrays_alone():
+    modules = compiled_modules()
+    assert {"treegram.structure._trees", "treegram.pairsum._tiles"} <= modules.keys()
+    for module, path in modules.items():
+        for name, _ in imported_modules(path):
+            known = name.startswith("treegram._numba") or name.rpartition(".")[0] in modules
+            assert known, f"{module} imports {name}: hot loops take arrays, not objects"
+
+
+# -------------------------------------------------------------------- what is public
+
+
+def sort_key(name):
+    """As ruff sorts ``__all__``: constants and acronyms, then classes, then functions."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
+
+
+def test_all_is_sorted_and_complete():
+    assert treegram.__all__ == sorted(treegram.__all__, key=sort_key)
+    assert len(set(treegram.__all__)) == len(treegram.__all__)
+    for subpackage in ("kernels", "datasets", "errors"):
+        assert set(importlib.import_module(f"treegram.{subpackage}").__all__) <= set(treegram.__all__), subpackage
+
+
+def test_every_public_name_is_there_and_is_told_to_type_checkers():
+    for name in treegram.__all__:
+        assert getattr(treegram, name).__name__ == name
+        assert name in dir(treegram)
+    imported = {
+        alias.name
+        for node in ast.walk(ast.parse((PACKAGE / "__init__.py").read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("treegram.")
+        for alias in node.names
+    }
+    assert imported == set(treegram.__all__)
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="'treegram' has no attribute 'ODDTS'"):
+        treegram.ODDTS  # noqa: B018
+
+
+def test_every_kernel_of_the_package_is_public():
+    found = set()
+    for info in pkgutil.walk_packages([str(PACKAGE / "kernels")], "treegram.kernels."):
+        module = importlib.import_module(info.name)
+        found |= {
+            value
+            for value in vars(module).values()
+            if inspect.isclass(value) and issubclass(value, GraphKernel) and not inspect.isabstract(value)
+        }
+    assert found
+    assert {kernel.__name__ for kernel in found if not kernel.__name__.startswith("_")} <= set(treegram.__all__)
+
+
+def test_the_version_is_that_of_the_installed_package():
+    assert treegram.__version__ == importlib.metadata.version("treegram")
+
+
+def public_objects():
+    for name in treegram.__all__:
+        value = getattr(treegram, name)
+        yield name, value
+        if inspect.isclass(value):
+            for member, found in inspect.getmembers(value):
+                own = getattr(inspect.unwrap(found.fget if isinstance(found, property) else found), "__module__", None)
+                if not member.startswith("_") and (own or "").startswith("treegram"):
+                    yield f"{name}.{member}", found
+
+
+@pytest.mark.parametrize(("name", "value"), [pytest.param(*item, id=item[0]) for item in public_objects()])
+def test_every_public_object_has_a_docstring(name, value):
+    assert inspect.getdoc(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param(*item, id=item[0])
+        for item in public_objects()
+        if inspect.isfunction(item[1]) or (inspect.isclass(item[1]) and issubclass(item[1], GraphKernel))
+    ],
+)
+def test_docstrings_list_the_parameters_in_order(name, value):
+    parameters = [p for p in inspect.signature(value).parameters if p not in ("self", "args", "kwargs")]
+    text = inspect.getdoc(value)
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
+    listed = re.findall(r"^\**(\w+) : ", section.group(1), re.MULTILINE) if section else []
+    assert listed == parameters
+
+
+# -------------------------------------------------------------------- what loads when
+
+OPTIONAL = ["matplotlib", "networkx", "pandas"]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import treegram",
+        "import treegram; [getattr(treegram, name) for name in treegram.__all__]",
+        "import treegram as t; t.ODDCL().fit_transform(t.Graphs.from_edges([[(0, 1)]], attributes=[[[0.0], [1.0]]]))",
+    ],
+    ids=["import", "all names", "a Gram matrix"],
+)
+def test_optional_packages_load_only_when_used(program):
+    report = f"import sys; print([name for name in {OPTIONAL} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", f"{program}\n{report}"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

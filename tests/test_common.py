@@ -1,0 +1,166 @@
+"""Every estimator x every law. Estimators and laws are found by discovery: a new one is tested without a line here."""
+
+import inspect
+from itertools import islice
+
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+import treegram
+from checks import LAWS, ONCE
+from treegram.kernels._base import GraphKernel
+from zoo import LAWS_HOLD_ON
+
+ESTIMATORS = [
+    found
+    for found in (getattr(treegram, name) for name in treegram.__all__)
+    if inspect.isclass(found) and issubclass(found, BaseEstimator) and not inspect.isabstract(found)
+]
+KERNELS = [found for found in ESTIMATORS if issubclass(found, GraphKernel)]
+
+# Settings to try beyond the default ones, by the name of the estimator; on fewer collections, for the sake of time.
+ODD_VARIANTS = [
+    {"depth": 0},
+    {"depth": 2, "counting": "visits", "lam": 1.2},
+    {"depth": 2, "counting": "capped", "lam": 0.5, "normalize": False},
+    {"depth": 2, "use_edge_labels": True, "normalize": False},
+    {"depth": 1, "missing_labels": "constant"},
+]
+VARIANTS = {
+    "ODDST": ODD_VARIANTS,
+    "ODDCL": [
+        *ODD_VARIANTS,
+        {"depth": 2, "gamma": 0.0},
+        {"depth": 1, "gamma": 10.0, "normalize": False},
+        {"depth": 1, "node_kernel": "laplacian", "gamma": 0.3},
+        {"depth": 1, "node_kernel": "linear", "normalize": False},
+    ],
+}
+# Laws that a kernel breaks on purpose: {(estimator, law): the reason}. They must fail, or the entry is out of date.
+BROKEN_ON_PURPOSE: dict[tuple[str, str], str] = {}
+
+
+def variants(estimator):
+    """The estimator with its default parameters, not normalised if it normalises by default, and as the table says."""
+    plain = [{"normalize": False}] if "normalize" in estimator().get_params() else []
+    return [estimator(**options) for options in [{}, *plain, *VARIANTS.get(estimator.__name__, [])]]
+
+
+def case(kernel, law, n_collections):
+    reason = BROKEN_ON_PURPOSE.get((type(kernel).__name__, law))
+    marks = [pytest.mark.xfail(reason=reason)] if reason else []
+    return pytest.param(kernel, law, n_collections, id=f"{' '.join(repr(kernel).split())}-{law}", marks=marks)
+
+
+def cases():
+    for kernel in KERNELS:
+        for variant in variants(kernel):
+            changed = {name for name, value in variant.get_params().items() if value is not kernel().get_params()[name]}
+            n_collections = len(LAWS_HOLD_ON) if changed <= {"normalize"} else 2
+            yield from (case(variant, law, n_collections) for law in LAWS if law not in ONCE)
+        yield from (case(kernel(), law, 1) for law in sorted(ONCE))
+
+
+@pytest.mark.parametrize(("kernel", "law", "n_collections"), list(cases()))
+def test_every_kernel_obeys_every_law(kernel, law, n_collections):
+    for name, collection in islice(LAWS_HOLD_ON.items(), n_collections):
+        try:
+            LAWS[law](kernel, collection)
+        except Exception as error:
+            error.add_note(f"on the collection {name!r}, with {kernel!r}")
+            raise
+
+
+def test_discovery_finds_the_kernels():
+    assert {treegram.ODDST, treegram.ODDCL} <= set(KERNELS)
+    assert set(VARIANTS) <= {estimator.__name__ for estimator in ESTIMATORS}
+    assert {name for name, _ in BROKEN_ON_PURPOSE} <= {kernel.__name__ for kernel in KERNELS}
+    assert {law for _, law in BROKEN_ON_PURPOSE} | ONCE <= set(LAWS)
+
+
+# -------------------------------------------------------------------- scikit-learn's own checks
+
+# These do not care what X is. check_param_validation is among them because parameters are looked at before X is.
+APPLICABLE = [
+    "check_do_not_raise_errors_in_init_or_set_params",
+    "check_estimator_cloneable",
+    "check_estimator_repr",
+    "check_estimator_tags_renamed",
+    "check_estimators_unfitted",
+    "check_get_params_invariance",
+    "check_mixin_order",
+    "check_no_attributes_set_in_init",
+    "check_param_validation",
+    "check_parameters_default_constructible",
+    "check_set_params",
+    "check_transformers_unfitted",
+    "check_valid_tag_types",
+]
+# These fit on tables of numbers. What they mean for graphs, if anything, and the law that says it.
+INAPPLICABLE = {
+    "check_array_api_input": "graphs are no arrays",
+    "check_complex_data": "graphs are no arrays; complex attributes are refused when a collection is made",
+    "check_dict_unchanged": "law: transform_changes_nothing",
+    "check_dont_overwrite_parameters": "law: fit_returns_self_and_keeps_the_parameters",
+    "check_dtype_object": "graphs are no arrays",
+    "check_estimator_sparse_array": "graphs are no arrays",
+    "check_estimator_sparse_matrix": "graphs are no arrays",
+    "check_estimator_sparse_tag": "graphs are no arrays",
+    "check_estimators_dtypes": "graphs are no arrays",
+    "check_estimators_empty_data_messages": "an empty collection is legal; law: nothing_to_compare_gives_an_empty_matrix",
+    "check_estimators_fit_returns_self": "law: fit_returns_self_and_keeps_the_parameters",
+    "check_estimators_nan_inf": "refused when a collection is made, not by estimators",
+    "check_estimators_overwrite_params": "law: fit_returns_self_and_keeps_the_parameters",
+    "check_estimators_pickle": "law: a_pickled_kernel_gives_the_same_result",
+    "check_f_contiguous_array_estimator": "graphs are no arrays",
+    "check_fit1d": "graphs have no columns",
+    "check_fit2d_1feature": "graphs have no columns",
+    "check_fit2d_1sample": "law: transform_of_a_part_equals_the_block_of_the_whole fits on one graph",
+    "check_fit2d_predict1d": "graphs have no columns",
+    "check_fit_check_is_fitted": "law: transform_before_fit_is_an_error",
+    "check_fit_idempotent": "law: fit_can_be_called_again",
+    "check_fit_score_takes_y": "law: targets_are_ignored",
+    "check_methods_sample_order_invariance": "law: graph_order_moves_rows_and_columns_alike",
+    "check_methods_subset_invariance": "law: transform_of_a_part_equals_the_block_of_the_whole",
+    "check_n_features_in": "graphs have no columns; n_attributes_in_ stands for them",
+    "check_n_features_in_after_fitting": "graphs have no columns; n_attributes_in_ stands for them",
+    "check_pipeline_consistency": "law: cross_validation_takes_graphs",
+    "check_positive_only_tag_during_fit": "graphs are no arrays",
+    "check_readonly_memmap_input": "all arrays of a collection are read-only; law: graphs_are_not_modified",
+    "check_transformer_data_not_an_array": "law: a_list_of_graphs_is_as_good_as_a_collection",
+    "check_transformer_general": "law: transform_equals_fit_transform",
+    "check_transformer_n_iter": "no kernel iterates",
+    "check_transformer_preserve_dtypes": "a Gram matrix is float64",
+}
+
+
+@pytest.mark.parametrize("check", APPLICABLE)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
+def test_scikit_learn_checks_that_do_not_look_at_x(estimator, check):
+    for variant in variants(estimator):
+        getattr(estimator_checks, check)(estimator.__name__, variant)
+
+
+def test_every_other_scikit_learn_check_is_accounted_for():
+    class TabularTransformer(TransformerMixin, BaseEstimator):
+        """What scikit-learn takes for a transformer of tables: it gets all checks."""
+
+        def fit(self, X, y=None):
+            return self
+
+        def transform(self, X):
+            return X
+
+    checks = (check for _, check in estimator_checks_generator(TabularTransformer(), mark=None))
+    names = {getattr(check.func, "__wrapped__", check.func).__name__ for check in checks}
+    assert names, "scikit-learn gave no checks"
+    unknown = names - set(APPLICABLE) - INAPPLICABLE.keys()
+    if unknown and tuple(map(int, sklearn.__version__.split(".")[:2])) > (1, 9):
+        pytest.skip(f"scikit-learn {sklearn.__version__} has checks that nobody has looked at yet: {sorted(unknown)}")
+    assert not unknown
+    assert not set(APPLICABLE) & INAPPLICABLE.keys()
+    named = {reason.split("law: ")[1].split()[0] for reason in INAPPLICABLE.values() if "law: " in reason}
+    assert named <= set(LAWS)
