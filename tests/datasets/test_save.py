@@ -109,7 +109,7 @@ def test_labels_that_are_no_numbers_become_numbers_and_a_note(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "labels", [[1, 2.5], [2**53 + 1, 0], [(1, 2), (1,)], [(1, 2), 3], [(1, 2.0), (1, 3.0)], ["7", 7]]
+    "labels", [[1, 2.5], [2**53 + 1, 0], [(1, 2), (1,)], [(1, 2), 3], [(1, 2.5), (1, 3.5)], ["7", 7]]
 )
 def test_labels_that_the_reader_would_change_become_numbers_too(tmp_path, labels):
     save_tu(Graphs.from_edges([[]], labels=[labels]), tmp_path / "SET")
