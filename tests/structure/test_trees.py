@@ -16,7 +16,7 @@ from strategies import collections
 from treegram import Graphs, InvalidGraphError
 from treegram.structure import _trees, trees
 from treegram.structure.trees import Phi, hash_label, read_tree, tree_features
-from zoo import COLLECTIONS
+from zoo import COLLECTIONS, Collection
 
 # Codes are stored in fitted kernels, and must mean the same for whoever loads one: these must never change.
 LABEL_HASHES = {
@@ -225,6 +225,16 @@ def test_many_trees_at_one_graph_make_the_tables_grow():
     distances = [naive.distances([dict.fromkeys(_around(graphs, v)) for v in range(62)], r) for r in range(62)]
     expected = sum(sum(d <= q for d in distance.values()) for distance in distances for q in range(7))
     assert phi.counts.sum() == expected
+
+
+def test_nodes_with_the_same_trees_are_kept_apart():
+    """On a long cycle all nodes have all trees in common: records differ by their node alone."""
+    short, long = (Graphs.from_edges([[(i, (i + 1) % n) for i in range(n)]], labels=[["C"] * n]) for n in (12, 700))
+    small, large = tree_features(short, 4), tree_features(long, 4)
+    np.testing.assert_array_equal(large.codes, small.codes)
+    expected = naive.tree_counts(Collection([[(i, (i + 1) % 12) for i in range(12)]], [12], [["C"] * 12]), 0, 4)
+    assert sorted(small.counts[0].data) == sorted(expected[0].values())
+    np.testing.assert_array_equal(large.counts.toarray(), np.tile(small.counts[0].toarray(), (700, 1)))
 
 
 def _around(graphs, v):

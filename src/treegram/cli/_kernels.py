@@ -20,7 +20,15 @@ from sklearn.utils._param_validation import make_constraint
 from treegram.cli._parser import Parser, suggest
 from treegram.kernels import ODDCL, ODDST
 
-__all__ = ["KERNELS", "add_kernel_options", "given_parameters", "kernel_name", "option_types", "parameter_texts"]
+__all__ = [
+    "KERNELS",
+    "add_kernel_options",
+    "given_parameters",
+    "grid_lists",
+    "kernel_name",
+    "option_types",
+    "parameter_texts",
+]
 
 KERNELS: dict[str, type[Any]] = {"oddcl": ODDCL, "oddst": ODDST}
 
@@ -57,6 +65,15 @@ def add_kernel_options(parser: Parser, name: str) -> None:
 def given_parameters(args: argparse.Namespace, name: str) -> dict[str, Any]:
     """The kernel's parameters that the command line sets."""
     return {key: value for key, value in vars(args).items() if key in _defaults(KERNELS[name])}
+
+
+def grid_lists(name: str) -> dict[str, str]:
+    """The lists that a kernel's ``gram_grid`` takes, each with the parameter in whose place its values stand."""
+    if not hasattr(KERNELS[name], "gram_grid"):
+        return {}
+    own = _defaults(KERNELS[name])
+    lists = list(inspect.signature(KERNELS[name].gram_grid).parameters)[2:]  # after self and X
+    return {plural: plural if plural in own else plural.removesuffix("s") for plural in lists}
 
 
 def option_types(name: str) -> dict[str, partial[Any]]:

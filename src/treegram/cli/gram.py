@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from treegram import Graphs, __version__
 from treegram._gramfile import check_space, check_target, write_gram
 from treegram.cli._data import add_data_arguments, load_data
-from treegram.cli._kernels import KERNELS, add_kernel_options, given_parameters, kernel_name, option_types
+from treegram.cli._kernels import (
+    KERNELS,
+    add_kernel_options,
+    given_parameters,
+    grid_lists,
+    kernel_name,
+    option_types,
+)
 from treegram.cli._parser import Parser
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
@@ -25,8 +32,6 @@ EXAMPLES = (
     "treegram gram ENZYMES --grid-depths 0 1 2 3 --grid-lams 0.5 1 1.2 -o grid.npz",
     "treegram gram --kernel oddst --help",
 )
-
-_GRID = {"depths": "depth", "lams": "lam"}  # argument of gram_grid, and the parameter in whose place it stands
 
 
 def add_arguments(parser: Parser, arguments: list[str]) -> None:
@@ -54,15 +59,15 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:
         )
     name = chooser.parse_known_args(arguments)[0].kernel
     add_kernel_options(parser, name)
-    if hasattr(KERNELS[name], "gram_grid"):
+    if grid_lists(name):
         _add_grid_options(parser, name)
 
 
 def _add_grid_options(parser: Parser, name: str) -> None:
-    group = parser.add_argument_group(
-        "many matrices in one pass", "K then has the shape (depths, lams, graphs, graphs)."
-    )
-    for plural, parameter in _GRID.items():
+    lists = grid_lists(name)
+    shape = f"K then has the shape ({', '.join(lists)}, graphs, graphs)."
+    group = parser.add_argument_group("many matrices in one pass", shape)
+    for plural, parameter in lists.items():
         group.add_argument(
             f"--grid-{plural}",
             metavar=parameter.upper(),
@@ -91,20 +96,21 @@ def run(args: argparse.Namespace) -> None:
 
 def _grid(args: argparse.Namespace, kernel: Any) -> dict[str, list[Any]]:
     """The lists of the grid; empty if none was asked for."""
-    lists = {plural: getattr(args, f"grid_{plural}", None) for plural in _GRID}
+    parameters = grid_lists(args.kernel)
+    lists = {plural: getattr(args, f"grid_{plural}", None) for plural in parameters}
     if not any(lists.values()):
         return {}
-    for plural, parameter in _GRID.items():
+    for plural, parameter in parameters.items():
         if lists[plural] and parameter in vars(args):
             raise ValueError(f"--{parameter} and --grid-{plural} exclude each other; give one of them.")
-    return {plural: lists[plural] or [getattr(kernel, parameter)] for plural, parameter in _GRID.items()}
+    return {plural: lists[plural] or [getattr(kernel, parameter)] for plural, parameter in parameters.items()}
 
 
 def _meta(
     args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]], graphs: Graphs, seconds: float
 ) -> dict[str, Any]:
     """How the matrix was made."""
-    in_grid = [_GRID[plural] for plural in grid]
+    in_grid = [grid_lists(args.kernel)[plural] for plural in grid]
     return {
         "kernel": args.kernel,
         "parameters": {key: value for key, value in kernel.get_params().items() if key not in in_grid},
