@@ -193,6 +193,20 @@ def test_pair_sums_equal_four_nested_loops_on_any_nodes(seed, left_sizes, right_
     assert_sums(actual, left, left if right is None else right, gaussian(0.5), weighting)
 
 
+@pytest.mark.parametrize("node_kernel", ["gaussian", "function"])
+def test_more_rows_than_one_call_takes(node_kernel):
+    """A node kernel of the user's own gets some rows at a time."""
+    rng = np.random.default_rng(21)
+    left, right = make_nodes(rng, [900, 600], n_blocks=2), make_nodes(rng, [10, 20], n_blocks=2)
+    weighting = Weighting.alike(12)
+    kernel = NODE_KERNELS[node_kernel][0]
+    k_A = kernel(left.vectors, right.vectors)
+    products = (left.features @ right.features.T).toarray() * k_A
+    expected = np.add.reduceat(np.add.reduceat(products, [0, 900], axis=0), [0, 10], axis=1)
+    np.testing.assert_allclose(pair_sums(left, right, kernel, weighting)[0, 0], expected, rtol=1e-12)
+    np.testing.assert_allclose(pair_sums(right, left, kernel, weighting)[0, 0], expected.T, rtol=1e-12)
+
+
 # -------------------------------------------------------------------- blocks and features on one side only
 
 
@@ -272,6 +286,23 @@ def test_nearly_equal_nodes_and_those_of_other_graphs_or_blocks_stay_apart():
     nodes = make_nodes(np.random.default_rng(14), [2, 2], blocks=[0, 1, 0, 0])
     nodes.vectors[:] = [[0.5, 1.0], [0.5, 1.0], [0.5, 1.0], [0.5, np.nextafter(1.0, 2.0)]]
     assert exact._condense(nodes, Gaussian(0.5)) is nodes
+
+
+def test_equal_keys_of_different_nodes_merge_nothing(monkeypatch):
+    """Keys only propose. With all multipliers equal to 1, graph 0 and block 1001 have the key of graph 1 and block 1000."""
+
+    class Zeros:
+        def __init__(self, seed):
+            pass
+
+        def integers(self, high, size, dtype):
+            return np.zeros(size, dtype)
+
+    rng = np.random.default_rng(20)
+    nodes, weighting = make_nodes(rng, [2, 2], blocks=[0, 1], n_blocks=2), make_weighting(rng)
+    nodes.vectors[:] = 0.5
+    monkeypatch.setattr(np.random, "default_rng", Zeros)
+    assert_sums(pair_sums(nodes, None, Gaussian(0.5), weighting), nodes, nodes, gaussian(0.5), weighting)
 
 
 def test_with_gamma_0_all_nodes_of_a_graph_and_block_are_merged():
