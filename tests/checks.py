@@ -44,7 +44,12 @@ def many_small_tasks():
     """A handful of nodes is one task by default, however many workers there are."""
     with (
         mock.patch("treegram.pairsum.exact.TILE_COLUMNS", 3),
+        mock.patch("treegram.pairsum.paths.TILE_COLUMNS", 3),
+        mock.patch("treegram.structure.distances.NODES_PER_TASK", 4),
+        mock.patch("treegram.structure.hops.NODES_PER_TASK", 4),
+        mock.patch("treegram.structure.invariants.NODES_PER_TASK", 4),
         mock.patch("treegram.structure.trees.NODES_PER_TASK", 4),
+        mock.patch("treegram.structure.wl.NODES_PER_TASK", 4),
     ):
         yield
 

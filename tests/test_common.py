@@ -29,7 +29,23 @@ ODD_VARIANTS = [
     {"depth": 2, "use_edge_labels": True, "normalize": False},
     {"depth": 1, "missing_labels": "constant"},
 ]
+NODE_KERNEL_VARIANTS = [{"gamma": 0.0}, {"node_kernel": "linear", "normalize": False}]
 VARIANTS = {
+    "GIK": [
+        {"radius": 1, "scope": "global"},
+        {"radius": 1, "invariant": "sgk", "match": "invariant"},
+        {"radius": 1, "invariant": "nspdk", "distance": 1},
+        {"radius": 1, "match": "none", "use_edge_labels": True, "normalize": False},
+    ],
+    "GraphHopper": [{"use_labels": True}, *NODE_KERNEL_VARIANTS],
+    "NSPDK": [{"radius": 2, "distance": 0}, {"use_edge_labels": True}],
+    "ShortestPath": [
+        {"use_labels": True},
+        {"length_kernel": "brownian", "use_labels": True},
+        *NODE_KERNEL_VARIANTS,
+    ],
+    "WL": [{"iterations": 0}, {"use_edge_labels": True}, {"missing_labels": "constant"}],
+    "WLCL": [{"iterations": 1, "use_edge_labels": True}, *NODE_KERNEL_VARIANTS],
     "ODDST": ODD_VARIANTS,
     "ODDCL": [
         *ODD_VARIANTS,
@@ -40,7 +56,9 @@ VARIANTS = {
     ],
 }
 # Laws that a kernel breaks on purpose: {(estimator, law): the reason}. They must fail, or the entry is out of date.
-BROKEN_ON_PURPOSE: dict[tuple[str, str], str] = {}
+BROKEN_ON_PURPOSE = {
+    ("ShortestPath", "normalized_diagonal_is_1"): "a graph without edges has no pair of nodes to compare",
+}
 
 
 def variants(estimator):

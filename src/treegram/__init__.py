@@ -10,15 +10,21 @@ if TYPE_CHECKING:
     from treegram.datasets import load_digits_graphs, load_tu, make_synthetic, save_tu
     from treegram.errors import DatasetError, InvalidGraphError, TreegramError
     from treegram.graphs import Graphs
-    from treegram.kernels import ODDCL, ODDST
+    from treegram.kernels import GIK, NSPDK, ODDCL, ODDST, WL, WLCL, GraphHopper, ShortestPath
     from treegram.plotting import plot_gram
 
 __all__ = [
+    "GIK",
+    "NSPDK",
     "ODDCL",
     "ODDST",
+    "WL",
+    "WLCL",
     "DatasetError",
+    "GraphHopper",
     "Graphs",
     "InvalidGraphError",
+    "ShortestPath",
     "TreegramError",
     "load_digits_graphs",
     "load_tu",
@@ -32,7 +38,7 @@ _HOMES = {
     "datasets": ("load_digits_graphs", "load_tu", "make_synthetic", "save_tu"),
     "errors": ("DatasetError", "InvalidGraphError", "TreegramError"),
     "graphs": ("Graphs",),
-    "kernels": ("ODDCL", "ODDST"),
+    "kernels": ("GIK", "NSPDK", "ODDCL", "ODDST", "WL", "WLCL", "GraphHopper", "ShortestPath"),
     "plotting": ("plot_gram",),
 }
 

@@ -15,7 +15,8 @@ import naive
 from strategies import collections
 from treegram import Graphs, InvalidGraphError
 from treegram.structure import _trees, trees
-from treegram.structure.trees import Phi, hash_label, read_tree, tree_features
+from treegram.structure.labels import hash_label
+from treegram.structure.trees import Phi, read_tree, tree_features
 from zoo import COLLECTIONS, Collection
 
 # Codes are stored in fitted kernels, and must mean the same for whoever loads one: these must never change.

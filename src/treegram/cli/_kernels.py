@@ -18,7 +18,7 @@ from typing import Any
 from sklearn.utils._param_validation import make_constraint
 
 from treegram.cli._parser import Parser, suggest
-from treegram.kernels import ODDCL, ODDST
+from treegram.kernels import GIK, NSPDK, ODDCL, ODDST, WL, WLCL, GraphHopper, ShortestPath
 
 __all__ = [
     "KERNELS",
@@ -30,7 +30,16 @@ __all__ = [
     "parameter_texts",
 ]
 
-KERNELS: dict[str, type[Any]] = {"oddcl": ODDCL, "oddst": ODDST}
+KERNELS: dict[str, type[Any]] = {
+    "oddcl": ODDCL,
+    "oddst": ODDST,
+    "wl": WL,
+    "wlcl": WLCL,
+    "graphhopper": GraphHopper,
+    "sp": ShortestPath,
+    "nspdk": NSPDK,
+    "gik": GIK,
+}
 
 _MOST_SHOWN = 4  # choices that stand in the place of the value; more of them are listed in the text
 

@@ -16,7 +16,8 @@ from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._base import GraphKernel, normalize_gram
 from treegram.kernels._odd import ODD_CONSTRAINTS, check_grid, overflows, refuse_overflow, weigh
 from treegram.pairsum.exact import Nodes, Weighting, pair_sums, self_sums
-from treegram.structure.trees import Phi, node_hashes, tree_features
+from treegram.structure.labels import node_hashes
+from treegram.structure.trees import Phi, tree_features
 
 __all__ = ["ODDCL"]
 

@@ -24,7 +24,7 @@ from treegram._parallel import run_tasks
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.pairsum import _tiles
 
-__all__ = ["Nodes", "Weighting", "pair_sums", "self_sums"]
+__all__ = ["Nodes", "Weighting", "pair_sums", "self_sums", "widest_direction"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -190,7 +190,7 @@ class _Job:
         n_blocks, blocks = _number(np.concatenate([left.blocks, right.blocks]))
         left_blocks, right_blocks = blocks[:n_left], blocks[n_left:]
         extent = max(float(np.abs(nodes.vectors).max(initial=0.0)) for nodes in (left, right)) or 1.0
-        direction = _widest_direction(right.vectors / extent)
+        direction = widest_direction(right.vectors / extent)
         left_places, right_places = (np.einsum("ni,i->n", nodes.vectors / extent, direction) for nodes in (left, right))
         slots, kinds = _choose_dense(right.features, right_blocks, n_blocks, weighting.kinds)
         rows = np.lexsort((left_blocks, left.graph_ids))
@@ -228,7 +228,7 @@ def _reach(left: Nodes, right: Nodes, node_kernel: NodeKernel, extent: float) ->
     return float(np.sqrt(53 * np.log(2) + np.log(largest + 1)) / width + rounding)
 
 
-def _widest_direction(vectors: Floats) -> Floats:
+def widest_direction(vectors: Floats) -> Floats:
     """The unit vector along which the vectors vary most: windows along it leave out the most pairs.
 
     Any direction is right, so a sample will do. einsum, not a matrix product: BLAS would wake threads that spin for

@@ -1,0 +1,75 @@
+"""Hops: how often each node is at which position of a shortest path, for all shortest paths of its graph.
+
+A path of b edges has the positions a = 0 to b; the node itself is the path of no edge. All shortest paths count, also several
+between the same two nodes, and both directions of each. Where edges have a direction, paths follow it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from treegram._parallel import run_tasks
+from treegram.errors import InvalidGraphError
+from treegram.graphs import Graphs
+from treegram.structure import _hops
+from treegram.structure.features import graph_spans
+
+__all__ = ["Hops", "count_hops"]
+
+NODES_PER_TASK = 4096
+# Counts up to here have products that can be summed over any number of nodes before they overflow.
+LARGEST_COUNT = 1e140
+
+
+@dataclass(frozen=True)
+class Hops:
+    """What each node's surroundings look like: how often it is at each position of a shortest path.
+
+    Columns mean the same for any graphs: first the paths of no edge, then those of one, and so on; see ``_hops``.
+    """
+
+    counts: sp.csr_matrix  # (n_nodes, n_columns)
+    halved: bool  # whether a column stands for a position and for the one that mirrors it, which has the same counts
+
+    def aligned(self, n_columns: int) -> sp.csr_matrix:
+        """The counts with another number of columns: zeros added, or longer paths left out."""
+        counts = self.counts.copy()
+        counts.resize(counts.shape[0], n_columns)
+        return counts
+
+    def is_pair(self) -> NDArray[np.bool_]:
+        """Whether a column stands for two positions, and so must count twice: the middle of a path mirrors itself."""
+        pairs = np.zeros(self.counts.shape[1], bool)
+        b, column = 0, 0
+        while self.halved and column < len(pairs):
+            n_positions = b // 2 + 1
+            pairs[column : column + n_positions] = 2 * np.arange(n_positions) != b
+            column += n_positions
+            b += 1
+        return pairs
+
+
+def count_hops(graphs: Graphs, *, n_jobs: int | None = None) -> Hops:
+    """Count the positions of all nodes on shortest paths, in one visit from each node.
+
+    Time is nodes times edges times diameter for each graph, memory nodes times the square of the diameter.
+    """
+    halved = not graphs.directed
+    arrays = (graphs.offsets, graphs.indptr, graphs.indices, halved)
+    tasks = [(*arrays, *span) for span in graph_spans(graphs, NODES_PER_TASK)]
+    parts = list(run_tasks(_hops.count_positions, tasks, n_jobs=n_jobs, label="hops"))
+    numbers, columns, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
+    starts = np.concatenate([[0], np.cumsum(numbers)])
+    if not counts.max(initial=0.0) < LARGEST_COUNT:  # also where a count is no number any more
+        node = int(np.searchsorted(starts, (~(counts < LARGEST_COUNT)).argmax(), side="right")) - 1
+        graph = int(np.searchsorted(graphs.offsets, node, side="right")) - 1
+        raise InvalidGraphError(
+            f"Graph {graph}: more than {LARGEST_COUNT:g} shortest paths lead through its node {node - graphs.offsets[graph]}, "
+            "too many for double precision."
+        )
+    shape = (graphs.n_nodes, int(columns.max(initial=-1)) + 1)
+    return Hops(sp.csr_matrix((counts, columns, starts), shape=shape), halved)

@@ -1,0 +1,160 @@
+"""Graph invariants: which patterns (balls, pairs of balls) hold a node, and what the node looks like in them.
+
+A pattern is the ball N_r(u), the subgraph of all nodes within r hops of u, or the pair of the balls of two nodes at a given
+distance. A *vertex invariant* colours the nodes, in their whole graph or in the pattern alone; a *match* says which patterns
+are compared. Both become 64-bit codes that depend on labels and edges alone, equal in any collection (see ``structure.wl``
+for what that risks). Where edges have a direction, balls, hops and walks follow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import normalize as normalize_rows
+
+from treegram._parallel import run_tasks
+from treegram.graphs import Graphs
+from treegram.structure import _invariants
+from treegram.structure.features import Features, gather, graph_spans
+from treegram.structure.labels import arc_hashes, node_hashes
+from treegram.structure.wl import wl_colours
+
+__all__ = ["INVARIANTS", "MATCHES", "SCOPES", "ball_pair_features", "pattern_features"]
+
+Codes = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+INVARIANTS = {"wl": _invariants.WL, "sgk": _invariants.SGK, "nspdk": _invariants.NSPDK}
+MATCHES = {"size": _invariants.SIZE, "invariant": _invariants.INVARIANT, "none": _invariants.NONE}
+SCOPES = ("local", "global")
+NODES_PER_TASK = 4096
+
+
+def pattern_features(
+    graphs: Graphs,
+    *,
+    invariant: str,
+    scope: str,
+    match: str,
+    radius: int,
+    levels: int,
+    distance: int,
+    missing_labels: str = "degree",
+    use_edge_labels: bool = False,
+    n_jobs: int | None = None,
+) -> Features:
+    """psi: for each node and each pattern that holds it, 1 / (size of the pattern) under (match key, level, colour).
+
+    Time is linear in the sizes of all patterns, times the levels (WL), or times the nodes of each ball (the others).
+    """
+    ask = _invariants.Ask(radius, distance, levels, INVARIANTS[invariant], MATCHES[match])
+    arrays = _arrays(graphs, missing_labels, use_edge_labels=use_edge_labels)
+    if scope == "global" and invariant == "wl":
+        given = wl_colours(
+            graphs, levels, missing_labels=missing_labels, use_edge_labels=use_edge_labels, n_jobs=n_jobs
+        )
+        arrays = arrays._replace(given=given)
+    elif scope == "global" and invariant == "sgk":
+        parts = _run(_walk_part, graphs, arrays, ask, n_jobs)
+        arrays = arrays._replace(given=np.concatenate(parts, axis=1))
+    return _join(_run(_pattern_part, graphs, arrays, ask, n_jobs))
+
+
+def ball_pair_features(
+    graphs: Graphs,
+    radius: int,
+    distance: int,
+    *,
+    missing_labels: str = "degree",
+    use_edge_labels: bool = False,
+    n_jobs: int | None = None,
+) -> Features:
+    """The features of NSPDK, one row per graph: each pair of balls, counts scaled to length 1 for each (r, d)."""
+    ask = _invariants.Ask(radius, distance, 0, _invariants.NSPDK, _invariants.INVARIANT)
+    arrays = _arrays(graphs, missing_labels, use_edge_labels=use_edge_labels)
+    features = _join(_run(_pair_part, graphs, arrays, ask, n_jobs))
+    scaled = normalize_rows(features.counts) if features.counts.nnz else features.counts
+    n_rows = (radius + 1) * (distance + 1)  # per graph
+    entries = (scaled.data, scaled.indices, scaled.indptr[::n_rows])
+    return Features(type(scaled)(entries, shape=(len(graphs), len(features.codes))), features.codes)
+
+
+def _arrays(graphs: Graphs, missing_labels: str, *, use_edge_labels: bool) -> Any:
+    return _invariants.Arrays(
+        graphs.offsets,
+        graphs.indptr,
+        graphs.indices,
+        node_hashes(graphs, missing_labels),
+        arc_hashes(graphs, use_edge_labels=use_edge_labels),
+        np.empty((0, 0), np.uint64),
+        graphs.directed,
+    )
+
+
+# -------------------------------------------------------------------- some graphs at a time
+
+
+def _run(part: Callable[..., Any], graphs: Graphs, arrays: Any, ask: Any, n_jobs: int | None) -> list[Any]:
+    tasks = [(arrays, ask, *span) for span in graph_spans(graphs, NODES_PER_TASK)]
+    return list(run_tasks(part, tasks, n_jobs=n_jobs, label="patterns"))
+
+
+def _join(parts: list[tuple[Ints, Codes, Floats]]) -> Features:
+    """One matrix of all parts, which are used up: they are the largest arrays, and not to be held twice."""
+    columns = [list(column) for column in zip(*parts, strict=True)]
+    parts.clear()
+    lengths, codes, values = (np.concatenate(columns.pop(0)) for _ in range(3))
+    return gather(np.concatenate([[0], np.cumsum(lengths)]), codes, values)[0]
+
+
+def _walk_part(arrays: Any, ask: Any, first: int, last: int) -> Codes:
+    colours: Codes = _invariants.walk_colours(arrays, ask, first, last, _scratch(arrays, ask, first, last))
+    return colours
+
+
+def _pattern_part(arrays: Any, ask: Any, first: int, last: int) -> tuple[Ints, Codes, Floats]:
+    lengths = np.zeros(arrays.offsets[last] - arrays.offsets[first], np.int64)
+    n_kept = 1 if ask.invariant == _invariants.NSPDK else ask.levels + 1
+    return _count(_invariants.sum_patterns, arrays, ask, first, last, n_kept, lengths)
+
+
+def _pair_part(arrays: Any, ask: Any, first: int, last: int) -> tuple[Ints, Codes, Floats]:
+    lengths = np.zeros((last - first) * (ask.radius + 1) * (ask.distance + 1), np.int64)
+    return _count(_invariants.count_pairs, arrays, ask, first, last, 0, lengths)
+
+
+def _count(
+    loop: Callable[..., Any], arrays: Any, ask: Any, first: int, last: int, n_kept: int, lengths: Ints
+) -> tuple[Ints, Codes, Floats]:
+    """Lengths of the rows, codes and values that one of the compiled loops gives for some graphs."""
+    room = 16 * len(lengths) + 64
+    records = _invariants.Records(
+        np.empty(room, np.int64), np.empty(room, np.uint64), np.empty(room), np.full(1024, -1, np.int64)
+    )
+    scratch = _scratch(arrays, ask, first, last)
+    used, records = loop(arrays, ask, first, last, n_kept, scratch, lengths, records)
+    return lengths, records.codes[:used].copy(), records.values[:used].copy()
+
+
+def _scratch(arrays: Any, ask: Any, first: int, last: int) -> Any:
+    """Room for any ball of the largest of these graphs."""
+    offsets = arrays.offsets[first : last + 1]
+    n = int(np.diff(offsets).max(initial=0))
+    n_arcs = int(np.diff(arrays.indptr[offsets]).max(initial=0))
+    n_colours = 2 if ask.invariant == _invariants.NSPDK else ask.levels + 1
+    ball = _invariants.Ball(
+        order=np.empty(n, np.int64),
+        distance=np.full(n, -1, np.int64),
+        place=np.full(n, -1, np.int64),
+        starts=np.empty(n + 1, np.int64),
+        targets=np.empty(n_arcs, np.int64),
+        arcs=np.empty(n_arcs, np.uint64),
+        hops=np.empty(n, np.int64),
+        queue=np.empty(n, np.int64),
+        to_root=np.empty(n, np.int64),
+    )
+    return _invariants.Scratch(ball, np.empty((n_colours, n), np.uint64), np.empty((2, n), np.uint64))

@@ -1,0 +1,57 @@
+"""Labels as the structure of a graph sees them: 64-bit hashes that depend on values alone, and names to show."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treegram.errors import InvalidGraphError
+from treegram.graphs import Graphs
+from treegram.structure import _trees
+
+__all__ = ["arc_hashes", "edge_name", "hash_label", "node_hashes", "node_name"]
+
+
+def hash_label(value: Hashable) -> int:
+    """64 bits that depend on the label's value alone: never on the process, the machine or the data set."""
+    return int.from_bytes(blake2b(_spell(value).encode(), digest_size=8, person=b"treegram").digest(), "little")
+
+
+def _spell(value: Hashable) -> str:
+    """A text that differs for different labels, the kind of value included."""
+    if isinstance(value, tuple):
+        return f"({','.join(_spell(part) for part in value)})"
+    return f"{type(value).__name__}:{value!r}"
+
+
+def node_hashes(graphs: Graphs, missing_labels: str) -> NDArray[np.uint64]:
+    """The hash of each node's label; without labels, of its degree or of one constant."""
+    if graphs.labels is not None:
+        return np.array([hash_label(value) for value in graphs.label_values], np.uint64)[graphs.labels]
+    codes = graphs.degrees if missing_labels == "degree" else np.zeros(graphs.n_nodes, np.int64)
+    return np.array([hash_label(value) for value in range(int(codes.max(initial=0)) + 1)], np.uint64)[codes]
+
+
+def arc_hashes(graphs: Graphs, *, use_edge_labels: bool) -> NDArray[np.uint64]:
+    """The hash of each arc's label, or one constant for all."""
+    if not use_edge_labels or not len(graphs.indices):
+        return np.full(len(graphs.indices), _trees.GOLDEN)
+    if graphs.edge_labels is None:
+        raise InvalidGraphError("use_edge_labels=True, but the graphs have no edge labels.")
+    return np.array([hash_label(value) for value in graphs.edge_label_values], np.uint64)[graphs.edge_labels]
+
+
+def node_name(graphs: Graphs, node: int, missing_labels: str) -> str:
+    """What stands for a node in words: its label, or what stands for it."""
+    if graphs.labels is not None:
+        return str(graphs.label_values[graphs.labels[node]])
+    return str(graphs.degrees[node] if missing_labels == "degree" else 0)
+
+
+def edge_name(graphs: Graphs, arc: int) -> str:
+    """What stands for an arc in words: its label."""
+    assert graphs.edge_labels is not None  # arc_hashes has checked it
+    return str(graphs.edge_label_values[graphs.edge_labels[arc]])

@@ -1,0 +1,134 @@
+"""NSPDK: the literal oracle, an example by hand, and what GraKeL's does not do."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+import naive_wl
+from naive_wl import assert_normalized, assert_same_gram
+from strategies import collections, in_two_parts, with_node_order
+from treegram import Graphs, load_tu
+from treegram.kernels.nspdk import NSPDK
+from zoo import COLLECTIONS
+
+SEARCH = settings(max_examples=60, deadline=None)
+SETTINGS = [(0, 0), (0, 2), (1, 0), (1, 1), (2, 1), (3, 4)]
+WITH_EDGE_LABELS = {key: c for key, c in COLLECTIONS.items() if c.edge_labels is not None}
+
+
+def test_by_hand():
+    """A - B against A - B - A: each count over the lengths of all counts of its radius and distance."""
+    graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], labels=["AB", "ABA"])
+    K = NSPDK(1, 1, normalize=False).fit_transform(graphs)
+    nodes = 3 / math.sqrt(2 * 5)  # r = 0, d = 0: A and B against twice A and B
+    arcs = 4 / math.sqrt(2 * 8)  # r = 0, d = 1: AB and BA against twice AB and twice BA
+    balls = 2 / math.sqrt(2 * 5)  # r = 1, d = 0: A(B) is in both, B(A) and B(A,A) differ; so do all pairs of d = 1
+    np.testing.assert_allclose(K, [[4, nodes + arcs + balls], [nodes + arcs + balls, 4]], rtol=1e-14)
+
+
+@pytest.mark.parametrize(("radius", "distance"), SETTINGS)
+@pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
+def test_nspdk_equals_the_oracle(collection, radius, distance):
+    expected = naive_wl.nspdk_kernel(collection, collection, radius, distance)
+    kernel = NSPDK(radius, distance, normalize=False)
+    assert_same_gram(kernel.fit_transform(collection.pack()), expected)
+    assert_same_gram(kernel.transform(collection.pack()), expected)
+    assert_normalized(NSPDK(radius, distance).fit_transform(collection.pack()), expected)
+
+
+@pytest.mark.parametrize("collection", WITH_EDGE_LABELS.values(), ids=WITH_EDGE_LABELS)
+def test_edge_labels_equal_the_oracle(collection):
+    expected = naive_wl.nspdk_kernel(collection, collection, 2, 1, use_edge_labels=True)
+    assert_same_gram(NSPDK(2, 1, use_edge_labels=True, normalize=False).fit_transform(collection.pack()), expected)
+
+
+@SEARCH
+@given(
+    collections(),
+    st.integers(0, 2),
+    st.integers(0, 3),
+    st.sampled_from(["degree", "constant"]),
+)
+def test_nspdk_equals_the_oracle_on_any_collection(collection, radius, distance, missing_labels):
+    options = {"missing_labels": missing_labels, "use_edge_labels": collection.edge_labels is not None}
+    expected = naive_wl.nspdk_kernel(collection, collection, radius, distance, **options)
+    assert_same_gram(NSPDK(radius, distance, normalize=False, **options).fit_transform(collection.pack()), expected)
+
+
+@SEARCH
+@given(in_two_parts(), st.integers(0, 2), st.integers(0, 2))
+def test_new_graphs_equal_the_oracle(parts, radius, distance):
+    collection, is_first = parts
+    fitted = collection.take([i for i, first in enumerate(is_first) if first])
+    new = collection.take([i for i, first in enumerate(is_first) if not first])
+    kernel = NSPDK(radius, distance, normalize=False).fit(fitted.pack())
+    expected = naive_wl.nspdk_kernel(new, fitted, radius, distance)
+    own, own_new = (
+        np.diag(naive_wl.nspdk_kernel(part, part, radius, distance)).reshape(len(part)) for part in (fitted, new)
+    )
+    assert_same_gram(kernel.transform(new.pack()), expected, own_new, own)
+    K = NSPDK(radius, distance).fit(fitted.pack()).transform(new.pack())
+    np.testing.assert_allclose(K, np.reshape(naive.normalized(expected, own_new, own), K.shape), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
+def test_features_give_the_kernel(collection, normalize):
+    graphs = collection.pack()
+    kernel = NSPDK(2, 2, normalize=normalize).fit(graphs)
+    Z = kernel.features(graphs)
+    assert Z.shape == (len(graphs), kernel.n_pairs_)
+    np.testing.assert_allclose((Z @ Z.T).toarray(), kernel.transform(graphs), rtol=1e-12, atol=1e-14)
+
+
+def test_features_of_new_graphs_give_the_kernel():
+    graphs = COLLECTIONS["edge_labels"].pack()
+    kernel = NSPDK().fit(graphs[:6])
+    product = kernel.features(graphs[6:]) @ kernel.features(graphs[:6]).T
+    np.testing.assert_allclose(product.toarray(), kernel.transform(graphs[6:]), atol=1e-14)
+
+
+@SEARCH
+@given(with_node_order(), st.integers(0, 3), st.integers(0, 2))
+def test_nspdk_does_not_depend_on_node_numbers(ordered, radius, distance):
+    collection, places = ordered
+    both = [NSPDK(radius, distance).fit_transform(c.pack()) for c in (collection, collection.renumbered(places))]
+    np.testing.assert_allclose(*both, rtol=0, atol=1e-14)
+
+
+def test_renumbered_copies_are_equal_here_and_not_in_grakel():
+    """GraKeL's codes list nodes in the order of their numbers, so that it cannot be an oracle for this kernel."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        grakel = pytest.importorskip("grakel")
+    collection = COLLECTIONS["star"].take([0])
+    copy = collection.renumbered([[3, 5, 0, 1, 4, 2]])
+    K = NSPDK(2, 2).fit_transform([collection.pack(), copy.pack()])
+    np.testing.assert_allclose(K, 1.0, rtol=1e-14)
+    theirs = []
+    for c in (collection, copy):
+        arcs = {arc: "-" for a, b in c.edges[0] for arc in ((a, b), (b, a))}
+        theirs.append([set(arcs), dict(enumerate(c.labels[0])), arcs])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        K = grakel.NeighborhoodSubgraphPairwiseDistance(r=2, d=2, normalize=True).fit_transform(theirs)
+    assert K[0, 1] < 0.99
+
+
+@pytest.mark.parametrize(
+    "parameter", [{"radius": -1}, {"distance": -1}, {"radius": 1.0}, {"normalize": "yes"}], ids=str
+)
+def test_wrong_parameters_are_refused(parameter):
+    with pytest.raises(ValueError, match=f"'{next(iter(parameter))}' parameter of NSPDK"):
+        NSPDK(**parameter).fit(COLLECTIONS["path"].pack())
+
+
+def test_the_same_bits_for_any_number_of_jobs(data_dir):
+    graphs = load_tu("ENZYMES", data_dir=data_dir)[0]
+    assert graphs.n_nodes > 4 * 4096  # several tasks
+    np.testing.assert_array_equal(NSPDK(n_jobs=1).fit_transform(graphs), NSPDK(n_jobs=3).fit_transform(graphs))
