@@ -53,6 +53,22 @@ def comparisons() -> list[tuple[str, Callable[[], Any], Callable[[], Any], bool,
             1,
         ),
         ("SP with attributes", lambda: tg.ShortestPath(), lambda: gk.ShortestPathAttr(metric=rbf), True, 10, 2),
+        (
+            "CSM, k = 3",
+            lambda: tg.CSM(max_size=3),
+            lambda: gk.SubgraphMatching(k=3, kv=rbf, ke=lambda a, b: 1),
+            True,
+            24,
+            1,
+        ),
+        (
+            "P2K, hash mode (nearest peer)",
+            lambda: tg.P2K(mode="hash", iterations=4),
+            lambda: gk.PropagationAttr(t_max=5),
+            True,
+            600,
+            1,
+        ),
     ]
 
 

@@ -31,6 +31,13 @@ ODD_VARIANTS = [
 ]
 NODE_KERNEL_VARIANTS = [{"gamma": 0.0}, {"node_kernel": "linear", "normalize": False}]
 VARIANTS = {
+    "CSM": [
+        {"use_labels": True},
+        {"max_size": 4, "use_edge_labels": True, "weights": [1.0, 0.5, 2.0, 1.0]},
+        {"max_size": 2, "node_kernel": "linear", "normalize": False},
+    ],
+    "OrderedTrees": [{"depth": 2, "tie_break": "colexicographic"}, {"depth": 1, "counting": "visits", "lam": 1.2}],
+    "P2K": [{"mode": "hash"}, {"iterations": 0}, {"mode": "hash", "standardize": False, "normalize": False}],
     "GIK": [
         {"radius": 1, "scope": "global"},
         {"radius": 1, "invariant": "sgk", "match": "invariant"},

@@ -10,20 +10,23 @@ if TYPE_CHECKING:
     from treegram.datasets import load_digits_graphs, load_tu, make_synthetic, save_tu
     from treegram.errors import DatasetError, InvalidGraphError, TreegramError
     from treegram.graphs import Graphs
-    from treegram.kernels import GIK, NSPDK, ODDCL, ODDST, WL, WLCL, GraphHopper, ShortestPath
+    from treegram.kernels import CSM, GIK, NSPDK, ODDCL, ODDST, P2K, WL, WLCL, GraphHopper, OrderedTrees, ShortestPath
     from treegram.plotting import plot_gram
 
 __all__ = [
+    "CSM",
     "GIK",
     "NSPDK",
     "ODDCL",
     "ODDST",
+    "P2K",
     "WL",
     "WLCL",
     "DatasetError",
     "GraphHopper",
     "Graphs",
     "InvalidGraphError",
+    "OrderedTrees",
     "ShortestPath",
     "TreegramError",
     "load_digits_graphs",
@@ -38,7 +41,19 @@ _HOMES = {
     "datasets": ("load_digits_graphs", "load_tu", "make_synthetic", "save_tu"),
     "errors": ("DatasetError", "InvalidGraphError", "TreegramError"),
     "graphs": ("Graphs",),
-    "kernels": ("GIK", "NSPDK", "ODDCL", "ODDST", "WL", "WLCL", "GraphHopper", "ShortestPath"),
+    "kernels": (
+        "CSM",
+        "GIK",
+        "NSPDK",
+        "ODDCL",
+        "ODDST",
+        "P2K",
+        "WL",
+        "WLCL",
+        "GraphHopper",
+        "OrderedTrees",
+        "ShortestPath",
+    ),
     "plotting": ("plot_gram",),
 }
 

@@ -18,7 +18,7 @@ from typing import Any
 from sklearn.utils._param_validation import make_constraint
 
 from treegram.cli._parser import Parser, suggest
-from treegram.kernels import GIK, NSPDK, ODDCL, ODDST, WL, WLCL, GraphHopper, ShortestPath
+from treegram.kernels import CSM, GIK, NSPDK, ODDCL, ODDST, P2K, WL, WLCL, GraphHopper, OrderedTrees, ShortestPath
 
 __all__ = [
     "KERNELS",
@@ -39,6 +39,9 @@ KERNELS: dict[str, type[Any]] = {
     "sp": ShortestPath,
     "nspdk": NSPDK,
     "gik": GIK,
+    "p2k": P2K,
+    "csm": CSM,
+    "orderedtrees": OrderedTrees,
 }
 
 _MOST_SHOWN = 4  # choices that stand in the place of the value; more of them are listed in the text

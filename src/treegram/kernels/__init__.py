@@ -1,11 +1,14 @@
 """scikit-learn estimators, one published kernel per file."""
 
+from treegram.kernels.csm import CSM
 from treegram.kernels.gik import GIK
 from treegram.kernels.graphhopper import GraphHopper
 from treegram.kernels.nspdk import NSPDK
 from treegram.kernels.oddcl import ODDCL
 from treegram.kernels.oddst import ODDST
+from treegram.kernels.ordered_trees import OrderedTrees
+from treegram.kernels.p2k import P2K
 from treegram.kernels.shortest_path import ShortestPath
 from treegram.kernels.wl import WL, WLCL
 
-__all__ = ["GIK", "NSPDK", "ODDCL", "ODDST", "WL", "WLCL", "GraphHopper", "ShortestPath"]
+__all__ = ["CSM", "GIK", "NSPDK", "ODDCL", "ODDST", "P2K", "WL", "WLCL", "GraphHopper", "OrderedTrees", "ShortestPath"]

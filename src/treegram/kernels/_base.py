@@ -27,6 +27,14 @@ class GraphKernel(TransformerMixin, BaseEstimator, ABC):
 
     normalize: bool
 
+    @property
+    def learns_from_data(self) -> bool:
+        """Whether a value depends on more than its two graphs, such as a scale or a sample taken in ``fit``.
+
+        Such a kernel must be fitted inside each fold; any other may be computed once for all graphs, and sliced.
+        """
+        return False
+
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
         """Learn the graphs that ``transform`` will compare with.
 
