@@ -172,6 +172,13 @@ def test_help_of_a_kernel_has_every_parameter_with_its_text(run, name, monkeypat
         assert "\\" not in text
 
 
+def test_a_list_of_numbers_is_one_word(run, folder):
+    code, _, err = run("gram", "TINY", "--kernel", "csm", "--max-size", "2", "--weights", "1,0.5", "-o", "K.npz")
+    assert (code, err) == (0, "")
+    with np.load("K.npz", allow_pickle=False) as file:
+        assert json.loads(str(file["meta"]))["parameters"]["weights"] == [1.0, 0.5]
+
+
 def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
     class Louder(ODDST):
         """A kernel with one parameter.
@@ -205,7 +212,8 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
         ("gram TINY -x 3 -o K.npz", "unexpected argument '-x'"),
         ("gram TINY --ouput K.npz", "unknown option --ouput; did you mean --output?"),
         ("gram TINY --depht=3 -o K.npz", "unknown option --depht; did you mean --depth"),
-        ("gram TINY --kernel odcl -o K.npz", "unknown kernel 'odcl' (there are oddcl, oddst); did you mean oddcl"),
+        ("gram TINY --kernel odcl -o K.npz", "unknown kernel 'odcl' (there are oddcl, oddst, wl, "),
+        ("gram TINY --kernel odcl -o K.npz", "; did you mean oddcl"),
         ("gram TINY --kernel", "argument --kernel: expected one argument"),
         ("gram TINY --kernel oddst --gamma 1 -o K.npz", "unknown option --gamma: the kernel oddst has none, only oddcl"),
         ("gram TINY --depth -1 -o K.npz", "argument --depth: expected an int in the range [0, inf), got '-1'"),

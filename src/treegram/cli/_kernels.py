@@ -8,6 +8,7 @@ on a command line can express (functions, arrays) get no option.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import inspect
 import re
 from collections.abc import Iterator
@@ -141,8 +142,8 @@ def _metavar(allowed: list[Any]) -> str | None:
     words = _words(allowed)
     if words:
         return "{" + ",".join(words) + "}" if len(words) <= _MOST_SHOWN and types <= {str, None} else "NAME"
-    if Real in types:
-        return "X"
+    if Real in types or "array-like" in allowed:
+        return "X" if Real in types else "X,X,..."
     return "N" if Integral in types or "random_state" in allowed else None
 
 
@@ -173,6 +174,9 @@ def _read(allowed: list[Any], text: str) -> Any:
 def _readings(text: str) -> Iterator[Any]:
     if text.lower() == "none":
         yield None
+    if "," in text:
+        with contextlib.suppress(ValueError):
+            yield [float(part) for part in text.split(",")]
     for kind in (int, float):
         try:
             yield kind(text)
