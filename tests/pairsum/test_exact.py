@@ -359,3 +359,10 @@ def test_what_is_skipped_is_below_rounding():
     expected = brute_force(nodes, nodes, gaussian(1.0), weighting)[0, 0]
     scale = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
     assert (np.abs(actual - expected) <= 1e-14 * scale).all()
+
+
+@pytest.mark.parametrize("dimension", [64, 65, 90])
+def test_many_dimensions_change_nothing_but_the_direction(dimension):
+    nodes = make_nodes(np.random.default_rng(dimension), [12, 9, 15], n_blocks=2, dimension=dimension)
+    weighting = Weighting.alike(12)
+    assert_sums(pair_sums(nodes, None, Gaussian(0.3), weighting), nodes, nodes, gaussian(0.3), weighting)

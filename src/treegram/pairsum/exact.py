@@ -32,6 +32,7 @@ Floats = NDArray[np.float64]
 TILE_COLUMNS = 800  # nodes of the largest block in one tile: its vectors and sums then stay in the second-level cache
 DENSE_SHARE = 0.15  # a feature that this share of its block has is summed densely; below, lists are faster
 TILE_BYTES = 8 << 20  # of the result: a tile is held apart until it is written, one or two for each worker
+MANY_DIMENSIONS = 64  # of vectors: beyond, one coordinate is as good a direction as any, and costs nothing
 ROWS_PER_CALL = 1 << 14  # compiled code cannot be interrupted: this keeps each call well under a second
 
 
@@ -236,6 +237,9 @@ def widest_direction(vectors: Floats) -> Floats:
     """
     sample = vectors[:: 1 + len(vectors) // 2000]
     centred = sample - sample.mean(axis=0)
+    if centred.shape[1] > MANY_DIMENSIONS:
+        spread: Floats = np.einsum("ni,ni->i", centred, centred)
+        return (np.arange(len(spread)) == spread.argmax()).astype(float)
     direction: Floats = np.linalg.eigh(np.einsum("ni,nj->ij", centred, centred))[1][:, -1]
     return direction
 
