@@ -27,6 +27,7 @@ LAYERS = [
     {"maps"},
     {"pairsum"},
     {"kernels"},
+    {"streaming"},
     {"__init__"},
     {"cli"},
 ]

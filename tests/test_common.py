@@ -36,6 +36,10 @@ VARIANTS = {
         {"max_size": 4, "use_edge_labels": True, "weights": [1.0, 0.5, 2.0, 1.0]},
         {"max_size": 2, "node_kernel": "linear", "normalize": False},
     ],
+    "ODDCLApprox": [
+        {"depth": 1, "method": "rff", "n_components": 32, "random_state": 0},
+        {"depth": 1, "method": "nystroem", "n_components": 64, "random_state": 0, "lam": 1.2},
+    ],
     "OrderedTrees": [{"depth": 2, "tie_break": "colexicographic"}, {"depth": 1, "counting": "visits", "lam": 1.2}],
     "P2K": [{"mode": "hash"}, {"iterations": 0}, {"mode": "hash", "standardize": False, "normalize": False}],
     "GIK": [

@@ -10,8 +10,23 @@ if TYPE_CHECKING:
     from treegram.datasets import load_digits_graphs, load_tu, make_synthetic, save_tu
     from treegram.errors import DatasetError, InvalidGraphError, TreegramError
     from treegram.graphs import Graphs
-    from treegram.kernels import CSM, GIK, NSPDK, ODDCL, ODDST, P2K, WL, WLCL, GraphHopper, OrderedTrees, ShortestPath
+    from treegram.kernels import (
+        CSM,
+        GIK,
+        NSPDK,
+        ODDCL,
+        ODDST,
+        P2K,
+        WL,
+        WLCL,
+        GraphHopper,
+        ODDCLApprox,
+        ODDCLFeatures,
+        OrderedTrees,
+        ShortestPath,
+    )
     from treegram.plotting import plot_gram
+    from treegram.streaming import TUChunks, embed_chunks, fit_chunks
 
 __all__ = [
     "CSM",
@@ -26,9 +41,14 @@ __all__ = [
     "GraphHopper",
     "Graphs",
     "InvalidGraphError",
+    "ODDCLApprox",
+    "ODDCLFeatures",
     "OrderedTrees",
     "ShortestPath",
+    "TUChunks",
     "TreegramError",
+    "embed_chunks",
+    "fit_chunks",
     "load_digits_graphs",
     "load_tu",
     "make_synthetic",
@@ -51,10 +71,13 @@ _HOMES = {
         "WL",
         "WLCL",
         "GraphHopper",
+        "ODDCLApprox",
+        "ODDCLFeatures",
         "OrderedTrees",
         "ShortestPath",
     ),
     "plotting": ("plot_gram",),
+    "streaming": ("TUChunks", "embed_chunks", "fit_chunks"),
 }
 
 

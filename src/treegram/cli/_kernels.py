@@ -18,8 +18,8 @@ from typing import Any
 
 from sklearn.utils._param_validation import make_constraint
 
+from treegram import kernels
 from treegram.cli._parser import Parser, suggest
-from treegram.kernels import CSM, GIK, NSPDK, ODDCL, ODDST, P2K, WL, WLCL, GraphHopper, OrderedTrees, ShortestPath
 
 __all__ = [
     "KERNELS",
@@ -32,17 +32,18 @@ __all__ = [
 ]
 
 KERNELS: dict[str, type[Any]] = {
-    "oddcl": ODDCL,
-    "oddst": ODDST,
-    "wl": WL,
-    "wlcl": WLCL,
-    "graphhopper": GraphHopper,
-    "sp": ShortestPath,
-    "nspdk": NSPDK,
-    "gik": GIK,
-    "p2k": P2K,
-    "csm": CSM,
-    "orderedtrees": OrderedTrees,
+    "oddcl": kernels.ODDCL,
+    "oddcl-approx": kernels.ODDCLApprox,
+    "oddst": kernels.ODDST,
+    "wl": kernels.WL,
+    "wlcl": kernels.WLCL,
+    "graphhopper": kernels.GraphHopper,
+    "sp": kernels.ShortestPath,
+    "nspdk": kernels.NSPDK,
+    "gik": kernels.GIK,
+    "p2k": kernels.P2K,
+    "csm": kernels.CSM,
+    "orderedtrees": kernels.OrderedTrees,
 }
 
 _MOST_SHOWN = 4  # choices that stand in the place of the value; more of them are listed in the text

@@ -5,10 +5,26 @@ from treegram.kernels.gik import GIK
 from treegram.kernels.graphhopper import GraphHopper
 from treegram.kernels.nspdk import NSPDK
 from treegram.kernels.oddcl import ODDCL
+from treegram.kernels.oddcl_approx import ODDCLApprox
+from treegram.kernels.oddcl_features import ODDCLFeatures
 from treegram.kernels.oddst import ODDST
 from treegram.kernels.ordered_trees import OrderedTrees
 from treegram.kernels.p2k import P2K
 from treegram.kernels.shortest_path import ShortestPath
 from treegram.kernels.wl import WL, WLCL
 
-__all__ = ["CSM", "GIK", "NSPDK", "ODDCL", "ODDST", "P2K", "WL", "WLCL", "GraphHopper", "OrderedTrees", "ShortestPath"]
+__all__ = [
+    "CSM",
+    "GIK",
+    "NSPDK",
+    "ODDCL",
+    "ODDST",
+    "P2K",
+    "WL",
+    "WLCL",
+    "GraphHopper",
+    "ODDCLApprox",
+    "ODDCLFeatures",
+    "OrderedTrees",
+    "ShortestPath",
+]

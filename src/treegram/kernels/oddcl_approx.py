@@ -1,0 +1,274 @@
+"""ODDCL_Approx: the paper's kernel with explicit vectors in the place of the node kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treegram.attributes import NodeKernel
+from treegram.graphs import Graphs, as_graphs
+from treegram.kernels._base import GraphKernel, normalize_gram
+from treegram.kernels._choice import APPROX_CONSTRAINTS, Choice, choose_map
+from treegram.kernels._mapped import Mapped, PairSample, draw_seed, make_wish, mapped_pair_sums, mapped_self_sums
+from treegram.kernels._odd import check_grid, overflows, refuse_overflow
+from treegram.kernels.oddcl import ODDCL
+from treegram.maps import Indicator, Similarity, VectorMap, evaluate, one_blas_thread
+from treegram.pairsum.hashed import add_products, component_ranges
+from treegram.structure.trees import Phi
+
+__all__ = ["ODDCLApprox"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Described:
+    exact: Any  # as ODDCL sees the graphs
+    mapped: Mapped | None  # None with the exact engine
+
+
+class ODDCLApprox(GraphKernel):
+    r"""Tree kernel for graphs with labels and vectors, the node kernel replaced by explicit vectors (ODDCL_Approx).
+
+    The kernel of :class:`ODDCL` with :math:`\langle z(x), z(x') \rangle` in the place of :math:`k_A(x, x')`, so that a
+    graph is one vector for each of its trees:
+
+    .. math:: K(G, G') = \sum_t \lambda^{|t|} \langle Z_t(G), Z_t(G') \rangle, \quad
+        Z_t(G) = \sum_{v \in G} F_{v,t} z(x_v)
+
+    Here :math:`F_{v,t}` is how often the tree :math:`t` is rooted at the node :math:`v`, :math:`|t|` its number of nodes,
+    :math:`\lambda` is ``lam``, and :math:`z` the map that ``method`` makes. How good it is, is measured on the graphs
+    themselves: see ``estimated_error_``.
+
+    Parameters
+    ----------
+    depth : int, default=3
+        Depth of the visits, the paper's h. At 0 only the nodes themselves are compared.
+    lam : float, default=1.0
+        Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
+    gamma : float or None, default=None
+        Width of the node kernel; None means 1 / (number of attributes). Other named kernels that have a gamma use it too.
+    counting : {"algorithm", "visits", "capped"}, default="algorithm"
+        Which trees are counted how often: as the paper's Algorithm 1 prints it, as the authors' ODDCL code does, or as
+        their ODD_ST code does (a visit that has reached the whole component is not counted again).
+    node_kernel : str or callable, default="rbf"
+        Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
+        of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite; others than "rbf"
+        need ``method`` "nystroem" or "auto".
+    missing_labels : {"degree", "constant"}, default="degree"
+        What stands for the labels of graphs that have none: each node's degree, or one label for all.
+    use_edge_labels : bool, default=False
+        Whether trees also carry the labels of their edges.
+    method : {"auto", "rff", "orf", "qmc", "nystroem"}, default="auto"
+        How z is made. "rff": random Fourier features, as in the paper; "orf": with orthogonal frequencies; "qmc": with
+        frequencies from scrambled Sobol points; "nystroem": from pivots among the fitted nodes, drawn by randomly pivoted
+        Cholesky. "auto" looks at the fitted nodes: few distinct vectors are factorised, which is exact, for new graphs
+        too; else Nystroem up to the tolerance; where the node kernel is nearly sparse, so that no few components can stand for it, a warning says so
+        and the exact engine is used.
+    n_components : int or None, default=None
+        Number of components of z (for "auto" the largest one; Nystroem stops where more would add nothing but rounding
+        errors). None: 16, 24, 36, ... up to 1024, until the estimated error is within the tolerance. The paper has 1000.
+    tolerance : float, default=0.01
+        Largest relative error of the Gram matrix wanted, where the number of components is chosen.
+    normalize : bool, default=True
+        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the map and of the sample of pairs; the same number gives the same bits.
+    n_jobs : int or None, default=None
+        Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
+
+    Attributes
+    ----------
+    method_ : str
+        What was used: one of the methods, "distinct" (exact factorisation of few distinct vectors) or "exact".
+    choice_ : str
+        A sentence that says why.
+    n_components_ : int
+        Number of components of z; 0 with the exact engine.
+    estimated_error_ : float
+        Relative Frobenius error of the (normalised) Gram matrix, estimated from a random sample of some two thousand pairs
+        of fitted graphs whose exact kernel is computed.
+    map_ : object
+        The map z: ``map_(X)`` gives one row per attribute vector. None with the exact engine.
+    graphs_ : Graphs
+        The fitted graphs.
+    n_attributes_in_ : int
+        Dimension of their vectors.
+
+    See Also
+    --------
+    ODDCL : the exact kernel, faster up to some thousand graphs.
+    ODDCLFeatures : the same vectors as rows for linear models, for any number of graphs.
+
+    Notes
+    -----
+    Positive semidefinite by construction. Random Fourier features in all three qualities are unbiased: the expected
+    matrix, not normalised, is the exact one. Time is that of z for each distinct vector, of one addition of z for each
+    node and tree, and of one matrix product for each tree over the graphs that have it; memory is the result's and some
+    200 MiB at most. The map is made without looking at targets.
+
+    References
+    ----------
+    G. Da San Martino, N. Navarin, A. Sperduti: A tree-based kernel for graphs with continuous attributes.
+    IEEE Transactions on Neural Networks and Learning Systems, 2018.
+
+    N. M. Kriege, M. Neumann, C. Morris, K. Kersting, P. Mutzel: A unifying view of explicit and implicit feature maps of
+    graph kernels. Data Mining and Knowledge Discovery, 2019.
+
+    A. Rahimi, B. Recht: Random features for large-scale kernel machines. NIPS 2007. F. X. Yu et al.: Orthogonal random
+    features. NIPS 2016. Y. Chen et al.: Randomly pivoted Cholesky. arXiv:2207.06503.
+
+    Examples
+    --------
+    >>> from treegram import Graphs
+    >>> from treegram.kernels.oddcl_approx import ODDCLApprox
+    >>> graphs = Graphs.from_edges(
+    ...     [[(0, 1), (1, 2)], [(0, 1)]],
+    ...     labels=[["C", "C", "O"], ["C", "O"]],
+    ...     attributes=[[[0.0], [1.0], [2.0]], [[1.0], [2.0]]],
+    ... )
+    >>> kernel = ODDCLApprox(depth=1, random_state=0)
+    >>> kernel.fit_transform(graphs).round(3)
+    array([[1.   , 0.838],
+           [0.838, 1.   ]])
+    >>> kernel.choice_
+    '3 distinct vectors: their kernel matrix is factorised, which is exact.'
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**ODDCL._parameter_constraints, **APPROX_CONSTRAINTS}
+
+    def __init__(
+        self,
+        depth: int = 3,
+        *,
+        lam: float = 1.0,
+        gamma: float | None = None,
+        counting: str = "algorithm",
+        node_kernel: str | NodeKernel = "rbf",
+        missing_labels: str = "degree",
+        use_edge_labels: bool = False,
+        method: str = "auto",
+        n_components: int | None = None,
+        tolerance: float = 0.01,
+        normalize: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.depth = depth
+        self.lam = lam
+        self.gamma = gamma
+        self.counting = counting
+        self.node_kernel = node_kernel
+        self.missing_labels = missing_labels
+        self.use_edge_labels = use_edge_labels
+        self.method = method
+        self.n_components = n_components
+        self.tolerance = tolerance
+        self.normalize = normalize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @property
+    def learns_from_data(self) -> bool:
+        """Whether the map, or its number of components, follows from the fitted nodes."""
+        return self.method in ("auto", "nystroem") or self.n_components is None
+
+    def gram_grid(self, X: Any, depths: Any, lams: Any) -> Floats:
+        """All Gram matrices for lists of depths and lambdas, with one map, made for this estimator's own depth and lam.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            The graphs.
+        depths : sequence of int
+            Values in the place of ``depth``.
+        lams : sequence of float
+            Values in the place of ``lam``.
+
+        Returns
+        -------
+        ndarray of shape (n_depths, n_lams, n_graphs, n_graphs)
+            ``[i, j]`` is what ``fit_transform`` gives with ``depth=depths[i], lam=lams[j]`` and the same map.
+        """
+        self._validate_params()
+        depths, lams = check_grid(depths, lams)
+        graphs = as_graphs(X)
+        exact = self._exact()
+        with one_blas_thread():
+            vector_map = self._choose(graphs).vector_map
+            if vector_map is None:
+                return exact.gram_grid(graphs, depths, lams)
+            phis = [exact._phi(graphs, depth) for depth in depths]
+            widest = phis[int(np.argmax(depths))]
+            if not self.normalize:
+                refuse_overflow(widest.sizes, max(lams), max(depths))
+            # A lambda that overflows counts with weight 0 in the common pass, and gets one of its own, rescaled, after it.
+            safe = [not overflows(widest.sizes, lam) for lam in lams]
+            sums = self._grid_sums(graphs, phis, np.where(safe, lams, 0.0), vector_map)
+            for j in np.flatnonzero(~np.array(safe)):
+                for i, phi in enumerate(phis):
+                    described = Mapped.describe(exact._weighed(graphs, phi, lams[j]).phi, graphs)
+                    sums[i, j] = mapped_pair_sums(described, None, vector_map, self.n_jobs)
+        if self.normalize:
+            diagonal = np.einsum("...ii->...i", sums).copy()
+            normalize_gram(sums, diagonal, diagonal)
+        return sums
+
+    def _grid_sums(self, graphs: Graphs, phis: list[Phi], lams: Floats, vector_map: VectorMap) -> Floats:
+        parts = [(Mapped.describe(phi, graphs), lams ** phi.sizes[:, None]) for phi in phis]
+        vectors = parts[0][0].vectors
+        sums = np.zeros((len(phis), len(lams), len(graphs), len(graphs)))
+        for columns in component_ranges(vector_map.n_components, len(vectors)):
+            z = evaluate(vector_map, vectors, columns, n_jobs=self.n_jobs)
+            for (part, weights), out in zip(parts, sums, strict=True):
+                add_products(part.entries, z, part.entries, z, weights, out, n_jobs=self.n_jobs)
+        return sums
+
+    def _exact(self) -> ODDCL:
+        shared = ODDCL().get_params()
+        return ODDCL(**{name: value for name, value in self.get_params().items() if name in shared})
+
+    def _choose(self, graphs: Graphs) -> Choice:
+        """The map for these graphs, by its measured error on some pairs of them."""
+        seed = draw_seed(self.random_state)
+        sample = PairSample.draw(self._exact(), graphs, seed)
+        return choose_map(make_wish(self, self._exact(), graphs, seed, exact_is_there=True), sample.error_of)
+
+    def _remember(self, graphs: Graphs) -> None:
+        with one_blas_thread():
+            choice = self._choose(graphs)
+        self.map_ = choice.vector_map
+        self.method_ = choice.method
+        self.choice_ = choice.sentence
+        self.n_components_ = 0 if choice.vector_map is None else choice.vector_map.n_components
+        self.estimated_error_ = choice.error
+        self._is_complete = choice.is_complete
+        super()._remember(graphs)
+
+    def _describe(self, graphs: Graphs) -> _Described:
+        exact = self._exact()._describe(graphs)
+        return _Described(exact, None if self.map_ is None else Mapped.describe(exact.phi, graphs))
+
+    def _pair_sums(self, left: _Described, right: _Described | None) -> Floats:
+        if left.mapped is None or self.map_ is None:
+            return self._exact()._pair_sums(left.exact, None if right is None else right.exact)
+        with one_blas_thread():
+            if right is None:
+                return mapped_pair_sums(left.mapped, None, self.map_, self.n_jobs)
+            assert right.mapped is not None
+            left_map, right_map = self.map_, self.map_
+            if self._is_complete and self.n_attributes_in_:
+                # All vectors of the fitted graphs are known: the kernel with each of them is exact for new vectors too.
+                left_map = Similarity(right.exact.node_kernel, right.mapped.vectors)
+                right_map = Indicator(right.mapped.vectors)
+            return mapped_pair_sums(left.mapped, right.mapped, left_map, self.n_jobs, right_map=right_map)
+
+    def _self_sums(self, described: _Described) -> Floats:
+        # A map that knows all fitted vectors says too little of new ones; each graph with itself is cheap anyway.
+        if described.mapped is None or self.map_ is None or self._is_complete:
+            return self._exact()._self_sums(described.exact)
+        with one_blas_thread():
+            return mapped_self_sums(described.mapped, self.map_, self.n_jobs)

@@ -1,0 +1,323 @@
+"""The explicit features of ODDCL: one row per graph, for linear models and any number of graphs."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.preprocessing import normalize as normalize_rows
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from treegram.attributes import Gaussian, NodeKernel
+from treegram.errors import InvalidGraphError
+from treegram.graphs import Graphs, as_graphs
+from treegram.kernels._choice import APPROX_CONSTRAINTS, choose_map
+from treegram.kernels._mapped import Mapped, PairSample, draw_seed, make_wish, mapped_self_sums
+from treegram.kernels.oddcl import ODDCL
+from treegram.maps import FREQUENCIES, Constant, VectorMap, evaluate, fourier_map, one_blas_thread
+from treegram.pairsum.hashed import hash_graphs, spread_rows
+from treegram.structure.trees import Phi
+
+__all__ = ["ODDCLFeatures"]
+
+Floats = NDArray[np.float64]
+
+
+class ODDCLFeatures(TransformerMixin, BaseEstimator):
+    r"""Explicit features of the tree kernel ODDCL, one row per graph: time and memory linear in the number of graphs.
+
+    Inner products of rows are, or approximate, the kernel of :class:`ODDCL`; those of normalised rows the normalised
+    kernel. A graph is one vector for each of its trees,
+
+    .. math:: Z_t(G) = \lambda^{|t| / 2} \sum_{v \in G} F_{v,t} z(x_v),
+
+    where :math:`F_{v,t}` is how often the tree :math:`t` is rooted at the node :math:`v`, :math:`|t|` its number of nodes,
+    :math:`\lambda` is ``lam``, and :math:`z` an explicit map with :math:`\langle z(x), z(x') \rangle \approx k_A(x, x')`.
+    Either these vectors stand side by side in a sparse row (``n_features=None``), or each is moved to a place and sign that
+    a hash of its tree's code tells, and all are added up in ``n_features`` columns:
+
+    .. math:: h(G) = \sum_t s_t R^{c_t} (\epsilon \circ Z_t(G))
+
+    with random signs :math:`s_t` and :math:`\epsilon`, and :math:`R^c` a move by c columns, around the end.
+
+    Parameters
+    ----------
+    depth : int, default=3
+        Depth of the visits, the paper's h. At 0 only the nodes themselves are compared.
+    lam : float, default=1.0
+        Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
+    gamma : float or None, default=None
+        Width of the node kernel; None means 1 / (number of attributes). Other named kernels that have a gamma use it too.
+    counting : {"algorithm", "visits", "capped"}, default="algorithm"
+        Which trees are counted how often: as the paper's Algorithm 1 prints it, as the authors' ODDCL code does, or as
+        their ODD_ST code does (a visit that has reached the whole component is not counted again).
+    node_kernel : str or callable, default="rbf"
+        Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
+        of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite; others than "rbf"
+        need ``method`` "nystroem" or "auto".
+    missing_labels : {"degree", "constant"}, default="degree"
+        What stands for the labels of graphs that have none: each node's degree, or one label for all.
+    use_edge_labels : bool, default=False
+        Whether trees also carry the labels of their edges.
+    method : {"auto", "rff", "orf", "qmc", "nystroem"}, default="auto"
+        How z is made, as in :class:`ODDCLApprox`. "rff", "orf" and "qmc" do not look at the data; "nystroem" and "auto"
+        are fitted on a sample of graphs, the first chunk of a stream for instance.
+    n_components : int or None, default=None
+        Number of components of z (for "auto" the largest one). None: 16, 24, 36, ... up to 1024, until the error that z makes
+        in the Gram matrix is within the tolerance, as estimated on the fitted graphs.
+    tolerance : float, default=0.01
+        Largest relative error of the Gram matrix wanted of z, where the number of components is chosen.
+    n_features : int or None, default=4096
+        Columns of a hashed row. None: not hashed; one column for each tree of the fitted graphs and component of z.
+    normalize : bool, default=True
+        Whether each row is divided by its length. A row without columns for all its trees (``n_features=None`` and trees
+        that the fitted graphs do not have) is divided by the length that it would have with them.
+    random_state : int, RandomState instance or None, default=None
+        Seed of map and hash. Only a number gives the same columns to all that are made with it.
+    n_jobs : int or None, default=None
+        Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
+
+    Attributes
+    ----------
+    method_ : str
+        How z was made: one of the methods, or "distinct" (exact factorisation of few distinct vectors).
+    choice_ : str
+        A sentence that says why.
+    n_components_ : int
+        Number of components of z.
+    n_features_out_ : int
+        Number of columns.
+    estimated_error_ : float
+        Relative Frobenius error of the inner products of rows against the exact (normalised) kernel, hashing included,
+        estimated from a random sample of some two thousand pairs of fitted graphs.
+    map_ : object
+        The map z: ``map_(X)`` gives one row per attribute vector.
+    n_attributes_in_ : int
+        Dimension of the vectors of the fitted graphs.
+
+    See Also
+    --------
+    ODDCL : the exact kernel matrix.
+    ODDCLApprox : the kernel matrix from the same vectors.
+
+    Notes
+    -----
+    Hashed rows are unbiased, as far as z is: the expected inner product, not normalised, is the kernel of z. The product
+    of a tree with itself is exact; pairs of different trees add noise of standard deviation at most
+    ``2 / sqrt(n_features)`` to an entry of the normalised kernel. As a vector z stays in one piece, a node costs one
+    contiguous addition of z for each of its trees. Memory is that of the rows, ``8 n_features`` bytes per graph, and of
+    the trees of the graphs that are transformed together: let large collections come in chunks (``treegram.streaming``).
+
+    With a data-independent ``method``, numbers for ``n_components``, ``n_features`` and ``random_state``, nothing depends
+    on what was fitted: ``transform`` works without ``fit``, and gives the same columns on any machine.
+
+    References
+    ----------
+    K. Weinberger et al.: Feature hashing for large scale multitask learning. ICML 2009.
+
+    N. M. Kriege, M. Neumann, C. Morris, K. Kersting, P. Mutzel: A unifying view of explicit and implicit feature maps of
+    graph kernels. Data Mining and Knowledge Discovery, 2019.
+
+    Examples
+    --------
+    >>> from treegram import Graphs
+    >>> from treegram.kernels.oddcl_features import ODDCLFeatures
+    >>> graphs = Graphs.from_edges(
+    ...     [[(0, 1), (1, 2)], [(0, 1)]],
+    ...     labels=[["C", "C", "O"], ["C", "O"]],
+    ...     attributes=[[[0.0], [1.0], [2.0]], [[1.0], [2.0]]],
+    ... )
+    >>> Z = ODDCLFeatures(depth=1, n_features=None).fit_transform(graphs)
+    >>> (Z @ Z.T).toarray().round(3)
+    array([[1.   , 0.838],
+           [0.838, 1.   ]])
+    >>> ODDCLFeatures(depth=1, method="orf", n_components=64, random_state=0).transform(graphs).shape
+    (2, 4096)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ODDCL._parameter_constraints,
+        **APPROX_CONSTRAINTS,
+        "n_features": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        depth: int = 3,
+        *,
+        lam: float = 1.0,
+        gamma: float | None = None,
+        counting: str = "algorithm",
+        node_kernel: str | NodeKernel = "rbf",
+        missing_labels: str = "degree",
+        use_edge_labels: bool = False,
+        method: str = "auto",
+        n_components: int | None = None,
+        tolerance: float = 0.01,
+        n_features: int | None = 4096,
+        normalize: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.depth = depth
+        self.lam = lam
+        self.gamma = gamma
+        self.counting = counting
+        self.node_kernel = node_kernel
+        self.missing_labels = missing_labels
+        self.use_edge_labels = use_edge_labels
+        self.method = method
+        self.n_components = n_components
+        self.tolerance = tolerance
+        self.n_features = n_features
+        self.normalize = normalize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
+        """Make the map z on a sample of graphs, and learn their trees if there is one column for each.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            The graphs, or a sample of them.
+        y : ignored
+            There for scikit-learn's pipelines.
+
+        Returns
+        -------
+        self
+            The fitted transformer.
+        """
+        self._validate_params()
+        graphs = as_graphs(X)
+        exact = self._exact()
+        self._seed = draw_seed(self.random_state)
+        with one_blas_thread():
+            sample = PairSample.draw(exact, graphs, self._seed)
+            wish = make_wish(self, exact, graphs, self._seed, exact_is_there=False)
+            choice = choose_map(wish, sample.error_of)
+            assert choice.vector_map is not None  # the exact engine was not on offer
+            self.map_ = choice.vector_map
+            self.method_ = choice.method
+            self.choice_ = choice.sentence
+            self.n_components_ = choice.vector_map.n_components
+            self.n_attributes_in_ = graphs.n_attributes
+            self._kind = _kind(graphs)
+            self._codes = None if self.n_features is not None else exact._phi(graphs, self.depth).codes
+            self.n_features_out_ = self.n_features if self._codes is None else len(self._codes) * self.n_components_
+            left, right = (self._rows(side, self.map_, self._seed) for side in (sample.left, sample.right))
+        product: Any = left @ right.T
+        self.estimated_error_ = sample.error_against(product.toarray() if sp.issparse(product) else product)
+        return self
+
+    def transform(self, X: Any) -> Floats | sp.csr_matrix:
+        """The rows of graphs.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs, new or not. What the fitted ones never showed is legal; without hashing, trees that they do not have
+            get no column.
+
+        Returns
+        -------
+        ndarray of shape (n_graphs, n_features), or csr_matrix of shape (n_graphs, n_trees * n_components) if not hashed
+            One row per graph.
+        """
+        check_is_fitted(self)
+        graphs = as_graphs(X)
+        if getattr(self, "_kind", None) is None and self._is_stateless():  # not fitted, or on graphs without nodes
+            self._validate_params()
+            seed = draw_seed(self.random_state)
+            vector_map = self._stateless_map(graphs, seed)
+        else:
+            self._check_like_fitted(graphs)
+            seed, vector_map = self._seed, self.map_
+        with one_blas_thread():
+            return self._rows(graphs, vector_map, seed)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "map_") or self._is_stateless()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.requires_fit = not self._is_stateless()
+        return tags
+
+    def _is_stateless(self) -> bool:
+        """Whether the parameters alone say all."""
+        numbers = (self.n_components, self.n_features, self.random_state)
+        return self.method in FREQUENCIES and all(isinstance(number, Integral) for number in numbers)
+
+    def _stateless_map(self, graphs: Graphs, seed: int) -> VectorMap:
+        """The map that ``fit`` would make on these graphs, or on any others of their dimension."""
+        kernel = self._exact()._kernel(graphs)
+        if not graphs.n_attributes:
+            return Constant()
+        if not isinstance(kernel, Gaussian):
+            raise ValueError(f"method={self.method!r} needs node_kernel='rbf'; got {self.node_kernel!r}.")
+        assert self.n_components is not None
+        return fourier_map(self.method, graphs.n_attributes, self.n_components, kernel.gamma, seed)
+
+    def _exact(self) -> ODDCL:
+        shared = ODDCL().get_params()
+        return ODDCL(**{name: value for name, value in self.get_params().items() if name in shared})
+
+    def _rows(self, graphs: Graphs, vector_map: VectorMap, seed: int) -> Floats | sp.csr_matrix:
+        phi = self._exact()._describe(graphs).phi
+        return (
+            self._spread(graphs, phi, vector_map)
+            if self.n_features is None
+            else self._hash(graphs, phi, vector_map, seed)
+        )
+
+    def _hash(self, graphs: Graphs, phi: Phi, vector_map: VectorMap, seed: int) -> Floats:
+        attributes = np.zeros((graphs.n_nodes, 0)) if graphs.attributes is None else graphs.attributes
+        assert self.n_features is not None
+        rows = hash_graphs(
+            graphs.offsets, attributes, phi.counts, phi.codes, vector_map, self.n_features, seed, n_jobs=self.n_jobs
+        )
+        return normalize_rows(rows, copy=False) if self.normalize and len(rows) else rows
+
+    def _spread(self, graphs: Graphs, phi: Phi, vector_map: VectorMap) -> sp.csr_matrix:
+        assert self._codes is not None
+        mapped = Mapped.describe(phi, graphs)
+        vectors = evaluate(vector_map, mapped.vectors, n_jobs=self.n_jobs)
+        rows = spread_rows(mapped.aligned_entries(self._codes), vectors, n_jobs=self.n_jobs)
+        if self.normalize:
+            squares = mapped_self_sums(mapped, vector_map, self.n_jobs)
+            lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
+            rows.data /= np.repeat(lengths, np.diff(rows.indptr))
+        return rows
+
+    def _check_like_fitted(self, graphs: Graphs) -> None:
+        new = _kind(graphs)
+        if new is not None and self._kind is None and graphs.n_attributes:
+            raise InvalidGraphError(
+                f"{type(self).__name__} was fitted on graphs without nodes, and has no map for vectors: fit it on others."
+            )
+        if new is not None and self._kind is not None and new != self._kind:
+            raise InvalidGraphError(
+                f"X is not like the graphs that {type(self).__name__} was fitted on: {self._kind} then, {new} now."
+            )
+
+
+def _kind(graphs: Graphs) -> str | None:
+    """What all graphs that go through one map must share, in words; None for graphs without nodes, which fit anywhere."""
+    if not graphs.n_nodes:
+        return None
+    return ", ".join(
+        (
+            f"{graphs.n_attributes} attributes",
+            "labels" if graphs.labels is not None else "no labels",
+            "directed edges" if graphs.directed else "undirected edges",
+        )
+    )

@@ -1,0 +1,220 @@
+"""Sums of explicit vectors: K(G, G') = sum_t <Z_t(G), Z_t(G')> with Z_t(G) = sum_{v in G} F[v, t] z(x_v).
+
+With an explicit map z a graph is one vector per tree, and everything is linear in the number of nodes until graphs meet:
+
+- :func:`add_products` makes Gram matrices: for each tree the product of the vectors of the graphs that have it, common
+  trees by matrix products, rare ones in compiled loops. Trees and components come in portions, so that memory is bounded;
+- :func:`spread_rows` lays the trees side by side: sparse rows, one block of columns per tree;
+- :func:`hash_graphs` moves the block of each tree to a place and sign that a hash of its code tells, and adds them all up:
+  dense rows of any length, whose inner products are the kernel in expectation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from treegram._parallel import run_tasks
+from treegram.maps import VectorMap, evaluate
+from treegram.pairsum import _hashed
+
+__all__ = ["Entries", "add_products", "component_ranges", "hash_graphs", "make_entries", "self_products", "spread_rows"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+VECTOR_BYTES = 96 << 20  # of the vectors of all nodes at once: more components are done one range after the other
+PORTION_BYTES = 16 << 20  # of the sums of consecutive trees
+SMALL_PRODUCT = 256  # pairs of entries of a tree up to which a compiled loop beats the call of a matrix product
+NODES_PER_TASK = 2048  # hashed at once: the vectors of so many nodes stay in cache
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Which nodes make up Z_t(G): one entry for each tree t and graph G that has it, tree after tree."""
+
+    n_graphs: int
+    trees: Ints  # (n_trees + 1,): tree t owns the entries trees[t] .. trees[t + 1] - 1
+    graphs: Ints  # graph of each entry, ascending within a tree
+    starts: Ints  # (n_entries + 1,): entry e owns the terms starts[e] .. starts[e + 1] - 1
+    rows: Ints  # of each term: the row of its vector
+    values: Floats  # of each term: its count, weighed or not
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.trees) - 1
+
+
+def make_entries(features: sp.csr_matrix, graph_ids: Ints, n_graphs: int, rows: Ints) -> Entries:
+    """Entries from counts (nodes x trees), with nodes in the order of their graphs; ``rows`` tells each node's vector."""
+    by_tree = features.tocsc()
+    by_tree.sort_indices()
+    nodes = by_tree.indices.astype(np.int64)
+    graphs = graph_ids[nodes]
+    is_first = np.ones(len(nodes), bool)
+    is_first[1:] = graphs[1:] != graphs[:-1]
+    is_first[by_tree.indptr[:-1][np.diff(by_tree.indptr) > 0]] = True
+    firsts = np.flatnonzero(is_first)
+    return Entries(
+        n_graphs=n_graphs,
+        trees=np.searchsorted(firsts, by_tree.indptr).astype(np.int64),
+        graphs=graphs[firsts],
+        starts=np.concatenate([firsts, [len(nodes)]]),
+        rows=rows[nodes],
+        values=by_tree.data.astype(np.float64),
+    )
+
+
+def component_ranges(n_components: int, n_vectors: int) -> Iterator[slice]:
+    """Ranges of components, each so narrow that the vectors of all nodes fit into VECTOR_BYTES; starts are even."""
+    width = max(16, VECTOR_BYTES // (8 * max(n_vectors, 1)) // 2 * 2)
+    for start in range(0, n_components, width):
+        yield slice(start, min(start + width, n_components))
+
+
+def _portions(sizes: Ints, width: int) -> Iterator[tuple[int, int]]:
+    """Ranges of trees whose sums, ``sizes`` vectors of the given width for each tree, fit into PORTION_BYTES."""
+    ends = np.cumsum(sizes)
+    room = max(1, PORTION_BYTES // (8 * width))
+    first = 0
+    while first < len(sizes):
+        before = ends[first] - sizes[first]
+        last = max(first + 1, int(np.searchsorted(ends, before + room, side="right")))
+        yield first, last
+        first = last
+
+
+def _sums(entries: Entries, trees: tuple[int, int], vectors: Floats, n_jobs: int | None) -> Floats:
+    """Z_t(G) for the entries of some trees."""
+    first, last = (int(entries.trees[t]) for t in trees)
+    out = np.empty((last - first, vectors.shape[1]))
+    cuts = np.unique(np.linspace(first, last, 5).astype(np.int64))
+    tasks = [
+        (a, b, entries.starts, entries.rows, entries.values, vectors, out[a - first : b - first])
+        for a, b in pairwise(cuts)
+    ]
+    for _ in run_tasks(_hashed.sum_vectors, tasks, n_jobs=n_jobs, label="trees"):
+        pass
+    return out
+
+
+# -------------------------------------------------------------------- Gram matrices
+
+
+def add_products(
+    left: Entries,
+    left_vectors: Floats,
+    right: Entries,
+    right_vectors: Floats,
+    weights: Floats,
+    out: Floats,
+    *,
+    n_jobs: int | None = None,
+) -> None:
+    """Add sum_t weights[t, k] <Z_t(G), Z_t(G')> to out[k, G, G'], for vectors that hold a range of components.
+
+    ``left is right`` gives an exactly symmetric result. Time: one product of (entries x components) with its like for
+    each tree; memory: PORTION_BYTES for either side.
+    """
+    sizes = np.diff(left.trees) + np.diff(right.trees)
+    for trees in _portions(sizes, max(left_vectors.shape[1], 1)):
+        Z = _sums(left, trees, left_vectors, n_jobs)
+        Y = Z if left is right else _sums(right, trees, right_vectors, n_jobs)
+        _hashed.add_small_products(
+            trees, left.trees, left.graphs, Z, right.trees, right.graphs, Y, weights, SMALL_PRODUCT, out
+        )
+        n_pairs = np.diff(left.trees[trees[0] : trees[1] + 1]) * np.diff(right.trees[trees[0] : trees[1] + 1])
+        for t in trees[0] + np.flatnonzero(n_pairs > SMALL_PRODUCT):
+            mine, theirs = (slice(side.trees[t], side.trees[t + 1]) for side in (left, right))
+            z = Z[mine.start - left.trees[trees[0]] : mine.stop - left.trees[trees[0]]]
+            y = z if left is right else Y[theirs.start - right.trees[trees[0]] : theirs.stop - right.trees[trees[0]]]
+            _hashed.add_block(z @ y.T, left.graphs[mine], right.graphs[theirs], weights[t], out)
+
+
+def self_products(entries: Entries, vectors: Floats, out: Floats, *, n_jobs: int | None = None) -> None:
+    """Add sum_t |Z_t(G)|^2 to out[G], for vectors that hold a range of components."""
+    for trees in _portions(np.diff(entries.trees), max(vectors.shape[1], 1)):
+        first, last = (int(entries.trees[t]) for t in trees)
+        _hashed.add_squares(first, last, entries.graphs, _sums(entries, trees, vectors, n_jobs), out)
+
+
+# -------------------------------------------------------------------- rows
+
+
+def spread_rows(entries: Entries, vectors: Floats, *, n_jobs: int | None = None) -> sp.csr_matrix:
+    """One sparse row per graph: the vectors Z_t(G) of all trees side by side, tree t in columns t D .. t D + D - 1."""
+    width = vectors.shape[1]
+    sums = _sums(entries, (0, entries.n_trees), vectors, n_jobs)
+    trees = np.repeat(np.arange(entries.n_trees), np.diff(entries.trees))
+    order = np.argsort(entries.graphs, kind="stable")
+    counts = np.bincount(entries.graphs, minlength=entries.n_graphs)
+    return sp.csr_matrix(
+        (
+            sums[order].ravel(),
+            (trees[order, None] * width + np.arange(width)).ravel(),
+            width * np.concatenate([[0], np.cumsum(counts)]),
+        ),
+        shape=(entries.n_graphs, entries.n_trees * width),
+    )
+
+
+def hash_graphs(
+    offsets: Ints,
+    attributes: Floats,
+    features: sp.csr_matrix,
+    codes: NDArray[np.uint64],
+    vector_map: VectorMap,
+    n_columns: int,
+    seed: int,
+    *,
+    n_jobs: int | None = None,
+) -> Floats:
+    r"""One dense row of ``n_columns`` numbers per graph, whose inner products are the kernel in expectation.
+
+    .. math:: h(G) = \sum_t s_t R^{c_t} (\epsilon \circ Z_t(G))
+
+    Sign :math:`s_t` and first column :math:`c_t` come from tree t's code and ``seed``, :math:`\epsilon` are random signs of
+    the components from ``seed``, and :math:`R^c` moves a vector c columns to the right, around the end. A tree never meets
+    itself at another column, so that its own product is exact; two different trees meet with independent signs, so that
+    what they add has mean 0 and, relative to :math:`\|Z_t\| \|Z_{t'}\|`, variance of at most ``2 / n_columns``. As each
+    vector stays in one piece, a node costs one contiguous addition of z for each of its trees.
+    """
+    random = np.random.default_rng(seed)
+    tree_seed = random.integers(2**64, dtype=np.uint64)
+    component_signs = random.choice((-1.0, 1.0), vector_map.n_components)
+    columns, signs = _hashed.place_trees(codes, tree_seed, n_columns)
+    out = np.empty((len(offsets) - 1, n_columns))
+    goals = np.arange(0, offsets[-1] + NODES_PER_TASK, NODES_PER_TASK)
+    cuts = np.unique(np.concatenate([[0], np.searchsorted(offsets, goals), [len(offsets) - 1]]).clip(max=len(out)))
+    tasks = [
+        (a, b, offsets, attributes, features, columns, signs, component_signs, vector_map, out)
+        for a, b in pairwise(cuts)
+    ]
+    for _ in run_tasks(_hash_some, tasks, n_jobs=n_jobs, label="features"):
+        pass
+    return out
+
+
+def _hash_some(
+    first: int,
+    last: int,
+    offsets: Ints,
+    attributes: Floats,
+    features: sp.csr_matrix,
+    columns: Ints,
+    signs: Floats,
+    component_signs: Floats,
+    vector_map: VectorMap,
+    out: Floats,
+) -> None:
+    vectors = evaluate(vector_map, attributes[offsets[first] : offsets[last]])
+    vectors *= component_signs
+    _hashed.hash_rows(
+        first, last, offsets, features.indptr, features.indices, features.data, columns, signs, vectors, out
+    )

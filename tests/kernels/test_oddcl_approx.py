@@ -1,0 +1,453 @@
+"""ODDCLApprox: exact where it says so, unbiased where it is random, and honest about its error everywhere."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC
+
+import naive
+from treegram import ODDCL, Graphs, make_synthetic
+from treegram.errors import InvalidGraphError
+from treegram.kernels import _choice, _mapped
+from treegram.kernels.oddcl_approx import ODDCLApprox
+from treegram.pairsum import hashed
+from zoo import COLLECTIONS, LAWS_HOLD_ON
+
+RANDOM = ["rff", "orf", "qmc"]
+MIXED = LAWS_HOLD_ON["mixed"]
+
+
+def graphs_with(attributes, *, seed=0, n_graphs=60, n_nodes=12):
+    """Random graphs of three labels over a given array of vectors."""
+    random = np.random.default_rng(seed)
+    n = n_graphs * n_nodes
+    nodes = np.arange(n)
+    back = np.minimum(random.integers(1, 4, n), nodes % n_nodes)
+    return Graphs.from_arrays(
+        np.arange(n_graphs + 1) * n_nodes,
+        np.stack([nodes, nodes - back], axis=1),
+        labels=random.integers(3, size=n),
+        attributes=np.asarray(attributes, dtype=float).reshape(n, -1),
+        targets=np.arange(n_graphs) % 2,
+    )
+
+
+def smooth(**options):
+    """Vectors of two dimensions whose kernel has a low rank."""
+    return graphs_with(np.random.default_rng(1).standard_normal((720, 2)), **options)
+
+
+def scattered():
+    """Vectors so far apart that nearly no two see each other."""
+    return graphs_with(100 * np.random.default_rng(1).standard_normal((720, 6)))
+
+
+def relative(K, expected):
+    return np.linalg.norm(K - expected) / np.linalg.norm(expected)
+
+
+# -------------------------------------------------------------------- few distinct vectors: exact
+
+
+@pytest.mark.parametrize("options", [{}, {"counting": "visits", "lam": 1.2}, {"counting": "capped", "depth": 1}])
+@pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
+def test_few_distinct_vectors_are_exact(collection, options):
+    graphs = collection.pack()
+    for normalize in (True, False):
+        expected = ODDCL(**options, normalize=normalize).fit_transform(graphs)
+        kernel = ODDCLApprox(**options, normalize=normalize)
+        scale = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
+        assert (np.abs(kernel.fit_transform(graphs) - expected) <= 1e-12 * scale).all()
+        assert (np.abs(kernel.transform(graphs) - expected) <= 1e-12 * scale).all()
+        assert kernel.method_ == "distinct"
+        assert kernel.estimated_error_ < 1e-12
+
+
+def test_the_sum_is_that_of_the_paper():
+    collection = COLLECTIONS["path"]
+    expected = naive.oddcl(collection, collection, naive.rbf(0.5), depth=2, lam=0.7)
+    K = ODDCLApprox(depth=2, lam=0.7, normalize=False).fit_transform(collection.pack())
+    np.testing.assert_allclose(K, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_few_distinct_vectors_are_exact_for_new_graphs_with_new_vectors_and_trees(normalize):
+    old, new = MIXED.take(range(5)).pack(), MIXED.take(range(5, len(MIXED))).pack()
+    kernel = ODDCLApprox(normalize=normalize).fit(old)
+    expected = ODDCL(normalize=normalize).fit(old).transform(new)
+    np.testing.assert_allclose(kernel.transform(new), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("node_kernel", ["linear", "laplacian", "poly", lambda X, Y: (X @ Y.T) ** 2])
+def test_other_node_kernels(node_kernel):
+    graphs = COLLECTIONS["components"].pack()
+    expected = ODDCL(node_kernel=node_kernel, normalize=False).fit_transform(graphs)
+    for options in ({}, {"method": "nystroem", "n_components": 30}):
+        K = ODDCLApprox(node_kernel=node_kernel, normalize=False, random_state=0, **options).fit_transform(graphs)
+        np.testing.assert_allclose(K, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", RANDOM)
+def test_random_features_need_the_gaussian(method):
+    kernel = ODDCLApprox(method=method, node_kernel="linear")
+    with pytest.raises(ValueError, match="nystroem"):
+        kernel.fit(MIXED.pack())
+
+
+@pytest.mark.parametrize("method", [*RANDOM, "nystroem", "auto"])
+def test_without_attributes_every_method_is_exact(method):
+    graphs = COLLECTIONS["no_attributes"].pack()
+    kernel = ODDCLApprox(method=method, n_components=7)
+    np.testing.assert_allclose(kernel.fit_transform(graphs), ODDCL().fit_transform(graphs), atol=1e-12)
+    assert (kernel.method_, kernel.n_components_) == ("distinct", 1)
+    assert "No attributes" in kernel.choice_
+
+
+# -------------------------------------------------------------------- random features: unbiased
+
+
+@pytest.mark.parametrize("method", RANDOM)
+def test_the_expected_matrix_is_the_exact_one(method):
+    graphs = MIXED.take([1, 2, 3, 5, 6, 9]).pack()
+    expected = ODDCL(depth=2, lam=0.8, normalize=False).fit_transform(graphs)
+    samples = np.array(
+        [
+            ODDCLApprox(2, lam=0.8, method=method, n_components=8, normalize=False, random_state=seed).fit_transform(
+                graphs
+            )
+            for seed in range(250)
+        ]
+    )
+    deviation = samples.std(axis=0) / np.sqrt(len(samples))
+    assert (np.abs(samples.mean(axis=0) - expected) <= 5 * deviation + 1e-9 * expected.max()).all()
+
+
+@pytest.mark.parametrize(("method", "rate"), [("rff", 0.5), ("orf", 0.5), ("qmc", 0.7)])
+def test_errors_fall_with_the_number_of_components(method, rate):
+    graphs = smooth()
+    expected = ODDCL().fit_transform(graphs)
+    errors = [
+        np.mean(
+            [
+                relative(ODDCLApprox(method=method, n_components=n, random_state=seed).fit_transform(graphs), expected)
+                for seed in range(4)
+            ]
+        )
+        for n in (32, 1024)
+    ]
+    assert errors[1] < 2.5 * errors[0] * 32**-rate
+
+
+def test_nystroem_beats_random_features_of_the_same_number():
+    graphs = smooth()
+    expected = ODDCL().fit_transform(graphs)
+    rff, nystroem = (
+        relative(ODDCLApprox(method=method, n_components=48, random_state=0).fit_transform(graphs), expected)
+        for method in ("rff", "nystroem")
+    )
+    assert nystroem < rff / 20
+
+
+@pytest.mark.parametrize("method", [*RANDOM, "nystroem"])
+def test_matrices_are_symmetric_and_positive_semidefinite(method):
+    for normalize in (True, False):
+        K = ODDCLApprox(method=method, n_components=4, normalize=normalize, random_state=0).fit_transform(smooth())
+        np.testing.assert_allclose(K, K.T, rtol=1e-15, atol=0)
+        eigenvalues = np.linalg.eigvalsh(K)
+        assert eigenvalues[0] >= -1e-10 * eigenvalues[-1]
+        if normalize:
+            np.testing.assert_allclose(K.diagonal(), 1.0, rtol=1e-14)
+
+
+# -------------------------------------------------------------------- the error is visible
+
+
+@pytest.mark.parametrize("options", [{"method": "rff", "n_components": 64}, {"method": "nystroem", "n_components": 12}])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_the_estimated_error_is_near_the_true_one(options, normalize):
+    graphs = smooth(n_graphs=60)
+    kernel = ODDCLApprox(**options, normalize=normalize, random_state=3)
+    true = relative(kernel.fit_transform(graphs), ODDCL(normalize=normalize).fit_transform(graphs))
+    assert 0.6 * true < kernel.estimated_error_ < 1.6 * true
+
+
+def test_with_few_graphs_the_estimated_error_is_the_true_one():
+    graphs = smooth()[:20]
+    kernel = ODDCLApprox(method="rff", n_components=16, random_state=0)
+    assert kernel.fit_transform(graphs).shape == (20, 20)
+    true = relative(kernel.transform(graphs), ODDCL().fit_transform(graphs))
+    assert kernel.estimated_error_ == pytest.approx(true, rel=1e-9)
+
+
+def test_large_graphs_make_the_sample_smaller(monkeypatch):
+    monkeypatch.setattr(_mapped, "SAMPLE_GRAPH_NODES", 30)
+    sample = _mapped.PairSample.draw(ODDCL(), smooth(), 0)
+    assert len(sample.left) == len(sample.right) == 2
+    monkeypatch.setattr(_mapped, "SAMPLE_GRAPH_NODES", 1)
+    assert len(_mapped.PairSample.draw(ODDCL(), smooth(), 0).left) == 1
+
+
+# -------------------------------------------------------------------- what auto does
+
+
+def test_auto_takes_nystroem_up_to_the_tolerance():
+    graphs = smooth()
+    kernels = [ODDCLApprox(tolerance=t, n_components=300, random_state=0).fit(graphs) for t in (0.1, 1e-3, 1e-6)]
+    assert [k.method_ for k in kernels] == ["nystroem"] * 3
+    assert kernels[0].n_components_ < kernels[1].n_components_ < kernels[2].n_components_
+    assert all(k.estimated_error_ <= k.tolerance for k in kernels)
+    assert str(kernels[1].n_components_) in kernels[1].choice_
+
+
+def test_auto_says_that_a_nearly_sparse_kernel_is_one_and_uses_the_exact_engine():
+    graphs = scattered()
+    kernel = ODDCLApprox(n_components=300, random_state=0)
+    with pytest.warns(UserWarning, match=r"nearly sparse.*exact engine.*Scale the attributes") as record:
+        K = kernel.fit_transform(graphs)
+    assert record[0].filename == __file__
+    np.testing.assert_array_equal(K, ODDCL().fit_transform(graphs))
+    assert (kernel.method_, kernel.n_components_, kernel.estimated_error_) == ("exact", 0, 0.0)
+    assert "nearly sparse" in kernel.choice_
+    exact = ODDCL().fit(graphs[:30])
+    with pytest.warns(UserWarning, match="nearly sparse"):
+        kernel.fit(graphs[:30])
+    np.testing.assert_array_equal(kernel.transform(graphs), exact.transform(graphs))
+
+
+def test_far_clusters_have_a_low_rank_and_are_not_taken_for_sparse():
+    random = np.random.default_rng(0)
+    clusters = 1000 * random.integers(20, size=(720, 1)) + 0.1 * random.standard_normal((720, 1))
+    kernel = ODDCLApprox(n_components=200, random_state=0).fit(graphs_with(clusters))
+    assert kernel.method_ == "nystroem"
+    assert kernel.estimated_error_ <= 0.01
+
+
+def test_auto_takes_the_better_of_two_where_neither_suffices():
+    graphs = graphs_with(np.random.default_rng(0).standard_normal((720, 12)))
+    for n_components in (20, 200):
+        kernel = ODDCLApprox(gamma=0.3, n_components=n_components, tolerance=1e-9, random_state=0)
+        with pytest.warns(UserWarning, match=r"more than tolerance=1e-09"):
+            kernel.fit(graphs)
+        errors = {
+            method: ODDCLApprox(gamma=0.3, method=method, n_components=n_components, random_state=0)
+            .fit(graphs)
+            .estimated_error_
+            for method in ("qmc", "nystroem")
+        }
+        assert kernel.estimated_error_ == pytest.approx(min(errors.values()))
+        assert kernel.method_ == min(errors, key=errors.get)
+
+
+def test_auto_with_another_kernel_has_no_random_features_to_turn_to():
+    graphs = smooth()
+    kernel = ODDCLApprox(node_kernel="laplacian", gamma=1.0, n_components=16, tolerance=1e-9, random_state=0)
+    with pytest.warns(UserWarning, match="tolerance"):
+        kernel.fit(graphs)
+    assert kernel.method_ == "nystroem"
+
+
+@pytest.mark.parametrize(("method", "tolerance"), [("rff", 0.08), ("orf", 0.04), ("qmc", 0.01)])
+def test_the_number_of_components_follows_from_the_tolerance(method, tolerance, monkeypatch):
+    monkeypatch.setattr(_choice, "MAX_COMPONENTS", 256)
+    coarse = ODDCLApprox(method=method, tolerance=0.3, random_state=0).fit(smooth())
+    fine = ODDCLApprox(method=method, tolerance=tolerance, random_state=0).fit(smooth())
+    assert coarse.n_components_ < fine.n_components_ <= 256
+    assert fine.estimated_error_ <= tolerance
+    with pytest.warns(UserWarning, match=r"more than tolerance=1e-06, with the largest number of components"):
+        ODDCLApprox(method=method, tolerance=1e-6, random_state=0).fit(smooth())
+
+
+def test_nystroem_stops_without_a_warning_where_it_is_complete():
+    graphs = graphs_with(np.arange(720) % 20)
+    kernel = ODDCLApprox(method="nystroem", tolerance=1e-300, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kernel.fit(graphs)
+    assert kernel.n_components_ == 20
+    assert kernel.estimated_error_ < 1e-13
+
+
+def test_a_given_number_of_components_is_not_questioned():
+    kernel = ODDCLApprox(method="rff", n_components=6, random_state=0).fit(smooth())
+    assert (kernel.method_, kernel.n_components_) == ("rff", 6)
+    assert kernel.choice_ == "As asked for: rff with 6 components."
+
+
+# -------------------------------------------------------------------- the same bits
+
+
+@pytest.mark.parametrize("method", [*RANDOM, "nystroem"])
+def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(method):
+    graphs, new = smooth(), smooth(seed=5)
+    kernels = [ODDCLApprox(method=method, n_components=30, random_state=7, n_jobs=n) for n in (None, 1, 2, 4)]
+    first, *others = [(kernel.fit_transform(graphs), kernel.transform(new)) for kernel in kernels]
+    for other in others:
+        np.testing.assert_array_equal(other[0], first[0])
+        np.testing.assert_array_equal(other[1], first[1])
+    assert not np.allclose(clone(kernels[0]).set_params(random_state=8).fit_transform(graphs), first[0])
+
+
+def test_portions_do_not_change_the_result(monkeypatch):
+    graphs, new = smooth(), smooth(seed=5)
+    kernel = ODDCLApprox(method="orf", n_components=100, random_state=0)
+    K, rows = kernel.fit_transform(graphs), kernel.transform(new)
+    monkeypatch.setattr(hashed, "VECTOR_BYTES", 1)
+    monkeypatch.setattr(hashed, "PORTION_BYTES", 1 << 12)
+    np.testing.assert_allclose(clone(kernel).fit_transform(graphs), K, rtol=1e-12)
+    np.testing.assert_allclose(kernel.transform(new), rows, rtol=1e-12)
+    monkeypatch.setattr(hashed, "SMALL_PRODUCT", 0)
+    np.testing.assert_allclose(clone(kernel).fit_transform(graphs), K, rtol=1e-12)
+    monkeypatch.setattr(hashed, "SMALL_PRODUCT", 10**9)
+    np.testing.assert_allclose(clone(kernel).fit_transform(graphs), K, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", [*RANDOM, "nystroem"])
+def test_transform_uses_the_fitted_map(method):
+    graphs = smooth()
+    kernel = ODDCLApprox(method=method, n_components=10, random_state=0)
+    K = kernel.fit_transform(graphs)
+    np.testing.assert_allclose(kernel.transform(graphs), K, rtol=1e-12)
+    np.testing.assert_allclose(kernel.transform(graphs[40:]), K[40:], rtol=1e-12)
+    Z = kernel.map_(np.asarray(graphs.attributes))
+    exact = ODDCL(node_kernel=lambda X, Y: kernel.map_(X) @ kernel.map_(Y).T).fit_transform(graphs)
+    np.testing.assert_allclose(K, exact, rtol=1e-9, atol=1e-12)
+    assert Z.shape == (graphs.n_nodes, kernel.n_components_)
+
+
+@pytest.mark.parametrize("method", RANDOM)
+def test_node_order_is_irrelevant(method):
+    kernel = ODDCLApprox(method=method, n_components=20, random_state=0)
+    K = kernel.fit_transform(MIXED.pack())
+    np.testing.assert_allclose(kernel.transform(MIXED.reversed_nodes().pack()), K, atol=1e-12)
+    np.testing.assert_allclose(clone(kernel).fit_transform(MIXED.reversed_nodes().pack()), K, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["auto", "qmc", "nystroem"])
+def test_fitted_kernels_can_be_pickled(method):
+    graphs, new = smooth(), smooth(seed=5)
+    kernel = ODDCLApprox(method=method, n_components=100, random_state=0).fit(graphs)
+    again = pickle.loads(pickle.dumps(kernel))
+    np.testing.assert_array_equal(again.transform(new), kernel.transform(new))
+    assert again.choice_ == kernel.choice_
+
+
+# -------------------------------------------------------------------- the grid
+
+DEPTHS, LAMS = [0, 2, 1], [0.5, 1.0, 1.2]
+
+
+@pytest.mark.parametrize("method", ["rff", "nystroem"])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_the_grid_equals_single_fits(method, normalize):
+    graphs = smooth()
+    options = {"method": method, "n_components": 24, "normalize": normalize, "random_state": 0}
+    grid = ODDCLApprox(**options).gram_grid(graphs, DEPTHS, LAMS)
+    assert grid.shape == (3, 3, 60, 60)
+    for i, depth in enumerate(DEPTHS):
+        for j, lam in enumerate(LAMS):
+            np.testing.assert_allclose(
+                grid[i, j], ODDCLApprox(depth, lam=lam, **options).fit_transform(graphs), rtol=1e-10
+            )
+
+
+def test_the_grid_of_few_distinct_vectors_is_that_of_oddcl():
+    expected = ODDCL().gram_grid(MIXED.pack(), DEPTHS, LAMS)
+    np.testing.assert_allclose(ODDCLApprox().gram_grid(MIXED.pack(), DEPTHS, LAMS), expected, atol=1e-12)
+
+
+def test_the_grid_of_a_nearly_sparse_kernel_is_that_of_oddcl():
+    graphs = scattered()
+    with pytest.warns(UserWarning, match="nearly sparse"):
+        grid = ODDCLApprox(n_components=300, random_state=0).gram_grid(graphs, DEPTHS, LAMS)
+    np.testing.assert_array_equal(grid, ODDCL().gram_grid(graphs, DEPTHS, LAMS))
+
+
+def test_a_lambda_that_overflows_is_rescaled_in_the_grid_and_refused_without_normalisation():
+    graphs = smooth()
+    options = {"method": "orf", "n_components": 8, "random_state": 0}
+    grid = ODDCLApprox(**options).gram_grid(graphs, [2], [1.0, 1e40])
+    np.testing.assert_allclose(grid[0, 1], ODDCLApprox(2, lam=1e40, **options).fit_transform(graphs), rtol=1e-10)
+    with pytest.raises(ValueError, match="overflows"):
+        ODDCLApprox(**options, normalize=False).gram_grid(graphs, [2], [1.0, 1e40])
+    with pytest.raises(ValueError, match="overflows"):
+        ODDCLApprox(2, lam=1e40, **options, normalize=False).fit(graphs)
+
+
+# -------------------------------------------------------------------- edges of the legal, and beyond
+
+
+@pytest.mark.parametrize("method", [*RANDOM, "nystroem", "auto"])
+def test_nothing_to_compare_gives_an_empty_matrix(method):
+    kernel = ODDCLApprox(method=method, n_components=64, random_state=0)
+    graphs, nothing = smooth()[:4], smooth()[:0]
+    assert kernel.fit_transform(nothing).shape == (0, 0)
+    assert kernel.transform(graphs).shape == (4, 0)
+    assert kernel.fit(graphs).transform(nothing).shape == (0, 4)
+    assert kernel.gram_grid(nothing, [0, 1], [1.0]).shape == (2, 1, 0, 0)
+
+
+@pytest.mark.parametrize("method", [*RANDOM, "nystroem", "auto"])
+def test_graphs_without_nodes_give_zeros(method):
+    collection = COLLECTIONS["isolated_nodes"]
+    kernel = ODDCLApprox(method=method, n_components=8, random_state=0)
+    K = kernel.fit_transform(collection.pack())
+    assert not K[2].any()
+    assert K[0, 0] == pytest.approx(1.0)
+    assert not kernel.transform(collection.take([2]).pack()).any()
+
+
+def test_other_dimensions_are_refused():
+    kernel = ODDCLApprox(random_state=0).fit(MIXED.pack())
+    with pytest.raises(InvalidGraphError, match="attributes"):
+        kernel.transform(COLLECTIONS["one_attribute"].pack())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"method": "magic"}, {"n_components": 0}, {"tolerance": 0.0}, {"random_state": "x"}, {"depth": -1}, {"lam": 0.0}],
+)
+def test_wrong_parameters_are_named(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        ODDCLApprox(**options).fit(MIXED.pack())
+
+
+def test_it_serves_in_a_pipeline():
+    graphs, y = make_synthetic(24, n_nodes=12, n_edges=18, random_state=0)
+    model = Pipeline([("kernel", ODDCLApprox(random_state=0)), ("svm", SVC(kernel="precomputed"))])
+    search = GridSearchCV(model, {"kernel__depth": [0, 1], "svm__C": [1.0, 10.0]}, cv=3).fit(graphs, y)
+    assert search.predict(graphs).shape == y.shape
+
+
+# -------------------------------------------------------------------- real data
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "n_components", "bound"),
+    [
+        ("SYNTHETICnew", {"method": "nystroem", "n_components": 64}, 64, 1e-6),
+        ("PROTEINS", {}, 61, 1e-12),
+        ("BZR", {"method": "nystroem", "n_components": 512}, 512, 0.01),
+    ],
+)
+def test_gram_errors_on_real_data(name, options, n_components, bound, data_dir):
+    from treegram import load_tu
+
+    graphs, _ = load_tu(name, data_dir=data_dir)
+    kernel = ODDCLApprox(depth=3, random_state=0, **options)
+    assert relative(kernel.fit_transform(graphs), ODDCL(depth=3).fit_transform(graphs)) <= bound
+    assert kernel.n_components_ <= n_components
+    assert kernel.estimated_error_ <= 2 * bound
+
+
+def test_raw_enzymes_go_to_the_exact_engine(data_dir):
+    from treegram import load_tu
+
+    graphs, _ = load_tu("ENZYMES", data_dir=data_dir)
+    with pytest.warns(UserWarning, match="nearly sparse"):
+        kernel = ODDCLApprox(random_state=0).fit(graphs)
+    assert kernel.method_ == "exact"

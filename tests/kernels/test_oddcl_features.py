@@ -1,0 +1,360 @@
+"""ODDCLFeatures: rows whose inner products are the kernel, exactly or in expectation, and that linear models can use."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge, SGDClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+
+from treegram import ODDCL, Graphs, make_synthetic
+from treegram.errors import InvalidGraphError
+from treegram.kernels.oddcl_features import ODDCLFeatures
+from treegram.pairsum import _hashed, hashed
+from zoo import COLLECTIONS, LAWS_HOLD_ON
+
+MIXED = LAWS_HOLD_ON["mixed"]
+STATELESS = {"method": "orf", "n_components": 20, "n_features": 128, "random_state": 3}
+
+
+def some_graphs(n_graphs=40, d=2, seed=0, n_nodes=10):
+    random = np.random.default_rng(seed)
+    nodes = np.arange(n_graphs * n_nodes)
+    back = np.minimum(random.integers(1, 4, len(nodes)), nodes % n_nodes)
+    y = random.integers(2, size=n_graphs)
+    return Graphs.from_arrays(
+        np.arange(n_graphs + 1) * n_nodes,
+        np.stack([nodes, nodes - back], axis=1),
+        labels=random.integers(3, size=len(nodes)),
+        attributes=random.standard_normal((len(nodes), d)) + 2.0 * np.repeat(y, n_nodes)[:, None],
+        targets=y,
+    )
+
+
+def hashed_products(features, graphs, n_seeds):
+    """Products of rows under many hashes and one map."""
+    for seed in range(n_seeds):
+        features._seed = seed
+        yield products(features.transform(graphs))
+
+
+def products(left, right=None):
+    K = left @ (left if right is None else right).T
+    return K.toarray() if sp.issparse(K) else K
+
+
+# -------------------------------------------------------------------- one column per tree and component
+
+
+@pytest.mark.parametrize("options", [{}, {"counting": "visits", "lam": 1.2}, {"depth": 0}])
+@pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
+def test_explicit_rows_have_the_exact_products(collection, options):
+    graphs = collection.pack()
+    for normalize in (True, False):
+        features = ODDCLFeatures(**options, n_features=None, normalize=normalize)
+        Z = features.fit_transform(graphs)
+        expected = ODDCL(**options, normalize=normalize).fit_transform(graphs)
+        scale = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
+        assert (np.abs(products(Z) - expected) <= 1e-12 * scale).all()
+        assert Z.shape == (len(collection), features.n_features_out_)
+        assert features.estimated_error_ < 1e-12
+
+
+def test_explicit_rows_are_sparse_and_ready_for_liblinear():
+    Z = ODDCLFeatures(n_features=None).fit_transform(MIXED.pack())
+    assert sp.issparse(Z)
+    assert Z.format == "csr"
+    assert Z.indices.dtype == np.int32
+    assert Z.has_sorted_indices
+
+
+def test_trees_never_seen_have_no_column_but_count_in_the_length():
+    old, new = MIXED.take([1, 2, 3]).pack(), MIXED.take([4, 5, 7]).pack()
+    features = ODDCLFeatures(n_features=None).fit(old)
+    Z = features.transform(new)
+    assert Z.shape[1] == features.n_features_out_
+    assert (np.linalg.norm(Z.toarray(), axis=1) < 0.999).all()
+    plain = ODDCLFeatures(n_features=None, normalize=False).fit(old)
+    expected = ODDCL(normalize=False).fit(old).transform(new)
+    np.testing.assert_allclose(products(plain.transform(new), plain.transform(old)), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["rff", "nystroem"])
+def test_explicit_rows_are_the_kernel_of_their_map(method):
+    graphs = some_graphs()
+    features = ODDCLFeatures(method=method, n_components=10, n_features=None, random_state=0).fit(graphs)
+    expected = ODDCL(node_kernel=lambda X, Y: features.map_(X) @ features.map_(Y).T).fit_transform(graphs)
+    np.testing.assert_allclose(products(features.transform(graphs)), expected, rtol=1e-9)
+
+
+# -------------------------------------------------------------------- hashed
+
+
+@pytest.mark.parametrize("n_features", [4, 16, 256])
+@pytest.mark.parametrize("collection", ["mixed", "no_attributes", "directed"])
+def test_hashed_rows_are_unbiased(collection, n_features):
+    """Also with fewer columns than components, where vectors overlap themselves."""
+    graphs = LAWS_HOLD_ON[collection].take([1, 3, 5, 6, 9]).pack()
+    expected = ODDCL(depth=2, lam=0.8, normalize=False).fit_transform(graphs)
+    features = ODDCLFeatures(2, lam=0.8, n_features=n_features, normalize=False).fit(graphs)
+    samples = np.array(list(hashed_products(features, graphs, 400)))
+    deviation = samples.std(axis=0) / np.sqrt(len(samples))
+    assert (np.abs(samples.mean(axis=0) - expected) <= 5 * deviation + 1e-9 * expected.max()).all()
+
+
+@pytest.mark.parametrize("method", ["rff", "orf", "qmc"])
+def test_hashed_random_features_are_unbiased(method):
+    graphs = MIXED.take([1, 3, 5, 6]).pack()
+    expected = ODDCL(depth=1, normalize=False).fit_transform(graphs)
+    samples = np.array(
+        [
+            products(
+                ODDCLFeatures(
+                    1, method=method, n_components=6, n_features=32, normalize=False, random_state=seed
+                ).transform(graphs)
+            )
+            for seed in range(400)
+        ]
+    )
+    deviation = samples.std(axis=0) / np.sqrt(len(samples))
+    assert (np.abs(samples.mean(axis=0) - expected) <= 5 * deviation).all()
+
+
+@pytest.mark.parametrize("n_features", [64, 1024])
+def test_the_noise_of_hashing_keeps_its_bound(n_features):
+    graphs = some_graphs(12)
+    features = ODDCLFeatures(method="nystroem", n_components=24, n_features=n_features, normalize=False)
+    map_products = products(clone(features).set_params(n_features=None, random_state=0).fit_transform(graphs))
+    samples = np.array(list(hashed_products(features.set_params(random_state=0).fit(graphs), graphs, 200)))
+    noise = np.sqrt(np.mean((samples - map_products) ** 2, axis=0))
+    lengths = np.sqrt(map_products.diagonal())
+    assert (noise <= 2 / np.sqrt(n_features) * np.outer(lengths, lengths)).all()
+
+
+def test_a_tree_never_disturbs_itself():
+    """One label and depth 0: all graphs share one tree, and hashing changes no product."""
+    graphs = Graphs.from_edges(
+        [[(0, 1)], [(0, 1), (1, 2)]], attributes=[[[0.0], [1.0]], [[0.5], [2.0], [3.0]]], labels=[["C"] * 2, ["C"] * 3]
+    )
+    expected = ODDCL(depth=0).fit_transform(graphs)
+    for seed in range(20):
+        Z = ODDCLFeatures(depth=0, n_features=8, random_state=seed).fit_transform(graphs)
+        np.testing.assert_allclose(products(Z), expected, rtol=1e-12)
+
+
+def test_errors_fall_with_the_number_of_columns():
+    graphs = some_graphs()
+    expected = ODDCL().fit_transform(graphs)
+    errors = [
+        np.mean(
+            [
+                np.linalg.norm(products(ODDCLFeatures(n_features=n, random_state=s).fit_transform(graphs)) - expected)
+                for s in range(3)
+            ]
+        )
+        for n in (64, 4096)
+    ]
+    assert errors[1] < errors[0] / 4
+
+
+def test_normalised_rows_have_length_1():
+    Z = ODDCLFeatures(**STATELESS).fit_transform(MIXED.pack())
+    np.testing.assert_allclose(np.linalg.norm(Z, axis=1), np.array(MIXED.n_nodes) > 0, rtol=1e-14)
+
+
+def test_places_and_signs_are_spread_evenly():
+    codes = np.arange(40_000, dtype=np.uint64)
+    columns, signs = _hashed.place_trees(codes, np.uint64(5), 40)
+    counts = np.bincount(columns, minlength=40)
+    assert columns.min() >= 0
+    assert ((counts - 1000) ** 2 / 1000).sum() < 80  # chi-square with 39 degrees of freedom
+    assert abs(signs.sum()) < 5 * np.sqrt(len(codes))
+    other, _ = _hashed.place_trees(codes, np.uint64(6), 40)
+    assert abs((columns == other).mean() - 1 / 40) < 0.005
+
+
+# -------------------------------------------------------------------- fitted, or not
+
+
+@pytest.mark.parametrize("method", ["rff", "orf", "qmc"])
+def test_data_independent_features_need_no_fit(method):
+    features = ODDCLFeatures(**{**STATELESS, "method": method})
+    graphs = some_graphs()
+    Z = features.transform(graphs)
+    np.testing.assert_array_equal(clone(features).fit(graphs).transform(graphs), Z)
+    np.testing.assert_array_equal(clone(features).fit(some_graphs(seed=9)[:3]).transform(graphs), Z)
+    assert not features.__sklearn_tags__().requires_fit
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "auto"},
+        {"method": "nystroem"},
+        {"random_state": None},
+        {"random_state": np.random.RandomState(0)},
+        {"n_components": None},
+        {"n_features": None},
+    ],
+)
+def test_features_that_depend_on_data_or_chance_must_be_fitted(options):
+    features = ODDCLFeatures(**{**STATELESS, **options})
+    assert features.__sklearn_tags__().requires_fit
+    with pytest.raises(NotFittedError):
+        features.transform(some_graphs())
+
+
+def test_stateless_features_check_their_parameters():
+    with pytest.raises(ValueError, match="depth"):
+        ODDCLFeatures(-1, **STATELESS).transform(some_graphs())
+    with pytest.raises(ValueError, match="node_kernel"):
+        ODDCLFeatures(**STATELESS, node_kernel="linear").transform(some_graphs())
+
+
+@pytest.mark.parametrize("options", [STATELESS, {"random_state": 0}, {"random_state": 0, "n_features": None}])
+def test_rows_do_not_depend_on_what_is_transformed_with_them(options):
+    graphs = some_graphs()
+    features = ODDCLFeatures(**options).fit(graphs[:20])
+    whole = features.transform(graphs)
+    parts = [features.transform(graphs[a:b]) for a, b in ((0, 7), (7, 8), (8, 40))]
+    joined = sp.vstack(parts).toarray() if sp.issparse(whole) else np.concatenate(parts)
+    np.testing.assert_allclose(joined, whole.toarray() if sp.issparse(whole) else whole, rtol=0, atol=1e-13)
+
+
+def test_without_attributes_one_component_is_exact():
+    graphs = COLLECTIONS["no_attributes"].pack()
+    features = ODDCLFeatures(**STATELESS)
+    Z = features.transform(graphs)
+    np.testing.assert_array_equal(features.fit(graphs).transform(graphs), Z)
+    assert features.n_components_ == 1
+    K = products(ODDCLFeatures(n_features=None).fit_transform(graphs))
+    np.testing.assert_allclose(K, ODDCL().fit_transform(graphs), atol=1e-12)
+
+
+def test_a_nearly_sparse_kernel_is_told_and_done_as_well_as_can_be():
+    random = np.random.default_rng(0)
+    graphs = some_graphs(60)
+    far = Graphs.from_arrays(
+        graphs.offsets, graphs.edges(), labels=graphs.labels, attributes=100 * random.standard_normal((600, 6))
+    )
+    features = ODDCLFeatures(n_components=64, random_state=0)
+    with pytest.warns(UserWarning, match=r"nearly sparse.*explicit features keep an estimated Gram error"):
+        features.fit(far)
+    assert features.estimated_error_ > 0.05
+
+
+# -------------------------------------------------------------------- the same bits
+
+
+@pytest.mark.parametrize("options", [STATELESS, {"random_state": 0}, {"random_state": 0, "n_features": None}])
+def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(options, monkeypatch):
+    monkeypatch.setattr(hashed, "NODES_PER_TASK", 30)
+    graphs = some_graphs()
+    first, *others = (ODDCLFeatures(**options, n_jobs=n).fit_transform(graphs) for n in (None, 1, 2, 4))
+    for other in others:
+        assert (other != first).sum() == 0
+
+
+def test_other_seeds_give_other_columns():
+    graphs = some_graphs()
+    first, other = (ODDCLFeatures(**{**STATELESS, "random_state": seed}).transform(graphs) for seed in (1, 2))
+    assert not np.allclose(first, other)
+
+
+@pytest.mark.parametrize("n_features", [None, 64])
+def test_node_order_is_irrelevant(n_features):
+    features = ODDCLFeatures(**{**STATELESS, "n_features": n_features}).fit(MIXED.pack())
+    rows, reordered = (features.transform(c.pack()) for c in (MIXED, MIXED.reversed_nodes()))
+    assert np.abs(rows - reordered).max() < 1e-12
+
+
+@pytest.mark.parametrize("n_features", [None, 64])
+def test_fitted_features_can_be_pickled(n_features):
+    graphs = some_graphs()
+    features = ODDCLFeatures(n_features=n_features, random_state=0).fit(graphs[:20])
+    again = pickle.loads(pickle.dumps(features))
+    assert (again.transform(graphs) != features.transform(graphs)).sum() == 0
+
+
+# -------------------------------------------------------------------- linear models
+
+
+@pytest.mark.parametrize("n_features", [None, 256])
+@pytest.mark.parametrize(
+    "model",
+    [LinearSVC(dual=True, max_iter=10_000), Ridge(), SGDClassifier(random_state=0)],
+    ids=["svm", "ridge", "sgd"],
+)
+def test_linear_models_learn_from_the_rows(model, n_features):
+    train, test = some_graphs(80), some_graphs(80, seed=1)
+    pipeline = make_pipeline(ODDCLFeatures(1, n_features=n_features, random_state=0), clone(model))
+    pipeline.fit(train, train.targets)
+    right = (pipeline.predict(test) > 0.5) == (test.targets > 0.5)
+    assert right.mean() > 0.9
+
+
+def test_partial_fit_learns_from_chunks():
+    train, test = some_graphs(200), some_graphs(80, seed=1)
+    features, model = ODDCLFeatures(1, **STATELESS), SGDClassifier(random_state=0)
+    for first in range(0, 200, 20):
+        chunk = train[first : first + 20]
+        model.partial_fit(features.transform(chunk), chunk.targets, classes=[0, 1])
+    assert model.score(features.transform(test), test.targets) > 0.9
+
+
+def test_it_serves_in_a_search():
+    graphs, y = make_synthetic(24, n_nodes=12, n_edges=18, random_state=0)
+    model = make_pipeline(ODDCLFeatures(n_features=64, random_state=0), LinearSVC(dual=True, max_iter=10_000))
+    search = GridSearchCV(model, {"oddclfeatures__depth": [0, 1]}, cv=3).fit(graphs, y)
+    assert search.predict(graphs).shape == y.shape
+
+
+# -------------------------------------------------------------------- edges of the legal, and beyond
+
+
+@pytest.mark.parametrize("n_features", [None, 64])
+def test_nothing_gives_no_rows_and_no_nodes_give_zeros(n_features):
+    graphs = COLLECTIONS["isolated_nodes"].pack()
+    features = ODDCLFeatures(n_features=n_features, random_state=0).fit(graphs)
+    assert features.transform(graphs[:0]).shape == (0, features.n_features_out_)
+    assert abs(features.transform(graphs[2])).sum() == 0
+    empty = ODDCLFeatures(n_features=n_features, random_state=0).fit(graphs[:0])
+    assert empty.n_features_out_ == (n_features or 0)
+    assert empty.transform(graphs[2]).shape == (1, empty.n_features_out_)
+    assert empty.transform(COLLECTIONS["no_attributes"].pack()).shape == (11, empty.n_features_out_)
+    with pytest.raises(InvalidGraphError, match="fitted on graphs without nodes"):
+        empty.transform(graphs)
+
+
+def test_stateless_features_may_be_fitted_on_nothing():
+    graphs = some_graphs()
+    features = ODDCLFeatures(**STATELESS)
+    expected = features.transform(graphs)
+    np.testing.assert_array_equal(features.fit(graphs[:0]).transform(graphs), expected)
+
+
+def test_graphs_of_another_kind_are_refused():
+    features = ODDCLFeatures(random_state=0).fit(MIXED.pack())
+    for name in ("one_attribute", "no_labels", "directed"):
+        with pytest.raises(InvalidGraphError, match=r"fitted on: 2 attributes, labels, undirected edges then"):
+            features.transform(COLLECTIONS[name].pack())
+
+
+def test_a_lambda_that_overflows_is_rescaled_or_refused():
+    graphs = some_graphs()
+    expected = ODDCL(2, lam=1e40).fit_transform(graphs)
+    Z = ODDCLFeatures(2, lam=1e40, n_features=None, method="nystroem", n_components=400, random_state=0)
+    np.testing.assert_allclose(products(Z.fit_transform(graphs)), expected, atol=1e-8)
+    with pytest.raises(ValueError, match="overflows"):
+        ODDCLFeatures(2, lam=1e40, normalize=False).fit(graphs)
+
+
+@pytest.mark.parametrize("options", [{"n_features": 0}, {"method": "magic"}, {"n_components": 0}, {"tolerance": -1.0}])
+def test_wrong_parameters_are_named(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        ODDCLFeatures(**options).fit(MIXED.pack())
