@@ -83,12 +83,6 @@ def gaussian_row(gamma, x, columns, low, high, out):
         out[j] = exp(-gamma * out[j])
 
 
-@contracted
-def rbf_row(x, columns, low, high, out):
-    """The same for vectors that are scaled already."""
-    gaussian_row(1.0, x, columns, low, high, out)
-
-
 @jit
 def _copy(source, target):
     """target[:] = source, by a loop: assignments of slices compile for seconds."""
