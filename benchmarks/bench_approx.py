@@ -1,4 +1,7 @@
-"""Approximate and explicit ODDCL: errors, accuracy and memory against the exact kernel, and a stream of 100,000 graphs."""
+"""Approximate and explicit ODDCL: errors, accuracy and memory against the exact kernel, and a stream of 100,000 graphs.
+
+Figures that must reach something stand beside their target.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,10 @@ from treegram.streaming import fit_chunks
 
 DEPTHS, LAMS = [0, 1, 2, 3], [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]
 COMPONENTS = {"SYNTHETICnew": 64, "PROTEINS": 61}  # 512 elsewhere
+ERROR_TARGETS = {"SYNTHETICnew": "at most 1e-6", "PROTEINS": "exact: rounding alone", "BZR": "at most 1e-2"}
+NESTED = """The search above is coarse, so that it ends within minutes. Accuracies under the paper's own protocol (nested 10-fold x 10, its
+whole grid), to which the target applies in the first place, are in results/paper.md.
+"""
 LINEAR_SETS = ("PROTEINS", "SYNTHETICnew", "DHFR")
 REPEATS = 3
 CHUNK = 1000
@@ -60,6 +67,7 @@ def measure_errors(name: str) -> tuple[list[object], list[object]]:
             name,
             n_components,
             f"**{errors['nystroem']:.1e}** ({kernels['nystroem'].n_components_})",
+            ERROR_TARGETS.get(name, "none"),
             *(f"{errors[method]:.1e}" for method in ("rff", "orf", "qmc")),
             f"{errors['rff'] / errors['nystroem']:.3g}",
         ],
@@ -112,7 +120,16 @@ def measure_accuracy(name: str) -> list[object]:
         )
     ]
     exact, auto, rff = (100 * np.mean([svm_score(grid, y, *fold) for fold in folds(y)]) for grid in grids)
-    return [name, f"{exact:.2f}", f"{auto:.2f}", f"**{auto - exact:+.2f}**", f"{rff:.2f}", f"{rff - exact:+.2f}"]
+    target = "none: reported" if name == "ENZYMES" else "within 0.5"
+    return [
+        name,
+        f"{exact:.2f}",
+        f"{auto:.2f}",
+        f"**{auto - exact:+.2f}**",
+        target,
+        f"{rff:.2f}",
+        f"{rff - exact:+.2f}",
+    ]
 
 
 def measure_linear(name: str) -> list[object]:
@@ -135,7 +152,8 @@ def measure_linear(name: str) -> list[object]:
     )
     error = f"{features.estimated_error_:.1e}"
     differences = (f"**{score - exact:+.2f}**" for score in (same, linear))
-    return [name, features.n_components_, error, f"{exact:.2f}", f"{same:.2f}", f"{linear:.2f}", *differences]
+    scores = (f"{score:.2f}" for score in (exact, same, linear))
+    return [name, features.n_components_, error, *scores, *differences, "within 1"]
 
 
 # -------------------------------------------------------------------- memory
@@ -175,17 +193,18 @@ def make_chunk(seed: int, n_graphs: int = CHUNK) -> tg.Graphs:
     return tg.Graphs.from_arrays(offsets, edges, labels=labels, attributes=attributes, targets=y)
 
 
-def run_stream(n_graphs: int) -> tuple[float, float, float]:
-    """Process time and peak memory from the first graph to the trained model, and its accuracy on new graphs."""
+def run_stream(n_graphs: int) -> tuple[float, float, float, float]:
+    """Process time of the map and of all after it until the model is trained, peak memory, and accuracy on new graphs."""
     run = train(2 * CHUNK)
     run.predict(np.zeros((1, 4096)))
     Path("/proc/self/clear_refs").write_text("5")
     before, start = resident("VmRSS"), time.process_time()
-    features = make_features()
+    features = make_features().fit(make_chunk(0))
+    fitted = time.process_time()
     model = fit_chunks(new_model(), features, map(make_chunk, range(n_graphs // CHUNK)), classes=[0, 1])
-    seconds, peak = time.process_time() - start, resident("VmHWM") - before
+    end, peak = time.process_time(), resident("VmHWM") - before
     new = make_chunk(10**6)
-    return seconds, peak, model.score(features.transform(new), new.targets)
+    return fitted - start, end - fitted, peak, model.score(features.transform(new), new.targets)
 
 
 def make_features() -> ODDCLFeatures:
@@ -210,23 +229,57 @@ def measure_stream() -> list[str]:
     tg.ODDCL(depth=3, n_jobs=1).fit_transform(make_chunk(0, 10))
     exact = {n: measure_exact(n) for n in EXACT_SIZES}
     few, many = (child("stream", str(n)) for n in (10_000, 100_000))
-    largest = max(EXACT_SIZES)
-    whole = exact[largest] * (100_000 / largest) ** 2
-    growth = np.log2(exact[largest] / exact[largest // 2])
-    streams = table(
-        "A stream of generated graphs, 30 nodes each: features and linear model, end to end (process time, one thread)",
-        ["graphs", "time", "time / time of 10,000", "peak memory above the start", "accuracy on new graphs"],
+    return [stream_table(few, many), against_table(exact, sum(many[:2]))]
+
+
+def stream_table(few: list[float], many: list[float]) -> str:
+    """How time and memory grow; the map is fitted on the first chunk in either case, so the rest also counts alone."""
+    rows = [
+        ["10,000", *(f"{t:.1f} s" for t in (*few[:2], sum(few[:2]))), "1", "1", f"{few[2]:.0f} MiB", f"{few[3]:.3f}"],
         [
-            ["10,000", f"{few[0]:.1f} s", "1", f"{few[1]:.0f} MiB", f"{few[2]:.3f}"],
-            ["100,000", f"{many[0]:.1f} s", f"**{many[0] / few[0]:.1f}**", f"**{many[1]:.0f} MiB**", f"{many[2]:.3f}"],
+            "100,000",
+            *(f"{t:.1f} s" for t in (*many[:2], sum(many[:2]))),
+            f"**{sum(many[:2]) / sum(few[:2]):.1f}**",
+            f"**{many[1] / few[1]:.1f}**",
+            f"**{many[2]:.0f} MiB**",
+            f"{many[3]:.3f}",
         ],
+        ["target", "", "", "", "at most 11", "at most 11", "at most 2048 MiB", ""],
+    ]
+    return table(
+        "A stream of generated graphs, 30 nodes each: features and linear model, end to end (process time, one thread)",
+        [
+            "graphs",
+            "map",
+            "the rest",
+            "time",
+            "time / 10,000's",
+            "the rest / 10,000's",
+            "peak above the start",
+            "accuracy",
+        ],
+        rows,
     )
-    against = table(
-        f"Against the exact Gram matrix alone, extrapolated with the square of the number of graphs (measured exponent {growth:.2f})",
-        [*(f"exact, {n:,}" for n in EXACT_SIZES), "exact, 100,000 (extrapolated)", "stream, 100,000", "ratio"],
-        [[*(f"{t:.1f} s" for t in exact.values()), f"{whole:.0f} s", f"{many[0]:.1f} s", f"**{many[0] / whole:.4f}**"]],
+
+
+def against_table(exact: dict[int, float], stream: float) -> str:
+    """The stream of 100,000 graphs against the exact Gram matrix of as many, which nobody waits for."""
+    largest = max(exact)
+    growth = np.log2(exact[largest] / exact[largest // 2])
+    rows = []
+    for label, power, target in (
+        ("with the square of the number of graphs", 2, "at most 0.02"),
+        (f"with the last measured exponent, {growth:.2f}", growth, ""),
+    ):
+        whole = exact[largest] * (100_000 / largest) ** power
+        times = (f"{t:.1f} s" for t in (*exact.values(), whole, stream))
+        rows.append([label, *times, f"**{stream / whole:.4f}**", target])
+    sizes = (f"{n:,}" for n in exact)
+    return table(
+        "Against the exact Gram matrix alone, its time at 100,000 graphs extrapolated (process time, one thread)",
+        ["exact Gram", *sizes, "100,000 (extrapolated)", "stream, 100,000", "ratio", "target"],
+        rows,
     )
-    return [streams, against]
 
 
 # -------------------------------------------------------------------- all together
@@ -257,7 +310,7 @@ def main() -> str:
         parts = [
             table(
                 "Relative Frobenius error of the normalised Gram matrix, depth 3",
-                ["data set", "components", "nystroem (used)", "rff", "orf", "qmc", "rff / nystroem"],
+                ["data set", "components", "nystroem (used)", "target", "rff", "orf", "qmc", "rff / nystroem"],
                 errors,
             ),
             table(
@@ -267,9 +320,10 @@ def main() -> str:
             ),
             table(
                 f"Accuracy, 10-fold x {REPEATS}, depth in (1, 3), lam in (0.5, 1.2) and C chosen on the training part",
-                ["data set", "exact", "auto", "difference", "rff with 1000", "difference"],
+                ["data set", "exact", "auto", "difference", "target", "rff with 1000", "difference"],
                 accuracies,
             ),
+            NESTED,
             table(
                 f"4096 hashed columns against the exact SVM, 10-fold x {REPEATS}, depth 3, lam 1",
                 [
@@ -279,14 +333,17 @@ def main() -> str:
                     "exact SVM",
                     "SVM on rows",
                     "ridge on rows",
-                    "SVM",
-                    "ridge",
+                    "SVM - exact",
+                    "ridge - exact",
+                    "target",
                 ],
                 linear,
             ),
         ]
     if Path("/proc/self/clear_refs").exists():
         parts += [measure_memory(), *measure_stream()]
+    else:
+        parts.append("## Memory and streams\n\nNot measured: this needs Linux.\n")
     return "\n".join(parts)
 
 

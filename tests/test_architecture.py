@@ -26,8 +26,10 @@ LAYERS = [
     {"_networkx", "structure", "attributes", "datasets"},
     {"maps"},
     {"pairsum"},
+    {"preprocessing"},
     {"kernels"},
-    {"streaming"},
+    {"streaming", "selection"},
+    {"experiments"},
     {"__init__"},
     {"cli"},
 ]

@@ -153,9 +153,11 @@ def test_gram_finds_data_in_the_given_folder(run, folder, monkeypatch, tmp_path_
 
 def test_every_kernel_has_a_name():
     public = {getattr(treegram.kernels, name) for name in treegram.kernels.__all__}
-    assert set(KERNELS.values()) == {
+    # A sum is made of other kernels, which no words on a command line can express.
+    assert {*KERNELS.values(), treegram.KernelSum} == {
         thing for thing in public if isinstance(thing, type) and issubclass(thing, GraphKernel)
     }
+    assert treegram.KernelSum not in KERNELS.values()
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -204,7 +206,7 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("gramm", "treegram: error: unknown command 'gramm' (there are gram, info, demo); did you mean gram?"),
+        ("gramm", "treegram: error: unknown command 'gramm' (there are gram, features, evaluate, reproduce, report, info, demo); did you mean gram?"),
         ("--versoin", "treegram: error: unknown option --versoin; did you mean --version?"),
         ("gram TINY", "treegram gram: error: the following arguments are required: -o/--output"),
         ("info", "treegram info: error: the following arguments are required: DATA"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from treegram.datasets import load_digits_graphs, load_tu, make_synthetic, save_tu
-    from treegram.errors import DatasetError, InvalidGraphError, TreegramError
+    from treegram.errors import DatasetError, InvalidGraphError, StoreError, StudyError, TreegramError
     from treegram.graphs import Graphs
     from treegram.kernels import (
         CSM,
@@ -20,12 +20,15 @@ if TYPE_CHECKING:
         WL,
         WLCL,
         GraphHopper,
+        KernelSum,
         ODDCLApprox,
         ODDCLFeatures,
         OrderedTrees,
         ShortestPath,
     )
     from treegram.plotting import plot_gram
+    from treegram.preprocessing import CentroidDistance, DropAttributes, NeighbourMeans, ScaleAttributes
+    from treegram.selection import GraphRidge, GraphSVC
     from treegram.streaming import TUChunks, embed_chunks, fit_chunks
 
 __all__ = [
@@ -37,14 +40,23 @@ __all__ = [
     "P2K",
     "WL",
     "WLCL",
+    "CentroidDistance",
     "DatasetError",
+    "DropAttributes",
     "GraphHopper",
+    "GraphRidge",
+    "GraphSVC",
     "Graphs",
     "InvalidGraphError",
+    "KernelSum",
+    "NeighbourMeans",
     "ODDCLApprox",
     "ODDCLFeatures",
     "OrderedTrees",
+    "ScaleAttributes",
     "ShortestPath",
+    "StoreError",
+    "StudyError",
     "TUChunks",
     "TreegramError",
     "embed_chunks",
@@ -59,7 +71,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "datasets": ("load_digits_graphs", "load_tu", "make_synthetic", "save_tu"),
-    "errors": ("DatasetError", "InvalidGraphError", "TreegramError"),
+    "errors": ("DatasetError", "InvalidGraphError", "StoreError", "StudyError", "TreegramError"),
     "graphs": ("Graphs",),
     "kernels": (
         "CSM",
@@ -71,12 +83,15 @@ _HOMES = {
         "WL",
         "WLCL",
         "GraphHopper",
+        "KernelSum",
         "ODDCLApprox",
         "ODDCLFeatures",
         "OrderedTrees",
         "ShortestPath",
     ),
     "plotting": ("plot_gram",),
+    "preprocessing": ("CentroidDistance", "DropAttributes", "NeighbourMeans", "ScaleAttributes"),
+    "selection": ("GraphRidge", "GraphSVC"),
     "streaming": ("TUChunks", "embed_chunks", "fit_chunks"),
 }
 

@@ -2,6 +2,7 @@
 
 Compiled code releases the interpreter lock and is cached on disk, so that each loop compiles once per installation.
 ``contracted`` lets a * b + c become one instruction and nothing else: sums keep their order, so results reproduce.
+``reordered`` also lets sums be taken in several lanes: for solvers that iterate until a tolerance is met, whatever rounding does.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from typing import Any
 from numba import njit
 from numba.core import event
 
-__all__ = ["contracted", "jit"]
+__all__ = ["contracted", "jit", "reordered"]
 
 jit = partial(njit, nogil=True, cache=True)
 contracted = partial(njit, nogil=True, cache=True, fastmath={"contract"})
+reordered = partial(njit, nogil=True, cache=True, fastmath={"contract", "reassoc", "arcp", "nnan", "nsz"})
 
 
 class _Announcer(event.Listener):  # type: ignore[misc, unused-ignore]

@@ -13,11 +13,17 @@ __all__ = ["run_tasks"]
 
 
 def run_tasks(
-    function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], *, n_jobs: int | None, label: str
+    function: Callable[..., Any],
+    tasks: Sequence[tuple[Any, ...]],
+    *,
+    n_jobs: int | None,
+    label: str | None,
+    in_order: bool = True,
 ) -> Iterator[Any]:
-    """Results of function(*task) for each task, in order; threads by default, progress on a terminal.
+    """Results of function(*task) for each task; threads by default, progress on a terminal unless the label is None.
 
     The compiled loops release the interpreter lock, so threads share all arrays and copy none.
     """
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    return track(parallel(delayed(function)(*task) for task in tasks), total=len(tasks), label=label)
+    order = "generator" if in_order else "generator_unordered"
+    results = Parallel(n_jobs=n_jobs, prefer="threads", return_as=order)(delayed(function)(*task) for task in tasks)
+    return iter(results) if label is None else track(results, total=len(tasks), label=label)

@@ -4,13 +4,15 @@
 
     TreegramError
     ├── InvalidGraphError (also a ValueError)   a graph, label, attribute or edge that makes no sense
-    └── DatasetError (also a ValueError)        a file, folder or download that cannot be used
+    ├── DatasetError (also a ValueError)        a file, folder or download that cannot be used
+    ├── StudyError (also a ValueError)          a study file that cannot be read or makes no sense
+    └── StoreError (also a ValueError)          a store of results that cannot be opened, read or written
 
 Wrong parameters raise scikit-learn's own errors (``InvalidParameterError``, a ``ValueError``), and a method called
 before ``fit`` raises its ``NotFittedError``.
 """
 
-__all__ = ["DatasetError", "InvalidGraphError", "TreegramError"]
+__all__ = ["DatasetError", "InvalidGraphError", "StoreError", "StudyError", "TreegramError"]
 
 
 class TreegramError(Exception):
@@ -23,3 +25,11 @@ class InvalidGraphError(TreegramError, ValueError):
 
 class DatasetError(TreegramError, ValueError):
     """A data file, folder or download that cannot be used; the message says which file and line, and why."""
+
+
+class StudyError(TreegramError, ValueError):
+    """A study file that cannot be read or makes no sense; the message says which file and line, and why."""
+
+
+class StoreError(TreegramError, ValueError):
+    """A store of results that cannot be opened, read or written; the message says which file, why, and what is safe."""

@@ -21,6 +21,10 @@ __all__ = ["COMMANDS", "main"]
 
 COMMANDS = {
     "gram": "compute the Gram matrix of a data set and save it",
+    "features": "compute one row of explicit features per graph and save them",
+    "evaluate": "compare kernels on your data by nested cross-validation",
+    "reproduce": "run a study, by default the paper's whole experiment; goes on where it was stopped",
+    "report": "make a page with tables, statistics and plots from the results of a study",
     "info": "tell what a data set holds, and what is odd about it",
     "demo": "load, compute, cross-validate, draw: the main job on bundled data",
 }
@@ -79,7 +83,7 @@ def _dispatch(arguments: list[str]) -> None:
 def _top_parser() -> Parser:
     from treegram import __version__
 
-    commands = "\n".join(f"  {name:8}{summary}" for name, summary in COMMANDS.items())
+    commands = "\n".join(f"  {name:11}{summary}" for name, summary in COMMANDS.items())
     about = (
         "exact, fast kernels for graphs whose nodes carry labels and real vectors.\n\n"
         f"commands (each has its own --help):\n{commands}"

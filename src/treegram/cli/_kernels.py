@@ -1,8 +1,8 @@
 """Kernels by name, and the options of each, read from its class.
 
-To add a kernel, add its class to ``KERNELS``. Names and defaults of its options come from its signature, what is allowed
-from its ``_parameter_constraints``, and the help from the Parameters section of its docstring. Parameters that no word
-on a command line can express (functions, arrays) get no option.
+To add a kernel, add its class to ``treegram.kernels.registry``. Names and defaults of its options come from its
+signature, what is allowed from its ``_parameter_constraints``, and the help from the Parameters section of its
+docstring. Parameters that no word on a command line can express (functions, arrays) get no option.
 """
 
 from __future__ import annotations
@@ -18,33 +18,20 @@ from typing import Any
 
 from sklearn.utils._param_validation import make_constraint
 
-from treegram import kernels
 from treegram.cli._parser import Parser, suggest
+from treegram.kernels.registry import KERNELS
 
 __all__ = [
     "KERNELS",
     "add_kernel_options",
+    "add_options",
     "given_parameters",
     "grid_lists",
     "kernel_name",
     "option_types",
     "parameter_texts",
+    "read_word",
 ]
-
-KERNELS: dict[str, type[Any]] = {
-    "oddcl": kernels.ODDCL,
-    "oddcl-approx": kernels.ODDCLApprox,
-    "oddst": kernels.ODDST,
-    "wl": kernels.WL,
-    "wlcl": kernels.WLCL,
-    "graphhopper": kernels.GraphHopper,
-    "sp": kernels.ShortestPath,
-    "nspdk": kernels.NSPDK,
-    "gik": kernels.GIK,
-    "p2k": kernels.P2K,
-    "csm": kernels.CSM,
-    "orderedtrees": kernels.OrderedTrees,
-}
 
 _MOST_SHOWN = 4  # choices that stand in the place of the value; more of them are listed in the text
 
@@ -61,24 +48,29 @@ def kernel_name(text: str) -> str:
 
 def add_kernel_options(parser: Parser, name: str) -> None:
     """One option for each parameter of the kernel; those of other kernels are explained when someone uses them."""
-    group = parser.add_argument_group(f"options of the kernel {name}")
-    texts = parameter_texts(KERNELS[name])
-    for parameter, default in _defaults(KERNELS[name]).items():
-        allowed = KERNELS[name]._parameter_constraints[parameter]
+    add_options(parser, KERNELS[name], f"options of the kernel {name}")
+    for flag, owners in _flags_of_others(name).items():
+        parser.elsewhere[flag] = f": the kernel {name} has none, only {', '.join(owners)}"
+
+
+def add_options(parser: Parser, estimator: type[Any], title: str) -> None:
+    """One option for each parameter of an estimator, in a group of their own."""
+    group = parser.add_argument_group(title)
+    texts = parameter_texts(estimator)
+    for parameter, default in _defaults(estimator).items():
+        allowed = estimator._parameter_constraints[parameter]
         text = _help(texts.get(parameter, ""), allowed, default)
         if allowed == ["boolean"]:
             action = argparse.BooleanOptionalAction
             group.add_argument(_flag(parameter), action=action, default=argparse.SUPPRESS, help=text)
         elif (metavar := _metavar(allowed)) is not None:
-            read = partial(_read, allowed)
+            read = partial(read_word, allowed)
             group.add_argument(_flag(parameter), type=read, metavar=metavar, default=argparse.SUPPRESS, help=text)
-    for flag, owners in _flags_of_others(name).items():
-        parser.elsewhere[flag] = f": the kernel {name} has none, only {', '.join(owners)}"
 
 
-def given_parameters(args: argparse.Namespace, name: str) -> dict[str, Any]:
-    """The kernel's parameters that the command line sets."""
-    return {key: value for key, value in vars(args).items() if key in _defaults(KERNELS[name])}
+def given_parameters(args: argparse.Namespace, estimator: type[Any]) -> dict[str, Any]:
+    """The estimator's parameters that the command line sets."""
+    return {key: value for key, value in vars(args).items() if key in _defaults(estimator)}
 
 
 def grid_lists(name: str) -> dict[str, str]:
@@ -92,12 +84,14 @@ def grid_lists(name: str) -> dict[str, str]:
 
 def option_types(name: str) -> dict[str, partial[Any]]:
     """For each parameter of a kernel, the function that reads its value from a word."""
-    return {parameter: partial(_read, allowed) for parameter, allowed in KERNELS[name]._parameter_constraints.items()}
+    return {
+        parameter: partial(read_word, allowed) for parameter, allowed in KERNELS[name]._parameter_constraints.items()
+    }
 
 
-def parameter_texts(kernel: type[Any]) -> dict[str, str]:
+def parameter_texts(estimator: type[Any]) -> dict[str, str]:
     """What a numpydoc docstring says about each parameter, in one line of plain text."""
-    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-+$|\Z)", inspect.getdoc(kernel) or "", re.M | re.S)
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-+$|\Z)", inspect.getdoc(estimator) or "", re.M | re.S)
     entries = re.findall(r"^(\w+) : [^\n]*\n((?:[ \t]+[^\n]*\n?|\n)*)", section[1] if section else "", re.M)
     return {name: _plain(text) for name, text in entries}
 
@@ -109,9 +103,9 @@ def _plain(text: str) -> str:
     return text.replace("``", "").replace("\\", "")
 
 
-def _defaults(kernel: type[Any]) -> dict[str, Any]:
-    """The parameters of a kernel, with their defaults."""
-    return {name: parameter.default for name, parameter in inspect.signature(kernel).parameters.items()}
+def _defaults(estimator: type[Any]) -> dict[str, Any]:
+    """The parameters of an estimator, with their defaults."""
+    return {name: parameter.default for name, parameter in inspect.signature(estimator).parameters.items()}
 
 
 def _flag(parameter: str) -> str:
@@ -160,8 +154,8 @@ def _word(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def _read(allowed: list[Any], text: str) -> Any:
-    """The first reading of the text that is allowed."""
+def read_word(allowed: list[Any], text: str) -> Any:
+    """The first reading of the text that is allowed; for argparse."""
     constraints = [make_constraint(one) for one in allowed if one is not callable]
     for value in _readings(text):
         if any(constraint.is_satisfied_by(value) for constraint in constraints):

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import argparse
 import time
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from treegram import Graphs, __version__
+from treegram import Graphs
 from treegram._gramfile import check_space, check_target, write_gram
 from treegram.cli._data import add_data_arguments, load_data
 from treegram.cli._kernels import (
@@ -23,6 +19,7 @@ from treegram.cli._kernels import (
     kernel_name,
     option_types,
 )
+from treegram.cli._output import add_output_arguments, provenance, shape_text
 from treegram.cli._parser import Parser
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
@@ -37,16 +34,11 @@ EXAMPLES = (
 def add_arguments(parser: Parser, arguments: list[str]) -> None:
     """The arguments of the command, with the options of the kernel that the arguments name."""
     add_data_arguments(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=Path,
-        required=True,
-        help="file to write: .npz holds the matrix K, graph_ids, y and meta (JSON: kernel, parameters, versions); "
+    add_output_arguments(
+        parser,
+        ".npz holds the matrix K, graph_ids, y and meta (JSON: kernel, parameters, versions); "
         ".npy holds K, with a .json beside it",
     )
-    parser.add_argument("--force", action="store_true", help="replace the file if there is one")
     # Which options there are depends on the kernel, so a first look at the arguments is for --kernel alone.
     chooser = Parser(parser.prog, "", (), add_help=False)
     for each in (chooser, parser):
@@ -80,7 +72,7 @@ def _add_grid_options(parser: Parser, name: str) -> None:
 def run(args: argparse.Namespace) -> None:
     """Compute and save; all that can be checked is checked before the computation."""
     check_target(args.output, overwrite=args.force)
-    kernel = KERNELS[args.kernel](**given_parameters(args, args.kernel))
+    kernel = KERNELS[args.kernel](**given_parameters(args, KERNELS[args.kernel]))
     grid = _grid(args, kernel)
     graphs, y = load_data(args)
     check_space(args.output, 8 * len(graphs) ** 2 * int(np.prod([len(values) for values in grid.values()])))
@@ -91,7 +83,7 @@ def run(args: argparse.Namespace) -> None:
     if y is not None:
         arrays["y"] = y
     write_gram(args.output, arrays, _meta(args, kernel, grid, graphs, seconds))
-    print(f"{args.output}: {_shape(K)} Gram matrix of {args.data}, {args.kernel}, {seconds:.2f} s")
+    print(f"{args.output}: {shape_text(K.shape)} Gram matrix of {args.data}, {args.kernel}, {seconds:.2f} s")
 
 
 def _grid(args: argparse.Namespace, kernel: Any) -> dict[str, list[Any]]:
@@ -115,13 +107,6 @@ def _meta(
         "kernel": args.kernel,
         "parameters": {key: value for key, value in kernel.get_params().items() if key not in in_grid},
         "grid": grid or None,
-        "data": args.data,
         "contents": repr(graphs),
-        "versions": {"treegram": __version__, "numpy": np.__version__, "numba": numba.__version__},
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(seconds, 3),
+        **provenance(args.data, seconds),
     }
-
-
-def _shape(K: NDArray[np.float64]) -> str:
-    return " x ".join(map(str, K.shape))

@@ -3,6 +3,7 @@
 from treegram.kernels.csm import CSM
 from treegram.kernels.gik import GIK
 from treegram.kernels.graphhopper import GraphHopper
+from treegram.kernels.kernel_sum import KernelSum
 from treegram.kernels.nspdk import NSPDK
 from treegram.kernels.oddcl import ODDCL
 from treegram.kernels.oddcl_approx import ODDCLApprox
@@ -23,6 +24,7 @@ __all__ = [
     "WL",
     "WLCL",
     "GraphHopper",
+    "KernelSum",
     "ODDCLApprox",
     "ODDCLFeatures",
     "OrderedTrees",

@@ -134,7 +134,7 @@ class NSPDK(GraphKernel):
 
         Returns
         -------
-        csr_matrix of shape (n_graphs, n_pairs_)
+        csr_matrix of shape (n_graphs, n_pairs)
             Column p holds the number of pairs p, divided by the length of all such numbers of its radius and distance.
         """
         check_is_fitted(self)

@@ -135,7 +135,7 @@ class ODDST(GraphKernel):
 
         Returns
         -------
-        csr_matrix of shape (n_graphs, n_trees_)
+        csr_matrix of shape (n_graphs, n_trees)
             Column t holds the count of tree t times ``lam ** (size / 2)``; :meth:`tree` says which tree it is.
         """
         check_is_fitted(self)

@@ -138,7 +138,7 @@ class WL(GraphKernel):
 
         Returns
         -------
-        csr_matrix of shape (n_graphs, n_colours_)
+        csr_matrix of shape (n_graphs, n_colours)
             Column c holds the number of nodes of colour c; :meth:`colour` says which colour it is.
         """
         check_is_fitted(self)

@@ -1,0 +1,81 @@
+"""``treegram evaluate``: kernels on a user's own data, compared as the paper does it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from treegram.cli._kernels import kernel_name
+from treegram.cli._parser import Parser
+from treegram.cli._study import add_run_arguments, run_and_tell
+from treegram.experiments.run import Part
+from treegram.experiments.study import parse_study
+from treegram.kernels.registry import KERNELS
+from treegram.selection.search import default_grid
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = (
+    "treegram evaluate ENZYMES --kernel oddcl --kernel wl --repeats 10 --jobs 2",
+    "treegram evaluate ./mine --kernel oddcl --repeats 1 --folds 5",
+)
+
+_SEED = 0
+
+
+def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (what every command is given)
+    """The arguments of the command."""
+    parser.add_argument(
+        "data",
+        metavar="DATA",
+        nargs="+",
+        help="names of data sets of the TU collection (ENZYMES), folders in its format (./mine), digits, or synthetic",
+    )
+    parser.add_argument(
+        "--kernel",
+        metavar="NAME",
+        dest="kernels",
+        action="append",
+        type=kernel_name,
+        help=f"one of {', '.join(KERNELS)}; may be given several times (default: oddcl). Its parameters and C are chosen "
+        "by inner cross-validation",
+    )
+    parser.add_argument("--folds", metavar="N", type=int, default=10, help="outer and inner folds (default: 10)")
+    add_run_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the study down, then run it as any other."""
+    kernels = list(dict.fromkeys(args.kernels or ["oddcl"]))
+    repeats = 10 if args.repeats is None else args.repeats
+    text = study_text(args.data, kernels, folds=args.folds, repeats=repeats)
+    names = [Path(data).name for data in args.data]
+    options = [*(f"--kernel {kernel}" for kernel in kernels), f"--folds {args.folds}", f"--repeats {repeats}"]
+    study = parse_study("-".join(names), text.encode(), "the command line")
+    run_and_tell(study, args, Part(), " ".join(["treegram evaluate", *names, *options]))
+
+
+def study_text(datasets: Sequence[str], kernels: Sequence[str], *, folds: int, repeats: int) -> str:
+    """The study as a file: JSON's strings, numbers and lists are TOML's."""
+    lines = [
+        f"title = {json.dumps('Kernels on ' + ', '.join(Path(data).name for data in datasets))}",
+        f"datasets = {json.dumps(list(datasets))}",
+        "[protocol]",
+        f"repeats = {repeats}",
+        f"outer_folds = {folds}",
+        f"inner_folds = {folds}",
+        f"seed = {_SEED}",
+    ]
+    for name in kernels:
+        kernel = KERNELS[name]()
+        lines += ["[[kernels]]", f'name = "{name}"', f'kernel = "{name}"', f"grid = {_inline(default_grid(kernel))}"]
+        if getattr(kernel, "random_state", 0) is None:  # drawn anew each time, unless told otherwise
+            lines.append("parameters = { random_state = 0 }")
+    return "\n".join(lines) + "\n"
+
+
+def _inline(grid: Mapping[str, Sequence[Any]]) -> str:
+    return "{ " + ", ".join(f"{name} = {json.dumps(list(values))}" for name, values in grid.items()) + " }"

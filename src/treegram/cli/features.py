@@ -1,0 +1,174 @@
+"""``treegram features``: a data set in, a file with one row of explicit features per graph out.
+
+The file is what ``scipy.sparse.load_npz`` reads, with ``y``, ``graph_ids`` and ``meta`` beside the matrix. Rows go to
+disk as they are computed, so that a data set read in chunks needs the memory of a chunk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Sequence
+from functools import partial
+from numbers import Integral
+from typing import IO, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+
+from treegram import DatasetError, Graphs, ODDCLFeatures, TUChunks, embed_chunks
+from treegram._gramfile import check_space, check_target, replacing
+from treegram._progress import track
+from treegram.cli._data import BUILT_IN, add_data_arguments, load_data
+from treegram.cli._kernels import add_options, given_parameters, read_word
+from treegram.cli._output import add_output_arguments, provenance, shape_text
+from treegram.cli._parser import Parser
+from treegram.datasets._tu import _find_folder
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = (
+    "treegram features ENZYMES --depth 2 --random-state 0 -o Z.npz",
+    "treegram features PROTEINS --n-features none -o exact.npz",
+    "treegram features ./large --chunk 1000 --method orf --n-components 64 --random-state 0 -o Z.npz",
+)
+
+Chunks = TUChunks | Sequence[Graphs]
+
+
+def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (what every command is given)
+    """The arguments of the command, with the parameters of ODDCLFeatures as options."""
+    add_data_arguments(parser)
+    add_output_arguments(
+        parser,
+        ".npz holds the sparse matrix of the rows for scipy.sparse.load_npz, and graph_ids, y and meta "
+        "(JSON: parameters, estimated error, versions) for numpy.load",
+    )
+    parser.add_argument(
+        "--chunk",
+        metavar="N",
+        type=partial(read_word, [Interval(Integral, 1, None, closed="left")]),
+        help="read N graphs at a time, so that memory is that of N graphs; methods that look at the data see the "
+        "first N (default: all at once)",
+    )
+    parser.elsewhere["--kernel"] = ": features are those of the kernel oddcl; treegram gram has other kernels"
+    add_options(parser, ODDCLFeatures, "options of the features")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Compute and save; all that can be checked is checked before the computation."""
+    if args.output.suffix != ".npz":
+        raise ValueError(f"The output file must end in .npz; got {str(args.output)!r}.")
+    check_target(args.output, overwrite=args.force)
+    features = ODDCLFeatures(**given_parameters(args, ODDCLFeatures))
+    if args.chunk and features.n_features is None:
+        raise ValueError(
+            "--chunk and --n-features none exclude each other: without hashing there is one column for each tree of all "
+            "graphs, which no chunk knows; give a number of columns, or leave out --chunk."
+        )
+    chunks = _open(args)
+    folder = args.output.parent
+    with tempfile.TemporaryFile(dir=folder) as values, tempfile.TemporaryFile(dir=folder) as columns:
+        start = time.perf_counter()
+        features.fit(_first(chunks, args.data))
+        arrays = _compute(args, features, chunks, values, columns)
+        seconds = time.perf_counter() - start
+        meta = {**_meta(args, features), **provenance(args.data, seconds)}
+        with replacing(args.output) as file:
+            np.savez(file, **arrays, meta=np.array(json.dumps(meta)))
+    print(
+        f"{args.output}: {shape_text(arrays['shape'])} features of {args.data}, {_summary(features)}, {seconds:.2f} s"
+    )
+
+
+# -------------------------------------------------------------------- graphs
+
+
+def _open(args: argparse.Namespace) -> Chunks:
+    """The graphs: one chunk without ``--chunk``; what needs no file is in memory anyway, and cut into pieces there."""
+    if args.chunk is None or args.data in BUILT_IN:
+        graphs = load_data(args)[0]
+        size = args.chunk or max(len(graphs), 1)
+        return [graphs[first : first + size] for first in range(0, len(graphs), size)]
+    folder = _find_folder(args.data, args.data_dir, download=not args.no_download)
+    return TUChunks(folder, chunk_size=args.chunk)
+
+
+def _first(chunks: Chunks, data: str) -> Graphs:
+    """The graphs that the features are fitted on."""
+    for chunk in chunks:
+        return chunk
+    raise DatasetError(f"{data} has no graph; there is nothing to compute.")
+
+
+# -------------------------------------------------------------------- rows
+
+
+def _compute(
+    args: argparse.Namespace, features: Any, chunks: Chunks, values: IO[bytes], columns: IO[bytes]
+) -> dict[str, Any]:
+    """The arrays of the output file; the two large ones lie in the two given files, and are mapped into memory."""
+    n_graphs = chunks.n_graphs if isinstance(chunks, TUChunks) else sum(map(len, chunks))
+    n_columns = features.n_features_out_
+    index_type = np.dtype(np.int32 if n_columns <= np.iinfo(np.int32).max else np.int64)
+    lengths: list[NDArray[Any]] = []
+    targets: list[Any] = []
+    n_done = 0
+    for rows, y in track(embed_chunks(features, chunks), total=len(chunks), label="chunks"):
+        sparse = sp.csr_matrix(rows)
+        values.write(sparse.data)
+        columns.write(sparse.indices.astype(index_type, copy=False))
+        lengths.append(np.diff(sparse.indptr))
+        targets.append(y)
+        n_done += len(lengths[-1])
+        _check_room(args, values.tell() + columns.tell(), n_done, n_graphs)
+    return {
+        "format": np.array(b"csr"),  # the first five as scipy.sparse.save_npz writes them
+        "shape": (n_graphs, n_columns),
+        "data": _mapped(values, np.dtype(np.float64)),
+        "indices": _mapped(columns, index_type),
+        "indptr": np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)]),
+        "graph_ids": np.arange(n_graphs),
+        **({} if targets[0] is None else {"y": np.concatenate(targets)}),
+    }
+
+
+def _check_room(args: argparse.Namespace, n_bytes: int, n_done: int, n_graphs: int) -> None:
+    """Raise if the rest of the rows, as long as those so far, and then the file itself have no room on the disk."""
+    whole = n_bytes * n_graphs // n_done
+    check_space(args.output, 2 * whole - n_bytes)
+
+
+def _mapped(file: IO[bytes], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """What was written to a file, as an array that is not read before it is used."""
+    file.flush()
+    length = file.tell() // dtype.itemsize
+    return np.memmap(file, dtype, "r", shape=length) if length else np.empty(0, dtype)  # nothing cannot be mapped
+
+
+# -------------------------------------------------------------------- what to tell
+
+
+def _meta(args: argparse.Namespace, features: ODDCLFeatures) -> dict[str, Any]:
+    """How the rows were made."""
+    return {
+        "features": type(features).__name__,
+        "parameters": features.get_params(),
+        "chunk": args.chunk,
+        "method": features.method_,
+        "n_components": features.n_components_,
+        "choice": features.choice_,
+        "estimated_error": features.estimated_error_,
+    }
+
+
+def _summary(features: ODDCLFeatures) -> str:
+    s = "s" * (features.n_components_ != 1)
+    return (
+        f"{features.method_} with {features.n_components_} component{s}, "
+        f"estimated Gram error {features.estimated_error_:.1e}"
+    )

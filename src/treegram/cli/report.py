@@ -1,0 +1,48 @@
+"""``treegram report``: a store of results in, one page (and its Markdown) out."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from treegram._gramfile import replacing
+from treegram.cli._parser import Parser
+from treegram.errors import StoreError
+from treegram.experiments.report import write_html, write_markdown
+from treegram.experiments.store import Store
+from treegram.experiments.study import parse_study
+from treegram.experiments.summary import summarise
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = ("treegram report paper.sqlite", "treegram report paper.sqlite -o report.html")
+
+
+def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (what every command is given)
+    """The arguments of the command."""
+    parser.add_argument(
+        "store", metavar="STORE", type=Path, help="the file in which reproduce or evaluate kept its results"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="page to write; its Markdown is written beside it (default: the store's name with .html)",
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    """Summarise, then write both files."""
+    page = args.output or args.store.with_suffix(".html")
+    if page.suffix != ".html":
+        raise ValueError(f"The output file must end in .html; got {str(page)!r}.")
+    with Store.open(args.store, create=False) as store:
+        text = store.study_text()
+        if text is None:
+            raise StoreError(f"{args.store} holds no study yet; run treegram reproduce with this store first.")
+        summary = summarise(parse_study(args.store.stem, text.encode(), f"the study in {args.store}"), store)
+    for path, content in ((page, write_html(summary)), (page.with_suffix(".md"), write_markdown(summary))):
+        with replacing(path) as file:
+            file.write(content.encode())
+        print(path)

@@ -1,0 +1,1 @@
+"""Studies as data, runs that survive, statistics and reports."""

@@ -1,0 +1,68 @@
+"""What there was to choose from, and what inner cross-validation chose, as a reader writes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treegram.experiments.records import Row
+from treegram.experiments.study import Choice, Entry, Protocol
+
+__all__ = ["Histogram", "combinations", "describe", "histograms", "shown"]
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How often inner cross-validation chose each value of one parameter."""
+
+    parameter: str
+    values: tuple[str, ...]  # all that there were to choose from, in the study's order
+    counts: tuple[int, ...]  # in outer folds
+
+
+def shown(value: Any) -> str:
+    """A value as a reader writes it, so that 1 and 1.0, a list and a tuple are the same."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(shown, value))
+    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+def _parameters(entry: Entry) -> list[str]:
+    """What is chosen: the kernel if there are several, the parameters of the grids, and C."""
+    names = dict.fromkeys(name for choice in entry.choices for name in choice.grid)
+    return [*(["kernel"] if len(entry.choices) > 1 else []), *names, "C"]
+
+
+def combinations(entry: Entry, rows: Sequence[Row]) -> tuple[tuple[str, int], ...]:
+    """Chosen combinations, most frequent first, each with its number of folds."""
+    names = _parameters(entry)
+    counts = Counter(
+        ", ".join(f"{name} {shown(row.chosen[name])}" for name in names if name in row.chosen) for row in rows
+    )
+    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def histograms(entry: Entry, protocol: Protocol, rows: Sequence[Row]) -> tuple[Histogram, ...]:
+    """How often each value of each parameter was chosen, those that never were included."""
+    offered: dict[str, dict[str, int]] = {name: {} for name in _parameters(entry)}
+    for choice in entry.choices:
+        for name, values in choice.grid.items():
+            offered[name].update((shown(value), 0) for value in values)
+    offered["C"] = {shown(value): 0 for value in sorted(protocol.C)}
+    for row in rows:
+        for name in offered.keys() & row.chosen.keys():
+            value = shown(row.chosen[name])
+            offered[name][value] = offered[name].get(value, 0) + 1
+    return tuple(Histogram(name, tuple(counts), tuple(counts.values())) for name, counts in offered.items())
+
+
+def describe(choice: Choice) -> str:
+    """Kernel, fixed parameters, attributes and grid."""
+    grid = "; ".join(f"{name} in {{{shown(values)}}}" for name, values in choice.grid.items())
+    if choice.parts:
+        return "; ".join(filter(None, [" + ".join(f"({describe(part)})" for part in choice.parts), grid]))
+    fixed = ", ".join(f"{name} = {shown(value)}" for name, value in choice.parameters.items())
+    scaled = f"attributes {', then '.join(choice.attributes)}" if choice.attributes else ""
+    return "; ".join(filter(None, [choice.kernel, fixed, scaled, grid]))

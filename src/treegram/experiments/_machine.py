@@ -1,0 +1,46 @@
+"""What a run was made with: versions and the kind of machine, nothing that names its owner, its user or a folder."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+__all__ = ["describe_machine", "package_versions"]
+
+_PACKAGES = ("treegram", "numpy", "scipy", "scikit-learn", "numba")  # whose versions can change a result or a time
+
+
+def package_versions() -> dict[str, str]:
+    """The versions of Python and of each package that can change a result or a time."""
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in _PACKAGES}}
+
+
+def describe_machine() -> dict[str, Any]:
+    """``processor``, ``cores``, ``memory_gib`` (None where the system does not tell) and ``system``."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_gib": _memory_gib(),
+        # Not the release of the system: whoever builds a kernel may write a name into it.
+        "system": f"{platform.system()} {platform.machine()}".strip(),
+    }
+
+
+def _processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """The processor's model, as exactly as the system tells it."""
+    try:
+        lines = cpuinfo.read_text(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(models, "") or platform.processor() or platform.machine()
+
+
+def _memory_gib() -> float | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf, other systems not these two names
+        return None

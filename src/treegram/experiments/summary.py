@@ -1,0 +1,417 @@
+"""The finished numbers of a study: everything that a report says, computed once from the rows of a store.
+
+:func:`summarise` makes one frozen `Summary` of plain data; ``dataclasses.asdict`` of it is fit for JSON. Pages and pictures
+of it are made in ``report/``; :func:`text_table` is for the terminal. Accuracies, deviations and differences are in percent throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import hypot
+
+import numpy as np
+
+from treegram.experiments._chosen import Histogram, combinations, describe, histograms, shown
+from treegram.experiments.records import DatasetFacts, GramTime, Row, Run
+from treegram.experiments.run import build_kernel
+from treegram.experiments.statistics import (
+    Posterior,
+    Ranking,
+    TTest,
+    bayesian_correlated_t_test,
+    bayesian_signed_rank,
+    corrected_resampled_t_test,
+    friedman_nemenyi,
+    paired_t_test,
+    t_test_from_summary,
+)
+from treegram.experiments.store import Store
+from treegram.experiments.study import Comparison, Entry, Protocol, Study, entry_key
+from treegram.kernels._pipelines import learns_from_data
+
+__all__ = [
+    "ROPE",
+    "Cell",
+    "ComparisonSummary",
+    "DatasetSummary",
+    "KernelSummary",
+    "PairSummary",
+    "PairTest",
+    "Summary",
+    "summarise",
+    "text_table",
+]
+
+ROPE = 1.0  # differences up to so many points are of no practical importance
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One kernel on one data set."""
+
+    kernel: str
+    dataset: str
+    repeats: tuple[int, ...]  # numbers of the complete ones; all below is of these alone
+    folds: tuple[tuple[float, ...], ...]  # accuracy by repeat and outer fold
+    mean: float | None  # of the repeats' means
+    deviation: float | None  # of the repeats' means, with n - 1; None for a single repeat
+    published: float | None
+    published_deviation: float | None
+    published_words: str  # what the paper prints in the place of a number
+    difference: float | None  # ours minus published
+    margin: float | None  # two standard deviations of the difference; see `summarise`
+    chosen: tuple[tuple[str, int], ...]  # combinations, most frequent first, each with its number of folds
+    histograms: tuple[Histogram, ...]
+    n_fits: int
+    n_unconverged: int
+    cpu_seconds: float  # of all outer folds together
+    gram_seconds: float | None
+    published_seconds: float | None
+    speed_up: float | None  # published seconds per second of ours
+    n_unused: int  # outer folds of repeats that are not complete
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether ours and the published number differ by more than two standard deviations."""
+        return self.difference is not None and self.margin is not None and abs(self.difference) > self.margin
+
+
+@dataclass(frozen=True)
+class KernelSummary:
+    """One entry of the study, in words."""
+
+    name: str
+    choices: tuple[str, ...]  # kernel, fixed parameters and grid of each
+    timed: str  # parameters of the timed Gram matrix
+    learns_from: str  # "training" graphs of each outer fold, "all" graphs, or "" if nothing is learned from data
+    note: str
+
+
+@dataclass(frozen=True)
+class DatasetSummary:
+    """One data set of the study."""
+
+    name: str
+    facts: DatasetFacts | None  # None until something was run on it
+    majority: float | None  # accuracy of always answering the largest class
+    note: str
+
+
+@dataclass(frozen=True)
+class ComparisonSummary:
+    """One Friedman test, on our numbers and on the published ones."""
+
+    name: str
+    kernels: tuple[str, ...]
+    datasets: tuple[str, ...]
+    ours: Ranking | None  # None unless all cells are there
+    missing: tuple[tuple[str, str], ...]  # (kernel, data set) without a complete repeat
+    published: Ranking | None  # None if fewer than three kernels have a number on every data set
+    dropped: tuple[str, ...]  # kernels without a published number on every data set
+
+
+@dataclass(frozen=True)
+class PairTest:
+    """Two kernels on one data set; None where the numbers do not suffice."""
+
+    dataset: str
+    n_repeats: int  # which both have
+    over_repeats: TTest | None
+    corrected: TTest | None  # over folds, after Nadeau and Bengio
+    posterior: Posterior | None  # with the rope `ROPE`
+    published: TTest | None  # from means and deviations alone
+
+
+@dataclass(frozen=True)
+class PairSummary:
+    """Two kernels on several data sets, first minus second."""
+
+    kernel: str
+    baseline: str
+    tests: tuple[PairTest, ...]
+    ours: Posterior | None  # Bayesian signed-rank over the data sets; None unless all are there
+    published: Posterior | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All that a report says."""
+
+    study: str
+    title: str
+    about: str
+    reference: str
+    protocol: Protocol
+    kernels: tuple[KernelSummary, ...]
+    datasets: tuple[DatasetSummary, ...]
+    cells: tuple[Cell, ...]  # kernel by kernel, each with all data sets
+    comparisons: tuple[ComparisonSummary, ...]
+    pairs: tuple[PairSummary, ...]
+    runs: tuple[Run, ...]
+
+    def row(self, kernel: str) -> tuple[Cell, ...]:
+        """The cells of a kernel, in the order of the data sets."""
+        return tuple(cell for cell in self.cells if cell.kernel == kernel)
+
+    def column(self, dataset: str) -> tuple[Cell, ...]:
+        """The cells of a data set, in the order of the kernels."""
+        return tuple(cell for cell in self.cells if cell.dataset == dataset)
+
+    @property
+    def has_published(self) -> bool:
+        """Whether there is anything published to compare with."""
+        return any(cell.published is not None or cell.published_words for cell in self.cells)
+
+
+def summarise(study: Study, store: Store) -> Summary:
+    """Compute all numbers of a report.
+
+    Only complete repeats count, those with all outer folds. A cell's ``margin`` is 2 sqrt(s^2 + p^2), s and p being our
+    and the published standard deviation of repeat means; one that is missing counts as zero, and if both are missing there
+    is no margin.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    store : Store
+        Where its rows are; any number of them may be missing, and rows of other studies do no harm.
+
+    Returns
+    -------
+    Summary
+        The numbers. They depend on the study and on the rows alone.
+    """
+    facts = {one.name: one for one in store.datasets()}
+    cells = {(entry.name, name): _cell(study, entry, name, store) for entry in study.entries for name in study.datasets}
+    return Summary(
+        study=study.name,
+        title=study.title,
+        about=study.about,
+        reference=study.reference,
+        protocol=study.protocol,
+        kernels=tuple(_kernel(entry, study.protocol) for entry in study.entries),
+        datasets=tuple(_dataset(name, facts.get(name), study) for name in study.datasets),
+        cells=tuple(cells.values()),
+        comparisons=tuple(_comparison(one, cells) for one in _comparisons(study)),
+        pairs=tuple(_pair(*pair, cells, study.protocol) for pair in _pairs(study)),
+        runs=tuple(store.runs()),
+    )
+
+
+# -------------------------------------------------------------------- cells
+
+
+def _cell(study: Study, entry: Entry, dataset: str, store: Store) -> Cell:
+    key = entry_key(study, entry, dataset)
+    rows = store.rows([key])
+    by_repeat = _complete(rows, study.protocol.outer_folds)
+    used = [row for repeat in by_repeat.values() for row in repeat]
+    folds = tuple(tuple(100 * row.accuracy for row in repeat) for repeat in by_repeat.values())
+    means = [float(np.mean(repeat)) for repeat in folds]
+    mean = float(np.mean(means)) if means else None
+    deviation = float(np.std(means, ddof=1)) if len(means) > 1 else None
+    printed = entry.published.accuracy.get(dataset)
+    published = None if isinstance(printed, str) else printed
+    spread = entry.published.deviation.get(dataset)
+    gram_seconds, published_seconds = _seconds(store.gram_times([key])), entry.published.seconds.get(dataset)
+    return Cell(
+        kernel=entry.name,
+        dataset=dataset,
+        repeats=tuple(by_repeat),
+        folds=folds,
+        mean=mean,
+        deviation=deviation,
+        published=published,
+        published_deviation=spread,
+        published_words=printed if isinstance(printed, str) else "",
+        difference=None if mean is None or published is None else mean - published,
+        margin=None if deviation is None and spread is None else 2 * hypot(deviation or 0.0, spread or 0.0),
+        chosen=combinations(entry, used),
+        histograms=histograms(entry, study.protocol, used),
+        n_fits=sum(row.n_fits for row in used),
+        n_unconverged=sum(row.n_unconverged for row in used),
+        cpu_seconds=float(sum(row.seconds for row in used)),
+        gram_seconds=gram_seconds,
+        published_seconds=published_seconds,
+        speed_up=published_seconds / gram_seconds if published_seconds and gram_seconds else None,
+        n_unused=len(rows) - len(used),
+    )
+
+
+def _complete(rows: Iterable[Row], n_folds: int) -> dict[int, list[Row]]:
+    """The rows of each complete repeat, in the order of the folds."""
+    by_repeat: dict[int, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (row.repeat, row.fold)):
+        by_repeat.setdefault(row.repeat, []).append(row)
+    return {repeat: found for repeat, found in by_repeat.items() if len(found) == n_folds}
+
+
+def _seconds(times: Sequence[GramTime]) -> float | None:
+    return times[0].seconds if times else None
+
+
+# -------------------------------------------------------------------- kernels and data sets in words
+
+
+def _kernel(entry: Entry, protocol: Protocol) -> KernelSummary:
+    timed = ", ".join(f"{name} {shown(value)}" for name, value in entry.timed.items())
+    choices = tuple(map(describe, entry.choices))
+    learns = any(learns_from_data(build_kernel(choice)) for choice in entry.choices)
+    return KernelSummary(
+        entry.name, choices, timed, (entry.fitted_on or protocol.fitted_on) if learns else "", entry.note
+    )
+
+
+def _dataset(name: str, facts: DatasetFacts | None, study: Study) -> DatasetSummary:
+    majority = 100 * max(facts.class_counts.values()) / facts.n_graphs if facts else None
+    return DatasetSummary(name, facts, majority, study.dataset_notes.get(name, ""))
+
+
+# -------------------------------------------------------------------- tests
+
+Cells = Mapping[tuple[str, str], Cell]
+
+
+def _comparisons(study: Study) -> tuple[Comparison, ...]:
+    """Those of the study; if it names none, one of everything."""
+    if study.comparisons or len(study.entries) < 3 or len(study.datasets) < 2:
+        return study.comparisons
+    names = tuple(entry.name for entry in study.entries)
+    return (Comparison("all kernels, all data sets", names, study.datasets),)
+
+
+def _pairs(study: Study) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """Those of the study; if it names none and has two kernels, these."""
+    if study.pairs or len(study.entries) != 2:
+        return study.pairs
+    first, second = study.entries
+    return ((first.name, second.name, study.datasets),)
+
+
+def _comparison(comparison: Comparison, cells: Cells) -> ComparisonSummary:
+    kernels, datasets = comparison.kernels, comparison.datasets
+    ours = {kernel: [cells[kernel, dataset].mean for dataset in datasets] for kernel in kernels}
+    published = {kernel: [cells[kernel, dataset].published for dataset in datasets] for kernel in kernels}
+    missing = [(kernel, dataset) for kernel in kernels for dataset in datasets if cells[kernel, dataset].mean is None]
+    dropped = tuple(kernel for kernel, numbers in published.items() if None in numbers)
+    return ComparisonSummary(
+        name=comparison.name,
+        kernels=kernels,
+        datasets=datasets,
+        ours=None if missing else _ranking(ours),
+        missing=tuple(missing),
+        published=_ranking({kernel: numbers for kernel, numbers in published.items() if kernel not in dropped}),
+        dropped=dropped if len(dropped) < len(kernels) else (),
+    )
+
+
+def _ranking(scores: Mapping[str, Sequence[float | None]]) -> Ranking | None:
+    if len(scores) < 3:
+        return None
+    return friedman_nemenyi(np.array(list(scores.values()), dtype=np.float64).T, list(scores))
+
+
+def _pair(kernel: str, baseline: str, datasets: Sequence[str], cells: Cells, protocol: Protocol) -> PairSummary:
+    tests = tuple(_pair_test(cells[kernel, name], cells[baseline, name], protocol) for name in datasets)
+    ours = [None if test.corrected is None else test.corrected.difference for test in tests]
+    published = [_difference(cells[kernel, name].published, cells[baseline, name].published) for name in datasets]
+    return PairSummary(kernel, baseline, tests, _signed_rank(ours), _signed_rank(published))
+
+
+def _difference(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else first - second
+
+
+def _signed_rank(differences: Sequence[float | None]) -> Posterior | None:
+    present = [one for one in differences if one is not None]
+    return bayesian_signed_rank(present, rope=ROPE) if len(present) == len(differences) else None
+
+
+def _pair_test(first: Cell, second: Cell, protocol: Protocol) -> PairTest:
+    """Compare on the repeats that both have: their folds are the same, so that differences are paired."""
+    common = sorted(set(first.repeats) & set(second.repeats))
+    one, other = (np.array([cell.folds[cell.repeats.index(repeat)] for repeat in common]) for cell in (first, second))
+    share = 1 / protocol.outer_folds
+    return PairTest(
+        dataset=first.dataset,
+        n_repeats=len(common),
+        over_repeats=paired_t_test(one.mean(axis=1), other.mean(axis=1)) if len(common) > 1 else None,
+        corrected=corrected_resampled_t_test(one - other, share) if common else None,
+        posterior=bayesian_correlated_t_test(one - other, share, rope=ROPE) if common else None,
+        published=_published_test(first, second, protocol.repeats),
+    )
+
+
+def _published_test(first: Cell, second: Cell, n_repeats: int) -> TTest | None:
+    means = (first.published, second.published)
+    deviations = (first.published_deviation, second.published_deviation)
+    if None in means or None in deviations or n_repeats < 2:
+        return None
+    return t_test_from_summary(means, deviations, n_repeats)  # type: ignore[arg-type]  # no None is left
+
+
+# -------------------------------------------------------------------- as text
+
+_NONE = "-"
+_MOST_NAMED = 6  # cells with fewer repeats; beyond, their number must do
+
+
+def text_table(summary: Summary) -> str:
+    """Write accuracies in percent, one line per kernel, and a second one where there are published numbers.
+
+    Parameters
+    ----------
+    summary : Summary
+        The numbers.
+
+    Returns
+    -------
+    str
+        Some lines, the last one without an end of line. ``*`` marks a difference of more than two standard deviations.
+    """
+    names = [dataset.name for dataset in summary.datasets]
+    majority = [_NONE if one.majority is None else f"{one.majority:.1f}" for one in summary.datasets]
+    lines = [["accuracy, %", *names], ["largest class", *majority]]
+    for kernel in summary.kernels:
+        cells = summary.row(kernel.name)
+        lines.append([kernel.name, *(_number(cell.mean, cell.deviation, cell) for cell in cells)])
+        if any(cell.published is not None or cell.published_words for cell in cells):
+            published = [
+                cell.published_words or _number(cell.published, cell.published_deviation, None) for cell in cells
+            ]
+            lines.append(["  published", *published])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    table = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
+    return "\n".join([table[0], rule, *table[1:], rule, *_notes(summary)])
+
+
+def _number(mean: float | None, deviation: float | None, cell: Cell | None) -> str:
+    if mean is None:
+        return _NONE
+    spread = "" if deviation is None else f" ±{deviation:.1f}"
+    return f"{mean:.1f}{spread}{' *' if cell and cell.is_marked else ''}"
+
+
+def _notes(summary: Summary) -> Iterator[str]:
+    """What the numbers are means of, and which are of less."""
+    planned = summary.protocol.repeats
+    yield f"mean ± standard deviation over {_repeats(planned)} of {summary.protocol.outer_folds}-fold cross-validation"
+    if any(cell.is_marked for cell in summary.cells):
+        yield "* differs from the published number by more than two standard deviations"
+    few = [cell for cell in summary.cells if 0 < len(cell.repeats) < planned]
+    done = sorted({len(cell.repeats) for cell in few})
+    if len(few) > _MOST_NAMED:
+        some = str(done[0]) if len(done) == 1 else f"{done[0]} to {done[-1]}"
+        yield f"{len(few)} of {len(summary.cells)} cells: {some} of {_repeats(planned)} so far"
+    elif few:
+        named = [f"{cell.kernel} on {cell.dataset} ({len(cell.repeats)})" for cell in few]
+        yield f"fewer than {_repeats(planned)} so far: {', '.join(named)}"
+    if unconverged := sum(cell.n_unconverged for cell in summary.cells):
+        yield f"{unconverged:,} of {sum(cell.n_fits for cell in summary.cells):,} fits did not converge"
+
+
+def _repeats(number: int) -> str:
+    return f"{number} repeat" + ("" if number == 1 else "s")

@@ -1,0 +1,166 @@
+"""Nested cross-validation over Gram matrices: folds, scores of all candidates, the choice among them.
+
+A **candidate** is a Gram matrix with one C. Within the training part of an outer fold, each candidate is scored by inner
+cross-validation; the best is fitted on the whole training part, and predicts the test part, which nothing has seen before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
+
+from treegram.selection._solver import SAME, UNCONVERGED, svc_path
+
+__all__ = [
+    "TOLERANCE",
+    "Fits",
+    "Selection",
+    "check_classes",
+    "check_targets",
+    "choose",
+    "distinct",
+    "folds",
+    "score",
+    "seed_of",
+    "select",
+]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+TOLERANCE = 1e-3  # the gap at which a machine has converged, as in libsvm
+_DIGITS = 12  # to which Gram matrices and mean accuracies are compared: beyond, there is only rounding
+
+
+@dataclass(frozen=True)
+class Fits:
+    """How many machines were fitted, and how many of them ended before the tolerance was met."""
+
+    n_fits: int = 0
+    n_unconverged: int = 0
+
+    def __add__(self, other: Fits) -> Fits:
+        return Fits(self.n_fits + other.n_fits, self.n_unconverged + other.n_unconverged)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was selected in the training part of a fold, and what it says about the test part."""
+
+    gram: int  # which Gram matrix
+    C: float
+    inner_accuracy: float
+    predicted: Ints  # (n_test,) classes
+    fits: Fits
+
+
+def seed_of(*identity: Any) -> int:
+    """A seed that follows from what something is, so that adding a run never changes the others."""
+    digest = hashlib.sha256(json.dumps(identity).encode()).digest()
+    return int.from_bytes(digest[:4], "little")
+
+
+def check_classes(y: Any, n_outer: int, n_inner: int) -> tuple[NDArray[Any], Ints]:
+    """The sorted classes and the position of each graph's class among them; an error where folds cannot be made."""
+    classes, codes, counts = np.unique(check_targets(y), return_inverse=True, return_counts=True)
+    if len(classes) < 2:
+        found = f"all {len(codes)} graphs are of class {classes[0]!s}" if len(classes) else "there are no graphs"
+        raise ValueError(f"Classification needs at least two classes; {found}.")
+    smallest = int(np.argmin(counts))
+    count = int(counts[smallest])
+    kept = count if n_outer == 1 else count - -(-count // n_outer)  # in the training part of the worst outer fold
+    if count < n_outer or kept < n_inner:
+        wanted = (
+            f"{n_outer} folds" if count < n_outer else f"{n_inner} inner folds within the training part of {n_outer}"
+        )
+        wanted = f"{n_inner} folds" if n_outer == 1 else wanted
+        raise ValueError(
+            f"Class {classes[smallest]!s} has {count} graphs, too few for {wanted}. "
+            "Use fewer folds, or leave this class out."
+        )
+    return classes, codes.astype(np.int64)
+
+
+def check_targets(y: Any) -> NDArray[Any]:
+    """The targets as an array of one axis; an error where any is missing."""
+    if y is None:
+        raise ValueError("y is missing: give one target for each graph.")
+    targets = np.asarray(y)
+    if targets.ndim != 1:
+        raise ValueError(f"y must have one target for each graph; got an array of shape {targets.shape}.")
+    for i, target in enumerate(targets.tolist()):
+        if target is None or target != target:
+            raise ValueError(f"y[{i}] is {target}: the target of graph {i} is missing. Leave this graph out.")
+    return targets
+
+
+def folds(codes: Ints, n_folds: int, seed: int) -> list[tuple[Ints, Ints]]:
+    """(training, test) ids of stratified, shuffled folds; both ascending."""
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    return [(train.astype(np.int64), test.astype(np.int64)) for train, test in splitter.split(codes, codes)]
+
+
+def distinct(grams: Sequence[Floats]) -> tuple[list[Floats], list[int]]:
+    """The Gram matrices without repetitions, and for each given one its position among them.
+
+    Once normalised, depth 0 does not depend on lambda: a grid of 24 has 19 matrices.
+    """
+    kept: list[Floats] = []
+    positions: list[int] = []
+    for K in grams:
+        same = (i for i, other in enumerate(kept) if _are_equal(K[:1], other[:1]) and _are_equal(K, other))
+        position = next(same, len(kept))
+        if position == len(kept):
+            kept.append(K)
+        positions.append(position)
+    return kept, positions
+
+
+def _are_equal(K: Floats, other: Floats) -> bool:
+    if K.shape != other.shape:
+        return False
+    # Against the largest entry, 1 in a normalised matrix: all of another one may be small.
+    return bool(np.abs(K - other).max(initial=0.0) <= 10.0**-_DIGITS * np.abs(K).max(initial=0.0))
+
+
+def score(K: Floats, codes: Ints, train: Ints, test: Ints, Cs: Floats) -> tuple[Floats, Fits]:
+    """Accuracy on the test part for each C, ascending; the block of K is taken once for all of them."""
+    predicted, status = svc_path(K, codes, int(codes.max()) + 1, train, test, Cs, TOLERANCE)
+    return (predicted == codes[test]).mean(axis=1), _count(status)
+
+
+def choose(scores: Floats) -> tuple[int, int]:
+    """The best of (n_grams, n_C) mean accuracies; of equals, the first Gram matrix, and of its equals the smallest C."""
+    gram, c = np.unravel_index(int(np.argmax(np.round(scores, _DIGITS))), scores.shape)
+    return int(gram), int(c)
+
+
+def select(
+    grams: Sequence[Floats], codes: Ints, train: Ints, test: Ints, Cs: Floats, *, n_folds: int, seed: int
+) -> Selection:
+    """Choose a Gram matrix and a C by cross-validation inside ``train``, fit on all of it, predict ``test``.
+
+    Rows of ``test`` are looked at by the last step alone, and only in the columns of ``train``.
+    """
+    inner = [(train[a], train[b]) for a, b in folds(codes[train], n_folds, seed)]
+    scores = np.zeros((len(grams), len(Cs)))
+    fits = Fits()
+    for g, K in enumerate(grams):
+        for part, held_out in inner:
+            accuracy, some = score(K, codes, part, held_out, Cs)
+            scores[g] += accuracy / n_folds
+            fits += some
+    g, c = choose(scores)
+    predicted, status = svc_path(grams[g], codes, int(codes.max()) + 1, train, test, Cs[: c + 1], TOLERANCE)
+    return Selection(g, float(Cs[c]), float(scores[g, c]), predicted[-1], fits + _count(status))
+
+
+def _count(status: Ints) -> Fits:
+    return Fits(int((status != SAME).sum()), int((status == UNCONVERGED).sum()))

@@ -1,0 +1,206 @@
+"""Kernel ridge regression on graphs: kernel, parameters and alpha are chosen by cross-validation, and the best is fitted on all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.model_selection import KFold
+from sklearn.utils.validation import check_is_fitted
+
+from treegram.maps import one_blas_thread
+from treegram.selection.nested import Fits
+from treegram.selection.search import (
+    SEARCH_CONSTRAINTS,
+    STRENGTH_CONSTRAINTS,
+    check_fit,
+    check_strengths,
+    keep,
+    list_entries,
+    search,
+    takes_graphs,
+)
+
+__all__ = ["GraphRidge"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class GraphRidge(RegressorMixin, BaseEstimator):
+    r"""Kernel ridge regression on graphs that chooses its kernel, the kernel's parameters and alpha.
+
+    All Gram matrices of a grid are made in one pass where the kernel can, each is scored with each alpha by cross-validation
+    on the same folds, and the best pair is fitted on all graphs:
+
+    .. math:: \hat y(G) = \bar y + \sum_i c_i K(G, G_i), \quad c = (K + \alpha I)^{-1} (y - \bar y)
+
+    Here :math:`\bar y` is the mean of the fitted targets, and :math:`\alpha` is ``alpha``. As
+    :class:`sklearn.kernel_ridge.KernelRidge` on targets less their mean.
+
+    Parameters
+    ----------
+    kernel : GraphKernel, Pipeline or list of these, default=None
+        What to choose from: a kernel, a pipeline of transformers that ends in one, or several. None: :class:`ODDCL`.
+    grid : "auto", dict, or list of these, default="auto"
+        Values to try for each parameter of the kernel, such as ``{"depth": [1, 2], "lam": [0.5, 1]}``; ``{}`` takes the
+        kernel as it is. "auto": values that are usual for the kernel, the paper's for ODDCL and ODDST (depth 0 to 3, lam
+        0.1 to 1.2). A list has one entry for each kernel; one entry serves all.
+    alpha : float or sequence of float, default=(0.0001, 0.001, 0.01, 0.1, 1, 10, 100)
+        Values of alpha to try: the larger, the closer predictions stay to the mean.
+    cv : int, default=10
+        Number of folds; at most the number of graphs.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the folds.
+    n_jobs : int or None, default=None
+        Threads to use for Gram matrices and for fits, as in joblib; -1 means all. None: one for fits, and the kernel's own
+        number for Gram matrices.
+
+    Attributes
+    ----------
+    kernel_ : GraphKernel or Pipeline
+        The best kernel with its parameters, fitted on all graphs.
+    best_params_ : dict
+        Name of the best kernel, the parameters chosen for it, and alpha.
+    best_score_ : float
+        Its mean score over the folds: 1 - (mean squared error) / (variance of all fitted targets).
+    best_index_ : int
+        Its place in ``cv_results_``.
+    cv_results_ : dict of arrays
+        All candidates with their scores, as in :class:`sklearn.model_selection.GridSearchCV`; a pandas table with one call.
+    dual_coef_ : ndarray of shape (n_graphs,)
+        The coefficients c.
+    intercept_ : float
+        The mean of the fitted targets.
+
+    See Also
+    --------
+    GraphSVC : for targets that are classes.
+
+    Notes
+    -----
+    Of equal scores the first kernel is taken, then the first point of its grid, then the largest alpha. A kernel or
+    transformer that learns from data learns from all fitted graphs, before they are divided into folds; it never sees a
+    target. One eigendecomposition for each matrix and fold serves all alphas.
+
+    Examples
+    --------
+    >>> from treegram import ODDCL, GraphRidge, load_digits_graphs
+    >>> graphs, _ = load_digits_graphs()
+    >>> y = [graph.attributes[:, 2].mean() for graph in graphs[:104]]  # how dark the inked pixels are
+    >>> model = GraphRidge(ODDCL(), cv=5).fit(graphs[:100], y[:100])
+    >>> model.best_params_
+    {'kernel': 'ODDCL', 'depth': 0, 'lam': 0.1, 'alpha': 0.0001}
+    >>> model.predict(graphs[100:104]).round(1)
+    array([2.1, 2.1, 2.3, 2. ])
+    >>> [round(float(number), 1) for number in y[100:]]
+    [2.0, 2.1, 2.3, 1.9]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**SEARCH_CONSTRAINTS, "alpha": STRENGTH_CONSTRAINTS}
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        grid: Any = "auto",
+        alpha: float | Sequence[float] = (0.0001, 0.001, 0.01, 0.1, 1, 10, 100),
+        cv: int = 10,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.grid = grid
+        self.alpha = alpha
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose a kernel, its parameters and alpha, and fit them on all graphs.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            The graphs.
+        y : array-like of shape (n_graphs,)
+            One number for each graph.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        self._validate_params()
+        graphs, targets = check_fit(X, y)
+        numbers = _check_numbers(targets)
+        if len(graphs) < self.cv:
+            raise ValueError(f"{len(graphs)} graphs are too few for {self.cv} folds. Use fewer folds, or more graphs.")
+        alphas = check_strengths("alpha", self.alpha)[::-1]
+        splits = list(KFold(self.cv, shuffle=True, random_state=self.random_state).split(numbers))
+        entries = list_entries(self.kernel, self.grid, self.n_jobs)
+        rate = partial(_score_ridges, y=numbers, alphas=alphas, variance=numbers.var() or 1.0)
+        with one_blas_thread():
+            keep(self, search(entries, graphs, splits, rate, ("alpha", alphas), self.n_jobs))
+        self.intercept_ = float(numbers.mean())
+        K = self.kernel_.fit_transform(graphs)
+        self.dual_coef_ = _ridge_coefficients(
+            K, numbers - self.intercept_, np.array([self.best_params_["alpha"]])
+        ).ravel()
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """The numbers that go with graphs.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs, new or not.
+
+        Returns
+        -------
+        ndarray of shape (n_graphs,)
+            One number for each graph.
+        """
+        check_is_fitted(self)
+        predicted: Floats = self.kernel_.transform(X) @ self.dual_coef_ + self.intercept_
+        return predicted
+
+    def __sklearn_tags__(self) -> Any:
+        return takes_graphs(super().__sklearn_tags__())
+
+
+# -------------------------------------------------------------------- ridges
+
+
+def _check_numbers(targets: NDArray[Any]) -> Floats:
+    try:
+        numbers = targets.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"y must be numbers; got an array of dtype {targets.dtype}. For classes use GraphSVC."
+        ) from None
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"y must be finite numbers; got {numbers[~np.isfinite(numbers)][0]}.")
+    return numbers
+
+
+def _ridge_coefficients(K: Floats, y: Floats, alphas: Floats) -> Floats:
+    """(K + alpha)^-1 y for all alphas, (n_graphs, n_alphas); eigenvalues that rounding has made negative count as 0."""
+    values, vectors = np.linalg.eigh(K)
+    shrunk: Floats = vectors @ ((vectors.T @ y)[:, None] / (np.maximum(values, 0.0)[:, None] + alphas))
+    return shrunk
+
+
+def _score_ridges(
+    K: Floats, train: Ints, test: Ints, *, y: Floats, alphas: Floats, variance: float
+) -> tuple[Floats, Fits]:
+    """1 - (mean squared error on the test part) / variance, for each alpha."""
+    center = y[train].mean()
+    coefficients = _ridge_coefficients(K[np.ix_(train, train)], y[train] - center, alphas)
+    errors = K[np.ix_(test, train)] @ coefficients + center - y[test][:, None]
+    return 1.0 - (errors**2).mean(axis=0) / variance, Fits(len(alphas))

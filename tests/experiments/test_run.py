@@ -1,0 +1,271 @@
+"""Running a study: the rows, the part that is asked for, what survives, what is refused."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.svm import SVC
+
+from treegram import ODDCL, Graphs, StudyError, load_tu, make_synthetic, save_tu
+from treegram.experiments.run import Part, build_kernel, run_study
+from treegram.experiments.store import Store
+from treegram.experiments.study import Choice, entry_key, parse_study
+from treegram.selection.nested import check_classes, folds, seed_of
+
+STUDY = """
+title = "A small study"
+datasets = ["A", "B"]
+[protocol]
+repeats = 3
+outer_folds = 3
+inner_folds = 2
+seed = 7
+C = [0.1, 1, 10, 1000]
+[[kernels]]
+name = "trees"
+kernel = "oddcl"
+grid = { depth = [0, 1], lam = [0.5, 1] }
+[[kernels]]
+name = "colours"
+kernel = "wl"
+grid = { iterations = [0, 1, 2] }
+[[kernels]]
+name = "scaled"
+attributes = ["robust"]
+kernel = "oddcl"
+grid = { depth = [0, 1] }
+[[kernels]]
+name = "either"
+[[kernels.choices]]
+kernel = "oddst"
+grid = { depth = [1, 2] }
+[[kernels.choices]]
+sum = [{ kernel = "wl" }, { kernel = "oddcl", attributes = ["standard", "neighbours"] }]
+"""
+
+
+def data(seed):
+    return make_synthetic(36, n_nodes=12, n_edges=18, random_state=seed)
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    sets = {"A": data(0), "B": data(1)}
+    return sets.__getitem__
+
+
+@pytest.fixture
+def study():
+    return parse_study("small", STUDY.encode(), "small.toml")
+
+
+def results(store):
+    """What a table is made of: everything but who computed it, and how long it took."""
+    return [replace(row, seconds=0.0, run=0) for row in store.rows()]
+
+
+def run(study, path, load, **options):
+    part = Part(**{name: options.pop(name) for name in ("datasets", "kernels", "repeats") if name in options})
+    with Store.open(path) as store:
+        added = run_study(study, store, run=store.begin_run("test").id, load=load, part=part, **options)
+        return added, results(store)
+
+
+def test_a_study_gives_one_row_per_fold(study, loaded, tmp_path):
+    added, rows = run(study, tmp_path / "s", loaded)
+    assert added == len(rows) == 2 * 4 * 3 * 3
+    assert {(row.dataset, row.kernel) for row in rows} == {(d, e.name) for d in "AB" for e in study.entries}
+    for row in rows:
+        assert row.n_unconverged == 0
+        assert row.n_fits > 0
+        assert row.chosen["C"] in study.protocol.C
+        _, codes = check_classes(loaded(row.dataset)[1], 3, 2)
+        test = folds(codes, 3, seed_of(7, row.dataset, row.repeat))[row.fold][1]
+        assert row.accuracy == pytest.approx(np.mean(np.array(row.predicted) == codes[test]))
+
+
+def test_a_row_equals_plain_scikit_learn(study, loaded, tmp_path):
+    """One entry, literally: GridSearchCV for each kernel's parameters within the same folds."""
+    rows = run(study, tmp_path / "s", loaded, datasets=["A"], kernels=["trees"], repeats=1)[1]
+    graphs, y = loaded("A")
+    _, codes = check_classes(y, 3, 2)
+    for row, (train, test) in zip(rows, folds(codes, 3, seed_of(7, "A", 0)), strict=True):
+        inner = StratifiedKFold(2, shuffle=True, random_state=seed_of(7, "A", 0, row.fold))
+        searches = {}
+        for depth in (0, 1):
+            for lam in (0.5, 1):
+                K = ODDCL(depth=depth, lam=lam).fit_transform(graphs)
+                machine = GridSearchCV(SVC(kernel="precomputed", tol=1e-6), {"C": study.protocol.C}, cv=inner)
+                searches[depth, lam] = machine.fit(K[np.ix_(train, train)], codes[train]), K[np.ix_(test, train)]
+        best = max(search.best_score_ for search, _ in searches.values())
+        assert row.inner_accuracy == pytest.approx(best)
+        search, tests = searches[row.chosen["depth"], row.chosen["lam"]]
+        assert search.best_score_ == pytest.approx(best)
+        assert search.best_params_["C"] == row.chosen["C"]
+        assert (search.predict(tests) == np.array(row.predicted)).all()
+
+
+def test_threads_and_parts_change_nothing(study, loaded, tmp_path):
+    whole = run(study, tmp_path / "one", loaded)[1]
+    assert run(study, tmp_path / "two", loaded, n_jobs=2)[1] == whole
+    run(study, tmp_path / "parts", loaded, datasets=["B"], repeats=1)
+    run(study, tmp_path / "parts", loaded, kernels=["scaled"])
+    assert run(study, tmp_path / "parts", loaded)[1] == whole
+    assert run(study, tmp_path / "parts", loaded)[0] == 0
+
+
+def test_folds_are_those_of_all_kernels_and_follow_from_names(study, loaded, tmp_path):
+    rows = run(study, tmp_path / "s", loaded, repeats=1)[1]
+    sizes = {}
+    for row in rows:
+        sizes.setdefault((row.dataset, row.fold), set()).add(len(row.predicted))
+    assert all(len(found) == 1 for found in sizes.values())
+    fewer = replace(study, datasets=("B",), entries=study.entries[1:2])
+    assert run(fewer, tmp_path / "t", loaded, repeats=1)[1] == [
+        row for row in rows if (row.dataset, row.kernel) == ("B", "colours")
+    ]
+
+
+def test_what_learns_sees_training_graphs_alone_unless_declared(study, loaded, tmp_path):
+    """Another value in a test graph changes the scaled kernel of other graphs only if it was fitted on all."""
+    graphs, y = loaded("A")
+    _, codes = check_classes(y, 3, 2)
+    test = folds(codes, 3, seed_of(7, "A", 0))[0][1]
+    outlier = graphs.attributes.copy()
+    outlier[graphs.offsets[test[0]]] = 1e6
+    changed = replace(graphs, attributes=outlier)
+
+    def first_row(graphs, entry, name):
+        one = replace(study, entries=(entry,), datasets=("A",))
+        return run(one, tmp_path / name, {"A": (graphs, y)}.__getitem__, repeats=1)[1][0]
+
+    scaled = replace(study.entries[2], choices=(replace(study.entries[2].choices[0], attributes=("standard",)),))
+    others = slice(1, None)  # the outlier's own graph is the first of the test graphs
+    before, after = first_row(graphs, scaled, "a"), first_row(changed, scaled, "b")
+    assert (before.chosen, before.inner_accuracy) == (after.chosen, after.inner_accuracy)
+    assert before.predicted[others] == after.predicted[others]
+    everywhere = replace(scaled, fitted_on="all")
+    assert first_row(graphs, everywhere, "c").chosen != first_row(changed, everywhere, "d").chosen
+
+
+def test_gram_times_are_noted_once(study, loaded, tmp_path):
+    for _ in range(2):
+        run(study, tmp_path / "s", loaded, repeats=1)
+    with Store.open(tmp_path / "s") as store:
+        assert len(store.gram_times()) == 8
+        assert all(time.seconds > 0 for time in store.gram_times())
+        assert [facts.n_graphs for facts in store.datasets()] == [36, 36]
+
+
+def test_kernels_are_built_as_written():
+    choice = Choice("oddcl", {"depth": 2}, attributes=("robust", "neighbours"))
+    assert [type(step).__name__ for step in build_kernel(choice)] == ["ScaleAttributes", "NeighbourMeans", "ODDCL"]
+    both = build_kernel(Choice("sum", parts=(choice, Choice("wl", {"iterations": 1}))))
+    assert [type(part).__name__ for part in both.kernels] == ["Pipeline", "WL"]
+
+
+# -------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": None}, "A has no targets"),
+        ({"y": [1] * 36}, "at least two classes; all 36 graphs are of class 1"),
+        ({"y": [1] * 34 + [2] * 2}, "Class 2 has 2 graphs, too few for 3 folds"),
+        ({"y": [1] * 33 + [2] * 3, "inner_folds": 5}, "3 graphs, too few for 5 inner folds"),
+    ],
+)
+def test_targets_that_cannot_be_split_are_refused_before_anything_runs(study, loaded, tmp_path, change, message):
+    study = replace(study, protocol=replace(study.protocol, inner_folds=change.get("inner_folds", 2)))
+    with pytest.raises(StudyError, match=message):
+        run(study, tmp_path / "s", lambda name: (loaded(name)[0], change["y"]))
+    with Store.open(tmp_path / "s") as store:
+        assert not store.rows()
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"datasets": ["C"]}, "no data set 'C'; it has A, B"),
+        ({"kernels": ["tree"]}, "no kernel 'tree'; it has trees, colours"),
+        ({"repeats": 0}, "at least 1; got 0"),
+    ],
+)
+def test_parts_that_are_not_there_are_refused(study, loaded, tmp_path, part, message):
+    with pytest.raises(StudyError, match=message):
+        run(study, tmp_path / "s", loaded, **part)
+
+
+def test_an_error_in_one_entry_loses_nothing(study, loaded, tmp_path):
+    """Graphs without attributes cannot be scaled: the third entry fails, what the first two have done stays."""
+    graphs, y = loaded("A")
+    bare = replace(graphs, attributes=None)
+    with pytest.raises(ValueError, match="scaled on A"):
+        run(replace(study, datasets=("A",)), tmp_path / "s", {"A": (bare, y)}.__getitem__)
+    with Store.open(tmp_path / "s") as store:
+        assert {row.kernel for row in store.rows()} == {"trees", "colours"}
+
+
+# -------------------------------------------------------------------- kill -9
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with two data sets and the study, for processes of their own."""
+    folder = tmp_path_factory.mktemp("killed")
+    for name, seed in (("A", 0), ("B", 1)):
+        graphs, y = data(seed)
+        save_tu(Graphs(**{**vars(graphs), "targets": y}) if graphs.targets is None else graphs, folder / name)
+    (folder / "small.toml").write_text(STUDY)
+    return folder
+
+
+def start(folder, store):
+    command = [sys.executable, "-m", "treegram.cli", "reproduce", "small.toml", "--store", store, "--data-dir", "."]
+    environment = {**os.environ, "PYTHONWARNINGS": "default"}
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_ten_kills_give_the_table_of_an_undisturbed_run(folder):
+    begin = time.monotonic()
+    undisturbed = start(folder, "whole.sqlite")
+    table = undisturbed.communicate()[0]
+    lasted = time.monotonic() - begin
+    assert undisturbed.returncode == 0
+    chance = random.Random(0)
+    for _ in range(10):
+        process = start(folder, "killed.sqlite")
+        time.sleep(chance.uniform(0.4, 1) * lasted)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    last = start(folder, "killed.sqlite")
+    assert last.communicate()[0].replace("killed", "whole") == table
+    assert last.returncode == 0
+    with Store.open(folder / "whole.sqlite") as whole, Store.open(folder / "killed.sqlite") as killed:
+        assert results(killed) == results(whole)
+        assert len(killed.runs()) > 1
+
+
+def test_two_processes_share_the_work(folder):
+    processes = [start(folder, "shared.sqlite") for _ in range(2)]
+    for process in processes:
+        assert process.wait() == 0
+        process.communicate()
+    study = parse_study("small", STUDY.encode(), "small.toml")
+    with Store.open(folder / "shared.sqlite") as store:
+        keys = [entry_key(study, entry, name) for entry in study.entries for name in "AB"]
+        assert all(len(store.done(key)) == 9 for key in keys)
+        with Store.open(folder / "alone.sqlite") as alone:
+            load = lambda name: load_tu(name, data_dir=folder)  # noqa: E731
+            run_study(study, alone, run=alone.begin_run("test").id, load=load, part=Part())
+            assert results(store) == results(alone)

@@ -1,0 +1,753 @@
+import contextlib
+import math
+import os
+import platform
+import random
+import shutil
+import signal
+import socket
+import sqlite3
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import treegram
+from treegram.errors import StoreError, TreegramError
+from treegram.experiments import _claims, _machine
+from treegram.experiments.records import DatasetFacts, GramTime, Row
+from treegram.experiments.store import Store
+
+ROW = Row(
+    dataset="ENZYMES",
+    kernel="ODDCL",
+    repeat=0,
+    fold=3,
+    accuracy=0.7166666666666667,
+    chosen={"kernel": "oddcl", "lam": 1.2, "depth": 3, "C": 100.0},
+    inner_accuracy=0.1 + 0.2,
+    predicted=(5, 0, 65535, 2),
+    n_fits=168,
+    n_unconverged=1,
+    seconds=12.345678901234567,
+    run=1,
+)
+TIME = GramTime("ENZYMES", "ODDCL", {"lam": 1.2, "depth": 3}, 0.36, 1)
+FACTS = DatasetFacts("ENZYMES", 600, {"1": 100, "10": 300, "2": 200}, 32.6, 62.1, 18)
+
+# Begins like every program below, which run in processes of their own; ROW(i) is the i-th row of the key "k".
+PROGRAM = """
+import os, sys, time
+from pathlib import Path
+from treegram.experiments.records import Row
+from treegram.experiments.store import Store
+path = sys.argv[1]
+def ROW(i, run=1):
+    return Row("D", "K", i // 10, i % 10, 1 / (i + 1), {"C": i}, 0.5, (i % 7,) * 60, 1, 0, 0.1, run)
+def say(*words):
+    print(*words, flush=True)
+"""
+
+
+def start(program, *arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM + program, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def kill(process):
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "results.db"
+
+
+@pytest.fixture
+def store(path):
+    with Store.open(path) as store:
+        yield store
+
+
+def bits(value):
+    return struct.pack("<d", value)
+
+
+# -------------------------------------------------------------------- what goes in comes out
+
+names = st.text(max_size=20)  # any letter there is
+reals = st.floats(min_value=0.0) | st.just(math.nan)
+numbers = st.integers(0, 2**31)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | names,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=8,
+)
+rows = st.builds(
+    Row,
+    dataset=names,
+    kernel=names,
+    repeat=numbers,
+    fold=numbers,
+    accuracy=reals,
+    chosen=st.dictionaries(names, values, max_size=4),
+    inner_accuracy=reals,
+    predicted=st.lists(st.integers(0, 65535), max_size=30).map(tuple),
+    n_fits=numbers,
+    n_unconverged=numbers,
+    seconds=reals,
+    run=numbers,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(row=rows, key=names)
+def test_a_row_comes_back_bit_by_bit(row, key):
+    with tempfile.TemporaryDirectory() as folder:
+        with Store.open(Path(folder) / "s.db") as store:
+            store.add_row(key, row)
+        with Store.open(Path(folder) / "s.db", create=False) as store:
+            (found,) = store.rows([key])
+            assert store.done(key) == {(row.repeat, row.fold)}
+    for field in ("accuracy", "inner_accuracy", "seconds"):
+        assert bits(getattr(found, field)) == bits(getattr(row, field))
+    no_nan = {"accuracy": 0.0, "inner_accuracy": 0.0, "seconds": 0.0}
+    assert replace(found, **no_nan) == replace(row, **no_nan)
+
+
+def test_numbers_of_numpy_are_numbers(store):
+    row = replace(ROW, accuracy=np.float32(0.5), fold=np.int64(3), predicted=tuple(np.arange(3)), n_fits=np.int32(168))
+    store.add_row("k", row)
+    assert store.rows() == [replace(ROW, accuracy=0.5, predicted=(0, 1, 2))]
+
+
+def test_the_first_row_of_a_fold_stays(store):
+    store.add_row("k", ROW)
+    store.add_row("k", replace(ROW, accuracy=0.0, run=2))
+    assert store.rows() == [ROW]
+
+
+def test_a_row_that_is_not_whole_is_an_error_and_not_dropped_in_silence(store):
+    with pytest.raises(StoreError, match="NOT NULL"):
+        store.add_row("k", replace(ROW, dataset=None))
+    with pytest.raises(struct.error):
+        store.add_row("k", replace(ROW, predicted=(65536,)))
+    assert store.rows() == []
+
+
+def test_rows_are_sorted_and_chosen_by_key(store):
+    places = [
+        ("B", "k", 0, 0),
+        ("A", "l", 0, 1),
+        ("A", "k", 1, 0),
+        ("A", "k", 0, 10),
+        ("A", "k", 0, 9),
+        ("Ä", "k", 0, 0),
+    ]
+    for dataset, kernel, repeat, fold in places:
+        row = replace(ROW, dataset=dataset, kernel=kernel, repeat=repeat, fold=fold)
+        store.add_row(dataset + kernel, row)
+
+    def found(*keys):
+        return [(row.dataset, row.kernel, row.repeat, row.fold) for row in store.rows(*keys)]
+
+    assert found() == sorted(places)
+    assert found(["Bk", "Al", "none"]) == [("A", "l", 0, 1), ("B", "k", 0, 0)]
+    assert found([]) == []
+    assert store.done("Ak") == {(1, 0), (0, 10), (0, 9)}
+    assert store.done("none") == set()
+
+
+def test_more_keys_than_sqlite_takes_variables(store):
+    store.add_row("5", ROW)
+    assert store.rows({str(i) for i in range(2000)}) == [ROW]
+
+
+def test_gram_times(store):
+    other = replace(TIME, kernel="A", seconds=1e-300)
+    store.add_gram_time("k", TIME)
+    store.add_gram_time("k", replace(TIME, seconds=9.0))
+    store.add_gram_time("l", other)
+    assert store.gram_times() == [other, TIME]
+    assert store.gram_times(["k"]) == [TIME]
+
+
+def test_facts_of_a_dataset_keep_the_order_of_its_classes(store):
+    facts = replace(FACTS, class_counts={"9": 1, "10": 2, "ß": 3})
+    store.put_dataset(FACTS)
+    store.put_dataset(facts)
+    store.put_dataset(replace(FACTS, name="BZR"))
+    assert store.datasets() == [replace(FACTS, name="BZR"), facts]
+    assert list(store.datasets()[1].class_counts) == ["9", "10", "ß"]
+
+
+def test_the_study_is_kept_and_may_grow(store):
+    assert store.study_text() is None
+    store.put_study("paper", "repeats = 1\n")
+    store.put_study("paper", "repeats = 10  # größer\n")
+    assert store.study_text() == "repeats = 10  # größer\n"
+
+
+def test_another_study_needs_another_store(store, path):
+    store.put_study("paper", "x = 1")
+    with pytest.raises(
+        StoreError, match=r"results\.db holds the study 'paper'; give another file for the study 'mine'"
+    ):
+        store.put_study("mine", "x = 2")
+    assert store.study_text() == "x = 1"
+
+
+@pytest.mark.parametrize("name", ["a b?mode=memory#c%20d&.db", "ö/ü.sqlite", "no ending"])
+def test_any_name_will_do(tmp_path, name):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    with Store.open(str(path)) as store:
+        store.add_row("k", ROW)
+    assert [file for file in tmp_path.rglob("*") if file.is_file()] == [path]
+
+
+def test_what_is_stored_is_readable_without_treegram(store, path):
+    store.add_row("k", ROW)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        ((chosen, predicted),) = connection.execute("SELECT chosen, predicted FROM result")
+    assert chosen == '{"C": 100.0, "depth": 3, "kernel": "oddcl", "lam": 1.2}'
+    assert predicted == np.array(ROW.predicted, dtype="<u2").tobytes()
+
+
+def test_a_closed_store_says_so(path):
+    store = Store.open(path)
+    store.close()
+    store.close()
+    for use in (store.rows, lambda: store.add_row("k", ROW)):
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            use()
+
+
+# -------------------------------------------------------------------- provenance
+
+
+def test_runs_say_with_what_and_on_what(store):
+    first, second = store.begin_run("reproduce paper"), store.begin_run("reproduce paper --jobs 2")
+    assert store.runs() == [first, second]
+    assert first.id != second.id
+    assert first.command == "reproduce paper"
+    assert first.started.endswith("+00:00")
+    assert set(first.versions) == {"python", "treegram", "numpy", "scipy", "scikit-learn", "numba"}
+    assert first.versions["treegram"] == treegram.__version__
+    assert set(first.machine) == {"processor", "cores", "memory_gib", "system"}
+    assert first.machine["cores"] == os.cpu_count()
+
+
+def test_a_run_names_nobody(store, monkeypatch):
+    for name in ("node", "release", "version"):  # where a host's or a builder's name may stand
+        monkeypatch.setattr(_machine.platform, name, lambda: pytest.fail("not to be asked"))
+    monkeypatch.setattr(socket, "gethostname", lambda: pytest.fail("not to be asked"))
+    assert store.begin_run("c").machine["system"] == f"{platform.system()} {platform.machine()}"
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "expected"),
+    [
+        ("processor\t: 0\nmodel\t\t: 17\nmodel name\t: Some CPU @ 2GHz\nmodel name\t: B\n", "Some CPU @ 2GHz"),
+        ("processor: 0\nBogoMIPS: 50\n", "from platform"),
+        (None, "from platform"),
+    ],
+)
+def test_processor(tmp_path, monkeypatch, cpuinfo, expected):
+    monkeypatch.setattr(_machine.platform, "processor", lambda: "from platform")
+    if cpuinfo is not None:
+        (tmp_path / "cpuinfo").write_text(cpuinfo)
+    assert _machine._processor(tmp_path / "cpuinfo") == expected
+
+
+def test_a_system_that_does_not_tell_its_memory(monkeypatch):
+    monkeypatch.delattr(os, "sysconf")
+    assert _machine.describe_machine()["memory_gib"] is None
+
+
+# -------------------------------------------------------------------- files that are no store
+
+
+def state(folder):
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+
+
+def refused(path, match, **options):
+    """Assert that opening is refused, and that no file has changed or come to be."""
+    before = state(path.parent)
+    with pytest.raises(StoreError, match=match) as caught:
+        Store.open(path, **options)
+    assert path.name in str(caught.value)
+    assert state(path.parent) == before
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "model.db"
+    with Store.open(path) as store:
+        for fold in range(60):
+            store.add_row("k", replace(ROW, fold=fold, predicted=tuple(range(500))))
+    return path
+
+
+@pytest.fixture
+def full(path, model):
+    """The path of a closed store with many rows."""
+    return Path(shutil.copy(model, path))
+
+
+def test_the_error_is_of_the_family():
+    assert issubclass(StoreError, TreegramError)
+    assert issubclass(StoreError, ValueError)
+
+
+@pytest.mark.parametrize("create", [True, False])
+@pytest.mark.parametrize("content", [b"x", b"accuracy,0.7\n" * 1000, random.Random(0).randbytes(9000), bytes(8192)])
+def test_something_else_is_refused(path, content, create):
+    path.write_bytes(content)
+    refused(path, "is not a store of results, or it is damaged", create=create)
+
+
+@pytest.mark.parametrize("length", [1, 50, 100, 1000, 4096, 8192, 20000, -300, -1])
+def test_a_truncated_store_is_refused(full, length):
+    full.write_bytes(full.read_bytes()[:length])
+    refused(full, "damaged")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_bytes_in_any_page_but_the_first_are_noticed(full, seed):
+    rng = random.Random(seed)
+    content = bytearray(full.read_bytes())
+    page = rng.randrange(1, len(content) // 4096)
+    content[page * 4096 : page * 4096 + 200] = rng.randbytes(200)
+    full.write_bytes(content)
+    refused(full, "damaged")
+
+
+@pytest.mark.parametrize(
+    "pragmas", ["", "PRAGMA application_id = 7", "PRAGMA user_version = 1", "PRAGMA journal_mode = WAL"]
+)
+def test_a_file_of_another_program_is_refused(path, pragmas):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(pragmas)
+        connection.execute("CREATE TABLE result (secret)")
+        connection.commit()
+    refused(path, "is an SQLite file of another program")
+
+
+@pytest.mark.parametrize("version", [0, 2, 99])
+def test_another_version_is_refused(full, version):
+    with contextlib.closing(sqlite3.connect(full)) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+    refused(
+        full, f"is a store of version {version}, but this treegram reads and writes version 1; use the treegram that"
+    )
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON result BEGIN DELETE FROM result; END",
+        "CREATE VIEW v AS SELECT load_extension('evil')",
+        "DROP TABLE gram_time; CREATE VIEW gram_time AS SELECT 1 AS key, 1 AS dataset",
+        "CREATE TABLE more (x)",
+        "CREATE INDEX i ON result (accuracy)",
+        "DROP TABLE gram_time",
+        "ALTER TABLE result ADD COLUMN evil AS (abs(fold))",
+        "CREATE VIRTUAL TABLE f USING fts5(x)",
+        "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = sql || ' ' WHERE name = 'run'",
+        "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = 'nonsense' WHERE name = 'run'",
+    ],
+)
+def test_a_schema_that_is_not_ours_to_the_letter_is_refused(full, statements):
+    with contextlib.closing(sqlite3.connect(full)) as connection:
+        connection.executescript(statements)
+    refused(full, "it is damaged or not to be trusted|is damaged")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "chosen = '{'",
+        "chosen = '[1]'",
+        "chosen = replace(hex(zeroblob(100000)), '0', '[')",
+        "chosen = CAST(x'ff' AS TEXT)",
+        "predicted = x'010203'",
+        "predicted = 5",
+        "accuracy = 'high'",
+        "fold = 'first'",
+        "run = 9e999",
+    ],
+)
+def test_a_record_that_cannot_be_read_is_an_error_of_the_store(full, change):
+    with contextlib.closing(sqlite3.connect(full)) as connection:
+        connection.execute(f"UPDATE result SET {change} WHERE fold = 7")
+        connection.commit()
+    with pytest.raises(StoreError, match=r"results\.db is damaged"), Store.open(full) as store:
+        store.rows()
+
+
+def test_nothing_there(path):
+    refused(path, "There is no store", create=False)
+
+
+def test_a_missing_folder(tmp_path):
+    with pytest.raises(StoreError, match=r"The folder .*none of the store .* does not exist; make it first"):
+        Store.open(tmp_path / "none" / "s.db")
+
+
+def test_a_folder(tmp_path):
+    (tmp_path / "s.db").mkdir()
+    refused(tmp_path / "s.db", "is a folder; a store is a file")
+
+
+def test_a_file_in_place_of_the_folder(path):
+    path.write_text("x")
+    with pytest.raises(StoreError, match="cannot be reached"):
+        Store.open(path / "s.db")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe(path):
+    os.mkfifo(path)
+    refused(path, "is not an ordinary file")
+
+
+def test_an_empty_file_becomes_a_store_only_where_one_may_be_created(path):
+    path.touch()
+    refused(path, "is empty, not a store", create=False)
+    with Store.open(path) as store:
+        store.add_row("k", ROW)
+        assert store.rows() == [ROW]
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that other users can reach, unlike pytest's."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@contextlib.contextmanager
+def mortal():
+    """Root may read and write all; inside, this process is nobody."""
+    if not hasattr(os, "geteuid"):
+        pytest.skip("needs Unix permissions")
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+def test_a_file_that_may_not_be_read(open_folder, full):
+    path = Path(shutil.copy(full, open_folder))
+    path.chmod(0o000)
+    with mortal(), pytest.raises(StoreError, match="cannot be opened; the file must be readable"):
+        Store.open(path)
+
+
+def test_a_read_only_store_can_be_read_from_a_read_only_folder_but_not_written(open_folder, full):
+    path = Path(shutil.copy(full, open_folder))
+    path.chmod(0o444)
+    open_folder.chmod(0o555)
+    before = state(open_folder)
+    with mortal(), Store.open(path) as store:
+        assert len(store.rows()) == 60
+        with pytest.raises(StoreError, match=r"read-only\. All that was finished before is safe"):
+            store.add_row("l", ROW)
+        with pytest.raises(StoreError, match="cannot be opened for writing"):
+            store.claim("task")
+    open_folder.chmod(0o755)
+    assert state(open_folder) == before
+
+
+def test_reading_changes_no_byte(full):
+    before = state(full.parent)
+    with Store.open(full) as store:
+        assert len(store.rows()) == 60
+        assert store.study_text() is None
+        assert store.runs() == store.gram_times() == store.datasets() == []
+        assert set(state(full.parent)) == {"results.db"}
+    assert state(full.parent) == before
+
+
+# -------------------------------------------------------------------- a full disk
+
+
+def test_a_full_disk_loses_nothing_and_the_store_goes_on_when_there_is_room(path):
+    with Store.open(path) as store:
+        (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
+        store._connection.execute(f"PRAGMA max_page_count = {pages + 5}")
+        kept = []
+
+        def fill():
+            for fold in range(1000):
+                store.add_row("k", replace(ROW, fold=fold))
+                kept.append(fold)
+
+        with pytest.raises(
+            StoreError, match=r"the disk is full\. All that was finished before is safe in it; make room"
+        ):
+            fill()
+        assert kept
+        assert [row.fold for row in store.rows()] == kept
+        store._connection.execute("PRAGMA max_page_count = 1000000")
+        store.add_row("k", replace(ROW, fold=1000))
+    with Store.open(path) as store:
+        assert [row.fold for row in store.rows()] == [*kept, 1000]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on the size of files")
+@pytest.mark.parametrize("limit", [2000, 70_000])
+def test_a_limit_on_the_file_loses_nothing(path, limit):
+    program = """
+import resource
+from treegram.errors import StoreError
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+try:
+    with Store.open(path) as store:
+        for i in range(3000):
+            store.add_row("k", ROW(i))
+            say(i)
+except StoreError as error:
+    say(error)
+"""
+    *kept, error = start(program, path, limit).communicate()[0].splitlines()
+    assert "the disk fails, or its quota is used up. All that was finished before is safe in it" in error
+    with Store.open(path) as store:
+        assert [row.repeat * 10 + row.fold for row in store.rows()] == [int(i) for i in kept]
+
+
+# -------------------------------------------------------------------- killed processes, and several
+
+WRITER = """
+with Store.open(path) as store:
+    n_done = len(store.done("k"))
+    say("start", n_done)
+    for i in range(n_done, 100_000):
+        store.add_row("k", ROW(i))
+        say("added", i + 1)
+"""
+
+
+def test_a_writer_killed_at_any_moment_leaves_all_rows_that_it_finished(path):
+    rng = random.Random(5)
+    n_before = 0
+    for _ in range(6):
+        process = start(WRITER, path)
+        n_lines = rng.randrange(1, 40)
+        lines = [process.stdout.readline() for _ in range(n_lines)]
+        time.sleep(rng.random() * 0.005)  # into the middle of something
+        process.send_signal(signal.SIGKILL)
+        lines += process.communicate()[0].splitlines(keepends=True)
+        told = [int(line.split()[1]) for line in lines if line.endswith("\n")]
+        assert told[0] == n_before
+        with Store.open(path) as store:
+            assert store._connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            found = store.rows()
+        assert [10 * row.repeat + row.fold for row in found] == list(range(len(found)))
+        assert [row.accuracy for row in found] == [1 / (i + 1) for i in range(len(found))]
+        assert told[-1] <= len(found) <= told[-1] + 1  # the last one may be stored but not told
+        n_before = len(found)
+
+
+def test_a_killed_writer_is_read_before_anybody_tidies_up(path):
+    process = start(WRITER, path)
+    lines = [process.stdout.readline() for _ in range(30)]
+    with Store.open(path, create=False) as reader:  # while it writes
+        assert len(reader.rows()) >= len(lines) - 1
+        kill(process)
+        assert len(reader.rows()) >= len(lines) - 1
+
+
+SHARER = """
+store = Store.open(path)
+run = store.begin_run("share").id
+say("ready")
+sys.stdin.readline()
+n_worked = 0
+for i in range(40):
+    if not store.claim(f"task {i}"):
+        continue
+    if (i // 10, i % 10) not in store.done("k"):
+        mark = Path(path).with_name(f"{i}.live")
+        mark.touch(exist_ok=False)  # fails if another one is at it
+        time.sleep(0.001)
+        store.add_row("k", ROW(i, run))
+        n_worked += 1
+        mark.unlink()
+    store.release(f"task {i}")
+store.close()
+say(n_worked)
+"""
+
+
+def test_two_processes_share_the_work(path):
+    workers = [start(SHARER, path) for _ in range(2)]  # both create the store at the same time
+    for worker in workers:
+        assert worker.stdout.readline() == "ready\n"
+    for worker in workers:
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    n_worked = [int(worker.communicate()[0]) for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0]
+    assert sum(n_worked) == 40
+    with Store.open(path) as store:
+        found = store.rows()
+        assert [10 * row.repeat + row.fold for row in found] == list(range(40))
+        assert [run.id for run in store.runs()] == [1, 2]
+    assert sorted(sum(row.run == run for row in found) for run in (1, 2)) == sorted(n_worked)
+    assert {file.name for file in path.parent.iterdir()} == {"results.db", "results.db.lock"}
+
+
+def test_a_store_is_created_once(path, model):
+    with contextlib.closing(sqlite3.connect(model)) as connection:
+        tables = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")]
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as first:
+        first.execute("BEGIN IMMEDIATE")
+        second = start('say("found", len(Store.open(path).rows()))', path)
+        time.sleep(0.5)  # the second sees an empty file, and waits for its turn to fill it
+        for statement in [*tables, f"PRAGMA application_id = {application}", "PRAGMA user_version = 1", "COMMIT"]:
+            first.execute(statement)
+    assert second.communicate()[0] == "found 0\n"
+
+
+CLAIMER = """
+store = Store.open(path)
+for line in sys.stdin:
+    word, _, task = line.strip().partition(" ")
+    say(getattr(store, word)(task))
+"""
+
+
+class Other:
+    """A store in another process, by remote control."""
+
+    def __init__(self, path):
+        self.process = start(CLAIMER, path)
+
+    def ask(self, *words):
+        self.process.stdin.write(" ".join(words) + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def claim(self, task):
+        return {"True": True, "False": False}[self.ask("claim", task)]
+
+
+@pytest.fixture
+def other(path):
+    other = Other(path)
+    yield other
+    kill(other.process)
+
+
+def test_a_claim_keeps_all_others_away_until_it_is_released(store, other):
+    assert store.claim("a")
+    assert not other.claim("a")
+    assert not store.claim("a")
+    assert other.claim("b")
+    assert not store.claim("b")
+    store.release("a")
+    store.release("b")  # not ours
+    assert other.claim("a")
+    assert not store.claim("b")
+    other.ask("release", "b")
+    assert store.claim("b")
+
+
+def test_claims_of_a_killed_process_are_free(store, other):
+    assert other.claim("a")
+    assert not store.claim("a")
+    kill(other.process)
+    assert store.claim("a")
+
+
+def test_a_second_store_of_the_process_leaves_the_claims_of_the_first(path, store, other):
+    assert store.claim("a")
+    with Store.open(path) as second:
+        assert not second.claim("a")
+        assert second.claim("b")
+        second.release("a")  # not its own
+    assert not other.claim("a")
+    assert other.claim("b")
+    store.close()
+    assert other.claim("a")
+
+
+def test_no_descriptor_of_the_lock_file_stays_open(store):
+    assert store.claim("a")
+    assert len(_claims._open_files) == 1
+    store.release("a")
+    assert not _claims._open_files
+    assert store.claim("a")
+    store.close()
+    assert not _claims._open_files
+
+
+def test_a_file_system_without_locks_says_so(store, monkeypatch):
+    def fail(*arguments):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(_claims.fcntl, "lockf", fail)
+    with pytest.raises(StoreError, match=r"cannot be locked \(No locks available\)"):
+        store.claim("a")
+
+
+def test_a_system_without_such_locks_grants_every_claim(path, store, monkeypatch):
+    monkeypatch.setattr(_claims, "fcntl", None)
+    assert store.claim("a")
+    assert store.claim("a")
+    store.release("a")
+    assert not path.with_name("results.db.lock").exists()
+
+
+# -------------------------------------------------------------------- one file
+
+
+def test_compacting_leaves_one_small_file_with_all_in_it(path):
+    with Store.open(path) as store:
+        for text in ("a long text" * 5000, "a short text"):  # leaves a gap
+            store.put_study("paper", text)
+        for fold in range(20):
+            store.add_row("k", replace(ROW, fold=fold))
+        before = store.rows()
+        assert {file.suffix for file in path.parent.iterdir()} > {".db-wal"}
+        store.compact()
+        assert list(path.parent.iterdir()) == [path]
+        assert path.stat().st_size < 40_000
+        with Store.open(shutil.copy(path, path.with_name("copy.db"))) as copy:
+            assert copy.rows() == before
+        store.add_row("k", replace(ROW, fold=20))  # life goes on
+        assert len(store.rows()) == 21
+
+
+def test_compacting_under_another_process_is_refused(store, other):
+    store.add_row("k", ROW)
+    assert other.ask("done", "k") == "{(0, 3)}"
+    with pytest.raises(StoreError, match=r"is kept busy by another process\. All that was finished before is safe"):
+        store.compact()
+    store.add_row("k", replace(ROW, fold=4))
+    assert other.ask("done", "k") in ("{(0, 3), (0, 4)}", "{(0, 4), (0, 3)}")
+    kill(other.process)
+    store.compact()
+    assert len(store.rows()) == 2

@@ -1,0 +1,175 @@
+"""Sums of kernels: equal to adding up by hand, and lawful whatever the parts are."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from checks import GRIDS, LAWS, ONCE, assert_close, gram
+from strategies import in_two_parts
+from treegram import (
+    ODDCL,
+    ODDST,
+    P2K,
+    WL,
+    CentroidDistance,
+    DropAttributes,
+    KernelSum,
+    ScaleAttributes,
+    ShortestPath,
+)
+from zoo import LAWS_HOLD_ON
+
+SEARCH = settings(max_examples=25, deadline=None)
+MIXED = LAWS_HOLD_ON["mixed"].pack()
+SCALED = make_pipeline(ScaleAttributes("robust"), ODDCL(1, gamma=0.5))
+SUMS = {
+    "scaled and not": KernelSum([ODDCL(1), SCALED]),
+    "stateless": KernelSum((make_pipeline(CentroidDistance(), ODDCL(1)), make_pipeline(DropAttributes(), WL(1)))),
+    "not normalised": KernelSum([ODDCL(1, normalize=False), SCALED], normalize=False),
+    "sum in a sum": KernelSum([KernelSum([WL(1), P2K(1)]), ODDCL(1)]),
+}
+# Lists of estimators are equal only if they are the same ones; which lists there are depends on the parts.
+TESTED_HERE = {"a_clone_is_unfitted_and_equal", "a_grid_equals_single_computations"}
+
+
+@pytest.mark.parametrize("law", sorted(LAWS.keys() - ONCE - TESTED_HERE))
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_obey_the_laws_of_kernels(name, law):
+    LAWS[law](SUMS[name], LAWS_HOLD_ON["mixed"])
+
+
+@pytest.mark.parametrize("law", sorted(ONCE))
+def test_sums_take_part_in_model_selection(law):
+    LAWS[law](SUMS["stateless"], LAWS_HOLD_ON["mixed"])
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_a_clone_is_unfitted_and_equal(name):
+    fitted = clone(SUMS[name]).fit(MIXED)
+    copy = clone(fitted)
+    assert vars(copy).keys() == fitted.get_params().keys()
+    assert repr(copy) == repr(fitted)
+    np.testing.assert_array_equal(gram(copy, MIXED), gram(SUMS[name], MIXED))
+
+
+# -------------------------------------------------------------------- the sum
+
+
+@given(drawn=in_two_parts(dimension=2, scale="plain", min_graphs=1))
+@SEARCH
+def test_a_sum_is_the_sum(drawn):
+    collection, is_old = drawn
+    graphs, is_old = collection.pack(), np.array(is_old)
+    parts = [ShortestPath(), ODDCL(1, normalize=False), SCALED]
+    old, new = graphs[is_old], graphs[~is_old]
+    plain = KernelSum(parts, normalize=False)
+    np.testing.assert_allclose(
+        plain.fit_transform(old), sum(clone(part).fit_transform(old) for part in parts), rtol=1e-14, atol=1e-14
+    )
+    expected = sum(clone(part).fit(old).transform(new) for part in parts)
+    np.testing.assert_allclose(plain.transform(new), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_normalised_sum_of_normalised_parts_is_their_mean():
+    """Where each part has something to compare: a graph without edges has no pairs of nodes, and only the other part counts."""
+    parts = [ShortestPath(), ODDCL(1)]
+    K = KernelSum(parts).fit(MIXED).transform(MIXED)
+    paths, trees = (clone(part).fit_transform(MIXED) for part in parts)
+    has_edges = np.array([graph.n_edges > 0 for graph in MIXED])
+    both = np.ix_(has_edges, has_edges)
+    np.testing.assert_allclose(K[both], (paths + trees)[both] / 2, atol=1e-12)
+    no_edges = np.ix_(~has_edges, ~has_edges)
+    np.testing.assert_allclose(K[no_edges], trees[no_edges], atol=1e-12)
+
+
+def test_without_parts_it_is_trees_without_and_with_vectors():
+    K = KernelSum(normalize=False).fit_transform(MIXED)
+    np.testing.assert_array_equal(K, ODDST().fit_transform(MIXED) + ODDCL().fit_transform(MIXED))
+
+
+def test_the_fitted_parts_are_there_and_the_given_ones_stay_unfitted():
+    parts = [ODDST(1), clone(SCALED)]
+    fitted = KernelSum(parts, n_jobs=2).fit(MIXED)
+    assert [type(part) for part in fitted.kernels_] == [type(part) for part in parts]
+    assert fitted.kernels_[0].n_jobs == fitted.kernels_[1][-1].n_jobs == 2
+    assert parts[0].n_jobs is None
+    assert not hasattr(parts[0], "graphs_")
+    assert not hasattr(parts[1][0], "scale_")
+
+
+# -------------------------------------------------------------------- grids and parameters
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("lists", [["depths", "lams"], ["lams", "iterations", "depths"], ["iterations"], []], ids=str)
+def test_a_grid_equals_single_computations(lists, normalize):
+    kernel = KernelSum([WL(1), SCALED, ODDST(1)], normalize=normalize)
+    given_lists = {name: GRIDS[name] for name in lists}
+    grid = kernel.gram_grid(MIXED, **given_lists)
+    shape = tuple(len(values) for values in given_lists.values())
+    assert grid.shape == (*shape, len(MIXED), len(MIXED))
+    singular = {"depths": "depth", "lams": "lam", "iterations": "iterations"}
+    for place in np.ndindex(shape):
+        point = {singular[name]: values[i] for (name, values), i in zip(given_lists.items(), place, strict=True)}
+        assert_close(grid[place], clone(kernel).set_params(**point).fit_transform(MIXED))
+    assert not vars(kernel).keys() - kernel.get_params().keys(), "a grid leaves no trace"
+    assert kernel.gram_grid(MIXED[:0], **given_lists).shape == (*shape, 0, 0)
+
+
+def test_a_list_that_no_part_takes_is_refused():
+    with pytest.raises(ValueError, match="No part's gram_grid takes 'gammas'; the parts take depths, lams"):
+        KernelSum().gram_grid(MIXED, gammas=[1.0])
+    with pytest.raises(ValueError, match="take no lists at all"):
+        KernelSum([ShortestPath()]).gram_grid(MIXED, depths=[1])
+
+
+def test_a_parameter_is_set_in_all_parts_that_have_it():
+    parts = [WL(5), ODDST(5), clone(SCALED)]
+    kernel = KernelSum(parts)
+    assert kernel.set_params(depth=2, normalize=False) is kernel
+    assert [kernel.kernels[1].depth, kernel.kernels[2][-1].depth] == [2, 2]
+    assert kernel.kernels[0].get_params() == parts[0].get_params()
+    assert (kernel.normalize, kernel.kernels[1].normalize) == (False, True)
+    assert parts[1].depth == 5, "the given parts are not touched"
+    assert [part.depth for part in KernelSum().set_params(depth=1).kernels] == [1, 1]
+    with pytest.raises(ValueError, match=r"Invalid parameter 'height' for KernelSum.*There are .*depth"):
+        kernel.set_params(height=2)
+
+
+def test_grid_search_sets_parameters_of_the_parts():
+    y = np.arange(len(MIXED)) % 2
+    search = GridSearchCV(
+        make_pipeline(KernelSum([ODDCL(), SCALED]), SVC(kernel="precomputed")), {"kernelsum__depth": [0, 2]}, cv=2
+    ).fit(MIXED, y)
+    for depth, score in zip([0, 2], search.cv_results_["mean_test_score"], strict=True):
+        kernel = KernelSum([ODDCL(depth), clone(SCALED).set_params(oddcl__depth=depth)])
+        single = GridSearchCV(make_pipeline(kernel, SVC(kernel="precomputed")), {"svc__C": [1.0]}, cv=2).fit(MIXED, y)
+        assert score == single.best_score_
+
+
+@pytest.mark.parametrize(
+    ("kernels", "message"),
+    [
+        ([], "kernels must hold at least one kernel; got an empty list"),
+        ([ODDCL(), ScaleAttributes()], r"kernels\[1\] must be a graph kernel, .* got ScaleAttributes"),
+        ([make_pipeline(ODDCL(), SVC())], r"kernels\[0\] must be .* got Pipeline"),
+        ([ODDCL], r"kernels\[0\] must be .* got <class"),
+        ([("name", ODDCL())], r"kernels\[0\] must be .* got \('name'"),
+        (ODDCL(), "The 'kernels' parameter of KernelSum must be"),
+    ],
+    ids=str,
+)
+def test_what_is_no_list_of_kernels_is_refused(kernels, message):
+    bad = KernelSum(kernels)
+    for use in (bad.fit, bad.fit_transform, lambda X: bad.gram_grid(X, depths=[1])):
+        with pytest.raises(ValueError, match=message):
+            use(MIXED)
+
+
+def test_a_bad_parameter_of_a_part_is_named():
+    with pytest.raises(ValueError, match="'depth' parameter of ODDCL"):
+        KernelSum([ODDST(), ODDCL(-1)]).fit(MIXED)
