@@ -2,9 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+DOCS_READY := .venv/docs-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench clean
+.PHONY: help setup demo test check format bench docs clean
 
 help:            ## show this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -34,6 +35,16 @@ format: $(READY) ## let ruff mend what it can
 bench: $(READY)  ## measure speed and memory, as ratios within one run
 	@$(BIN)/python benchmarks/run.py
 
-clean:           ## remove the environment and all caches
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+docs: $(DOCS_READY) ## build the documentation; a warning is an error
+	@rm -rf docs/api docs/_build
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --doctree-dir docs/_build/doctrees docs docs/_build/html
+	@echo "The documentation is in docs/_build/html/index.html"
+
+$(DOCS_READY): $(READY) pyproject.toml
+	@echo "Installing what builds the documentation into .venv ..."
+	@$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
+
+clean:           ## remove the environment, the built documentation and all caches
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist docs/api docs/_build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

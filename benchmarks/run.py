@@ -1,4 +1,4 @@
-"""Run all benchmarks, or those named (``gram``, ``memory``, ``start``, ``kernels``, ``peers``, ``approx``); print the tables and keep them in RESULTS.md."""
+"""Run all benchmarks, or those named, such as ``gram memory``; print the tables, and keep those of all in RESULTS.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from common import machine
 
-NAMES = ("gram", "memory", "start", "kernels", "peers", "approx")
+NAMES = ("gram", "memory", "start", "kernels", "peers", "approx", "selection")
 
 
 def main() -> None:

@@ -204,6 +204,15 @@ def test_parts_that_are_not_there_are_refused(study, loaded, tmp_path, part, mes
         run(study, tmp_path / "s", loaded, **part)
 
 
+def test_other_data_under_the_same_name_is_refused(study, loaded, tmp_path):
+    run(study, tmp_path / "s", loaded, kernels=["colours"], repeats=1)
+    graphs, y = loaded("A")
+    sets = {"A": (graphs[1:], y[1:]), "B": loaded("B")}
+    with pytest.raises(StudyError, match=r"A is not the data set that .* n_graphs is 35 and was 36"):
+        run(study, tmp_path / "s", sets.__getitem__, kernels=["colours"])
+    assert run(study, tmp_path / "s", loaded, datasets=["B"], kernels=["colours"])[0] == 6
+
+
 def test_an_error_in_one_entry_loses_nothing(study, loaded, tmp_path):
     """Graphs without attributes cannot be scaled: the third entry fails, what the first two have done stays."""
     graphs, y = loaded("A")

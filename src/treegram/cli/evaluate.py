@@ -10,7 +10,7 @@ from typing import Any
 
 from treegram.cli._kernels import kernel_name
 from treegram.cli._parser import Parser
-from treegram.cli._study import add_run_arguments, run_and_tell
+from treegram.cli._study import add_run_arguments, at_least, run_and_tell
 from treegram.experiments.run import Part
 from treegram.experiments.study import parse_study
 from treegram.kernels.registry import KERNELS
@@ -19,7 +19,7 @@ from treegram.selection.search import default_grid
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = (
-    "treegram evaluate ENZYMES --kernel oddcl --kernel wl --repeats 10 --jobs 2",
+    "treegram evaluate ENZYMES --kernel oddcl --kernel wl --repeats 10",
     "treegram evaluate ./mine --kernel oddcl --repeats 1 --folds 5",
 )
 
@@ -43,25 +43,36 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
         help=f"one of {', '.join(KERNELS)}; may be given several times (default: oddcl). Its parameters and C are chosen "
         "by inner cross-validation",
     )
-    parser.add_argument("--folds", metavar="N", type=int, default=10, help="outer and inner folds (default: 10)")
-    add_run_arguments(parser)
+    parser.add_argument(
+        "--folds", metavar="N", type=at_least(2), default=10, help="outer and inner folds (default: 10)"
+    )
+    add_run_arguments(parser, repeats="10")
 
 
 def run(args: argparse.Namespace) -> None:
     """Write the study down, then run it as any other."""
     kernels = list(dict.fromkeys(args.kernels or ["oddcl"]))
     repeats = 10 if args.repeats is None else args.repeats
-    text = study_text(args.data, kernels, folds=args.folds, repeats=repeats)
-    names = [Path(data).name for data in args.data]
+    # The store and the report say what a data set is called, not in which folder of this machine it is.
+    sources = {_name(data): data for data in args.data}
+    if len(sources) < len(args.data):
+        raise ValueError(f"Data sets must have different names; got {', '.join(map(_name, args.data))}.")
+    text = study_text(list(sources), kernels, folds=args.folds, repeats=repeats)
     options = [*(f"--kernel {kernel}" for kernel in kernels), f"--folds {args.folds}", f"--repeats {repeats}"]
-    study = parse_study("-".join(names), text.encode(), "the command line")
-    run_and_tell(study, args, Part(), " ".join(["treegram evaluate", *names, *options]))
+    study = parse_study("-".join(sources), text.encode(), "the command line")
+    run_and_tell(study, args, Part(), " ".join(["treegram evaluate", *sources, *options]), sources)
+
+
+def _name(data: str) -> str:
+    """The name of a data set, which is that of its folder."""
+    path = Path(data)
+    return path.resolve().name if path.name in ("", "..") else path.name
 
 
 def study_text(datasets: Sequence[str], kernels: Sequence[str], *, folds: int, repeats: int) -> str:
     """The study as a file: JSON's strings, numbers and lists are TOML's."""
     lines = [
-        f"title = {json.dumps('Kernels on ' + ', '.join(Path(data).name for data in datasets))}",
+        f"title = {json.dumps('Kernels on ' + ', '.join(datasets))}",
         f"datasets = {json.dumps(list(datasets))}",
         "[protocol]",
         f"repeats = {repeats}",

@@ -35,14 +35,23 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
 def run(args: argparse.Namespace) -> None:
     """Summarise, then write both files."""
     page = args.output or args.store.with_suffix(".html")
-    if page.suffix != ".html":
-        raise ValueError(f"The output file must end in .html; got {str(page)!r}.")
+    _check(page, args.store)
     with Store.open(args.store, create=False) as store:
-        text = store.study_text()
-        if text is None:
+        name, text = store.study_name(), store.study_text()
+        if name is None or text is None:
             raise StoreError(f"{args.store} holds no study yet; run treegram reproduce with this store first.")
-        summary = summarise(parse_study(args.store.stem, text.encode(), f"the study in {args.store}"), store)
+        summary = summarise(parse_study(name, text.encode(), f"the study in {args.store}"), store)
     for path, content in ((page, write_html(summary)), (page.with_suffix(".md"), write_markdown(summary))):
         with replacing(path) as file:
             file.write(content.encode())
         print(path)
+
+
+def _check(page: Path, store: Path) -> None:
+    """Raise if the page cannot be written, or its files would take the place of the store."""
+    if page.suffix != ".html":
+        raise ValueError(f"The output file must end in .html; got {str(page)!r}.")
+    if not page.parent.is_dir():
+        raise FileNotFoundError(f"The folder {page.parent} of the output file does not exist; make it first.")
+    if store.resolve() in (page.resolve(), page.with_suffix(".md").resolve()):
+        raise ValueError(f"The page or its Markdown would replace the store {store}; give another name with -o.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from treegram.cli._parser import Parser
 from treegram.cli._study import add_run_arguments, run_and_tell
@@ -12,7 +13,7 @@ from treegram.experiments.study import read_study, shipped_studies
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = (
-    "treegram reproduce --jobs 2",
+    "treegram reproduce",
     "treegram reproduce paper --datasets ENZYMES BZR --kernels ODDCL_ST WL --repeats 1",
     "treegram reproduce my.toml --store my.sqlite",
 )
@@ -29,7 +30,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
     )
     parser.add_argument("--datasets", metavar="NAME", nargs="+", help="only these data sets of the study")
     parser.add_argument("--kernels", metavar="NAME", nargs="+", help="only these kernels of the study")
-    add_run_arguments(parser)
+    add_run_arguments(parser, repeats="all of the study")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -41,8 +42,8 @@ def run(args: argparse.Namespace) -> None:
 def _command(name: str, args: argparse.Namespace) -> str:
     """What was asked for, without the folders of this machine."""
     words = ["treegram reproduce", name]
-    for option in ("datasets", "kernels"):
-        values = getattr(args, option)
+    datasets = [Path(dataset).name for dataset in args.datasets or ()]
+    for option, values in (("datasets", datasets), ("kernels", args.kernels)):
         words += [f"--{option}", *(f'"{value}"' if " " in value else value for value in values)] if values else []
     for option in ("repeats", "jobs"):
         value = getattr(args, option)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -86,6 +86,7 @@ def run_study(study: Study, store: Store, *, run: int, load: Load, part: Part, n
     """
     names, entries, repeats = part.of(study)
     data = [_load(name, load, study.protocol) for name in names]  # all of them first: what is wrong is told at once
+    _refuse_other_data(data, store)
     for one in data:
         store.put_dataset(one.facts)
     job = _Job(study, store, run, n_jobs)
@@ -139,6 +140,19 @@ def _load(name: str, load: Load, protocol: Protocol) -> _Data:
         n_attributes=graphs.n_attributes,
     )
     return _Data(name, graphs, codes, facts)
+
+
+def _refuse_other_data(data: Sequence[_Data], store: Store) -> None:
+    """Raise if the store has results for a data set of the same name that is another one."""
+    known = {facts.name: asdict(facts) for facts in store.datasets()}
+    used = {row.dataset for row in store.rows()} if known else set()
+    for one in data:
+        now, then = asdict(one.facts), known.get(one.name, asdict(one.facts))
+        if one.name in used and now != then:
+            changes = ", ".join(f"{key} is {now[key]} and was {then[key]}" for key in now if now[key] != then[key])
+            raise StudyError(
+                f"{one.name} is not the data set that {store.path} has results for: {changes}. Give another store."
+            )
 
 
 def build_kernel(choice: Choice, n_jobs: int | None = None) -> Any:

@@ -131,6 +131,11 @@ class Store:
         if kept != name:
             raise StoreError(f"{self.path} holds the study {kept!r}; give another file for the study {name!r}.")
 
+    def study_name(self) -> str | None:
+        """The name of the study that was run; None if no study has been put in."""
+        names = self._read(str, "SELECT name FROM study")
+        return names[0] if names else None
+
     def study_text(self) -> str | None:
         """The text of the study file that was run; None if no study has been put in."""
         texts = self._read(str, "SELECT text FROM study")

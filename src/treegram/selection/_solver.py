@@ -139,21 +139,19 @@ def _maximise_on_face(y, C, beta, f, L, free, is_free, size, ridge, tol):
 
     f is read, not changed. The ridge holds each step back a little, so steps are repeated until that is below tol.
     Returns the number of free variables, and how many have left.
+
+    With K + ridge = L L', z = L^-1 gradient and w = L^-1 1, the multiplier of the sum is b = w'z / w'w, and the step is
+    L'^-1 (z - b w). A variable that leaves turns z and w as it turns the rows of L, so that only this last system is solved anew.
     """
-    gradient, step, ones = np.empty(size), np.empty(size), np.empty(size)
+    gradient, z, w, step = np.empty(size), np.empty(size), np.ones(size), np.empty(size)
     for p in range(size):
         gradient[p] = f[free[p]]
+    z[:] = gradient
+    _solve_lower(L, size, z)
+    _solve_lower(L, size, w)
     left, repeats = 0, 0
     while size > 1:
-        step[:size] = gradient[:size]
-        ones[:size] = 1.0
-        _solve(L, size, step)
-        _solve(L, size, ones)
-        b = 0.0
-        for _pass in range(2):  # again for what cancellation has left: beta must go on summing to zero
-            excess = step[:size].sum() / ones[:size].sum()
-            step[:size] -= excess * ones[:size]
-            b += excess
+        b = _find_step(L, size, z, w, step)
         length, hit = 1.0, -1
         for p in range(size):
             upper = C if y[free[p]] > 0 else 0.0
@@ -163,18 +161,36 @@ def _maximise_on_face(y, C, beta, f, L, free, is_free, size, ridge, tol):
         for p in range(size):
             beta[free[p]] += length * step[p]
             gradient[p] -= length * (gradient[p] - b - ridge * step[p])
+            z[p] -= length * (z[p] - b * w[p])  # but for the ridge's share, of which the next round takes care
         if hit < 0:
             repeats += 1
             if ridge * np.abs(step[:size]).max() < tol or repeats == 100:
                 break
+            z[:size] = gradient[:size]
+            _solve_lower(L, size, z)
             continue
         i = free[hit]
         upper = C if y[i] > 0 else 0.0
         beta[i] = upper if step[hit] > 0 else upper - C
         gradient[hit : size - 1] = gradient[hit + 1 : size].copy()
-        size = _leave(L, free, is_free, size, hit)
+        size = _leave(L, free, is_free, size, hit, z, w)
         left += 1
     return size, left
+
+
+@reordered
+def _find_step(L, size, z, w, step):
+    """The step to the maximum on the face, in place, from z = L^-1 gradient and w = L^-1 1; returns the multiplier b."""
+    b = _dot(w, z, size) / _dot(w, w, size)
+    for p in range(size):
+        step[p] = z[p] - b * w[p]
+    _solve_upper(L, size, step)
+    excess = step[:size].sum()
+    if abs(excess) > 1e-13 * np.abs(step[:size]).sum():  # cancellation: beta must go on summing to zero
+        ones = w[:size].copy()
+        _solve_upper(L, size, ones)
+        step[:size] -= excess / ones.sum() * ones
+    return b
 
 
 @reordered
@@ -274,31 +290,46 @@ def _join(K, L, free, is_free, size, i, ridge):
 
 
 @reordered
-def _leave(L, free, is_free, size, r):
-    """Take the r-th variable out of the factor: a rank-one update of what stands below it; returns the new size."""
+def _leave(L, free, is_free, size, r, z, w):
+    """Take the r-th variable out of the factor: a rank-one update of what stands below it; returns the new size.
+
+    z and w are turned like rows of L, so that L z and L w lose their r-th entry and keep the others.
+    """
     is_free[free[r]] = False
     free[r : size - 1] = free[r + 1 : size].copy()
     cosines, sines = np.empty(size), np.empty(size)
     for i in range(r + 1, size):
-        source, target = L[i], L[i - 1]
-        extra = source[r]
-        for p in range(r):
-            target[p] = source[p]
-        for p in range(r + 1, i):
-            value = source[p]
-            target[p - 1] = cosines[p] * value + sines[p] * extra
-            extra = cosines[p] * extra - sines[p] * value
-        length = np.sqrt(source[i] * source[i] + extra * extra)
-        cosines[i], sines[i] = source[i] / length, extra / length
-        target[i - 1] = length
+        L[i - 1, :r] = L[i, :r]
+        extra = _turn(cosines, sines, L[i], L[i - 1], r, i)
+        length = np.sqrt(L[i, i] * L[i, i] + extra * extra)
+        cosines[i], sines[i] = L[i, i] / length, extra / length
+        L[i - 1, i - 1] = length
+    _turn(cosines, sines, z, z, r, size)
+    _turn(cosines, sines, w, w, r, size)
     return size - 1
 
 
 @reordered
-def _solve(L, size, x):
-    """Solve L L' z = x, in place."""
+def _turn(cosines, sines, source, target, r, end):
+    """Rotate the entry at r with each of those after it up to ``end``, which move up by one; returns what is left of it."""
+    extra = source[r]
+    for p in range(r + 1, end):
+        value = source[p]
+        target[p - 1] = cosines[p] * value + sines[p] * extra
+        extra = cosines[p] * extra - sines[p] * value
+    return extra
+
+
+@reordered
+def _solve_lower(L, size, x):
+    """Solve L z = x, in place."""
     for i in range(size):
         x[i] = (x[i] - _dot(L[i], x, i)) / L[i, i]
+
+
+@reordered
+def _solve_upper(L, size, x):
+    """Solve L' z = x, in place."""
     for i in range(size - 1, -1, -1):
         x[i] /= L[i, i]
         _subtract(x[i], L[i], x, i)

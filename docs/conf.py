@@ -1,0 +1,73 @@
+"""How Sphinx builds the documentation; ``make docs`` runs it. Nothing here, and nothing on the pages, needs a network."""
+
+from importlib.metadata import version as installed_version
+from inspect import unwrap
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
+project = "treegram"
+author = "The treegram developers"
+copyright = "the treegram developers, MIT licence"  # noqa: A001 (Sphinx's name for it)
+version = release = installed_version("treegram")
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+nitpicky = True  # a reference that leads nowhere is a warning, and make docs stops at warnings
+
+autodoc_typehints = "none"  # the docstrings say types in words
+autodoc_preserve_defaults = True
+numpydoc_show_class_members = False  # the template lists them, without what all estimators of scikit-learn have
+highlight_language = "none"  # a block without a language is a command and what it prints
+smartquotes = False  # "rbf" and x' are code and mathematics
+myst_enable_extensions = ["deflist", "dollarmath"]
+myst_heading_anchors = 3
+html_math_renderer = "mathml"
+
+html_theme = "furo"
+html_title = f"treegram {release}"
+html_static_path = ["_static"]
+html_css_files = ["treegram.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#1b6b50", "color-brand-content": "#1b6b50"},
+    "dark_css_variables": {"color-brand-primary": "#6fcfaa", "color-brand-content": "#6fcfaa"},
+}
+
+SCIKIT_LEARN = "https://scikit-learn.org/stable/modules/generated"
+
+
+def setup(app: Any) -> None:
+    """Tell Sphinx of what is ours below."""
+    app.add_html_math_renderer("mathml", (write_inline_formula, None), (write_formula, None))
+    app.connect("autodoc-skip-member", skip_foreign_member)
+    app.connect("missing-reference", link_scikit_learn)
+
+
+def write_inline_formula(writer: Any, node: nodes.math) -> None:
+    """A formula in a line, as MathML, which browsers draw themselves: MathJax would have to be downloaded."""
+    writer.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def write_formula(writer: Any, node: nodes.math_block) -> None:
+    """A formula in lines of its own."""
+    writer.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def skip_foreign_member(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:  # noqa: ARG001, FBT001
+    """Leave out what a class has from scikit-learn or Python: ``get_params`` is not ours to explain."""
+    function = unwrap(member.fget if isinstance(member, property) else member)
+    return None if (getattr(function, "__module__", None) or "").startswith("treegram") else True
+
+
+def link_scikit_learn(app: Any, environment: Any, reference: Any, content: nodes.Element) -> nodes.reference | None:  # noqa: ARG001
+    """Link names of scikit-learn to its pages, whose addresses follow from the names."""
+    target = reference.get("reftarget", "")
+    if not target.startswith("sklearn."):
+        return None
+    return nodes.reference("", "", content, internal=False, refuri=f"{SCIKIT_LEARN}/{target}.html")
