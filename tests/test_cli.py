@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -495,3 +496,9 @@ def test_a_closed_pipe_ends_quietly(folder):
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait() == 141
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_warning_is_one_line(run, monkeypatch):
+    monkeypatch.setattr("treegram.cli.info.run", lambda args: warnings.warn("so\n  it is", UserWarning, stacklevel=1))
+    assert run("info", "digits") == (0, "", "treegram info: warning: so it is\n")

@@ -12,7 +12,9 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 
 from treegram.cli._parser import Parser, suggest
@@ -47,7 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         try:
-            _dispatch(arguments)
+            with warnings.catch_warnings():
+                warnings.showwarning = partial(_tell_warning, _program(arguments))
+                _dispatch(arguments)
         finally:
             sys.stdout.flush()
     except SystemExit as end:  # how argparse ends after --help or an error
@@ -96,6 +100,11 @@ def _top_parser() -> Parser:
 
 def _program(arguments: list[str]) -> str:
     return " ".join(["treegram", *arguments[:1]])
+
+
+def _tell_warning(program: str, message: Warning | str, *_where: object) -> None:
+    """Say it in one line, without the place in the code."""
+    print(f"{program}: warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _one_line(error: Exception) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 from sklearn.utils._param_validation import make_constraint
 
 from treegram.cli._parser import Parser, suggest
+from treegram.kernels import _grids
 from treegram.kernels.registry import KERNELS
 
 __all__ = [
@@ -75,11 +76,7 @@ def given_parameters(args: argparse.Namespace, estimator: type[Any]) -> dict[str
 
 def grid_lists(name: str) -> dict[str, str]:
     """The lists that a kernel's ``gram_grid`` takes, each with the parameter in whose place its values stand."""
-    if not hasattr(KERNELS[name], "gram_grid"):
-        return {}
-    own = _defaults(KERNELS[name])
-    lists = list(inspect.signature(KERNELS[name].gram_grid).parameters)[2:]  # after self and X
-    return {plural: plural if plural in own else plural.removesuffix("s") for plural in lists}
+    return _grids.grid_lists(KERNELS[name]())
 
 
 def option_types(name: str) -> dict[str, partial[Any]]:

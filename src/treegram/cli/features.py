@@ -27,7 +27,7 @@ from treegram.cli._data import BUILT_IN, add_data_arguments, load_data
 from treegram.cli._kernels import add_options, given_parameters, read_word
 from treegram.cli._output import add_output_arguments, provenance, shape_text
 from treegram.cli._parser import Parser
-from treegram.datasets._tu import _find_folder
+from treegram.datasets._tu import find_folder
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -94,7 +94,7 @@ def _open(args: argparse.Namespace) -> Chunks:
         graphs = load_data(args)[0]
         size = args.chunk or max(len(graphs), 1)
         return [graphs[first : first + size] for first in range(0, len(graphs), size)]
-    folder = _find_folder(args.data, args.data_dir, download=not args.no_download)
+    folder = find_folder(args.data, args.data_dir, download=not args.no_download)
     return TUChunks(folder, chunk_size=args.chunk)
 
 

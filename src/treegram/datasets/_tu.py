@@ -15,7 +15,7 @@ from treegram.datasets._table import read_integers, read_numbers
 from treegram.errors import DatasetError, InvalidGraphError
 from treegram.graphs import Graphs
 
-__all__ = ["load_tu"]
+__all__ = ["find_folder", "load_tu"]
 
 Ints = NDArray[np.int64]
 
@@ -80,7 +80,7 @@ def load_tu(
     ...     load_tu(folder)
     (Graphs(2 graphs, 5 nodes, 3 edges, undirected, no labels, targets), array([-1,  1]))
     """
-    folder = _find_folder(name_or_path, data_dir, download=download)
+    folder = find_folder(name_or_path, data_dir, download=download)
     graphs = _read_folder(folder, directed=directed)
     return graphs, None if graphs.targets is None else graphs.targets.copy()
 
@@ -88,7 +88,7 @@ def load_tu(
 # -------------------------------------------------------------------- where the files are
 
 
-def _find_folder(
+def find_folder(
     name_or_path: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None, *, download: bool
 ) -> Path:
     path = Path(name_or_path).expanduser()
