@@ -24,7 +24,7 @@ demo: $(READY)   ## load, compute, cross-validate, draw: the main job on data th
 	@$(BIN)/treegram demo
 
 test: $(READY)   ## run the tests (data sets: TREEGRAM_DATA, or ../shared/data)
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 check: $(READY)  ## ruff and mypy
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
