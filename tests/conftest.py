@@ -1,5 +1,4 @@
 import os
-import re
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,3 @@ def data_dir():
     if not folder.is_dir():
         pytest.skip(f"the real data sets are not here: TREEGRAM_DATA names no folder, and there is no {beside}")
     return folder
-
-
-def pytest_collection_modifyitems(items):
-    """Take addresses in memory out of the names of tests: processes that share the tests must agree on them."""
-    for item in items:
-        item._nodeid = re.sub(r" at 0x[0-9a-f]+", "", item.nodeid)

@@ -143,7 +143,9 @@ def test_gik_does_not_depend_on_node_numbers(ordered, options):
     np.testing.assert_allclose(*both, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("node_kernel", ["linear", "laplacian", lambda X, Y: X @ Y.T + 1.0], ids=str)
+@pytest.mark.parametrize(
+    "node_kernel", ["linear", "laplacian", lambda X, Y: X @ Y.T + 1.0], ids=["linear", "laplacian", "function"]
+)
 def test_node_kernels_equal_the_oracle(node_kernel):
     literal = {"linear": naive.linear, "laplacian": naive.laplacian(0.6)}
     literal = literal[node_kernel] if isinstance(node_kernel, str) else (lambda x, y: naive.linear(x, y) + 1.0)
