@@ -397,6 +397,13 @@ def test_evaluate_goes_on_with_more_repeats(run, folder, monkeypatch):
     assert rows("A.sqlite") == rows("whole.sqlite")
 
 
+def test_evaluate_with_fewer_repeats_shows_these_alone(run, folder):
+    words = ("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats")
+    first = run(*words, 1)[1]
+    assert run(*words, 3)[1] != first
+    assert run(*words, 1)[1] == first
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_evaluate_has_a_valid_study_for_every_kernel(name):
     text = study_text(["A", 'odd "name"'], [name], folds=4, repeats=2)

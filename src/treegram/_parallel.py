@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from joblib import Parallel, delayed
@@ -19,11 +20,23 @@ def run_tasks(
     n_jobs: int | None,
     label: str | None,
     in_order: bool = True,
-) -> Iterator[Any]:
+) -> Generator[Any]:
     """Results of function(*task) for each task; threads by default, progress on a terminal unless the label is None.
 
     The compiled loops release the interpreter lock, so threads share all arrays and copy none.
     """
     order = "generator" if in_order else "generator_unordered"
     results = Parallel(n_jobs=n_jobs, prefer="threads", return_as=order)(delayed(function)(*task) for task in tasks)
-    return iter(results) if label is None else track(results, total=len(tasks), label=label)
+    kept = _left_quietly(results)
+    return kept if label is None else track(kept, total=len(tasks), label=label)
+
+
+def _left_quietly(results: Generator[Any]) -> Generator[Any]:
+    """The same results. Who stops halfway has had an error, and need not read joblib's remarks on tasks in vain."""
+    try:
+        for result in results:  # noqa: UP028 (yield from would close the results on its own)
+            yield result
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            results.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import TypeVar
 
 __all__ = ["track"]
@@ -16,7 +16,7 @@ _PATIENCE = 2.0  # seconds before anything is shown
 _PERIOD = 0.2  # seconds between two updates: seen as alive, too rare to cost
 
 
-def track(iterable: Iterable[T], total: int | None = None, label: str = "") -> Iterator[T]:
+def track(iterable: Iterable[T], total: int | None = None, label: str = "") -> Generator[T]:
     """Give the items one by one; show on stderr how many there were, and the time left where the total is known.
 
     Nothing is written unless stderr is a terminal and the work has lasted two seconds, and the line is wiped at the

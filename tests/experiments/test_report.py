@@ -53,7 +53,7 @@ def fill(store, study, repeats=3, skip=()):
     rng = np.random.default_rng(0)
     run = store.begin_run("treegram reproduce example").id
     for dataset in study.datasets:
-        store.put_dataset(DatasetFacts(dataset, 40, {"a": 30, "b": 10}, 5.0, 4.0, 2))
+        store.put_dataset(DatasetFacts(dataset, 40, {"a": 30, "b": 10}, 5.0, 4.0, 2, "d2"))
         for i, entry in enumerate(study.entries):
             key = entry_key(study, entry, dataset)
             if (entry.name, dataset) in skip:

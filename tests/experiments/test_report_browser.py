@@ -60,7 +60,7 @@ def page(tmp_path_factory):
     with Store.open(tmp_path_factory.mktemp("store") / "example.sqlite") as store:
         run = store.begin_run(SCRIPT).id
         for i, (entry, dataset) in enumerate((entry, dataset) for entry in entries for dataset in datasets[:2]):
-            store.put_dataset(DatasetFacts(dataset, 40, {"a": 30, "b": 10}, 5.0, 4.0, 2))
+            store.put_dataset(DatasetFacts(dataset, 40, {"a": 30, "b": 10}, 5.0, 4.0, 2, "d2"))
             key = entry_key(study, entry, dataset)
             store.add_gram_time(key, GramTime(dataset, entry.name, {}, 0.5, run))
             for fold in range(10):

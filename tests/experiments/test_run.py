@@ -213,6 +213,22 @@ def test_other_data_under_the_same_name_is_refused(study, loaded, tmp_path):
     assert run(study, tmp_path / "s", loaded, datasets=["B"], kernels=["colours"])[0] == 6
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda graphs, y: (replace(graphs, attributes=graphs.attributes * 2), y),
+        lambda graphs, y: (replace(graphs, labels=np.zeros(graphs.n_nodes, np.int64), label_values=("C",)), y),
+        lambda graphs, y: (graphs[::-1], y[::-1]),
+        lambda graphs, y: (graphs, np.roll(y, 1)),
+    ],
+    ids=["vectors", "labels", "order", "classes"],
+)
+def test_data_that_differs_in_no_count_is_refused_too(study, loaded, tmp_path, change):
+    run(study, tmp_path / "s", loaded, datasets=["A"], kernels=["colours"], repeats=1)
+    with pytest.raises(StudyError, match=r"but other edges, labels, vectors or classes\. Give another store"):
+        run(study, tmp_path / "s", lambda name: change(*loaded(name)), datasets=["A"], kernels=["colours"])
+
+
 def test_an_error_in_one_entry_loses_nothing(study, loaded, tmp_path):
     """Graphs without attributes cannot be scaled: the third entry fails, what the first two have done stays."""
     graphs, y = loaded("A")

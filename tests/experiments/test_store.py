@@ -41,7 +41,7 @@ ROW = Row(
     run=1,
 )
 TIME = GramTime("ENZYMES", "ODDCL", {"lam": 1.2, "depth": 3}, 0.36, 1)
-FACTS = DatasetFacts("ENZYMES", 600, {"1": 100, "10": 300, "2": 200}, 32.6, 62.1, 18)
+FACTS = DatasetFacts("ENZYMES", 600, {"1": 100, "10": 300, "2": 200}, 32.6, 62.1, 18, "5ca1ab1e")
 
 # Begins like every program below, which run in processes of their own; ROW(i) is the i-th row of the key "k".
 PROGRAM = """

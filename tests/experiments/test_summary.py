@@ -146,7 +146,7 @@ def test_of_several_kernels_the_chosen_one_is_named(store):
 
 
 def test_the_majority_is_the_largest_class(store):
-    store.put_dataset(DatasetFacts("D", 50, {"-1": 10, "1": 40}, 3.0, 2.0, 1))
+    store.put_dataset(DatasetFacts("D", 50, {"-1": 10, "1": 40}, 3.0, 2.0, 1, "d1"))
     (dataset,) = summarise(STUDY, store).datasets
     assert dataset.majority == 80.0
     (unknown,) = summarise(replace(STUDY, datasets=("E",)), store).datasets

@@ -30,7 +30,7 @@ CREATE TABLE run (
 CREATE TABLE study (only INTEGER PRIMARY KEY CHECK (only = 1), name TEXT NOT NULL, text TEXT NOT NULL);
 CREATE TABLE dataset (
     name TEXT NOT NULL PRIMARY KEY, n_graphs INTEGER NOT NULL, class_counts TEXT NOT NULL,
-    mean_nodes REAL, mean_edges REAL, n_attributes INTEGER NOT NULL
+    mean_nodes REAL, mean_edges REAL, n_attributes INTEGER NOT NULL, digest TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE result (
     key TEXT NOT NULL, dataset TEXT NOT NULL, kernel TEXT NOT NULL, repeat INTEGER NOT NULL, fold INTEGER NOT NULL,

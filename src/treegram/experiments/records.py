@@ -54,6 +54,7 @@ class DatasetFacts:
     mean_nodes: float
     mean_edges: float
     n_attributes: int
+    digest: str  # SHA-256 of all that the graphs and their classes are: equal for equal data alone
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,11 @@ seeds follow from names and numbers alone: the results do not depend on who comp
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -138,8 +140,21 @@ def _load(name: str, load: Load, protocol: Protocol) -> _Data:
         mean_nodes=graphs.n_nodes / len(graphs),
         mean_edges=graphs.n_edges / len(graphs),
         n_attributes=graphs.n_attributes,
+        digest=_digest(graphs, codes),
     )
     return _Data(name, graphs, codes, facts)
+
+
+def _digest(graphs: Graphs, codes: Ints) -> str:
+    """SHA-256 of every array and label of the graphs, and of their classes."""
+    digest = hashlib.sha256()
+    parts = {field.name: getattr(graphs, field.name) for field in fields(graphs)} | {"targets": codes}
+    for name, value in parts.items():
+        if isinstance(value, np.ndarray):
+            digest.update(f"{name} {value.dtype.str} {value.shape}".encode() + value.tobytes())
+        else:
+            digest.update(f"{name} {value}".encode())
+    return digest.hexdigest()
 
 
 def _refuse_other_data(data: Sequence[_Data], store: Store) -> None:
@@ -149,9 +164,12 @@ def _refuse_other_data(data: Sequence[_Data], store: Store) -> None:
     for one in data:
         now, then = asdict(one.facts), known.get(one.name, asdict(one.facts))
         if one.name in used and now != then:
-            changes = ", ".join(f"{key} is {now[key]} and was {then[key]}" for key in now if now[key] != then[key])
+            changed = [key for key in now if now[key] != then[key] and key != "digest"]
+            changes = ", ".join(f"{key} is {now[key]} and was {then[key]}" for key in changed)
             raise StudyError(
-                f"{one.name} is not the data set that {store.path} has results for: {changes}. Give another store."
+                f"{one.name} is not the data set that {store.path} has results for: "
+                f"{changes or 'as many graphs of the same sizes, but other edges, labels, vectors or classes'}. "
+                "Give another store."
             )
 
 
@@ -245,9 +263,12 @@ class _Job:
                 for fold, (train, test) in enumerate(self._folds(data, repeat))
                 if fold not in done
             ]
-            for row in run_tasks(self._unit, units, n_jobs=self.n_jobs, label=None, in_order=False):
-                self.store.add_row(key, row)
-                yield row
+            with contextlib.closing(
+                run_tasks(self._unit, units, n_jobs=self.n_jobs, label=None, in_order=False)
+            ) as rows:
+                for row in rows:
+                    self.store.add_row(key, row)
+                    yield row
             self.store.release(task)
 
     def _folds(self, data: _Data, repeat: int) -> list[tuple[Ints, Ints]]:

@@ -144,8 +144,8 @@ class Store:
     def put_dataset(self, facts: DatasetFacts) -> None:
         """Keep what a report says about a data set, in place of what was kept under its name."""
         self._write(
-            "INSERT OR REPLACE INTO dataset (name, n_graphs, class_counts, mean_nodes, mean_edges, n_attributes) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO dataset "
+            "(name, n_graphs, class_counts, mean_nodes, mean_edges, n_attributes, digest) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
                 facts.name,
                 int(facts.n_graphs),
@@ -153,6 +153,7 @@ class Store:
                 float(facts.mean_nodes),
                 float(facts.mean_edges),
                 int(facts.n_attributes),
+                facts.digest,
             ),
         )
 
@@ -160,7 +161,8 @@ class Store:
         """What is known of the data sets, sorted by name."""
         return self._read(
             _facts,
-            "SELECT name, n_graphs, class_counts, mean_nodes, mean_edges, n_attributes FROM dataset ORDER BY name",
+            "SELECT name, n_graphs, class_counts, mean_nodes, mean_edges, n_attributes, digest FROM dataset "
+            "ORDER BY name",
         )
 
     # ------------------------------------------------------------------ results
@@ -320,9 +322,12 @@ def _run(number: Any, started: Any, command: Any, versions: Any, machine: Any) -
     return Run(int(number), str(started), str(command), _from_json(versions), _from_json(machine))
 
 
-def _facts(name: Any, n_graphs: Any, counts: Any, mean_nodes: Any, mean_edges: Any, n_attributes: Any) -> DatasetFacts:
+def _facts(
+    name: Any, n_graphs: Any, counts: Any, mean_nodes: Any, mean_edges: Any, n_attributes: Any, digest: Any
+) -> DatasetFacts:
     class_counts = {label: int(count) for label, count in _from_json(counts).items()}
-    return DatasetFacts(str(name), int(n_graphs), class_counts, _real(mean_nodes), _real(mean_edges), int(n_attributes))
+    sizes = _real(mean_nodes), _real(mean_edges)
+    return DatasetFacts(str(name), int(n_graphs), class_counts, *sizes, int(n_attributes), str(digest))
 
 
 def _gram_time(dataset: Any, kernel: Any, parameters: Any, seconds: Any, run: Any) -> GramTime:

@@ -205,7 +205,7 @@ def summarise(study: Study, store: Store) -> Summary:
 
 def _cell(study: Study, entry: Entry, dataset: str, store: Store) -> Cell:
     key = entry_key(study, entry, dataset)
-    rows = store.rows([key])
+    rows = [row for row in store.rows([key]) if row.repeat < study.protocol.repeats]  # there may have been more once
     by_repeat = _complete(rows, study.protocol.outer_folds)
     used = [row for repeat in by_repeat.values() for row in repeat]
     folds = tuple(tuple(100 * row.accuracy for row in repeat) for repeat in by_repeat.values())

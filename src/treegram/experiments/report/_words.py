@@ -13,6 +13,7 @@ __all__ = [
     "counted",
     "duration",
     "factor",
+    "fingerprint",
     "listed",
     "p_value",
     "repeats",
@@ -86,6 +87,11 @@ def share(probability: float) -> str:
 def counted(number: int, noun: str) -> str:
     """``1 repeat``, ``9,600 repeats``."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def fingerprint(digest: str) -> str:
+    """The first digits of a digest: enough to tell two data sets apart."""
+    return digest[:12]
 
 
 def listed(words: Sequence[str]) -> str:

@@ -33,6 +33,7 @@ from treegram.experiments.report._words import (
     counted,
     duration,
     factor,
+    fingerprint,
     listed,
     p_value,
     repeats,
@@ -365,18 +366,22 @@ def _bars(histogram: Histogram) -> Iterator[Markup]:
 
 
 def _datasets(summary: Summary) -> Iterator[Markup]:
-    head = ["data set", "graphs", "classes", "largest class", "nodes", "edges", "attributes", "note"]
+    head = ["data set", "graphs", "classes", "largest class", "nodes", "edges", "attributes", "digest", "note"]
     rows = ([row_name(one.name), *_facts(one), element("td", one.note, class_="note")] for one in summary.datasets)
-    yield table("Nodes and edges are means per graph; attributes are numbers per node.", head, rows)
+    caption = (
+        "Nodes and edges are means per graph, attributes are numbers per node, "
+        "the digest is equal for equal graphs and classes alone."
+    )
+    yield table(caption, head, rows)
 
 
 def _facts(dataset: DatasetSummary) -> list[Markup]:
     facts = dataset.facts
     if facts is None:
-        return [element("td", NONE) for _ in range(6)]
+        return [element("td", NONE) for _ in range(7)]
     counts = [f"{facts.n_graphs:,}", str(len(facts.class_counts)), f"{dataset.majority:.2f} %"]
     sizes = [f"{facts.mean_nodes:.1f}", f"{facts.mean_edges:.1f}", str(facts.n_attributes)]
-    return [element("td", one) for one in counts + sizes]
+    return [element("td", one) for one in [*counts, *sizes, fingerprint(facts.digest)]]
 
 
 def _kernels(summary: Summary) -> Iterator[Markup]:

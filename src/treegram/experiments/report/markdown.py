@@ -13,6 +13,7 @@ from treegram.experiments.report._words import (
     counted,
     duration,
     factor,
+    fingerprint,
     listed,
     p_value,
     repeats,
@@ -233,7 +234,7 @@ def _favourite(cell: Cell) -> str:
 def _notes(summary: Summary) -> Iterator[str]:
     yield "## Data sets"
     rows = ([_text(one.name), *_facts(one), _text(one.note)] for one in summary.datasets)
-    yield _table(["data set", "graphs", "classes", "mean nodes", "mean edges", "attributes", "note"], rows)
+    yield _table(["data set", "graphs", "classes", "mean nodes", "mean edges", "attributes", "digest", "note"], rows)
     yield "## Kernels"
     described = (
         [_text(one.name), "<br>".join(map(_text, one.choices)), one.learns_from or "nothing", _text(one.note)]
@@ -245,9 +246,15 @@ def _notes(summary: Summary) -> Iterator[str]:
 def _facts(dataset: DatasetSummary) -> list[str]:
     facts = dataset.facts
     if facts is None:
-        return [NONE] * 5
+        return [NONE] * 6
     sizes = f"{facts.mean_nodes:.1f}", f"{facts.mean_edges:.1f}"
-    return [f"{facts.n_graphs:,}", str(len(facts.class_counts)), *sizes, str(facts.n_attributes)]
+    return [
+        f"{facts.n_graphs:,}",
+        str(len(facts.class_counts)),
+        *sizes,
+        str(facts.n_attributes),
+        _text(fingerprint(facts.digest)),
+    ]
 
 
 def _provenance(summary: Summary) -> Iterator[str]:

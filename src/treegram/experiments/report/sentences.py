@@ -33,7 +33,7 @@ _MOST_NAMED = 6  # cells; beyond, their number must do
 def progress(summary: Summary) -> str:
     """What was run, and how much of what was planned."""
     planned = len(summary.cells) * summary.protocol.repeats
-    done = sum(min(len(cell.repeats), summary.protocol.repeats) for cell in summary.cells)
+    done = sum(len(cell.repeats) for cell in summary.cells)
     protocol = summary.protocol
     return (
         f"{counted(len(summary.kernels), 'kernel')} on {counted(len(summary.datasets), 'data set')}, nested "
