@@ -5,6 +5,7 @@ import json
 import shutil
 import tempfile
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -161,12 +162,30 @@ def test_chunks_give_the_rows_of_the_whole(run, folder, chunk):
     assert meta["chunk"] == chunk
 
 
-def test_a_map_that_looks_at_the_data_sees_the_first_chunk(run, folder, graphs):
-    assert run("TINY --n-features 32 --random-state 1 --chunk 4 -o Z.npz")[0] == 0
+def test_a_map_that_looks_at_the_data_sees_a_sample_from_all_over_the_files(run, folder, graphs):
+    code, out, _ = run("TINY --n-features 32 --random-state 1 --chunk 4 -o Z.npz")
+    assert code == 0
     Z, _, meta = read("Z.npz")
-    features = ODDCLFeatures(n_features=32, random_state=1).fit(graphs[:4])
+    sample, new, *_ = treegram.TUChunks("TINY", chunk_size=4, shuffle=True, random_state=0)
+    assert sample != graphs[:4]
+    features = ODDCLFeatures(n_features=32, random_state=1).fit(sample)
     np.testing.assert_allclose(Z.toarray(), features.transform(graphs), atol=1e-13)
-    assert meta["choice"] == features.choice_
+    assert (meta["choice"], meta["n_fitted"]) == (features.choice_, 4)
+    assert meta["estimated_error"] == features.estimate_error(new) != features.estimated_error_
+    assert f"estimated Gram error {meta['estimated_error']:.1e}" in out
+
+
+def test_the_error_that_is_told_is_that_of_all_graphs(run, folder):
+    """Files sorted by their vectors: the first chunk knows nothing of the others."""
+    graphs, _ = treegram.make_synthetic(300, n_nodes=10, n_edges=15, random_state=0)
+    drift = np.repeat(np.linspace(0, 30, 300), 10)[:, None]
+    graphs = replace(graphs, attributes=graphs.attributes + drift)
+    save_tu(graphs, folder / "SORTED")
+    assert run("SORTED --depth 0 --method nystroem --n-components 20 --random-state 0 --chunk 50 -o Z.npz")[0] == 0
+    Z, _, meta = read("Z.npz")
+    K = treegram.ODDCL(depth=0).fit_transform(graphs)
+    error = np.linalg.norm((Z @ Z.T).toarray() - K) / np.linalg.norm(K)
+    assert error / 2 < meta["estimated_error"] < 2 * error
 
 
 def test_data_that_needs_no_file_comes_in_chunks_too(run, folder):

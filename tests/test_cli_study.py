@@ -199,16 +199,18 @@ def test_the_store_may_have_any_name(run, folder):
     assert new_files(folder) == []
 
 
-def test_folders_of_this_machine_are_not_kept(run, folder, tmp_path_factory):
-    """Data sets may be anywhere: in the folder that an option names, or in one that the study names."""
+def test_folders_of_this_machine_are_not_kept(run, folder, finished, tmp_path_factory):
+    """Data sets may be anywhere, in the folder that an option names or beside the study: their names make the folds."""
     elsewhere = tmp_path_factory.mktemp("secret")
     shutil.move("A", elsewhere / "A")
     assert run("reproduce", "small.toml", "--datasets", "A", "--repeats", 1, "--data-dir", elsewhere)[0] == 0
     assert b"secret" not in Path("small.sqlite").read_bytes()
-    study = STUDY.replace('"A"', f'"{elsewhere}/A"').replace("A = ", f'"{elsewhere}/A" = ')
-    Path("named.toml").write_text(study)
-    assert run("reproduce", "named.toml", "--datasets", f"{elsewhere}/A", "--repeats", 1)[0] == 0
-    assert commands("named.sqlite") == ["treegram reproduce named --datasets A --repeats 1 --jobs -1"]
+    shutil.move("small.toml", elsewhere / "moved.toml")
+    assert run("reproduce", elsewhere / "moved.toml", "--datasets", "A", "--repeats", 1)[0] == 0
+    assert b"secret" not in Path("moved.sqlite").read_bytes()
+    assert commands("moved.sqlite") == ["treegram reproduce moved --datasets A --repeats 1 --jobs -1"]
+    first = [row for row in rows(finished[1]) if (row.dataset, row.repeat) == ("A", 0)]
+    assert rows("small.sqlite") == rows("moved.sqlite") == first
 
 
 def test_ctrl_c_keeps_what_was_finished(run, folder, finished, monkeypatch):
@@ -254,7 +256,7 @@ def test_a_full_disk_keeps_what_was_finished(run, folder, finished, monkeypatch)
         ('["robust"]', '["rubost"]', "small.toml:19: unknown transformation of attributes 'rubost'; did you mean"),
         ("repeats = 3", "repeats = 0", "small.toml:4: 'repeats' must be a whole number of at least 1, got 0"),
         ("repeats = 3", "repeats = ", "small.toml:4: this is not TOML"),
-        ('"B"]', '"none/B"]', "small.toml:14: unknown data set 'B'"),
+        ('"B"]', '"none/B"]', "small.toml:2: 'none/B' is not the name of a data set; give the name of its folder"),
     ],
 )
 def test_what_is_wrong_in_a_study_is_told_with_its_line(run, folder, old, new, message):
@@ -315,6 +317,7 @@ def test_targets_that_cannot_be_used_are_told_before_anything_is_computed(
     code, out, err = run(*command.split())
     assert is_one_line(code, out, err)
     assert err == f"treegram {command.split()[0]}: error: {message}\n"
+    assert not list(folder.glob("*.sqlite*"))
 
 
 def test_a_store_of_another_study_is_left_alone(run, store):

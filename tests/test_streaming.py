@@ -177,7 +177,7 @@ def test_what_is_wrong_is_named(tmp_path, tables, message):
 def test_folders_that_hold_no_set_or_several_are_refused(tmp_path):
     with pytest.raises(DatasetError, match="must hold one data set"):
         TUChunks(tmp_path)
-    with pytest.raises(DatasetError, match="must hold one data set"):
+    with pytest.raises(DatasetError, match="nowhere does not exist"):
         TUChunks(tmp_path / "nowhere")
     write(tmp_path, **GOOD)
     assert len(list(TUChunks(tmp_path))) == 1
@@ -186,9 +186,18 @@ def test_folders_that_hold_no_set_or_several_are_refused(tmp_path):
         TUChunks(tmp_path)
 
 
-def test_a_chunk_has_at_least_one_graph(folder):
-    with pytest.raises(ValueError, match="chunk_size must be at least 1; got 0"):
-        TUChunks(folder, chunk_size=0)
+@pytest.mark.parametrize("size", [0, 1.5, "a", None])
+def test_a_chunk_has_a_whole_number_of_graphs(folder, size):
+    with pytest.raises(ValueError, match=f"chunk_size must be a whole number of at least 1; got {size!r}"):
+        TUChunks(folder, chunk_size=size)
+
+
+def test_lists_of_graphs_are_chunks_too(folder):
+    graphs, _ = load_tu(folder)
+    features = ODDCLFeatures(**STATELESS)
+    ((rows, targets),) = embed_chunks(features, [[graphs[0], graphs[1]]])
+    np.testing.assert_array_equal(rows, features.transform(graphs[:2]))
+    np.testing.assert_array_equal(targets, graphs[:2].targets)
 
 
 # -------------------------------------------------------------------- rows and models
@@ -237,8 +246,10 @@ def test_what_a_stream_must_have_is_told():
     without = Graphs.from_arrays(bare.offsets, bare.edges(), attributes=bare.attributes)
     with pytest.raises(ValueError, match="targets"):
         fit_chunks(SGDClassifier(), features, [without], classes=[0, 1])
-    with pytest.raises(AttributeError, match="partial_fit"):
+    with pytest.raises(TypeError, match=r"model must have partial_fit, .* Ridge\(\) has not"):
         fit_chunks(Ridge(), features, [graphs])
+    with pytest.raises(ValueError, match="n_epochs must be at least 1; got 0"):
+        fit_chunks(SGDClassifier(), features, [graphs], classes=[0, 1], n_epochs=0)
 
 
 def test_memory_is_that_of_a_chunk():

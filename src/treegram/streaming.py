@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from treegram.datasets._stretches import edge_borders, line_starts, node_borders, parse_rows, read_blocks, read_last
 from treegram.errors import DatasetError
-from treegram.graphs import Graphs
+from treegram.graphs import Graphs, as_graphs
 
 __all__ = ["TUChunks", "embed_chunks", "fit_chunks"]
 
@@ -39,8 +39,9 @@ def embed_chunks(features: Any, chunks: Iterable[Graphs]) -> Iterator[tuple[Any,
     Parameters
     ----------
     features : ODDCLFeatures, or another transformer of graphs
-        Used as it is if it is fitted or needs no fitting, else fitted on the first chunk.
-    chunks : iterable of Graphs
+        Used as it is if it is fitted or needs no fitting, else fitted on the first chunk. Files are often sorted: if the
+        first chunk is unlike the others, fit before, on a sample such as a chunk of ``TUChunks(..., shuffle=True)``.
+    chunks : iterable of Graphs or lists of graphs
         The graphs.
 
     Yields
@@ -60,7 +61,7 @@ def embed_chunks(features: Any, chunks: Iterable[Graphs]) -> Iterator[tuple[Any,
     >>> [rows.shape for rows, targets in embed_chunks(features, [graphs[:6], graphs[6:]])]
     [(6, 256), (4, 256)]
     """
-    for chunk in chunks:
+    for chunk in map(as_graphs, chunks):
         if not _is_fitted(features):
             features.fit(chunk)
         yield features.transform(chunk), chunk.targets
@@ -106,6 +107,10 @@ def fit_chunks(
     >>> model.predict(features.transform(graphs)).shape
     (20,)
     """
+    if n_epochs < 1:
+        raise ValueError(f"n_epochs must be at least 1; got {n_epochs}.")
+    if not hasattr(model, "partial_fit"):
+        raise TypeError(f"model must have partial_fit, to learn chunk by chunk; {model!r} has not. SGDClassifier has.")
     if n_epochs > 1 and iter(chunks) is chunks:
         raise ValueError(f"n_epochs={n_epochs} needs chunks that can be iterated again; got a {type(chunks).__name__}.")
     options = {"classes": _classes(chunks, classes)} if is_classifier(model) else {}
@@ -195,20 +200,21 @@ class TUChunks:
         self,
         folder: str | os.PathLike[str],
         *,
-        chunk_size: int = 1000,
+        chunk_size: Any = 1000,
         shuffle: bool = False,
         random_state: Any = None,
         directed: bool = False,
     ) -> None:
-        if chunk_size < 1:
-            raise ValueError(f"chunk_size must be at least 1; got {chunk_size}.")
-        self.chunk_size, self.shuffle, self.random_state, self.directed = chunk_size, shuffle, random_state, directed
+        if not isinstance(chunk_size, int | np.integer) or chunk_size < 1:
+            raise ValueError(f"chunk_size must be a whole number of at least 1; got {chunk_size!r}.")
+        self.chunk_size: int = int(chunk_size)
+        self.shuffle, self.random_state, self.directed = shuffle, random_state, directed
         self._prefix = _find_prefix(Path(folder))
         self.targets = self._read_targets()
         self.classes = None if self.targets is None else np.unique(self.targets)
         owners = self._path("graph_indicator")
         self.n_graphs = read_last(owners) if self.targets is None else len(self.targets)
-        size = max(1, chunk_size // PIECES_PER_CHUNK) if shuffle else chunk_size
+        size = max(1, self.chunk_size // PIECES_PER_CHUNK) if shuffle else self.chunk_size
         self._pieces = list(self._index(np.append(np.arange(0, self.n_graphs, size), self.n_graphs)))
 
     def __len__(self) -> int:
@@ -290,6 +296,8 @@ class TUChunks:
 
 
 def _find_prefix(folder: Path) -> Path:
+    if not folder.is_dir():
+        raise DatasetError(f"The folder {folder} does not exist; expected a folder with data in the TU format.")
     ending = "_graph_indicator.txt"
     names = sorted(file.name.removesuffix(ending) for file in folder.glob("*" + ending))
     name = folder.name if folder.name in names else (names or [""])[0]

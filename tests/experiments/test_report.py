@@ -179,6 +179,19 @@ def test_the_headline_counts(summary_of):
     assert sentences.speed(summary).startswith("One Gram matrix is computed 120 \N{MULTIPLICATION SIGN} as fast")
 
 
+def test_kernels_that_share_the_highest_number_are_all_named(summary_of):
+    summary = summary_of(make_study(3))
+    shared = [
+        replace(cell, mean=90.0 + 1e-9 * i if i else 80.0, repeats=(0,) if i else cell.repeats)
+        for i, cell in enumerate(summary.row(name)[0] for name in ("K0", "K1", "K2"))
+    ]
+    summary = replace(summary, cells=(*shared, *(cell for cell in summary.cells if cell.dataset != "D1")))
+    assert "The highest mean accuracy has K1 and K2 on D1 (90.00 after 1 repeat) and K2 on D2" in sentences.best(
+        summary
+    )
+    assert [sentences.is_highest(cell, summary) for cell in shared] == [False, True, True]
+
+
 def test_numbers_below_the_largest_class_are_named(summary_of):
     summary = summary_of(make_study(4))
     assert sentences.below_majority(summary, published=True) == (

@@ -178,6 +178,7 @@ def test_kernels_are_built_as_written():
     ("change", "message"),
     [
         ({"y": None}, "A has no targets"),
+        ({"y": np.linspace(0, 1, 36)}, "A: The targets are numbers, and a study needs classes; GraphRidge predicts"),
         ({"y": [1] * 36}, "at least two classes; all 36 graphs are of class 1"),
         ({"y": [1] * 34 + [2] * 2}, "Class 2 has 2 graphs, too few for 3 folds"),
         ({"y": [1] * 33 + [2] * 3, "inner_folds": 5}, "3 graphs, too few for 5 inner folds"),
@@ -197,6 +198,7 @@ def test_targets_that_cannot_be_split_are_refused_before_anything_runs(study, lo
         ({"datasets": ["C"]}, "no data set 'C'; it has A, B"),
         ({"kernels": ["tree"]}, "no kernel 'tree'; it has trees, colours"),
         ({"repeats": 0}, "at least 1; got 0"),
+        ({"repeats": 4}, "has 3 repeats; got 4. Change the number in its file"),
     ],
 )
 def test_parts_that_are_not_there_are_refused(study, loaded, tmp_path, part, message):

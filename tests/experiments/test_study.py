@@ -28,7 +28,7 @@ Two lines with a [bracket], "quotes" and a # sign,
 kernel = "not a key".
 '''
 reference = "None"
-datasets = ["MUTAG", "data/mine"]
+datasets = ["MUTAG", "mine"]
 
 [dataset_notes]
 MUTAG = "small"
@@ -53,7 +53,7 @@ attributes = ["robust", "neighbours"]
 timed = { depth = 1 }
 note = "A note."
 [kernels.published]
-accuracy = { MUTAG = 81, "data/mine" = "out of time" }
+accuracy = { MUTAG = 81, "mine" = "out of time" }
 deviation = { MUTAG = 1.5 }
 seconds = { MUTAG = 60 }
 
@@ -80,7 +80,7 @@ method = "rff"
 [[comparisons]]
 name = "all"
 kernels = ["first", "second", "third"]
-datasets = ["MUTAG", "data/mine"]
+datasets = ["MUTAG", "mine"]
 
 [[pairs]]
 kernel = "first"
@@ -107,7 +107,7 @@ def test_all_of_a_file_is_read(write):
         title="A small study",
         about='Two lines with a [bracket], "quotes" and a # sign,\nkernel = "not a key".',
         reference="None",
-        datasets=("MUTAG", "data/mine"),
+        datasets=("MUTAG", "mine"),
         dataset_notes={"MUTAG": "small"},
         protocol=Protocol(2, 5, 3, 7, (1.0, 10.0), "all"),
         entries=(
@@ -120,7 +120,7 @@ def test_all_of_a_file_is_read(write):
                 ),
                 timed={"depth": 1},
                 note="A note.",
-                published=Published({"MUTAG": 81.0, "data/mine": "out of time"}, {"MUTAG": 1.5}, {"MUTAG": 60.0}),
+                published=Published({"MUTAG": 81.0, "mine": "out of time"}, {"MUTAG": 1.5}, {"MUTAG": 60.0}),
             ),
             Entry("second", (Choice("sum", grid={"iterations": (0, 2)}, parts=parts),), timed={"iterations": 2}),
             Entry(
@@ -131,7 +131,7 @@ def test_all_of_a_file_is_read(write):
                 ),
             ),
         ),
-        comparisons=(Comparison("all", ("first", "second", "third"), ("MUTAG", "data/mine")),),
+        comparisons=(Comparison("all", ("first", "second", "third"), ("MUTAG", "mine")),),
         pairs=(("first", "third", ("MUTAG",)),),
     )
 
@@ -168,10 +168,16 @@ WRONG = {
     # types
     "title is a number": ('title = "A small study"', "title = 3 #!", "'title' must be a text in quotes, got 3"),
     "title is blank": ('title = "A small study"', 'title = " " #!', "'title' is empty"),
-    "datasets is a text": ('datasets = ["MUTAG", "data/mine"]\n\n', 'datasets = "MUTAG" #!\n', "must be a list"),
-    "datasets is empty": ('datasets = ["MUTAG", "data/mine"]\n\n', "datasets = [] #!\n", "'datasets' is empty"),
-    "a data set twice": ('"MUTAG", "data/mine"]\n\n', '"MUTAG",\n"MUTAG", #!\n]\n', "data set 'MUTAG' is here twice"),
-    "a data set is a number": ('["MUTAG", "data/mine"]\n\n', '["MUTAG",\n 5] #!\n', "'datasets' must be a text"),
+    "datasets is a text": ('datasets = ["MUTAG", "mine"]\n\n', 'datasets = "MUTAG" #!\n', "must be a list"),
+    "datasets is empty": ('datasets = ["MUTAG", "mine"]\n\n', "datasets = [] #!\n", "'datasets' is empty"),
+    "a data set twice": ('"MUTAG", "mine"]\n\n', '"MUTAG",\n"MUTAG", #!\n]\n', "data set 'MUTAG' is here twice"),
+    "a data set is a path": (
+        '["MUTAG", "mine"]\n\n',
+        '["MUTAG", "data/mine"] #!\n',
+        "'data/mine' is not the name of a",
+    ),
+    "a data set is a folder above": ('["MUTAG", "mine"]\n\n', '["MUTAG", ".."] #!\n', "'..' is not the name of a data"),
+    "a data set is a number": ('["MUTAG", "mine"]\n\n', '["MUTAG",\n 5] #!\n', "'datasets' must be a text"),
     "protocol is a list": ("[protocol]", "[[protocol]] #!", "'protocol' must be a table, got a list"),
     "grid is a list": ("grid = { iterations = [0, 2] }", "grid = [0, 2] #!", "'grid' must be a table, got a list"),
     "parameters is a text": ('{ counting = "visits" }', '"visits" #!', "'parameters' must be a table, got 'visits'"),
@@ -291,7 +297,7 @@ WRONG = {
     "more than all": ("MUTAG = 81,", "MUTAG = 101,", "of at least 0 and of at most 100, got 101", "accuracy"),
     "accuracy is true": ("MUTAG = 81,", "MUTAG = true,", "must be a finite number", "accuracy"),
     "negative deviation": ("MUTAG = 1.5", "MUTAG = -1.5", "of at least 0, got -1.5", "deviation"),
-    "deviation of nothing": ("MUTAG = 1.5", '"data/mine" = 1.5', "no accuracy that it belongs to", "deviation"),
+    "deviation of nothing": ("MUTAG = 1.5", '"mine" = 1.5', "no accuracy that it belongs to", "deviation"),
     "no time at all": ("MUTAG = 60", "MUTAG = 0.0", "above 0, got 0.0", "seconds"),
     "a note on an unknown data set": (
         'MUTAG = "small"',
@@ -306,18 +312,18 @@ WRONG = {
     ),
     "comparison of two": ('["first", "second", "third"]', '["first", "second"] #!', "at least three kernels"),
     "comparison on one": (
-        'datasets = ["MUTAG", "data/mine"]\n\n[[pairs]]',
+        'datasets = ["MUTAG", "mine"]\n\n[[pairs]]',
         'datasets = ["MUTAG"] #!\n[[pairs]]',
         "at least two data sets",
     ),
     "comparison on another data set": (
-        'datasets = ["MUTAG", "data/mine"]\n\n[[pairs]]',
+        'datasets = ["MUTAG", "mine"]\n\n[[pairs]]',
         'datasets = ["MUTAG", "x"] #!\n[[pairs]]',
         "unknown data set 'x'",
     ),
     "comparisons of one name": (
         "[[pairs]]",
-        '[[comparisons]]\nname = "all" #!\nkernels = ["third", "first", "second"]\ndatasets = ["MUTAG", "data/mine"]\n[[pairs]]',
+        '[[comparisons]]\nname = "all" #!\nkernels = ["third", "first", "second"]\ndatasets = ["MUTAG", "mine"]\n[[pairs]]',
         "the name 'all' is here twice",
     ),
     "pair with an unknown kernel": (

@@ -72,6 +72,12 @@ def test_only_complete_repeats_count(store):
     assert sum(count for _, count in cell.chosen) == 2
 
 
+def test_repeats_that_the_study_no_longer_has_do_not_count(store):
+    add(store, STUDY, "WL", "D", {(0, 0): 0.7, (0, 1): 0.9, (1, 0): 0.1, (1, 1): 0.2})
+    cell = only_cell(replace(STUDY, protocol=replace(STUDY.protocol, repeats=1)), store)
+    assert (cell.repeats, cell.n_unused, cell.mean) == ((0,), 0, pytest.approx(80))
+
+
 def test_an_empty_store_gives_empty_cells(store):
     cell = only_cell(STUDY, store)
     assert (cell.repeats, cell.mean, cell.deviation, cell.chosen, cell.gram_seconds) == ((), None, None, (), None)
@@ -247,6 +253,14 @@ def test_pairs_are_tested_on_the_folds_that_both_have(store):
     differences = [on_d.corrected.difference, on_e.corrected.difference]
     assert pair.ours == bayesian_signed_rank(differences, rope=ROPE)
     assert pair.published is None
+
+
+def test_one_data_set_says_nothing_about_data_sets(store):
+    study = three_kernels(pairs=(("A", "B", ("D",)),))
+    fill(store, study)
+    (pair,) = summarise(study, store).pairs
+    assert pair.ours is None
+    assert pair.tests[0].posterior is not None
 
 
 def test_published_pairs_are_tested_from_means_and_deviations(store):

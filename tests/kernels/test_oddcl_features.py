@@ -236,6 +236,18 @@ def test_without_attributes_one_component_is_exact():
     np.testing.assert_allclose(K, ODDCL().fit_transform(graphs), atol=1e-12)
 
 
+def test_the_error_on_new_graphs_can_be_asked_for():
+    graphs = some_graphs(60)
+    features = ODDCLFeatures(method="nystroem", n_components=16, random_state=0)
+    with pytest.raises(NotFittedError):
+        features.estimate_error(graphs)
+    features.fit(graphs[:20])
+    assert features.estimate_error(graphs[:20]) == features.estimated_error_
+    rows, K = features.transform(graphs[20:]), ODDCL().fit_transform(graphs[20:])
+    error = np.linalg.norm(rows @ rows.T - K) / np.linalg.norm(K)
+    assert features.estimate_error(graphs[20:]) == pytest.approx(error, rel=0.5)
+
+
 def test_a_nearly_sparse_kernel_is_told_and_done_as_well_as_can_be():
     random = np.random.default_rng(0)
     graphs = some_graphs(60)

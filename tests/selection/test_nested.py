@@ -205,6 +205,8 @@ def test_the_smallest_class_decides_how_many_folds_there_can_be():
         (None, 2, 2, "y is missing"),
         ([0, 1, None, 1], 2, 2, r"y\[2\] is None: the target of graph 2 is missing"),
         ([0.0, np.nan, 1.0], 2, 2, r"y\[1\] is nan: the target of graph 1 is missing"),
+        (["a", "b", np.nan, "b"], 2, 2, r"y\[2\] is nan: the target of graph 2 is missing"),
+        (np.ma.array([0, 1, 1], mask=[0, 1, 0]), 2, 2, r"y\[1\] is None: the target of graph 1 is missing"),
         ([[0, 1], [1, 0]], 2, 2, r"one target for each graph; got an array of shape \(2, 2\)"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from treegram import __version__
 from treegram.cli._parser import Parser
 
-__all__ = ["add_output_arguments", "provenance", "shape_text"]
+__all__ = ["add_output_arguments", "approximation", "approximation_text", "provenance", "shape_text"]
 
 
 def add_output_arguments(parser: Parser, contents: str) -> None:
@@ -29,6 +30,20 @@ def provenance(data: str, seconds: float) -> dict[str, Any]:
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
     }
+
+
+def approximation(estimator: Any) -> dict[str, Any]:
+    """Which approximation a fitted estimator has chosen, and its error; nothing for an exact kernel."""
+    names = ("method", "n_components", "choice", "estimated_error")
+    return {name: getattr(estimator, name + "_") for name in names} if hasattr(estimator, "choice_") else {}
+
+
+def approximation_text(made: Mapping[str, Any]) -> str:
+    """The same for people, after a comma."""
+    if not made:
+        return ""
+    s = "s" * (made["n_components"] != 1)
+    return f", {made['method']} with {made['n_components']} component{s}, estimated Gram error {made['estimated_error']:.1e}"
 
 
 def shape_text(shape: tuple[int, ...]) -> str:

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from treegram.cli._data import add_folder_arguments, load_by_name
 from treegram.cli._kernels import read_word
 from treegram.cli._parser import Parser
-from treegram.experiments.run import Part, run_study
+from treegram.experiments.run import Part, check_data, run_study
 from treegram.experiments.store import Store
 from treegram.experiments.study import Study
 from treegram.experiments.summary import summarise, text_table
@@ -55,8 +55,10 @@ def run_and_tell(
     ``sources`` says for data sets that are not found under their names what to load.
     """
     path = args.store or Path(f"{study.name}.sqlite")
-    # Before there is a store: a mistyped name leaves no file behind.
+    # Before there is a store: a mistyped name, or data that cannot be used, leaves no file behind.
     data = {name: load_by_name((sources or {}).get(name, name), args) for name in part.of(study)[0]}
+    for name, (graphs, y) in data.items():
+        check_data(name, graphs, y, study.protocol)
     with Store.open(path) as store:
         store.put_study(study.name, study.text)
         run = store.begin_run(command)

@@ -10,8 +10,9 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import islice
 from numbers import Integral
 from typing import IO, Any
 
@@ -25,7 +26,7 @@ from treegram._gramfile import check_space, check_target, replacing
 from treegram._progress import track
 from treegram.cli._data import BUILT_IN, add_data_arguments, load_data
 from treegram.cli._kernels import add_options, given_parameters, read_word
-from treegram.cli._output import add_output_arguments, provenance, shape_text
+from treegram.cli._output import add_output_arguments, approximation, approximation_text, provenance, shape_text
 from treegram.cli._parser import Parser
 from treegram.datasets._tu import find_folder
 
@@ -52,8 +53,8 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
         "--chunk",
         metavar="N",
         type=partial(read_word, [Interval(Integral, 1, None, closed="left")]),
-        help="read N graphs at a time, so that memory is that of N graphs; methods that look at the data see the "
-        "first N (default: all at once)",
+        help="read N graphs at a time, so that memory is that of N graphs; methods that look at the data, and the estimate "
+        "of the error, see some N from all over the files (default: all at once)",
     )
     parser.elsewhere["--kernel"] = ": features are those of the kernel oddcl; treegram gram has other kernels"
     add_options(parser, ODDCLFeatures, "options of the features")
@@ -70,39 +71,52 @@ def run(args: argparse.Namespace) -> None:
             "--chunk and --n-features none exclude each other: without hashing there is one column for each tree of all "
             "graphs, which no chunk knows; give a number of columns, or leave out --chunk."
         )
-    chunks = _open(args)
+    samples, chunks = _open(args)
     folder = args.output.parent
     with tempfile.TemporaryFile(dir=folder) as values, tempfile.TemporaryFile(dir=folder) as columns:
         start = time.perf_counter()
-        features.fit(_first(chunks, args.data))
+        made = _fit(features, samples)
         arrays = _compute(args, features, chunks, values, columns)
         seconds = time.perf_counter() - start
-        meta = {**_meta(args, features), **provenance(args.data, seconds)}
+        meta = {**_meta(args, features), **made, **provenance(args.data, seconds)}
         with replacing(args.output) as file:
             np.savez(file, **arrays, meta=np.array(json.dumps(meta)))
     print(
-        f"{args.output}: {shape_text(arrays['shape'])} features of {args.data}, {_summary(features)}, {seconds:.2f} s"
+        f"{args.output}: {shape_text(arrays['shape'])} features of {args.data}{approximation_text(made)}, {seconds:.2f} s"
     )
 
 
 # -------------------------------------------------------------------- graphs
 
 
-def _open(args: argparse.Namespace) -> Chunks:
-    """The graphs: one chunk without ``--chunk``; what needs no file is in memory anyway, and cut into pieces there."""
-    if args.chunk is None or args.data in BUILT_IN:
+def _open(args: argparse.Namespace) -> tuple[Iterator[Graphs], Chunks]:
+    """Samples of the graphs, each a chunk's worth, and all graphs: one chunk without ``--chunk``.
+
+    Files are often sorted, so that the first chunk is unlike the others: samples are from all over them.
+    """
+    chunks: Chunks
+    samples: Iterator[Graphs]
+    if args.chunk is None or args.data in BUILT_IN:  # what needs no file is in memory anyway, and cut into pieces there
         graphs = load_data(args)[0]
         size = args.chunk or max(len(graphs), 1)
-        return [graphs[first : first + size] for first in range(0, len(graphs), size)]
-    folder = find_folder(args.data, args.data_dir, download=not args.no_download)
-    return TUChunks(folder, chunk_size=args.chunk)
+        chunks = [graphs[first : first + size] for first in range(0, len(graphs), size)]
+        samples = (graphs[first :: len(chunks)] for first in range(len(chunks)))
+    else:
+        folder = find_folder(args.data, args.data_dir, download=not args.no_download)
+        chunks = TUChunks(folder, chunk_size=args.chunk)
+        samples = iter(TUChunks(folder, chunk_size=args.chunk, shuffle=True, random_state=0))
+    if not len(chunks):
+        raise DatasetError(f"{args.data} has no graph; there is nothing to compute.")
+    return samples, chunks
 
 
-def _first(chunks: Chunks, data: str) -> Graphs:
-    """The graphs that the features are fitted on."""
-    for chunk in chunks:
-        return chunk
-    raise DatasetError(f"{data} has no graph; there is nothing to compute.")
+def _fit(features: ODDCLFeatures, samples: Iterator[Graphs]) -> dict[str, Any]:
+    """Fit on the first sample; what was made, with its error on the second one, which is new to it, if there is one."""
+    sample = next(samples)
+    made = {"n_fitted": len(sample), **approximation(features.fit(sample))}
+    for new in islice(samples, 1):
+        made["estimated_error"] = features.estimate_error(new)
+    return made
 
 
 # -------------------------------------------------------------------- rows
@@ -159,16 +173,4 @@ def _meta(args: argparse.Namespace, features: ODDCLFeatures) -> dict[str, Any]:
         "features": type(features).__name__,
         "parameters": features.get_params(),
         "chunk": args.chunk,
-        "method": features.method_,
-        "n_components": features.n_components_,
-        "choice": features.choice_,
-        "estimated_error": features.estimated_error_,
     }
-
-
-def _summary(features: ODDCLFeatures) -> str:
-    s = "s" * (features.n_components_ != 1)
-    return (
-        f"{features.method_} with {features.n_components_} component{s}, "
-        f"estimated Gram error {features.estimated_error_:.1e}"
-    )

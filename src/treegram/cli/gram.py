@@ -19,7 +19,7 @@ from treegram.cli._kernels import (
     kernel_name,
     option_types,
 )
-from treegram.cli._output import add_output_arguments, provenance, shape_text
+from treegram.cli._output import add_output_arguments, approximation, approximation_text, provenance, shape_text
 from treegram.cli._parser import Parser
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
@@ -83,7 +83,8 @@ def run(args: argparse.Namespace) -> None:
     if y is not None:
         arrays["y"] = y
     write_gram(args.output, arrays, _meta(args, kernel, grid, graphs, seconds))
-    print(f"{args.output}: {shape_text(K.shape)} Gram matrix of {args.data}, {args.kernel}, {seconds:.2f} s")
+    made = args.kernel + approximation_text(approximation(kernel))
+    print(f"{args.output}: {shape_text(K.shape)} Gram matrix of {args.data}, {made}, {seconds:.2f} s")
 
 
 def _grid(args: argparse.Namespace, kernel: Any) -> dict[str, list[Any]]:
@@ -107,6 +108,7 @@ def _meta(
         "kernel": args.kernel,
         "parameters": {key: value for key, value in kernel.get_params().items() if key not in in_grid},
         "grid": grid or None,
+        **approximation(kernel),
         "contents": repr(graphs),
         **provenance(args.data, seconds),
     }

@@ -36,14 +36,16 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
 def run(args: argparse.Namespace) -> None:
     """Run the part of the study that is asked for and not yet done."""
     study = read_study(args.study)
-    run_and_tell(study, args, Part(args.datasets, args.kernels, args.repeats), _command(study.name, args))
+    beside = {name: Path(args.study).parent / name for name in study.datasets if args.data_dir is None}
+    sources = {name: str(folder) for name, folder in beside.items() if folder.is_dir()}
+    part = Part(args.datasets, args.kernels, args.repeats)
+    run_and_tell(study, args, part, _command(study.name, args), sources)
 
 
 def _command(name: str, args: argparse.Namespace) -> str:
     """What was asked for, without the folders of this machine."""
     words = ["treegram reproduce", name]
-    datasets = [Path(dataset).name for dataset in args.datasets or ()]
-    for option, values in (("datasets", datasets), ("kernels", args.kernels)):
+    for option, values in (("datasets", args.datasets), ("kernels", args.kernels)):
         words += [f"--{option}", *(f'"{value}"' if " " in value else value for value in values)] if values else []
     for option in ("repeats", "jobs"):
         value = getattr(args, option)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.multiclass import type_of_target
 
 from treegram._parallel import run_tasks
 from treegram._progress import track
@@ -29,9 +30,9 @@ from treegram.kernels._pipelines import learns_from_data
 from treegram.kernels.kernel_sum import KernelSum
 from treegram.kernels.registry import KERNELS
 from treegram.preprocessing import TRANSFORMATIONS
-from treegram.selection.nested import check_classes, distinct, folds, seed_of, select
+from treegram.selection.nested import check_classes, check_targets, distinct, folds, seed_of, select
 
-__all__ = ["Part", "build_kernel", "run_study"]
+__all__ = ["Part", "build_kernel", "check_data", "run_study"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -59,6 +60,10 @@ class Part:
         repeats = study.protocol.repeats if self.repeats is None else self.repeats
         if repeats < 1:
             raise StudyError(f"The number of repeats must be at least 1; got {repeats}.")
+        if repeats > study.protocol.repeats:
+            raise StudyError(
+                f"The study {study.name} has {study.protocol.repeats} repeats; got {repeats}. Change the number in its file."
+            )
         datasets = [name for name in study.datasets if self.datasets is None or name in self.datasets]
         return datasets, [e for e in study.entries if self.kernels is None or e.name in self.kernels], repeats
 
@@ -87,7 +92,7 @@ def run_study(study: Study, store: Store, *, run: int, load: Load, part: Part, n
         The number of rows that were added. Rows that another process works on are left to it.
     """
     names, entries, repeats = part.of(study)
-    data = [_load(name, load, study.protocol) for name in names]  # all of them first: what is wrong is told at once
+    data = [check_data(name, *load(name), study.protocol) for name in names]  # all first: what is wrong is told at once
     _refuse_other_data(data, store)
     for one in data:
         store.put_dataset(one.facts)
@@ -124,11 +129,13 @@ class _Data:
     facts: DatasetFacts
 
 
-def _load(name: str, load: Load, protocol: Protocol) -> _Data:
-    graphs, y = load(name)
+def check_data(name: str, graphs: Graphs, y: Any, protocol: Protocol) -> _Data:
+    """The data set with what a report says of it; an error if it cannot be cross-validated."""
     if y is None:
         raise StudyError(f"{name} has no targets; a study needs a class for each graph.")
     try:
+        if type_of_target(check_targets(y)).startswith("continuous"):
+            raise ValueError("The targets are numbers, and a study needs classes; GraphRidge predicts numbers.")
         classes, codes = check_classes(y, protocol.outer_folds, protocol.inner_folds)
     except ValueError as error:
         raise StudyError(f"{name}: {error}") from error

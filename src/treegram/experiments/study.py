@@ -244,7 +244,7 @@ def _given_entries(keys: Mapping[str, Place], key: str) -> dict[str, Place]:
 def _study(name: str, root: Place) -> Study:
     optional = ("about", "reference", "dataset_notes", "protocol", "comparisons", "pairs")
     keys = table(root, ("title", "datasets", "kernels"), optional)
-    datasets = texts(keys["datasets"], what="data set")
+    datasets = _names(keys["datasets"])
     places = elements(keys["kernels"])
     rows = tuple(_entry(place, datasets) for place in places)
     names = [row.name for row in rows]
@@ -286,6 +286,18 @@ def _penalties(place: Place) -> tuple[float, ...]:
     values = tuple(number(one, above=0.0) for one in found)
     refuse_repetition(found, values, "value")
     return values
+
+
+def _names(place: Place) -> tuple[str, ...]:
+    """Names of data sets: folds and rows follow from them, so they must not depend on where the data is."""
+    names = texts(place, what="data set")
+    for name in names:
+        if name in ("", ".", "..") or {"/", "\\"} & set(name):
+            raise place.error(
+                f"{name!r} is not the name of a data set; give the name of its folder, which is looked for beside this file "
+                "and in the folder that --data-dir names"
+            )
+    return names
 
 
 def _by_dataset(place: Place, datasets: Collection[str], read: Callable[[Place], Read]) -> dict[str, Read]:

@@ -326,7 +326,8 @@ def _difference(first: float | None, second: float | None) -> float | None:
 
 def _signed_rank(differences: Sequence[float | None]) -> Posterior | None:
     present = [one for one in differences if one is not None]
-    return bayesian_signed_rank(present, rope=ROPE) if len(present) == len(differences) else None
+    # One data set is no sample of data sets.
+    return bayesian_signed_rank(present, rope=ROPE) if len(present) == len(differences) > 1 else None
 
 
 def _pair_test(first: Cell, second: Cell, protocol: Protocol) -> PairTest:

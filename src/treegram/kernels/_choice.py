@@ -113,7 +113,7 @@ def _choose_by_data(wish: Wish, error_of: ErrorOf) -> Choice:
 def _treat_sparse(wish: Wish, error_of: ErrorOf, median: float) -> Choice:
     """The exact engine where it is there; else the best of what does not fit."""
     state = f"k_A is nearly sparse: its median over pairs of nodes with equal labels is {median:.0e}, and it has no low rank"
-    advice = "Scale the attributes (StandardScaler, RobustScaler) or lower gamma if nodes should see each other"
+    advice = "Scale the attributes (ScaleAttributes) or lower gamma if nodes should see each other"
     if wish.exact_is_there:
         sentence = f"{state}, so the exact engine is used."
         warnings.warn(f"{sentence} ODDCL does the same at once. {advice}.", UserWarning, stacklevel=_outside())

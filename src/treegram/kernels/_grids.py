@@ -139,14 +139,14 @@ def grid_sums(kernel: Any, X: Graphs, X_new: Graphs | None, grid: Mapping[str, S
     )
 
 
-def _check_grid(kernel: GraphKernel, grid: Mapping[str, Sequence[Any]]) -> None:
+def _check_grid(kernel: GraphKernel, grid: Mapping[str, Any]) -> None:
     known = parameter_names(kernel)
     for name, values in grid.items():
         if name not in known:
             raise ValueError(
                 f"grid names {name!r}, which is no parameter of {kernel!r}; there are {', '.join(sorted(known))}."
             )
-        if isinstance(values, str) or not len(values):
+        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
             raise ValueError(f"grid[{name!r}] must be a list of at least one value; got {values!r}.")
 
 

@@ -71,6 +71,7 @@ class ODDCLApprox(GraphKernel):
     n_components : int or None, default=None
         Number of components of z (for "auto" the largest one; Nystroem stops where more would add nothing but rounding
         errors). None: 16, 24, 36, ... up to 1024, until the estimated error is within the tolerance. The paper has 1000.
+        A Fourier map has a cosine and a sine for each frequency: an odd number becomes the next even one.
     tolerance : float, default=0.01
         Largest relative error of the Gram matrix wanted, where the number of components is chosen.
     normalize : bool, default=True

@@ -69,7 +69,8 @@ class ODDCLFeatures(TransformerMixin, BaseEstimator):
         are fitted on a sample of graphs, the first chunk of a stream for instance.
     n_components : int or None, default=None
         Number of components of z (for "auto" the largest one). None: 16, 24, 36, ... up to 1024, until the error that z makes
-        in the Gram matrix is within the tolerance, as estimated on the fitted graphs.
+        in the Gram matrix is within the tolerance, as estimated on the fitted graphs. A Fourier map has a cosine and a sine
+        for each frequency: an odd number becomes the next even one.
     tolerance : float, default=0.01
         Largest relative error of the Gram matrix wanted of z, where the number of components is chosen.
     n_features : int or None, default=4096
@@ -211,9 +212,7 @@ class ODDCLFeatures(TransformerMixin, BaseEstimator):
             self._kind = _kind(graphs)
             self._codes = None if self.n_features is not None else exact._phi(graphs, self.depth).codes
             self.n_features_out_ = self.n_features if self._codes is None else len(self._codes) * self.n_components_
-            left, right = (self._rows(side, self.map_, self._seed) for side in (sample.left, sample.right))
-        product: Any = left @ right.T
-        self.estimated_error_ = sample.error_against(product.toarray() if sp.issparse(product) else product)
+            self.estimated_error_ = self._error_on(sample)
         return self
 
     def transform(self, X: Any) -> Floats | sp.csr_matrix:
@@ -241,6 +240,30 @@ class ODDCLFeatures(TransformerMixin, BaseEstimator):
             seed, vector_map = self._seed, self.map_
         with one_blas_thread():
             return self._rows(graphs, vector_map, seed)
+
+    def estimate_error(self, X: Any) -> float:
+        """The error of the fitted map on given graphs; on new ones it says more than ``estimated_error_``.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs, new or not.
+
+        Returns
+        -------
+        float
+            Relative Frobenius error as of ``estimated_error_``, from a random sample of pairs of these graphs.
+        """
+        check_is_fitted(self, "map_")
+        graphs = as_graphs(X)
+        self._check_like_fitted(graphs)
+        with one_blas_thread():
+            return self._error_on(PairSample.draw(self._exact(), graphs, self._seed))
+
+    def _error_on(self, sample: PairSample) -> float:
+        left, right = (self._rows(side, self.map_, self._seed) for side in (sample.left, sample.right))
+        product: Any = left @ right.T
+        return sample.error_against(product.toarray() if sp.issparse(product) else product)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "map_") or self._is_stateless()

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
+from sklearn.utils._missing import is_pandas_na
 
 from treegram.selection._solver import SAME, UNCONVERGED, svc_path
 
@@ -82,7 +83,7 @@ def check_classes(y: Any, n_outer: int, n_inner: int) -> tuple[NDArray[Any], Int
         )
         wanted = f"{n_inner} folds" if n_outer == 1 else wanted
         raise ValueError(
-            f"Class {classes[smallest]!s} has {count} graphs, too few for {wanted}. "
+            f"Class {classes[smallest]!s} has {count} graph{'s' * (count > 1)}, too few for {wanted}. "
             "Use fewer folds, or leave this class out."
         )
     return classes, codes.astype(np.int64)
@@ -95,8 +96,9 @@ def check_targets(y: Any) -> NDArray[Any]:
     targets = np.asarray(y)
     if targets.ndim != 1:
         raise ValueError(f"y must have one target for each graph; got an array of shape {targets.shape}.")
-    for i, target in enumerate(targets.tolist()):
-        if target is None or target != target:
+    # As they were given: numpy writes a NaN among texts as a text, and forgets a mask.
+    for i, target in enumerate(y.tolist() if isinstance(y, np.ndarray) else y):
+        if target is None or is_pandas_na(target) or target != target:
             raise ValueError(f"y[{i}] is {target}: the target of graph {i} is missing. Leave this graph out.")
     return targets
 

@@ -136,7 +136,10 @@ def _names(kernels: list[Any]) -> list[str]:
 
 def check_strengths(name: str, values: Any) -> Floats:
     """Strengths of regularisation, ascending, each once; ``name`` is the parameter that they came from."""
-    strengths = np.unique(np.asarray(values, dtype=np.float64))
+    try:
+        strengths = np.unique(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number or a list of numbers; got {values!r}.") from None
     if not strengths.size:
         raise ValueError(f"{name} must hold at least one value; got {values!r}.")
     if not (np.isfinite(strengths).all() and strengths[0] > 0):

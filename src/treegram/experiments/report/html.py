@@ -144,10 +144,6 @@ def _accuracy(summary: Summary) -> Iterator[Markup]:
         if summary.has_published
         else ". "
     )
-    top = {
-        dataset.name: max((cell.mean for cell in summary.column(dataset.name) if cell.mean is not None), default=None)
-        for dataset in summary.datasets
-    }
     baseline = [
         row_name("largest class", "always answered"),
         *(element("td", accuracy(dataset.majority)) for dataset in summary.datasets),
@@ -155,7 +151,7 @@ def _accuracy(summary: Summary) -> Iterator[Markup]:
     rows = (
         [
             row_name(kernel.name),
-            *(_accuracy_cell(cell, summary.protocol.repeats, top[cell.dataset]) for cell in summary.row(kernel.name)),
+            *(_accuracy_cell(cell, summary) for cell in summary.row(kernel.name)),
         ]
         for kernel in summary.kernels
     )
@@ -164,16 +160,16 @@ def _accuracy(summary: Summary) -> Iterator[Markup]:
     yield gallery(_accuracy_figures(summary))
 
 
-def _accuracy_cell(cell: Cell, n_planned: int, top: float | None) -> Markup:
+def _accuracy_cell(cell: Cell, summary: Summary) -> Markup:
     ours = accuracy(cell.mean, cell.deviation)
-    shown = element("b", ours) if cell.mean is not None and cell.mean == top else join(ours)
+    shown = element("b", ours) if sentences.is_highest(cell, summary) else join(ours)
     theirs = accuracy(cell.published, cell.published_deviation, cell.published_words)
     beyond = ("up" if (cell.difference or 0) > 0 else "down") if cell.is_marked else ""
     return element(
         "td",
         shown,
         against(theirs if theirs != NONE else "", change(cell), beyond),
-        small(repeats(cell, n_planned)),
+        small(repeats(cell, summary.protocol.repeats)),
         small(f"{counted(cell.n_unconverged, 'fit')} not converged" if cell.n_unconverged else "", "down"),
     )
 

@@ -14,6 +14,7 @@ __all__ = [
     "below_majority",
     "best",
     "definitions",
+    "is_highest",
     "missing",
     "overall",
     "pair_verdicts",
@@ -58,14 +59,22 @@ def agreement(summary: Summary) -> str:
 
 
 def best(summary: Summary) -> str:
-    """The most accurate kernel of each data set."""
+    """The most accurate kernel of each data set, or kernels."""
     parts = []
     for dataset in summary.datasets:
-        cells = [cell for cell in summary.column(dataset.name) if cell.mean is not None]
+        cells = [cell for cell in summary.column(dataset.name) if is_highest(cell, summary)]
         if cells:
-            first = max(cells, key=lambda cell: cell.mean or 0.0)
-            parts.append(f"{first.kernel} on {dataset.name} ({accuracy(first.mean, first.deviation)})")
+            few = any(len(cell.repeats) < summary.protocol.repeats for cell in cells)
+            after = f" after {counted(min(len(cell.repeats) for cell in cells), 'repeat')}" if few else ""
+            numbers = accuracy(cells[0].mean, cells[0].deviation if len(cells) == 1 else None)
+            parts.append(f"{listed([cell.kernel for cell in cells])} on {dataset.name} ({numbers}{after})")
     return f"The highest mean accuracy has {listed(parts)}." if parts else ""
+
+
+def is_highest(cell: Cell, summary: Summary) -> bool:
+    """Whether no other kernel has a higher number on the data set, as numbers are printed."""
+    means = [round(one.mean, 2) for one in summary.column(cell.dataset) if one.mean is not None]
+    return cell.mean is not None and round(cell.mean, 2) == max(means)
 
 
 def speed(summary: Summary) -> str:
