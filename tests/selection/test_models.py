@@ -350,7 +350,6 @@ def test_what_they_are():
         ({"kernel": "oddcl"}, "The 'kernel' parameter"),
         ({"grid": {"dept": [1]}}, "'dept', which is no parameter of ODDCL.*counting, depth, gamma"),
         ({"grid": {"depth": []}}, r"grid\['depth'\] must be a list of at least one value"),
-        ({"C": ["a"]}, r"C must be a number or a list of numbers; got \['a'\]"),
         ({"grid": {"depth": 1}}, r"grid\['depth'\] must be a list of at least one value; got 1"),
         ({"grid": {"depth": None}}, r"grid\['depth'\] must be a list of at least one value; got None"),
         ({"grid": [{}, {}]}, "one entry for each kernel: 1 kernels, got 2 entries"),
@@ -370,6 +369,7 @@ def test_wrong_parameters_are_an_error(model, two, parameters, message):
     [
         ([], "must hold at least one value"),
         ([1, 0], r"must be positive and finite; got \[1, 0\]"),
+        (["a"], r"must be a number or a list of numbers; got \['a'\]"),
         ([1, -1], "must be positive"),
         ([1, np.inf], "finite"),
         ([1, np.nan], "finite"),
