@@ -1,4 +1,4 @@
-"""Print the README's tables of accuracies from the stores in results/: ``python benchmarks/result_tables.py``."""
+"""Print the README's tables of accuracies, and the time they took, from the stores in results/: ``python benchmarks/result_tables.py``."""
 
 from __future__ import annotations
 
@@ -24,6 +24,11 @@ def table(*names: str, results: Path = RESULTS) -> str:
     return "\n".join(lines) + "\n"
 
 
+def minutes(name: str, kernel: str, results: Path = RESULTS) -> float:
+    """Processor time of all folds of a kernel, on all data sets together."""
+    return sum(cell.cpu_seconds for cell in _summary(results / f"{name}.sqlite").row(kernel)) / 60
+
+
 def _summary(path: Path) -> Summary:
     with Store.open(path, create=False) as store:
         study = parse_study(store.study_name() or "", (store.study_text() or "").encode(), f"the study in {path}")
@@ -45,4 +50,5 @@ def _text(cell: Cell, summary: Summary) -> str:
 
 if __name__ == "__main__":
     print(table("paper"))
-    print(table("beyond", "other_folds"), end="")
+    print(table("beyond", "other_folds"))
+    print(f"ODDCL_ST: {minutes('paper', 'ODDCL_ST'):.1f} minutes of processor time")

@@ -91,6 +91,12 @@ def test_the_readme_shows_the_results(names, results):
     assert tables["table"](*names, results=results) in (ROOT / "README.md").read_text()
 
 
+def test_the_readme_says_how_long_the_papers_kernel_took(results):
+    tables = runpy.run_path(str(ROOT / "benchmarks" / "result_tables.py"))
+    minutes = tables["minutes"]("paper", "ODDCL_ST", results)
+    assert f"on all six data sets took {minutes:.1f} minutes of processor time" in (ROOT / "README.md").read_text()
+
+
 @pytest.mark.parametrize("study", ["paper", "beyond", "results/other_folds.toml"])
 def test_the_results_are_of_the_study_that_is_shipped(study, results):
     shipped = read_study(ROOT / study if study.endswith(".toml") else study)

@@ -339,7 +339,7 @@ def test_random_bytes_in_any_page_but_the_first_are_noticed(full, seed):
 
 
 @pytest.mark.parametrize(
-    "pragmas", ["", "PRAGMA application_id = 7", "PRAGMA user_version = 1", "PRAGMA journal_mode = WAL"]
+    "pragmas", ["", "PRAGMA application_id = 7", "PRAGMA user_version = 2", "PRAGMA journal_mode = WAL"]
 )
 def test_a_file_of_another_program_is_refused(path, pragmas):
     with contextlib.closing(sqlite3.connect(path)) as connection:
@@ -349,12 +349,12 @@ def test_a_file_of_another_program_is_refused(path, pragmas):
     refused(path, "is an SQLite file of another program")
 
 
-@pytest.mark.parametrize("version", [0, 2, 99])
+@pytest.mark.parametrize("version", [0, 1, 99])
 def test_another_version_is_refused(full, version):
     with contextlib.closing(sqlite3.connect(full)) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
     refused(
-        full, f"is a store of version {version}, but this treegram reads and writes version 1; use the treegram that"
+        full, f"is a store of version {version}, but this treegram reads and writes version 2; use the treegram that"
     )
 
 
@@ -626,7 +626,7 @@ def test_a_store_is_created_once(path, model):
         first.execute("BEGIN IMMEDIATE")
         second = start('say("found", len(Store.open(path).rows()))', path)
         time.sleep(0.5)  # the second sees an empty file, and waits for its turn to fill it
-        for statement in [*tables, f"PRAGMA application_id = {application}", "PRAGMA user_version = 1", "COMMIT"]:
+        for statement in [*tables, f"PRAGMA application_id = {application}", "PRAGMA user_version = 2", "COMMIT"]:
             first.execute(statement)
     assert second.communicate()[0] == "found 0\n"
 

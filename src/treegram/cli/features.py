@@ -104,7 +104,8 @@ def _open(args: argparse.Namespace) -> tuple[Iterator[Graphs], Chunks]:
     else:
         folder = find_folder(args.data, args.data_dir, download=not args.no_download)
         chunks = TUChunks(folder, chunk_size=args.chunk)
-        samples = iter(TUChunks(folder, chunk_size=args.chunk, shuffle=True, random_state=0))
+        mixed = TUChunks(folder, chunk_size=args.chunk, shuffle=True, random_state=0)
+        samples = iter(mixed if len(chunks) > 1 else chunks)
     if not len(chunks):
         raise DatasetError(f"{args.data} has no graph; there is nothing to compute.")
     return samples, chunks

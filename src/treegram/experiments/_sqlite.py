@@ -18,7 +18,7 @@ from treegram.errors import StoreError
 __all__ = ["connect", "set_journal", "telling"]
 
 _APPLICATION_ID = 0x5472476D  # "TrGm"; marks the file as ours
-_VERSION = 1  # of the tables below
+_VERSION = 2  # of the tables below
 _SHORTEST = 100  # bytes, SQLite's header; SQLite itself takes a file of one byte for an empty one, and would fill it
 _PATIENCE = 60.0  # seconds to wait for another process that writes: its writes take milliseconds, compacting seconds
 
