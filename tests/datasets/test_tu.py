@@ -268,6 +268,12 @@ def test_a_path_is_never_joined_to_the_data_directory(write, tmp_path, monkeypat
         load_tu(path, data_dir=tmp_path / "data")
 
 
+def test_a_path_to_a_file_is_no_folder(tmp_path):
+    (tmp_path / "data.txt").write_text("1, 2\n")
+    with pytest.raises(DatasetError, match=r"data.txt is a file; expected a folder with data in the TU format"):
+        load_tu(tmp_path / "data.txt")
+
+
 def test_a_path_to_a_folder_without_data(tmp_path):
     with pytest.raises(DatasetError, match=r"holds no NAME_A.txt; expected a folder with data in the TU format"):
         load_tu(tmp_path)

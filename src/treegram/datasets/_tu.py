@@ -95,7 +95,7 @@ def find_folder(
     if _set_names(path):
         return path
     if not isinstance(name_or_path, str) or {"/", os.sep} & set(name_or_path) or path.is_absolute():
-        what = "holds no NAME_A.txt" if path.is_dir() else "does not exist"
+        what = "holds no NAME_A.txt" if path.is_dir() else "is a file" if path.exists() else "does not exist"
         raise DatasetError(f"The folder {path} {what}; expected a folder with data in the TU format.")
     name, home = name_or_path, data_home(data_dir)
     if not _NAME.fullmatch(name):  # only a plain name is ever joined to the data directory
