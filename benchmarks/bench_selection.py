@@ -27,8 +27,8 @@ import treegram as tg
 from bench_memory import resident
 from common import best_of, load, table
 from treegram.kernels._grids import gram_grids
-from treegram.selection._solver import fit_pair, intercept
-from treegram.selection.nested import TOLERANCE, Fits, Selection, distinct, folds, seed_of, select
+from treegram.selection.crossval import TOLERANCE, Fits, Selection, distinct, folds, seed_of, select
+from treegram.selection.loops.solver import fit_pair, intercept
 
 GRID = {"depth": [0, 1, 2, 3], "lam": [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]}
 CS = np.array([0.01, 0.1, 1, 10, 100, 1000, 10000])

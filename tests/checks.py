@@ -43,7 +43,7 @@ def assert_close(actual, expected, rows=None, columns=None):
 def many_small_tasks():
     """A handful of nodes is one task by default, however many workers there are."""
     with (
-        mock.patch("treegram.pairsum.exact.TILE_COLUMNS", 3),
+        mock.patch("treegram.pairsum.nodes.TILE_COLUMNS", 3),
         mock.patch("treegram.pairsum.paths.TILE_COLUMNS", 3),
         mock.patch("treegram.structure.distances.NODES_PER_TASK", 4),
         mock.patch("treegram.structure.hops.NODES_PER_TASK", 4),

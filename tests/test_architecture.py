@@ -20,6 +20,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # From the ground up. A module imports modules of lower layers and of its own package, never a neighbour in its layer.
 LAYERS = [
+    {"_types"},
     {"errors", "_progress", "_numba", "_gramfile", "plotting"},
     {"_pack", "_parallel"},
     {"graphs"},
@@ -66,7 +67,7 @@ def imported_modules(path):
 
 
 def imported_part(name):
-    """``treegram.pairsum.exact.Nodes`` is of pairsum; ``treegram.Graphs`` of the public door itself."""
+    """``treegram.pairsum.nodes.Nodes`` is of pairsum; ``treegram.Graphs`` of the public door itself."""
     second = name.split(".")[1] if "." in name else "__init__"
     is_module = (PACKAGE / second).is_dir() or (PACKAGE / f"{second}.py").is_file()
     return second if is_module else "__init__"
@@ -97,21 +98,15 @@ def test_structure_and_attributes_do_not_know_each_other():
         assert not others & forbidden.get(part_of(path), set()), path.name
 
 
-def compiled_modules():
-    return {
-        ".".join(["treegram", *path.relative_to(PACKAGE).with_suffix("").parts]): path
-        for path in FILES
-        if any(name.startswith("treegram._numba") for name, _ in imported_modules(path))
-    }
-
-
-def test_compiled_code_knows_arrays_alone():
-    modules = compiled_modules()
-    assert {"treegram.structure._trees", "treegram.pairsum._tiles"} <= modules.keys()
-    for module, path in modules.items():
+def test_compiled_code_is_in_loops_and_knows_arrays_alone():
+    compiled = {path for path in FILES if any(name.startswith("treegram._numba") for name, _ in imported_modules(path))}
+    loops = {path for path in FILES if path.parent.name == "loops" and path.name != "__init__.py"}
+    assert compiled <= loops
+    assert len(loops) > 10
+    for path in loops:
         for name, _ in imported_modules(path):
-            known = name.startswith("treegram._numba") or name.rpartition(".")[0] in modules
-            assert known, f"{module} imports {name}: hot loops take arrays, not objects"
+            known = name.startswith(("treegram._numba", "treegram._types")) or ".loops." in name
+            assert known, f"{path.relative_to(PACKAGE)} imports {name}: hot loops take arrays, not objects"
 
 
 # -------------------------------------------------------------------- what is public

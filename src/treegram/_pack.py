@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from treegram._types import Floats, Ints
 from treegram.errors import InvalidGraphError
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # -------------------------------------------------------------------- checks, each for one thing
 

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+
+from treegram._types import Floats
 
 __all__ = ["NODE_KERNEL_NAMES", "Gaussian", "NodeKernel", "node_kernel_blocks"]
 
-Floats = NDArray[np.float64]
 NodeKernel = Callable[[Floats, Floats], Floats]
 NODE_KERNEL_NAMES = frozenset(PAIRWISE_KERNEL_FUNCTIONS)
 

@@ -31,12 +31,10 @@ from treegram._pack import (
     same_labels,
     stack_vectors,
 )
+from treegram._types import Floats, Ints
 from treegram.errors import InvalidGraphError
 
 __all__ = ["Graphs", "as_graphs"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,7 +2,7 @@
 
 A map is a frozen object: ``map(X)`` gives one row per vector, ``map(X, columns)`` some of its components only, so that no
 caller needs all of them in memory at once. Random Fourier features in three qualities know nothing of the data; the
-Nystroem map is made of pivots taken from it. What graphs do with a map is the business of ``treegram.pairsum.hashed``.
+Nystroem map is made of pivots taken from it. What graphs do with a map is the business of ``treegram.pairsum.vectors``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
 from scipy.stats.qmc import MultivariateNormalQMC
 from threadpoolctl import threadpool_limits
 
 from treegram._parallel import run_tasks
+from treegram._types import Floats, Ints
 from treegram.attributes import Gaussian, NodeKernel
 
 __all__ = [
@@ -38,8 +38,6 @@ __all__ = [
     "one_blas_thread",
 ]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ROWS_PER_CALL = 2048  # vectors mapped at once: what is computed on the way to their rows stays small
 PIVOTS_PER_ROUND = 64  # pivots proposed together: enough for fast matrix products, few enough that most are accepted

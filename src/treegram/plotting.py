@@ -6,7 +6,9 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from treegram._types import Floats, Ints
 
 __all__ = ["plot_gram"]
 
@@ -79,7 +81,7 @@ def plot_gram(
     return ax
 
 
-def _check_gram(K: ArrayLike) -> NDArray[np.float64]:
+def _check_gram(K: ArrayLike) -> Floats:
     matrix = np.asarray(K, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ValueError(f"K must be a square matrix of at least one row; got an array of shape {matrix.shape}.")
@@ -88,14 +90,14 @@ def _check_gram(K: ArrayLike) -> NDArray[np.float64]:
     return matrix
 
 
-def _colour_limits(matrix: NDArray[np.float64]) -> tuple[float, float]:
+def _colour_limits(matrix: Floats) -> tuple[float, float]:
     """Where the colours begin and end: the range of the values off the diagonal, without the most extreme ones."""
     off_diagonal = matrix[~np.eye(len(matrix), dtype=bool)]
     low, high = np.quantile(off_diagonal if off_diagonal.size else matrix, _SHOWN)
     return float(low), float(high)
 
 
-def _sort_by_class(y: ArrayLike | None, n_graphs: int) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+def _sort_by_class(y: ArrayLike | None, n_graphs: int) -> tuple[list[str], Ints, Ints]:
     """Names and sizes of the classes, and the order of the graphs."""
     if y is None:
         return [], np.empty(0, np.int64), np.arange(n_graphs)
@@ -118,7 +120,7 @@ def _matplotlib(module: str) -> Any:
         raise ImportError("Pictures need matplotlib: pip install 'treegram[plot]'") from error
 
 
-def _name_classes(ax: Any, names: list[str], counts: NDArray[np.int64]) -> None:
+def _name_classes(ax: Any, names: list[str], counts: Ints) -> None:
     """Lines between classes, and each class's name in the middle of its rows and columns."""
     if not names:
         ax.set(xlabel="graph", ylabel="graph")

@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._types import Floats, Ints
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
 
@@ -31,9 +31,6 @@ __all__ = [
     "NeighbourMeans",
     "ScaleAttributes",
 ]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class AttributeTransformer(TransformerMixin, BaseEstimator, ABC):

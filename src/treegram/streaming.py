@@ -19,13 +19,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from treegram.datasets._stretches import edge_borders, line_starts, node_borders, parse_rows, read_blocks, read_last
+from treegram._types import Ints
+from treegram.datasets._chunks import edge_borders, line_starts, node_borders, parse_rows, read_blocks, read_last
 from treegram.errors import DatasetError
 from treegram.graphs import Graphs, as_graphs
 
 __all__ = ["TUChunks", "embed_chunks", "fit_chunks"]
 
-Ints = NDArray[np.int64]
 
 PIECES_PER_CHUNK = 16  # shuffled: a chunk is made of so many stretches of the files
 

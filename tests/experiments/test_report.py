@@ -11,8 +11,8 @@ import pytest
 from treegram.experiments.records import DatasetFacts, GramTime, Row
 from treegram.experiments.report import sentences, write_html, write_markdown
 from treegram.experiments.report._figures import labels
+from treegram.experiments.report._format import NONE, accuracy, duration, factor, listed, p_value, share, signed
 from treegram.experiments.report._markup import Markup, element, join
-from treegram.experiments.report._words import NONE, accuracy, duration, factor, listed, p_value, share, signed
 from treegram.experiments.statistics import friedman_nemenyi
 from treegram.experiments.store import Store
 from treegram.experiments.study import Choice, Comparison, Entry, Protocol, Published, Study, entry_key, read_study

@@ -17,7 +17,7 @@ from treegram import ODDCL, Graphs, StudyError, load_tu, make_synthetic, save_tu
 from treegram.experiments.run import Part, build_kernel, run_study
 from treegram.experiments.store import Store
 from treegram.experiments.study import Choice, entry_key, parse_study
-from treegram.selection.nested import check_classes, folds, seed_of
+from treegram.selection.crossval import check_classes, folds, seed_of
 
 STUDY = """
 title = "A small study"

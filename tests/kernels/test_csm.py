@@ -12,7 +12,8 @@ import naive_matching
 from strategies import collections, in_two_parts
 from treegram import Graphs, InvalidGraphError
 from treegram.kernels.csm import CSM
-from treegram.pairsum import _matching, matching
+from treegram.pairsum import matching
+from treegram.pairsum.loops import matching as loops
 from zoo import COLLECTIONS, Collection
 
 SEARCH = settings(max_examples=60, deadline=None)
@@ -307,9 +308,9 @@ def test_missing_edge_labels_are_an_error():
 def test_too_many_kinds_of_edges_for_a_size_are_an_error():
     edges = [[(i, i + 1) for i in range(40)]]
     graphs = Graphs.from_edges(edges, edge_labels=[list(range(40))])
-    assert CSM(1 + _matching.MASK_BITS // 6, use_edge_labels=True).fit_transform(graphs)[0, 0] == 1
+    assert CSM(1 + loops.MASK_BITS // 6, use_edge_labels=True).fit_transform(graphs)[0, 0] == 1
     with pytest.raises(ValueError, match="smaller max_size"):
-        CSM(2 + _matching.MASK_BITS // 6, use_edge_labels=True).fit(graphs)
+        CSM(2 + loops.MASK_BITS // 6, use_edge_labels=True).fit(graphs)
 
 
 # -------------------------------------------------------------------- GraKeL

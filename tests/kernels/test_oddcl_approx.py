@@ -15,7 +15,7 @@ from treegram import ODDCL, Graphs, make_synthetic
 from treegram.errors import InvalidGraphError
 from treegram.kernels import _choice, _mapped
 from treegram.kernels.oddcl_approx import ODDCLApprox
-from treegram.pairsum import hashed
+from treegram.pairsum import vectors
 from zoo import COLLECTIONS, LAWS_HOLD_ON
 
 RANDOM = ["rff", "orf", "qmc"]
@@ -296,13 +296,13 @@ def test_portions_do_not_change_the_result(monkeypatch):
     graphs, new = smooth(), smooth(seed=5)
     kernel = ODDCLApprox(method="orf", n_components=100, random_state=0)
     K, rows = kernel.fit_transform(graphs), kernel.transform(new)
-    monkeypatch.setattr(hashed, "VECTOR_BYTES", 1)
-    monkeypatch.setattr(hashed, "PORTION_BYTES", 1 << 12)
+    monkeypatch.setattr(vectors, "VECTOR_BYTES", 1)
+    monkeypatch.setattr(vectors, "PORTION_BYTES", 1 << 12)
     np.testing.assert_allclose(clone(kernel).fit_transform(graphs), K, rtol=1e-12)
     np.testing.assert_allclose(kernel.transform(new), rows, rtol=1e-12)
-    monkeypatch.setattr(hashed, "SMALL_PRODUCT", 0)
+    monkeypatch.setattr(vectors, "SMALL_PRODUCT", 0)
     np.testing.assert_allclose(clone(kernel).fit_transform(graphs), K, rtol=1e-12)
-    monkeypatch.setattr(hashed, "SMALL_PRODUCT", 10**9)
+    monkeypatch.setattr(vectors, "SMALL_PRODUCT", 10**9)
     np.testing.assert_allclose(clone(kernel).fit_transform(graphs), K, rtol=1e-12)
 
 

@@ -15,7 +15,8 @@ from sklearn.svm import LinearSVC
 from treegram import ODDCL, Graphs, make_synthetic
 from treegram.errors import InvalidGraphError
 from treegram.kernels.oddcl_features import ODDCLFeatures
-from treegram.pairsum import _hashed, hashed
+from treegram.pairsum import vectors as vector_sums
+from treegram.pairsum.loops import vectors as loops
 from zoo import COLLECTIONS, LAWS_HOLD_ON
 
 MIXED = LAWS_HOLD_ON["mixed"]
@@ -169,12 +170,12 @@ def test_normalised_rows_have_length_1():
 
 def test_places_and_signs_are_spread_evenly():
     codes = np.arange(40_000, dtype=np.uint64)
-    columns, signs = _hashed.place_trees(codes, np.uint64(5), 40)
+    columns, signs = loops.place_trees(codes, np.uint64(5), 40)
     counts = np.bincount(columns, minlength=40)
     assert columns.min() >= 0
     assert ((counts - 1000) ** 2 / 1000).sum() < 80  # chi-square with 39 degrees of freedom
     assert abs(signs.sum()) < 5 * np.sqrt(len(codes))
-    other, _ = _hashed.place_trees(codes, np.uint64(6), 40)
+    other, _ = loops.place_trees(codes, np.uint64(6), 40)
     assert abs((columns == other).mean() - 1 / 40) < 0.005
 
 
@@ -265,7 +266,7 @@ def test_a_nearly_sparse_kernel_is_told_and_done_as_well_as_can_be():
 
 @pytest.mark.parametrize("options", [STATELESS, {"random_state": 0}, {"random_state": 0, "n_features": None}])
 def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(options, monkeypatch):
-    monkeypatch.setattr(hashed, "NODES_PER_TASK", 30)
+    monkeypatch.setattr(vector_sums, "NODES_PER_TASK", 30)
     graphs = some_graphs()
     first, *others = (ODDCLFeatures(**options, n_jobs=n).fit_transform(graphs) for n in (None, 1, 2, 4))
     for other in others:

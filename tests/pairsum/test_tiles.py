@@ -5,14 +5,14 @@ import pytest
 import scipy.sparse as sp
 from numba import njit
 
-from treegram.pairsum import _tiles
+from treegram.pairsum.loops import nodes as loops
 
 
 @njit
 def exp_of(values, out):
     """Called from compiled code, as the engine does."""
     for i in range(len(values)):
-        out[i] = _tiles.exp(values[i])
+        out[i] = loops.exp(values[i])
 
 
 def our_exp(values):
@@ -55,7 +55,7 @@ def test_exp_never_exceeds_1():
 def test_gaussian_row_fills_its_window_and_nothing_else(dimension):
     rng = np.random.default_rng(dimension)
     x, columns, out = rng.normal(size=dimension), rng.normal(size=(dimension, 9)), np.full(9, 7.0)
-    _tiles.gaussian_row(0.7, x, columns, 2, 6, out)
+    loops.gaussian_row(0.7, x, columns, 2, 6, out)
     expected = np.exp(-0.7 * ((x[:, None] - columns) ** 2).sum(axis=0))
     np.testing.assert_allclose(out[2:6], expected[2:6], rtol=1e-14)
     np.testing.assert_array_equal(np.delete(out, range(2, 6)), 7.0)
@@ -68,7 +68,7 @@ def test_invert_keeps_every_entry_once():
     matrix[4:, 4:] = [[1, 2], [0, 3], [4, 0], [5, 6]]
     slots = np.array([-1, 0, -1, 1, -1, 0])
     features = sp.csr_matrix(matrix)
-    dense, ends, listed, values = _tiles.invert(features.indptr, features.indices, features.data, slots, 2)
+    dense, ends, listed, values = loops.invert(features.indptr, features.indices, features.data, slots, 2)
     rebuilt = np.zeros_like(matrix)
     for t in np.flatnonzero(slots < 0):
         span = slice(ends[t - 1] if t else 0, ends[t])

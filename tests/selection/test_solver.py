@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from treegram import ODDCL, load_tu
-from treegram.selection._solver import CONVERGED, SAME, UNCONVERGED, enlarge, fit_pair, intercept, svc_path
+from treegram.selection.loops.solver import CONVERGED, SAME, UNCONVERGED, enlarge, fit_pair, intercept, svc_path
 
 CS = 10.0 ** np.arange(-2, 5)
 FEW = settings(max_examples=40, deadline=None, derandomize=True)

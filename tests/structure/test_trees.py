@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import naive
 from strategies import collections
 from treegram import Graphs, InvalidGraphError
-from treegram.structure import _trees, trees
+from treegram.structure import trees
 from treegram.structure.labels import hash_label
+from treegram.structure.loops import trees as loops
 from treegram.structure.trees import Phi, read_tree, tree_features
 from zoo import COLLECTIONS, Collection
 
@@ -295,11 +296,11 @@ def test_sizes_beyond_the_largest_double_stay_finite():
     n = graphs.n_nodes
     order, distance = np.empty(n, np.int64), np.full(n, -1, np.int64)
     codes, sizes = np.zeros((n, depth + 1), np.uint64), np.zeros((n, depth + 1))
-    n_visited = _trees.visit(0, depth, 0, graphs.indptr, graphs.indices, order, distance)
+    n_visited = loops.visit(0, depth, 0, graphs.indptr, graphs.indices, order, distance)
     assert n_visited == n - 2
-    _trees.encode(
+    loops.encode(
         n_visited, depth, 0, graphs.indptr, graphs.indices, trees.node_hashes(graphs, "degree"),
-        np.full(len(graphs.indices), _trees.GOLDEN), order, distance, codes, sizes,
+        np.full(len(graphs.indices), loops.GOLDEN), order, distance, codes, sizes,
     )  # fmt: skip
     assert np.isfinite(sizes).all()
 

@@ -15,10 +15,10 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from treegram import Graphs
+from treegram._types import Floats, Ints
 
 __all__ = ["survey"]
 
-Ints = NDArray[np.int64]
 
 _N_PAIRS = 20_000  # pairs of nodes that stand for all of them
 _TINY, _ALIKE = 1e-6, 0.99  # node kernels below and above which vectors are "far apart" and "the same"
@@ -99,14 +99,14 @@ def _attributes(graphs: Graphs) -> dict[str, Any] | None:
     }
 
 
-def _n_distinct(vectors: NDArray[np.float64]) -> int:
+def _n_distinct(vectors: Floats) -> int:
     if not vectors.size:
         return min(len(vectors), 1)
     rows = np.ascontiguousarray(vectors + 0.0)  # -0.0 becomes 0.0
     return len(np.unique(rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))))
 
 
-def _node_kernel(graphs: Graphs, vectors: NDArray[np.float64]) -> dict[str, Any] | None:
+def _node_kernel(graphs: Graphs, vectors: Floats) -> dict[str, Any] | None:
     """How the default node kernel, exp(-|x - y|^2 / d), sees random pairs of nodes with equal labels."""
     if not vectors.size:
         return None

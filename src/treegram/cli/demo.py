@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
 from treegram import ODDCL, Graphs, load_digits_graphs
 from treegram._gramfile import replacing
+from treegram._types import Floats, Ints
 from treegram.cli._parser import Parser
 from treegram.plotting import blank_axes, plot_gram
 
@@ -78,14 +78,14 @@ class _Clock:
         self._last = now
 
 
-def _load(n_graphs: int) -> tuple[Graphs, NDArray[np.int64]]:
+def _load(n_graphs: int) -> tuple[Graphs, Ints]:
     graphs, y = load_digits_graphs()
     if not _FEWEST <= n_graphs <= len(graphs):
         raise ValueError(f"--graphs must be from {_FEWEST} to {len(graphs)}; got {n_graphs}.")
     return graphs[:n_graphs], y[:n_graphs]
 
 
-def _cross_validate(K: NDArray[np.float64], y: NDArray[np.int64]) -> NDArray[np.float64]:
+def _cross_validate(K: Floats, y: Ints) -> Floats:
     folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=0)
-    scores: NDArray[np.float64] = cross_val_score(SVC(kernel="precomputed", C=_C), K, y, cv=folds)
+    scores: Floats = cross_val_score(SVC(kernel="precomputed", C=_C), K, y, cv=folds)
     return scores

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, Options, validate_parameter_constraints
 
+from treegram._types import Ints
 from treegram.graphs import Graphs
 
 __all__ = ["load_digits_graphs"]
@@ -21,9 +22,7 @@ _STEP, _INK = 1.5, 3.0
 _STEPS = {4: ((0, 1), (1, 0)), 8: ((0, 1), (1, 0), (1, 1), (1, -1))}
 
 
-def load_digits_graphs(
-    *, threshold: int = 4, neighbours: int = 4, n_levels: int = 1
-) -> tuple[Graphs, NDArray[np.int64]]:
+def load_digits_graphs(*, threshold: int = 4, neighbours: int = 4, n_levels: int = 1) -> tuple[Graphs, Ints]:
     """Load 1797 handwritten digits as graphs of their inked pixels.
 
     Each 8 x 8 image of scikit-learn's ``load_digits`` becomes a graph: its nodes are the pixels with ink, its edges
@@ -83,7 +82,7 @@ def load_digits_graphs(
     return graphs, y.astype(np.int64)
 
 
-def _join_neighbours(is_ink: NDArray[np.bool_], steps: tuple[tuple[int, int], ...]) -> NDArray[np.int64]:
+def _join_neighbours(is_ink: NDArray[np.bool_], steps: tuple[tuple[int, int], ...]) -> Ints:
     """Pairs of inked pixels one step apart, numbered through all images."""
     numbers = np.full(np.add(is_ink.shape, (0, 2, 2)), -1)  # a frame of no pixels around each image
     inner = numbers[:, 1:-1, 1:-1]

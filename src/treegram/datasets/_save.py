@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treegram._types import Ints
 from treegram.errors import DatasetError
 from treegram.graphs import Graphs
 
@@ -133,7 +134,7 @@ def _join(rows: Iterable[Sequence[float]]) -> list[str]:
     return [", ".join(map(repr, row)) for row in rows]
 
 
-def _label_lines(codes: NDArray[np.int64], values: tuple[Hashable, ...], what: str, notes: list[str]) -> list[str]:
+def _label_lines(codes: Ints, values: tuple[Hashable, ...], what: str, notes: list[str]) -> list[str]:
     used, numbers = np.unique(codes, return_inverse=True)
     texts = _texts([values[code] for code in used], what, notes)
     return [texts[number] for number in numbers.tolist()]

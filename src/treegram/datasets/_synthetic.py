@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import (
     Interval,
@@ -17,11 +16,11 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.random import sample_without_replacement
 
+from treegram._types import Floats, Ints
 from treegram.graphs import Graphs
 
 __all__ = ["make_synthetic"]
 
-Ints = NDArray[np.int64]
 
 _MAX_TRIES = 1000  # per swap; in a sparse graph nearly every try succeeds
 
@@ -180,7 +179,7 @@ def _move(edges: Ints, n_nodes: int, n_times: int, random: np.random.RandomState
     return np.concatenate([np.delete(edges, removed, axis=0), np.array(new, dtype=np.int64).reshape(-1, 2)])
 
 
-def _shuffle_some(values: NDArray[np.float64], n_moved: int, random: np.random.RandomState) -> NDArray[np.float64]:
+def _shuffle_some(values: Floats, n_moved: int, random: np.random.RandomState) -> Floats:
     nodes = sample_without_replacement(len(values), n_moved, random_state=random)
     shuffled = values.copy()
     shuffled[nodes] = values[random.permutation(nodes)]

@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from treegram._types import Floats, Ints
 from treegram.errors import DatasetError
 
 __all__ = ["read_integers", "read_numbers"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -28,7 +27,10 @@ def read_numbers(path: Path, n_columns: int | None = None) -> Floats:
     Blanks, tabs or a comma separate the numbers of a line. The last newline may be missing and blank lines may follow
     the last row; row ``i`` stands in line ``i + 1``. Without ``n_columns`` the first line tells the number of columns.
     """
-    from treegram.datasets._parse import scan_table, survey_table  # numba is loaded with the first table, not before
+    from treegram.datasets.loops.parse import (  # numba is loaded with the first table, not before
+        scan_table,
+        survey_table,
+    )
 
     text = _read_bytes(path)
     n_lines, n_first = survey_table(text)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treegram._types import Ints
 from treegram.datasets._fetch import data_home, fetch, is_known, unknown_set
 from treegram.datasets._table import read_integers, read_numbers
 from treegram.errors import DatasetError, InvalidGraphError
@@ -17,7 +18,6 @@ from treegram.graphs import Graphs
 
 __all__ = ["find_folder", "load_tu"]
 
-Ints = NDArray[np.int64]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 _MAX_EMPTY_GRAPHS = 10_000_000  # a larger gap between graph ids is a slip, not ten million graphs without a node

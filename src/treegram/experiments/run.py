@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.multiclass import type_of_target
 
 from treegram._parallel import run_tasks
 from treegram._progress import track
+from treegram._types import Floats, Ints
 from treegram.errors import StudyError
 from treegram.experiments.records import DatasetFacts, GramTime, Row
 from treegram.experiments.store import Store
@@ -30,12 +30,10 @@ from treegram.kernels._pipelines import learns_from_data
 from treegram.kernels.kernel_sum import KernelSum
 from treegram.kernels.registry import KERNELS
 from treegram.preprocessing import TRANSFORMATIONS
-from treegram.selection.nested import check_classes, check_targets, distinct, folds, seed_of, select
+from treegram.selection.crossval import check_classes, check_targets, distinct, folds, seed_of, select
 
 __all__ = ["Part", "build_kernel", "check_data", "run_study"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Load = Callable[[str], tuple[Graphs, Any]]
 
 

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from math import copysign, inf, sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
+
+from treegram._types import Floats
 
 __all__ = [
     "Posterior",
@@ -122,14 +124,14 @@ def friedman_nemenyi(scores: ArrayLike, names: Sequence[str], alpha: float = 0.0
     )
 
 
-def _friedman(ranks: NDArray[np.float64]) -> tuple[float, float]:
+def _friedman(ranks: Floats) -> tuple[float, float]:
     if (ranks == ranks[:, :1]).all():  # nothing but ties: scipy would divide zero by zero
         return 0.0, 1.0
     result = stats.friedmanchisquare(*ranks.T)
     return float(result.statistic), float(result.pvalue)
 
 
-def _groups(mean_ranks: NDArray[np.float64], names: Sequence[str], critical: float) -> tuple[tuple[str, ...], ...]:
+def _groups(mean_ranks: Floats, names: Sequence[str], critical: float) -> tuple[tuple[str, ...], ...]:
     """Runs of kernels in order of rank, each as long as its ends differ by less than the critical difference."""
     order = np.argsort(mean_ranks, kind="stable")
     ends = np.searchsorted(mean_ranks[order], mean_ranks[order] + critical)
@@ -331,7 +333,7 @@ def _t_test(difference: float, standard_error: float, degrees: float) -> TTest:
     )
 
 
-def _check_table(scores: ArrayLike, names: Sequence[str]) -> NDArray[np.float64]:
+def _check_table(scores: ArrayLike, names: Sequence[str]) -> Floats:
     table = _check_finite(scores, "scores", 2)
     n_datasets, n_kernels = table.shape
     if n_kernels < 3 or n_datasets < 2:
@@ -344,7 +346,7 @@ def _check_table(scores: ArrayLike, names: Sequence[str]) -> NDArray[np.float64]
     return table
 
 
-def _check_finite(values: ArrayLike, argument: str, n_dimensions: int) -> NDArray[np.float64]:
+def _check_finite(values: ArrayLike, argument: str, n_dimensions: int) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != n_dimensions:
         raise ValueError(f"{argument} must have {n_dimensions} dimension(s); got an array of shape {array.shape}.")

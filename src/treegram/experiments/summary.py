@@ -12,7 +12,7 @@ from math import hypot
 
 import numpy as np
 
-from treegram.experiments._chosen import Histogram, combinations, describe, histograms, shown
+from treegram.experiments._describe_choices import Histogram, combinations, describe, histograms, shown
 from treegram.experiments.records import DatasetFacts, GramTime, Row, Run
 from treegram.experiments.run import build_kernel
 from treegram.experiments.statistics import (

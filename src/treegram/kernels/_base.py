@@ -10,16 +10,14 @@ from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._types import Floats
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
 
 __all__ = ["GraphKernel", "normalize_gram"]
-
-Floats = NDArray[np.float64]
 
 
 class GraphKernel(TransformerMixin, BaseEstimator, ABC):

@@ -13,16 +13,14 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.maps import FREQUENCIES, Constant, VectorMap, distinct_rows, fourier_map, kernel_block, nystroem_map
 
 __all__ = ["APPROX_CONSTRAINTS", "Choice", "Wish", "choose_map"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 ErrorOf = Callable[[VectorMap], float]
 
 APPROX_CONSTRAINTS: dict[str, list[Any]] = {
@@ -49,7 +47,7 @@ class Wish:
     seed: int
     node_kernel: NodeKernel
     vectors: Floats  # (n_nodes, n_attributes); no columns: the graphs have no attributes
-    blocks: NDArray[np.uint64]  # nodes of different blocks never meet
+    blocks: Hashes  # nodes of different blocks never meet
     exact_is_there: bool  # whether the exact engine may take over
 
     @property

@@ -14,16 +14,15 @@ from itertools import product
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from treegram._types import Floats
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._base import GraphKernel
 from treegram.kernels._pipelines import split_pipeline
 
 __all__ = ["GridSums", "gram_grids", "grid_lists", "grid_sums", "parameter_names", "with_parameters"]
 
-Floats = NDArray[np.float64]
 Parameters = dict[str, Any]
 
 

@@ -6,21 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from treegram._types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.kernels._base import normalize_gram
 from treegram.kernels._choice import Wish
 from treegram.kernels.oddcl import ODDCL
 from treegram.maps import VectorMap, distinct_rows, evaluate
-from treegram.pairsum.hashed import Entries, add_products, component_ranges, make_entries, self_products
+from treegram.pairsum.vectors import Entries, add_products, component_ranges, make_entries, self_products
 from treegram.structure.trees import Phi
 
 __all__ = ["Mapped", "PairSample", "draw_seed", "make_wish", "mapped_pair_sums", "mapped_self_sums"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SAMPLE_GRAPHS = 48  # on either side of the sample of pairs: some two thousand pairs
 SAMPLE_GRAPH_NODES = 20_000  # on either side, so that large graphs do not make the sample dear
@@ -43,7 +41,7 @@ class Mapped:
         vectors, rows = distinct_rows(given)
         return cls(phi, graphs, vectors, rows, make_entries(phi.counts, graphs.graph_ids, len(graphs), rows))
 
-    def aligned_entries(self, codes: NDArray[np.uint64]) -> Entries:
+    def aligned_entries(self, codes: Hashes) -> Entries:
         """The entries of the trees with the given sorted codes; other trees are left out."""
         return make_entries(self.phi.aligned(codes), self.graphs.graph_ids, len(self.graphs), self.rows)
 

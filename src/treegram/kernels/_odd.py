@@ -7,14 +7,13 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from treegram._types import Floats, Ints
 from treegram.structure.trees import COUNTINGS, Phi
 
 __all__ = ["ODD_CONSTRAINTS", "check_grid", "overflows", "refuse_overflow", "weigh"]
 
-Floats = NDArray[np.float64]
 
 ODD_CONSTRAINTS: dict[str, list[Any]] = {
     "depth": [Interval(Integral, 0, None, closed="left")],
@@ -45,7 +44,7 @@ def refuse_overflow(sizes: Floats, lam: float, depth: int) -> None:
         )
 
 
-def weigh(phi: Phi, lam: float, graph_ids: NDArray[np.int64], *, rescale: bool) -> Phi:
+def weigh(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool) -> Phi:
     """Phi with counts times lam ** (size / 2), so that inner products of rows carry the weight lam ** size.
 
     With ``rescale`` each graph's rows are divided by lam ** (s / 2), where s is the size of its largest tree: one factor

@@ -7,9 +7,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import NODE_KERNEL_NAMES, NodeKernel, node_kernel_blocks
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._base import GraphKernel, normalize_gram
@@ -17,9 +17,6 @@ from treegram.pairsum.matching import Matchables, match_self_sums, match_sums
 from treegram.structure.labels import arc_hashes, node_hashes
 
 __all__ = ["CSM"]
-
-Floats = NDArray[np.float64]
-Hashes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -236,7 +233,7 @@ def _check_sizes(max_sizes: Any) -> list[int]:
     return [int(size) for size in sizes]
 
 
-def _arcs(graphs: Graphs, *, use_edge_labels: bool) -> tuple[NDArray[np.int64], NDArray[np.int64], Hashes]:
+def _arcs(graphs: Graphs, *, use_edge_labels: bool) -> tuple[Ints, Ints, Hashes]:
     """Neighbours in either direction, and for each the kind of edge: its label, and which of the two directions it has."""
     labels = arc_hashes(graphs, use_edge_labels=use_edge_labels)
     if not graphs.directed:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from treegram._types import Floats
 from treegram.attributes import NodeKernel
 from treegram.graphs import Graphs
 from treegram.kernels._base import GraphKernel
@@ -16,8 +15,6 @@ from treegram.kernels._described import LABEL_CONSTRAINTS, NODE_KERNEL_CONSTRAIN
 from treegram.structure.invariants import INVARIANTS, MATCHES, SCOPES, pattern_features
 
 __all__ = ["GIK"]
-
-Floats = NDArray[np.float64]
 
 
 class GIK(GraphKernel):

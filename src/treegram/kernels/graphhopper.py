@@ -8,19 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from treegram._types import Floats
 from treegram.attributes import NODE_KERNEL_NAMES, NodeKernel, node_kernel_blocks
 from treegram.graphs import Graphs
 from treegram.kernels._base import GraphKernel
-from treegram.pairsum.exact import Nodes, Weighting, pair_sums, self_sums
+from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.hops import Hops, count_hops
 from treegram.structure.labels import node_hashes
 
 __all__ = ["GraphHopper"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from treegram._types import Floats
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._base import GraphKernel, normalize_gram
 from treegram.kernels._grids import GridSums, grid_lists, grid_sums, parameter_names, with_parameters
@@ -19,8 +19,6 @@ from treegram.kernels.oddcl import ODDCL
 from treegram.kernels.oddst import ODDST
 
 __all__ = ["KernelSum"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,21 +7,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.preprocessing import normalize as normalize_rows
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._types import Floats
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._base import GraphKernel
 from treegram.kernels._described import LABEL_CONSTRAINTS
-from treegram.pairsum.explicit import feature_products
+from treegram.pairsum.sparse import feature_products
 from treegram.structure.features import Features
 from treegram.structure.invariants import ball_pair_features
 
 __all__ = ["NSPDK"]
-
-Floats = NDArray[np.float64]
 
 
 class NSPDK(GraphKernel):

@@ -8,20 +8,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from treegram._types import Floats
 from treegram.attributes import NODE_KERNEL_NAMES, NodeKernel, node_kernel_blocks
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._base import GraphKernel, normalize_gram
 from treegram.kernels._odd import ODD_CONSTRAINTS, check_grid, overflows, refuse_overflow, weigh
-from treegram.pairsum.exact import Nodes, Weighting, pair_sums, self_sums
+from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.labels import node_hashes
 from treegram.structure.trees import Phi, tree_features
 
 __all__ = ["ODDCL"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from treegram._types import Floats
 from treegram.attributes import NodeKernel
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._base import GraphKernel, normalize_gram
@@ -16,12 +16,10 @@ from treegram.kernels._mapped import Mapped, PairSample, draw_seed, make_wish, m
 from treegram.kernels._odd import check_grid, overflows, refuse_overflow
 from treegram.kernels.oddcl import ODDCL
 from treegram.maps import Indicator, Similarity, VectorMap, evaluate, one_blas_thread
-from treegram.pairsum.hashed import add_products, component_ranges
+from treegram.pairsum.vectors import add_products, component_ranges
 from treegram.structure.trees import Phi
 
 __all__ = ["ODDCLApprox"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import normalize as normalize_rows
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._types import Floats
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
@@ -20,12 +20,10 @@ from treegram.kernels._choice import APPROX_CONSTRAINTS, choose_map
 from treegram.kernels._mapped import Mapped, PairSample, draw_seed, make_wish, mapped_self_sums
 from treegram.kernels.oddcl import ODDCL
 from treegram.maps import FREQUENCIES, Constant, VectorMap, evaluate, fourier_map, one_blas_thread
-from treegram.pairsum.hashed import hash_graphs, spread_rows
+from treegram.pairsum.vectors import hash_graphs, spread_rows
 from treegram.structure.trees import Phi
 
 __all__ = ["ODDCLFeatures"]
-
-Floats = NDArray[np.float64]
 
 
 class ODDCLFeatures(TransformerMixin, BaseEstimator):

@@ -7,19 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.preprocessing import normalize as normalize_rows
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._types import Floats
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._base import GraphKernel, normalize_gram
 from treegram.kernels._odd import ODD_CONSTRAINTS, check_grid, refuse_overflow, weigh
-from treegram.pairsum.explicit import feature_products, sum_rows
+from treegram.pairsum.sparse import feature_products, sum_rows
 from treegram.structure.trees import Phi, read_tree, tree_features
 
 __all__ = ["ODDST"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import NODE_KERNEL_NAMES, Gaussian, NodeKernel, node_kernel_blocks
 from treegram.graphs import Graphs
 from treegram.kernels._base import GraphKernel
 from treegram.kernels._odd import ODD_CONSTRAINTS, refuse_overflow, weigh
-from treegram.pairsum.exact import Nodes, Weighting, pair_sums, self_sums
+from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.ordered import TIE_BREAKS, Occurrences, ordered_trees
 
 __all__ = ["OrderedTrees"]
 
-Codes = NDArray[np.uint64]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 BATCH_BYTES = 32 << 20  # of the vectors along trees that are held at a time
 
@@ -197,7 +194,7 @@ class OrderedTrees(GraphKernel):
         return totals
 
 
-def _shared(left: _Described, right: _Described | None) -> Codes:
+def _shared(left: _Described, right: _Described | None) -> Hashes:
     """The codes of the trees that two different graphs, one from either side, may have in common, sorted."""
     codes = left.trees.phi.codes
     if right is not None:
@@ -210,7 +207,7 @@ def _shared(left: _Described, right: _Described | None) -> Codes:
     return codes[first < last]
 
 
-def _batches(codes: Codes, left: _Described, right: _Described) -> Iterator[tuple[Codes, int]]:
+def _batches(codes: Hashes, left: _Described, right: _Described) -> Iterator[tuple[Hashes, int]]:
     """The given codes in groups of equal size, small enough for the vectors along their trees to be held at a time."""
     phi = left.trees.phi
     sizes = phi.sizes[np.searchsorted(phi.codes, codes)]
@@ -223,13 +220,13 @@ def _batches(codes: Codes, left: _Described, right: _Described) -> Iterator[tupl
             yield part, int(size)
 
 
-def _occurrences(side: _Described, codes: Codes) -> Ints:
+def _occurrences(side: _Described, codes: Hashes) -> Ints:
     """How many occurrences each of the given codes has."""
     known = side.trees.phi.codes
     return np.bincount(side.codes, minlength=len(known))[np.searchsorted(known, codes)]
 
 
-def _as_nodes(side: _Described, codes: Codes, size: int) -> Nodes:
+def _as_nodes(side: _Described, codes: Hashes, size: int) -> Nodes:
     """The occurrences of some trees, all of one size, as nodes of the engine: a tree's vectors are one long vector."""
     known = side.trees.phi.codes
     columns = np.full(len(known), -1, np.int64)

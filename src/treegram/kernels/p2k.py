@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._base import GraphKernel, normalize_gram
 from treegram.pairsum.bins import Binned, bin_counts, bin_products, bin_squares
@@ -23,8 +23,6 @@ from treegram.structure.propagation import METRICS, Draws, draw, hash_values, la
 
 __all__ = ["P2K"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 RIDGE = 0.01  # added to the covariance of the mixtures, as the authors' code does
 

@@ -7,9 +7,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from treegram._types import Floats
 from treegram.attributes import NODE_KERNEL_NAMES, Gaussian, NodeKernel, node_kernel_blocks
 from treegram.graphs import Graphs
 from treegram.kernels._base import GraphKernel
@@ -18,8 +18,6 @@ from treegram.structure.distances import count_distances
 from treegram.structure.labels import node_hashes
 
 __all__ = ["ShortestPath"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

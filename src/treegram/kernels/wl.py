@@ -7,25 +7,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.preprocessing import normalize as normalize_rows
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import NodeKernel
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._base import GraphKernel, normalize_gram
 from treegram.kernels._described import LABEL_CONSTRAINTS, NODE_KERNEL_CONSTRAINTS, Described
-from treegram.pairsum.exact import Weighting, pair_sums
-from treegram.pairsum.explicit import feature_products
+from treegram.pairsum.nodes import Weighting, pair_sums
+from treegram.pairsum.sparse import feature_products
 from treegram.structure.features import Features
 from treegram.structure.wl import Colours, colour_features, read_colour, wl_colours
 
 __all__ = ["WL", "WLCL"]
 
-Codes = NDArray[np.uint64]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 WL_CONSTRAINTS: dict[str, list[Any]] = {
     "iterations": [Interval(Integral, 0, None, closed="left")],
@@ -365,7 +362,7 @@ def check_iterations(iterations: Any) -> list[int]:
     return [int(number) for number in wanted]
 
 
-def _colours(kernel: WL | WLCL, graphs: Graphs, iterations: int) -> Codes:
+def _colours(kernel: WL | WLCL, graphs: Graphs, iterations: int) -> Hashes:
     return wl_colours(
         graphs,
         iterations,

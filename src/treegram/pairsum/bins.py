@@ -11,15 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from treegram._parallel import run_tasks
-from treegram.pairsum import _bins
+from treegram._types import Floats, Ints
+from treegram.pairsum.loops import bins as loops
 
 __all__ = ["Binned", "bin_counts", "bin_products", "bin_squares"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 ENTRIES_PER_TASK = 1 << 19  # nodes times columns: a fraction of a second, and long enough to be worth a task
 
@@ -53,7 +51,7 @@ def bin_squares(nodes: Binned) -> Floats:
     """The same for each graph with itself: the diagonal of :func:`bin_products`."""
     totals = np.zeros(nodes.n_graphs)
     for part in _parts(nodes, nodes):
-        _bins.add_squares(nodes.labels, nodes.columns[part], nodes.graph_ids, totals)
+        loops.add_squares(nodes.labels, nodes.columns[part], nodes.graph_ids, totals)
     return totals
 
 
@@ -64,7 +62,7 @@ def bin_counts(fitted: Binned, new: Binned) -> sp.csr_matrix:
     labels, graph_ids, _ = _joined(fitted, new, slice(0, 0))
     for j in range(len(fitted.columns)):
         bins = np.concatenate([fitted.columns[j], new.columns[j]])
-        ids, starts, graphs, numbers = _bins.count_column(labels, bins, graph_ids)
+        ids, starts, graphs, numbers = loops.count_column(labels, bins, graph_ids)
         n_known = int(ids[:n_old].max(initial=-1)) + 1  # numbered as they appear, and the fitted nodes come first
         of_new = graphs[: starts[n_known]] >= fitted.n_graphs
         rows.append(graphs[: starts[n_known]][of_new] - fitted.n_graphs)
@@ -85,12 +83,12 @@ def _parts(left: Binned, right: Binned) -> Iterator[slice]:
 def _part_products(left: Binned, right: Binned | None, part: slice) -> Floats:
     if right is None:
         K = np.zeros((left.n_graphs, left.n_graphs))
-        _bins.add_products(left.labels, left.columns[part], left.graph_ids, 0, K)
+        loops.add_products(left.labels, left.columns[part], left.graph_ids, 0, K)
         return K
     K = np.zeros((left.n_graphs, right.n_graphs))
     if K.size:
         labels, graph_ids, columns = _joined(left, right, part)
-        _bins.add_products(labels, columns, graph_ids, left.n_graphs, K)
+        loops.add_products(labels, columns, graph_ids, left.n_graphs, K)
     return K
 
 

@@ -21,17 +21,15 @@ from itertools import pairwise
 from math import factorial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._parallel import run_tasks
+from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
-from treegram.pairsum import _matching
-from treegram.pairsum.exact import widest_direction
+from treegram.pairsum.loops import matching as loops
+from treegram.pairsum.nodes import widest_direction
 
 __all__ = ["Matchables", "match_self_sums", "match_sums"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 TILE_COLUMNS = (
     512  # the node kernel of one graph with as many columns, and its products, stay in the second-level cache
@@ -48,11 +46,11 @@ class Matchables:
     """What is matched: the nodes of ``n_graphs`` graphs, in the order of the graphs, and the edges between them."""
 
     offsets: Ints  # graph i owns the nodes offsets[i] to offsets[i + 1] - 1
-    blocks: NDArray[np.uint64]  # nodes of different blocks are never matched
+    blocks: Hashes  # nodes of different blocks are never matched
     vectors: Floats  # (n_nodes, n_attributes)
     indptr: Ints  # neighbours of each node, sorted; every edge is there from both of its ends
     indices: Ints
-    kinds: NDArray[np.uint64]  # of each arc; edges of different kinds are never matched
+    kinds: Hashes  # of each arc; edges of different kinds are never matched
 
     @property
     def n_graphs(self) -> int:
@@ -147,10 +145,10 @@ class _Job:
         n_blocks, blocks = _number(left.blocks, right.blocks)
         n_kinds, codes = _number(left.kinds, right.kinds)
         bits = max(n_kinds.bit_length(), 1)
-        if max_size > 1 and bits * (max_size - 1) > _matching.MASK_BITS:
+        if max_size > 1 and bits * (max_size - 1) > loops.MASK_BITS:
             raise ValueError(
                 f"max_size={max_size} is too large for graphs with {n_kinds} kinds of edges: the most that can be "
-                f"matched is {1 + _matching.MASK_BITS // bits} nodes. Use a smaller max_size, or no edge labels."
+                f"matched is {1 + loops.MASK_BITS // bits} nodes. Use a smaller max_size, or no edge labels."
             )
         closed = max_size <= 3 and n_kinds <= 1
         floor, reach, places = _windows(left, right, node_kernel, max_size)
@@ -158,7 +156,7 @@ class _Job:
         for nodes, own_blocks, own_codes, own_places in zip((left, right), blocks, codes, places, strict=True):
             triangles, starts = np.empty((0, 3), np.int64), np.zeros(nodes.n_graphs + 1, np.int64)
             if closed and max_size == 3:
-                triangles, starts = _matching.list_triangles(nodes.offsets, nodes.indptr, nodes.indices)
+                triangles, starts = loops.list_triangles(nodes.offsets, nodes.indptr, nodes.indices)
             sides.append(_Side(nodes, own_blocks, own_codes + 1, own_places, triangles, starts))
         gamma = node_kernel.gamma if isinstance(node_kernel, Gaussian) else 0.0
         return cls(
@@ -201,7 +199,7 @@ def _flat(nodes: Matchables, node_kernel: NodeKernel) -> Matchables:
     return nodes
 
 
-def _number(*values: NDArray[np.uint64]) -> tuple[int, list[Ints]]:
+def _number(*values: Hashes) -> tuple[int, list[Ints]]:
     """Number equal values equally in all arrays, from 0."""
     distinct, numbers = np.unique(np.concatenate(values), return_inverse=True)
     return len(distinct), np.split(numbers.astype(np.int64), np.cumsum([len(v) for v in values])[:-1])
@@ -295,7 +293,7 @@ def _sum_rows(job: _Job, tile: _Tile, first: int, last: int) -> Floats:
     for graphs in _spans(job, tile, first, last):
         given = np.empty((0, 0)) if isinstance(job.node_kernel, Gaussian) else _given(job, tile, graphs)
         if job.closed:
-            _matching.sum_closed(
+            loops.sum_closed(
                 graphs, nodes.offsets, nodes.indptr, nodes.indices, side.triangles, side.triangle_starts, rows,
                 tile.graphs, tile.indptr, tile.indices, tile.triangles, columns,
                 given, job.limits, out,
@@ -303,7 +301,7 @@ def _sum_rows(job: _Job, tile: _Tile, first: int, last: int) -> Floats:
             continue
         start = (int(nodes.offsets[graphs[0]]), 0)
         while start[0] < nodes.offsets[graphs[1]]:
-            start = _matching.sum_cliques(
+            start = loops.sum_cliques(
                 graphs, start, nodes.offsets, (nodes.indptr, nodes.indices, side.codes), rows,
                 tile.graphs, (tile.indptr, tile.indices, tile.codes), columns,
                 given, job.limits, job.bits, job.floor, STEPS_PER_CALL, out,

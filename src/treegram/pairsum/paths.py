@@ -2,7 +2,7 @@
 
     K(G, G') = sum over u, v in G and u', v' in G' of k(u, u') k(v, v') k_len(d(u, v), d(u', v'))
 
-Taken literally this costs n^2 n'^2 for two graphs. As a sum of matrix products (see ``_paths``) it costs n^2 n' + n n'^2, and
+Taken literally this costs n^2 n'^2 for two graphs. As a sum of matrix products (see ``loops.paths``) it costs n^2 n' + n n'^2, and
 the first product is a sum of rows. What else makes it fast:
 
 - nodes of one graph with equal block and equal vector are joined into one group, and their pairs counted;
@@ -22,18 +22,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._parallel import run_tasks
+from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
-from treegram.pairsum import _paths
-from treegram.pairsum.exact import widest_direction
+from treegram.pairsum.loops import paths as loops
+from treegram.pairsum.nodes import widest_direction
 from treegram.structure.distances import Distances
 
 __all__ = ["PathEnds", "group_equal", "path_self_sums", "path_sums"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Span = tuple[int, int]  # first graph, and the one after the last
 
 TILE_COLUMNS = 512  # the rows of one graph, their kernel with a tile and its sums then stay in the second-level cache
@@ -47,12 +45,12 @@ class PathEnds:
 
     n_graphs: int
     graph_ids: Ints
-    blocks: NDArray[np.uint64]  # the kernel of two nodes is 0 where their blocks differ
+    blocks: Hashes  # the kernel of two nodes is 0 where their blocks differ
     vectors: Floats  # (n_groups, n_attributes)
     distances: Distances
 
 
-def group_equal(graph_ids: Ints, blocks: NDArray[np.uint64], vectors: Floats) -> tuple[Ints, Ints]:
+def group_equal(graph_ids: Ints, blocks: Hashes, vectors: Floats) -> tuple[Ints, Ints]:
     """Number the distinct (graph, block, vector), graph after graph; gives each node's number and one node of each."""
     order = np.lexsort((*vectors.T, blocks, graph_ids))
     new = np.ones(len(order), bool)
@@ -193,7 +191,7 @@ def _tile_sums(job: _Job, tile: Span, row_graphs: Span) -> Floats:
     columns = first + np.lexsort((job.column_places[inside], job.column_blocks[inside]))
     block_starts = np.searchsorted(job.column_blocks[columns], np.arange(job.n_blocks + 1))
     right, left = job.right.distances, job.left.distances
-    listed = _paths.list_partners(
+    listed = loops.list_partners(
         columns, np.argsort(columns), first, right.starts, right.partners, right.lengths, right.counts, right.both_ways
     )
     layout = (
@@ -211,7 +209,7 @@ def _tile_sums(job: _Job, tile: Span, row_graphs: Span) -> Floats:
         offsets = job.row_offsets[start : stop + 1]
         given = _given(job, slice(offsets[0], offsets[-1]), columns, block_starts)
         part = out[start - row_graphs[0] : stop - row_graphs[0]]
-        _paths.sum_tile(offsets, rows, layout, listed, given, gamma, job.reach, job.length_weights, part)
+        loops.sum_tile(offsets, rows, layout, listed, given, gamma, job.reach, job.length_weights, part)
     return out * 2.0 if right.both_ways else out
 
 

@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._types import Floats, Ints
 from treegram.maps import one_blas_thread
-from treegram.selection.nested import Fits
+from treegram.selection.crossval import Fits
 from treegram.selection.search import (
     SEARCH_CONSTRAINTS,
     STRENGTH_CONSTRAINTS,
@@ -26,9 +27,6 @@ from treegram.selection.search import (
 )
 
 __all__ = ["GraphRidge"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class GraphRidge(RegressorMixin, BaseEstimator):

@@ -18,12 +18,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from treegram._parallel import run_tasks
+from treegram._types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels import CSM, GIK, NSPDK, ODDCL, ODDST, P2K, WL, WLCL, KernelSum, ODDCLApprox, OrderedTrees
 from treegram.kernels._base import GraphKernel
 from treegram.kernels._grids import gram_grids, parameter_names, with_parameters
 from treegram.kernels._pipelines import split_pipeline
-from treegram.selection.nested import Fits, check_targets, choose, distinct
+from treegram.selection.crossval import Fits, check_targets, choose, distinct
 
 __all__ = [
     "SEARCH_CONSTRAINTS",
@@ -39,8 +40,6 @@ __all__ = [
     "takes_graphs",
 ]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Grid = Mapping[str, Sequence[Any]]
 Score = Callable[[Floats, Ints, Ints], tuple[Floats, Fits]]
 

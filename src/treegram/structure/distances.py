@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treegram._parallel import run_tasks
+from treegram._types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.structure import _distances
 from treegram.structure.features import graph_spans
+from treegram.structure.loops import distances as loops
 
 __all__ = ["Distances", "count_distances"]
 
-Ints = NDArray[np.int64]
 
 NODES_PER_TASK = 4096
 
@@ -30,7 +30,7 @@ class Distances:
     starts: Ints  # (n_groups + 1,): the records of group a are starts[a] .. starts[a + 1] - 1, by length and partner
     partners: NDArray[np.int32]  # b, a group of the same graph
     lengths: NDArray[np.int32]
-    counts: NDArray[np.float64]
+    counts: Floats
     both_ways: bool  # whether every pair counts in both directions, with the same length
 
 
@@ -52,7 +52,7 @@ def count_distances(graphs: Graphs, groups: Ints, group_offsets: Ints, *, n_jobs
         member_starts,
     )
     tasks = [(*arrays, first, last) for first, last in graph_spans(graphs, NODES_PER_TASK)]
-    parts = list(run_tasks(_distances.count_distances, tasks, n_jobs=n_jobs, label="distances"))
+    parts = list(run_tasks(loops.count_distances, tasks, n_jobs=n_jobs, label="distances"))
     numbers, partners, lengths, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Distances(
         starts=np.concatenate([[0], np.cumsum(numbers)]),

@@ -10,14 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from treegram._types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.structure import _features
+from treegram.structure.loops import features as loops
 
 __all__ = ["Features", "gather", "graph_spans"]
-
-Codes = NDArray[np.uint64]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -25,9 +22,9 @@ class Features:
     """Sparse rows whose columns are 64-bit codes: the same code means the same thing in any collection."""
 
     counts: sp.csr_matrix  # (n_rows, n_features)
-    codes: Codes  # of each column, sorted
+    codes: Hashes  # of each column, sorted
 
-    def aligned(self, codes: Codes) -> sp.csr_matrix:
+    def aligned(self, codes: Hashes) -> sp.csr_matrix:
         """The rows with one column for each of the given sorted codes; what has no column is left out."""
         columns = np.searchsorted(codes, self.codes)
         columns[columns == len(codes)] = 0
@@ -39,26 +36,26 @@ class Features:
 
     def shared(self, graph_ids: Ints) -> sp.csr_matrix:
         """Only the columns that several graphs have: all that counts for two different graphs."""
-        return self._folded(graph_ids, _features.SHARED, with_rest=False)
+        return self._folded(graph_ids, loops.SHARED, with_rest=False)
 
     def folded(self, graph_ids: Ints) -> sp.csr_matrix:
         """Rows of the same inner products, in which the columns that only one row has are one column per row."""
-        return self._folded(graph_ids, _features.ONE_GRAPH, with_rest=True)
+        return self._folded(graph_ids, loops.ONE_GRAPH, with_rest=True)
 
     def _folded(self, graph_ids: Ints, least: int, *, with_rest: bool) -> sp.csr_matrix:
         """The columns that spread at least so far."""
         matrix = self.counts
-        is_kept = _features.spread(matrix.indptr, matrix.indices, graph_ids, matrix.shape[1]) >= least
+        is_kept = loops.spread(matrix.indptr, matrix.indices, graph_ids, matrix.shape[1]) >= least
         kept = np.cumsum(is_kept, dtype=matrix.indices.dtype)
         n_kept = int(kept[-1]) if len(kept) else 0
         kept -= 1
         kept[~is_kept] = -1
-        indptr, indices, data = _features.fold(matrix.indptr, matrix.indices, matrix.data, kept, n_kept, with_rest)
+        indptr, indices, data = loops.fold(matrix.indptr, matrix.indices, matrix.data, kept, n_kept, with_rest)
         width = n_kept + (matrix.shape[0] if with_rest else 0)
         return sp.csr_matrix((data, indices, indptr), shape=(matrix.shape[0], width))
 
 
-def gather(indptr: Ints, codes: Codes, values: Floats) -> tuple[Features, NDArray[Any]]:
+def gather(indptr: Ints, codes: Hashes, values: Floats) -> tuple[Features, NDArray[Any]]:
     """Rows of (code, value) records as a sparse matrix, and for each of its columns one record that went into it.
 
     Records of one code in one row are not added up: call ``sum_duplicates`` on the counts where there are any.
@@ -67,7 +64,7 @@ def gather(indptr: Ints, codes: Codes, values: Floats) -> tuple[Features, NDArra
     index = np.int32 if len(codes) < 2**31 else np.int64
     order = np.argsort(codes).astype(index, copy=False)
     columns = np.empty(len(codes), index)
-    distinct = _features.number_codes(codes, order, columns)
+    distinct = loops.number_codes(codes, order, columns)
     counts = sp.csr_matrix((values, columns, indptr), shape=(len(indptr) - 1, len(distinct)))
     return Features(counts, distinct), order[: len(distinct)]
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from treegram._parallel import run_tasks
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs
-from treegram.structure import _hops
 from treegram.structure.features import graph_spans
+from treegram.structure.loops import hops as loops
 
 __all__ = ["Hops", "count_hops"]
 
@@ -29,7 +29,7 @@ LARGEST_COUNT = 1e140
 class Hops:
     """What each node's surroundings look like: how often it is at each position of a shortest path.
 
-    Columns mean the same for any graphs: first the paths of no edge, then those of one, and so on; see ``_hops``.
+    Columns mean the same for any graphs: first the paths of no edge, then those of one, and so on; see ``loops.hops``.
     """
 
     counts: sp.csr_matrix  # (n_nodes, n_columns)
@@ -61,7 +61,7 @@ def count_hops(graphs: Graphs, *, n_jobs: int | None = None) -> Hops:
     halved = not graphs.directed
     arrays = (graphs.offsets, graphs.indptr, graphs.indices, halved)
     tasks = [(*arrays, *span) for span in graph_spans(graphs, NODES_PER_TASK)]
-    parts = list(run_tasks(_hops.count_positions, tasks, n_jobs=n_jobs, label="hops"))
+    parts = list(run_tasks(loops.count_positions, tasks, n_jobs=n_jobs, label="hops"))
     numbers, columns, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
     starts = np.concatenate([[0], np.cumsum(numbers)])
     if not counts.max(initial=0.0) < LARGEST_COUNT:  # also where a count is no number any more

@@ -12,24 +12,21 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.preprocessing import normalize as normalize_rows
 
 from treegram._parallel import run_tasks
+from treegram._types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.structure import _invariants
 from treegram.structure.features import Features, gather, graph_spans
 from treegram.structure.labels import arc_hashes, node_hashes
+from treegram.structure.loops import invariants as loops
 from treegram.structure.wl import wl_colours
 
 __all__ = ["INVARIANTS", "MATCHES", "SCOPES", "ball_pair_features", "pattern_features"]
 
-Codes = NDArray[np.uint64]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
-INVARIANTS = {"wl": _invariants.WL, "sgk": _invariants.SGK, "nspdk": _invariants.NSPDK}
-MATCHES = {"size": _invariants.SIZE, "invariant": _invariants.INVARIANT, "none": _invariants.NONE}
+INVARIANTS = {"wl": loops.WL, "sgk": loops.SGK, "nspdk": loops.NSPDK}
+MATCHES = {"size": loops.SIZE, "invariant": loops.INVARIANT, "none": loops.NONE}
 SCOPES = ("local", "global")
 NODES_PER_TASK = 4096
 
@@ -51,7 +48,7 @@ def pattern_features(
 
     Time is linear in the sizes of all patterns, times the levels (WL), or times the nodes of each ball (the others).
     """
-    ask = _invariants.Ask(radius, distance, levels, INVARIANTS[invariant], MATCHES[match])
+    ask = loops.Ask(radius, distance, levels, INVARIANTS[invariant], MATCHES[match])
     arrays = _arrays(graphs, missing_labels, use_edge_labels=use_edge_labels)
     if scope == "global" and invariant == "wl":
         given = wl_colours(
@@ -74,7 +71,7 @@ def ball_pair_features(
     n_jobs: int | None = None,
 ) -> Features:
     """The features of NSPDK, one row per graph: each pair of balls, counts scaled to length 1 for each (r, d)."""
-    ask = _invariants.Ask(radius, distance, 0, _invariants.NSPDK, _invariants.INVARIANT)
+    ask = loops.Ask(radius, distance, 0, loops.NSPDK, loops.INVARIANT)
     arrays = _arrays(graphs, missing_labels, use_edge_labels=use_edge_labels)
     features = _join(_run(_pair_part, graphs, arrays, ask, n_jobs))
     scaled = normalize_rows(features.counts) if features.counts.nnz else features.counts
@@ -84,7 +81,7 @@ def ball_pair_features(
 
 
 def _arrays(graphs: Graphs, missing_labels: str, *, use_edge_labels: bool) -> Any:
-    return _invariants.Arrays(
+    return loops.Arrays(
         graphs.offsets,
         graphs.indptr,
         graphs.indices,
@@ -103,7 +100,7 @@ def _run(part: Callable[..., Any], graphs: Graphs, arrays: Any, ask: Any, n_jobs
     return list(run_tasks(part, tasks, n_jobs=n_jobs, label="patterns"))
 
 
-def _join(parts: list[tuple[Ints, Codes, Floats]]) -> Features:
+def _join(parts: list[tuple[Ints, Hashes, Floats]]) -> Features:
     """One matrix of all parts, which are used up: they are the largest arrays, and not to be held twice."""
     columns = [list(column) for column in zip(*parts, strict=True)]
     parts.clear()
@@ -111,28 +108,28 @@ def _join(parts: list[tuple[Ints, Codes, Floats]]) -> Features:
     return gather(np.concatenate([[0], np.cumsum(lengths)]), codes, values)[0]
 
 
-def _walk_part(arrays: Any, ask: Any, first: int, last: int) -> Codes:
-    colours: Codes = _invariants.walk_colours(arrays, ask, first, last, _scratch(arrays, ask, first, last))
+def _walk_part(arrays: Any, ask: Any, first: int, last: int) -> Hashes:
+    colours: Hashes = loops.walk_colours(arrays, ask, first, last, _scratch(arrays, ask, first, last))
     return colours
 
 
-def _pattern_part(arrays: Any, ask: Any, first: int, last: int) -> tuple[Ints, Codes, Floats]:
+def _pattern_part(arrays: Any, ask: Any, first: int, last: int) -> tuple[Ints, Hashes, Floats]:
     lengths = np.zeros(arrays.offsets[last] - arrays.offsets[first], np.int64)
-    n_kept = 1 if ask.invariant == _invariants.NSPDK else ask.levels + 1
-    return _count(_invariants.sum_patterns, arrays, ask, first, last, n_kept, lengths)
+    n_kept = 1 if ask.invariant == loops.NSPDK else ask.levels + 1
+    return _count(loops.sum_patterns, arrays, ask, first, last, n_kept, lengths)
 
 
-def _pair_part(arrays: Any, ask: Any, first: int, last: int) -> tuple[Ints, Codes, Floats]:
+def _pair_part(arrays: Any, ask: Any, first: int, last: int) -> tuple[Ints, Hashes, Floats]:
     lengths = np.zeros((last - first) * (ask.radius + 1) * (ask.distance + 1), np.int64)
-    return _count(_invariants.count_pairs, arrays, ask, first, last, 0, lengths)
+    return _count(loops.count_pairs, arrays, ask, first, last, 0, lengths)
 
 
 def _count(
     loop: Callable[..., Any], arrays: Any, ask: Any, first: int, last: int, n_kept: int, lengths: Ints
-) -> tuple[Ints, Codes, Floats]:
+) -> tuple[Ints, Hashes, Floats]:
     """Lengths of the rows, codes and values that one of the compiled loops gives for some graphs."""
     room = 16 * len(lengths) + 64
-    records = _invariants.Records(
+    records = loops.Records(
         np.empty(room, np.int64), np.empty(room, np.uint64), np.empty(room), np.full(1024, -1, np.int64)
     )
     scratch = _scratch(arrays, ask, first, last)
@@ -145,8 +142,8 @@ def _scratch(arrays: Any, ask: Any, first: int, last: int) -> Any:
     offsets = arrays.offsets[first : last + 1]
     n = int(np.diff(offsets).max(initial=0))
     n_arcs = int(np.diff(arrays.indptr[offsets]).max(initial=0))
-    n_colours = 2 if ask.invariant == _invariants.NSPDK else ask.levels + 1
-    ball = _invariants.Ball(
+    n_colours = 2 if ask.invariant == loops.NSPDK else ask.levels + 1
+    ball = loops.Ball(
         order=np.empty(n, np.int64),
         distance=np.full(n, -1, np.int64),
         place=np.full(n, -1, np.int64),
@@ -157,4 +154,4 @@ def _scratch(arrays: Any, ask: Any, first: int, last: int) -> Any:
         queue=np.empty(n, np.int64),
         to_root=np.empty(n, np.int64),
     )
-    return _invariants.Scratch(ball, np.empty((n_colours, n), np.uint64), np.empty((2, n), np.uint64))
+    return loops.Scratch(ball, np.empty((n_colours, n), np.uint64), np.empty((2, n), np.uint64))

@@ -6,11 +6,11 @@ from collections.abc import Hashable
 from hashlib import blake2b
 
 import numpy as np
-from numpy.typing import NDArray
 
+from treegram._types import Hashes
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs
-from treegram.structure import _trees
+from treegram.structure.loops import trees as loops
 
 __all__ = ["arc_hashes", "edge_name", "hash_label", "node_hashes", "node_name"]
 
@@ -27,7 +27,7 @@ def _spell(value: Hashable) -> str:
     return f"{type(value).__name__}:{value!r}"
 
 
-def node_hashes(graphs: Graphs, missing_labels: str) -> NDArray[np.uint64]:
+def node_hashes(graphs: Graphs, missing_labels: str) -> Hashes:
     """The hash of each node's label; without labels, of its degree or of one constant."""
     if graphs.labels is not None:
         return np.array([hash_label(value) for value in graphs.label_values], np.uint64)[graphs.labels]
@@ -35,10 +35,10 @@ def node_hashes(graphs: Graphs, missing_labels: str) -> NDArray[np.uint64]:
     return np.array([hash_label(value) for value in range(int(codes.max(initial=0)) + 1)], np.uint64)[codes]
 
 
-def arc_hashes(graphs: Graphs, *, use_edge_labels: bool) -> NDArray[np.uint64]:
+def arc_hashes(graphs: Graphs, *, use_edge_labels: bool) -> Hashes:
     """The hash of each arc's label, or one constant for all."""
     if not use_edge_labels or not len(graphs.indices):
-        return np.full(len(graphs.indices), _trees.GOLDEN)
+        return np.full(len(graphs.indices), loops.GOLDEN)
     if graphs.edge_labels is None:
         raise InvalidGraphError("use_edge_labels=True, but the graphs have no edge labels.")
     return np.array([hash_label(value) for value in graphs.edge_label_values], np.uint64)[graphs.edge_labels]

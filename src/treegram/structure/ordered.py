@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from treegram._types import Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.structure import _ordered, _trees
 from treegram.structure.labels import arc_hashes, node_hashes
+from treegram.structure.loops import ordered as loops
+from treegram.structure.loops.trees import ALGORITHM, CAPPED, encode
+from treegram.structure.loops.trees import visit as visit_from
 from treegram.structure.trees import COUNTINGS, Phi
 
 __all__ = ["TIE_BREAKS", "Occurrences", "ordered_trees"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 TIE_BREAKS = ("lexicographic", "colexicographic", "given")
 
@@ -42,7 +42,7 @@ class Occurrences:
     def nodes(self, chosen: Ints, size: int) -> Ints:
         """The nodes of the chosen trees, all of the same size: shape (n_chosen, size), parents before children."""
         nodes = np.empty((len(chosen), size), np.int64)
-        _ordered.unroll(chosen, self.roots, self.starts, self.children, nodes)
+        loops.unroll(chosen, self.roots, self.starts, self.children, nodes)
         return nodes
 
 
@@ -95,17 +95,15 @@ class _Visit:
     sizes: dict[int, list[float]]
 
 
-def _visits(
-    graphs: Graphs, g: int, depth: int, hashes: NDArray[np.uint64], arc_codes: NDArray[np.uint64]
-) -> Iterator[_Visit]:
+def _visits(graphs: Graphs, g: int, depth: int, hashes: Hashes, arc_codes: Hashes) -> Iterator[_Visit]:
     base, n = int(graphs.offsets[g]), int(graphs.sizes[g])
     order, distance = np.empty(n, np.int64), np.full(n, -1, np.int64)
     codes, sizes = np.empty((n, depth + 1), np.uint64), np.empty((n, depth + 1))
     indptr, indices = graphs.indptr, graphs.indices
     arcs = [[(arc, int(indices[arc])) for arc in range(indptr[v], indptr[v + 1])] for v in range(base, base + n)]
     for root in range(n):
-        n_visited = _trees.visit(root, depth, base, indptr, indices, order, distance)
-        _trees.encode(
+        n_visited = visit_from(root, depth, base, indptr, indices, order, distance)
+        encode(
             n_visited, depth, base, indptr, indices, hashes, arc_codes, order, distance, codes, sizes
         )  # fmt: skip
         visited = order[:n_visited].tolist()
@@ -123,10 +121,10 @@ def _visits(
 
 
 def _add_visit(
-    table: _Table, visit: _Visit, arc_codes: NDArray[np.uint64], ranks: list[int] | None, depth: int, counting: int
+    table: _Table, visit: _Visit, arc_codes: Hashes, ranks: list[int] | None, depth: int, counting: int
 ) -> None:
     """Make T_j(v) for all nodes of a visit, leaves first, and count them."""
-    top = min(depth, visit.distance[visit.order[-1]]) if counting == _trees.CAPPED else depth
+    top = min(depth, visit.distance[visit.order[-1]]) if counting == CAPPED else depth
     trees: dict[int, list[int]] = {}
     for v in reversed(visit.order):
         last = top - visit.distance[v]
@@ -140,7 +138,7 @@ def _add_visit(
             tree = table.find(v, children, visit.codes[v][j], visit.sizes[v][j], 0 if ranks is None else ranks[v])
             trees[v].append(tree)
             # Algorithm 1 counts T_j for every j up to depth: those beyond the DAG's floor repeat the last one.
-            again = visit.distance[v] if counting == _trees.ALGORITHM and j == last else 0
+            again = visit.distance[v] if counting == ALGORITHM and j == last else 0
             table.counts[tree] += 1.0 + again
 
 

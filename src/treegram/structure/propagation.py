@@ -16,15 +16,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from treegram._types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.labels import node_hashes
 
 __all__ = ["METRICS", "Draws", "draw", "hash_values", "label_bins", "label_directions", "propagate", "transition"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 METRICS = ("l1", "l2", "tv", "hellinger")
 CAUCHY = {"l1", "tv"}  # projections on Cauchy vectors keep the sum of absolute differences, on normal ones the distance
@@ -36,7 +34,7 @@ FARTHEST_BIN = 2.0**62  # a bin's number fits into an integer; beyond, all is on
 class Draws:
     """What is random, for each iteration t: a direction and an offset for labels, and for each column of attributes."""
 
-    label_seeds: NDArray[np.uint64]  # (n_iterations + 1,): with a label's hash they give its coordinate
+    label_seeds: Hashes  # (n_iterations + 1,): with a label's hash they give its coordinate
     label_offsets: Floats  # (n_iterations + 1,), as a share of the width
     directions: Floats  # (n_iterations + 1, n_columns)
     offsets: Floats  # (n_iterations + 1, n_columns), as a share of the width
@@ -55,7 +53,7 @@ def draw(rng: np.random.RandomState, iterations: int, n_columns: int, attribute_
     return Draws(np.array(seeds, np.uint64), np.array(label_offsets), np.array(all_directions), np.array(offsets))
 
 
-def label_directions(hashes: NDArray[np.uint64], seed: np.uint64, metric: str) -> Floats:
+def label_directions(hashes: Hashes, seed: np.uint64, metric: str) -> Floats:
     """The coordinates of labels in a random direction, each drawn from a stream of its own: the seed and the label's hash."""
     streams = (np.random.RandomState(np.random.Philox(key=np.array([seed, h], np.uint64))) for h in hashes)
     coordinates = [s.standard_cauchy() if metric in CAUCHY else s.standard_normal() for s in streams]

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from treegram._parallel import run_tasks
+from treegram._types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.structure import _trees
 from treegram.structure.features import Features, graph_spans
 from treegram.structure.labels import arc_hashes, edge_name, node_hashes, node_name
+from treegram.structure.loops import trees as loops
 
 __all__ = ["COUNTINGS", "Phi", "read_tree", "tree_features"]
 
-COUNTINGS = {"algorithm": _trees.ALGORITHM, "visits": _trees.VISITS, "capped": _trees.CAPPED}
+COUNTINGS = {"algorithm": loops.ALGORITHM, "visits": loops.VISITS, "capped": loops.CAPPED}
 NODES_PER_TASK = 4096
 
 
@@ -30,8 +30,8 @@ NODES_PER_TASK = 4096
 class Phi(Features):
     """Which trees are rooted at each node, how often; columns are trees."""
 
-    sizes: NDArray[np.float64]  # nodes of each tree after unrolling; a float, as it grows exponentially with the depth
-    seen: NDArray[np.int64]  # (n_trees, 3): root, node and j of one place where the tree is
+    sizes: Floats  # nodes of each tree after unrolling; a float, as it grows exponentially with the depth
+    seen: Ints  # (n_trees, 3): root, node and j of one place where the tree is
 
 
 def tree_features(
@@ -57,9 +57,9 @@ def tree_features(
         COUNTINGS[counting],
     )
     tasks = [(*arrays, *span) for span in graph_spans(graphs, NODES_PER_TASK)]
-    parts = list(run_tasks(_trees.count_trees, tasks, n_jobs=n_jobs, label="trees"))
+    parts = list(run_tasks(loops.count_trees, tasks, n_jobs=n_jobs, label="trees"))
     nodes, codes, sizes, counts, seen = (np.concatenate(column) for column in zip(*parts, strict=True))
-    ids, firsts = _trees.intern(codes)
+    ids, firsts = loops.intern(codes)
     order = np.argsort(codes[firsts])
     column = np.empty_like(order)
     column[order] = np.arange(len(order))
@@ -76,7 +76,7 @@ def tree_features(
 # -------------------------------------------------------------------- reading a code back
 
 
-def read_tree(graphs: Graphs, seen: NDArray[np.int64], *, missing_labels: str, use_edge_labels: bool) -> str:
+def read_tree(graphs: Graphs, seen: Ints, *, missing_labels: str, use_edge_labels: bool) -> str:
     """The tree seen at (root, node, j) in words: ``C(N,C(O))``, children in alphabetical order.
 
     With edge labels, ``C(1:N)`` is a C joined to an N by an edge labelled 1.

@@ -10,18 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._parallel import run_tasks
+from treegram._types import Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.structure import _wl
 from treegram.structure.features import Features, gather, graph_spans
 from treegram.structure.labels import arc_hashes, edge_name, node_hashes, node_name
+from treegram.structure.loops import wl as loops
 
 __all__ = ["Colours", "colour_features", "read_colour", "wl_colours"]
 
-Codes = NDArray[np.uint64]
-Ints = NDArray[np.int64]
 
 NODES_PER_TASK = 1 << 16
 
@@ -42,16 +40,16 @@ def wl_colours(
     missing_labels: str = "degree",
     use_edge_labels: bool = False,
     n_jobs: int | None = None,
-) -> Codes:
+) -> Hashes:
     """The colour of every node after 0, 1, ... iterations, shape (iterations + 1, n_nodes); linear in the edges."""
     hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
     arrays = (graphs.indptr, graphs.indices, *hashes, iterations)
     spans = graph_spans(graphs, NODES_PER_TASK)
     tasks = [(*arrays, int(graphs.offsets[first]), int(graphs.offsets[last])) for first, last in spans]
-    return np.concatenate(list(run_tasks(_wl.refine, tasks, n_jobs=n_jobs, label="colours")), axis=1)
+    return np.concatenate(list(run_tasks(loops.refine, tasks, n_jobs=n_jobs, label="colours")), axis=1)
 
 
-def colour_features(colours: Codes, offsets: Ints) -> Colours:
+def colour_features(colours: Hashes, offsets: Ints) -> Colours:
     """Count colours: row i of the result is the nodes offsets[i] to offsets[i + 1] - 1, over all iterations."""
     n_levels, n_nodes = colours.shape
     features, seen = gather(offsets * n_levels, colours.T.ravel(), np.ones(n_levels * n_nodes))

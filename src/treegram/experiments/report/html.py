@@ -9,24 +9,11 @@ from importlib import resources
 from statistics import median
 from string import Template
 
-from treegram.experiments._chosen import Histogram
+from treegram.experiments._describe_choices import Histogram
 from treegram.experiments.diagrams import accuracy_plot, critical_difference_diagram, time_plot
 from treegram.experiments.report import sentences
 from treegram.experiments.report._figures import draw, labels
-from treegram.experiments.report._markup import Markup, element, join
-from treegram.experiments.report._pieces import (
-    against,
-    anchor,
-    bullets,
-    figure,
-    gallery,
-    paragraph,
-    row_name,
-    section,
-    small,
-    table,
-)
-from treegram.experiments.report._words import (
+from treegram.experiments.report._format import (
     NONE,
     accuracy,
     change,
@@ -39,6 +26,19 @@ from treegram.experiments.report._words import (
     repeats,
     share,
     signed,
+)
+from treegram.experiments.report._markup import Markup, element, join
+from treegram.experiments.report._pieces import (
+    against,
+    anchor,
+    bullets,
+    figure,
+    gallery,
+    paragraph,
+    row_name,
+    section,
+    small,
+    table,
 )
 from treegram.experiments.statistics import Posterior, Ranking, TTest
 from treegram.experiments.summary import (

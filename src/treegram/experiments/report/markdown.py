@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from treegram.experiments.report import sentences
-from treegram.experiments.report._words import (
+from treegram.experiments.report._format import (
     NONE,
     accuracy,
     change,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from treegram.experiments.report._words import accuracy, counted, duration, factor, listed, p_value, share, signed
+from treegram.experiments.report._format import accuracy, counted, duration, factor, listed, p_value, share, signed
 from treegram.experiments.statistics import Posterior, Ranking, TTest
 from treegram.experiments.summary import ROPE, Cell, ComparisonSummary, PairSummary, Summary
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from treegram._numba import jit
-from treegram.structure._trees import GOLDEN, mix
+from treegram.structure.loops.trees import GOLDEN, mix
 
 
 @jit

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treegram.attributes import Gaussian
-from treegram.pairsum import exact
-from treegram.pairsum.exact import Nodes, Weighting, pair_sums, self_sums
+from treegram.pairsum import nodes as engine
+from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 
 
 def make_nodes(rng, sizes, *, n_blocks=3, n_features=12, dimension=2, spread=1.0, blocks=None, distinct=None):
@@ -87,18 +87,18 @@ def assert_sums(actual, left, right, literal, weighting, rtol=1e-13):
 @pytest.fixture(params=[1, 4, 10**6], ids=lambda n: f"tile{n}")
 def tiles(request, monkeypatch):
     """From one graph per tile to one tile for all."""
-    monkeypatch.setattr(exact, "TILE_COLUMNS", request.param)
+    monkeypatch.setattr(engine, "TILE_COLUMNS", request.param)
 
 
 @pytest.fixture(params=[0.0, 0.3, 2.0], ids=lambda share: f"dense{share}")
 def dense_share(request, monkeypatch):
     """All features as dense rows, some of them, none of them."""
-    monkeypatch.setattr(exact, "DENSE_SHARE", request.param)
+    monkeypatch.setattr(engine, "DENSE_SHARE", request.param)
 
 
 @pytest.fixture(params=[2, 1 << 14], ids=lambda rows: f"rows{rows}")
 def rows_per_call(request, monkeypatch):
-    monkeypatch.setattr(exact, "ROWS_PER_CALL", request.param)
+    monkeypatch.setattr(engine, "ROWS_PER_CALL", request.param)
 
 
 # -------------------------------------------------------------------- all code paths
@@ -159,10 +159,10 @@ def test_the_number_of_workers_changes_no_bit(node_kernel):
 def test_a_large_result_is_cut_into_several_tiles(monkeypatch):
     rng = np.random.default_rng(7)
     nodes, weighting = make_nodes(rng, SIZES), make_weighting(rng)
-    tiles, place = [], exact._place
-    monkeypatch.setattr(exact, "TILE_BYTES", 64)
+    tiles, place = [], engine._place
+    monkeypatch.setattr(engine, "TILE_BYTES", 64)
     monkeypatch.setattr(
-        exact, "_place", lambda part, tile, *args, **kwargs: tiles.append(tile) or place(part, tile, *args, **kwargs)
+        engine, "_place", lambda part, tile, *args, **kwargs: tiles.append(tile) or place(part, tile, *args, **kwargs)
     )
     actual = pair_sums(nodes, None, Gaussian(0.5), weighting)
     assert_sums(actual, nodes, nodes, gaussian(0.5), weighting)
@@ -267,7 +267,7 @@ def test_without_nodes_all_sums_are_0(sizes):
 def test_nodes_of_one_graph_with_equal_block_and_vector_are_merged():
     rng = np.random.default_rng(12)
     nodes = make_nodes(rng, [20, 0, 30], distinct=3, n_blocks=2)
-    merged = exact._condense(nodes, Gaussian(0.5))
+    merged = engine._condense(nodes, Gaussian(0.5))
     assert len(merged.graph_ids) <= 2 * 2 * 3  # graphs, blocks, vectors
     assert merged.features.sum() == nodes.features.sum()
     assert (np.diff(merged.graph_ids) >= 0).all()
@@ -279,13 +279,13 @@ def test_nodes_of_one_graph_with_equal_block_and_vector_are_merged():
 def test_zero_and_minus_zero_are_merged():
     nodes = make_nodes(np.random.default_rng(13), [2], n_blocks=1)
     nodes.vectors[:] = [[0.0, 1.0], [-0.0, 1.0]]
-    assert len(exact._condense(nodes, Gaussian(0.5)).graph_ids) == 1
+    assert len(engine._condense(nodes, Gaussian(0.5)).graph_ids) == 1
 
 
 def test_nearly_equal_nodes_and_those_of_other_graphs_or_blocks_stay_apart():
     nodes = make_nodes(np.random.default_rng(14), [2, 2], blocks=[0, 1, 0, 0])
     nodes.vectors[:] = [[0.5, 1.0], [0.5, 1.0], [0.5, 1.0], [0.5, np.nextafter(1.0, 2.0)]]
-    assert exact._condense(nodes, Gaussian(0.5)) is nodes
+    assert engine._condense(nodes, Gaussian(0.5)) is nodes
 
 
 def test_equal_keys_of_different_nodes_merge_nothing(monkeypatch):
@@ -307,7 +307,7 @@ def test_equal_keys_of_different_nodes_merge_nothing(monkeypatch):
 
 def test_with_gamma_0_all_nodes_of_a_graph_and_block_are_merged():
     nodes = make_nodes(np.random.default_rng(19), [9, 0, 9], blocks=[0, 1])
-    assert len(exact._condense(nodes, Gaussian(0.0)).graph_ids) == 4
+    assert len(engine._condense(nodes, Gaussian(0.0)).graph_ids) == 4
 
 
 # -------------------------------------------------------------------- windows

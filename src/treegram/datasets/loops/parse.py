@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treegram._numba import jit
+from treegram._types import Floats, Ints
 
 __all__ = ["scan_table", "survey_table"]
 
@@ -52,7 +53,7 @@ def _divide(mantissa: int, n_digits: int, point: int, is_negative: bool) -> floa
 
 @jit
 def scan_table(  # noqa: C901 (one loop over bytes: cut into functions on the array it takes twice the time)
-    text: NDArray[np.uint8], n_columns: int, values: NDArray[np.float64], left: NDArray[np.int64]
+    text: NDArray[np.uint8], n_columns: int, values: Floats, left: Ints
 ) -> tuple[int, int, int]:
     """Read lines of n_columns numbers each, apart by blanks, tabs or one comma, into ``values``, row after row.
 

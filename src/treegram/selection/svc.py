@@ -15,8 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from treegram.selection._solver import enlarge, fit_pair, intercept
-from treegram.selection.nested import TOLERANCE, Fits, check_classes, folds, score
+from treegram._types import Floats, Ints
+from treegram.selection.crossval import TOLERANCE, Fits, check_classes, folds, score
+from treegram.selection.loops.solver import enlarge, fit_pair, intercept
 from treegram.selection.search import (
     SEARCH_CONSTRAINTS,
     STRENGTH_CONSTRAINTS,
@@ -29,9 +30,6 @@ from treegram.selection.search import (
 )
 
 __all__ = ["GraphSVC"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class GraphSVC(ClassifierMixin, BaseEstimator):

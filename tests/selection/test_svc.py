@@ -17,7 +17,7 @@ import treegram
 from treegram import GIK, ODDCL, ODDST, WL, GraphHopper, GraphRidge, Graphs, GraphSVC, KernelSum, ScaleAttributes
 from treegram.kernels._base import GraphKernel
 from treegram.kernels._grids import parameter_names
-from treegram.selection.nested import Fits, folds, score, select
+from treegram.selection.crossval import Fits, folds, score, select
 from treegram.selection.search import default_grid
 
 CS = [0.1, 1.0, 100.0]
@@ -108,7 +108,7 @@ def test_it_is_one_step_of_nested_cross_validation(data):
 
 def test_equal_matrices_are_scored_once(two):
     graphs, y, _, _ = two
-    with mock.patch("treegram.selection.models.score", side_effect=score) as scored:
+    with mock.patch("treegram.selection.svc.score", side_effect=score) as scored:
         model = GraphSVC(ODDCL(), grid={"depth": [0, 1], "lam": [0.5, 0.7, 1.0]}, C=CS, cv=3).fit(graphs, y)
     assert scored.call_count == 4 * 3  # at depth 0 lam is normalised away
     np.testing.assert_array_equal(model.cv_results_["mean_test_score"][:3], model.cv_results_["mean_test_score"][3:6])
@@ -116,7 +116,7 @@ def test_equal_matrices_are_scored_once(two):
 
 def test_of_equals_the_first_kernel_point_and_c_are_taken(two):
     graphs, y, _, _ = two
-    with mock.patch("treegram.selection.models.score", return_value=(np.full(3, 0.5), Fits())):
+    with mock.patch("treegram.selection.svc.score", return_value=(np.full(3, 0.5), Fits())):
         model = GraphSVC([WL(), ODDCL()], grid=[{"iterations": [2, 1]}, GRID], C=CS[::-1], cv=3).fit(graphs, y)
     assert model.best_params_ == {"kernel": "WL", "iterations": 2, "C": 0.1}
     assert (model.cv_results_["rank_test_score"] == 1).all()

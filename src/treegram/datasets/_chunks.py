@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treegram._types import Ints
 from treegram.errors import DatasetError
 
 __all__ = ["edge_borders", "line_starts", "node_borders", "parse_rows", "read_blocks", "read_last"]
 
-Ints = NDArray[np.int64]
 
 BLOCK_BYTES = 4 << 20
 
@@ -41,7 +41,10 @@ def read_blocks(path: Path, *, whole: bool = True) -> Iterator[NDArray[Any]]:
 
 def parse_rows(text: bytes, path: Path, *, whole: bool) -> NDArray[Any]:
     """The rows of a piece of a table, numbers apart by blanks or commas."""
-    from treegram.datasets._parse import scan_table, survey_table  # numba is loaded with the first table, not before
+    from treegram.datasets.loops.parse import (  # numba is loaded with the first table, not before
+        scan_table,
+        survey_table,
+    )
 
     data = np.frombuffer(text.removeprefix(b"\xef\xbb\xbf").strip() + b"\n", np.uint8)
     n_lines, n_columns = survey_table(data) if len(data) > 1 else (0, 1)

@@ -18,16 +18,14 @@ from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from treegram._parallel import run_tasks
+from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
-from treegram.pairsum import _tiles
+from treegram.pairsum.loops import nodes as loops
 
 __all__ = ["Nodes", "Weighting", "pair_sums", "self_sums", "widest_direction"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 TILE_COLUMNS = 800  # nodes of the largest block in one tile: its vectors and sums then stay in the second-level cache
 DENSE_SHARE = 0.15  # a feature that this share of its block has is summed densely; below, lists are faster
@@ -45,7 +43,7 @@ class Nodes:
 
     n_graphs: int
     graph_ids: Ints
-    blocks: NDArray[np.uint64]
+    blocks: Hashes
     vectors: Floats  # (n_nodes, n_attributes)
     features: sp.csr_matrix  # (n_nodes, n_features)
 
@@ -102,7 +100,7 @@ def self_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting) -> Fl
         given = np.concatenate([given, *(node_kernel(vectors[s], vectors[s]).ravel() for s in spans)])
     out = np.zeros((nodes.n_graphs, weighting.n_groups, weighting.weights.shape[1]))
     features = nodes.features
-    _tiles.sum_self(
+    loops.sum_self(
         offsets, nodes.blocks, vectors.copy(), features.indptr, features.indices, features.data,
         weighting.groups, weighting.weights, weighting.kinds, given, gamma, out,
     )  # fmt: skip
@@ -214,7 +212,7 @@ class _Job:
         )
 
 
-def _number(values: NDArray[np.uint64]) -> tuple[int, Ints]:
+def _number(values: Hashes) -> tuple[int, Ints]:
     distinct, numbers = np.unique(values, return_inverse=True)
     return len(distinct), numbers.astype(np.int64)
 
@@ -295,7 +293,7 @@ def _cut(
 def _tile_sums(job: _Job, tile: _Tile) -> Floats:
     """The tile's part of the result, shape (row graphs, n_groups, column graphs, n_weights)."""
     weighting, features, rows = job.weighting, tile.features, job.row_features
-    inverted = _tiles.invert(
+    inverted = loops.invert(
         features.indptr, features.indices, features.data, job.dense_slots, job.block_kinds.shape[1] - 1
     )
     shape = (tile.n_row_graphs, weighting.n_groups, tile.last_graph - tile.first_graph, weighting.weights.shape[1])
@@ -304,7 +302,7 @@ def _tile_sums(job: _Job, tile: _Tile) -> Floats:
     step = 1024 if gamma is None else ROWS_PER_CALL
     for first in range(0, tile.n_rows, step):
         span = (first, min(first + step, tile.n_rows))
-        _tiles.sum_tile(
+        loops.sum_tile(
             span, job.row_graphs, job.row_blocks, job.row_vectors, job.row_places,
             rows.indptr, rows.indices, rows.data,
             tile.graphs, tile.block_starts, tile.vectors, tile.places, inverted,

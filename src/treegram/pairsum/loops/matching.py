@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from treegram._numba import contracted, jit
-from treegram.pairsum._tiles import _place_of, gaussian_row
+from treegram.pairsum.loops.nodes import _place_of, gaussian_row
 
 # Marks of nodes that are matched already. No arc has these bits, and they differ: such a node is like no other node.
 _ROW_MEMBER, _COLUMN_MEMBER = np.int64(1) << np.int64(62), np.int64(1) << np.int64(61)

@@ -17,16 +17,14 @@ from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from treegram._parallel import run_tasks
+from treegram._types import Floats, Hashes, Ints
 from treegram.maps import VectorMap, evaluate
-from treegram.pairsum import _hashed
+from treegram.pairsum.loops import vectors as loops
 
 __all__ = ["Entries", "add_products", "component_ranges", "hash_graphs", "make_entries", "self_products", "spread_rows"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 VECTOR_BYTES = 96 << 20  # of the vectors of all nodes at once: more components are done one range after the other
 PORTION_BYTES = 16 << 20  # of the sums of consecutive trees
@@ -99,7 +97,7 @@ def _sums(entries: Entries, trees: tuple[int, int], vectors: Floats, n_jobs: int
         (a, b, entries.starts, entries.rows, entries.values, vectors, out[a - first : b - first])
         for a, b in pairwise(cuts)
     ]
-    for _ in run_tasks(_hashed.sum_vectors, tasks, n_jobs=n_jobs, label="trees"):
+    for _ in run_tasks(loops.sum_vectors, tasks, n_jobs=n_jobs, label="trees"):
         pass
     return out
 
@@ -126,7 +124,7 @@ def add_products(
     for trees in _portions(sizes, max(left_vectors.shape[1], 1)):
         Z = _sums(left, trees, left_vectors, n_jobs)
         Y = Z if left is right else _sums(right, trees, right_vectors, n_jobs)
-        _hashed.add_small_products(
+        loops.add_small_products(
             trees, left.trees, left.graphs, Z, right.trees, right.graphs, Y, weights, SMALL_PRODUCT, out
         )
         n_pairs = np.diff(left.trees[trees[0] : trees[1] + 1]) * np.diff(right.trees[trees[0] : trees[1] + 1])
@@ -134,14 +132,14 @@ def add_products(
             mine, theirs = (slice(side.trees[t], side.trees[t + 1]) for side in (left, right))
             z = Z[mine.start - left.trees[trees[0]] : mine.stop - left.trees[trees[0]]]
             y = z if left is right else Y[theirs.start - right.trees[trees[0]] : theirs.stop - right.trees[trees[0]]]
-            _hashed.add_block(z @ y.T, left.graphs[mine], right.graphs[theirs], weights[t], out)
+            loops.add_block(z @ y.T, left.graphs[mine], right.graphs[theirs], weights[t], out)
 
 
 def self_products(entries: Entries, vectors: Floats, out: Floats, *, n_jobs: int | None = None) -> None:
     """Add sum_t |Z_t(G)|^2 to out[G], for vectors that hold a range of components."""
     for trees in _portions(np.diff(entries.trees), max(vectors.shape[1], 1)):
         first, last = (int(entries.trees[t]) for t in trees)
-        _hashed.add_squares(first, last, entries.graphs, _sums(entries, trees, vectors, n_jobs), out)
+        loops.add_squares(first, last, entries.graphs, _sums(entries, trees, vectors, n_jobs), out)
 
 
 # -------------------------------------------------------------------- rows
@@ -168,7 +166,7 @@ def hash_graphs(
     offsets: Ints,
     attributes: Floats,
     features: sp.csr_matrix,
-    codes: NDArray[np.uint64],
+    codes: Hashes,
     vector_map: VectorMap,
     n_columns: int,
     seed: int,
@@ -188,7 +186,7 @@ def hash_graphs(
     random = np.random.default_rng(seed)
     tree_seed = random.integers(2**64, dtype=np.uint64)
     component_signs = random.choice((-1.0, 1.0), vector_map.n_components)
-    columns, signs = _hashed.place_trees(codes, tree_seed, n_columns)
+    columns, signs = loops.place_trees(codes, tree_seed, n_columns)
     out = np.empty((len(offsets) - 1, n_columns))
     goals = np.arange(0, offsets[-1] + NODES_PER_TASK, NODES_PER_TASK)
     cuts = np.unique(np.concatenate([[0], np.searchsorted(offsets, goals), [len(offsets) - 1]]).clip(max=len(out)))
@@ -215,6 +213,6 @@ def _hash_some(
 ) -> None:
     vectors = evaluate(vector_map, attributes[offsets[first] : offsets[last]])
     vectors *= component_signs
-    _hashed.hash_rows(
+    loops.hash_rows(
         first, last, offsets, features.indptr, features.indices, features.data, columns, signs, vectors, out
     )

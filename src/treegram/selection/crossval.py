@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils._missing import is_pandas_na
 
-from treegram.selection._solver import SAME, UNCONVERGED, svc_path
+from treegram._types import Floats, Ints
+from treegram.selection.loops.solver import SAME, UNCONVERGED, svc_path
 
 __all__ = [
     "TOLERANCE",
@@ -33,8 +34,6 @@ __all__ = [
     "select",
 ]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-3  # the gap at which a machine has converged, as in libsvm
 _DIGITS = 12  # to which Gram matrices and mean accuracies are compared: beyond, there is only rounding

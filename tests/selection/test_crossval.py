@@ -6,7 +6,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from treegram import ODDCL, load_digits_graphs
-from treegram.selection.nested import Fits, check_classes, choose, distinct, folds, score, seed_of, select
+from treegram.selection.crossval import Fits, check_classes, choose, distinct, folds, score, seed_of, select
 
 CS = np.array([0.01, 1.0, 100.0, 10000.0])
 

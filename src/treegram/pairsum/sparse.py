@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+
+from treegram._types import Floats, Ints
 
 __all__ = ["feature_products", "sum_rows"]
 
 ROWS_PER_PRODUCT = 1024  # a sparse product is held sparse and dense at once: this bounds the sparse half
 
 
-def sum_rows(rows: sp.csr_matrix, offsets: NDArray[np.int64]) -> sp.csr_matrix:
+def sum_rows(rows: sp.csr_matrix, offsets: Ints) -> sp.csr_matrix:
     """Sums of consecutive rows: row i of the result is the sum of rows offsets[i] .. offsets[i + 1] - 1."""
     n = rows.shape[0]
     selector = sp.csr_matrix((np.ones(n), np.arange(n), offsets), shape=(len(offsets) - 1, n))
     return (selector @ rows).tocsr()
 
 
-def feature_products(left: sp.csr_matrix, right: sp.csr_matrix) -> NDArray[np.float64]:
+def feature_products(left: sp.csr_matrix, right: sp.csr_matrix) -> Floats:
     """All inner products of the rows of two sparse matrices, as a dense array."""
     out = np.empty((left.shape[0], right.shape[0]))
     transposed = right.T.tocsr()

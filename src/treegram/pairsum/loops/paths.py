@@ -3,7 +3,7 @@
 With A the node kernel of the nodes u of one graph with the nodes u' of another, and S_d(u, v) the number of pairs (u, v) that
 are d apart, the sum is that of all entries of A o (S_d A S'_d), over all d. It is taken row by row: for one u, ``reached[d]``
 is row u of S_d A, and then each u' collects ``reached`` at its own partners, times A(u, u'). Columns are laid out as in
-``_tiles``: by block, and by place within a block.
+``loops.nodes``: by block, and by place within a block.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from treegram._numba import contracted, jit
-from treegram.pairsum._tiles import _add_scaled, _copy, _place_of, gaussian_row
+from treegram.pairsum.loops.nodes import _add_scaled, _copy, _place_of, gaussian_row
 
 # Indices without a sign are faster: they are never counted from the end.
 _1, _2, _3, _4 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)

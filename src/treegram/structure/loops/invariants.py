@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from treegram._numba import jit
-from treegram.structure._trees import GOLDEN, mix, visit
+from treegram.structure.loops.trees import GOLDEN, mix, visit
 
 WL, SGK, NSPDK = 0, 1, 2
 SIZE, INVARIANT, NONE = 0, 1, 2

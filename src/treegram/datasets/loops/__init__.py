@@ -1,0 +1,1 @@
+"""Compiled: numbers out of text."""

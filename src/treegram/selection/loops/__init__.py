@@ -1,0 +1,1 @@
+"""Compiled: support vector machines on a Gram matrix."""
