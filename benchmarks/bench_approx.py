@@ -24,8 +24,7 @@ from threadpoolctl import threadpool_limits
 import treegram as tg
 from bench_memory import resident
 from common import PAPER_SETS, best_of, load, table
-from treegram.kernels.oddcl_approx import ODDCLApprox
-from treegram.kernels.oddcl_features import ODDCLFeatures
+from treegram import ODDCLApprox, ODDCLFeatures
 from treegram.streaming import fit_chunks
 
 DEPTHS, LAMS = [0, 1, 2, 3], [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]
@@ -112,7 +111,7 @@ def measure_accuracy(name: str) -> list[object]:
     graphs = load(name)
     y = graphs.targets
     grids = [
-        kernel.gram_grid(graphs, (1, 3), (0.5, 1.2)).reshape(-1, len(y), len(y))
+        kernel.gram_grid(graphs, depth=[1, 3], lam=[0.5, 1.2]).reshape(-1, len(y), len(y))
         for kernel in (
             tg.ODDCL(),
             ODDCLApprox(lam=1.2, random_state=0),
@@ -164,7 +163,7 @@ def run_gram(name: str, what: str) -> float:
     run: Callable[[tg.Graphs], object] = {
         "auto": lambda g: ODDCLApprox(depth=3, random_state=0).fit_transform(g),
         "rff": lambda g: ODDCLApprox(depth=3, method="rff", n_components=1000, random_state=0).fit_transform(g),
-        "grid": lambda g: ODDCLApprox(depth=3, random_state=0).gram_grid(g, DEPTHS, LAMS),
+        "grid": lambda g: ODDCLApprox(depth=3, random_state=0).gram_grid(g, depth=DEPTHS, lam=LAMS),
     }[what]
     run(graphs[:10])
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew

@@ -21,7 +21,7 @@ DEPTHS, LAMS = [0, 1, 2, 3], [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]
 def warm_up(graphs: tg.Graphs) -> None:
     for n_jobs in (1, 2):
         tg.ODDCL(depth=3, lam=1.2, n_jobs=n_jobs).fit_transform(graphs[:10])
-    tg.ODDCL().gram_grid(graphs[:10], DEPTHS, LAMS)
+    tg.ODDCL().gram_grid(graphs[:10], depth=DEPTHS, lam=LAMS)
 
 
 def measure(name: str) -> tuple[list[object], ...]:
@@ -39,7 +39,7 @@ def measure(name: str) -> tuple[list[object], ...]:
     )
     single, grid = best_of(
         lambda: tg.ODDCL(depth=3, lam=1.2, n_jobs=1).fit_transform(graphs),
-        lambda: tg.ODDCL(n_jobs=1).gram_grid(graphs, DEPTHS, LAMS),
+        lambda: tg.ODDCL(n_jobs=1).gram_grid(graphs, depth=DEPTHS, lam=LAMS),
         rounds=3,
     )
     chosen = graphs[np.random.default_rng(0).permutation(len(graphs))]

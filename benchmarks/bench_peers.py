@@ -46,7 +46,7 @@ def comparisons() -> list[tuple[str, Callable[[], Any], Callable[[], Any], bool,
     from grakel import kernels as gk
 
     return [
-        ("WL, 5 iterations", lambda: tg.WL(iterations=5), lambda: gk.WeisfeilerLehman(n_iter=5), False, 600, 1),
+        ("WL, 5 iterations", lambda: tg.WL(n_iterations=5), lambda: gk.WeisfeilerLehman(n_iter=5), False, 600, 1),
         ("ODD_ST, depth 3", lambda: tg.ODDST(depth=3), lambda: gk.OddSth(h=4), False, 600, 1),
         (
             "GraphHopper",
@@ -67,7 +67,7 @@ def comparisons() -> list[tuple[str, Callable[[], Any], Callable[[], Any], bool,
         ),
         (
             "P2K, hash mode (nearest peer)",
-            lambda: tg.P2K(mode="hash", iterations=4),
+            lambda: tg.P2K(mode="hash", n_iterations=4),
             lambda: gk.PropagationAttr(t_max=5),
             True,
             600,

@@ -181,10 +181,10 @@ def _wl_list(collection, g, h, options):
     return [colours[v] for v in range(collection.n_nodes[g])]
 
 
-def patterns(collection, g, *, invariant, scope, match, radius, levels, distance, **options):
+def patterns(collection, g, *, invariant, scope, match, radius, n_levels, distance, **options):
     """All patterns of a graph: (match key, size, list of (node, colours))."""
     adjacent, labels = read(collection, g, **options)
-    whole = {"wl": wl, "sgk": sgk}[invariant](adjacent, labels, levels) if invariant != "nspdk" else None
+    whole = {"wl": wl, "sgk": sgk}[invariant](adjacent, labels, n_levels) if invariant != "nspdk" else None
     found = []
     for r in range(radius + 1):
         keys, members = {}, {}
@@ -194,7 +194,7 @@ def patterns(collection, g, *, invariant, scope, match, radius, levels, distance
                 local = {v: [code] for v, code in nspdk_nodes(inside, labels, u).items()}
                 code = nspdk_ball(inside, labels, u, directed=collection.directed)
             else:
-                local = {"wl": wl, "sgk": sgk}[invariant](inside, labels, levels)
+                local = {"wl": wl, "sgk": sgk}[invariant](inside, labels, n_levels)
                 code = (local[u][-1], multiset(colours[-1] for colours in local.values()))
             keys[u] = {"size": len(inside), "invariant": code, "none": None}[match]
             seen = local if scope == "local" or invariant == "nspdk" else whole

@@ -105,22 +105,22 @@ def test_gram_without_targets_has_no_y(run, folder, graphs):
 def test_gram_grid_is_the_kernels_own(run, folder, graphs, kernel):
     name = kernel.__name__.lower()
     code, _, err = run(
-        "gram", "TINY", "--kernel", name, "--grid-depths", 0, 2, "--grid-lams", 0.5, 1, 1.2, "-o", "K.npz"
+        "gram", "TINY", "--kernel", name, "--grid", "depth=0,2", "--grid", "lam=0.5,1,1.2", "-o", "K.npz"
     )
     assert (code, err) == (0, "")
     with np.load("K.npz") as saved:
-        np.testing.assert_array_equal(saved["K"], kernel().gram_grid(graphs, [0, 2], [0.5, 1, 1.2]))
-        np.testing.assert_array_equal(saved["depths"], [0, 2])
-        np.testing.assert_array_equal(saved["lams"], [0.5, 1, 1.2])
+        np.testing.assert_array_equal(saved["K"], kernel().gram_grid(graphs, depth=[0, 2], lam=[0.5, 1, 1.2]))
+        np.testing.assert_array_equal(saved["depth"], [0, 2])
+        np.testing.assert_array_equal(saved["lam"], [0.5, 1, 1.2])
         meta = json.loads(str(saved["meta"]))
-    assert meta["grid"] == {"depths": [0, 2], "lams": [0.5, 1, 1.2]}
+    assert meta["grid"] == {"depth": [0, 2], "lam": [0.5, 1, 1.2]}
     assert not {"depth", "lam"} & set(meta["parameters"])
 
 
 def test_gram_grid_of_one_list_takes_the_other_value_from_its_option(run, folder, graphs):
-    assert run("gram", "TINY", "--depth", 1, "--grid-lams", 0.5, 2, "-o", "K.npz")[0] == 0
+    assert run("gram", "TINY", "--depth", 1, "--grid", "lam=0.5,2", "-o", "K.npz")[0] == 0
     with np.load("K.npz") as saved:
-        np.testing.assert_array_equal(saved["K"], ODDCL().gram_grid(graphs, [1], [0.5, 2]))
+        np.testing.assert_array_equal(saved["K"], ODDCL().gram_grid(graphs, lam=[0.5, 2]))
 
 
 @pytest.mark.parametrize(
@@ -238,8 +238,8 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
         ("gram TINY --gamma -1 -o K.npz", "argument --gamma: expected a float in the range [0.0, inf) or None, got '-1'"),
         ("gram TINY --counting visit -o K.npz", "expected one of algorithm, capped, visits, got 'visit'; did you mean visits"),
         ("gram TINY --node-kernel rfb -o K.npz", "sigmoid, got 'rfb'; did you mean rbf?"),
-        ("gram TINY --grid-depths 0 -2 -o K.npz", "argument --grid-depths: expected an int in the range [0, inf), got '-2'"),
-        ("gram TINY --depth 1 --grid-depths 0 1 -o K.npz", "--depth and --grid-depths exclude each other"),
+        ("gram TINY --grid depth=0,-2 -o K.npz", "argument --grid: expected a whole number of at least 0, got '-2'"),
+        ("gram TINY --depth 1 --grid depth=0,1 -o K.npz", "--depth and --grid depth=... cannot be combined"),
         ("gram TINY -o K.txt", "The output file must end in .npz or .npy; got 'K.txt'."),
         ("gram TINY -o none/K.npz", "The folder none of the output file does not exist"),
         ("gram TINY -o TINY/folder.npz", "TINY/folder.npz is a folder; the output must be a file."),

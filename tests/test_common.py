@@ -41,7 +41,7 @@ VARIANTS = {
         {"depth": 1, "method": "nystroem", "n_components": 64, "random_state": 0, "lam": 1.2},
     ],
     "OrderedTrees": [{"depth": 2, "tie_break": "colexicographic"}, {"depth": 1, "counting": "visits", "lam": 1.2}],
-    "P2K": [{"mode": "hash"}, {"iterations": 0}, {"mode": "hash", "standardize": False, "normalize": False}],
+    "P2K": [{"mode": "hash"}, {"n_iterations": 0}, {"mode": "hash", "standardize": False, "normalize": False}],
     "GIK": [
         {"radius": 1, "scope": "global"},
         {"radius": 1, "invariant": "sgk", "match": "invariant"},
@@ -55,8 +55,8 @@ VARIANTS = {
         {"length_kernel": "brownian", "use_labels": True},
         *NODE_KERNEL_VARIANTS,
     ],
-    "WL": [{"iterations": 0}, {"use_edge_labels": True}, {"missing_labels": "constant"}],
-    "WLCL": [{"iterations": 1, "use_edge_labels": True}, *NODE_KERNEL_VARIANTS],
+    "WL": [{"n_iterations": 0}, {"use_edge_labels": True}, {"missing_labels": "constant"}],
+    "WLCL": [{"n_iterations": 1, "use_edge_labels": True}, *NODE_KERNEL_VARIANTS],
     "ODDST": ODD_VARIANTS,
     "ODDCL": [
         *ODD_VARIANTS,

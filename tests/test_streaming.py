@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge, SGDClassifier, SGDRegressor
 
-from treegram import Graphs, load_tu, make_synthetic, save_tu
+from treegram import Graphs, ODDCLFeatures, load_tu, make_synthetic, save_tu
 from treegram.datasets import _chunks
 from treegram.errors import DatasetError
-from treegram.kernels.oddcl_features import ODDCLFeatures
 from treegram.streaming import TUChunks, embed_chunks, fit_chunks
 
 STATELESS = {"depth": 1, "method": "orf", "n_components": 16, "n_features": 128, "random_state": 0}

@@ -7,71 +7,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from treegram.datasets import load_digits_graphs, load_tu, make_synthetic, save_tu
-    from treegram.errors import DatasetError, InvalidGraphError, StoreError, StudyError, TreegramError
-    from treegram.graphs import Graphs
-    from treegram.kernels import (
-        CSM,
-        GIK,
-        NSPDK,
-        ODDCL,
-        ODDST,
-        P2K,
-        WL,
-        WLCL,
-        GraphHopper,
-        KernelSum,
-        ODDCLApprox,
-        ODDCLFeatures,
-        OrderedTrees,
-        ShortestPath,
-    )
-    from treegram.plotting import plot_gram
-    from treegram.preprocessing import CentroidDistance, DropAttributes, NeighbourMeans, ScaleAttributes
-    from treegram.selection import GraphRidge, GraphSVC
-    from treegram.streaming import TUChunks, embed_chunks, fit_chunks
+    from treegram.datasets import *
+    from treegram.errors import *
+    from treegram.graphs import Graphs as Graphs
+    from treegram.kernels import *
+    from treegram.plotting import *
+    from treegram.preprocessing import *
+    from treegram.selection import *
+    from treegram.streaming import *
 
-__all__ = [
-    "CSM",
-    "GIK",
-    "NSPDK",
-    "ODDCL",
-    "ODDST",
-    "P2K",
-    "WL",
-    "WLCL",
-    "CentroidDistance",
-    "DatasetError",
-    "DropAttributes",
-    "GraphHopper",
-    "GraphRidge",
-    "GraphSVC",
-    "Graphs",
-    "InvalidGraphError",
-    "KernelSum",
-    "NeighbourMeans",
-    "ODDCLApprox",
-    "ODDCLFeatures",
-    "OrderedTrees",
-    "ScaleAttributes",
-    "ShortestPath",
-    "StoreError",
-    "StudyError",
-    "TUChunks",
-    "TreegramError",
-    "embed_chunks",
-    "fit_chunks",
-    "load_digits_graphs",
-    "load_tu",
-    "make_synthetic",
-    "plot_gram",
-    "save_tu",
-]
-__version__ = "0.1.0"
-
+# Where each public name lives; ``treegram.NAME`` is its one public path.
 _HOMES = {
     "datasets": ("load_digits_graphs", "load_tu", "make_synthetic", "save_tu"),
-    "errors": ("DatasetError", "InvalidGraphError", "StoreError", "StudyError", "TreegramError"),
+    "errors": ("DatasetError", "InvalidGraphError", "ParameterError", "StoreError", "StudyError", "TreegramError"),
     "graphs": ("Graphs",),
     "kernels": (
         "CSM",
@@ -82,6 +30,7 @@ _HOMES = {
         "P2K",
         "WL",
         "WLCL",
+        "FeatureMap",
         "GraphHopper",
         "KernelSum",
         "ODDCLApprox",
@@ -94,6 +43,9 @@ _HOMES = {
     "selection": ("GraphRidge", "GraphSVC"),
     "streaming": ("TUChunks", "embed_chunks", "fit_chunks"),
 }
+
+__all__ = sorted(name for names in _HOMES.values() for name in names)
+__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:

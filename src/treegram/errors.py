@@ -4,15 +4,15 @@
 
     TreegramError
     ├── InvalidGraphError (also a ValueError)   a graph, label, attribute or edge that makes no sense
+    ├── ParameterError (also a ValueError)      a parameter that is not among what is allowed
     ├── DatasetError (also a ValueError)        a file, folder or download that cannot be used
     ├── StudyError (also a ValueError)          a study file that cannot be read or makes no sense
     └── StoreError (also a ValueError)          a store of results that cannot be opened, read or written
 
-Wrong parameters raise scikit-learn's own errors (``InvalidParameterError``, a ``ValueError``), and a method called
-before ``fit`` raises its ``NotFittedError``.
+A method called before ``fit`` raises scikit-learn's ``NotFittedError``.
 """
 
-__all__ = ["DatasetError", "InvalidGraphError", "StoreError", "StudyError", "TreegramError"]
+__all__ = ["DatasetError", "InvalidGraphError", "ParameterError", "StoreError", "StudyError", "TreegramError"]
 
 
 class TreegramError(Exception):
@@ -21,6 +21,10 @@ class TreegramError(Exception):
 
 class InvalidGraphError(TreegramError, ValueError):
     """A graph, label, attribute or edge that makes no sense; the message says which graph and why."""
+
+
+class ParameterError(TreegramError, ValueError):
+    """A parameter that is not among what is allowed; the message says whose it is, what is allowed and what came."""
 
 
 class DatasetError(TreegramError, ValueError):

@@ -7,18 +7,17 @@ targets pass through untouched. ``TRANSFORMATIONS`` has them by the names that s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._params import Allowed, Checked, Number, Words
 from treegram._types import Floats, Ints
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
@@ -33,7 +32,7 @@ __all__ = [
 ]
 
 
-class AttributeTransformer(TransformerMixin, BaseEstimator, ABC):
+class AttributeTransformer(Checked, TransformerMixin, BaseEstimator, ABC):
     """Base of all: graphs in, the same graphs with other attributes out; learns nothing unless a subclass says so."""
 
     @property
@@ -56,7 +55,7 @@ class AttributeTransformer(TransformerMixin, BaseEstimator, ABC):
         self
             The fitted transformer.
         """
-        self._validate_params()
+        self._check_parameters()
         self._learn(as_graphs(X))
         return self
 
@@ -74,7 +73,7 @@ class AttributeTransformer(TransformerMixin, BaseEstimator, ABC):
             The same graphs in the same order, with other attributes.
         """
         check_is_fitted(self)
-        self._validate_params()
+        self._check_parameters()
         return self._change(as_graphs(X))
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -124,7 +123,7 @@ class ScaleAttributes(AttributeTransformer):
     array([ -1. ,  -0.5,   0. ,   0.5, 448.5])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"method": [StrOptions({"standard", "robust"})]}
+    _allowed: ClassVar[Mapping[str, Allowed]] = {"method": (Words("standard", "robust"),)}
 
     def __init__(self, method: str = "standard") -> None:
         self.method = method
@@ -156,8 +155,8 @@ class ScaleAttributes(AttributeTransformer):
             return graphs
         if vectors.shape[1] != self.n_attributes_in_:
             raise InvalidGraphError(
-                f"X differs in its attributes from what ScaleAttributes was fitted on: {self.n_attributes_in_} then, "
-                f"{vectors.shape[1]} now."
+                f"The nodes of X have {vectors.shape[1]} attribute{'s' * (vectors.shape[1] != 1)}, but ScaleAttributes was "
+                f"fitted on nodes with {self.n_attributes_in_}."
             )
         with np.errstate(over="ignore"):
             return _with_vectors(graphs, (vectors - self.center_) / self.scale_, self)
@@ -181,7 +180,7 @@ class CentroidDistance(AttributeTransformer):
     array([5., 5., 0.])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"mode": [StrOptions({"replace", "append"})]}
+    _allowed: ClassVar[Mapping[str, Allowed]] = {"mode": (Words("replace", "append"),)}
 
     def __init__(self, mode: str = "replace") -> None:
         self.mode = mode
@@ -220,7 +219,7 @@ class NeighbourMeans(AttributeTransformer):
            [8., 4.]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"weight": [Interval(Real, 0, None, closed="left")]}
+    _allowed: ClassVar[Mapping[str, Allowed]] = {"weight": (Number(0),)}
 
     def __init__(self, weight: float = 0.5) -> None:
         self.weight = weight
@@ -243,8 +242,6 @@ class DropAttributes(AttributeTransformer):
     >>> DropAttributes().fit_transform(Graphs.from_edges([[(0, 1)]], attributes=[[[1.0], [2.0]]]))
     Graphs(1 graph, 2 nodes, 1 edge, undirected, no labels)
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     def _change(self, graphs: Graphs) -> Graphs:
         return replace(graphs, attributes=None)

@@ -3,9 +3,9 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
-from sklearn.utils._param_validation import InvalidParameterError
 
 from treegram import load_digits_graphs
+from treegram.errors import ParameterError
 
 
 def test_all_images_become_small_graphs():
@@ -57,16 +57,16 @@ def test_the_attributes_suit_the_default_node_kernel():
     [
         (
             {"threshold": 0},
-            r"The 'threshold' parameter of load_digits_graphs must be an int in the range \[1, 16\]. Got 0",
+            r"threshold of load_digits_graphs must be a whole number of at least 1 and at most 16; got 0",
         ),
-        ({"threshold": 4.5}, "The 'threshold' parameter of load_digits_graphs must be an int .* Got 4.5"),
-        ({"neighbours": 6}, "The 'neighbours' parameter of load_digits_graphs must be .* among .* Got 6"),
+        ({"threshold": 4.5}, "threshold of load_digits_graphs must be a whole number .*; got 4.5"),
+        ({"neighbours": 6}, "neighbours of load_digits_graphs must be 4 or 8; got 6"),
         (
             {"n_levels": 0},
-            r"The 'n_levels' parameter of load_digits_graphs must be an int in the range \[1, 16\]. Got 0",
+            r"n_levels of load_digits_graphs must be a whole number .*; got 0",
         ),
     ],
 )
 def test_wrong_parameters_are_named(parameters, message):
-    with pytest.raises(InvalidParameterError, match=message):
+    with pytest.raises(ParameterError, match=message):
         load_digits_graphs(**parameters)

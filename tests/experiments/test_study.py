@@ -252,7 +252,7 @@ WRONG = {
     "a wrong value in a grid": (
         "    1,\n]",
         "    -1, #!\n]",
-        "The 'lam' parameter of ODDCL must be a float in the range (0.0, inf). Got -1",
+        "lam of ODDCL must be a number greater than 0; got -1",
     ),
     "a value that is not finite": ("    1,\n]", "    nan, #!\n]", "'lam' must be a text, a finite number"),
     "a truth value for a number": (
@@ -276,7 +276,7 @@ WRONG = {
     "wrong timed": (
         "timed = { iterations = 2 }",
         "timed = { iterations = 2.0 } #!",
-        "The 'iterations' parameter of WLCL",
+        "n_iterations of WLCL",
     ),
     # attributes
     "unknown transformation": (

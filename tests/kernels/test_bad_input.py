@@ -3,9 +3,9 @@
 import networkx as nx
 import numpy as np
 import pytest
-from sklearn.utils._param_validation import InvalidParameterError
 
 from treegram import ODDCL, ODDST, Graphs, InvalidGraphError
+from treegram.errors import ParameterError
 from zoo import LAWS_HOLD_ON, Collection
 
 GRAPHS = LAWS_HOLD_ON["mixed"].pack()
@@ -43,14 +43,14 @@ ODDCL_ONLY = {
 )
 def test_a_bad_parameter_is_named(kernel, name, value):
     bad = kernel(**{name: value})  # no error here: scikit-learn's contract
-    message = rf"The '{name}' parameter of {kernel.__name__} must be .* Got .* instead"
-    for compute in (bad.fit, bad.fit_transform, lambda X: bad.gram_grid(X, [1], [1.0])):
-        with pytest.raises(InvalidParameterError, match=message):
+    message = rf"{name} of {kernel.__name__} must be .*; got "
+    for compute in (bad.fit, bad.fit_transform, lambda X: bad.gram_grid(X, depth=[1], lam=[1.0])):
+        with pytest.raises(ParameterError, match=message):
             compute(GRAPHS)
 
 
 def test_a_bad_parameter_is_found_before_the_graphs_are_looked_at(make):
-    with pytest.raises(InvalidParameterError, match="depth"):
+    with pytest.raises(ParameterError, match="depth"):
         make(-1).fit("nonsense")
 
 
@@ -67,21 +67,21 @@ def test_0_workers_are_an_error(make):
 @pytest.mark.parametrize(
     ("depths", "lams", "message"),
     [
-        ([1, -1], [1.0], r"depths must be whole numbers of at least 0; got .*-1"),
-        ([1.5], [1.0], r"depths must be whole numbers of at least 0; got .*1\.5"),
-        (["1"], [1.0], r"depths must be whole numbers of at least 0; got .*1"),
-        ([1], [0.0], r"lams must be numbers greater than 0; got .*0\.0"),
-        ([1], [1.0, -2.0], r"lams must be numbers greater than 0; got .*-2\.0"),
-        ([1], [np.nan], r"lams must be numbers greater than 0; got .*nan"),
-        ([1], [np.inf], r"lams must be numbers greater than 0; got .*inf"),
-        ([1], ["a"], r"lams must be numbers greater than 0; got .*a"),
-        ([], [1.0], r"must not be empty; got 0 depths and 1 lams"),
-        ([1], [], r"must not be empty; got 1 depths and 0 lams"),
+        ([1, -1], [1.0], r"depth\[\d\] of ODD\w+ must be a whole number of at least 0; got .*-1"),
+        ([1.5], [1.0], r"depth\[\d\] of ODD\w+ must be a whole number of at least 0; got .*1\.5"),
+        (["1"], [1.0], r"depth\[\d\] of ODD\w+ must be a whole number of at least 0; got .*1"),
+        ([1], [0.0], r"lam\[\d\] of ODD\w+ must be a number greater than 0; got .*0\.0"),
+        ([1], [1.0, -2.0], r"lam\[\d\] of ODD\w+ must be a number greater than 0; got .*-2\.0"),
+        ([1], [np.nan], r"lam\[\d\] of ODD\w+ must be a number greater than 0; got .*nan"),
+        ([1], [np.inf], r"lam\[\d\] of ODD\w+ must be a number greater than 0; got .*inf"),
+        ([1], ["a"], r"lam\[\d\] of ODD\w+ must be a number greater than 0; got .*a"),
+        ([], [1.0], r"depth must be a list of at least one value"),
+        ([1], [], r"lam must be a list of at least one value"),
     ],
 )
 def test_a_bad_grid_is_named(make, depths, lams, message):
     with pytest.raises(ValueError, match=message):
-        make().gram_grid(GRAPHS, depths, lams)
+        make().gram_grid(GRAPHS, depth=depths, lam=lams)
 
 
 # -------------------------------------------------------------------- X
@@ -107,7 +107,12 @@ PATH = nx.path_graph(3)
 )
 def test_x_that_is_no_collection_of_graphs_is_named(make, X, message):
     fitted = make(1).fit(GRAPHS)
-    for compute in (make(1).fit, make(1).fit_transform, fitted.transform, lambda X: fitted.gram_grid(X, [1], [1.0])):
+    for compute in (
+        make(1).fit,
+        make(1).fit_transform,
+        fitted.transform,
+        lambda X: fitted.gram_grid(X, depth=[1], lam=[1.0]),
+    ):
         with pytest.raises(InvalidGraphError, match=message):
             compute(X)
 
@@ -139,10 +144,10 @@ def changed(**fields):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (changed(attributes=[[[0.0], [1.0]]]), "attributes from what ODDCL was fitted on: 2 then, 1 now"),
-        (changed(attributes=None), "attributes from what ODDCL was fitted on: 2 then, 0 now"),
-        (changed(labels=None), "labels from what ODDCL was fitted on: True then, False now"),
-        (changed(directed=True), "directed edges from what ODDCL was fitted on: False then, True now"),
+        (changed(attributes=[[[0.0], [1.0]]]), "have 1 attribute, but ODDCL was fitted on nodes with 2 attributes"),
+        (changed(attributes=None), "have no attributes, but ODDCL was fitted on nodes with 2 attributes"),
+        (changed(labels=None), "have no labels, but ODDCL was fitted on nodes with labels"),
+        (changed(directed=True), "are directed, but ODDCL was fitted on undirected ones"),
     ],
     ids=["dimension", "no_attributes", "no_labels", "directed"],
 )

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import naive
 import naive_matching
 from strategies import collections, in_two_parts
-from treegram import Graphs, InvalidGraphError
-from treegram.kernels.csm import CSM
+from treegram import CSM, Graphs, InvalidGraphError
 from treegram.pairsum import matching
 from treegram.pairsum.loops import matching as loops
 from zoo import COLLECTIONS, Collection
@@ -240,7 +239,7 @@ def test_the_size_and_number_of_tasks_change_nothing(monkeypatch, options):
 def test_a_grid_equals_single_computations():
     graphs = COLLECTIONS["no_labels"].pack()
     for options in ({}, {"normalize": False, "weights": [1.0, 0.5, 0.25, 0.125]}):
-        grid = CSM(**options).gram_grid(graphs, [3, 1, 4])
+        grid = CSM(**options).gram_grid(graphs, max_size=[3, 1, 4])
         for max_size, K in zip([3, 1, 4], grid, strict=True):
             np.testing.assert_allclose(K, CSM(max_size, **options).fit_transform(graphs), rtol=1e-12, atol=1e-12)
 
@@ -296,8 +295,8 @@ def test_wrong_weights_are_refused():
         with pytest.raises(ValueError, match="weights must be"):
             CSM(3, weights=weights).fit(graphs)
     for max_sizes in ([], [0], [1.5], ["3"]):
-        with pytest.raises(ValueError, match="max_sizes must"):
-            CSM().gram_grid(graphs, max_sizes)
+        with pytest.raises(ValueError, match=r"max_size(\[0\] of CSM)? must"):
+            CSM().gram_grid(graphs, max_size=max_sizes)
 
 
 def test_missing_edge_labels_are_an_error():

@@ -11,10 +11,8 @@ import naive
 import naive_wl
 from naive_wl import assert_normalized, assert_same_gram
 from strategies import collections, in_two_parts, with_node_order
-from treegram import Graphs, load_tu
-from treegram.kernels import _described
-from treegram.kernels.gik import GIK
-from treegram.kernels.wl import WL, WLCL
+from treegram import GIK, WL, WLCL, Graphs, load_tu
+from treegram.kernels import _node_sums
 from treegram.structure import invariants, wl
 from zoo import COLLECTIONS
 
@@ -31,12 +29,12 @@ EXAMPLES = Graphs.from_edges(
 )
 PAIRS = [(P2, P2), (P2, P3), (P3, P3), (P2, K3), (P3, K3), (K3, K3), (P2, Q3), (Q3, Q3)]
 VALUES = [
-    ({"levels": 1}, [8, 10, 136 / 9, 6, 12, 20, 9, 134 / 9]),
-    ({"levels": 1, "scope": "global"}, [8, 8, 136 / 9, 3, 8, 20, 6.5, 116 / 9]),
-    ({"levels": 1, "match": "invariant"}, [6, 8, 136 / 9, 6, 10, 140 / 9, 7, 125 / 9]),
-    ({"levels": 1, "scope": "global", "match": "invariant"}, [6, 6.5, 136 / 9, 3, 6, 140 / 9, 4.75, 11.388889]),
-    ({"invariant": "sgk", "levels": 2}, [12, 15, 68 / 3, 9, 17, 30, 15, 23.722222]),
-    ({"invariant": "sgk", "levels": 2, "scope": "global"}, [12, 11, 68 / 3, 3, 8, 30, 11, 17.722222]),
+    ({"n_levels": 1}, [8, 10, 136 / 9, 6, 12, 20, 9, 134 / 9]),
+    ({"n_levels": 1, "scope": "global"}, [8, 8, 136 / 9, 3, 8, 20, 6.5, 116 / 9]),
+    ({"n_levels": 1, "match": "invariant"}, [6, 8, 136 / 9, 6, 10, 140 / 9, 7, 125 / 9]),
+    ({"n_levels": 1, "scope": "global", "match": "invariant"}, [6, 6.5, 136 / 9, 3, 6, 140 / 9, 4.75, 11.388889]),
+    ({"invariant": "sgk", "n_levels": 2}, [12, 15, 68 / 3, 9, 17, 30, 15, 23.722222]),
+    ({"invariant": "sgk", "n_levels": 2, "scope": "global"}, [12, 11, 68 / 3, 3, 8, 30, 11, 17.722222]),
     ({"invariant": "nspdk"}, [3, 4, 68 / 9, 3, 5, 62 / 9, 3.5, 19 / 3]),
     ({"invariant": "nspdk", "radius": 0, "distance": 1}, [3, 5, 9, 5, 9, 11, 4, 8]),
     ({"invariant": "nspdk", "distance": 1}, [4.5, 6, 13.795556, 5, 9, 15.333333, 4.5, 10.133333]),
@@ -53,8 +51,15 @@ def test_worked_examples(parameters, values):
 # -------------------------------------------------------------------- the oracle
 
 SETTINGS = [
-    {"invariant": invariant, "scope": scope, "match": match, "radius": radius, "levels": levels, "distance": distance}
-    for invariant, scope, match, radius, levels, distance in [
+    {
+        "invariant": invariant,
+        "scope": scope,
+        "match": match,
+        "radius": radius,
+        "n_levels": n_levels,
+        "distance": distance,
+    }
+    for invariant, scope, match, radius, n_levels, distance in [
         ("wl", "local", "size", 2, 2, 0),
         ("wl", "global", "size", 1, 2, 0),
         ("wl", "local", "invariant", 1, 1, 0),
@@ -101,7 +106,7 @@ OPTIONS = st.fixed_dictionaries(
         "scope": st.sampled_from(["local", "global"]),
         "match": st.sampled_from(["size", "invariant", "none"]),
         "radius": st.integers(0, 3),
-        "levels": st.integers(0, 3),
+        "n_levels": st.integers(0, 3),
         "distance": st.integers(0, 2),
         "missing_labels": st.sampled_from(["degree", "constant"]),
     }
@@ -167,7 +172,7 @@ def test_neither_the_size_of_tasks_nor_folding_changes_the_result(collection, op
     monkeypatch.setattr(wl, "NODES_PER_TASK", 1)
     np.testing.assert_array_equal(kernel.fit_transform(graphs), expected)
     for long_row in (0, np.inf):
-        monkeypatch.setattr(_described, "LONG_ROW", long_row)
+        monkeypatch.setattr(_node_sums, "LONG_ROW", long_row)
         assert_same_gram(kernel.fit_transform(graphs), expected)
 
 
@@ -177,7 +182,7 @@ def test_neither_the_size_of_tasks_nor_folding_changes_the_result(collection, op
 @pytest.mark.parametrize("match", ["size", "invariant", "none"])
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
 def test_single_nodes_in_whole_graphs_are_wl(collection, match):
-    options = {"scope": "global", "match": match, "radius": 0, "levels": 3, "normalize": False}
+    options = {"scope": "global", "match": match, "radius": 0, "n_levels": 3, "normalize": False}
     graphs = collection.pack()
     assert_same_gram(GIK(**options, gamma=0.0).fit_transform(graphs), WL(3, normalize=False).fit_transform(graphs))
     assert_same_gram(
@@ -188,7 +193,7 @@ def test_single_nodes_in_whole_graphs_are_wl(collection, match):
 def test_one_label_and_no_level_count_matching_patterns():
     """With k_A = k_inv = 1 each pair of matching patterns counts 1: all pairs of balls of one radius for "none"."""
     collection = COLLECTIONS["bare"]
-    options = {"levels": 0, "missing_labels": "constant", "gamma": 0.0, "normalize": False}
+    options = {"n_levels": 0, "missing_labels": "constant", "gamma": 0.0, "normalize": False}
     n = np.array(collection.n_nodes, dtype=float)
     K = GIK(match="none", radius=2, **options).fit_transform(collection.pack())
     np.testing.assert_allclose(K, 3 * np.outer(n, n), rtol=1e-12)
@@ -214,7 +219,7 @@ def test_closed_walks_may_overflow():
     complete = [(a, b) for a in range(30) for b in range(a)]
     graphs = Graphs.from_edges([complete, complete[1:]], labels=["A" * 30, "A" * 30])
     for scope in ("local", "global"):
-        K = GIK("sgk", scope=scope, radius=1, levels=14, normalize=False).fit_transform(graphs)
+        K = GIK("sgk", scope=scope, radius=1, n_levels=14, normalize=False).fit_transform(graphs)
         assert K[0, 0] == pytest.approx(2 * 15 * 900, rel=1e-12)
         assert K[0, 1] < K[0, 0]
 
@@ -226,14 +231,14 @@ def test_closed_walks_may_overflow():
         {"scope": "all"},
         {"match": None},
         {"radius": -1},
-        {"levels": 0.5},
+        {"n_levels": 0.5},
         {"distance": -1},
         {"gamma": -1},
     ],
     ids=str,
 )
 def test_wrong_parameters_are_refused(parameter):
-    with pytest.raises(ValueError, match=f"'{next(iter(parameter))}' parameter of GIK"):
+    with pytest.raises(ValueError, match=f"{next(iter(parameter))} of GIK must be"):
         GIK(**parameter).fit(EXAMPLES)
 
 

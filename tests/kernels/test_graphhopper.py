@@ -13,8 +13,7 @@ import naive
 import naive_paths
 from checks import assert_close
 from strategies import collections, in_two_parts
-from treegram import Graphs, InvalidGraphError, load_tu
-from treegram.kernels.graphhopper import GraphHopper
+from treegram import GraphHopper, Graphs, InvalidGraphError, load_tu
 from treegram.structure.hops import count_hops
 from zoo import COLLECTIONS, Collection
 

@@ -5,7 +5,6 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -23,7 +22,7 @@ from treegram import (
     ODDCLApprox,
     ScaleAttributes,
 )
-from treegram.kernels._grids import gram_grids, grid_lists, parameter_names
+from treegram.kernels._grids import gram_grids, grid_points, parameter_names, with_parameters
 from treegram.kernels._pipelines import learns_from_data, split_pipeline
 from zoo import LAWS_HOLD_ON
 
@@ -42,23 +41,23 @@ CASES = {
     "only a loop": (ODDCL(1), {"gamma": [0.1, 1.0]}),
     "nothing": (ODDCL(1, lam=1.2), {}),
     "ODDST": (ODDST(), {"lam": [0.5, 1.3], "depth": [2, 0]}),
-    "the list is called like the parameter": (WL(), {"iterations": [2, 0], "missing_labels": ["degree"]}),
+    "colours add up": (WL(), {"n_iterations": [2, 0], "missing_labels": ["degree"]}),
     "CSM": (CSM(), {"use_labels": [True, False], "max_size": [1, 3]}),
     "fixed map": (ODDCLApprox(**FIXED_MAP), {"gamma": [0.1, 1.0], "depth": [1, 0]}),
     "learned map": (ODDCLApprox(method="nystroem", n_components=4, random_state=0), {"depth": [1, 0]}),
     "now fixed, now learned": (ODDCLApprox(**FIXED_MAP), {"method": ["rff", "nystroem"], "depth": [1, 0]}),
-    "learned scale": (P2K(), {"iterations": [2, 0], "standardize": [False, True]}),
-    "no gram_grid": (GraphHopper(), {"gamma": [0.1, 1.0], "use_labels": [True, False]}),
+    "learned scale": (P2K(), {"n_iterations": [2, 0], "standardize": [False, True]}),
+    "no one-pass parameter": (GraphHopper(), {"gamma": [0.1, 1.0], "use_labels": [True, False]}),
     "pipeline": (SCALED, {"gamma": [0.1, 1.0], "depth": [1, 0]}),
     "pipeline in a pipeline": (make_pipeline(NeighbourMeans(), SCALED), {"depth": [1, 0]}),
     "sum": (KernelSum(), {"lam": [0.5, 1.3, 1.0], "depth": [1, 0]}),
     "sum of unlike parts": (
         KernelSum([ODDCL(1), WL(), SCALED, GraphHopper()]),
-        {"gamma": [0.1, 1.0], "iterations": [2, 0, 1], "depth": [2, 0]},
+        {"gamma": [0.1, 1.0], "n_iterations": [2, 0, 1], "depth": [2, 0]},
     ),
     "the sum's own": (
         KernelSum([ODDCL(1, normalize=False), P2K()]),
-        {"lam": [0.5, 2.0], "normalize": [False, True], "iterations": [1]},
+        {"lam": [0.5, 2.0], "normalize": [False, True], "n_iterations": [1]},
     ),
     "sum that learns": (
         make_pipeline(NeighbourMeans(), KernelSum([KernelSum([SCALED], normalize=False), ODDCLApprox(**FIXED_MAP)])),
@@ -74,8 +73,7 @@ def final(kernel):
 def literal(kernel, grid):
     for values in product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
-        one = clone(kernel)
-        final(one).set_params(**point)
+        one = with_parameters(kernel, point)
         yield point, one.fit_transform(OLD), one.transform(NEW), one
 
 
@@ -105,9 +103,9 @@ def test_new_graphs_come_along_without_being_learned_from(case):
         assert_close(part, K_new, scale, K.diagonal())
 
 
-def test_lists_of_gram_grid_take_one_pass_and_transformers_one_fit():
+def test_one_pass_parameters_take_one_pass_and_transformers_one_fit():
     with (
-        mock.patch.object(ODDCL, "gram_grid", autospec=True, side_effect=ODDCL.gram_grid) as passes,
+        mock.patch.object(ODDCL, "_grid_pass", autospec=True, side_effect=ODDCL._grid_pass) as passes,
         mock.patch.object(ScaleAttributes, "_learn", autospec=True, side_effect=ScaleAttributes._learn) as fits,
         mock.patch.object(ODDCL, "fit_transform", side_effect=AssertionError),
     ):
@@ -127,13 +125,13 @@ def test_no_graphs_are_legal():
 
 @pytest.mark.parametrize("kernel", [ODDCL(), SCALED, KernelSum()], ids=["kernel", "pipeline", "sum"])
 def test_a_grid_that_makes_no_sense_is_refused(kernel):
-    with pytest.raises(ValueError, match=r"grid names 'height'.* there are .*depth"):
+    with pytest.raises(ValueError, match=r"has no parameter 'height'.* Valid parameters are .*depth"):
         gram_grids(kernel, OLD, {"depth": [1], "height": [2]})
-    with pytest.raises(ValueError, match=r"grid\['lam'\] must be a list of at least one value; got \[\]"):
+    with pytest.raises(ValueError, match=r"The grid's lam must be a list of at least one value; got \[\]"):
         gram_grids(kernel, OLD, {"depth": [1], "lam": []})
-    with pytest.raises(ValueError, match=r"grid\['counting'\] must be a list .* got 'visits'"):
+    with pytest.raises(ValueError, match=r"The grid's counting must be a list .* got 'visits'"):
         gram_grids(kernel, OLD, {"counting": "visits"})
-    with pytest.raises(ValueError, match=r"depth|-1"):
+    with pytest.raises(ValueError, match=r"depth\[0\] of ODD\w+ must be a whole number of at least 0; got -1"):
         gram_grids(kernel, OLD, {"depth": [-1]})
     with pytest.raises(InvalidGraphError, match="attributes"):
         gram_grids(kernel, OLD, {"depth": [1]}, LAWS_HOLD_ON["no_attributes"].pack())
@@ -146,11 +144,21 @@ def test_what_is_no_kernel_is_refused():
         gram_grids(make_pipeline(ScaleAttributes()), OLD, {})
 
 
-def test_lists_and_the_parameters_in_whose_place_they_stand():
-    assert grid_lists(ODDCL()) == {"depths": "depth", "lams": "lam"}
-    assert grid_lists(WL()) == {"iterations": "iterations"}
-    assert grid_lists(GraphHopper()) == {}
-    assert grid_lists(KernelSum([WL(), SCALED])) == {"iterations": "iterations", "depths": "depth", "lams": "lam"}
+@pytest.mark.parametrize("pass_bytes", [1, 3000, 1 << 30])
+@pytest.mark.parametrize("case", CASES)
+def test_points_come_in_portions_that_fit(case, pass_bytes):
+    kernel, grid = CASES[case]
+    points, grams, rows = gram_grids(kernel, OLD, grid, NEW)
+    with mock.patch("treegram.kernels._grids.PASS_BYTES", pass_bytes):
+        found = sorted(grid_points(kernel, OLD, grid, NEW), key=lambda point: point.index)
+    assert [point.index for point in found] == list(range(len(points)))
+    for point, parameters, K, K_new in zip(found, points, grams, rows, strict=True):
+        assert point.parameters == parameters
+        assert_close(point.gram, K)
+        np.testing.assert_allclose(point.rows, K_new, rtol=1e-10, atol=1e-12)
+
+
+def test_parameters_of_a_grid():
     assert parameter_names(KernelSum([GraphHopper()])) == {"kernels", *GraphHopper().get_params()}
 
 

@@ -21,6 +21,8 @@ from treegram import (
     ScaleAttributes,
     ShortestPath,
 )
+from treegram.errors import ParameterError
+from treegram.kernels._grids import with_parameters
 from zoo import LAWS_HOLD_ON
 
 SEARCH = settings(max_examples=25, deadline=None)
@@ -51,7 +53,7 @@ def test_sums_take_part_in_model_selection(law):
 def test_a_clone_is_unfitted_and_equal(name):
     fitted = clone(SUMS[name]).fit(MIXED)
     copy = clone(fitted)
-    assert vars(copy).keys() == fitted.get_params().keys()
+    assert vars(copy).keys() == fitted.get_params(deep=False).keys()
     assert repr(copy) == repr(fitted)
     np.testing.assert_array_equal(gram(copy, MIXED), gram(SUMS[name], MIXED))
 
@@ -105,48 +107,63 @@ def test_the_fitted_parts_are_there_and_the_given_ones_stay_unfitted():
 
 
 @pytest.mark.parametrize("normalize", [True, False])
-@pytest.mark.parametrize("lists", [["depths", "lams"], ["lams", "iterations", "depths"], ["iterations"], []], ids=str)
+@pytest.mark.parametrize("lists", [["depth", "lam"], ["lam", "n_iterations", "depth"], ["n_iterations"], []], ids=str)
 def test_a_grid_equals_single_computations(lists, normalize):
     kernel = KernelSum([WL(1), SCALED, ODDST(1)], normalize=normalize)
     given_lists = {name: GRIDS[name] for name in lists}
     grid = kernel.gram_grid(MIXED, **given_lists)
     shape = tuple(len(values) for values in given_lists.values())
     assert grid.shape == (*shape, len(MIXED), len(MIXED))
-    singular = {"depths": "depth", "lams": "lam", "iterations": "iterations"}
     for place in np.ndindex(shape):
-        point = {singular[name]: values[i] for (name, values), i in zip(given_lists.items(), place, strict=True)}
-        assert_close(grid[place], clone(kernel).set_params(**point).fit_transform(MIXED))
+        point = {name: values[i] for (name, values), i in zip(given_lists.items(), place, strict=True)}
+        assert_close(grid[place], with_parameters(kernel, point).fit_transform(MIXED))
     assert not vars(kernel).keys() - kernel.get_params().keys(), "a grid leaves no trace"
     assert kernel.gram_grid(MIXED[:0], **given_lists).shape == (*shape, 0, 0)
 
 
 def test_a_list_that_no_part_takes_is_refused():
-    with pytest.raises(ValueError, match="No part's gram_grid takes 'gammas'; the parts take depths, lams"):
+    with pytest.raises(ParameterError, match="KernelSum has no parameter 'gammas'; did you mean 'gamma'"):
         KernelSum().gram_grid(MIXED, gammas=[1.0])
-    with pytest.raises(ValueError, match="take no lists at all"):
-        KernelSum([ShortestPath()]).gram_grid(MIXED, depths=[1])
+    with pytest.raises(ParameterError, match=r"no parameter 'depth'.*Valid parameters are c, "):
+        KernelSum([ShortestPath()]).gram_grid(MIXED, depth=[1])
+    with pytest.raises(ParameterError, match=r"depth\[1\] of ODDST must be a whole number of at least 0; got -1"):
+        KernelSum().gram_grid(MIXED, depth=[1, -1])
 
 
 def test_a_parameter_is_set_in_all_parts_that_have_it():
     parts = [WL(5), ODDST(5), clone(SCALED)]
-    kernel = KernelSum(parts)
-    assert kernel.set_params(depth=2, normalize=False) is kernel
+    kernel = with_parameters(KernelSum(parts), {"depth": 2, "normalize": False})
     assert [kernel.kernels[1].depth, kernel.kernels[2][-1].depth] == [2, 2]
     assert kernel.kernels[0].get_params() == parts[0].get_params()
     assert (kernel.normalize, kernel.kernels[1].normalize) == (False, True)
     assert parts[1].depth == 5, "the given parts are not touched"
-    assert [part.depth for part in KernelSum().set_params(depth=1).kernels] == [1, 1]
-    with pytest.raises(ValueError, match=r"Invalid parameter 'height' for KernelSum.*There are .*depth"):
-        kernel.set_params(height=2)
+    assert [part.depth for part in with_parameters(KernelSum(), {"depth": 1}).kernels] == [1, 1]
+    with pytest.raises(ValueError, match="Invalid parameter 'depth' for estimator KernelSum"):
+        kernel.set_params(depth=2)
+
+
+def test_each_part_has_its_parameters_under_its_number():
+    parts = [WL(5), clone(SCALED)]
+    kernel = KernelSum(parts)
+    assert kernel.get_params()["0__n_iterations"] == 5
+    assert kernel.get_params()["1__oddcl__gamma"] == 0.5
+    assert kernel.set_params(**{"0__n_iterations": 2, "normalize": False}) is kernel
+    assert (kernel.kernels[0].n_iterations, kernel.normalize) == (2, False)
+    kernel.set_params(**{"1": ODDST(1), "1__depth": 2})
+    assert isinstance(kernel.kernels[1], ODDST)
+    assert kernel.kernels[1].depth == 2
+    assert clone(kernel).get_params().keys() == kernel.get_params().keys()
+    with pytest.raises(ValueError, match="Invalid parameter '2' for estimator KernelSum"):
+        kernel.set_params(**{"2__depth": 2})
 
 
 def test_grid_search_sets_parameters_of_the_parts():
     y = np.arange(len(MIXED)) % 2
     search = GridSearchCV(
-        make_pipeline(KernelSum([ODDCL(), SCALED]), SVC(kernel="precomputed")), {"kernelsum__depth": [0, 2]}, cv=2
+        make_pipeline(KernelSum([ODDCL(), SCALED]), SVC(kernel="precomputed")), {"kernelsum__0__depth": [0, 2]}, cv=2
     ).fit(MIXED, y)
     for depth, score in zip([0, 2], search.cv_results_["mean_test_score"], strict=True):
-        kernel = KernelSum([ODDCL(depth), clone(SCALED).set_params(oddcl__depth=depth)])
+        kernel = KernelSum([ODDCL(depth), SCALED])
         single = GridSearchCV(make_pipeline(kernel, SVC(kernel="precomputed")), {"svc__C": [1.0]}, cv=2).fit(MIXED, y)
         assert score == single.best_score_
 
@@ -154,22 +171,22 @@ def test_grid_search_sets_parameters_of_the_parts():
 @pytest.mark.parametrize(
     ("kernels", "message"),
     [
-        ([], "kernels must hold at least one kernel; got an empty list"),
+        ([], "kernels of KernelSum must hold at least one kernel; got an empty list"),
         ([ODDCL(), ScaleAttributes()], r"kernels\[1\] must be a graph kernel, .* got ScaleAttributes"),
         ([make_pipeline(ODDCL(), SVC())], r"kernels\[0\] must be .* got Pipeline"),
         ([ODDCL], r"kernels\[0\] must be .* got <class"),
         ([("name", ODDCL())], r"kernels\[0\] must be .* got \('name'"),
-        (ODDCL(), "The 'kernels' parameter of KernelSum must be"),
+        (ODDCL(), "kernels of KernelSum must be"),
     ],
     ids=str,
 )
 def test_what_is_no_list_of_kernels_is_refused(kernels, message):
     bad = KernelSum(kernels)
-    for use in (bad.fit, bad.fit_transform, lambda X: bad.gram_grid(X, depths=[1])):
+    for use in (bad.fit, bad.fit_transform, lambda X: bad.gram_grid(X, depth=[1])):
         with pytest.raises(ValueError, match=message):
             use(MIXED)
 
 
 def test_a_bad_parameter_of_a_part_is_named():
-    with pytest.raises(ValueError, match="'depth' parameter of ODDCL"):
+    with pytest.raises(ValueError, match="depth of ODDCL must be"):
         KernelSum([ODDST(), ODDCL(-1)]).fit(MIXED)

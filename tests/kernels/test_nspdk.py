@@ -12,8 +12,7 @@ import naive
 import naive_wl
 from naive_wl import assert_normalized, assert_same_gram
 from strategies import collections, in_two_parts, with_node_order
-from treegram import Graphs, load_tu
-from treegram.kernels.nspdk import NSPDK
+from treegram import NSPDK, Graphs, load_tu
 from zoo import COLLECTIONS
 
 SEARCH = settings(max_examples=60, deadline=None)
@@ -24,7 +23,7 @@ WITH_EDGE_LABELS = {key: c for key, c in COLLECTIONS.items() if c.edge_labels is
 def test_by_hand():
     """A - B against A - B - A: each count over the lengths of all counts of its radius and distance."""
     graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], labels=["AB", "ABA"])
-    K = NSPDK(1, 1, normalize=False).fit_transform(graphs)
+    K = NSPDK(1, distance=1, normalize=False).fit_transform(graphs)
     nodes = 3 / math.sqrt(2 * 5)  # r = 0, d = 0: A and B against twice A and B
     arcs = 4 / math.sqrt(2 * 8)  # r = 0, d = 1: AB and BA against twice AB and twice BA
     balls = 2 / math.sqrt(2 * 5)  # r = 1, d = 0: A(B) is in both, B(A) and B(A,A) differ; so do all pairs of d = 1
@@ -35,16 +34,18 @@ def test_by_hand():
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
 def test_nspdk_equals_the_oracle(collection, radius, distance):
     expected = naive_wl.nspdk_kernel(collection, collection, radius, distance)
-    kernel = NSPDK(radius, distance, normalize=False)
+    kernel = NSPDK(radius, distance=distance, normalize=False)
     assert_same_gram(kernel.fit_transform(collection.pack()), expected)
     assert_same_gram(kernel.transform(collection.pack()), expected)
-    assert_normalized(NSPDK(radius, distance).fit_transform(collection.pack()), expected)
+    assert_normalized(NSPDK(radius, distance=distance).fit_transform(collection.pack()), expected)
 
 
 @pytest.mark.parametrize("collection", WITH_EDGE_LABELS.values(), ids=WITH_EDGE_LABELS)
 def test_edge_labels_equal_the_oracle(collection):
     expected = naive_wl.nspdk_kernel(collection, collection, 2, 1, use_edge_labels=True)
-    assert_same_gram(NSPDK(2, 1, use_edge_labels=True, normalize=False).fit_transform(collection.pack()), expected)
+    assert_same_gram(
+        NSPDK(2, distance=1, use_edge_labels=True, normalize=False).fit_transform(collection.pack()), expected
+    )
 
 
 @SEARCH
@@ -57,7 +58,9 @@ def test_edge_labels_equal_the_oracle(collection):
 def test_nspdk_equals_the_oracle_on_any_collection(collection, radius, distance, missing_labels):
     options = {"missing_labels": missing_labels, "use_edge_labels": collection.edge_labels is not None}
     expected = naive_wl.nspdk_kernel(collection, collection, radius, distance, **options)
-    assert_same_gram(NSPDK(radius, distance, normalize=False, **options).fit_transform(collection.pack()), expected)
+    assert_same_gram(
+        NSPDK(radius, distance=distance, normalize=False, **options).fit_transform(collection.pack()), expected
+    )
 
 
 @SEARCH
@@ -66,13 +69,13 @@ def test_new_graphs_equal_the_oracle(parts, radius, distance):
     collection, is_first = parts
     fitted = collection.take([i for i, first in enumerate(is_first) if first])
     new = collection.take([i for i, first in enumerate(is_first) if not first])
-    kernel = NSPDK(radius, distance, normalize=False).fit(fitted.pack())
+    kernel = NSPDK(radius, distance=distance, normalize=False).fit(fitted.pack())
     expected = naive_wl.nspdk_kernel(new, fitted, radius, distance)
     own, own_new = (
         np.diag(naive_wl.nspdk_kernel(part, part, radius, distance)).reshape(len(part)) for part in (fitted, new)
     )
     assert_same_gram(kernel.transform(new.pack()), expected, own_new, own)
-    K = NSPDK(radius, distance).fit(fitted.pack()).transform(new.pack())
+    K = NSPDK(radius, distance=distance).fit(fitted.pack()).transform(new.pack())
     np.testing.assert_allclose(K, np.reshape(naive.normalized(expected, own_new, own), K.shape), rtol=0, atol=1e-10)
 
 
@@ -80,9 +83,9 @@ def test_new_graphs_equal_the_oracle(parts, radius, distance):
 @pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
 def test_features_give_the_kernel(collection, normalize):
     graphs = collection.pack()
-    kernel = NSPDK(2, 2, normalize=normalize).fit(graphs)
+    kernel = NSPDK(2, distance=2, normalize=normalize).fit(graphs)
     Z = kernel.features(graphs)
-    assert Z.shape == (len(graphs), kernel.n_pairs_)
+    assert Z.shape == (len(graphs), len(kernel.feature_names()))
     np.testing.assert_allclose((Z @ Z.T).toarray(), kernel.transform(graphs), rtol=1e-12, atol=1e-14)
 
 
@@ -97,7 +100,9 @@ def test_features_of_new_graphs_give_the_kernel():
 @given(with_node_order(), st.integers(0, 3), st.integers(0, 2))
 def test_nspdk_does_not_depend_on_node_numbers(ordered, radius, distance):
     collection, places = ordered
-    both = [NSPDK(radius, distance).fit_transform(c.pack()) for c in (collection, collection.renumbered(places))]
+    both = [
+        NSPDK(radius, distance=distance).fit_transform(c.pack()) for c in (collection, collection.renumbered(places))
+    ]
     np.testing.assert_allclose(*both, rtol=0, atol=1e-14)
 
 
@@ -108,7 +113,7 @@ def test_renumbered_copies_are_equal_here_and_not_in_grakel():
         grakel = pytest.importorskip("grakel")
     collection = COLLECTIONS["star"].take([0])
     copy = collection.renumbered([[3, 5, 0, 1, 4, 2]])
-    K = NSPDK(2, 2).fit_transform([collection.pack(), copy.pack()])
+    K = NSPDK(2, distance=2).fit_transform([collection.pack(), copy.pack()])
     np.testing.assert_allclose(K, 1.0, rtol=1e-14)
     theirs = []
     for c in (collection, copy):
@@ -124,7 +129,7 @@ def test_renumbered_copies_are_equal_here_and_not_in_grakel():
     "parameter", [{"radius": -1}, {"distance": -1}, {"radius": 1.0}, {"normalize": "yes"}], ids=str
 )
 def test_wrong_parameters_are_refused(parameter):
-    with pytest.raises(ValueError, match=f"'{next(iter(parameter))}' parameter of NSPDK"):
+    with pytest.raises(ValueError, match=f"{next(iter(parameter))} of NSPDK must be"):
         NSPDK(**parameter).fit(COLLECTIONS["path"].pack())
 
 

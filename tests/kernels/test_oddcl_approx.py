@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,10 +12,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 import naive
-from treegram import ODDCL, Graphs, make_synthetic
+from treegram import ODDCL, Graphs, ODDCLApprox, make_synthetic
 from treegram.errors import InvalidGraphError
-from treegram.kernels import _choice, _mapped
-from treegram.kernels.oddcl_approx import ODDCLApprox
+from treegram.kernels import _choose_map, _vector_sums
+from treegram.kernels._tree_weights import view_trees
 from treegram.pairsum import vectors
 from zoo import COLLECTIONS, LAWS_HOLD_ON
 
@@ -185,11 +186,11 @@ def test_with_few_graphs_the_estimated_error_is_the_true_one():
 
 
 def test_large_graphs_make_the_sample_smaller(monkeypatch):
-    monkeypatch.setattr(_mapped, "SAMPLE_GRAPH_NODES", 30)
-    sample = _mapped.PairSample.draw(ODDCL(), smooth(), 0)
+    monkeypatch.setattr(_vector_sums, "SAMPLE_GRAPH_NODES", 30)
+    sample = _vector_sums.PairSample.draw(ODDCL(), partial(view_trees, ODDCL()), smooth(), 0)
     assert len(sample.left) == len(sample.right) == 2
-    monkeypatch.setattr(_mapped, "SAMPLE_GRAPH_NODES", 1)
-    assert len(_mapped.PairSample.draw(ODDCL(), smooth(), 0).left) == 1
+    monkeypatch.setattr(_vector_sums, "SAMPLE_GRAPH_NODES", 1)
+    assert len(_vector_sums.PairSample.draw(ODDCL(), partial(view_trees, ODDCL()), smooth(), 0).left) == 1
 
 
 # -------------------------------------------------------------------- what auto does
@@ -253,7 +254,7 @@ def test_auto_with_another_kernel_has_no_random_features_to_turn_to():
 
 @pytest.mark.parametrize(("method", "tolerance"), [("rff", 0.08), ("orf", 0.04), ("qmc", 0.01)])
 def test_the_number_of_components_follows_from_the_tolerance(method, tolerance, monkeypatch):
-    monkeypatch.setattr(_choice, "MAX_COMPONENTS", 256)
+    monkeypatch.setattr(_choose_map, "MAX_COMPONENTS", 256)
     coarse = ODDCLApprox(method=method, tolerance=0.3, random_state=0).fit(smooth())
     fine = ODDCLApprox(method=method, tolerance=tolerance, random_state=0).fit(smooth())
     assert coarse.n_components_ < fine.n_components_ <= 256
@@ -346,7 +347,7 @@ DEPTHS, LAMS = [0, 2, 1], [0.5, 1.0, 1.2]
 def test_the_grid_equals_single_fits(method, normalize):
     graphs = smooth()
     options = {"method": method, "n_components": 24, "normalize": normalize, "random_state": 0}
-    grid = ODDCLApprox(**options).gram_grid(graphs, DEPTHS, LAMS)
+    grid = ODDCLApprox(**options).gram_grid(graphs, depth=DEPTHS, lam=LAMS)
     assert grid.shape == (3, 3, 60, 60)
     for i, depth in enumerate(DEPTHS):
         for j, lam in enumerate(LAMS):
@@ -356,24 +357,24 @@ def test_the_grid_equals_single_fits(method, normalize):
 
 
 def test_the_grid_of_few_distinct_vectors_is_that_of_oddcl():
-    expected = ODDCL().gram_grid(MIXED.pack(), DEPTHS, LAMS)
-    np.testing.assert_allclose(ODDCLApprox().gram_grid(MIXED.pack(), DEPTHS, LAMS), expected, atol=1e-12)
+    expected = ODDCL().gram_grid(MIXED.pack(), depth=DEPTHS, lam=LAMS)
+    np.testing.assert_allclose(ODDCLApprox().gram_grid(MIXED.pack(), depth=DEPTHS, lam=LAMS), expected, atol=1e-12)
 
 
 def test_the_grid_of_a_nearly_sparse_kernel_is_that_of_oddcl():
     graphs = scattered()
     with pytest.warns(UserWarning, match="nearly sparse"):
-        grid = ODDCLApprox(n_components=300, random_state=0).gram_grid(graphs, DEPTHS, LAMS)
-    np.testing.assert_array_equal(grid, ODDCL().gram_grid(graphs, DEPTHS, LAMS))
+        grid = ODDCLApprox(n_components=300, random_state=0).gram_grid(graphs, depth=DEPTHS, lam=LAMS)
+    np.testing.assert_array_equal(grid, ODDCL().gram_grid(graphs, depth=DEPTHS, lam=LAMS))
 
 
 def test_a_lambda_that_overflows_is_rescaled_in_the_grid_and_refused_without_normalisation():
     graphs = smooth()
     options = {"method": "orf", "n_components": 8, "random_state": 0}
-    grid = ODDCLApprox(**options).gram_grid(graphs, [2], [1.0, 1e40])
+    grid = ODDCLApprox(**options).gram_grid(graphs, depth=[2], lam=[1.0, 1e40])
     np.testing.assert_allclose(grid[0, 1], ODDCLApprox(2, lam=1e40, **options).fit_transform(graphs), rtol=1e-10)
     with pytest.raises(ValueError, match="overflows"):
-        ODDCLApprox(**options, normalize=False).gram_grid(graphs, [2], [1.0, 1e40])
+        ODDCLApprox(**options, normalize=False).gram_grid(graphs, depth=[2], lam=[1.0, 1e40])
     with pytest.raises(ValueError, match="overflows"):
         ODDCLApprox(2, lam=1e40, **options, normalize=False).fit(graphs)
 
@@ -388,7 +389,7 @@ def test_nothing_to_compare_gives_an_empty_matrix(method):
     assert kernel.fit_transform(nothing).shape == (0, 0)
     assert kernel.transform(graphs).shape == (4, 0)
     assert kernel.fit(graphs).transform(nothing).shape == (0, 4)
-    assert kernel.gram_grid(nothing, [0, 1], [1.0]).shape == (2, 1, 0, 0)
+    assert kernel.gram_grid(nothing, depth=[0, 1], lam=[1.0]).shape == (2, 1, 0, 0)
 
 
 @pytest.mark.parametrize("method", [*RANDOM, "nystroem", "auto"])

@@ -12,9 +12,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from treegram import ODDCL, Graphs, make_synthetic
+from treegram import ODDCL, Graphs, ODDCLFeatures, make_synthetic
 from treegram.errors import InvalidGraphError
-from treegram.kernels.oddcl_features import ODDCLFeatures
 from treegram.pairsum import vectors as vector_sums
 from treegram.pairsum.loops import vectors as loops
 from zoo import COLLECTIONS, LAWS_HOLD_ON
@@ -354,7 +353,9 @@ def test_stateless_features_may_be_fitted_on_nothing():
 def test_graphs_of_another_kind_are_refused():
     features = ODDCLFeatures(random_state=0).fit(MIXED.pack())
     for name in ("one_attribute", "no_labels", "directed"):
-        with pytest.raises(InvalidGraphError, match=r"fitted on: 2 attributes, labels, undirected edges then"):
+        with pytest.raises(
+            InvalidGraphError, match=r"was fitted on graphs with 2 attributes, labels, undirected edges"
+        ):
             features.transform(COLLECTIONS[name].pack())
 
 

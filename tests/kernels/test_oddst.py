@@ -26,7 +26,7 @@ OPTIONS = [
 
 
 def names_of(kernel):
-    return [kernel.tree(feature) for feature in range(kernel.n_trees_)]
+    return kernel.feature_names()
 
 
 # -------------------------------------------------------------------- features
@@ -37,7 +37,7 @@ def test_inner_products_of_features_are_the_kernel(options):
     kernel = ODDST(**options).fit(MIXED.pack())
     Z = kernel.features(MIXED.pack())
     assert sp.issparse(Z)
-    assert Z.shape == (len(MIXED), kernel.n_trees_)
+    assert Z.shape == (len(MIXED), len(kernel.tree_sizes_))
     np.testing.assert_allclose((Z @ Z.T).toarray(), kernel.transform(MIXED.pack()), rtol=1e-12, atol=1e-15)
 
 
@@ -47,7 +47,7 @@ def test_features_of_new_graphs_multiply_to_transform(options):
     old, new = MIXED.take([1, 3, 6]), MIXED.take([0, 2, 4, 5, 7, 8, 9])
     kernel = ODDST(**options).fit(old.pack())
     Z, Z_new = kernel.features(old.pack()), kernel.features(new.pack())
-    assert Z_new.shape == (len(new), kernel.n_trees_)
+    assert Z_new.shape == (len(new), len(kernel.tree_sizes_))
     np.testing.assert_allclose((Z_new @ Z.T).toarray(), kernel.transform(new.pack()), rtol=1e-12, atol=1e-15)
     if options["normalize"]:
         lengths = np.sqrt(np.asarray(Z_new.multiply(Z_new).sum(axis=1))).ravel()
@@ -120,12 +120,12 @@ def test_parse_reads_what_it_should():
 @pytest.mark.parametrize("use_edge_labels", [False, True])
 def test_every_feature_can_be_read_and_encoded_again(use_edge_labels):
     """The tree in words, drawn as a graph of its own, has the feature that it came from."""
-    edge_labels = [[str(label) for label in graph] for graph in MIXED.edge_labels]
+    edge_labels = [[f"e{label}" for label in graph] for graph in MIXED.edge_labels]
     collection = Collection(MIXED.edges, MIXED.n_nodes, MIXED.labels, None, edge_labels)
     kernel = ODDST(depth=3, counting="visits", use_edge_labels=use_edge_labels, normalize=False)
     kernel.fit(collection.pack())
     names = names_of(kernel)
-    assert len(set(names)) == kernel.n_trees_ > 50
+    assert len(set(names)) == len(kernel.tree_sizes_) > 50
     parsed = [parse(name) for name in names]
     drawn = Collection(
         [edges for _, edges, _ in parsed],
@@ -135,11 +135,11 @@ def test_every_feature_can_be_read_and_encoded_again(use_edge_labels):
         [found for _, _, found in parsed] if use_edge_labels else None,
     )
     Z = kernel.features(drawn.pack())
-    own = Z[np.arange(kernel.n_trees_), np.arange(kernel.n_trees_)]
+    own = Z[np.arange(len(kernel.tree_sizes_)), np.arange(len(kernel.tree_sizes_))]
     assert (np.asarray(own) > 0).all()
     # No feature of a tree's graph is larger than the tree, and only those of its size unroll all of it.
     sizes = kernel.tree_sizes_
-    assert all((sizes[Z[t].indices] <= sizes[t]).all() for t in range(kernel.n_trees_))
+    assert all((sizes[Z[t].indices] <= sizes[t]).all() for t in range(len(kernel.tree_sizes_)))
 
 
 def test_a_feature_is_read_as_the_documentation_says():
@@ -150,19 +150,11 @@ def test_a_feature_is_read_as_the_documentation_says():
     assert "C(C(O),N)" in names_of(ODDST(depth=2).fit(chain.pack()))
 
 
-@pytest.mark.parametrize("feature", [10**6, -(10**6)])
-def test_a_feature_that_does_not_exist_is_an_error(feature):
-    kernel = ODDST(depth=1).fit(MIXED.pack())
-    with pytest.raises(IndexError, match=rf"from 0 to {kernel.n_trees_ - 1}; got {feature}"):
-        kernel.tree(feature)
-
-
 def test_nothing_can_be_read_before_fit():
     kernel = ODDST()
     for read in (
         lambda: kernel.features(MIXED.pack()),
-        lambda: kernel.tree(0),
-        lambda: kernel.n_trees_,
+        kernel.feature_names,
         lambda: kernel.tree_sizes_,
     ):
         with pytest.raises(NotFittedError, match="ODDST"):
@@ -171,7 +163,6 @@ def test_nothing_can_be_read_before_fit():
 
 def test_without_trees_there_are_no_features():
     kernel = ODDST().fit([])
-    assert kernel.n_trees_ == 0
+    assert len(kernel.tree_sizes_) == 0
     assert kernel.features(MIXED.pack()).shape == (len(MIXED), 0)
-    with pytest.raises(IndexError):
-        kernel.tree(0)
+    assert kernel.feature_names() == []

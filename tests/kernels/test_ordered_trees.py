@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 import naive
 import naive_matching
 from strategies import collections
-from treegram import ODDCL, ODDST
+from treegram import ODDCL, ODDST, OrderedTrees
 from treegram.kernels import ordered_trees
-from treegram.kernels.ordered_trees import OrderedTrees
 from zoo import COLLECTIONS, collect
 
 SEARCH = settings(max_examples=40, deadline=None)

@@ -38,7 +38,7 @@ def make(request):
 
 def test_overflow_is_an_error_that_names_depth_lam_and_size(make):
     kernel = make(6, lam=1.2, normalize=False)
-    for compute in (kernel.fit, kernel.fit_transform, lambda X: kernel.gram_grid(X, [1, 6], [0.5, 1.2])):
+    for compute in (kernel.fit, kernel.fit_transform, lambda X: kernel.gram_grid(X, depth=[1, 6], lam=[0.5, 1.2])):
         with pytest.raises(ValueError, match=MESSAGE):
             compute(BIG.pack())
 
@@ -136,7 +136,7 @@ def test_laws_hold_for_extreme_lam(make, law, lam):
 @pytest.mark.parametrize("counting", naive.COUNTINGS)
 def test_a_grid_with_and_without_overflow_equals_single_computations(make, counting):
     lams = [0.5, 1e40, 1.2, 1e150]
-    grid = make(counting=counting).gram_grid(MIXED.pack(), [3, 0, 2], lams)
+    grid = make(counting=counting).gram_grid(MIXED.pack(), depth=[3, 0, 2], lam=lams)
     for i, depth in enumerate([3, 0, 2]):
         for j, lam in enumerate(lams):
             expected = make(depth, lam=lam, counting=counting).fit_transform(MIXED.pack())

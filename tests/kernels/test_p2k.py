@@ -9,8 +9,7 @@ from sklearn.base import clone
 
 import naive_matching
 from strategies import collections
-from treegram import Graphs
-from treegram.kernels.p2k import P2K
+from treegram import P2K, Graphs
 from treegram.pairsum import bins
 from treegram.structure.labels import hash_label
 from treegram.structure.propagation import draw, hash_values, label_directions, propagate, transition
@@ -110,7 +109,7 @@ def literal_histograms(kernel, fitted, collection):
         naive_matching.p2k_histograms(
             collection,
             g,
-            iterations=kernel.iterations,
+            iterations=kernel.n_iterations,
             columns=literal_columns(kernel, fitted, collection),
             spreads=kernel.mode == "gmm",
             draws=literal_draws(kernel),
@@ -180,7 +179,7 @@ def test_hellinger_hashes_square_roots():
     draws = kernel._learned.draws
     r = label_directions(np.array([hash_label(x) for x in "AC"], np.uint64), draws.label_seeds[1], "hellinger")
     expected = hash_values(r.sum() / np.sqrt(2), draws.label_offsets[1], 1e-5)
-    assert kernel._described.labels[1, 1] == expected
+    assert kernel._fitted.labels[1, 1] == expected
     with pytest.raises(ValueError, match="hellinger"):
         P2K(mode="hash", attribute_metric="hellinger").fit(graphs)
     assert P2K(attribute_metric="hellinger").fit_transform(COLLECTIONS["path"].pack())[0, 0] == pytest.approx(1)
@@ -214,15 +213,15 @@ def test_gram_is_positive_semidefinite_and_blind_to_order(options):
 def test_a_grid_equals_single_computations(options):
     graphs = COLLECTIONS["edge_labels"].pack()
     kernel = P2K(random_state=3, **options)
-    grid = kernel.gram_grid(graphs, [4, 0, 2])
+    grid = kernel.gram_grid(graphs, n_iterations=[4, 0, 2])
     for iterations, K in zip([4, 0, 2], grid, strict=True):
         np.testing.assert_allclose(
             K, P2K(iterations, random_state=3, **options).fit_transform(graphs), rtol=1e-15, atol=0
         )
     assert not vars(kernel).keys() - kernel.get_params().keys(), "a grid leaves no trace"
     for iterations in ([], [-1], [1.5]):
-        with pytest.raises(ValueError, match="iterations must"):
-            kernel.gram_grid(graphs, iterations)
+        with pytest.raises(ValueError, match="n_iterations"):
+            kernel.gram_grid(graphs, n_iterations=iterations)
 
 
 def test_the_size_and_number_of_tasks_change_no_bit(monkeypatch):

@@ -13,8 +13,7 @@ import naive
 import naive_paths
 from checks import assert_close
 from strategies import collections, in_two_parts
-from treegram import Graphs, load_tu
-from treegram.kernels.shortest_path import ShortestPath
+from treegram import Graphs, ShortestPath, load_tu
 from zoo import COLLECTIONS
 
 SEARCH = settings(max_examples=60, deadline=None)

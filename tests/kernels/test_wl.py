@@ -11,8 +11,7 @@ import naive
 import naive_wl
 from naive_wl import assert_normalized, assert_same_gram
 from strategies import collections, in_two_parts, with_node_order
-from treegram import Graphs, InvalidGraphError, load_tu
-from treegram.kernels.wl import WL, WLCL
+from treegram import WL, WLCL, Graphs, InvalidGraphError, load_tu
 from treegram.structure.wl import wl_colours
 from zoo import COLLECTIONS
 
@@ -169,11 +168,10 @@ def test_colours_do_not_depend_on_the_collection():
 
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("make", [WL, WLCL])
-@pytest.mark.parametrize("wanted", [[0, 1, 2, 3], [3, 0, 0, 2], [2], 4], ids=str)
+@pytest.mark.parametrize("wanted", [[0, 1, 2, 3], [3, 0, 0, 2], [2], np.array([4])], ids=str)
 def test_a_grid_is_all_its_gram_matrices(make, normalize, wanted):
     graphs = COLLECTIONS["edge_labels"].pack()
-    grid = make(normalize=normalize).gram_grid(graphs, wanted)
-    wanted = np.atleast_1d(wanted)
+    grid = make(normalize=normalize).gram_grid(graphs, n_iterations=wanted)
     assert grid.shape == (len(wanted), len(graphs), len(graphs))
     for K, iterations in zip(grid, wanted, strict=True):
         expected = make(int(iterations), normalize=normalize).fit_transform(graphs)
@@ -184,22 +182,24 @@ def test_a_grid_is_all_its_gram_matrices(make, normalize, wanted):
 @pytest.mark.parametrize("collection", ["empty", "only_empty_graphs", "one_node"])
 def test_a_grid_of_hardly_anything(make, collection):
     graphs = COLLECTIONS[collection].pack()
-    grid = make().gram_grid(graphs, [0, 2])
+    grid = make().gram_grid(graphs, n_iterations=[0, 2])
     np.testing.assert_allclose(grid, [make(h).fit_transform(graphs) for h in (0, 2)], rtol=1e-15)
 
 
 @pytest.mark.parametrize("make", [WL, WLCL])
 @pytest.mark.parametrize("wanted", [[], [-1], [1.5], ["2"]], ids=str)
 def test_a_grid_needs_whole_numbers(make, wanted):
-    with pytest.raises(ValueError, match="iterations must"):
-        make().gram_grid(EXAMPLES, wanted)
+    with pytest.raises(ValueError, match="n_iterations"):
+        make().gram_grid(EXAMPLES, n_iterations=wanted)
 
 
 @pytest.mark.parametrize("make", [WL, WLCL])
-@pytest.mark.parametrize("parameter", [{"iterations": -1}, {"iterations": 1.0}, {"missing_labels": "none"}], ids=str)
+@pytest.mark.parametrize(
+    "parameter", [{"n_iterations": -1}, {"n_iterations": 1.0}, {"missing_labels": "none"}], ids=str
+)
 def test_wrong_parameters_are_refused(make, parameter):
-    for use in (lambda kernel: kernel.fit(EXAMPLES), lambda kernel: kernel.gram_grid(EXAMPLES, [1])):
-        with pytest.raises(ValueError, match=f"'{next(iter(parameter))}' parameter of {make.__name__}"):
+    for use in (lambda kernel: kernel.fit(EXAMPLES), lambda kernel: kernel.gram_grid(EXAMPLES, n_iterations=[1])):
+        with pytest.raises(ValueError, match=f"{next(iter(parameter))} of {make.__name__} must be"):
             use(make(**parameter))
 
 
@@ -212,7 +212,7 @@ def test_features_give_the_kernel(collection, normalize):
     graphs = collection.pack()
     kernel = WL(2, normalize=normalize).fit(graphs)
     Z = kernel.features(graphs)
-    assert Z.shape == (len(graphs), kernel.n_colours_)
+    assert Z.shape == (len(graphs), len(kernel.feature_names()))
     np.testing.assert_allclose((Z @ Z.T).toarray(), kernel.transform(graphs), rtol=1e-12, atol=1e-14)
 
 
@@ -229,24 +229,29 @@ def test_features_of_new_graphs_give_the_kernel():
 def test_colours_in_words():
     graphs = Graphs.from_edges([[(0, 1), (1, 2)]], labels=["CNO"], edge_labels=[[1, 2]])
     kernel = WL(2).fit(graphs)
-    words = {(kernel.colour_iterations_[i], kernel.colour(i)) for i in range(kernel.n_colours_)}
+    words = set(zip(kernel.colour_iterations_, kernel.feature_names(), strict=True))
     assert words == {
         *((0, word) for word in ("C", "N", "O")),
         *((1, word) for word in ("C(N)", "N(C,O)", "O(N)")),
         *((2, word) for word in ("C(N(C,O))", "N(C(N),O(N))", "O(N(C,O))")),
     }
     kernel = WL(1, use_edge_labels=True).fit(graphs)
-    assert "N(1:C,2:O)" in {kernel.colour(i) for i in range(kernel.n_colours_)}
-    with pytest.raises(IndexError, match="from 0 to 5; got 6"):
-        kernel.colour(6)
+    assert "N(1:C,2:O)" in kernel.feature_names()
 
 
 @SEARCH
 @given(collections(min_graphs=1, labelled=True, edge_labels=False), st.integers(0, 2))
-def test_colours_of_one_iteration_are_spelled_differently(collection, iterations):
-    kernel = WL(iterations).fit(collection.pack())
-    spelled = {(kernel.colour_iterations_[i], kernel.colour(i)) for i in range(kernel.n_colours_)}
-    assert len(spelled) == kernel.n_colours_
+def test_different_colours_have_different_names(collection, iterations):
+    names = WL(iterations).fit(collection.pack()).feature_names()
+    assert len(set(names)) == len(names)
+
+
+def test_labels_that_look_like_other_things_are_quoted():
+    labels = [["C,N", 1, "1", "C(N)"], ["", "C", "N", "a:b"]]
+    graphs = Graphs.from_edges([[(0, 1), (2, 3)], []], labels=labels)
+    names = WL(1).fit(graphs).feature_names()
+    assert len(set(names)) == len(names)
+    assert {'"C,N"', "1", '"1"', '"C(N)"', '""', "C", '1("C,N")', "C()"} <= set(names)
 
 
 # -------------------------------------------------------------------- real data
@@ -273,7 +278,7 @@ def test_wl_equals_grakel(name, data_dir):
         warnings.simplefilter("ignore")
         expected = grakel.WeisfeilerLehman(n_iter=3).fit_transform(as_grakel(graphs))
     np.testing.assert_array_equal(WL(3, normalize=False).fit_transform(graphs), expected)
-    np.testing.assert_array_equal(WL(normalize=False).gram_grid(graphs, [1, 3])[1], expected)
+    np.testing.assert_array_equal(WL(normalize=False).gram_grid(graphs, n_iterations=[1, 3])[1], expected)
 
 
 def test_the_same_bits_for_any_number_of_jobs(data_dir):

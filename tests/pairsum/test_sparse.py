@@ -26,3 +26,13 @@ def test_feature_products_are_inner_products_of_rows(monkeypatch, n_rows, rows_p
     left, right = (rng.integers(0, 3, size=(n, 7)).astype(float) for n in (n_rows, 4))
     actual = feature_products(sp.csr_matrix(left), sp.csr_matrix(right))
     np.testing.assert_array_equal(actual, left @ right.T)
+
+
+@pytest.mark.parametrize("rows_per_product", [1, 2, 1000])
+@pytest.mark.parametrize("n_rows", [0, 1, 5])
+def test_products_of_rows_with_themselves_are_symmetric_in_every_bit(monkeypatch, n_rows, rows_per_product):
+    monkeypatch.setattr(sparse, "ROWS_PER_PRODUCT", rows_per_product)
+    rows = np.random.default_rng(0).normal(size=(n_rows, 40))
+    actual = feature_products(sp.csr_matrix(rows), None)
+    np.testing.assert_allclose(actual, rows @ rows.T, rtol=1e-13)
+    np.testing.assert_array_equal(actual, actual.T)

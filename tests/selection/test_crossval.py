@@ -16,7 +16,7 @@ def digits():
     """(Gram matrices, classes from 0): 30 images each of 3, 8 and 9, which are easily confused."""
     graphs, y = load_digits_graphs()
     chosen = np.sort(np.concatenate([np.flatnonzero(y == digit)[:30] for digit in (3, 8, 9)]))
-    grams = ODDCL(gamma=1.0).gram_grid(graphs[chosen], depths=[0, 1], lams=[0.3, 1.2])
+    grams = ODDCL(gamma=1.0).gram_grid(graphs[chosen], depth=[0, 1], lam=[0.3, 1.2])
     codes = np.unique(y[chosen], return_inverse=True)[1].astype(np.int64)
     return [*grams[0, :1], *grams[1]], codes
 
@@ -154,7 +154,7 @@ def test_seeds_follow_from_what_they_are_for():
 def test_equal_matrices_are_kept_once():
     graphs, _ = load_digits_graphs()
     depths, lams = [0, 1, 2, 3], [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]
-    grams = ODDCL().gram_grid(graphs[:20], depths=depths, lams=lams).reshape(24, 20, 20)
+    grams = ODDCL().gram_grid(graphs[:20], depth=depths, lam=lams).reshape(24, 20, 20)
     kept, positions = distinct(list(grams))
     assert len(kept) == 19  # at depth 0 lam is normalised away
     assert positions == [0] * 6 + list(range(1, 19))

@@ -18,7 +18,6 @@ from treegram import GIK, ODDCL, ODDST, WL, GraphHopper, GraphRidge, Graphs, Gra
 from treegram.kernels._base import GraphKernel
 from treegram.kernels._grids import parameter_names
 from treegram.selection.crossval import Fits, folds, score, select
-from treegram.selection.search import default_grid
 
 CS = [0.1, 1.0, 100.0]
 ALPHAS = [0.01, 1.0, 10.0]
@@ -97,7 +96,7 @@ def test_predictions_are_those_of_svc(data):
 def test_it_is_one_step_of_nested_cross_validation(data):
     graphs, y, _, _ = data
     codes = np.unique(y, return_inverse=True)[1].astype(np.int64)
-    grams = list(ODDCL().gram_grid(graphs, depths=GRID["depth"], lams=GRID["lam"]).reshape(4, len(graphs), -1))
+    grams = list(ODDCL().gram_grid(graphs, depth=GRID["depth"], lam=GRID["lam"]).reshape(4, len(graphs), -1))
     for train, test in folds(codes, 3, 0):
         expected = select(grams, codes, train, test, np.array(CS), n_folds=4, seed=5)
         model = GraphSVC(ODDCL(), grid=GRID, C=CS, cv=4, random_state=5).fit(graphs[train], y[train])
@@ -233,7 +232,7 @@ def test_folds_of_one_graph_and_a_target_that_never_changes(numbers):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
 def test_default_grids_name_parameters_of_the_kernel(kernel):
-    grid = default_grid(kernel())
+    grid = kernel().usual_grid()
     assert grid.keys() <= parameter_names(kernel())
     assert all(len(values) > 1 for values in grid.values())
     assert bool(grid) == (kernel.__name__ not in ("GraphHopper", "ShortestPath"))
@@ -241,11 +240,11 @@ def test_default_grids_name_parameters_of_the_kernel(kernel):
 
 def test_default_grids_of_variants_sums_and_pipelines():
     trees = {"depth": [0, 1, 2, 3], "lam": [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]}
-    assert default_grid(ODDCL()) == default_grid(make_pipeline(ScaleAttributes(), ODDST())) == trees
-    assert default_grid(GIK("nspdk")).keys() == {"radius", "distance"}
-    assert default_grid(GIK("sgk")) != default_grid(GIK("wl"))
-    assert default_grid(KernelSum([ODDST(), WL()])).keys() == {"depth", "lam", "iterations"}
-    assert default_grid(KernelSum([GraphHopper()])) == {}
+    assert ODDCL().usual_grid() == ODDST().usual_grid() == trees
+    assert GIK("nspdk").usual_grid().keys() == {"radius", "distance"}
+    assert GIK("sgk").usual_grid() != GIK("wl").usual_grid()
+    assert KernelSum([ODDST(), WL()]).usual_grid().keys() == {"depth", "lam", "n_iterations"}
+    assert KernelSum([GraphHopper()]).usual_grid() == {}
 
 
 def test_the_default_search_is_the_papers(two):
@@ -373,7 +372,7 @@ def test_wrong_parameters_are_an_error(model, two, parameters, message):
         ([1, -1], "must be positive"),
         ([1, np.inf], "finite"),
         ([1, np.nan], "finite"),
-        (-1.0, "parameter of Graph"),
+        (-1.0, "of Graph"),
         (None, "parameter of Graph"),
     ],
 )

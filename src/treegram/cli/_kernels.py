@@ -1,8 +1,7 @@
 """Kernels by name, and the options of each, read from its class.
 
-To add a kernel, add its class to ``treegram.kernels.registry``. Names and defaults of its options come from its
-signature, what is allowed from its ``_parameter_constraints``, and the help from the Parameters section of its
-docstring. Parameters that no word on a command line can express (functions, arrays) get no option.
+Names and defaults of options come from the signature of a class, what is allowed from what it says its parameters may be
+(``treegram._params``), and the help from the Parameters section of its docstring. Parameters that no word on a command line can express (functions, arrays) get no option.
 """
 
 from __future__ import annotations
@@ -13,13 +12,10 @@ import inspect
 import re
 from collections.abc import Iterator
 from functools import partial
-from numbers import Integral, Real
 from typing import Any
 
-from sklearn.utils._param_validation import make_constraint
-
+from treegram._params import FLAG, FUNCTION, LIST, Allowed, Number, Whole, allowed_values, words_of
 from treegram.cli._parser import Parser, suggest
-from treegram.kernels import _grids
 from treegram.kernels.registry import KERNELS
 
 __all__ = [
@@ -27,10 +23,9 @@ __all__ = [
     "add_kernel_options",
     "add_options",
     "given_parameters",
-    "grid_lists",
     "kernel_name",
-    "option_types",
     "parameter_texts",
+    "read_list",
     "read_word",
 ]
 
@@ -59,9 +54,9 @@ def add_options(parser: Parser, estimator: type[Any], title: str) -> None:
     group = parser.add_argument_group(title)
     texts = parameter_texts(estimator)
     for parameter, default in _defaults(estimator).items():
-        allowed = estimator._parameter_constraints[parameter]
+        allowed = allowed_values(estimator)[parameter]
         text = _help(texts.get(parameter, ""), allowed, default)
-        if allowed == ["boolean"]:
+        if allowed == (FLAG,):
             action = argparse.BooleanOptionalAction
             group.add_argument(_flag(parameter), action=action, default=argparse.SUPPRESS, help=text)
         elif (metavar := _metavar(allowed)) is not None:
@@ -74,16 +69,17 @@ def given_parameters(args: argparse.Namespace, estimator: type[Any]) -> dict[str
     return {key: value for key, value in vars(args).items() if key in _defaults(estimator)}
 
 
-def grid_lists(name: str) -> dict[str, str]:
-    """The lists that a kernel's ``gram_grid`` takes, each with the parameter in whose place its values stand."""
-    return _grids.grid_lists(KERNELS[name]())
-
-
-def option_types(name: str) -> dict[str, partial[Any]]:
-    """For each parameter of a kernel, the function that reads its value from a word."""
-    return {
-        parameter: partial(read_word, allowed) for parameter, allowed in KERNELS[name]._parameter_constraints.items()
-    }
+def read_list(name: str, text: str) -> tuple[str, list[Any]]:
+    """A parameter of a kernel and its values, from ``depth=0,1,2``; for argparse."""
+    parameter, equals, values = text.partition("=")
+    known = allowed_values(KERNELS[name])
+    if not equals or not values:
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE,VALUE,..., such as depth=0,1,2, got {text!r}")
+    if parameter not in known:
+        raise argparse.ArgumentTypeError(
+            f"the kernel {name} has no parameter {parameter!r} (it has {', '.join(known)}){suggest(parameter, known)}"
+        )
+    return parameter, [read_word(known[parameter], value) for value in values.split(",")]
 
 
 def parameter_texts(estimator: type[Any]) -> dict[str, str]:
@@ -122,25 +118,20 @@ def _flags_of_others(name: str) -> dict[str, list[str]]:
 # -------------------------------------------------------------------- what is allowed
 
 
-def _words(allowed: list[Any]) -> list[str]:
-    """The words among the allowed values."""
-    options = (make_constraint(one) for one in allowed)
-    return sorted(word for one in options if getattr(one, "type", None) is str for word in one.options)
-
-
-def _metavar(allowed: list[Any]) -> str | None:
+def _metavar(allowed: Allowed) -> str | None:
     """What stands for the value in the help; None: no word can express it."""
-    types = {getattr(make_constraint(one), "type", None) for one in allowed}
-    words = _words(allowed)
+    words = words_of(allowed)
+    kinds = {type(one) for one in allowed}
     if words:
-        return "{" + ",".join(words) + "}" if len(words) <= _MOST_SHOWN and types <= {str, None} else "NAME"
-    if Real in types or "array-like" in allowed:
-        return "X" if Real in types else "X,X,..."
-    return "N" if Integral in types or "random_state" in allowed else None
+        numbers = kinds & {Whole, Number}
+        return "NAME" if len(words) > _MOST_SHOWN or numbers else "{" + ",".join(words) + "}"
+    if Number in kinds or LIST in allowed:
+        return "X" if Number in kinds else "X,X,..."
+    return "N" if Whole in kinds else None
 
 
-def _help(text: str, allowed: list[Any], default: Any) -> str:
-    words = _words(allowed)
+def _help(text: str, allowed: Allowed, default: Any) -> str:
+    words = words_of(allowed)
     names = f" Names: {', '.join(words)}." if len(words) > _MOST_SHOWN else ""
     return f"{text}{names} (default: {_word(default)})".strip().replace("%", "%%")
 
@@ -151,16 +142,16 @@ def _word(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def read_word(allowed: list[Any], text: str) -> Any:
+def read_word(allowed: Allowed, text: str) -> Any:
     """The first reading of the text that is allowed; for argparse."""
-    constraints = [make_constraint(one) for one in allowed if one is not callable]
+    sayable = [one for one in allowed if one is not FUNCTION]
     for value in _readings(text):
-        if any(constraint.is_satisfied_by(value) for constraint in constraints):
+        if any(one.accepts(value) for one in sayable):
             return value
-    words = _words(allowed)
-    wanted = [str(constraint) for constraint in constraints if getattr(constraint, "type", None) is not str]
-    wanted += [f"one of {', '.join(words)}"] if words else []
-    raise argparse.ArgumentTypeError(f"expected {' or '.join(wanted)}, got {text!r}{suggest(text, words)}")
+    words = words_of(allowed)
+    raise argparse.ArgumentTypeError(
+        f"expected {' or '.join(str(one) for one in sayable)}, got {text!r}{suggest(text, words)}"
+    )
 
 
 def _readings(text: str) -> Iterator[Any]:

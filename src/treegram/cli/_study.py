@@ -6,11 +6,9 @@ import argparse
 import sys
 from collections.abc import Mapping
 from functools import partial
-from numbers import Integral
 from pathlib import Path
 
-from sklearn.utils._param_validation import Interval
-
+from treegram._params import Whole
 from treegram.cli._data import add_folder_arguments, load_by_name
 from treegram.cli._kernels import read_word
 from treegram.cli._parser import Parser
@@ -21,12 +19,12 @@ from treegram.experiments.summary import summarise, text_table
 
 __all__ = ["add_run_arguments", "at_least", "run_and_tell"]
 
-_THREADS = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right")]
+_THREADS = (Whole(1), Whole(None, -1))
 
 
 def at_least(least: int) -> partial[int]:
     """What reads a whole number of at least this; for argparse."""
-    return partial(read_word, [Interval(Integral, least, None, closed="left")])
+    return partial(read_word, (Whole(least),))
 
 
 def add_run_arguments(parser: Parser, repeats: str) -> None:

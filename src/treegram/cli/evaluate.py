@@ -14,7 +14,6 @@ from treegram.cli._study import add_run_arguments, at_least, run_and_tell
 from treegram.experiments.run import Part
 from treegram.experiments.study import parse_study
 from treegram.kernels.registry import KERNELS
-from treegram.selection.search import default_grid
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -82,7 +81,7 @@ def study_text(datasets: Sequence[str], kernels: Sequence[str], *, folds: int, r
     ]
     for name in kernels:
         kernel = KERNELS[name]()
-        lines += ["[[kernels]]", f'name = "{name}"', f'kernel = "{name}"', f"grid = {_inline(default_grid(kernel))}"]
+        lines += ["[[kernels]]", f'name = "{name}"', f'kernel = "{name}"', f"grid = {_inline(kernel.usual_grid())}"]
         if getattr(kernel, "random_state", 0) is None:  # drawn anew each time, unless told otherwise
             lines.append("parameters = { random_state = 0 }")
     return "\n".join(lines) + "\n"

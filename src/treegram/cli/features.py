@@ -13,16 +13,15 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
-from numbers import Integral
 from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 
 from treegram import DatasetError, Graphs, ODDCLFeatures, TUChunks, embed_chunks
 from treegram._gramfile import check_space, check_target, replacing
+from treegram._params import Whole
 from treegram._progress import track
 from treegram.cli._data import BUILT_IN, add_data_arguments, load_data
 from treegram.cli._kernels import add_options, given_parameters, read_word
@@ -52,7 +51,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
     parser.add_argument(
         "--chunk",
         metavar="N",
-        type=partial(read_word, [Interval(Integral, 1, None, closed="left")]),
+        type=partial(read_word, (Whole(1),)),
         help="read N graphs at a time, so that memory is that of N graphs; methods that look at the data, and the estimate "
         "of the error, see some N from all over the files (default: all at once)",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,8 @@ from treegram.cli._kernels import (
     KERNELS,
     add_kernel_options,
     given_parameters,
-    grid_lists,
     kernel_name,
-    option_types,
+    read_list,
 )
 from treegram.cli._output import add_output_arguments, approximation, approximation_text, provenance, shape_text
 from treegram.cli._parser import Parser
@@ -26,7 +26,7 @@ __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = (
     "treegram gram ENZYMES --kernel oddcl --depth 3 --lam 1.2 --n-jobs 2 -o K.npz",
-    "treegram gram ENZYMES --grid-depths 0 1 2 3 --grid-lams 0.5 1 1.2 -o grid.npz",
+    "treegram gram ENZYMES --grid depth=0,1,2,3 --grid lam=0.5,1,1.2 -o grid.npz",
     "treegram gram --kernel oddst --help",
 )
 
@@ -51,29 +51,23 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:
         )
     name = chooser.parse_known_args(arguments)[0].kernel
     add_kernel_options(parser, name)
-    if grid_lists(name):
-        _add_grid_options(parser, name)
-
-
-def _add_grid_options(parser: Parser, name: str) -> None:
-    lists = grid_lists(name)
-    shape = f"K then has the shape ({', '.join(lists)}, graphs, graphs)."
-    group = parser.add_argument_group("many matrices in one pass", shape)
-    for plural, parameter in lists.items():
-        group.add_argument(
-            f"--grid-{plural}",
-            metavar=parameter.upper(),
-            nargs="+",
-            type=option_types(name)[parameter],
-            help=f"values in the place of --{parameter}",
-        )
+    at_once = KERNELS[name].one_pass
+    parser.add_argument(
+        "--grid",
+        metavar="NAME=VALUE,VALUE,...",
+        action="append",
+        default=[],
+        type=partial(read_list, name),
+        help="all matrices for these values of a parameter; may be given several times, and K then has one leading axis for each"
+        + (f" (one pass computes all values of {' and '.join(at_once)})" if at_once else ""),
+    )
 
 
 def run(args: argparse.Namespace) -> None:
     """Compute and save; all that can be checked is checked before the computation."""
     check_target(args.output, overwrite=args.force)
     kernel = KERNELS[args.kernel](**given_parameters(args, KERNELS[args.kernel]))
-    grid = _grid(args, kernel)
+    grid = _grid(args)
     graphs, y = load_data(args)
     check_space(args.output, 8 * len(graphs) ** 2 * int(np.prod([len(values) for values in grid.values()])))
     start = time.perf_counter()
@@ -87,26 +81,26 @@ def run(args: argparse.Namespace) -> None:
     print(f"{args.output}: {shape_text(K.shape)} Gram matrix of {args.data}, {made}, {seconds:.2f} s")
 
 
-def _grid(args: argparse.Namespace, kernel: Any) -> dict[str, list[Any]]:
+def _grid(args: argparse.Namespace) -> dict[str, list[Any]]:
     """The lists of the grid; empty if none was asked for."""
-    parameters = grid_lists(args.kernel)
-    lists = {plural: getattr(args, f"grid_{plural}", None) for plural in parameters}
-    if not any(lists.values()):
-        return {}
-    for plural, parameter in parameters.items():
-        if lists[plural] and parameter in vars(args):
-            raise ValueError(f"--{parameter} and --grid-{plural} exclude each other; give one of them.")
-    return {plural: lists[plural] or [getattr(kernel, parameter)] for plural, parameter in parameters.items()}
+    grid: dict[str, list[Any]] = {}
+    for parameter, values in args.grid:
+        if parameter in grid:
+            raise ValueError(f"--grid {parameter}=... is given twice; give all its values at once.")
+        if parameter in vars(args):
+            flag = "--" + parameter.replace("_", "-")
+            raise ValueError(f"{flag} and --grid {parameter}=... cannot be combined; give one of them.")
+        grid[parameter] = values
+    return grid
 
 
 def _meta(
     args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]], graphs: Graphs, seconds: float
 ) -> dict[str, Any]:
     """How the matrix was made."""
-    in_grid = [grid_lists(args.kernel)[plural] for plural in grid]
     return {
         "kernel": args.kernel,
-        "parameters": {key: value for key, value in kernel.get_params().items() if key not in in_grid},
+        "parameters": {key: value for key, value in kernel.get_params().items() if key not in grid},
         "grid": grid or None,
         **approximation(kernel),
         "contents": repr(graphs),

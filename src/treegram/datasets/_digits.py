@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, Options, validate_parameter_constraints
 
+from treegram._params import Whole, check_value
 from treegram._types import Ints
 from treegram.graphs import Graphs
 
@@ -58,15 +56,10 @@ def load_digits_graphs(*, threshold: int = 4, neighbours: int = 4, n_levels: int
     """
     from sklearn.datasets import load_digits  # brings all of scikit-learn's data sets along
 
-    validate_parameter_constraints(
-        {
-            "threshold": [Interval(Integral, _WHITE + 1, _BLACK, closed="both")],
-            "neighbours": [Options(Integral, set(_STEPS))],
-            "n_levels": [Interval(Integral, 1, _BLACK, closed="both")],
-        },
-        {"threshold": threshold, "neighbours": neighbours, "n_levels": n_levels},
-        caller_name="load_digits_graphs",
-    )
+    owner = "load_digits_graphs"
+    check_value("threshold", owner, threshold, (Whole(_WHITE + 1, _BLACK),))
+    check_value("neighbours", owner, neighbours, tuple(Whole(number, number) for number in _STEPS))
+    check_value("n_levels", owner, n_levels, (Whole(1, _BLACK),))
     pixels, y = load_digits(return_X_y=True)
     images = pixels.reshape(-1, 8, 8).astype(np.int64)
     is_ink = images >= threshold

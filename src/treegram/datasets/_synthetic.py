@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import (
-    Interval,
-    InvalidParameterError,
-    StrOptions,
-    validate_parameter_constraints,
-)
 from sklearn.utils.random import sample_without_replacement
 
+from treegram._params import LIST, SEED, Allowed, Number, Whole, Words, check_value
 from treegram._types import Floats, Ints
+from treegram.errors import ParameterError
 from treegram.graphs import Graphs
 
 __all__ = ["make_synthetic"]
 
 
+_ALLOWED: dict[str, Allowed] = {
+    "n_graphs": (Whole(0),),
+    "n_nodes": (Whole(0),),
+    "n_edges": (Whole(0),),
+    "rewired": (LIST,),
+    "permuted": (LIST,),
+    "noise": (Number(0),),
+    "rewiring": (Words("swap", "move"),),
+    "random_state": SEED,
+}
 _MAX_TRIES = 1000  # per swap; in a sparse graph nearly every try succeeds
 
 
@@ -98,29 +103,16 @@ def make_synthetic(
 
 
 def _check_parameters(given: dict[str, Any]) -> None:
-    counts = [Interval(Integral, 0, None, closed="left")]
-    validate_parameter_constraints(
-        {
-            "n_graphs": counts,
-            "n_nodes": counts,
-            "n_edges": counts,
-            "rewired": ["array-like"],
-            "permuted": ["array-like"],
-            "noise": [Interval(Real, 0, None, closed="left")],
-            "rewiring": [StrOptions({"swap", "move"})],
-            "random_state": ["random_state"],
-        },
-        given,
-        caller_name="make_synthetic",
-    )
+    for name, value in given.items():
+        check_value(name, "make_synthetic", value, _ALLOWED[name])
     n_nodes, n_edges = given["n_nodes"], given["n_edges"]
     n_free = _n_pairs(n_nodes) - n_edges
     if n_free < 0:
-        raise InvalidParameterError(
+        raise ParameterError(
             f"n_edges of make_synthetic must be at most {_n_pairs(n_nodes)} with n_nodes={n_nodes}; got {n_edges}."
         )
     if len(given["rewired"]) != len(given["permuted"]) or not len(given["rewired"]):
-        raise InvalidParameterError(
+        raise ParameterError(
             "rewired and permuted of make_synthetic must have one number for each class; "
             f"got {given['rewired']!r} and {given['permuted']!r}."
         )
@@ -128,7 +120,7 @@ def _check_parameters(given: dict[str, Any]) -> None:
     for name, most in (("rewired", most_edges), ("permuted", n_nodes)):
         for number in given[name]:
             if not isinstance(number, int | np.integer) or not 0 <= number <= most:
-                raise InvalidParameterError(
+                raise ParameterError(
                     f"{name} of make_synthetic must hold whole numbers from 0 to {most}; got {given[name]!r}."
                 )
 
@@ -157,7 +149,7 @@ def _swap(edges: Ints, n_nodes: int, n_times: int, random: np.random.RandomState
             if a != d and b != c and present.isdisjoint(new):
                 break
         else:
-            raise InvalidParameterError(
+            raise ParameterError(
                 f"rewired of make_synthetic: no two of the {len(pairs)} edges could be swapped; the graph is too small or too dense."
             )
         present.difference_update((pairs[i], pairs[j]))

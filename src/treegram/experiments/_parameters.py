@@ -1,4 +1,4 @@
-"""What a study may say about a kernel, asked of the kernel itself: its signature and its ``_parameter_constraints``."""
+"""What a study may say about a kernel, asked of the kernel itself: what it says its parameters may be."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from sklearn.utils._param_validation import InvalidParameterError, make_constraint
-
+from treegram._params import FLAG, allowed_values, check_value, words_of
+from treegram.errors import ParameterError
 from treegram.experiments._toml import Place, closest, elements, known_name, plain
 from treegram.kernels.registry import KERNELS
 
@@ -26,22 +26,16 @@ def read_parameter(kernels: Sequence[str], place: Place) -> Any:
             raise place.error(
                 f"the kernel {kernel!r} has no parameter {key!r}{closest(key, known)} (it has {', '.join(known)})"
             )
-        allowed = kind._parameter_constraints[key]
-        if isinstance(value, bool) and "boolean" not in allowed:
+        allowed = allowed_values(kind)[key]
+        if isinstance(value, bool) and FLAG not in allowed:
             raise place.error(f"{key!r} of the kernel {kernel!r} cannot be true or false")
-        if isinstance(value, str) and (words := _words(allowed)):
+        if isinstance(value, str) and (words := words_of(allowed)):
             known_name(place, words, key)
         try:
-            kind(**{key: value})._validate_params()
-        except InvalidParameterError as error:
+            check_value(key, kind.__name__, value, allowed)
+        except ParameterError as error:
             raise place.error(str(error)) from None
     return value
-
-
-def _words(allowed: list[Any]) -> list[str]:
-    """The words among the allowed values."""
-    options = (make_constraint(one) for one in allowed)
-    return sorted(word for one in options if getattr(one, "type", None) is str for word in one.options)
 
 
 def needs_seed(kernel: str) -> bool:

@@ -1,6 +1,7 @@
 """scikit-learn estimators, one published kernel per file."""
 
 from treegram.kernels.csm import CSM
+from treegram.kernels.feature_map import FeatureMap
 from treegram.kernels.gik import GIK
 from treegram.kernels.graphhopper import GraphHopper
 from treegram.kernels.kernel_sum import KernelSum
@@ -12,7 +13,8 @@ from treegram.kernels.oddst import ODDST
 from treegram.kernels.ordered_trees import OrderedTrees
 from treegram.kernels.p2k import P2K
 from treegram.kernels.shortest_path import ShortestPath
-from treegram.kernels.wl import WL, WLCL
+from treegram.kernels.wl import WL
+from treegram.kernels.wlcl import WLCL
 
 __all__ = [
     "CSM",
@@ -23,6 +25,7 @@ __all__ = [
     "P2K",
     "WL",
     "WLCL",
+    "FeatureMap",
     "GraphHopper",
     "KernelSum",
     "ODDCLApprox",

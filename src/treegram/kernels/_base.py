@@ -1,29 +1,51 @@
-"""What every graph kernel shares: fit, transform, normalisation and the checks between them.
+"""What every graph kernel shares: fit, transform, grids of parameters, normalisation and the checks between them.
 
-A kernel is three small methods on plain data: ``_describe`` turns graphs into whatever its sums need, ``_pair_sums`` gives
-the kernel of all pairs of graphs, ``_self_sums`` that of each graph with itself. Think twice before adding anything here.
+A kernel declares its name, its usual grid and the parameters that one pass can vary, and computes by three methods:
+``_describe`` turns graphs into what its sums need, ``_pair_sums`` gives the kernel of all pairs of graphs, ``_self_sums``
+that of each graph with itself. All three work for a grid of the one-pass parameters; a single kernel is a grid of one point.
+Most kernels have the three from a family: :class:`~treegram.kernels._node_pairs.NodePairKernel` or
+:class:`~treegram.kernels._explicit.ExplicitKernel`. Think twice before adding anything here.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._params import FLAG, NOTHING, SEED, Allowed, Checked, Whole, Words
 from treegram._types import Floats
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
+from treegram.kernels._grids import Grid, GridValues, grid_values
 
 __all__ = ["GraphKernel", "normalize_gram"]
 
+ROWS_AT_ONCE = 256  # that are normalised together: the factors of all pairs would be as large as the matrix
 
-class GraphKernel(TransformerMixin, BaseEstimator, ABC):
+
+class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     """Base of all kernels: scikit-learn transformers from graphs to rows of a Gram matrix."""
 
+    name: ClassVar[str] = ""  # in the command and in study files; "" for a kernel that they cannot name
+    one_pass: ClassVar[tuple[str, ...]] = ()  # parameters of which one pass can take many values
+    uses_attributes: ClassVar[bool] = True
+    _usual_grid: ClassVar[Grid] = {}
+    _allowed: ClassVar[Mapping[str, Allowed]] = {
+        "missing_labels": (Words("degree", "constant"),),
+        "use_labels": (FLAG,),
+        "use_edge_labels": (FLAG,),
+        "normalize": (FLAG,),
+        "random_state": SEED,
+        "n_jobs": (Whole(), NOTHING),
+    }
+
     normalize: bool
+    graphs_: Graphs
 
     @property
     def learns_from_data(self) -> bool:
@@ -32,6 +54,16 @@ class GraphKernel(TransformerMixin, BaseEstimator, ABC):
         Such a kernel must be fitted inside each fold; any other may be computed once for all graphs, and sliced.
         """
         return False
+
+    def usual_grid(self) -> dict[str, list[Any]]:
+        """The values that are usually searched for this kernel's parameters.
+
+        Returns
+        -------
+        dict of str to list
+            Values for each parameter; empty for a kernel that is used as it is.
+        """
+        return {name: list(values) for name, values in self._usual_grid.items()}
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
         """Learn the graphs that ``transform`` will compare with.
@@ -48,9 +80,8 @@ class GraphKernel(TransformerMixin, BaseEstimator, ABC):
         self
             The fitted kernel.
         """
-        self._validate_params()
-        self._remember(as_graphs(X))
-        self._self = self._self_sums(self._described) if self.normalize else None
+        self._remember(X)
+        self._self_kernels = self._self_sums(self._fitted) if self.normalize else None
         return self
 
     def fit_transform(self, X: Any, y: object = None, **fit_params: object) -> Floats:  # noqa: ARG002
@@ -70,11 +101,12 @@ class GraphKernel(TransformerMixin, BaseEstimator, ABC):
         ndarray of shape (n_graphs, n_graphs)
             The Gram matrix, symmetric and positive semidefinite.
         """
-        self._validate_params()
-        self._remember(as_graphs(X))
-        K = self._pair_sums(self._described, None)
-        self._self = K.diagonal().copy() if self.normalize else None
-        return K if self._self is None else normalize_gram(K, self._self, self._self)
+        self._remember(X)
+        K = self._pair_sums(self._fitted, None)
+        self._self_kernels = _diagonals(K) if self.normalize else None
+        if self._self_kernels is not None:
+            normalize_gram(K, self._self_kernels, self._self_kernels)
+        return K.reshape(K.shape[-2:])
 
     def transform(self, X: Any) -> Floats:
         """Compare graphs with the fitted ones.
@@ -90,11 +122,32 @@ class GraphKernel(TransformerMixin, BaseEstimator, ABC):
             One row per graph in X, one column per fitted graph.
         """
         check_is_fitted(self)
-        graphs = as_graphs(X)
-        self._check_like_fitted(graphs)
-        described = self._describe(graphs)
-        K = self._pair_sums(described, self._described)
-        return K if self._self is None else normalize_gram(K, self._self_sums(described), self._self)
+        graphs = self._check_like_fitted(X)
+        described = self._describe(graphs, self._own_grid())
+        K = self._pair_sums(described, self._fitted)
+        if self._self_kernels is not None:
+            normalize_gram(K, self._self_sums(described), self._self_kernels)
+        return K.reshape(K.shape[-2:])
+
+    def gram_grid(self, X: Any, **lists: Sequence[Any]) -> Floats:
+        """All Gram matrices for lists of parameters, in as few passes as the kernel can.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            The graphs.
+        **lists : sequences
+            Values for parameters of the kernel, such as ``depth=[0, 1, 2]``. Lists for the parameters in ``one_pass`` are
+            computed together; each value of any other takes a pass of its own.
+
+        Returns
+        -------
+        ndarray of shape (..., n_graphs, n_graphs)
+            One leading axis per list, in the order in which the lists are given; each matrix is what ``fit_transform``
+            gives with these values.
+        """
+        self._check_parameters()
+        return grid_values(self, as_graphs(X), None, lists).grams
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -102,48 +155,131 @@ class GraphKernel(TransformerMixin, BaseEstimator, ABC):
         tags.input_tags.one_d_array = True
         return tags
 
-    def _remember(self, graphs: Graphs) -> None:
-        self._described = self._describe(graphs)
+    # ---------------------------------------------------------------- one pass of a grid
+
+    def _own_grid(self) -> Grid:
+        """The grid of one point that the parameters are."""
+        return {name: [getattr(self, name)] for name in self.one_pass}
+
+    def _grid_names(self) -> dict[str, bool]:
+        """The parameters that a grid may name, and whether one pass can vary them."""
+        return {name: name in self.one_pass for name in self.get_params(deep=False)}
+
+    def _grid_allowed(self, name: str) -> list[tuple[str, Allowed]]:
+        """Who has the parameter of that name, and what it may be."""
+        return [(type(self).__name__, _allowed_of(self, name))]
+
+    def _with(self, values: Mapping[str, Any]) -> Self:
+        """A copy with other values of some parameters of a grid."""
+        copy: Self = clone(self).set_params(**values)
+        return copy
+
+    def _separate(self, graphs: Graphs, lists: Grid) -> list[dict[str, list[int]]]:  # noqa: ARG002
+        """The grids, as positions in the lists, that one pass each can compute: usually one, of all positions."""
+        return [{name: list(range(len(values))) for name, values in lists.items()}]
+
+    def _grid_pass(self, X: Graphs, X_new: Graphs | None, lists: Grid) -> GridValues:
+        """All matrices for lists of one-pass parameters, with one leading axis per list."""
+        grid = {name: lists.get(name, [getattr(self, name)]) for name in self.one_pass}
+        X_new = X[:0] if X_new is None else X_new
+        self._check_alike(X_new, X)
+        worker = clone(self)
+        worker._learn(X, grid)
+        fitted = worker._describe(X, grid)
+        grams = worker._pair_sums(fitted, None)
+        diagonals = _diagonals(grams)
+        if self.normalize:
+            normalize_gram(grams, diagonals, diagonals)
+        new = worker._describe(X_new, grid)
+        rows, selves = worker._pair_sums(new, fitted), worker._self_sums(new)
+        if self.normalize:
+            normalize_gram(rows, selves, diagonals)
+            selves = np.where(selves > 0, 1.0, 0.0)
+        order = [*(list(grid).index(name) for name in lists), *(i for i, name in enumerate(grid) if name not in lists)]
+        values = GridValues(grams, rows, selves)
+        return values.arranged(order, n_kept=len(lists))
+
+    # ---------------------------------------------------------------- fitted graphs
+
+    def _remember(self, X: Any) -> None:
+        self._check_parameters()
+        graphs = as_graphs(X)
+        self._learn(graphs, self._own_grid())
+        self._fitted = self._describe(graphs, self._own_grid())
         self.graphs_ = graphs
         self.n_attributes_in_ = graphs.n_attributes
 
-    def _check_like_fitted(self, graphs: Graphs) -> None:
-        if not graphs.n_nodes:
+    def _check_like_fitted(self, X: Any) -> Graphs:
+        """The graphs, if they are of the same kind as the fitted ones."""
+        graphs = as_graphs(X)
+        self._check_alike(graphs, self.graphs_)
+        return graphs
+
+    def _check_alike(self, graphs: Graphs, fitted: Graphs) -> None:
+        if not graphs.n_nodes or not fitted.n_nodes:
             return
-        fitted = self.graphs_
-        for what, new, old in (
-            ("attributes", graphs.n_attributes, fitted.n_attributes),
-            ("labels", graphs.labels is not None, fitted.labels is not None),
-            ("directed edges", graphs.directed, fitted.directed),
-        ):
-            if new != old and fitted.n_nodes:
-                raise InvalidGraphError(
-                    f"X differs in its {what} from what {type(self).__name__} was fitted on: {old} then, {new} now."
-                )
+        if self.uses_attributes and graphs.n_attributes != fitted.n_attributes:
+            new, old = _count_of(graphs.n_attributes), _count_of(fitted.n_attributes)
+            self._refuse(f"The nodes of X have {new}", f"on nodes with {old}")
+        if (graphs.labels is None) != (fitted.labels is None):
+            new, old = ("no labels", "with labels") if graphs.labels is None else ("labels", "without labels")
+            self._refuse(f"The nodes of X have {new}", f"on nodes {old}")
+        if graphs.directed != fitted.directed:
+            new, old = ("directed", "undirected") if graphs.directed else ("undirected", "directed")
+            self._refuse(f"The edges of X are {new}", f"on {old} ones")
+
+    def _refuse(self, now: str, then: str) -> None:
+        raise InvalidGraphError(f"{now}, but {type(self).__name__} was fitted {then}.")
+
+    # ---------------------------------------------------------------- what a kernel is made of
+
+    def _learn(self, graphs: Graphs, grid: Grid) -> None:
+        """Learn from the fitted graphs what values depend on; nothing, unless a kernel does."""
 
     @abstractmethod
-    def _describe(self, graphs: Graphs) -> Any:
+    def _describe(self, graphs: Graphs, grid: Grid) -> Any:
         """What the sums need of the graphs."""
 
     @abstractmethod
     def _pair_sums(self, left: Any, right: Any | None) -> Floats:
-        """The kernel of each pair of graphs, not normalised; ``right=None``: left with itself."""
+        """The kernel of each pair of graphs, not normalised; ``right=None``: left with itself.
+
+        One leading axis for each one-pass parameter.
+        """
 
     @abstractmethod
     def _self_sums(self, described: Any) -> Floats:
-        """The kernel of each graph with itself, not normalised."""
+        """The kernel of each graph with itself, not normalised, with the same leading axes."""
 
 
-def normalize_gram(K: Floats, rows: Floats, columns: Floats) -> Floats:
+def _allowed_of(kernel: GraphKernel, name: str) -> Allowed:
+    from treegram._params import allowed_values
+
+    return allowed_values(type(kernel))[name]
+
+
+def _count_of(n_attributes: int) -> str:
+    return f"{n_attributes} attribute{'s' * (n_attributes != 1)}" if n_attributes else "no attributes"
+
+
+def _diagonals(grams: Floats) -> Floats:
+    diagonals: Floats = np.einsum("...ii->...i", grams).copy()
+    return diagonals
+
+
+def normalize_gram(K: Floats, rows: Floats, columns: Floats) -> None:
     """K / sqrt(rows columns), in place; a graph whose kernel with itself is 0 gets zeros.
 
-    ``rows`` and ``columns`` are the kernels with themselves of the graphs along either axis; leading axes of K and of these
-    are matched, so that a whole grid is normalised at once.
+    ``rows`` and ``columns`` are the kernels with themselves of the graphs along either axis, with the leading axes of K. The
+    two factors are multiplied first, so that a symmetric matrix stays so in every bit.
     """
-    factors = []
-    for diagonal in (rows, columns):
-        positive = diagonal > 0
-        factors.append(np.where(positive, 1.0 / np.sqrt(np.where(positive, diagonal, 1.0)), 0.0))
-    K *= factors[0][..., :, None]
-    K *= factors[1][..., None, :]
-    return K
+    row_factors, column_factors = (_inverse_roots(diagonal) for diagonal in (rows, columns))
+    for first in range(0, K.shape[-2], ROWS_AT_ONCE):
+        some = slice(first, first + ROWS_AT_ONCE)
+        K[..., some, :] *= row_factors[..., some, None] * column_factors[..., None, :]
+
+
+def _inverse_roots(diagonal: Floats) -> Floats:
+    positive = diagonal > 0
+    roots: Floats = np.where(positive, 1.0 / np.sqrt(np.where(positive, diagonal, 1.0)), 0.0)
+    return roots

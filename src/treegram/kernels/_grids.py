@@ -1,41 +1,96 @@
-"""All Gram matrices of a grid of parameters, for any kernel, at the least cost that the kernel allows.
+"""All Gram matrices of a grid of parameters, for any kernel, in as few passes as the kernel can.
 
-Lists that a kernel's ``gram_grid`` takes need one pass together; every other list of the grid is a plain loop. A pipeline's
-transformers are fitted once, since the grid is one of the kernel alone; a sum asks its parts. New graphs may come along:
-a kernel that learns nothing from data then sees old and new graphs in one pass, any other is fitted on the old ones.
+A pass takes many values of the kernel's one-pass parameters, and one value of any other. A pipeline's transformers are fitted
+once, since the grid is one of the kernel alone. New graphs may come along: a kernel is fitted on the old ones, and compares.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
+from difflib import get_close_matches
 from itertools import product
-from typing import Any, overload
+from math import prod
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
 
+from treegram._params import check_value
 from treegram._types import Floats
+from treegram.errors import ParameterError
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels._base import GraphKernel
 from treegram.kernels._pipelines import split_pipeline
 
-__all__ = ["GridSums", "gram_grids", "grid_lists", "grid_sums", "parameter_names", "with_parameters"]
+__all__ = ["Grid", "GridPoint", "GridValues", "grid_points", "grid_values", "parameter_names", "with_parameters"]
 
-Parameters = dict[str, Any]
+Grid: TypeAlias = Mapping[str, Sequence[Any]]
+Positions: TypeAlias = dict[str, list[int]]  # for each parameter, which of its values
+
+PASS_BYTES = 1 << 30  # of the matrices of one pass, where points are wanted one after the other
 
 
-@overload
-def gram_grids(
-    kernel: Any, X: Any, grid: Mapping[str, Sequence[Any]], X_new: None = None
-) -> tuple[list[Parameters], list[Floats]]: ...
-@overload
-def gram_grids(
-    kernel: Any, X: Any, grid: Mapping[str, Sequence[Any]], X_new: Any
-) -> tuple[list[Parameters], list[Floats], list[Floats]]: ...
-def gram_grids(kernel: Any, X: Any, grid: Mapping[str, Sequence[Any]], X_new: Any = None) -> Any:
-    """The Gram matrix of X for each point of a grid.
+@dataclass(frozen=True)
+class GridValues:
+    """Kernel values with one leading axis for each list of a grid, in the order of the grid."""
+
+    grams: Floats  # (..., n_graphs, n_graphs)
+    rows: Floats  # (..., n_new, n_graphs): new graphs with the fitted ones
+    selves: Floats  # (..., n_new): new graphs with themselves
+
+    def arranged(self, order: Sequence[int], *, n_kept: int) -> Self:
+        """Leading axes in another order, without those behind the first ``n_kept``, which have one position."""
+        arrays = []
+        for array in (self.grams, self.rows, self.selves):
+            moved = array.transpose([*order, *range(len(order), array.ndim)])
+            arrays.append(moved.reshape(moved.shape[:n_kept] + moved.shape[len(order) :]))
+        return type(self)(*arrays)
+
+
+@dataclass(frozen=True)
+class GridPoint:
+    """One point of a grid."""
+
+    index: int  # among all points, of which the last parameter changes fastest
+    parameters: dict[str, Any]
+    gram: Floats  # what fit_transform gives
+    rows: Floats  # what transform of the new graphs then gives
+
+
+def parameter_names(kernel: Any) -> set[str]:
+    """The parameters that a grid may name: the kernel's own, and for a sum those of its parts."""
+    return set(split_pipeline(kernel)[1]._grid_names())
+
+
+def with_parameters(kernel: Any, values: Mapping[str, Any]) -> Any:
+    """A copy of a kernel or pipeline with other values of the kernel's parameters."""
+    if not hasattr(kernel, "steps"):
+        return split_pipeline(kernel)[1]._with(values)
+    copy = clone(kernel)
+    copy.steps[-1] = (copy.steps[-1][0], with_parameters(copy.steps[-1][1], values))
+    return copy
+
+
+def grid_values(kernel: Any, X: Graphs, X_new: Graphs | None, grid: Grid) -> GridValues:
+    """All matrices of a grid at once; without new graphs rows and selves are empty."""
+    final, X, X_new = _prepare(kernel, X, X_new, grid)
+    shape = tuple(len(values) for values in grid.values())
+    whole: GridValues | None = None
+    for values, positions in _passes(final, X, X_new, grid, most=prod(shape)):
+        if tuple(len(some) for some in positions.values()) == shape:
+            return values
+        if whole is None:
+            n_axes = len(shape)
+            pieces = (values.grams, values.rows, values.selves)
+            whole = GridValues(*(np.empty(shape + piece.shape[n_axes:]) for piece in pieces))
+        at = np.ix_(*positions.values())
+        whole.grams[at], whole.rows[at], whole.selves[at] = values.grams, values.rows, values.selves
+    assert whole is not None  # every list has a value
+    return whole
+
+
+def grid_points(kernel: Any, X: Any, grid: Grid, X_new: Any = None) -> Iterator[GridPoint]:
+    """The points of a grid, pass after pass, so that the matrices of few points are in memory at a time.
 
     Parameters
     ----------
@@ -48,146 +103,90 @@ def gram_grids(kernel: Any, X: Any, grid: Mapping[str, Sequence[Any]], X_new: An
     X_new : Graphs or list of graphs, optional
         Graphs to compare with those in X, for a kernel fitted on X alone.
 
-    Returns
-    -------
-    parameters : list of dict
-        The points of the grid: the last parameter changes fastest.
-    grams : list of ndarray of shape (n_graphs, n_graphs)
-        For each point what ``fit_transform(X)`` gives.
-    rows : list of ndarray of shape (n_new, n_graphs)
-        Only with ``X_new``: for each point what ``transform(X_new)`` then gives.
-
-    Notes
-    -----
-    All matrices are in memory at once, most of them as views of one array: copy what must outlive the others.
+    Yields
+    ------
+    GridPoint
+        In any order; matrices may be views of the arrays of a pass: copy what must outlive the pass.
     """
-    sums = grid_sums(kernel, as_graphs(X), None if X_new is None else as_graphs(X_new), grid)
-    points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-    places = list(np.ndindex(*(len(values) for values in grid.values())))
-    grams = [sums.grams[place] for place in places]
-    return (points, grams) if X_new is None else (points, grams, [sums.rows[place] for place in places])
+    graphs, new = as_graphs(X), None if X_new is None else as_graphs(X_new)
+    final, graphs, new = _prepare(kernel, graphs, new, grid)
+    shape = tuple(len(values) for values in grid.values())
+    most = max(1, PASS_BYTES // max(8 * len(graphs) ** 2, 1))
+    for values, positions in _passes(final, graphs, new, grid, most=most):
+        for at in np.ndindex(*(len(some) for some in positions.values())):
+            chosen = [some[i] for some, i in zip(positions.values(), at, strict=True)]
+            parameters = {name: values_of[i] for (name, values_of), i in zip(grid.items(), chosen, strict=True)}
+            index = int(np.ravel_multi_index(chosen, shape)) if chosen else 0
+            yield GridPoint(index, parameters, values.grams[at], values.rows[at])
 
 
-# -------------------------------------------------------------------- what a kernel offers
+def gram_grids(kernel: Any, X: Any, grid: Grid, X_new: Any = None) -> Any:
+    """All points of a grid in order: their parameters, Gram matrices and, with new graphs, rows."""
+    points = sorted(grid_points(kernel, X, grid, X_new), key=lambda point: point.index)
+    parameters, grams, rows = zip(*((point.parameters, point.gram, point.rows) for point in points), strict=True)
+    return (list(parameters), list(grams)) if X_new is None else (list(parameters), list(grams), list(rows))
 
 
-def parameter_names(kernel: Any) -> set[str]:
-    """The parameters that a grid may name: the kernel's own, and for a sum those of its parts."""
-    final = split_pipeline(kernel)[1]
-    return set(final.get_params(deep=False)).union(*(parameter_names(part) for part in _parts(final)))
-
-
-def grid_lists(kernel: Any) -> dict[str, str]:
-    """The lists that the kernel's ``gram_grid`` takes, each with the parameter in whose place its values stand."""
-    final = split_pipeline(kernel)[1]
-    if parts := _parts(final):
-        return {plural: parameter for part in parts for plural, parameter in grid_lists(part).items()}
-    if not hasattr(final, "gram_grid"):
-        return {}
-    own = final.get_params(deep=False)
-    lists = [name for name in signature(final.gram_grid).parameters if name != "X"]
-    return {plural: plural if plural in own else plural.removesuffix("s") for plural in lists}
-
-
-def with_parameters(kernel: Any, values: Mapping[str, Any]) -> Any:
-    """A copy of a kernel or pipeline with other values of the kernel's parameters."""
-    copy = clone(kernel)
-    split_pipeline(copy)[1].set_params(**values)
-    return copy
-
-
-def _parts(kernel: GraphKernel) -> list[Any]:
-    """The parts of a sum; other kernels have none."""
-    return kernel._parts() if hasattr(kernel, "_parts") else []
-
-
-# -------------------------------------------------------------------- the matrices
-
-
-@dataclass(frozen=True)
-class GridSums:
-    """Kernel values along one leading axis for each list of a grid, in the order of the grid."""
-
-    grams: Floats  # (..., n_graphs, n_graphs)
-    rows: Floats  # (..., n_new, n_graphs): new graphs with the fitted ones
-    selves: Floats  # (..., n_new): new graphs with themselves
-
-
-def grid_sums(kernel: Any, X: Graphs, X_new: Graphs | None, grid: Mapping[str, Sequence[Any]]) -> GridSums:
-    """All matrices of the grid; without new graphs rows and selves are empty."""
+def _prepare(kernel: Any, X: Graphs, X_new: Graphs | None, grid: Grid) -> tuple[Any, Graphs, Graphs | None]:
+    """The kernel itself, and the graphs as the transformers before it, fitted on X, let it see them."""
     steps, final = split_pipeline(kernel)
     _check_grid(final, grid)
     for step in steps:
         fitted = clone(step)
         X = fitted.fit_transform(X)
         X_new = None if X_new is None else fitted.transform(X_new)
-    at_once = _lists_at_once(final, grid)
-    looped = {name: values for name, values in grid.items() if name not in at_once}
-    kernels = _looped(final, looped)
-    if X_new is not None and not _parts(final) and any(one.learns_from_data for one in kernels):
-        # In one pass such a kernel would learn from the new graphs too.
-        at_once, looped, kernels = [], dict(grid), _looped(final, grid)
-    lists = {name: grid[name] for name in at_once}
-    pieces = [_one_pass(one, X, X_new, lists) for one in kernels]
-    lengths = [len(values) for values in looped.values()]
-    axes = [list(grid).index(name) for name in [*looped, *lists]]
-    return GridSums(
-        _arranged([piece.grams for piece in pieces], lengths, axes),
-        _arranged([piece.rows for piece in pieces], lengths, axes),
-        _arranged([piece.selves for piece in pieces], lengths, axes),
-    )
+    return final, X, X_new
 
 
-def _check_grid(kernel: GraphKernel, grid: Mapping[str, Any]) -> None:
-    known = parameter_names(kernel)
+def _check_grid(kernel: Any, grid: Mapping[str, Any]) -> None:
+    known = kernel._grid_names()
     for name, values in grid.items():
         if name not in known:
-            raise ValueError(
-                f"grid names {name!r}, which is no parameter of {kernel!r}; there are {', '.join(sorted(known))}."
+            near = get_close_matches(name, known, 1)
+            raise ParameterError(
+                f"{type(kernel).__name__} has no parameter {name!r}{f'; did you mean {near[0]!r}?' if near else '.'} "
+                f"Valid parameters are {', '.join(sorted(known))}."
             )
         if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
-            raise ValueError(f"grid[{name!r}] must be a list of at least one value; got {values!r}.")
+            raise ParameterError(f"The grid's {name} must be a list of at least one value; got {values!r}.")
+        for owner, allowed in kernel._grid_allowed(name):
+            for i, value in enumerate(values):
+                check_value(f"{name}[{i}]", owner, value, allowed)
 
 
-def _lists_at_once(kernel: GraphKernel, grid: Mapping[str, Sequence[Any]]) -> list[str]:
-    """The parameters of the grid whose values need no loop here."""
-    if _parts(kernel):  # the parts see to their own parameters
-        return [name for name in grid if name not in kernel.get_params(deep=False)]
-    return [name for name in grid if name in grid_lists(kernel).values()]
+def _passes(
+    kernel: Any, X: Graphs, X_new: Graphs | None, grid: Grid, *, most: int
+) -> Iterator[tuple[GridValues, Positions]]:
+    """The values of each pass, of at most so many points where that can be, and the positions in the lists that they are for."""
+    varies = kernel._grid_names()
+    looped = {name: values for name, values in grid.items() if not varies[name]}
+    together = {name: values for name, values in grid.items() if varies[name]}
+    for point in product(*(range(len(values)) for values in looped.values())):
+        fixed = dict(zip(looped, point, strict=True))
+        one = kernel._with({name: looped[name][i] for name, i in fixed.items()})
+        one._check_parameters()
+        for separate in one._separate(X, together):
+            for part in _split(separate, most):
+                lists = {name: [together[name][i] for i in some] for name, some in part.items()}
+                values = one._grid_pass(X, X_new, lists)
+                positions = {name: part.get(name, [fixed[name]] if name in fixed else []) for name in grid}
+                yield _with_all_axes(values, list(part), list(grid)), positions
 
 
-def _looped(kernel: GraphKernel, grid: Mapping[str, Sequence[Any]]) -> list[Any]:
-    return [with_parameters(kernel, dict(zip(grid, values, strict=True))) for values in product(*grid.values())]
+def _split(positions: Positions, most: int) -> Iterator[Positions]:
+    """The positions in portions of at most so many points: the first list is cut first."""
+    name = next((name for name, some in positions.items() if len(some) > 1), None)
+    if name is None or prod(len(some) for some in positions.values()) <= most:
+        yield positions
+        return
+    middle = len(positions[name]) // 2
+    for half in (positions[name][:middle], positions[name][middle:]):
+        yield from _split({**positions, name: half}, most)
 
 
-def _one_pass(kernel: Any, X: Graphs, X_new: Graphs | None, lists: Mapping[str, Sequence[Any]]) -> GridSums:
-    if _parts(kernel):
-        sums: GridSums = kernel._grid_sums(X, X_new, lists)
-        return sums
-    if not lists:
-        return _single(kernel, X, X_new)
-    plurals = grid_lists(kernel)
-    given = {plural: lists.get(name, [getattr(kernel, name)]) for plural, name in plurals.items()}
-    matrices = kernel.gram_grid(X if X_new is None else X + X_new, **given)
-    # One axis per list that gram_grid takes, in its order: those that were not asked for have one value, the kernel's own.
-    asked = [name for name in plurals.values() if name in lists]
-    matrices = matrices.reshape([len(lists[name]) for name in asked] + list(matrices.shape[-2:]))
-    matrices = np.moveaxis(matrices, range(len(asked)), [list(lists).index(name) for name in asked])
-    n = len(X)
-    diagonals = np.einsum("...ii->...i", matrices)
-    return GridSums(matrices[..., :n, :n], matrices[..., n:, :n], diagonals[..., n:])
-
-
-def _single(kernel: Any, X: Graphs, X_new: Graphs | None) -> GridSums:
-    gram = kernel.fit_transform(X)
-    if X_new is None:
-        return GridSums(gram, np.zeros((0, len(X))), np.zeros(0))
-    selves = kernel._self_sums(kernel._describe(X_new))
-    return GridSums(gram, kernel.transform(X_new), np.where(selves > 0, 1.0, 0.0) if kernel.normalize else selves)
-
-
-def _arranged(pieces: list[Floats], lengths: list[int], axes: list[int]) -> Floats:
-    """Pieces of a product of lists as one array, its leading axes moved to the places given."""
-    array = pieces[0][None] if len(pieces) == 1 else np.stack(pieces)
-    array = array.reshape(lengths + list(array.shape[1:]))
-    return np.moveaxis(array, range(len(axes)), axes)
+def _with_all_axes(values: GridValues, present: list[str], wanted: list[str]) -> GridValues:
+    """One leading axis for each wanted name; those not present get an axis of one position."""
+    order = [present.index(name) for name in wanted if name in present]
+    values = values.arranged(order, n_kept=len(order))
+    axes = tuple(i for i, name in enumerate(wanted) if name not in present)
+    return GridValues(*(np.expand_dims(array, axes) for array in (values.grams, values.rows, values.selves)))

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from treegram._params import LIST, NOTHING, Number, Whole
 from treegram._types import Floats, Hashes, Ints
-from treegram.attributes import NODE_KERNEL_NAMES, NodeKernel, node_kernel_blocks
-from treegram.graphs import Graphs, as_graphs
-from treegram.kernels._base import GraphKernel, normalize_gram
+from treegram.attributes import NodeKernel
+from treegram.graphs import Graphs
+from treegram.kernels._axes import GridAxes
+from treegram.kernels._base import GraphKernel
+from treegram.kernels._grids import Grid
+from treegram.kernels._node_sums import NODE_KERNEL, node_blocks, vectors_and_kernel
 from treegram.pairsum.matching import Matchables, match_self_sums, match_sums
-from treegram.structure.labels import arc_hashes, node_hashes
+from treegram.structure.labels import arc_hashes
 
 __all__ = ["CSM"]
 
 
 @dataclass(frozen=True)
-class _Described:
+class MatchView:
+    """Graphs as the sums over matchings see them."""
+
     nodes: Matchables
     node_kernel: NodeKernel
+    weights: Floats  # of matchings of 1, 2, ... nodes
+    axes: GridAxes
 
 
 class CSM(GraphKernel):
@@ -49,7 +55,8 @@ class CSM(GraphKernel):
     use_labels : bool, default=False
         Whether only nodes with equal labels match. Which of the two the published row used is not known.
     gamma : float or None, default=None
-        Width of the node kernel; None means 1 / (number of attributes). Other named kernels that have a gamma use it too.
+        How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
+        1 / (number of attributes). Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
@@ -93,8 +100,7 @@ class CSM(GraphKernel):
 
     Examples
     --------
-    >>> from treegram import Graphs
-    >>> from treegram.kernels.csm import CSM
+    >>> from treegram import CSM, Graphs
     >>> path, square = [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 3), (3, 0)]
     >>> graphs = Graphs.from_edges([path, square], labels=[["C"] * 3, ["C"] * 4])
     >>> CSM(max_size=4, normalize=False).fit_transform(graphs)
@@ -102,17 +108,14 @@ class CSM(GraphKernel):
            [36., 88.]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "max_size": [Interval(Integral, 1, None, closed="left")],
-        "weights": ["array-like", None],
-        "use_labels": ["boolean"],
-        "gamma": [Interval(Real, 0, None, closed="left"), None],
-        "node_kernel": [StrOptions(set(NODE_KERNEL_NAMES)), callable],
-        "threshold": [Interval(Real, 0, None, closed="left")],
-        "missing_labels": [StrOptions({"degree", "constant"})],
-        "use_edge_labels": ["boolean"],
-        "normalize": ["boolean"],
-        "n_jobs": [Integral, None],
+    name = "csm"
+    one_pass = ("max_size",)
+    _usual_grid = {"max_size": [1, 2, 3]}
+    _allowed = {
+        **NODE_KERNEL,
+        "max_size": (Whole(1),),
+        "weights": (LIST, NOTHING),
+        "threshold": (Number(0),),
     }
 
     def __init__(
@@ -140,35 +143,6 @@ class CSM(GraphKernel):
         self.normalize = normalize
         self.n_jobs = n_jobs
 
-    def gram_grid(self, X: Any, max_sizes: Any) -> Floats:
-        """All Gram matrices for a list of largest sizes, each matching met once.
-
-        Parameters
-        ----------
-        X : Graphs or list of graphs
-            The graphs.
-        max_sizes : sequence of int
-            Values in the place of ``max_size``.
-
-        Returns
-        -------
-        ndarray of shape (n_max_sizes, n_graphs, n_graphs)
-            ``[i]`` is what ``fit_transform`` gives with ``max_size=max_sizes[i]``.
-        """
-        self._validate_params()
-        sizes = _check_sizes(max_sizes)
-        weights = self._check_weights(max(sizes))
-        described = self._described_as(as_graphs(X))
-        sums = match_sums(
-            described.nodes, None, described.node_kernel, max(sizes), threshold=self.threshold, n_jobs=self.n_jobs
-        )
-        sums *= weights[:, None, None]
-        grid = np.cumsum(sums, axis=0)[np.array(sizes) - 1]
-        if self.normalize:
-            diagonal = np.einsum("...ii->...i", grid).copy()
-            normalize_gram(grid, diagonal, diagonal)
-        return grid
-
     def _check_weights(self, max_size: int) -> Floats:
         if self.weights is None:
             return np.ones(max_size)
@@ -181,56 +155,45 @@ class CSM(GraphKernel):
             raise ValueError(f"weights must be finite numbers of at least 0; got {self.weights!r}.")
         return weights[:max_size]
 
-    def _described_as(self, graphs: Graphs) -> _Described:
-        name = self.node_kernel if graphs.n_attributes else "rbf"
+    def _describe(self, graphs: Graphs, grid: Grid) -> MatchView:
+        axes = GridAxes.of_steps(grid)
+        weights = self._check_weights(max(axes.steps["max_size"]))
+        vectors, node_kernel = vectors_and_kernel(self, graphs)
         indptr, indices, kinds = _arcs(graphs, use_edge_labels=self.use_edge_labels)
         nodes = Matchables(
             offsets=graphs.offsets,
-            blocks=node_hashes(graphs, self.missing_labels) if self.use_labels else np.zeros(graphs.n_nodes, np.uint64),
-            # Without attributes k_A is 1, the Gaussian of equal vectors.
-            vectors=np.zeros((graphs.n_nodes, 1)) if not graphs.n_attributes else np.asarray(graphs.attributes),
+            blocks=node_blocks(self, graphs),
+            vectors=vectors,
             indptr=indptr,
             indices=indices,
             kinds=kinds,
         )
-        return _Described(nodes, node_kernel_blocks(name, self.gamma, graphs.n_attributes))
+        return MatchView(nodes, node_kernel, weights, axes)
 
-    def _describe(self, graphs: Graphs) -> _Described:
-        self._check_weights(self.max_size)
-        return self._described_as(graphs)
-
-    def _pair_sums(self, left: _Described, right: _Described | None) -> Floats:
-        kernel = left.node_kernel if right is None else right.node_kernel
+    def _pair_sums(self, left: MatchView, right: MatchView | None) -> Floats:
+        fitted = left if right is None else right
+        nodes = None if right is None else right.nodes
         sums = match_sums(
-            left.nodes,
-            None if right is None else right.nodes,
-            kernel,
-            self.max_size,
-            threshold=self.threshold,
-            n_jobs=self.n_jobs,
+            left.nodes, nodes, fitted.node_kernel, len(fitted.weights), threshold=self.threshold, n_jobs=self.n_jobs
         )
-        return self._weighed(sums)
+        return _by_largest_size(sums, fitted, 2)
 
-    def _self_sums(self, described: _Described) -> Floats:
-        return self._weighed(
-            match_self_sums(
-                described.nodes, described.node_kernel, self.max_size, threshold=self.threshold, n_jobs=self.n_jobs
-            )
+    def _self_sums(self, described: MatchView) -> Floats:
+        max_size = len(described.weights)
+        sums = match_self_sums(
+            described.nodes, described.node_kernel, max_size, threshold=self.threshold, n_jobs=self.n_jobs
         )
-
-    def _weighed(self, sums: Floats) -> Floats:
-        weighed: Floats = np.tensordot(self._check_weights(self.max_size), sums, axes=1)
-        return weighed
+        return _by_largest_size(sums, described, 1)
 
 
-def _check_sizes(max_sizes: Any) -> list[int]:
-    sizes = list(np.atleast_1d(max_sizes))
-    for size in sizes:
-        if not isinstance(size, Integral) or int(size) < 1:
-            raise ValueError(f"max_sizes must be whole numbers of at least 1; got {size!r}.")
-    if not sizes:
-        raise ValueError("max_sizes must not be empty.")
-    return [int(size) for size in sizes]
+def _by_largest_size(sums: Floats, view: MatchView, n_last: int) -> Floats:
+    """The kernel for each largest size, from the sums over matchings of each size."""
+    groups = []
+    first = 0
+    for last in view.axes.steps["max_size"]:
+        groups.append(np.tensordot(view.weights[first:last], sums[first:last], axes=1))
+        first = last
+    return view.axes.points(np.stack(groups), n_last)
 
 
 def _arcs(graphs: Graphs, *, use_edge_labels: bool) -> tuple[Ints, Ints, Hashes]:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
-from sklearn.utils._param_validation import Interval, StrOptions
-
-from treegram._types import Floats
+from treegram._params import Whole, Words
 from treegram.attributes import NodeKernel
 from treegram.graphs import Graphs
-from treegram.kernels._base import GraphKernel
-from treegram.kernels._described import LABEL_CONSTRAINTS, NODE_KERNEL_CONSTRAINTS, Described
+from treegram.kernels._grids import Grid
+from treegram.kernels._node_pairs import NodePairKernel
+from treegram.structure.features import Features
 from treegram.structure.invariants import INVARIANTS, MATCHES, SCOPES, pattern_features
 
 __all__ = ["GIK"]
 
+USUAL_GRIDS: dict[str, Grid] = {
+    "wl": {"radius": [1, 2], "n_levels": [1, 2, 3]},
+    "sgk": {"radius": [1, 2], "n_levels": [2, 3, 4]},
+    "nspdk": {"radius": [1, 2], "distance": [0, 1, 2]},
+}
 
-class GIK(GraphKernel):
+
+class GIK(NodePairKernel):
     r"""Graph invariant kernels for graphs with labels and vectors at the nodes.
 
     Graphs are taken apart into patterns, small subgraphs. Two graphs are alike when they have matching patterns in which
@@ -30,7 +34,7 @@ class GIK(GraphKernel):
     Here :math:`g` runs over the patterns of :math:`G`, the balls of radius 0 to ``radius`` around each node, :math:`|g|` is
     its number of nodes, :math:`g \sim g'` says that two patterns match (``match``; their radii always do),
     :math:`c_i(v | g)` is the colour of level :math:`i` of the node :math:`v` (``invariant``, ``scope``), :math:`h` is
-    ``levels``, :math:`x_v` the vector of :math:`v`, and :math:`k_A` is ``node_kernel``, by default
+    ``n_levels``, :math:`x_v` the vector of :math:`v`, and :math:`k_A` is ``node_kernel``, by default
     :math:`\exp(-\gamma \|x_v - x_{v'}\|^2)`. Nodes with different labels never have the same colour.
 
     Parameters
@@ -48,14 +52,15 @@ class GIK(GraphKernel):
         join the same); "none", all. "auto" is "invariant" for "nspdk", else "size".
     radius : int, default=2
         Largest radius of the balls. At 0 with "wl" and "global" this is :class:`WLCL`.
-    levels : int, default=2
+    n_levels : int, default=2
         Largest level of the colours, from 0, the label. Not used by "nspdk".
     distance : int, default=0
         Above 0, each ordered pair of nodes at a distance from 1 to this is one more pattern for each radius: the two balls
         side by side, a node of both counted in each. Such pairs match when the first balls do, the second balls do, and
         the distances are equal. Part of the published kernel for "nspdk" only.
     gamma : float or None, default=None
-        Width of the node kernel; None means 1 / (number of attributes). Other named kernels that have a gamma use it too.
+        How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
+        1 / (number of attributes). Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
@@ -87,10 +92,10 @@ class GIK(GraphKernel):
     ===============  =================================  =========================================
     name             parameters                         grid
     ===============  =================================  =========================================
-    GIK_WL_LOCAL     invariant="wl", scope="local"      radius 1, 2; levels 1, 2, 3
-    GIK_WL_GLOBAL    invariant="wl", scope="global"     radius 1, 2; levels 1, 2, 3
-    GIK_SGK_LOCAL    invariant="sgk", scope="local"     radius 1, 2; levels 2, 3, 4
-    GIK_SGK_GLOBAL   invariant="sgk", scope="global"    radius 1, 2; levels 2, 3, 4
+    GIK_WL_LOCAL     invariant="wl", scope="local"      radius 1, 2; n_levels 1, 2, 3
+    GIK_WL_GLOBAL    invariant="wl", scope="global"     radius 1, 2; n_levels 1, 2, 3
+    GIK_SGK_LOCAL    invariant="sgk", scope="local"     radius 1, 2; n_levels 2, 3, 4
+    GIK_SGK_GLOBAL   invariant="sgk", scope="global"    radius 1, 2; n_levels 2, 3, 4
     GIK_NSPDK        invariant="nspdk"                  radius 1, 2; distance 0, 1, 2
     ===============  =================================  =========================================
 
@@ -119,27 +124,25 @@ class GIK(GraphKernel):
 
     Examples
     --------
-    >>> from treegram import Graphs
-    >>> from treegram.kernels.gik import GIK
+    >>> from treegram import GIK, Graphs
     >>> graphs = Graphs.from_edges(
     ...     [[(0, 1), (1, 2)], [(0, 1)]],
     ...     labels=[["A", "B", "A"], ["A", "B"]],
     ...     attributes=[[[0.0], [1.0], [0.0]], [[0.0], [1.0]]],
     ... )
-    >>> GIK(radius=1, levels=1, normalize=False).fit_transform(graphs).round(3)
+    >>> GIK(radius=1, n_levels=1, normalize=False).fit_transform(graphs).round(3)
     array([[15.111, 10.   ],
            [10.   ,  8.   ]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "invariant": [StrOptions(set(INVARIANTS))],
-        "scope": [StrOptions(set(SCOPES))],
-        "match": [StrOptions({"auto", *MATCHES})],
-        "radius": [Interval(Integral, 0, None, closed="left")],
-        "levels": [Interval(Integral, 0, None, closed="left")],
-        "distance": [Interval(Integral, 0, None, closed="left")],
-        **LABEL_CONSTRAINTS,
-        **NODE_KERNEL_CONSTRAINTS,
+    name = "gik"
+    _allowed = {
+        "invariant": (Words(*INVARIANTS),),
+        "scope": (Words(*SCOPES),),
+        "match": (Words("auto", *MATCHES),),
+        "radius": (Whole(0),),
+        "n_levels": (Whole(0),),
+        "distance": (Whole(0),),
     }
 
     def __init__(
@@ -149,7 +152,7 @@ class GIK(GraphKernel):
         scope: str = "local",
         match: str = "auto",
         radius: int = 2,
-        levels: int = 2,
+        n_levels: int = 2,
         distance: int = 0,
         gamma: float | None = None,
         node_kernel: str | NodeKernel = "rbf",
@@ -162,7 +165,7 @@ class GIK(GraphKernel):
         self.scope = scope
         self.match = match
         self.radius = radius
-        self.levels = levels
+        self.n_levels = n_levels
         self.distance = distance
         self.gamma = gamma
         self.node_kernel = node_kernel
@@ -171,7 +174,17 @@ class GIK(GraphKernel):
         self.normalize = normalize
         self.n_jobs = n_jobs
 
-    def _describe(self, graphs: Graphs) -> Described:
+    def usual_grid(self) -> dict[str, list[Any]]:
+        """The values that are usually searched for the parameters of this invariant.
+
+        Returns
+        -------
+        dict of str to list
+            Values for each parameter.
+        """
+        return {name: list(values) for name, values in USUAL_GRIDS[self.invariant].items()}
+
+    def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:  # noqa: ARG002 (one group)
         match = self.match
         if match == "auto":
             match = "invariant" if self.invariant == "nspdk" else "size"
@@ -181,18 +194,10 @@ class GIK(GraphKernel):
             scope=self.scope,
             match=match,
             radius=self.radius,
-            levels=self.levels,
+            levels=self.n_levels,
             distance=self.distance,
             missing_labels=self.missing_labels,
             use_edge_labels=self.use_edge_labels,
             n_jobs=self.n_jobs,
         )
-        return Described.make(
-            graphs, features, node_kernel=self.node_kernel, gamma=self.gamma, missing_labels=self.missing_labels
-        )
-
-    def _pair_sums(self, left: Described, right: Described | None) -> Floats:
-        return left.pair_sums(right, n_jobs=self.n_jobs)
-
-    def _self_sums(self, described: Described) -> Floats:
-        return described.self_sums()
+        return [features]

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import Any, ClassVar
-
 import numpy as np
-import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from treegram._types import Floats
-from treegram.attributes import NODE_KERNEL_NAMES, NodeKernel, node_kernel_blocks
+from treegram.attributes import NodeKernel
 from treegram.graphs import Graphs
-from treegram.kernels._base import GraphKernel
-from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
-from treegram.structure.hops import Hops, count_hops
-from treegram.structure.labels import node_hashes
+from treegram.kernels._grids import Grid
+from treegram.kernels._node_pairs import NodePairKernel
+from treegram.kernels._node_sums import WeightedFeatures, node_blocks
+from treegram.structure.hops import hop_features
 
 __all__ = ["GraphHopper"]
 
 
-@dataclass(frozen=True)
-class _Described:
-    hops: Hops
-    nodes: Nodes  # with the counts of hops as features
-    node_kernel: NodeKernel
-
-
-class GraphHopper(GraphKernel):
+class GraphHopper(NodePairKernel):
     r"""Kernel that compares the nodes of equally long shortest paths, one after the other.
 
     Two shortest paths with the same number of nodes are as alike as their nodes are, first with first, second with second,
@@ -47,7 +33,8 @@ class GraphHopper(GraphKernel):
     Parameters
     ----------
     gamma : float or None, default=None
-        Width of the node kernel; None means 1 / (number of attributes). Other named kernels that have a gamma use it too.
+        How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
+        1 / (number of attributes). Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
@@ -86,22 +73,14 @@ class GraphHopper(GraphKernel):
 
     Examples
     --------
-    >>> from treegram import Graphs
-    >>> from treegram.kernels.graphhopper import GraphHopper
+    >>> from treegram import GraphHopper, Graphs
     >>> graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], attributes=[[[0.0], [1.0]], [[0.0], [1.0], [0.0]]])
     >>> GraphHopper(normalize=False).fit_transform(graphs).round(3)
     array([[ 8.207, 15.047],
            [15.047, 40.358]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "gamma": [Interval(Real, 0, None, closed="left"), None],
-        "node_kernel": [StrOptions(set(NODE_KERNEL_NAMES)), callable],
-        "use_labels": ["boolean"],
-        "missing_labels": [StrOptions({"degree", "constant"})],
-        "normalize": ["boolean"],
-        "n_jobs": [Integral, None],
-    }
+    name = "graphhopper"
 
     def __init__(
         self,
@@ -120,44 +99,7 @@ class GraphHopper(GraphKernel):
         self.normalize = normalize
         self.n_jobs = n_jobs
 
-    def _describe(self, graphs: Graphs) -> _Described:
-        hops = count_hops(graphs, n_jobs=self.n_jobs)
-        nodes = Nodes(
-            n_graphs=len(graphs),
-            graph_ids=graphs.graph_ids,
-            blocks=node_hashes(graphs, self.missing_labels) if self.use_labels else np.zeros(graphs.n_nodes, np.uint64),
-            # Without attributes the node kernel is 1, the Gaussian of equal vectors.
-            vectors=np.asarray(graphs.attributes) if graphs.n_attributes else np.zeros((graphs.n_nodes, 1)),
-            features=hops.counts,
-        )
-        name = self.node_kernel if graphs.n_attributes else "rbf"
-        return _Described(hops, nodes, node_kernel_blocks(name, self.gamma, graphs.n_attributes))
-
-    def _pair_sums(self, left: _Described, right: _Described | None) -> Floats:
-        fitted = left if right is None else right
-        rows, columns = _nodes_by_block(left, fitted), None if right is None else _nodes_by_block(right, right)
-        return pair_sums(rows, columns, fitted.node_kernel, _weighting(fitted), n_jobs=self.n_jobs)[0, 0]
-
-    def _self_sums(self, described: _Described) -> Floats:
-        nodes = _nodes_by_block(described, described)
-        return self_sums(nodes, described.node_kernel, _weighting(described))[0, 0]
-
-
-def _nodes_by_block(described: _Described, fitted: _Described) -> Nodes:
-    """The nodes with a set of columns for each block of the fitted ones: in the engine blocks share no feature.
-
-    What the fitted nodes do not have, blocks or longer paths, meets nothing: such columns are dropped or never looked at.
-    """
-    n_columns = fitted.hops.counts.shape[1]
-    counts = described.hops.aligned(n_columns)
-    blocks = np.unique(fitted.nodes.blocks)
-    numbers = np.searchsorted(blocks[:-1], described.nodes.blocks)
-    columns = counts.indices + np.repeat(numbers * n_columns, np.diff(counts.indptr))
-    shape = (counts.shape[0], len(blocks) * n_columns)
-    return replace(described.nodes, features=sp.csr_matrix((counts.data, columns, counts.indptr), shape=shape))
-
-
-def _weighting(fitted: _Described) -> Weighting:
-    """A column that stands for two positions counts twice."""
-    kinds = np.tile(fitted.hops.is_pair(), len(np.unique(fitted.nodes.blocks))).astype(np.int64)
-    return Weighting(kinds, np.zeros(2, np.int64), np.array([[1.0], [2.0]]), 1)
+    def _features(self, graphs: Graphs, grid: Grid) -> list[WeightedFeatures]:  # noqa: ARG002 (one group)
+        features, is_pair = hop_features(graphs, node_blocks(self, graphs), n_jobs=self.n_jobs)
+        # A column that stands for two positions counts twice.
+        return [WeightedFeatures(features.counts, features.codes, is_pair.astype(np.int64), np.array([[1.0], [2.0]]))]

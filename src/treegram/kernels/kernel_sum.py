@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
+from treegram._params import NOTHING, Allowed, Instance
 from treegram._types import Floats
+from treegram.errors import ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._base import GraphKernel, normalize_gram
-from treegram.kernels._grids import GridSums, grid_lists, grid_sums, parameter_names, with_parameters
+from treegram.kernels._grids import Grid, GridValues, grid_values, parameter_names, with_parameters
 from treegram.kernels._pipelines import learns_from_data, split_pipeline
 from treegram.kernels.oddcl import ODDCL
 from treegram.kernels.oddst import ODDST
@@ -22,11 +23,11 @@ __all__ = ["KernelSum"]
 
 
 @dataclass(frozen=True)
-class _Described:
+class PartView:
     """Graphs as one part sees them."""
 
     described: Any
-    self_sums: Floats  # the part's kernel of each graph with itself, not normalised
+    selves: Floats  # the part's kernel of each graph with itself, not normalised
 
 
 class KernelSum(GraphKernel):
@@ -59,7 +60,7 @@ class KernelSum(GraphKernel):
     Notes
     -----
     Time is that of the parts, one after the other; of their matrices two are in memory at a time. A part that counts twice
-    is listed twice.
+    is listed twice. A grid (:meth:`gram_grid`, models) names parameters of the parts: a value is set in all parts that have it.
 
     Examples
     --------
@@ -70,17 +71,13 @@ class KernelSum(GraphKernel):
     ...     labels=[["C", "C", "O"], ["C", "O"]],
     ...     attributes=[[[0.0], [1.0], [2.0]], [[1.0], [2.0]]],
     ... )
-    >>> scaled = make_pipeline(ScaleAttributes("robust"), ODDCL())
-    >>> KernelSum([ODDCL(), scaled]).set_params(depth=1).fit_transform(graphs).round(3)
+    >>> scaled = make_pipeline(ScaleAttributes("robust"), ODDCL(depth=1))
+    >>> KernelSum([ODDCL(depth=1), scaled]).fit_transform(graphs).round(3)
     array([[1.   , 0.838],
            [0.838, 1.   ]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernels": [list, tuple, None],
-        "normalize": ["boolean"],
-        "n_jobs": [Integral, None],
-    }
+    _allowed = {"kernels": (Instance((list, tuple), "a list of kernels"), NOTHING)}
 
     def __init__(
         self, kernels: Sequence[Any] | None = None, *, normalize: bool = True, n_jobs: int | None = None
@@ -89,143 +86,164 @@ class KernelSum(GraphKernel):
         self.normalize = normalize
         self.n_jobs = n_jobs
 
-    @property
-    def learns_from_data(self) -> bool:
-        """Whether any part, or a transformer before it, learns from the fitted graphs."""
-        return any(learns_from_data(part) for part in self._parts())
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 (scikit-learn's signature)
+        """The parameters of the sum and, under the number of each part, those of the parts.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to give the parameters of the parts too: ``0__depth`` is the depth of the first.
+
+        Returns
+        -------
+        dict
+            Values by name.
+        """
+        params: dict[str, Any] = super().get_params(deep=False)
+        for i, part in enumerate(self.kernels or ()) if deep else ():
+            params[str(i)] = part
+            if hasattr(part, "get_params") and not isinstance(part, type):
+                params |= {f"{i}__{name}": value for name, value in part.get_params().items()}
+        return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters of the sum, and any other parameter in all parts whose kernel has it.
+        """Set parameters of the sum, parts by their number, and parameters of parts.
 
         Parameters
         ----------
         **params : dict
-            Such as ``normalize=False`` for the sum, ``depth=2`` for its parts. Parts are replaced by changed copies.
+            Such as ``normalize=False``, or ``**{"0__depth": 2}`` for the first part.
 
         Returns
         -------
         self
             The sum.
         """
-        own = self.get_params(deep=False)
-        super().set_params(**{name: value for name, value in params.items() if name in own})
-        others = {name: value for name, value in params.items() if name not in own}
-        if others:
-            known = set().union(*(parameter_names(part) for part in self._given()))
-            if unknown := sorted(others.keys() - known):
-                raise ValueError(
-                    f"Invalid parameter {unknown[0]!r} for KernelSum: neither the sum nor any of its parts has it. "
-                    f"There are {', '.join(sorted(known | own.keys()))}."
-                )
-            self.kernels = [with_parameters(part, _those_of(part, others)) for part in self._given()]
+        known = self.get_params()
+        numbered = {name: params.pop(name) for name in list(params) if name.isdigit() and name in known}
+        if numbered:
+            self.kernels = [numbered.get(str(i), part) for i, part in enumerate(self.kernels or ())]
+        super().set_params(**params)
         return self
 
-    def gram_grid(self, X: Any, **lists: Any) -> Floats:
-        """All Gram matrices for lists of parameters of the parts, in one pass for each part.
+    @property
+    def learns_from_data(self) -> bool:
+        """Whether any part, or a transformer before it, learns from the fitted graphs."""
+        return any(learns_from_data(part) for part in self._parts())
 
-        Parameters
-        ----------
-        X : Graphs or list of graphs
-            The graphs.
-        **lists : sequences
-            The lists that the ``gram_grid`` of the parts take, such as ``depths`` and ``lams``. A part without such a
-            parameter adds the same matrix everywhere.
+    def usual_grid(self) -> dict[str, list[Any]]:
+        """The values that are usually searched for the parameters of the parts.
 
         Returns
         -------
-        ndarray of shape (..., n_graphs, n_graphs)
-            One leading axis per list, in the order in which the lists are given; each matrix is what ``fit_transform``
-            gives with that value set in all parts that have it.
+        dict of str to list
+            Values for each parameter.
         """
-        self._validate_params()
-        known = grid_lists(self)
-        if unknown := [name for name in lists if name not in known]:
-            raise ValueError(
-                f"No part's gram_grid takes {unknown[0]!r}; the parts take {', '.join(known) or 'no lists at all'}."
-            )
-        grid = {known[name]: list(np.atleast_1d(values)) for name, values in lists.items()}
-        return grid_sums(self, as_graphs(X), None, grid).grams
+        finals = (split_pipeline(part)[1] for part in self._parts())
+        return {name: values for final in finals for name, values in final.usual_grid().items()}
 
     # ---------------------------------------------------------------- parts
 
-    def _given(self) -> list[Any]:
-        """The parts as the user gave them, checked."""
+    def _parts(self) -> list[Any]:
+        """The parts, checked, as unfitted copies with the sum's number of threads."""
         parts = [ODDST(), ODDCL()] if self.kernels is None else list(self.kernels)
         if not parts:
-            raise ValueError("kernels must hold at least one kernel; got an empty list.")
+            raise ParameterError("kernels of KernelSum must hold at least one kernel; got an empty list.")
         for i, part in enumerate(parts):
             split_pipeline(part, f"kernels[{i}]")
-        return parts
-
-    def _parts(self) -> list[Any]:
-        """Unfitted copies of the parts, with the sum's number of threads."""
-        parts = [clone(part) for part in self._given()]
+        parts = [clone(part) for part in parts]
         for part in parts:
             if self.n_jobs is not None and "n_jobs" in parameter_names(part):
                 split_pipeline(part)[1].set_params(n_jobs=self.n_jobs)
         return parts
 
     def _finals(self) -> list[GraphKernel]:
+        """The fitted kernels at the ends of the parts."""
         return [split_pipeline(part)[1] for part in self.kernels_]
 
-    # ---------------------------------------------------------------- sums
+    # ---------------------------------------------------------------- grids
 
-    def _remember(self, graphs: Graphs) -> None:
-        self.kernels_ = [part.fit(graphs) for part in self._parts()]
-        # Each part has described the graphs when it was fitted, and has summed each with itself if it normalises.
-        self._described = [
-            _Described(final._described, final._self_sums(final._described) if final._self is None else final._self)
-            for final in self._finals()
-        ]
-        self.graphs_ = graphs
-        self.n_attributes_in_ = graphs.n_attributes
+    def _grid_names(self) -> dict[str, bool]:
+        parts = set().union(*(parameter_names(part) for part in self._parts()))
+        return {**dict.fromkeys(parts, True), **super()._grid_names()}
 
-    def _describe(self, graphs: Graphs) -> list[_Described]:
-        parts = []
-        for part in self.kernels_:
-            steps, final = split_pipeline(part)
-            seen = graphs
-            for step in steps:
-                seen = step.transform(seen)
-            described = final._describe(seen)
-            parts.append(_Described(described, final._self_sums(described)))
-        return parts
+    def _grid_allowed(self, name: str) -> list[tuple[str, Allowed]]:
+        if name in self.get_params(deep=False):
+            return super()._grid_allowed(name)
+        finals = (split_pipeline(part)[1] for part in self._parts() if name in parameter_names(part))
+        return [one for final in finals for one in final._grid_allowed(name)]
 
-    def _pair_sums(self, left: list[_Described], right: list[_Described] | None) -> Floats:
-        total = np.zeros((len(left[0].self_sums), len((right or left)[0].self_sums)))
-        for i, final in enumerate(self._finals()):
-            K = final._pair_sums(left[i].described, None if right is None else right[i].described)
-            if final.normalize and right is None:
-                diagonal = K.diagonal().copy()
-                normalize_gram(K, diagonal, diagonal)
-            elif final.normalize and right is not None:
-                normalize_gram(K, left[i].self_sums, right[i].self_sums)
-            total += K
-        return total
+    def _with(self, values: Mapping[str, Any]) -> Self:
+        own = self.get_params(deep=False)
+        copy: Self = clone(self).set_params(**{name: value for name, value in values.items() if name in own})
+        others = {name: value for name, value in values.items() if name not in own}
+        if others:
+            copy.kernels = [with_parameters(part, _those_of(part, others)) for part in self._parts()]
+        return copy
 
-    def _self_sums(self, described: list[_Described]) -> Floats:
-        total = np.zeros(len(described[0].self_sums))
-        for final, part in zip(self._finals(), described, strict=True):
-            total += part.self_sums > 0 if final.normalize else part.self_sums
-        return total
-
-    def _grid_sums(self, X: Graphs, X_new: Graphs | None, grid: Mapping[str, Sequence[Any]]) -> GridSums:
-        """All matrices of a grid of parameters of the parts."""
-        shape = tuple(len(values) for values in grid.values())
+    def _grid_pass(self, X: Graphs, X_new: Graphs | None, lists: Grid) -> GridValues:
+        shape = tuple(len(values) for values in lists.values())
         n, n_new = len(X), 0 if X_new is None else len(X_new)
-        total = GridSums(np.zeros((*shape, n, n)), np.zeros((*shape, n_new, n)), np.zeros((*shape, n_new)))
+        total = GridValues(np.zeros((*shape, n, n)), np.zeros((*shape, n_new, n)), np.zeros((*shape, n_new)))
         for part in self._parts():
-            own = _those_of(part, grid)
-            sums = grid_sums(part, X, X_new, own)
-            places = tuple(slice(None) if name in own else None for name in grid)
-            for name in ("grams", "rows", "selves"):
-                getattr(total, name)[...] += getattr(sums, name)[places]
+            own = _those_of(part, lists)
+            values = grid_values(part, X, X_new, own)
+            axes = tuple(slice(None) if name in own else None for name in lists)
+            total.grams[...] += values.grams[axes]
+            total.rows[...] += values.rows[axes]
+            total.selves[...] += values.selves[axes]
         if self.normalize:
             diagonals = np.einsum("...ii->...i", total.grams).copy()
             normalize_gram(total.grams, diagonals, diagonals)
             normalize_gram(total.rows, total.selves, diagonals)
             total.selves[...] = total.selves > 0
         return total
+
+    # ---------------------------------------------------------------- sums
+
+    def _remember(self, X: Any) -> None:
+        self._check_parameters()
+        graphs = as_graphs(X)
+        self.kernels_ = [part.fit(graphs) for part in self._parts()]
+        # Each part has described the graphs when it was fitted, and has summed each with itself if it normalises.
+        self._fitted = [_view(final, final._fitted, final._self_kernels) for final in self._finals()]
+        self.graphs_ = graphs
+        self.n_attributes_in_ = graphs.n_attributes
+
+    def _describe(self, graphs: Graphs, grid: Grid) -> list[PartView]:  # noqa: ARG002 (see _grid_pass)
+        views = []
+        for part in self.kernels_:
+            steps, final = split_pipeline(part)
+            seen = graphs
+            for step in steps:
+                seen = step.transform(seen)
+            views.append(_view(final, final._describe(seen, final._own_grid())))
+        return views
+
+    def _pair_sums(self, left: list[PartView], right: list[PartView] | None) -> Floats:
+        columns = left if right is None else right
+        total = np.zeros((len(left[0].selves), len(columns[0].selves)))
+        for final, mine, theirs in zip(self._finals(), left, columns, strict=True):
+            K = final._pair_sums(mine.described, None if right is None else theirs.described).reshape(total.shape)
+            if final.normalize and right is None:
+                diagonal = K.diagonal().copy()
+                normalize_gram(K, diagonal, diagonal)
+            elif final.normalize:
+                normalize_gram(K, mine.selves, theirs.selves)
+            total += K
+        return total
+
+    def _self_sums(self, described: list[PartView]) -> Floats:
+        total = np.zeros(len(described[0].selves))
+        for final, part in zip(self._finals(), described, strict=True):
+            total += part.selves > 0 if final.normalize else part.selves
+        return total
+
+
+def _view(final: GraphKernel, described: Any, selves: Floats | None = None) -> PartView:
+    """How a part sees graphs; its kernels with themselves are summed where they are not known."""
+    selves = final._self_sums(described) if selves is None else selves
+    return PartView(described, selves.reshape(selves.shape[-1:]))
 
 
 def _those_of(part: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:

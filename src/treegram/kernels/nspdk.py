@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, ClassVar
-
-import numpy as np
-import scipy.sparse as sp
-from sklearn.preprocessing import normalize as normalize_rows
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
-
-from treegram._types import Floats
-from treegram.graphs import Graphs, as_graphs
-from treegram.kernels._base import GraphKernel
-from treegram.kernels._described import LABEL_CONSTRAINTS
-from treegram.pairsum.sparse import feature_products
+from treegram._params import Whole
+from treegram.graphs import Graphs
+from treegram.kernels._explicit import ExplicitKernel
+from treegram.kernels._grids import Grid
 from treegram.structure.features import Features
 from treegram.structure.invariants import ball_pair_features
 
 __all__ = ["NSPDK"]
 
 
-class NSPDK(GraphKernel):
+class NSPDK(ExplicitKernel):
     r"""Neighbourhood subgraph pairwise distance kernel on discrete labels, with its explicit features.
 
     Two graphs are alike when they have pairs of nodes, equally far apart, with equal surroundings. For each radius
@@ -59,8 +49,6 @@ class NSPDK(GraphKernel):
         The fitted graphs.
     n_attributes_in_ : int
         Dimension of their vectors, which this kernel does not use.
-    n_pairs_ : int
-        Number of distinct pairs of balls in the fitted graphs, over all radii and distances.
 
     See Also
     --------
@@ -84,25 +72,22 @@ class NSPDK(GraphKernel):
 
     Examples
     --------
-    >>> from treegram import Graphs
-    >>> from treegram.kernels.nspdk import NSPDK
+    >>> from treegram import NSPDK, Graphs
     >>> graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["N", "C", "O"], ["C", "O"]])
     >>> NSPDK(radius=1, distance=1).fit_transform(graphs).round(3)
     array([[1.   , 0.483],
            [0.483, 1.   ]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "radius": [Interval(Integral, 0, None, closed="left")],
-        "distance": [Interval(Integral, 0, None, closed="left")],
-        **LABEL_CONSTRAINTS,
-    }
+    name = "nspdk"
+    _usual_grid = {"radius": [1, 2], "distance": [0, 1, 2]}
+    _allowed = {"radius": (Whole(0),), "distance": (Whole(0),)}
 
     def __init__(
         self,
         radius: int = 1,
-        distance: int = 1,
         *,
+        distance: int = 1,
         missing_labels: str = "degree",
         use_edge_labels: bool = False,
         normalize: bool = True,
@@ -115,36 +100,8 @@ class NSPDK(GraphKernel):
         self.normalize = normalize
         self.n_jobs = n_jobs
 
-    @property
-    def n_pairs_(self) -> int:
-        """Number of distinct pairs of balls in the fitted graphs, over all radii and distances."""
-        check_is_fitted(self)
-        return len(self._described.codes)
-
-    def features(self, X: Any) -> sp.csr_matrix:
-        """The explicit features of graphs: inner products of rows are the kernel.
-
-        Parameters
-        ----------
-        X : Graphs or list of graphs
-            Graphs, new or not. Pairs that the fitted graphs do not have get no column; rows still take them into account,
-            so that they are shorter.
-
-        Returns
-        -------
-        csr_matrix of shape (n_graphs, n_pairs)
-            Column p holds the number of pairs p, divided by the length of all such numbers of its radius and distance.
-        """
-        check_is_fitted(self)
-        graphs = as_graphs(X)
-        self._check_like_fitted(graphs)
-        found = self._describe(graphs)
-        rows = normalize_rows(found.counts) if self.normalize and found.counts.nnz else found.counts
-        aligned: sp.csr_matrix = Features(rows, found.codes).aligned(self._described.codes)
-        return aligned
-
-    def _describe(self, graphs: Graphs) -> Features:
-        return ball_pair_features(
+    def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:  # noqa: ARG002 (one group)
+        features = ball_pair_features(
             graphs,
             self.radius,
             self.distance,
@@ -152,12 +109,4 @@ class NSPDK(GraphKernel):
             use_edge_labels=self.use_edge_labels,
             n_jobs=self.n_jobs,
         )
-
-    def _pair_sums(self, left: Features, right: Features | None) -> Floats:
-        if right is None:
-            return feature_products(left.counts, left.counts)
-        return feature_products(left.aligned(right.codes), right.counts)
-
-    def _self_sums(self, described: Features) -> Floats:
-        squares: Floats = np.asarray(described.counts.multiply(described.counts).sum(axis=1)).ravel()
-        return squares
+        return [features]

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Any, ClassVar
-
-import numpy as np
-import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval, StrOptions
-
-from treegram._types import Floats
-from treegram.attributes import NODE_KERNEL_NAMES, NodeKernel, node_kernel_blocks
-from treegram.graphs import Graphs, as_graphs
-from treegram.kernels._base import GraphKernel, normalize_gram
-from treegram.kernels._odd import ODD_CONSTRAINTS, check_grid, overflows, refuse_overflow, weigh
-from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
-from treegram.structure.labels import node_hashes
-from treegram.structure.trees import Phi, tree_features
+from treegram.attributes import NodeKernel
+from treegram.graphs import Graphs
+from treegram.kernels._grids import Grid
+from treegram.kernels._node_pairs import NodePairKernel
+from treegram.kernels._tree_weights import TREE_GRID, TREES, separate_overflows, tree_groups
+from treegram.structure.features import Features
 
 __all__ = ["ODDCL"]
 
 
-@dataclass(frozen=True)
-class _Described:
-    phi: Phi
-    nodes: Nodes  # with the weighed counts of phi as features
-    node_kernel: NodeKernel
-
-
-class ODDCL(GraphKernel):
+class ODDCL(NodePairKernel):
     r"""Tree kernel for graphs with labels and vectors at the nodes (ODDCL_ST).
 
     Two graphs are alike when they have nodes at which the same labelled trees are rooted and whose vectors are close:
@@ -47,7 +30,8 @@ class ODDCL(GraphKernel):
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
     gamma : float or None, default=None
-        Width of the node kernel; None means 1 / (number of attributes). Other named kernels that have a gamma use it too.
+        How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
+        1 / (number of attributes). Other named kernels that have a gamma use it too.
     counting : {"algorithm", "visits", "capped"}, default="algorithm"
         Which trees are counted how often: as the paper's Algorithm 1 prints it, as the authors' ODDCL code does, or as
         their ODD_ST code does (a visit that has reached the whole component is not counted again).
@@ -98,11 +82,10 @@ class ODDCL(GraphKernel):
            [0.838, 1.   ]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ODD_CONSTRAINTS,
-        "gamma": [Interval(Real, 0, None, closed="left"), None],
-        "node_kernel": [StrOptions(set(NODE_KERNEL_NAMES)), callable],
-    }
+    name = "oddcl"
+    one_pass = ("depth", "lam")
+    _usual_grid = TREE_GRID
+    _allowed = TREES
 
     def __init__(
         self,
@@ -127,96 +110,8 @@ class ODDCL(GraphKernel):
         self.normalize = normalize
         self.n_jobs = n_jobs
 
-    def gram_grid(self, X: Any, depths: Any, lams: Any) -> Floats:
-        """All Gram matrices for lists of depths and lambdas, each node kernel value computed once.
+    def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:
+        return tree_groups(self, graphs, grid["depth"], grid["lam"])
 
-        Parameters
-        ----------
-        X : Graphs or list of graphs
-            The graphs.
-        depths : sequence of int
-            Values in the place of ``depth``.
-        lams : sequence of float
-            Values in the place of ``lam``.
-
-        Returns
-        -------
-        ndarray of shape (n_depths, n_lams, n_graphs, n_graphs)
-            ``[i, j]`` is what ``fit_transform`` gives with ``depth=depths[i], lam=lams[j]``.
-        """
-        self._validate_params()
-        depths, lams = check_grid(depths, lams)
-        graphs = as_graphs(X)
-        phis = [self._phi(graphs, depth) for depth in depths]
-        # Trees of a smaller depth are all among those of a larger one, so one numbering serves.
-        widest = phis[int(np.argmax(depths))]
-        safe = [not overflows(widest.sizes, lam) for lam in lams]
-        if not self.normalize:
-            refuse_overflow(widest.sizes, max(lams), max(depths))
-        features = sp.hstack([phi.aligned(widest.codes) for phi in phis], format="csr")
-        # A lambda that overflows counts with weight 0 in the common pass, and gets one of its own, rescaled, after it.
-        weighting = _weighting(widest.sizes, len(depths), np.where(safe, lams, 0.0))
-        sums = pair_sums(self._nodes(graphs, features), None, self._kernel(graphs), weighting, n_jobs=self.n_jobs)
-        for j in np.flatnonzero(~np.array(safe)):
-            for i, phi in enumerate(phis):
-                sums[i, j] = self._pair_sums(self._weighed(graphs, phi, lams[j]), None)
-        if self.normalize:
-            diagonal = np.einsum("...ii->...i", sums).copy()
-            normalize_gram(sums, diagonal, diagonal)
-        return sums
-
-    def _phi(self, graphs: Graphs, depth: int) -> Phi:
-        return tree_features(
-            graphs,
-            depth,
-            counting=self.counting,
-            missing_labels=self.missing_labels,
-            use_edge_labels=self.use_edge_labels,
-            n_jobs=self.n_jobs,
-        )
-
-    def _nodes(self, graphs: Graphs, features: sp.csr_matrix) -> Nodes:
-        return Nodes(
-            n_graphs=len(graphs),
-            graph_ids=graphs.graph_ids,
-            blocks=node_hashes(graphs, self.missing_labels),
-            # Without attributes k_A is 1, the Gaussian of equal vectors.
-            vectors=np.zeros((graphs.n_nodes, 1)) if not graphs.n_attributes else np.asarray(graphs.attributes),
-            features=features,
-        )
-
-    def _kernel(self, graphs: Graphs) -> NodeKernel:
-        return node_kernel_blocks(self.node_kernel if graphs.n_attributes else "rbf", self.gamma, graphs.n_attributes)
-
-    def _weighed(self, graphs: Graphs, phi: Phi, lam: float) -> _Described:
-        phi = weigh(phi, lam, graphs.graph_ids, rescale=self.normalize)
-        return _Described(phi, self._nodes(graphs, phi.counts), self._kernel(graphs))
-
-    def _describe(self, graphs: Graphs) -> _Described:
-        phi = self._phi(graphs, self.depth)
-        if not self.normalize:
-            refuse_overflow(phi.sizes, self.lam, self.depth)
-        return self._weighed(graphs, phi, self.lam)
-
-    def _pair_sums(self, left: _Described, right: _Described | None) -> Floats:
-        if right is None:
-            weighting = Weighting.alike(len(left.phi.codes))
-            return pair_sums(left.nodes, None, left.node_kernel, weighting, n_jobs=self.n_jobs)[0, 0]
-        nodes = replace(left.nodes, features=left.phi.aligned(right.phi.codes))
-        weighting = Weighting.alike(len(right.phi.codes))
-        return pair_sums(nodes, right.nodes, right.node_kernel, weighting, n_jobs=self.n_jobs)[0, 0]
-
-    def _self_sums(self, described: _Described) -> Floats:
-        weighting = Weighting.alike(len(described.phi.codes))
-        return self_sums(described.nodes, described.node_kernel, weighting)[0, 0]
-
-
-def _weighting(sizes: Floats, n_depths: int, lams: Floats) -> Weighting:
-    """One group per depth, one weight per lambda; the columns of all depths stand side by side."""
-    distinct, kinds = np.unique(sizes, return_inverse=True)
-    return Weighting(
-        kinds=np.concatenate([kinds + i * len(distinct) for i in range(n_depths)]),
-        groups=np.repeat(np.arange(n_depths), len(distinct)),
-        weights=np.tile(np.power(lams[None, :], distinct[:, None]), (n_depths, 1)),
-        n_groups=n_depths,
-    )
+    def _separate(self, graphs: Graphs, lists: Grid) -> list[dict[str, list[int]]]:
+        return separate_overflows(self, graphs, lists)

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import numpy as np
+from functools import partial
+from typing import Any
 
 from treegram._types import Floats
 from treegram.attributes import NodeKernel
-from treegram.graphs import Graphs, as_graphs
-from treegram.kernels._base import GraphKernel, normalize_gram
-from treegram.kernels._choice import APPROX_CONSTRAINTS, Choice, choose_map
-from treegram.kernels._mapped import Mapped, PairSample, draw_seed, make_wish, mapped_pair_sums, mapped_self_sums
-from treegram.kernels._odd import check_grid, overflows, refuse_overflow
-from treegram.kernels.oddcl import ODDCL
-from treegram.maps import Indicator, Similarity, VectorMap, evaluate, one_blas_thread
-from treegram.pairsum.vectors import add_products, component_ranges
-from treegram.structure.trees import Phi
+from treegram.graphs import Graphs
+from treegram.kernels._axes import GridAxes
+from treegram.kernels._choose_map import VECTOR_MAP
+from treegram.kernels._grids import Grid
+from treegram.kernels._node_pairs import NodePairKernel
+from treegram.kernels._node_sums import view_nodes
+from treegram.kernels._tree_weights import TREE_GRID, TREES, separate_overflows, tree_groups, view_trees
+from treegram.kernels._vector_sums import (
+    PairSample,
+    draw_seed,
+    map_for,
+    map_nodes,
+    vector_pair_sums,
+    vector_self_sums,
+)
+from treegram.maps import Indicator, Similarity, one_blas_thread
+from treegram.structure.features import Features
 
 __all__ = ["ODDCLApprox"]
 
 
-@dataclass(frozen=True)
-class _Described:
-    exact: Any  # as ODDCL sees the graphs
-    mapped: Mapped | None  # None with the exact engine
-
-
-class ODDCLApprox(GraphKernel):
+class ODDCLApprox(NodePairKernel):
     r"""Tree kernel for graphs with labels and vectors, the node kernel replaced by explicit vectors (ODDCL_Approx).
 
     The kernel of :class:`ODDCL` with :math:`\langle z(x), z(x') \rangle` in the place of :math:`k_A(x, x')`, so that a
@@ -48,7 +48,8 @@ class ODDCLApprox(GraphKernel):
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
     gamma : float or None, default=None
-        Width of the node kernel; None means 1 / (number of attributes). Other named kernels that have a gamma use it too.
+        How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
+        1 / (number of attributes). Other named kernels that have a gamma use it too.
     counting : {"algorithm", "visits", "capped"}, default="algorithm"
         Which trees are counted how often: as the paper's Algorithm 1 prints it, as the authors' ODDCL code does, or as
         their ODD_ST code does (a visit that has reached the whole component is not counted again).
@@ -74,7 +75,7 @@ class ODDCLApprox(GraphKernel):
         Largest relative error of the Gram matrix wanted, where the number of components is chosen.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         Seed of the map and of the sample of pairs; the same number gives the same bits.
     n_jobs : int or None, default=None
         Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
@@ -122,8 +123,7 @@ class ODDCLApprox(GraphKernel):
 
     Examples
     --------
-    >>> from treegram import Graphs
-    >>> from treegram.kernels.oddcl_approx import ODDCLApprox
+    >>> from treegram import Graphs, ODDCLApprox
     >>> graphs = Graphs.from_edges(
     ...     [[(0, 1), (1, 2)], [(0, 1)]],
     ...     labels=[["C", "C", "O"], ["C", "O"]],
@@ -137,7 +137,10 @@ class ODDCLApprox(GraphKernel):
     '3 distinct vectors: their kernel matrix is factorised, which is exact.'
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**ODDCL._parameter_constraints, **APPROX_CONSTRAINTS}
+    name = "oddcl-approx"
+    one_pass = ("depth", "lam")
+    _usual_grid = TREE_GRID
+    _allowed = {**TREES, **VECTOR_MAP}
 
     def __init__(
         self,
@@ -153,7 +156,7 @@ class ODDCLApprox(GraphKernel):
         n_components: int | None = None,
         tolerance: float = 0.01,
         normalize: bool = True,
-        random_state: Any = None,
+        random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.depth = depth
@@ -175,99 +178,45 @@ class ODDCLApprox(GraphKernel):
         """Whether the map, or its number of components, follows from the fitted nodes."""
         return self.method in ("auto", "nystroem") or self.n_components is None
 
-    def gram_grid(self, X: Any, depths: Any, lams: Any) -> Floats:
-        """All Gram matrices for lists of depths and lambdas, with one map, made for this estimator's own depth and lam.
-
-        Parameters
-        ----------
-        X : Graphs or list of graphs
-            The graphs.
-        depths : sequence of int
-            Values in the place of ``depth``.
-        lams : sequence of float
-            Values in the place of ``lam``.
-
-        Returns
-        -------
-        ndarray of shape (n_depths, n_lams, n_graphs, n_graphs)
-            ``[i, j]`` is what ``fit_transform`` gives with ``depth=depths[i], lam=lams[j]`` and the same map.
-        """
-        self._validate_params()
-        depths, lams = check_grid(depths, lams)
-        graphs = as_graphs(X)
-        exact = self._exact()
-        with one_blas_thread():
-            vector_map = self._choose(graphs).vector_map
-            if vector_map is None:
-                return exact.gram_grid(graphs, depths, lams)
-            phis = [exact._phi(graphs, depth) for depth in depths]
-            widest = phis[int(np.argmax(depths))]
-            if not self.normalize:
-                refuse_overflow(widest.sizes, max(lams), max(depths))
-            # A lambda that overflows counts with weight 0 in the common pass, and gets one of its own, rescaled, after it.
-            safe = [not overflows(widest.sizes, lam) for lam in lams]
-            sums = self._grid_sums(graphs, phis, np.where(safe, lams, 0.0), vector_map)
-            for j in np.flatnonzero(~np.array(safe)):
-                for i, phi in enumerate(phis):
-                    described = Mapped.describe(exact._weighed(graphs, phi, lams[j]).phi, graphs)
-                    sums[i, j] = mapped_pair_sums(described, None, vector_map, self.n_jobs)
-        if self.normalize:
-            diagonal = np.einsum("...ii->...i", sums).copy()
-            normalize_gram(sums, diagonal, diagonal)
-        return sums
-
-    def _grid_sums(self, graphs: Graphs, phis: list[Phi], lams: Floats, vector_map: VectorMap) -> Floats:
-        parts = [(Mapped.describe(phi, graphs), lams ** phi.sizes[:, None]) for phi in phis]
-        vectors = parts[0][0].vectors
-        sums = np.zeros((len(phis), len(lams), len(graphs), len(graphs)))
-        for columns in component_ranges(vector_map.n_components, len(vectors)):
-            z = evaluate(vector_map, vectors, columns, n_jobs=self.n_jobs)
-            for (part, weights), out in zip(parts, sums, strict=True):
-                add_products(part.entries, z, part.entries, z, weights, out, n_jobs=self.n_jobs)
-        return sums
-
-    def _exact(self) -> ODDCL:
-        shared = ODDCL().get_params()
-        return ODDCL(**{name: value for name, value in self.get_params().items() if name in shared})
-
-    def _choose(self, graphs: Graphs) -> Choice:
-        """The map for these graphs, by its measured error on some pairs of them."""
+    def _learn(self, graphs: Graphs, grid: Grid) -> None:  # noqa: ARG002 (the map is that of the kernel's own parameters)
         seed = draw_seed(self.random_state)
-        sample = PairSample.draw(self._exact(), graphs, seed)
-        return choose_map(make_wish(self, self._exact(), graphs, seed, exact_is_there=True), sample.error_of)
-
-    def _remember(self, graphs: Graphs) -> None:
         with one_blas_thread():
-            choice = self._choose(graphs)
+            sample = PairSample.draw(self, partial(view_trees, self), graphs, seed)
+            view = view_nodes(self, graphs, [], GridAxes.of_points({}))
+            choice = map_for(self, view, graphs.n_attributes, sample, seed, exact_is_there=True)
         self.map_ = choice.vector_map
         self.method_ = choice.method
         self.choice_ = choice.sentence
         self.n_components_ = 0 if choice.vector_map is None else choice.vector_map.n_components
         self.estimated_error_ = choice.error
         self._is_complete = choice.is_complete
-        super()._remember(graphs)
 
-    def _describe(self, graphs: Graphs) -> _Described:
-        exact = self._exact()._describe(graphs)
-        return _Described(exact, None if self.map_ is None else Mapped.describe(exact.phi, graphs))
+    def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:
+        return tree_groups(self, graphs, grid["depth"], grid["lam"])
 
-    def _pair_sums(self, left: _Described, right: _Described | None) -> Floats:
-        if left.mapped is None or self.map_ is None:
-            return self._exact()._pair_sums(left.exact, None if right is None else right.exact)
+    def _separate(self, graphs: Graphs, lists: Grid) -> list[dict[str, list[int]]]:
+        return separate_overflows(self, graphs, lists)
+
+    def _describe(self, graphs: Graphs, grid: Grid) -> Any:
+        view = super()._describe(graphs, grid)
+        return view if self.map_ is None else map_nodes(view)
+
+    def _pair_sums(self, left: Any, right: Any | None) -> Floats:
+        if self.map_ is None:
+            return super()._pair_sums(left, right)
+        left_map, right_map = self.map_, self.map_
+        if right is not None and self._is_complete:
+            # All vectors of the fitted graphs are known: the kernel with each of them is exact for new vectors too.
+            left_map = Similarity(right.view.node_kernel, right.vectors)
+            right_map = Indicator(right.vectors)
         with one_blas_thread():
-            if right is None:
-                return mapped_pair_sums(left.mapped, None, self.map_, self.n_jobs)
-            assert right.mapped is not None
-            left_map, right_map = self.map_, self.map_
-            if self._is_complete and self.n_attributes_in_:
-                # All vectors of the fitted graphs are known: the kernel with each of them is exact for new vectors too.
-                left_map = Similarity(right.exact.node_kernel, right.mapped.vectors)
-                right_map = Indicator(right.mapped.vectors)
-            return mapped_pair_sums(left.mapped, right.mapped, left_map, self.n_jobs, right_map=right_map)
+            return vector_pair_sums(left, right, left_map, self.n_jobs, right_map=right_map)
 
-    def _self_sums(self, described: _Described) -> Floats:
-        # A map that knows all fitted vectors says too little of new ones; each graph with itself is cheap anyway.
-        if described.mapped is None or self.map_ is None or self._is_complete:
-            return self._exact()._self_sums(described.exact)
+    def _self_sums(self, described: Any) -> Floats:
+        if self.map_ is None:
+            return super()._self_sums(described)
+        if self._is_complete:
+            # A map that knows all fitted vectors says too little of new ones; each graph with itself is cheap anyway.
+            return super()._self_sums(described.view)
         with one_blas_thread():
-            return mapped_self_sums(described.mapped, self.map_, self.n_jobs)
+            return vector_self_sums(described, self.map_, self.n_jobs)

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import normalize as normalize_rows
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._params import NOTHING, Checked, Whole
 from treegram._types import Floats
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels._choice import APPROX_CONSTRAINTS, choose_map
-from treegram.kernels._mapped import Mapped, PairSample, draw_seed, make_wish, mapped_self_sums
-from treegram.kernels.oddcl import ODDCL
+from treegram.kernels._axes import GridAxes
+from treegram.kernels._base import GraphKernel
+from treegram.kernels._choose_map import VECTOR_MAP
+from treegram.kernels._node_sums import NODE_KERNEL, NodeView, vectors_and_kernel, view_nodes
+from treegram.kernels._tree_weights import TREES, count_trees, view_trees
+from treegram.kernels._vector_sums import PairSample, draw_seed, map_for, map_nodes, vector_self_sums
 from treegram.maps import FREQUENCIES, Constant, VectorMap, evaluate, fourier_map, one_blas_thread
 from treegram.pairsum.vectors import hash_graphs, spread_rows
-from treegram.structure.trees import Phi
 
 __all__ = ["ODDCLFeatures"]
 
 
-class ODDCLFeatures(TransformerMixin, BaseEstimator):
+class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     r"""Explicit features of the tree kernel ODDCL, one row per graph: time and memory linear in the number of graphs.
 
     Inner products of rows are, or approximate, the kernel of :class:`ODDCL`; those of normalised rows the normalised
@@ -50,7 +53,8 @@ class ODDCLFeatures(TransformerMixin, BaseEstimator):
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
     gamma : float or None, default=None
-        Width of the node kernel; None means 1 / (number of attributes). Other named kernels that have a gamma use it too.
+        How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
+        1 / (number of attributes). Other named kernels that have a gamma use it too.
     counting : {"algorithm", "visits", "capped"}, default="algorithm"
         Which trees are counted how often: as the paper's Algorithm 1 prints it, as the authors' ODDCL code does, or as
         their ODD_ST code does (a visit that has reached the whole component is not counted again).
@@ -76,7 +80,7 @@ class ODDCLFeatures(TransformerMixin, BaseEstimator):
     normalize : bool, default=True
         Whether each row is divided by its length. A row without columns for all its trees (``n_features=None`` and trees
         that the fitted graphs do not have) is divided by the length that it would have with them.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         Seed of map and hash. Only a number gives the same columns to all that are made with it.
     n_jobs : int or None, default=None
         Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
@@ -124,8 +128,7 @@ class ODDCLFeatures(TransformerMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from treegram import Graphs
-    >>> from treegram.kernels.oddcl_features import ODDCLFeatures
+    >>> from treegram import Graphs, ODDCLFeatures
     >>> graphs = Graphs.from_edges(
     ...     [[(0, 1), (1, 2)], [(0, 1)]],
     ...     labels=[["C", "C", "O"], ["C", "O"]],
@@ -139,10 +142,12 @@ class ODDCLFeatures(TransformerMixin, BaseEstimator):
     (2, 4096)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ODDCL._parameter_constraints,
-        **APPROX_CONSTRAINTS,
-        "n_features": [Interval(Integral, 1, None, closed="left"), None],
+    _allowed = {
+        **GraphKernel._allowed,
+        **TREES,
+        **NODE_KERNEL,
+        **VECTOR_MAP,
+        "n_features": (Whole(1), NOTHING),
     }
 
     def __init__(
@@ -160,7 +165,7 @@ class ODDCLFeatures(TransformerMixin, BaseEstimator):
         tolerance: float = 0.01,
         n_features: int | None = 4096,
         normalize: bool = True,
-        random_state: Any = None,
+        random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.depth = depth
@@ -193,14 +198,13 @@ class ODDCLFeatures(TransformerMixin, BaseEstimator):
         self
             The fitted transformer.
         """
-        self._validate_params()
+        self._check_parameters()
         graphs = as_graphs(X)
-        exact = self._exact()
         self._seed = draw_seed(self.random_state)
         with one_blas_thread():
-            sample = PairSample.draw(exact, graphs, self._seed)
-            wish = make_wish(self, exact, graphs, self._seed, exact_is_there=False)
-            choice = choose_map(wish, sample.error_of)
+            sample = self._sample(graphs)
+            view = view_nodes(self, graphs, [], GridAxes.of_points({}))
+            choice = map_for(self, view, graphs.n_attributes, sample, self._seed, exact_is_there=False)
             assert choice.vector_map is not None  # the exact engine was not on offer
             self.map_ = choice.vector_map
             self.method_ = choice.method
@@ -208,7 +212,7 @@ class ODDCLFeatures(TransformerMixin, BaseEstimator):
             self.n_components_ = choice.vector_map.n_components
             self.n_attributes_in_ = graphs.n_attributes
             self._kind = _kind(graphs)
-            self._codes = None if self.n_features is not None else exact._phi(graphs, self.depth).codes
+            self._codes = None if self.n_features is not None else count_trees(self, graphs, self.depth).codes
             self.n_features_out_ = self.n_features if self._codes is None else len(self._codes) * self.n_components_
             self.estimated_error_ = self._error_on(sample)
         return self
@@ -230,7 +234,7 @@ class ODDCLFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         graphs = as_graphs(X)
         if getattr(self, "_kind", None) is None and self._is_stateless():  # not fitted, or on graphs without nodes
-            self._validate_params()
+            self._check_parameters()
             seed = draw_seed(self.random_state)
             vector_map = self._stateless_map(graphs, seed)
         else:
@@ -256,7 +260,10 @@ class ODDCLFeatures(TransformerMixin, BaseEstimator):
         graphs = as_graphs(X)
         self._check_like_fitted(graphs)
         with one_blas_thread():
-            return self._error_on(PairSample.draw(self._exact(), graphs, self._seed))
+            return self._error_on(self._sample(graphs))
+
+    def _sample(self, graphs: Graphs) -> PairSample:
+        return PairSample.draw(self, partial(view_trees, self), graphs, self._seed)
 
     def _error_on(self, sample: PairSample) -> float:
         left, right = (self._rows(side, self.map_, self._seed) for side in (sample.left, sample.right))
@@ -280,7 +287,7 @@ class ODDCLFeatures(TransformerMixin, BaseEstimator):
 
     def _stateless_map(self, graphs: Graphs, seed: int) -> VectorMap:
         """The map that ``fit`` would make on these graphs, or on any others of their dimension."""
-        kernel = self._exact()._kernel(graphs)
+        _, kernel = vectors_and_kernel(self, graphs)
         if not graphs.n_attributes:
             return Constant()
         if not isinstance(kernel, Gaussian):
@@ -288,33 +295,26 @@ class ODDCLFeatures(TransformerMixin, BaseEstimator):
         assert self.n_components is not None
         return fourier_map(self.method, graphs.n_attributes, self.n_components, kernel.gamma, seed)
 
-    def _exact(self) -> ODDCL:
-        shared = ODDCL().get_params()
-        return ODDCL(**{name: value for name, value in self.get_params().items() if name in shared})
-
     def _rows(self, graphs: Graphs, vector_map: VectorMap, seed: int) -> Floats | sp.csr_matrix:
-        phi = self._exact()._describe(graphs).phi
-        return (
-            self._spread(graphs, phi, vector_map)
-            if self.n_features is None
-            else self._hash(graphs, phi, vector_map, seed)
-        )
+        view = view_trees(self, graphs)
+        return self._spread(view, vector_map) if self.n_features is None else self._hash(graphs, view, vector_map, seed)
 
-    def _hash(self, graphs: Graphs, phi: Phi, vector_map: VectorMap, seed: int) -> Floats:
+    def _hash(self, graphs: Graphs, view: NodeView, vector_map: VectorMap, seed: int) -> Floats:
         attributes = np.zeros((graphs.n_nodes, 0)) if graphs.attributes is None else graphs.attributes
+        (trees,) = view.groups
         assert self.n_features is not None
         rows = hash_graphs(
-            graphs.offsets, attributes, phi.counts, phi.codes, vector_map, self.n_features, seed, n_jobs=self.n_jobs
+            graphs.offsets, attributes, trees.counts, trees.codes, vector_map, self.n_features, seed, n_jobs=self.n_jobs
         )
         return normalize_rows(rows, copy=False) if self.normalize and len(rows) else rows
 
-    def _spread(self, graphs: Graphs, phi: Phi, vector_map: VectorMap) -> sp.csr_matrix:
+    def _spread(self, view: NodeView, vector_map: VectorMap) -> sp.csr_matrix:
         assert self._codes is not None
-        mapped = Mapped.describe(phi, graphs)
+        mapped = map_nodes(view)
         vectors = evaluate(vector_map, mapped.vectors, n_jobs=self.n_jobs)
-        rows = spread_rows(mapped.aligned_entries(self._codes), vectors, n_jobs=self.n_jobs)
+        rows = spread_rows(mapped.aligned(self._codes)[0], vectors, n_jobs=self.n_jobs)
         if self.normalize:
-            squares = mapped_self_sums(mapped, vector_map, self.n_jobs)
+            squares = vector_self_sums(mapped, vector_map, self.n_jobs).ravel()
             lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
             rows.data /= np.repeat(lengths, np.diff(rows.indptr))
         return rows
@@ -323,12 +323,10 @@ class ODDCLFeatures(TransformerMixin, BaseEstimator):
         new = _kind(graphs)
         if new is not None and self._kind is None and graphs.n_attributes:
             raise InvalidGraphError(
-                f"{type(self).__name__} was fitted on graphs without nodes, and has no map for vectors: fit it on others."
+                f"{type(self).__name__} was fitted on graphs without nodes, and has no map for vectors. Fit it on graphs with nodes."
             )
         if new is not None and self._kind is not None and new != self._kind:
-            raise InvalidGraphError(
-                f"X is not like the graphs that {type(self).__name__} was fitted on: {self._kind} then, {new} now."
-            )
+            raise InvalidGraphError(f"X has {new}, but {type(self).__name__} was fitted on graphs with {self._kind}.")
 
 
 def _kind(graphs: Graphs) -> str | None:

@@ -5,29 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
-from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from treegram._params import Words
 from treegram._types import Floats, Hashes, Ints
-from treegram.attributes import NODE_KERNEL_NAMES, Gaussian, NodeKernel, node_kernel_blocks
+from treegram.attributes import Gaussian, NodeKernel
 from treegram.graphs import Graphs
 from treegram.kernels._base import GraphKernel
-from treegram.kernels._odd import ODD_CONSTRAINTS, refuse_overflow, weigh
+from treegram.kernels._grids import Grid
+from treegram.kernels._node_sums import NODE_KERNEL, vectors_and_kernel
+from treegram.kernels._tree_weights import TREE_GRID, TREES, refuse_overflow, weigh
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.ordered import TIE_BREAKS, Occurrences, ordered_trees
 
 __all__ = ["OrderedTrees"]
 
-
 BATCH_BYTES = 32 << 20  # of the vectors along trees that are held at a time
 
 
 @dataclass(frozen=True)
-class _Described:
+class TreeView:
+    """Graphs as the sums over pairs of whole trees see them."""
+
     n_graphs: int
     trees: Occurrences
     weights: Floats  # of each occurrence
@@ -60,7 +61,8 @@ class OrderedTrees(GraphKernel):
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
     gamma : float or None, default=None
-        Width of the node kernel; None means 1 / (number of attributes). Other named kernels that have a gamma use it too.
+        How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
+        1 / (number of attributes). Other named kernels that have a gamma use it too.
     counting : {"algorithm", "visits", "capped"}, default="algorithm"
         Which trees are counted how often: as the paper's Algorithm 1 prints it, as the authors' ODDCL code does, or as
         their ODD_ST code does (a visit that has reached the whole component is not counted again).
@@ -110,8 +112,7 @@ class OrderedTrees(GraphKernel):
     --------
     Two drawings of one star, whose leaves have the same label but not the same vectors:
 
-    >>> from treegram import ODDCL, Graphs
-    >>> from treegram.kernels.ordered_trees import OrderedTrees
+    >>> from treegram import ODDCL, Graphs, OrderedTrees
     >>> stars = Graphs.from_edges([[(0, 1), (0, 2)]] * 2, labels=[["C"] * 3] * 2, attributes=[[[0], [1], [3]], [[0], [3], [1]]])
     >>> for tie_break in ("lexicographic", "given"):
     ...     print(OrderedTrees(depth=1, tie_break=tie_break).fit_transform(stars)[0, 1].round(3))
@@ -121,12 +122,9 @@ class OrderedTrees(GraphKernel):
     np.float64(1.0)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ODD_CONSTRAINTS,
-        "gamma": [Interval(Real, 0, None, closed="left"), None],
-        "node_kernel": [StrOptions(set(NODE_KERNEL_NAMES)), callable],
-        "tie_break": [StrOptions(set(TIE_BREAKS))],
-    }
+    name = "orderedtrees"
+    _usual_grid = TREE_GRID
+    _allowed = {**TREES, **NODE_KERNEL, "tie_break": (Words(*TIE_BREAKS),)}
 
     def __init__(
         self,
@@ -153,7 +151,7 @@ class OrderedTrees(GraphKernel):
         self.normalize = normalize
         self.n_jobs = n_jobs
 
-    def _describe(self, graphs: Graphs) -> _Described:
+    def _describe(self, graphs: Graphs, grid: Grid) -> TreeView:  # noqa: ARG002 (no one-pass parameters)
         trees = ordered_trees(
             graphs,
             self.depth,
@@ -164,17 +162,10 @@ class OrderedTrees(GraphKernel):
         )
         if not self.normalize:
             refuse_overflow(trees.phi.sizes, self.lam, self.depth)
-        n_attributes = graphs.n_attributes
-        return _Described(
-            n_graphs=len(graphs),
-            trees=trees,
-            weights=weigh(trees.phi, self.lam, trees.graph_ids, rescale=self.normalize).counts.data,
-            # Without attributes k_A is 1, the Gaussian of equal vectors.
-            vectors=np.asarray(graphs.attributes) if n_attributes else np.zeros((graphs.n_nodes, 1)),
-            node_kernel=node_kernel_blocks(self.node_kernel if n_attributes else "rbf", self.gamma, n_attributes),
-        )
+        weights = weigh(trees.phi, self.lam, trees.graph_ids, rescale=self.normalize).counts.data
+        return TreeView(len(graphs), trees, weights, *vectors_and_kernel(self, graphs))
 
-    def _pair_sums(self, left: _Described, right: _Described | None) -> Floats:
+    def _pair_sums(self, left: TreeView, right: TreeView | None) -> Floats:
         columns = left if right is None else right
         K = np.zeros((left.n_graphs, columns.n_graphs))
         for codes, size in _batches(_shared(left, right), left, columns):
@@ -186,7 +177,7 @@ class OrderedTrees(GraphKernel):
             np.fill_diagonal(K, self._self_sums(left))
         return K
 
-    def _self_sums(self, described: _Described) -> Floats:
+    def _self_sums(self, described: TreeView) -> Floats:
         totals = np.zeros(described.n_graphs)
         for codes, size in _batches(described.trees.phi.codes, described, described):
             kernel = _along_trees(described.node_kernel, size)
@@ -194,7 +185,7 @@ class OrderedTrees(GraphKernel):
         return totals
 
 
-def _shared(left: _Described, right: _Described | None) -> Hashes:
+def _shared(left: TreeView, right: TreeView | None) -> Hashes:
     """The codes of the trees that two different graphs, one from either side, may have in common, sorted."""
     codes = left.trees.phi.codes
     if right is not None:
@@ -207,7 +198,7 @@ def _shared(left: _Described, right: _Described | None) -> Hashes:
     return codes[first < last]
 
 
-def _batches(codes: Hashes, left: _Described, right: _Described) -> Iterator[tuple[Hashes, int]]:
+def _batches(codes: Hashes, left: TreeView, right: TreeView) -> Iterator[tuple[Hashes, int]]:
     """The given codes in groups of equal size, small enough for the vectors along their trees to be held at a time."""
     phi = left.trees.phi
     sizes = phi.sizes[np.searchsorted(phi.codes, codes)]
@@ -220,13 +211,13 @@ def _batches(codes: Hashes, left: _Described, right: _Described) -> Iterator[tup
             yield part, int(size)
 
 
-def _occurrences(side: _Described, codes: Hashes) -> Ints:
+def _occurrences(side: TreeView, codes: Hashes) -> Ints:
     """How many occurrences each of the given codes has."""
     known = side.trees.phi.codes
     return np.bincount(side.codes, minlength=len(known))[np.searchsorted(known, codes)]
 
 
-def _as_nodes(side: _Described, codes: Hashes, size: int) -> Nodes:
+def _as_nodes(side: TreeView, codes: Hashes, size: int) -> Nodes:
     """The occurrences of some trees, all of one size, as nodes of the engine: a tree's vectors are one long vector."""
     known = side.trees.phi.codes
     columns = np.full(len(known), -1, np.int64)

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._params import FLAG, Number, Whole, Words
 from treegram._types import Floats, Ints
-from treegram.graphs import Graphs, as_graphs
-from treegram.kernels._base import GraphKernel, normalize_gram
+from treegram.graphs import Graphs
+from treegram.kernels._axes import GridAxes
+from treegram.kernels._base import GraphKernel
+from treegram.kernels._colours import COLOUR_GRID
+from treegram.kernels._grids import Grid
 from treegram.pairsum.bins import Binned, bin_counts, bin_products, bin_squares
 from treegram.structure.propagation import METRICS, Draws, draw, hash_values, label_bins, propagate, transition
 
 __all__ = ["P2K"]
 
-
 RIDGE = 0.01  # added to the covariance of the mixtures, as the authors' code does
 
 
 @dataclass(frozen=True)
-class _Learned:
+class Learned:
     """What was learned from the fitted graphs, and what was drawn for them."""
 
     mean: Floats
@@ -39,12 +40,21 @@ class _Learned:
 
 
 @dataclass(frozen=True)
-class _Described:
+class BinView:
+    """Graphs as the products of histograms see them."""
+
     n_graphs: int
     graph_ids: Ints
     labels: Ints  # (n_iterations + 1, n_nodes)
     columns: Floats  # (n_nodes, n_columns), at iteration 0
     step: sp.csr_matrix | None  # how the columns spread; None: they do not
+    axes: GridAxes
+
+    @property
+    def groups(self) -> Ints:
+        """For each iteration the first number of iterations in the grid that includes it."""
+        steps = self.axes.steps["n_iterations"]
+        return np.searchsorted(steps, np.arange(len(self.labels)))
 
 
 class P2K(GraphKernel):
@@ -57,13 +67,13 @@ class P2K(GraphKernel):
     .. math:: K(G, G') = \sum_{t=0}^{T} \sum_{j=1}^{q} \sum_{v \in G, v' \in G'}
                          [L_t(v) = L_t(v')] \, [H_{tj}(v) = H_{tj}(v')]
 
-    Here :math:`T` is ``iterations``; :math:`L_t(v)` is the bin of the mean label distribution at a distance of t steps from
+    Here :math:`T` is ``n_iterations``; :math:`L_t(v)` is the bin of the mean label distribution at a distance of t steps from
     :math:`v`, and :math:`H_{tj}(v)` that of the j-th column of attributes, :math:`\lfloor (\langle y, r \rangle + b) / w
     \rfloor` with the width :math:`w`, and :math:`r` and :math:`b` drawn anew for each t and j.
 
     Parameters
     ----------
-    iterations : int, default=4
+    n_iterations : int, default=4
         Number of steps that labels and attributes spread, the literature's t_max.
     mode : {"gmm", "hash"}, default="gmm"
         What the columns are: the density of a mixture of Gaussians, one for each node's vector, all with the covariance of
@@ -127,10 +137,9 @@ class P2K(GraphKernel):
 
     Examples
     --------
-    >>> from treegram import Graphs
-    >>> from treegram.kernels.p2k import P2K
+    >>> from treegram import P2K, Graphs
     >>> graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["A", "B", "A"], ["A", "B"]])
-    >>> kernel = P2K(iterations=1, normalize=False).fit(graphs)
+    >>> kernel = P2K(n_iterations=1, normalize=False).fit(graphs)
     >>> kernel.transform(graphs)
     array([[10.,  6.],
            [ 6.,  4.]])
@@ -139,24 +148,23 @@ class P2K(GraphKernel):
            [1., 1., 1., 1.]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "iterations": [Interval(Integral, 0, None, closed="left")],
-        "mode": [StrOptions({"gmm", "hash"})],
-        "label_width": [Interval(Real, 0, None, closed="neither")],
-        "attribute_width": [Interval(Real, 0, None, closed="neither")],
-        "label_metric": [StrOptions(set(METRICS))],
-        "attribute_metric": [StrOptions(set(METRICS))],
-        "n_samples": [Interval(Integral, 1, None, closed="left")],
-        "standardize": ["boolean"],
-        "missing_labels": [StrOptions({"degree", "constant"})],
-        "normalize": ["boolean"],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+    name = "p2k"
+    one_pass = ("n_iterations",)
+    _usual_grid = COLOUR_GRID
+    _allowed = {
+        "n_iterations": (Whole(0),),
+        "mode": (Words("gmm", "hash"),),
+        "label_width": (Number(0, above=True),),
+        "attribute_width": (Number(0, above=True),),
+        "label_metric": (Words(*METRICS),),
+        "attribute_metric": (Words(*METRICS),),
+        "n_samples": (Whole(1),),
+        "standardize": (FLAG,),
     }
 
     def __init__(
         self,
-        iterations: int = 4,
+        n_iterations: int = 4,
         *,
         mode: str = "gmm",
         label_width: float = 1e-5,
@@ -170,7 +178,7 @@ class P2K(GraphKernel):
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
-        self.iterations = iterations
+        self.n_iterations = n_iterations
         self.mode = mode
         self.label_width = label_width
         self.attribute_width = attribute_width
@@ -204,53 +212,38 @@ class P2K(GraphKernel):
             it.
         """
         check_is_fitted(self)
-        graphs = as_graphs(X)
-        self._check_like_fitted(graphs)
-        described = self._describe(graphs)
-        pairs = zip(self._binned(self._described, self._learned), self._binned(described, self._learned), strict=True)
-        rows = sp.hstack([bin_counts(fitted, new) for fitted, new in pairs], format="csr")
+        described = self._describe(self._check_like_fitted(X), self._own_grid())
+        rows = sp.hstack(self._bin_counts(described), format="csr")
         if self.normalize:
-            lengths = np.sqrt(self._self_sums(described))
+            lengths = np.sqrt(self._self_sums(described)[0])
             rows = sp.csr_matrix(sp.diags_array(np.where(lengths > 0, 1.0 / np.maximum(lengths, 1.0), 0.0)) @ rows)
         return rows
 
-    def gram_grid(self, X: Any, iterations: Any) -> Floats:
-        """All Gram matrices for a list of iterations, each iteration computed once.
-
-        Parameters
-        ----------
-        X : Graphs or list of graphs
-            The graphs.
-        iterations : sequence of int
-            Values in the place of ``iterations``.
+    def feature_names(self) -> list[str]:
+        """What the columns of :meth:`features` count.
 
         Returns
         -------
-        ndarray of shape (n_iterations, n_graphs, n_graphs)
-            ``[i]`` is what ``fit_transform`` gives with ``iterations=iterations[i]``.
+        list of str
+            The iteration, and the number of the bin within it.
         """
-        self._validate_params()
-        wanted = _check_iterations(iterations)
-        graphs = as_graphs(X)
-        learned = self._learn(graphs, max(wanted))
-        described = self._described_with(graphs, learned)
-        grid = np.zeros((len(wanted), len(graphs), len(graphs)))
-        for t, binned in enumerate(self._binned(described, learned)):
-            grid[np.array(wanted) >= t] += bin_products(binned, None, n_jobs=self.n_jobs)
-        if self.normalize:
-            diagonal = np.einsum("...ii->...i", grid).copy()
-            normalize_gram(grid, diagonal, diagonal)
-        return grid
+        check_is_fitted(self)
+        counts = self._bin_counts(self._fitted)
+        return [f"iteration {t}, bin {i}" for t, some in enumerate(counts) for i in range(some.shape[1])]
+
+    def _bin_counts(self, described: BinView) -> list[sp.csr_matrix]:
+        """How many nodes are in each bin of the fitted graphs, for each iteration."""
+        pairs = zip(self._binned(self._fitted), self._binned(described), strict=True)
+        return [bin_counts(fitted, new) for fitted, new in pairs]
 
     # ---------------------------------------------------------------- what is learned
 
-    def _remember(self, graphs: Graphs) -> None:
-        self._learned = self._learn(graphs, self.iterations)
+    def _learn(self, graphs: Graphs, grid: Grid) -> None:
+        self._learned = self._learned_from(graphs, max(grid["n_iterations"]))
         self.mean_, self.scale_ = self._learned.mean, self._learned.scale
         self.samples_, self.covariance_ = self._learned.samples, self._learned.covariance
-        super()._remember(graphs)
 
-    def _learn(self, graphs: Graphs, iterations: int) -> _Learned:
+    def _learned_from(self, graphs: Graphs, n_iterations: int) -> Learned:
         if self.mode == "hash" and self.attribute_metric == "hellinger":
             raise ValueError(
                 "attribute_metric='hellinger' takes square roots, and attributes may be negative; use it with mode='gmm', "
@@ -267,35 +260,33 @@ class P2K(GraphKernel):
         samples = vectors[rng.permutation(len(vectors))[: self.n_samples]] if self.mode == "gmm" else vectors[:0]
         # Without attributes there is one column, the same for all nodes.
         n_columns = (len(samples) if self.mode == "gmm" else vectors.shape[1]) if vectors.shape[1] else 1
-        draws = draw(rng, iterations, n_columns, self.attribute_metric)
+        draws = draw(rng, n_iterations, n_columns, self.attribute_metric)
         covariance = _covariance(vectors) if self.mode == "gmm" else np.zeros((0, 0))
-        return _Learned(mean, scale, samples, covariance, draws)
+        return Learned(mean, scale, samples, covariance, draws)
 
     # ---------------------------------------------------------------- what the sums need
 
-    def _describe(self, graphs: Graphs) -> _Described:
-        return self._described_with(graphs, self._learned)
-
-    def _described_with(self, graphs: Graphs, learned: _Learned) -> _Described:
+    def _describe(self, graphs: Graphs, grid: Grid) -> BinView:
         labels = label_bins(
             graphs,
-            learned.draws,
+            self._learned.draws,
             metric=self.label_metric,
             width=self.label_width,
             missing_labels=self.missing_labels,
         )
         spreads = self.mode == "gmm"
-        return _Described(
+        return BinView(
             n_graphs=len(graphs),
             graph_ids=graphs.graph_ids,
             labels=labels,
-            columns=_columns(graphs, learned, spreads=spreads),
+            columns=_columns(graphs, self._learned, spreads=spreads),
             step=transition(graphs) if spreads else None,
+            axes=GridAxes.of_steps(grid),
         )
 
-    def _binned(self, described: _Described, learned: _Learned) -> Iterator[Binned]:
+    def _binned(self, described: BinView) -> Iterator[Binned]:
         """The bins of all nodes, one iteration after the other."""
-        draws, last = learned.draws, len(described.labels) - 1
+        draws, last = self._learned.draws, len(described.labels) - 1
         columns: Any = (
             [described.columns] * (last + 1)
             if described.step is None
@@ -307,18 +298,19 @@ class P2K(GraphKernel):
             bins = hash_values(projected, draws.offsets[t][:, None], self.attribute_width)
             yield Binned(described.n_graphs, described.graph_ids, described.labels[t], bins)
 
-    def _pair_sums(self, left: _Described, right: _Described | None) -> Floats:
-        K = np.zeros((left.n_graphs, left.n_graphs if right is None else right.n_graphs))
-        rights = None if right is None else self._binned(right, self._learned)
-        for binned in self._binned(left, self._learned):
-            K += bin_products(binned, None if rights is None else next(rights), n_jobs=self.n_jobs)
-        return K
+    def _pair_sums(self, left: BinView, right: BinView | None) -> Floats:
+        columns = left if right is None else right
+        sums = np.zeros((*columns.axes.shape, left.n_graphs, columns.n_graphs))
+        others = None if right is None else self._binned(right)
+        for group, binned in zip(left.groups, self._binned(left), strict=True):
+            sums[group] += bin_products(binned, None if others is None else next(others), n_jobs=self.n_jobs)
+        return columns.axes.points(sums, 2)
 
-    def _self_sums(self, described: _Described) -> Floats:
-        total = np.zeros(described.n_graphs)
-        for binned in self._binned(described, self._learned):
-            total += bin_squares(binned)
-        return total
+    def _self_sums(self, described: BinView) -> Floats:
+        sums = np.zeros((*described.axes.shape, described.n_graphs))
+        for group, binned in zip(described.groups, self._binned(described), strict=True):
+            sums[group] += bin_squares(binned)
+        return described.axes.points(sums, 1)
 
 
 def _vectors(graphs: Graphs) -> Floats:
@@ -347,7 +339,7 @@ def _covariance(vectors: Floats) -> Floats:
     return covariance
 
 
-def _columns(graphs: Graphs, learned: _Learned, *, spreads: bool) -> Floats:
+def _columns(graphs: Graphs, learned: Learned, *, spreads: bool) -> Floats:
     """The columns of all nodes at iteration 0: scaled attributes, or densities at the sample points."""
     vectors, n_columns = _vectors(graphs), learned.draws.directions.shape[1]
     if not vectors.size or vectors.shape[1] != len(learned.mean):  # no vectors here, or no nodes in the fitted graphs
@@ -360,13 +352,3 @@ def _columns(graphs: Graphs, learned: _Learned, *, spreads: bool) -> Floats:
     log_scale = np.log(root.diagonal()).sum() + 0.5 * len(root) * np.log(2 * np.pi)
     densities: Floats = np.exp(-0.5 * cdist(x, y, "sqeuclidean") - log_scale)
     return densities
-
-
-def _check_iterations(iterations: Any) -> list[int]:
-    wanted = list(np.atleast_1d(iterations))
-    for value in wanted:
-        if not isinstance(value, Integral) or int(value) < 0:
-            raise ValueError(f"iterations must be whole numbers of at least 0; got {value!r}.")
-    if not wanted:
-        raise ValueError("iterations must not be empty.")
-    return [int(value) for value in wanted]

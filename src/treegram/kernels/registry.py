@@ -1,4 +1,4 @@
-"""All kernels by the names that the command line and study files use."""
+"""All kernels by the names that they have in the command and in study files."""
 
 from __future__ import annotations
 
@@ -8,17 +8,5 @@ from treegram import kernels
 
 __all__ = ["KERNELS"]
 
-KERNELS: dict[str, type[Any]] = {
-    "oddcl": kernels.ODDCL,
-    "oddcl-approx": kernels.ODDCLApprox,
-    "oddst": kernels.ODDST,
-    "wl": kernels.WL,
-    "wlcl": kernels.WLCL,
-    "graphhopper": kernels.GraphHopper,
-    "sp": kernels.ShortestPath,
-    "nspdk": kernels.NSPDK,
-    "gik": kernels.GIK,
-    "p2k": kernels.P2K,
-    "csm": kernels.CSM,
-    "orderedtrees": kernels.OrderedTrees,
-}
+_CLASSES = [getattr(kernels, name) for name in kernels.__all__]
+KERNELS: dict[str, type[Any]] = {kind.name: kind for kind in _CLASSES if getattr(kind, "name", "")}

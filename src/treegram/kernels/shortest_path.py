@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from treegram._params import Number, Words
 from treegram._types import Floats
-from treegram.attributes import NODE_KERNEL_NAMES, Gaussian, NodeKernel, node_kernel_blocks
+from treegram.attributes import Gaussian, NodeKernel
 from treegram.graphs import Graphs
 from treegram.kernels._base import GraphKernel
+from treegram.kernels._grids import Grid
+from treegram.kernels._node_sums import NODE_KERNEL, node_blocks, vectors_and_kernel
 from treegram.pairsum.paths import PathEnds, group_equal, path_self_sums, path_sums
 from treegram.structure.distances import count_distances
-from treegram.structure.labels import node_hashes
 
 __all__ = ["ShortestPath"]
 
 
 @dataclass(frozen=True)
-class _Described:
+class PathView:
+    """Graphs as the sums over pairs of shortest paths see them."""
+
     ends: PathEnds
     node_kernel: NodeKernel
 
@@ -48,7 +49,8 @@ class ShortestPath(GraphKernel):
     c : float, default=2
         Distances that differ by ``c`` or more are not alike under the Brownian bridge; 1 is the same as "delta".
     gamma : float or None, default=None
-        Width of the node kernel; None means 1 / (number of attributes). Other named kernels that have a gamma use it too.
+        How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
+        1 / (number of attributes). Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
@@ -90,23 +92,18 @@ class ShortestPath(GraphKernel):
 
     Examples
     --------
-    >>> from treegram import Graphs
-    >>> from treegram.kernels.shortest_path import ShortestPath
+    >>> from treegram import Graphs, ShortestPath
     >>> graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], attributes=[[[0.0], [1.0]], [[0.0], [1.0], [0.0]]])
     >>> ShortestPath(normalize=False).fit_transform(graphs).round(3)
     array([[ 2.271,  4.541],
            [ 4.541, 13.083]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "length_kernel": [StrOptions({"delta", "brownian"})],
-        "c": [Interval(Real, 0, np.inf, closed="neither")],
-        "gamma": [Interval(Real, 0, None, closed="left"), None],
-        "node_kernel": [StrOptions(set(NODE_KERNEL_NAMES)), callable],
-        "use_labels": ["boolean"],
-        "missing_labels": [StrOptions({"degree", "constant"})],
-        "normalize": ["boolean"],
-        "n_jobs": [Integral, None],
+    name = "sp"
+    _allowed = {
+        **NODE_KERNEL,
+        "length_kernel": (Words("delta", "brownian"),),
+        "c": (Number(0, above=True),),
     }
 
     def __init__(
@@ -130,14 +127,11 @@ class ShortestPath(GraphKernel):
         self.normalize = normalize
         self.n_jobs = n_jobs
 
-    def _describe(self, graphs: Graphs) -> _Described:
-        name = self.node_kernel if graphs.n_attributes else "rbf"
-        node_kernel = node_kernel_blocks(name, self.gamma, graphs.n_attributes)
-        graph_ids = graphs.graph_ids
-        blocks = node_hashes(graphs, self.missing_labels) if self.use_labels else np.zeros(graphs.n_nodes, np.uint64)
-        # Where the node kernel is 1 whatever the vectors, they are equal to it.
-        is_one = not graphs.n_attributes or node_kernel == Gaussian(0.0)
-        vectors = np.zeros((graphs.n_nodes, 1)) if is_one else np.asarray(graphs.attributes)
+    def _describe(self, graphs: Graphs, grid: Grid) -> PathView:  # noqa: ARG002 (no one-pass parameters)
+        vectors, node_kernel = vectors_and_kernel(self, graphs)
+        graph_ids, blocks = graphs.graph_ids, node_blocks(self, graphs)
+        if node_kernel == Gaussian(0.0):  # it is 1 whatever the vectors, so they are equal to it
+            vectors = np.zeros((graphs.n_nodes, 1))
         groups, firsts = group_equal(graph_ids, blocks, vectors)
         group_offsets = np.searchsorted(graph_ids[firsts], np.arange(len(graphs) + 1))
         ends = PathEnds(
@@ -147,7 +141,7 @@ class ShortestPath(GraphKernel):
             vectors=vectors[firsts],
             distances=count_distances(graphs, groups, group_offsets, n_jobs=self.n_jobs),
         )
-        return _Described(ends, node_kernel)
+        return PathView(ends, node_kernel)
 
     def _length_weights(self, *ends: PathEnds) -> Floats:
         """The kernel of two distances that differ by 0, 1, 2, ..., as far as it is not 0 and distances can differ."""
@@ -157,12 +151,12 @@ class ShortestPath(GraphKernel):
         weights: Floats = float(self.c) - np.arange(min(longest, np.ceil(self.c)))
         return weights
 
-    def _pair_sums(self, left: _Described, right: _Described | None) -> Floats:
+    def _pair_sums(self, left: PathView, right: PathView | None) -> Floats:
         fitted = left if right is None else right
         weights = self._length_weights(left.ends, fitted.ends)
         columns = None if right is None else right.ends
         return path_sums(left.ends, columns, fitted.node_kernel, weights, n_jobs=self.n_jobs)
 
-    def _self_sums(self, described: _Described) -> Floats:
+    def _self_sums(self, described: PathView) -> Floats:
         weights = self._length_weights(described.ends)
         return path_self_sums(described.ends, described.node_kernel, weights, n_jobs=self.n_jobs)

@@ -19,11 +19,22 @@ def sum_rows(rows: sp.csr_matrix, offsets: Ints) -> sp.csr_matrix:
     return (selector @ rows).tocsr()
 
 
-def feature_products(left: sp.csr_matrix, right: sp.csr_matrix) -> Floats:
-    """All inner products of the rows of two sparse matrices, as a dense array."""
-    out = np.empty((left.shape[0], right.shape[0]))
-    transposed = right.T.tocsr()
+def feature_products(left: sp.csr_matrix, right: sp.csr_matrix | None) -> Floats:
+    """All inner products of the rows of two sparse matrices, as a dense array.
+
+    ``right=None`` means left with itself: half of the products are computed, and the result is symmetric in every bit.
+    """
+    columns = left if right is None else right
+    out = np.empty((left.shape[0], columns.shape[0]))
+    transposed = columns.T.tocsr()
     for first in range(0, left.shape[0], ROWS_PER_PRODUCT):
         part = slice(first, first + ROWS_PER_PRODUCT)
-        out[part] = (left[part] @ transposed).toarray()
+        if right is not None:
+            out[part] = (left[part] @ transposed).toarray()
+            continue
+        upper = (left[part] @ columns[first:].T).toarray()
+        square = upper[:, : len(upper)]
+        square[...] = np.triu(square) + np.triu(square, 1).T
+        out[part, first:] = upper
+        out[first:, part] = upper.T
     return out

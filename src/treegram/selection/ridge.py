@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -12,12 +12,13 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._params import Allowed, Checked
 from treegram._types import Floats, Ints
 from treegram.maps import one_blas_thread
 from treegram.selection.crossval import Fits
 from treegram.selection.search import (
-    SEARCH_CONSTRAINTS,
-    STRENGTH_CONSTRAINTS,
+    SEARCH,
+    STRENGTHS,
     check_fit,
     check_strengths,
     keep,
@@ -29,7 +30,7 @@ from treegram.selection.search import (
 __all__ = ["GraphRidge"]
 
 
-class GraphRidge(RegressorMixin, BaseEstimator):
+class GraphRidge(Checked, RegressorMixin, BaseEstimator):
     r"""Kernel ridge regression on graphs that chooses its kernel, the kernel's parameters and alpha.
 
     All Gram matrices of a grid are made in one pass where the kernel can, each is scored with each alpha by cross-validation
@@ -99,7 +100,7 @@ class GraphRidge(RegressorMixin, BaseEstimator):
     [2.0, 2.1, 2.3, 1.9]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**SEARCH_CONSTRAINTS, "alpha": STRENGTH_CONSTRAINTS}
+    _allowed: ClassVar[Mapping[str, Allowed]] = {**SEARCH, "alpha": STRENGTHS}
 
     def __init__(
         self,
@@ -133,7 +134,7 @@ class GraphRidge(RegressorMixin, BaseEstimator):
         self
             The fitted model.
         """
-        self._validate_params()
+        self._check_parameters()
         graphs, targets = check_fit(X, y)
         numbers = _check_numbers(targets)
         if len(graphs) < self.cv:

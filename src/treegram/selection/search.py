@@ -8,32 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.pipeline import Pipeline
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from treegram._parallel import run_tasks
+from treegram._params import LIST, NOTHING, SEED, Allowed, Instance, Number, Whole, Words
 from treegram._types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels import CSM, GIK, NSPDK, ODDCL, ODDST, P2K, WL, WLCL, KernelSum, ODDCLApprox, OrderedTrees
+from treegram.kernels import ODDCL
 from treegram.kernels._base import GraphKernel
 from treegram.kernels._grids import gram_grids, parameter_names, with_parameters
 from treegram.kernels._pipelines import split_pipeline
 from treegram.selection.crossval import Fits, check_targets, choose, distinct
 
 __all__ = [
-    "SEARCH_CONSTRAINTS",
-    "STRENGTH_CONSTRAINTS",
+    "SEARCH",
+    "STRENGTHS",
     "Entry",
     "Found",
     "check_fit",
     "check_strengths",
-    "default_grid",
     "keep",
     "list_entries",
     "search",
@@ -43,33 +41,13 @@ __all__ = [
 Grid = Mapping[str, Sequence[Any]]
 Score = Callable[[Floats, Ints, Ints], tuple[Floats, Fits]]
 
-STRENGTH_CONSTRAINTS: list[Any] = [Interval(Real, 0, None, closed="neither"), "array-like"]
-SEARCH_CONSTRAINTS: dict[str, list[Any]] = {
-    "kernel": [GraphKernel, Pipeline, list, tuple, None],
-    "grid": [StrOptions({"auto"}), dict, list, tuple],
-    "cv": [Interval(Integral, 2, None, closed="left")],
-    "random_state": ["random_state"],
-    "n_jobs": [Integral, None],
-}
-
-# The paper's grids where it names them, for the others those of papers/paper.toml.
-_TREES: Grid = {"depth": [0, 1, 2, 3], "lam": [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]}
-_ITERATIONS: Grid = {"iterations": [0, 1, 2, 3, 4]}
-_GRIDS: dict[type[Any], Grid] = {
-    ODDCL: _TREES,
-    ODDCLApprox: _TREES,
-    ODDST: _TREES,
-    OrderedTrees: _TREES,
-    WL: _ITERATIONS,
-    WLCL: _ITERATIONS,
-    P2K: _ITERATIONS,
-    CSM: {"max_size": [1, 2, 3]},
-    NSPDK: {"radius": [1, 2], "distance": [0, 1, 2]},
-}
-_GIK_GRIDS: dict[str, Grid] = {
-    "wl": {"radius": [1, 2], "levels": [1, 2, 3]},
-    "sgk": {"radius": [1, 2], "levels": [2, 3, 4]},
-    "nspdk": {"radius": [1, 2], "distance": [0, 1, 2]},
+STRENGTHS: Allowed = (Number(0, above=True), LIST)
+SEARCH: Mapping[str, Allowed] = {
+    "kernel": (Instance((GraphKernel, Pipeline), "a kernel"), Instance((list, tuple), "a list of kernels"), NOTHING),
+    "grid": (Words("auto"), Instance((dict,), "a dict of lists"), Instance((list, tuple), "a list of these")),
+    "cv": (Whole(2),),
+    "random_state": SEED,
+    "n_jobs": (Whole(), NOTHING),
 }
 
 
@@ -92,16 +70,6 @@ class Found:
     fits: Fits
 
 
-def default_grid(kernel: Any) -> Grid:
-    """The values that are usual for a kernel's parameters; none for one that is used as it is."""
-    final = split_pipeline(kernel)[1]
-    if isinstance(final, KernelSum):
-        return {name: values for part in final._parts() for name, values in default_grid(part).items()}
-    if isinstance(final, GIK):
-        return _GIK_GRIDS.get(final.invariant, {})
-    return next((grid for kind, grid in _GRIDS.items() if isinstance(final, kind)), {})
-
-
 def list_entries(kernel: Any, grid: Any, n_jobs: int | None) -> list[Entry]:
     """The kernels that a user gave, each with its grid; ``n_jobs=None`` leaves each kernel its own number of threads."""
     kernels = list(kernel) if isinstance(kernel, list | tuple) else [ODDCL() if kernel is None else kernel]
@@ -117,7 +85,11 @@ def list_entries(kernel: Any, grid: Any, n_jobs: int | None) -> list[Entry]:
             raise ValueError(f"grid[{i}] must be 'auto' or a dict of parameter: list of values; got {values!r}.")
         with_jobs = {} if n_jobs is None or "n_jobs" not in parameter_names(one) else {"n_jobs": n_jobs}
         entries.append(
-            Entry(names[i], with_parameters(one, with_jobs), default_grid(one) if values == "auto" else values)
+            Entry(
+                names[i],
+                with_parameters(one, with_jobs),
+                split_pipeline(one)[1].usual_grid() if values == "auto" else values,
+            )
         )
     return entries
 

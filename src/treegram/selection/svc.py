@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from typing import Any, ClassVar, Self
@@ -15,12 +15,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._params import Allowed, Checked
 from treegram._types import Floats, Ints
 from treegram.selection.crossval import TOLERANCE, Fits, check_classes, folds, score
 from treegram.selection.loops.solver import enlarge, fit_pair, intercept
 from treegram.selection.search import (
-    SEARCH_CONSTRAINTS,
-    STRENGTH_CONSTRAINTS,
+    SEARCH,
+    STRENGTHS,
     check_fit,
     check_strengths,
     keep,
@@ -32,7 +33,7 @@ from treegram.selection.search import (
 __all__ = ["GraphSVC"]
 
 
-class GraphSVC(ClassifierMixin, BaseEstimator):
+class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
     """Support vector classifier of graphs that chooses its kernel, the kernel's parameters and C.
 
     All Gram matrices of a grid are made in one pass where the kernel can, each is scored with each C by stratified
@@ -102,7 +103,7 @@ class GraphSVC(ClassifierMixin, BaseEstimator):
     array([1, 7, 6, 3, 2, 1, 7, 4])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**SEARCH_CONSTRAINTS, "C": STRENGTH_CONSTRAINTS}
+    _allowed: ClassVar[Mapping[str, Allowed]] = {**SEARCH, "C": STRENGTHS}
 
     def __init__(
         self,
@@ -136,7 +137,7 @@ class GraphSVC(ClassifierMixin, BaseEstimator):
         self
             The fitted model.
         """
-        self._validate_params()
+        self._check_parameters()
         graphs, targets = check_fit(X, y)
         check_classification_targets(targets)
         self.classes_, codes = check_classes(targets, 1, self.cv)

@@ -34,25 +34,33 @@ class Features:
         entries = (self.counts.data[kept], columns[self.counts.indices[kept]], indptr)
         return sp.csr_matrix(entries, shape=(self.counts.shape[0], len(codes)))
 
-    def shared(self, graph_ids: Ints) -> sp.csr_matrix:
-        """Only the columns that several graphs have: all that counts for two different graphs."""
-        return self._folded(graph_ids, loops.SHARED, with_rest=False)
+    def kept(self, columns: NDArray[np.bool_]) -> Features:
+        """Only the columns of a mask."""
+        return Features(_fold(self.counts, columns, with_rest=False), self.codes[columns])
+
+    def is_shared(self, graph_ids: Ints) -> NDArray[np.bool_]:
+        """Which columns several graphs have: all that counts for two different graphs."""
+        return self._spread(graph_ids) >= loops.SHARED
 
     def folded(self, graph_ids: Ints) -> sp.csr_matrix:
         """Rows of the same inner products, in which the columns that only one row has are one column per row."""
-        return self._folded(graph_ids, loops.ONE_GRAPH, with_rest=True)
+        return _fold(self.counts, self._spread(graph_ids) >= loops.ONE_GRAPH, with_rest=True)
 
-    def _folded(self, graph_ids: Ints, least: int, *, with_rest: bool) -> sp.csr_matrix:
-        """The columns that spread at least so far."""
+    def _spread(self, graph_ids: Ints) -> NDArray[np.int8]:
         matrix = self.counts
-        is_kept = loops.spread(matrix.indptr, matrix.indices, graph_ids, matrix.shape[1]) >= least
-        kept = np.cumsum(is_kept, dtype=matrix.indices.dtype)
-        n_kept = int(kept[-1]) if len(kept) else 0
-        kept -= 1
-        kept[~is_kept] = -1
-        indptr, indices, data = loops.fold(matrix.indptr, matrix.indices, matrix.data, kept, n_kept, with_rest)
-        width = n_kept + (matrix.shape[0] if with_rest else 0)
-        return sp.csr_matrix((data, indices, indptr), shape=(matrix.shape[0], width))
+        spread: NDArray[np.int8] = loops.spread(matrix.indptr, matrix.indices, graph_ids, matrix.shape[1])
+        return spread
+
+
+def _fold(matrix: sp.csr_matrix, is_kept: NDArray[np.bool_], *, with_rest: bool) -> sp.csr_matrix:
+    """The columns of a mask; if asked, one more per row, the length of the rest."""
+    kept = np.cumsum(is_kept, dtype=matrix.indices.dtype)
+    n_kept = int(kept[-1]) if len(kept) else 0
+    kept -= 1
+    kept[~is_kept] = -1
+    indptr, indices, data = loops.fold(matrix.indptr, matrix.indices, matrix.data, kept, n_kept, with_rest)
+    width = n_kept + (matrix.shape[0] if with_rest else 0)
+    return sp.csr_matrix((data, indices, indptr), shape=(matrix.shape[0], width))
 
 
 def gather(indptr: Ints, codes: Hashes, values: Floats) -> tuple[Features, NDArray[Any]]:

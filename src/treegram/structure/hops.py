@@ -6,55 +6,62 @@ between the same two nodes, and both directions of each. Where edges have a dire
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from treegram._parallel import run_tasks
+from treegram._types import Hashes
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs
-from treegram.structure.features import graph_spans
+from treegram.structure.features import Features, graph_spans
 from treegram.structure.loops import hops as loops
+from treegram.structure.loops.trees import GOLDEN, mix
 
-__all__ = ["Hops", "count_hops"]
+__all__ = ["count_hops", "hop_features"]
 
 NODES_PER_TASK = 4096
 # Counts up to here have products that can be summed over any number of nodes before they overflow.
 LARGEST_COUNT = 1e140
 
 
-@dataclass(frozen=True)
-class Hops:
-    """What each node's surroundings look like: how often it is at each position of a shortest path.
+def hop_features(graphs: Graphs, blocks: Hashes, *, n_jobs: int | None = None) -> tuple[Features, NDArray[np.bool_]]:
+    """The positions of all nodes on shortest paths, and for each column whether it stands for two positions.
+
+    Nodes of different blocks share no column. Where edges have no direction, a position and the one that mirrors it have the
+    same counts, and share a column.
+    """
+    counts = count_hops(graphs, n_jobs=n_jobs)
+    n_positions = counts.shape[1]
+    distinct, numbers = np.unique(blocks, return_inverse=True)
+    # A column for each block and position, under a code that means the same in any collection.
+    positions = np.arange(1, n_positions + 1, dtype=np.uint64) * GOLDEN
+    codes = mix.py_func(distinct[:, None] + positions).ravel()
+    order = np.argsort(codes)
+    column = np.empty(len(order), np.int64)
+    column[order] = np.arange(len(order))
+    at = column[np.repeat(numbers, np.diff(counts.indptr)) * n_positions + counts.indices]
+    matrix = sp.csr_matrix((counts.data, at, counts.indptr), shape=(len(blocks), len(codes)))
+    is_pair = _is_pair(n_positions) if not graphs.directed else np.zeros(n_positions, bool)
+    return Features(matrix, codes[order]), np.tile(is_pair, len(distinct))[order]
+
+
+def _is_pair(n_columns: int) -> NDArray[np.bool_]:
+    """Whether a column stands for two positions: the middle of a path mirrors itself."""
+    pairs = np.zeros(n_columns, bool)
+    b, column = 0, 0
+    while column < n_columns:
+        n_positions = b // 2 + 1
+        pairs[column : column + n_positions] = 2 * np.arange(n_positions)[: n_columns - column] != b
+        column += n_positions
+        b += 1
+    return pairs
+
+
+def count_hops(graphs: Graphs, *, n_jobs: int | None = None) -> sp.csr_matrix:
+    """Count the positions of all nodes on shortest paths, in one visit from each node: a row per node.
 
     Columns mean the same for any graphs: first the paths of no edge, then those of one, and so on; see ``loops.hops``.
-    """
-
-    counts: sp.csr_matrix  # (n_nodes, n_columns)
-    halved: bool  # whether a column stands for a position and for the one that mirrors it, which has the same counts
-
-    def aligned(self, n_columns: int) -> sp.csr_matrix:
-        """The counts with another number of columns: zeros added, or longer paths left out."""
-        counts = self.counts.copy()
-        counts.resize(counts.shape[0], n_columns)
-        return counts
-
-    def is_pair(self) -> NDArray[np.bool_]:
-        """Whether a column stands for two positions, and so must count twice: the middle of a path mirrors itself."""
-        pairs = np.zeros(self.counts.shape[1], bool)
-        b, column = 0, 0
-        while self.halved and column < len(pairs):
-            n_positions = b // 2 + 1
-            pairs[column : column + n_positions] = 2 * np.arange(n_positions) != b
-            column += n_positions
-            b += 1
-        return pairs
-
-
-def count_hops(graphs: Graphs, *, n_jobs: int | None = None) -> Hops:
-    """Count the positions of all nodes on shortest paths, in one visit from each node.
 
     Time is nodes times edges times diameter for each graph, memory nodes times the square of the diameter.
     """
@@ -72,4 +79,4 @@ def count_hops(graphs: Graphs, *, n_jobs: int | None = None) -> Hops:
             "too many for double precision."
         )
     shape = (graphs.n_nodes, int(columns.max(initial=-1)) + 1)
-    return Hops(sp.csr_matrix((counts, columns, starts), shape=shape), halved)
+    return sp.csr_matrix((counts, columns, starts), shape=shape)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Hashable
 from hashlib import blake2b
 
@@ -47,11 +49,17 @@ def arc_hashes(graphs: Graphs, *, use_edge_labels: bool) -> Hashes:
 def node_name(graphs: Graphs, node: int, missing_labels: str) -> str:
     """What stands for a node in words: its label, or what stands for it."""
     if graphs.labels is not None:
-        return str(graphs.label_values[graphs.labels[node]])
+        return _show(graphs.label_values[graphs.labels[node]])
     return str(graphs.degrees[node] if missing_labels == "degree" else 0)
 
 
 def edge_name(graphs: Graphs, arc: int) -> str:
     """What stands for an arc in words: its label."""
     assert graphs.edge_labels is not None  # arc_hashes has checked it
-    return str(graphs.edge_label_values[graphs.edge_labels[arc]])
+    return _show(graphs.edge_label_values[graphs.edge_labels[arc]])
+
+
+def _show(value: Hashable) -> str:
+    """A label in words; in quotes where it could be taken for a number or for the brackets of a tree."""
+    is_plain = not isinstance(value, str) or re.fullmatch(r"[^\W\d][\w .+*/#@-]*", value)
+    return str(value) if is_plain else json.dumps(value, ensure_ascii=False)

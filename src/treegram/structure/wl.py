@@ -18,18 +18,17 @@ from treegram.structure.features import Features, gather, graph_spans
 from treegram.structure.labels import arc_hashes, edge_name, node_hashes, node_name
 from treegram.structure.loops import wl as loops
 
-__all__ = ["Colours", "colour_features", "read_colour", "wl_colours"]
+__all__ = ["ColourFeatures", "colour_features", "read_colour", "wl_colours"]
 
 
 NODES_PER_TASK = 1 << 16
 
 
 @dataclass(frozen=True)
-class Colours:
-    """How often each colour of each iteration is in each row: a node, or a graph."""
+class ColourFeatures(Features):
+    """How often each colour is in each row: a node, or a graph."""
 
-    features: Features
-    levels: Ints  # iteration that each colour belongs to
+    iterations: Ints  # that each colour belongs to
     nodes: Ints  # one node that has it
 
 
@@ -49,13 +48,16 @@ def wl_colours(
     return np.concatenate(list(run_tasks(loops.refine, tasks, n_jobs=n_jobs, label="colours")), axis=1)
 
 
-def colour_features(colours: Hashes, offsets: Ints) -> Colours:
-    """Count colours: row i of the result is the nodes offsets[i] to offsets[i + 1] - 1, over all iterations."""
-    n_levels, n_nodes = colours.shape
-    features, seen = gather(offsets * n_levels, colours.T.ravel(), np.ones(n_levels * n_nodes))
+def colour_features(colours: Hashes, offsets: Ints, *, first: int = 0) -> ColourFeatures:
+    """Count colours: row i of the result is the nodes offsets[i] to offsets[i + 1] - 1, over all iterations given.
+
+    ``colours`` has one row for each iteration, of which ``first`` is the first.
+    """
+    n_rounds, n_nodes = colours.shape
+    features, seen = gather(offsets * n_rounds, colours.T.ravel(), np.ones(n_rounds * n_nodes))
     features.counts.sum_duplicates()
-    nodes, levels = np.divmod(seen.astype(np.int64), n_levels)
-    return Colours(features, levels, nodes)
+    nodes, rounds = np.divmod(seen.astype(np.int64), n_rounds)
+    return ColourFeatures(features.counts, features.codes, first + rounds, nodes)
 
 
 def read_colour(graphs: Graphs, node: int, level: int, *, missing_labels: str, use_edge_labels: bool) -> str:
@@ -64,8 +66,10 @@ def read_colour(graphs: Graphs, node: int, level: int, *, missing_labels: str, u
     With edge labels, ``C(1:N)`` is a C joined to an N by an edge labelled 1.
     """
     name = node_name(graphs, node, missing_labels)
-    if level == 0 or graphs.indptr[node] == graphs.indptr[node + 1]:
+    if level == 0:
         return name
+    if graphs.indptr[node] == graphs.indptr[node + 1]:
+        return name + level * "()"  # nobody around it, once more in each iteration
     around = []
     for arc in range(graphs.indptr[node], graphs.indptr[node + 1]):
         edge = f"{edge_name(graphs, arc)}:" if use_edge_labels else ""

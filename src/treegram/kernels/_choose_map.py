@@ -1,0 +1,228 @@
+"""Which explicit map stands for k_A: chosen by what the data look like and by the measured error of the Gram matrix.
+
+The error of a map is always measured, never believed; how, is the caller's business (``kernels._vector_sums.PairSample``).
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from treegram._params import NOTHING, SEED, Allowed, Number, Whole, Words
+from treegram._types import Floats, Hashes, Ints
+from treegram.attributes import Gaussian, NodeKernel
+from treegram.maps import FREQUENCIES, Constant, VectorMap, distinct_rows, fourier_map, kernel_block, nystroem_map
+
+__all__ = ["VECTOR_MAP", "MapChoice", "MapRequest", "choose_map"]
+
+ErrorOf = Callable[[VectorMap], float]
+
+VECTOR_MAP: Mapping[str, Allowed] = {
+    "method": (Words(*FREQUENCIES, "nystroem", "auto"),),
+    "n_components": (Whole(1), NOTHING),
+    "tolerance": (Number(0, above=True),),
+    "random_state": SEED,
+}
+
+MAX_COMPONENTS = 1024  # where no number is given; beyond, the exact kernel costs less than the vectors
+FEWEST_COMPONENTS = 16  # the first number tried; then half as many again, and so on
+SAMPLE_NODES = 2000  # for a look at the data
+SPARSE_MEDIAN = 1e-6  # a median k_A below this: most pairs of nodes do not see each other at all
+LOW_RANK_TRACE = 0.05  # unexplained share of the trace below which a sample is said to have a low rank
+
+
+@dataclass(frozen=True)
+class MapRequest:
+    """What the user asked for, and the node vectors it is asked for."""
+
+    method: str
+    n_components: int | None
+    tolerance: float
+    seed: int
+    node_kernel: NodeKernel
+    vectors: Floats  # (n_nodes, n_attributes); no columns: the graphs have no attributes
+    blocks: Hashes  # nodes of different blocks never meet
+    exact_is_there: bool  # whether the exact engine may take over
+
+    @property
+    def most(self) -> int:
+        """The largest number of components."""
+        return MAX_COMPONENTS if self.n_components is None else self.n_components
+
+
+@dataclass(frozen=True)
+class MapChoice:
+    """The map, how it was found, and why; ``vector_map=None`` means the exact engine."""
+
+    vector_map: VectorMap | None
+    method: str
+    sentence: str
+    error: float
+    is_complete: bool = False  # whether every distinct vector could be a pivot, so that nothing is approximated
+
+
+def choose_map(request: MapRequest, error_of: ErrorOf) -> MapChoice:
+    """The map that was asked for, or with ``method="auto"`` the one that suits the data; its error is ``error_of`` it."""
+    if not request.vectors.size:
+        constant = Constant()
+        sentence = "No attributes: k_A is 1, and one component is exact."
+        return MapChoice(constant, "distinct", sentence, error_of(constant), is_complete=True)
+    if request.method in FREQUENCIES and not isinstance(request.node_kernel, Gaussian):
+        raise ValueError(
+            f"method={request.method!r} approximates the Gaussian kernel alone; with another node_kernel than 'rbf' use "
+            "method='nystroem' or 'auto'."
+        )
+    if request.method == "auto":
+        return _choose_by_data(request, error_of)
+    make = _maker(request, request.method)
+    if request.n_components is not None:
+        vector_map = make(request.n_components)
+        sentence = f"As asked for: {request.method} with {vector_map.n_components} components."
+        is_complete = request.method == "nystroem" and _few_distinct(request) is not None
+        return MapChoice(vector_map, request.method, sentence, error_of(vector_map), is_complete)
+    choice = _grow(request, request.method, error_of)
+    _warn_if_poor(request, choice)
+    return choice
+
+
+def _choose_by_data(request: MapRequest, error_of: ErrorOf) -> MapChoice:
+    few = _few_distinct(request)
+    if few is not None:
+        vector_map = nystroem_map(
+            few, np.ones(len(few)), request.node_kernel, len(few), seed=0
+        )  # nothing random is left
+        sentence = f"{len(few)} distinct vectors: their kernel matrix is factorised, which is exact."
+        return MapChoice(vector_map, "distinct", sentence, error_of(vector_map), is_complete=True)
+    sample = _sample_nodes(request)
+    median = _median_kernel(request, sample)
+    if median < SPARSE_MEDIAN and not _has_low_rank(request, sample):
+        return _treat_sparse(request, error_of, median)
+    choice = _grow(request, "nystroem", error_of)
+    if choice.error > request.tolerance:
+        choice = _better_of(request, error_of, choice)
+        _warn_if_poor(request, choice)
+    return choice
+
+
+def _treat_sparse(request: MapRequest, error_of: ErrorOf, median: float) -> MapChoice:
+    """The exact engine where it is there; else the best of what does not fit."""
+    state = f"k_A is nearly sparse: its median over pairs of nodes with equal labels is {median:.0e}, and it has no low rank"
+    advice = "Scale the attributes (ScaleAttributes) or lower gamma if nodes should see each other"
+    if request.exact_is_there:
+        sentence = f"{state}, so the exact engine is used."
+        warnings.warn(f"{sentence} ODDCL does the same at once. {advice}.", UserWarning, stacklevel=_outside())
+        return MapChoice(None, "exact", sentence, 0.0)
+    choice = _better_of(request, error_of, _fixed(request, "nystroem", error_of))
+    warnings.warn(
+        f"{state}: explicit features keep an estimated Gram error of {choice.error:.1%}. {advice}, or use the exact kernel ODDCL.",
+        UserWarning,
+        stacklevel=_outside(),
+    )
+    return choice
+
+
+# -------------------------------------------------------------------- maps of some method
+
+
+def _maker(request: MapRequest, method: str) -> Callable[[int], VectorMap]:
+    """A function that makes the method's map with a given number of components."""
+    if method in FREQUENCIES:
+        gamma, d = request.node_kernel.gamma, request.vectors.shape[1]  # type: ignore[attr-defined]
+        return lambda n_components: fourier_map(method, d, n_components, gamma, request.seed)
+    few = _few_distinct(request)
+    vectors, weights = (request.vectors, np.ones(len(request.vectors))) if few is None else _counted(request.vectors)
+    return lambda n_components: nystroem_map(vectors, weights, request.node_kernel, n_components, seed=request.seed)
+
+
+def _fixed(request: MapRequest, method: str, error_of: ErrorOf) -> MapChoice:
+    vector_map = _maker(request, method)(request.most)
+    return _made(vector_map, method, error_of(vector_map))
+
+
+def _grow(request: MapRequest, method: str, error_of: ErrorOf) -> MapChoice:
+    """Raise the number of components by half until the measured error is within the tolerance, or no more are allowed."""
+    make = _maker(request, method)
+    n_components = min(FEWEST_COMPONENTS, request.most)
+    while True:
+        vector_map = make(n_components)
+        error = error_of(vector_map)
+        if error <= request.tolerance or n_components >= request.most:
+            return _made(vector_map, method, error)
+        n_components = min(n_components + n_components // 2, request.most)
+
+
+def _better_of(request: MapRequest, error_of: ErrorOf, choice: MapChoice) -> MapChoice:
+    """The choice, or quasi-random Fourier features of the same number if their measured error is smaller."""
+    if not isinstance(request.node_kernel, Gaussian):
+        return choice
+    return min(choice, _fixed(request, "qmc", error_of), key=lambda candidate: candidate.error)
+
+
+def _made(vector_map: VectorMap, method: str, error: float) -> MapChoice:
+    sentence = f"{method} with {vector_map.n_components} components: estimated Gram error {error:.1e}."
+    return MapChoice(vector_map, method, sentence, error)
+
+
+def _warn_if_poor(request: MapRequest, choice: MapChoice) -> None:
+    if choice.error > request.tolerance:
+        other = "" if request.method == "auto" else " try method='auto',"
+        warnings.warn(
+            f"{choice.sentence} That is more than tolerance={request.tolerance:g}, with the largest number of components. "
+            f"Give a larger n_components or tolerance,{other} or use the exact kernel ODDCL.",
+            UserWarning,
+            stacklevel=_outside(),
+        )
+
+
+def _outside() -> int:
+    """The level of the stack at which the user called into treegram."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("treegram", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+# -------------------------------------------------------------------- a look at the data
+
+
+def _sample_nodes(request: MapRequest) -> Ints:
+    n = len(request.vectors)
+    random = np.random.default_rng(request.seed)
+    return np.sort(random.choice(n, min(n, SAMPLE_NODES), replace=False))
+
+
+def _counted(vectors: Floats) -> tuple[Floats, Floats]:
+    distinct, numbers = distinct_rows(vectors)
+    return distinct, np.bincount(numbers).astype(np.float64)
+
+
+def _few_distinct(request: MapRequest) -> Floats | None:
+    """The distinct vectors if there are no more of them than components allowed; a sample tells most cases early."""
+    if len(distinct_rows(request.vectors[_sample_nodes(request)])[0]) > request.most:
+        return None
+    distinct, _ = distinct_rows(request.vectors)
+    return distinct if len(distinct) <= request.most else None
+
+
+def _median_kernel(request: MapRequest, sample: Ints) -> float:
+    """Median of k_A over pairs of different nodes of the sample with equal labels."""
+    values = [np.empty(0)]
+    for block in np.unique(request.blocks[sample]):
+        rows = request.vectors[sample[request.blocks[sample] == block]]
+        values.append(kernel_block(request.node_kernel, rows, rows)[np.triu_indices(len(rows), 1)])
+    pooled = np.concatenate(values)
+    return float(np.median(pooled)) if len(pooled) else 1.0
+
+
+def _has_low_rank(request: MapRequest, sample: Ints) -> bool:
+    """Whether half as many pivots as there are nodes in the sample explain nearly all of it."""
+    most = min(MAX_COMPONENTS, len(sample) // 2)
+    vectors = request.vectors[sample]
+    pivots = nystroem_map(
+        vectors, np.ones(len(sample)), request.node_kernel, most, tolerance=LOW_RANK_TRACE, seed=request.seed
+    )
+    return pivots.n_components < most

@@ -1,0 +1,114 @@
+"""The family of kernels with explicit features: K(G, G') = <phi(G), phi(G')>, one sparse row per graph.
+
+A kernel of this family is its phi, the method ``_features``. Rows and their names are public: see also
+:class:`~treegram.FeatureMap`, which makes a pipeline step of them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.preprocessing import normalize as normalize_rows
+from sklearn.utils.validation import check_is_fitted
+
+from treegram._types import Floats
+from treegram.graphs import Graphs
+from treegram.kernels._axes import GridAxes
+from treegram.kernels._base import GraphKernel
+from treegram.kernels._grids import Grid
+from treegram.pairsum.sparse import feature_products
+from treegram.structure.features import Features
+
+__all__ = ["ExplicitKernel"]
+
+
+@dataclass(frozen=True)
+class GraphRows:
+    """Graphs as rows of features."""
+
+    n_graphs: int
+    groups: Sequence[Features]
+    axes: GridAxes
+
+
+class ExplicitKernel(GraphKernel):
+    """A kernel that is the inner product of rows of features, and that does not look at vectors."""
+
+    uses_attributes: ClassVar[bool] = False
+    adds_up: ClassVar[bool] = False  # whether a larger value of a one-pass parameter only adds features
+
+    missing_labels: str
+    n_jobs: int | None
+
+    @abstractmethod
+    def _features(self, graphs: Graphs, grid: Grid) -> Sequence[Features]:
+        """phi: one row per graph, for each point of the grid of one-pass parameters.
+
+        With ``adds_up`` the values are ascending, and the features are those that a point adds.
+        """
+
+    def _name_feature(self, fitted: Features, column: int) -> str:
+        """What a column of the fitted graphs' features counts; its code, unless a kernel can read it."""
+        return f"{fitted.codes[column]:016x}"
+
+    def features(self, X: Any) -> sp.csr_matrix:
+        """The explicit features of graphs: inner products of rows are the kernel.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs, new or not. What the fitted graphs do not have gets no column; normalised rows still take it into account,
+            so that they are shorter than 1.
+
+        Returns
+        -------
+        csr_matrix of shape (n_graphs, n_features)
+            One row per graph; :meth:`feature_names` says what each column counts.
+        """
+        check_is_fitted(self)
+        graphs = self._check_like_fitted(X)
+        (found,) = self._describe(graphs, self._own_grid()).groups
+        rows = found.counts
+        if self.normalize and rows.nnz:  # scikit-learn refuses a matrix without rows or columns
+            rows = normalize_rows(rows)
+        return Features(rows, found.codes).aligned(self._fitted_features.codes)
+
+    def feature_names(self) -> list[str]:
+        """What the columns of :meth:`features` count, in words where the kernel can read its features.
+
+        Returns
+        -------
+        list of str
+            One name per column.
+        """
+        check_is_fitted(self)
+        fitted = self._fitted_features
+        return [self._name_feature(fitted, column) for column in range(len(fitted.codes))]
+
+    @property
+    def _fitted_features(self) -> Any:
+        (features,) = self._fitted.groups
+        return features
+
+    def _describe(self, graphs: Graphs, grid: Grid) -> GraphRows:
+        axes = GridAxes.of_steps(grid) if self.adds_up else GridAxes.of_points(grid)
+        return GraphRows(len(graphs), self._features(graphs, axes.steps), axes)
+
+    def _pair_sums(self, left: GraphRows, right: GraphRows | None) -> Floats:
+        columns = left if right is None else right
+        sums = np.empty((len(left.groups), left.n_graphs, columns.n_graphs))
+        for i, (mine, theirs) in enumerate(zip(left.groups, columns.groups, strict=True)):
+            rows = mine.counts if right is None else mine.aligned(theirs.codes)
+            sums[i] = feature_products(rows, None if right is None else theirs.counts)
+        return left.axes.points(sums, 2)
+
+    def _self_sums(self, described: GraphRows) -> Floats:
+        sums = np.empty((len(described.groups), described.n_graphs))
+        for i, group in enumerate(described.groups):
+            sums[i] = np.asarray(group.counts.multiply(group.counts).sum(axis=1)).ravel()
+        return described.axes.points(sums, 1)

@@ -1,0 +1,152 @@
+"""Graphs as sums over pairs of nodes see them, and these sums, for one or many points of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from treegram._params import FUNCTION, NOTHING, Allowed, Number, Words
+from treegram._types import Floats, Hashes, Ints
+from treegram.attributes import NODE_KERNEL_NAMES, NodeKernel, node_kernel_blocks
+from treegram.graphs import Graphs
+from treegram.kernels._axes import GridAxes
+from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
+from treegram.structure.features import Features
+from treegram.structure.labels import node_hashes
+
+__all__ = [
+    "NODE_KERNEL",
+    "NodeView",
+    "WeightedFeatures",
+    "node_blocks",
+    "node_pair_sums",
+    "node_self_sums",
+    "vectors_and_kernel",
+    "view_nodes",
+]
+
+LONG_ROW = 32  # features per node, from which on it pays to fold those that no other node has
+NODE_KERNEL: Mapping[str, Allowed] = {
+    "gamma": (Number(0), NOTHING),
+    "node_kernel": (Words(*NODE_KERNEL_NAMES), FUNCTION),
+}
+
+
+@dataclass(frozen=True)
+class WeightedFeatures(Features):
+    """Features of several kinds; a kind has one weight for each value of a kernel's second one-pass parameter."""
+
+    kinds: Ints  # of each column
+    weights: Floats  # (n_kinds, n_weights)
+
+
+@dataclass(frozen=True)
+class NodeView:
+    """Graphs as the sums over pairs of nodes see them."""
+
+    nodes: Nodes  # without features
+    node_kernel: NodeKernel
+    groups: Sequence[Features]  # one row per node; features that are not weighted have the weight 1
+    axes: GridAxes
+
+
+def view_nodes(kernel: Any, graphs: Graphs, groups: Sequence[Features], axes: GridAxes) -> NodeView:
+    """The view of a kernel, whose parameters say what labels and vectors mean."""
+    vectors, node_kernel = vectors_and_kernel(kernel, graphs)
+    nodes = Nodes(
+        n_graphs=len(graphs),
+        graph_ids=graphs.graph_ids,
+        blocks=node_blocks(kernel, graphs),
+        vectors=vectors,
+        features=sp.csr_matrix((graphs.n_nodes, 0)),
+    )
+    return NodeView(nodes, node_kernel, groups, axes)
+
+
+def vectors_and_kernel(kernel: Any, graphs: Graphs) -> tuple[Floats, NodeKernel]:
+    """The vectors of all nodes and k_A; without attributes k_A is 1, the Gaussian of equal vectors."""
+    if not graphs.n_attributes:
+        return np.zeros((graphs.n_nodes, 1)), node_kernel_blocks("rbf", kernel.gamma, 0)
+    return np.asarray(graphs.attributes), node_kernel_blocks(kernel.node_kernel, kernel.gamma, graphs.n_attributes)
+
+
+def node_blocks(kernel: Any, graphs: Graphs) -> Hashes:
+    """The label of each node as a hash; the same for all nodes where the kernel is told not to use labels."""
+    if getattr(kernel, "use_labels", True):
+        return node_hashes(graphs, kernel.missing_labels)
+    return np.zeros(graphs.n_nodes, np.uint64)
+
+
+def node_pair_sums(left: NodeView, right: NodeView | None, n_jobs: int | None) -> Floats:
+    """The kernel of each pair of graphs for each point of the grid; ``right=None``: left with itself."""
+    if right is None:
+        return _symmetric_sums(left, n_jobs)
+    common = [
+        np.intersect1d(new.codes, old.codes, assume_unique=True)
+        for new, old in zip(left.groups, right.groups, strict=True)
+    ]
+    rows, columns = (
+        _with_features(view, [group.aligned(codes) for group, codes in zip(view.groups, common, strict=True)])
+        for view in (left, right)
+    )
+    sums = pair_sums(rows, columns, right.node_kernel, _weighting(right.groups, common), n_jobs=n_jobs)
+    return right.axes.points(sums, 2)
+
+
+def _symmetric_sums(view: NodeView, n_jobs: int | None) -> Floats:
+    """Features that one graph alone has count for the diagonal alone, which is summed apart."""
+    kept = [group.kept(group.is_shared(view.nodes.graph_ids)) for group in view.groups]
+    nodes = _with_features(view, [group.counts for group in kept])
+    weighting = _weighting(view.groups, [group.codes for group in kept])
+    K = view.axes.points(pair_sums(nodes, None, view.node_kernel, weighting, n_jobs=n_jobs), 2)
+    np.einsum("...ii->...i", K)[...] = node_self_sums(view)
+    return K
+
+
+def node_self_sums(view: NodeView) -> Floats:
+    """The kernel of each graph with itself for each point of the grid."""
+    features = [_folded(group, view.nodes.graph_ids) for group in view.groups]
+    if any(isinstance(group, WeightedFeatures) for group in view.groups):
+        weighting = _weighting(view.groups, [group.codes for group in view.groups])
+    else:
+        weighting = _plain_weighting([matrix.shape[1] for matrix in features])
+    return view.axes.points(self_sums(_with_features(view, features), view.node_kernel, weighting), 1)
+
+
+def _folded(group: Features, graph_ids: Ints) -> sp.csr_matrix:
+    """The features for sums of each graph with itself.
+
+    Folding rounds (a root is squared again), so short rows of whole numbers are left as they are.
+    """
+    is_long = group.counts.nnz > LONG_ROW * group.counts.shape[0]
+    return group.folded(graph_ids) if is_long and not isinstance(group, WeightedFeatures) else group.counts
+
+
+def _with_features(view: NodeView, features: Sequence[sp.csr_matrix]) -> Nodes:
+    """The nodes with the features of all groups side by side."""
+    stacked = features[0] if len(features) == 1 else sp.hstack(features, format="csr")
+    return replace(view.nodes, features=stacked)
+
+
+def _weighting(groups: Sequence[Features], codes: Sequence[Hashes]) -> Weighting:
+    """The weights of the columns with the given codes, group after group."""
+    if not any(isinstance(group, WeightedFeatures) for group in groups):
+        return _plain_weighting([len(some) for some in codes])
+    kinds, owners, weights, n_kinds = [], [], [], 0
+    for i, (group, some) in enumerate(zip(groups, codes, strict=True)):
+        assert isinstance(group, WeightedFeatures)
+        kinds.append(n_kinds + group.kinds[np.searchsorted(group.codes, some)])
+        owners.append(np.full(len(group.weights), i))
+        weights.append(group.weights)
+        n_kinds += len(group.weights)
+    return Weighting(np.concatenate(kinds), np.concatenate(owners), np.concatenate(weights), len(groups))
+
+
+def _plain_weighting(n_columns: Sequence[int]) -> Weighting:
+    """All columns with the weight 1, each group's for an output of its own."""
+    n_groups = len(n_columns)
+    return Weighting(np.repeat(np.arange(n_groups), n_columns), np.arange(n_groups), np.ones((n_groups, 1)), n_groups)

@@ -1,0 +1,120 @@
+"""The trees of the ODD kernels, and how the size of a tree becomes its weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from treegram._params import Allowed, Number, Whole, Words
+from treegram._types import Floats, Ints
+from treegram.graphs import Graphs
+from treegram.kernels._axes import GridAxes
+from treegram.kernels._grids import Grid
+from treegram.kernels._node_sums import NodeView, WeightedFeatures, view_nodes
+from treegram.structure.features import Features
+from treegram.structure.trees import COUNTINGS, Phi, tree_features
+
+__all__ = [
+    "TREES",
+    "TREE_GRID",
+    "count_trees",
+    "refuse_overflow",
+    "separate_overflows",
+    "tree_groups",
+    "view_trees",
+    "weigh",
+]
+
+TREES: Mapping[str, Allowed] = {
+    "depth": (Whole(0),),
+    "lam": (Number(0, above=True),),
+    "counting": (Words(*COUNTINGS),),
+}
+TREE_GRID: Grid = {"depth": [0, 1, 2, 3], "lam": [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]}  # the paper's
+
+# lam ** size stays below 1e260: products of counts then have fifty orders of magnitude left before they overflow.
+_LARGEST_EXPONENT = 260 * np.log(10)
+
+
+def count_trees(kernel: Any, graphs: Graphs, depth: int) -> Phi:
+    """The trees of each node as the kernel's parameters say, up to a depth."""
+    return tree_features(
+        graphs,
+        depth,
+        counting=kernel.counting,
+        missing_labels=kernel.missing_labels,
+        use_edge_labels=kernel.use_edge_labels,
+        n_jobs=kernel.n_jobs,
+    )
+
+
+def tree_groups(kernel: Any, graphs: Graphs, depths: Sequence[int], lams: Sequence[float]) -> list[Features]:
+    """The trees of each node with their weights, one group for each depth."""
+    groups: list[Features] = []
+    for depth in depths:
+        phi = count_trees(kernel, graphs, depth)
+        if not kernel.normalize:
+            refuse_overflow(phi.sizes, max(lams), depth)
+        if len(lams) == 1:
+            groups.append(weigh(phi, lams[0], graphs.graph_ids, rescale=kernel.normalize))
+            continue
+        sizes, kinds = np.unique(phi.sizes, return_inverse=True)
+        groups.append(WeightedFeatures(phi.counts, phi.codes, kinds, np.power(np.asarray(lams), sizes[:, None])))
+    return groups
+
+
+def weigh(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool) -> Phi:
+    """Phi with counts times lam ** (size / 2), so that inner products of rows carry the weight lam ** size.
+
+    With ``rescale`` each graph's rows are divided by lam ** (s / 2), where s is the size of its largest tree: one factor
+    per graph, which normalisation removes, and nothing overflows.
+    """
+    counts = phi.counts.copy()
+    exponents = phi.sizes[counts.indices]
+    if rescale and lam > 1:
+        entry_graphs = np.repeat(graph_ids, np.diff(counts.indptr))
+        largest = np.zeros(int(graph_ids.max(initial=-1)) + 1)
+        np.maximum.at(largest, entry_graphs, exponents)
+        exponents = exponents - largest[entry_graphs]
+    counts.data = counts.data * np.exp(0.5 * np.log(lam) * exponents)
+    return replace(phi, counts=counts)
+
+
+def refuse_overflow(sizes: Floats, lam: float, depth: int) -> None:
+    """Raise if lam ** size of the largest tree is too large to be summed in double precision."""
+    largest = float(sizes.max(initial=0.0))
+    if _overflows(largest, lam):
+        raise ValueError(
+            f"lam ** size overflows: at depth={depth} the largest tree has {largest:.0f} nodes, too many for "
+            f"lam={lam:g}. Use a smaller lam (at most {np.exp(_LARGEST_EXPONENT / largest):.4g} here), a smaller "
+            "depth, or normalize=True, where the kernel is rescaled exactly."
+        )
+
+
+def separate_overflows(kernel: Any, graphs: Graphs, lists: Grid) -> list[dict[str, list[int]]]:
+    """One pass for all lambdas that cannot overflow; any other gets one of its own, in which graphs are rescaled.
+
+    A tree has at most as many nodes as a full one of the largest degree.
+    """
+    everything = {name: list(range(len(values))) for name, values in lists.items()}
+    if not kernel.normalize or len(lists.get("lam", ())) < 2:
+        return [everything]
+    degree, depth = float(graphs.degrees.max(initial=0)), max(lists.get("depth", [kernel.depth]))
+    with np.errstate(over="ignore"):
+        largest = float(np.sum(np.power(degree, np.arange(depth + 1))))
+    alone = [i for i, lam in enumerate(lists["lam"]) if _overflows(largest, lam)]
+    safe = [i for i in everything["lam"] if i not in alone]
+    return [{**everything, "lam": positions} for positions in [safe, *([i] for i in alone)] if positions]
+
+
+def _overflows(largest: float, lam: float) -> bool:
+    return bool(lam > 1 and largest * np.log(lam) > _LARGEST_EXPONENT)
+
+
+def view_trees(kernel: Any, graphs: Graphs) -> NodeView:
+    """The graphs with the trees and weights that a kernel's own parameters say."""
+    axes = GridAxes.of_points({"depth": [kernel.depth], "lam": [kernel.lam]})
+    return view_nodes(kernel, graphs, tree_groups(kernel, graphs, [kernel.depth], [kernel.lam]), axes)

@@ -1,0 +1,132 @@
+"""The features of an explicit kernel as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from treegram._params import FLAG, NOTHING, Checked, Instance
+from treegram._types import Floats
+from treegram.errors import ParameterError
+from treegram.kernels._base import GraphKernel
+from treegram.kernels.wl import WL
+
+__all__ = ["FeatureMap"]
+
+
+class FeatureMap(Checked, TransformerMixin, BaseEstimator):
+    """Rows of explicit features of graphs, for linear models and any other estimator that takes a table.
+
+    Inner products of rows are the kernel's values; columns have names that can be read.
+
+    Parameters
+    ----------
+    kernel : GraphKernel or None, default=None
+        A kernel with explicit features: :class:`WL`, :class:`WLOA`, :class:`ODDST`, :class:`NSPDK` or :class:`P2K`. None
+        means WL.
+    sparse_output : bool, default=True
+        Whether rows are sparse. Dense rows can also come as tables (``set_output``), with one column per feature.
+
+    Attributes
+    ----------
+    kernel_ : GraphKernel
+        The fitted kernel.
+    n_features_out_ : int
+        Number of columns: what the fitted graphs have.
+
+    See Also
+    --------
+    ODDCLFeatures : rows for a kernel on vectors.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from treegram import FeatureMap, ODDST, load_digits_graphs
+    >>> graphs, y = load_digits_graphs()
+    >>> model = make_pipeline(FeatureMap(ODDST(depth=2)), LogisticRegression(C=100, max_iter=1000))
+    >>> bool(model.fit(graphs[:200], y[:200]).score(graphs[200:300], y[200:300]) > 0.2)
+    True
+    >>> names = model[0].get_feature_names_out()
+    >>> len(names) == model[0].n_features_out_
+    True
+    """
+
+    _allowed = {
+        "kernel": (Instance((GraphKernel,), "a kernel with explicit features"), NOTHING),
+        "sparse_output": (FLAG,),
+    }
+
+    def __init__(self, kernel: GraphKernel | None = None, *, sparse_output: bool = True) -> None:
+        self.kernel = kernel
+        self.sparse_output = sparse_output
+
+    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
+        """Learn which features graphs have.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            The graphs.
+        y : ignored
+            There for scikit-learn's pipelines.
+
+        Returns
+        -------
+        self
+            The fitted transformer.
+        """
+        self._check_parameters()
+        kernel: Any = WL() if self.kernel is None else clone(self.kernel)
+        if not hasattr(kernel, "features"):
+            raise ParameterError(
+                f"kernel of FeatureMap must be a kernel with explicit features (WL, WLOA, ODDST, NSPDK, P2K); got {kernel!r}. "
+                "For ODDCL there is ODDCLFeatures."
+            )
+        self.kernel_ = kernel.fit(X)
+        self.n_features_out_ = kernel.features([]).shape[1]
+        return self
+
+    def transform(self, X: Any) -> sp.csr_matrix | Floats:
+        """The rows of graphs.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs, new or not. What the fitted graphs do not have gets no column.
+
+        Returns
+        -------
+        csr_matrix or ndarray of shape (n_graphs, n_features)
+            One row per graph.
+        """
+        check_is_fitted(self)
+        rows = self.kernel_.features(X)
+        return rows if self.sparse_output else rows.toarray()
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002 (scikit-learn's signature)
+        """What each column counts: a tree such as ``C(N,C(O))``, a colour, or a bin.
+
+        Parameters
+        ----------
+        input_features : ignored
+            There for scikit-learn's pipelines.
+
+        Returns
+        -------
+        ndarray of str objects
+            One name per column.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.kernel_.feature_names(), dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        return tags
