@@ -1,12 +1,18 @@
 """How Sphinx builds the documentation; ``make docs`` runs it. Nothing here, and nothing on the pages, needs a network."""
 
+import sys
 from importlib.metadata import version as installed_version
 from inspect import unwrap
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
+sys.path.insert(0, str(Path(__file__).parent))
+from make_reference import write_reference
+
+write_reference(Path(__file__).parent)
 project = "treegram"
 author = "The treegram developers"
 copyright = "the treegram developers, MIT licence"  # noqa: A001 (Sphinx's name for it)

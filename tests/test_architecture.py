@@ -22,6 +22,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = [
     {"_types"},
     {"errors", "_progress", "_numba", "_gramfile", "plotting"},
+    {"_params"},
     {"_pack", "_parallel"},
     {"graphs"},
     {"_networkx", "structure", "attributes", "datasets"},
@@ -118,23 +119,25 @@ def sort_key(name):
 
 
 def test_all_is_sorted_and_complete():
-    assert treegram.__all__ == sorted(treegram.__all__, key=sort_key)
+    for names in treegram._HOMES.values():
+        assert list(names) == sorted(names, key=sort_key)
     assert len(set(treegram.__all__)) == len(treegram.__all__)
-    for subpackage in ("kernels", "datasets", "errors"):
-        assert set(importlib.import_module(f"treegram.{subpackage}").__all__) <= set(treegram.__all__), subpackage
+    for home, names in treegram._HOMES.items():
+        assert set(names) <= set(importlib.import_module(f"treegram.{home}").__all__)
+    for subpackage in ("kernels", "datasets", "errors", "selection"):
+        assert set(importlib.import_module(f"treegram.{subpackage}").__all__) == set(treegram._HOMES[subpackage])
 
 
 def test_every_public_name_is_there_and_is_told_to_type_checkers():
     for name in treegram.__all__:
         assert getattr(treegram, name).__name__ == name
         assert name in dir(treegram)
-    imported = {
-        alias.name
+    homes = {
+        node.module.removeprefix("treegram.")
         for node in ast.walk(ast.parse((PACKAGE / "__init__.py").read_text()))
         if isinstance(node, ast.ImportFrom) and node.module.startswith("treegram.")
-        for alias in node.names
     }
-    assert imported == set(treegram.__all__)
+    assert homes == treegram._HOMES.keys()
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error():

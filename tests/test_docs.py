@@ -69,11 +69,13 @@ def test_every_python_block_runs(page, data_sets, molecule, monkeypatch):
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_links_to_files_lead_to_files(page):
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
-    assert [link for link in links if not (page.parent / link).exists()] == []
+    made = {"reference.rst"}  # by docs/make_reference.py
+    assert [link for link in links if link not in made and not (page.parent / link).exists()] == []
 
 
 def test_the_reference_lists_every_public_name_once():
-    listed = re.findall(r"^   (\w+)$", (ROOT / "docs" / "reference.rst").read_text(), re.MULTILINE)
+    page = runpy.run_path(str(ROOT / "docs" / "make_reference.py"))["reference_page"]()
+    listed = re.findall(r"^   (\w+)$", page, re.MULTILINE)
     assert sorted(listed) == sorted(tg.__all__)
 
 
