@@ -21,7 +21,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # From the ground up. A module imports modules of lower layers and of its own package, never a neighbour in its layer.
 LAYERS = [
     {"_types"},
-    {"errors", "_progress", "_numba", "_gramfile", "plotting"},
+    {"errors", "_progress", "_numba", "_files", "plotting"},
     {"_pack", "_parallel"},
     {"graphs"},
     {"_networkx", "structure", "attributes", "datasets"},
@@ -33,6 +33,7 @@ LAYERS = [
     {"experiments"},
     {"__init__"},
     {"cli"},
+    {"__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 # Imports that lead upwards, inside a function, for a reason.

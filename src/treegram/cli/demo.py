@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
 from treegram import ODDCL, Graphs, load_digits_graphs
-from treegram._gramfile import replacing
+from treegram._files import replacing
 from treegram._types import Floats, Ints
 from treegram.cli._parser import Parser
 from treegram.plotting import blank_axes, plot_gram
