@@ -342,6 +342,7 @@ def test_a_folder_without_write_permission_is_told_before_the_computation(run, f
     assert "The folder . cannot be written to (Permission denied)." in err
 
 
+@pytest.mark.skipif(os.name != "posix", reason="names are as long as on Unix")
 @pytest.mark.parametrize("name", [252 * "K" + ".npz", 251 * "K" + ".npy"])  # the JSON beside it is longer by one
 def test_a_name_that_is_too_long_is_told_before_the_computation(run, folder, monkeypatch, name):
     monkeypatch.setattr(ODDCL, "fit_transform", raising(AssertionError("computed")))
@@ -408,6 +409,11 @@ def test_info_json_has_the_same_for_machines(run, folder):
     assert report["attributes"]["n_distinct"] == 32
     assert len(report["attributes"]["columns"]) == 2
     assert report["odd"][0].startswith("2 classes with fewer than 10 graphs")
+
+
+def test_two_dashes_end_the_options(run, folder):
+    assert run("info", "--json", "--", "TINY")[0] == 0
+    assert "The folder ./--json does not exist" in run("info", "--", "./--json")[2]
 
 
 @pytest.mark.parametrize("name", ["digits", "synthetic"])

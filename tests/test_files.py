@@ -73,6 +73,7 @@ def test_two_writers_do_not_share_a_temporary_file(tmp_path):
     assert path.read_bytes() == b"first"
 
 
+@unix
 def test_temporary_names_cannot_be_guessed_and_are_created_exclusively(tmp_path, monkeypatch):
     used = set()
     for _ in range(3):
@@ -175,7 +176,7 @@ def test_only_our_own_leftovers_are_removed(tmp_path):
     remove_leftovers(tmp_path / "no such folder")
 
 
-@pytest.mark.parametrize("without", ["module", "locks"])
+@pytest.mark.parametrize("without", ["module", pytest.param("locks", marks=unix)])
 def test_without_locks_leftovers_go_after_a_day(tmp_path, monkeypatch, without):
     def flock(*_):
         raise OSError(errno.ENOLCK, "No locks available")
@@ -232,6 +233,7 @@ def test_a_scratch_folder_is_private_and_goes_with_all_that_is_in_it(tmp_path):
 # -------------------------------------------------------------------- before the computation
 
 
+@unix
 def test_a_target_that_can_be_written_is_left_alone(tmp_path):
     (tmp_path / "file").write_bytes(b"old")
     check_writable(tmp_path / "file")
@@ -244,7 +246,9 @@ def test_a_target_that_can_be_written_is_left_alone(tmp_path):
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        ("x" * 300, OSError, r"x cannot be written \(File name too long\); choose another name"),
+        pytest.param(
+            "x" * 300, OSError, r"x cannot be written \(File name too long\); choose another name", marks=unix
+        ),
         ("none/file", FileNotFoundError, r"none of the output file does not exist; make it first"),
         ("folder", IsADirectoryError, r"folder is a folder; the output must be a file"),
     ],
