@@ -3,12 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 DOCS_READY := .venv/docs-ready
+PYTEST := -m pytest -q -n auto --dist worksteal
+# Tests of loops that are small enough to run uncompiled; node-pair sums use machine instructions and cannot.
+UNCOMPILED := tests/structure
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench docs clean
+.PHONY: help setup demo test test-fast test-all coverage check format bench docs wheel audit clean
 
 help:            ## show this list
-	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
 setup: $(READY)  ## install treegram and its tools into .venv
 
@@ -23,11 +26,28 @@ $(READY): pyproject.toml
 demo: $(READY)   ## load, compute, cross-validate, draw: the main job on data that needs no download
 	@$(BIN)/treegram demo
 
-test: $(READY)   ## run the tests (data sets: TREEGRAM_DATA, or ../shared/data)
-	@$(BIN)/python -m pytest -q -n auto --dist worksteal
+test: $(READY)   ## run the tests (those on real data need TREEGRAM_DATA, a folder with one folder per data set)
+	@$(BIN)/python $(PYTEST)
 
-check: $(READY)  ## ruff and mypy
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+test-fast: $(READY) ## run the tests that are not marked slow
+	@$(BIN)/python $(PYTEST) -m "not slow"
+
+test-all: $(READY) ## run the fast tests with every Python found and with the lowest versions of all packages
+	@$(BIN)/python .ci/test_all.py
+
+coverage: $(READY) ## statements and branches that the fast tests run; fails below 95 % of the branches
+	@$(BIN)/python -m pip install --quiet --group coverage
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run $(PYTEST) -m "not slow"
+	@NUMBA_DISABLE_JIT=1 $(BIN)/coverage run $(PYTEST) -W ignore::RuntimeWarning $(UNCOMPILED)
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report --include='*/loops/*'
+	@$(BIN)/coverage report --omit='*/loops/*'
+	@$(BIN)/coverage json --quiet --omit='*/loops/*' -o .coverage.json
+	@$(BIN)/python .ci/branch_coverage.py .coverage.json
+
+check: $(READY)  ## ruff, and mypy: strict for the package, lenient for tests and benchmarks
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/mypy --config-file tests/mypy.ini
 
 format: $(READY) ## let ruff mend what it can
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
@@ -45,6 +65,15 @@ $(DOCS_READY): $(READY) pyproject.toml
 	@$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
 
+wheel: $(READY)  ## build sdist and wheel into dist/, and try the wheel in a clean environment
+	@rm -rf dist
+	@$(BIN)/python -m pip install --quiet --group build
+	@$(BIN)/python .ci/smoke.py dist
+
+audit: $(READY)  ## look for known security advisories about the installed packages (needs a network)
+	@$(BIN)/python -m pip install --quiet --group audit
+	@$(BIN)/pip-audit --skip-editable
+
 clean:           ## remove the environment, the built documentation and all caches
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist docs/api docs/_build
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist docs/api docs/_build .coverage*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

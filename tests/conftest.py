@@ -3,12 +3,37 @@ from pathlib import Path
 
 import pytest
 
+# The data sets of the public collection that tests read; they are not part of the project.
+DATA_SETS = ("BZR", "COX2", "Cuneiform", "DHFR", "ENZYMES", "MUTAG", "PROTEINS", "SYNTHETICnew")
+
+
+def find_data():
+    """The folder that TREEGRAM_DATA names, and the sets that it lacks."""
+    given = os.environ.get("TREEGRAM_DATA")
+    folder = Path(given) if given else None
+    return folder, [name for name in DATA_SETS if folder is None or not (folder / name).is_dir()]
+
+
+def describe_data():
+    """One line: which data sets there are, and what is skipped without them."""
+    folder, missing = find_data()
+    if not missing:
+        return f"data sets: all that the tests read are in {folder}"
+    where = "TREEGRAM_DATA is not set" if folder is None else f"{folder} lacks {', '.join(missing)}"
+    return f"data sets: {where}; tests that use the fixture data_dir are skipped"
+
+
+def pytest_sessionstart(session):
+    # Not pytest_report_header: -q hides that.
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and not hasattr(session.config, "workerinput"):
+        reporter.write_line(describe_data())
+
 
 @pytest.fixture(scope="session")
 def data_dir():
-    """The folder with the real data sets, which are not part of the project."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("TREEGRAM_DATA") or beside)
-    if not folder.is_dir():
-        pytest.skip(f"the real data sets are not here: TREEGRAM_DATA names no folder, and there is no {beside}")
+    """The folder with the real data sets."""
+    folder, missing = find_data()
+    if missing:
+        pytest.skip(describe_data())
     return folder

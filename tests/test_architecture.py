@@ -20,8 +20,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # From the ground up. A module imports modules of lower layers and of its own package, never a neighbour in its layer.
 LAYERS = [
-    {"_types"},
-    {"errors", "_progress", "_numba", "_gramfile", "plotting"},
+    {"_types", "_numba_cache"},
+    {"errors", "_progress", "_numba", "_files", "plotting"},
     {"_params"},
     {"_pack", "_parallel"},
     {"graphs"},
@@ -34,6 +34,7 @@ LAYERS = [
     {"experiments"},
     {"__init__"},
     {"cli"},
+    {"__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 # Imports that lead upwards, inside a function, for a reason.

@@ -1,11 +1,13 @@
 """The command: what it writes, what it says, and how it ends."""
 
 import errno
+import hashlib
 import json
+import os
 import shutil
+import stat
 import subprocess
 import sys
-import tempfile
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -92,6 +94,7 @@ def test_gram_npy_has_its_meta_in_a_json_beside_it(run, folder, graphs):
     assert beside["kernel"] == "oddst"
     assert beside["graph_ids"] == list(range(N_GRAPHS))
     assert beside["y"] == graphs.targets.tolist()
+    assert beside["sha256"] == hashlib.sha256(Path("K.npy").read_bytes()).hexdigest()
 
 
 def test_gram_without_targets_has_no_y(run, folder, graphs):
@@ -299,7 +302,7 @@ def raising(error):
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
-        (OSError(errno.ENOSPC, "No space left on device"), 2, "No space left on device"),
+        (OSError(errno.ENOSPC, "No space left on device"), 2, "treegram gram: error: No space left on device\n"),
         (KeyboardInterrupt(), 130, "Stopped; nothing was written."),
     ],
 )
@@ -332,10 +335,30 @@ def test_a_full_disk_is_told_before_the_computation(run, folder, monkeypatch):
 
 
 def test_a_folder_without_write_permission_is_told_before_the_computation(run, folder, monkeypatch):
-    monkeypatch.setattr(tempfile, "TemporaryFile", raising(PermissionError(errno.EACCES, "Permission denied")))
+    monkeypatch.setattr("treegram._files._create_file", raising(PermissionError(errno.EACCES, "Permission denied")))
+    monkeypatch.setattr(ODDCL, "fit_transform", raising(AssertionError("computed")))
     code, _, err = run("gram", "TINY", "-o", "K.npz")
     assert code == 2
     assert "The folder . cannot be written to (Permission denied)." in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names are as long as on Unix")
+@pytest.mark.parametrize("name", [252 * "K" + ".npz", 251 * "K" + ".npy"])  # the JSON beside it is longer by one
+def test_a_name_that_is_too_long_is_told_before_the_computation(run, folder, monkeypatch, name):
+    monkeypatch.setattr(ODDCL, "fit_transform", raising(AssertionError("computed")))
+    code, _, err = run("gram", "TINY", "-o", name)
+    assert code == 2
+    assert "cannot be written (File name too long); choose another name." in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions as on Unix")
+@pytest.mark.parametrize("command", ["gram TINY -o K.npz", "gram TINY -o K.npy", "features TINY -o K.npz"])
+def test_force_keeps_the_permissions(run, folder, command):
+    assert run(*command.split())[0] == 0
+    for name in files(folder):
+        Path(name).chmod(0o600)
+    assert run(*command.split(), "--force")[0] == 0
+    assert {stat.S_IMODE(Path(name).stat().st_mode) for name in files(folder)} == {0o600}
 
 
 def test_too_little_memory_is_one_line(run, folder, monkeypatch):
@@ -386,6 +409,11 @@ def test_info_json_has_the_same_for_machines(run, folder):
     assert report["attributes"]["n_distinct"] == 32
     assert len(report["attributes"]["columns"]) == 2
     assert report["odd"][0].startswith("2 classes with fewer than 10 graphs")
+
+
+def test_two_dashes_end_the_options(run, folder):
+    assert run("info", "--json", "--", "TINY")[0] == 0
+    assert "The folder --json does not exist" in run("info", "--", "./--json")[2]
 
 
 @pytest.mark.parametrize("name", ["digits", "synthetic"])
@@ -502,8 +530,25 @@ def test_version_starts_light():
     assert (done.returncode, done.stdout, done.stderr) == (0, f"treegram {treegram.__version__}\n", "")
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "out", "err"),
+    [
+        (["--version"], 0, f"treegram {treegram.__version__}\n", ""),
+        (["-h"], 0, "usage: treegram COMMAND", ""),
+        ([], 0, "usage: treegram COMMAND", ""),
+        (["gramm"], 2, "", "did you mean gram? (see treegram --help)"),
+        (["info", "--jsn"], 2, "", "unknown option --jsn; did you mean --json? (see treegram info --help)"),
+    ],
+)
+def test_python_m_treegram_is_the_command(words, code, out, err):
+    done = subprocess.run([sys.executable, "-m", "treegram", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stdout.startswith(out)
+    assert err in done.stderr
+
+
 def test_a_closed_pipe_ends_quietly(folder):
-    command = [sys.executable, "-m", "treegram.cli", "info", "TINY"]
+    command = [sys.executable, "-m", "treegram", "info", "TINY"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         assert process.stderr.read() == b""

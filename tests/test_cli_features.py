@@ -3,7 +3,6 @@
 import errno
 import json
 import shutil
-import tempfile
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -326,7 +325,7 @@ def test_a_full_disk_is_told_after_the_first_chunk(run, folder, monkeypatch):
 
 
 def test_a_folder_without_write_permission_is_told_before_the_computation(run, folder, monkeypatch):
-    monkeypatch.setattr(tempfile, "TemporaryFile", raising(PermissionError(errno.EACCES, "Permission denied")))
+    monkeypatch.setattr("treegram._files._create_file", raising(PermissionError(errno.EACCES, "Permission denied")))
     monkeypatch.setattr(ODDCLFeatures, "fit", raising(AssertionError("computed")))
     code, _, err = run("TINY -o Z.npz")
     assert code == 2

@@ -14,11 +14,18 @@ from typing import Any
 from numba import njit
 from numba.core import event
 
+from treegram._numba_cache import cached
+
 __all__ = ["contracted", "jit", "reordered"]
 
-jit = partial(njit, nogil=True, cache=True)
-contracted = partial(njit, nogil=True, cache=True, fastmath={"contract"})
-reordered = partial(njit, nogil=True, cache=True, fastmath={"contract", "reassoc", "arcp", "nnan", "nsz"})
+
+def jit(function: Any = None, /, **options: Any) -> Any:
+    """Compile a function when it is first called; options are those of :func:`numba.njit`."""
+    return partial(jit, **options) if function is None else cached(njit(nogil=True, **options)(function))
+
+
+contracted = partial(jit, fastmath={"contract"})
+reordered = partial(jit, fastmath={"contract", "reassoc", "arcp", "nnan", "nsz"})
 
 
 class _Announcer(event.Listener):  # type: ignore[misc, unused-ignore]

@@ -1,5 +1,7 @@
 """What cannot be computed is refused, with a message that says what was wrong, where, and what to do."""
 
+from typing import Any
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ def make(request):
 
 # -------------------------------------------------------------------- parameters
 
-BAD_PARAMETERS = {
+BAD_PARAMETERS: dict[str, list[Any]] = {
     "depth": [-1, 1.5, 2.0, "3", None, [1]],
     "lam": [0, 0.0, -1, float("nan"), float("inf"), "1", None],
     "counting": ["all", None, 0],
@@ -28,7 +30,7 @@ BAD_PARAMETERS = {
     "normalize": ["yes", None, 2],
     "n_jobs": [1.5, "all"],
 }
-ODDCL_ONLY = {
+ODDCL_ONLY: dict[str, list[Any]] = {
     "gamma": [-0.1, float("nan"), float("inf"), "scale"],
     "node_kernel": ["gauss", "precomputed", None, 3],
 }

@@ -111,8 +111,8 @@ def _one_line(error: Exception) -> str:
     """What went wrong, without line breaks and without error numbers."""
     if isinstance(error, MemoryError):
         return " ".join(["not enough memory.", *str(error).split()])
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return " ".join(str(error).split()) or type(error).__name__
 
 

@@ -12,7 +12,7 @@ __all__ = ["Parser", "suggest"]
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line each; :meth:`read` is to be used in the place of ``parse_args``."""
+    """A parser whose errors are one line each; use :meth:`read` instead of ``parse_args``."""
 
     def __init__(
         self, prog: str, about: str, examples: Sequence[str], usage: str | None = None, *, add_help: bool = True

@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
 from treegram import ODDCL, Graphs, load_digits_graphs
-from treegram._gramfile import replacing
+from treegram._files import check_writable, replacing
 from treegram._types import Floats, Ints
 from treegram.cli._parser import Parser
 from treegram.plotting import blank_axes, plot_gram
@@ -46,11 +46,12 @@ def run(args: argparse.Namespace) -> None:
     graphs, y = _load(args.graphs)
     args.output.mkdir(parents=True, exist_ok=True)
     picture = args.output / "gram.png"
+    check_writable(picture)
     clock.tell("load", repr(graphs))
 
     kernel = ODDCL(depth=_DEPTH, n_jobs=-1)
     kernel.fit_transform(graphs[:20])
-    clock.tell("compile", "made once; later runs load the compiled code")
+    clock.tell("compile", "once per installation; later runs load the compiled code")
 
     K = kernel.fit_transform(graphs)
     clock.tell("Gram matrix", f"{len(K)} x {len(K)}, exact, ODDCL(depth={_DEPTH})")

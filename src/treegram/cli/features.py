@@ -20,10 +20,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from treegram import DatasetError, Graphs, ODDCLFeatures, TUChunks, embed_chunks
-from treegram._gramfile import check_space, check_target, replacing
+from treegram._files import check_space, replacing
 from treegram._params import Whole
 from treegram._progress import track
 from treegram.cli._data import BUILT_IN, add_data_arguments, load_data
+from treegram.cli._gram_file import check_target
 from treegram.cli._kernels import add_options, given_parameters, read_word
 from treegram.cli._output import add_output_arguments, approximation, approximation_text, provenance, shape_text
 from treegram.cli._parser import Parser

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from treegram import Graphs
-from treegram._gramfile import check_space, check_target, write_gram
+from treegram._files import check_space
 from treegram.cli._data import add_data_arguments, load_data
+from treegram.cli._gram_file import check_target, write_gram
 from treegram.cli._kernels import (
     KERNELS,
     add_kernel_options,

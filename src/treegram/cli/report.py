@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from treegram._gramfile import replacing
+from treegram._files import replacing
 from treegram.cli._parser import Parser
 from treegram.errors import StoreError
 from treegram.experiments.report import write_html, write_markdown

@@ -1,4 +1,4 @@
-"""``python -m treegram.cli`` is ``treegram``."""
+"""``python -m treegram`` is the command ``treegram``."""
 
 import sys
 

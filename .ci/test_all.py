@@ -1,0 +1,62 @@
+"""Run the fast tests with every Python on this machine, and with the lowest versions of all that treegram needs.
+
+Each run has an environment and a compile cache of its own, in a temporary folder. ``make test-all`` runs this.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+LOWEST_ON = "3.11"  # other versions of Python have no wheels of the lowest versions
+
+
+def main() -> int:
+    """Run all; the exit code is 1 if some tests failed, or if no Python was found."""
+    found = {version: path for version in PYTHONS if (path := shutil.which(f"python{version}"))}
+    runs = [(version, "newest") for version in found]
+    runs += [(LOWEST_ON, "lowest")] * (LOWEST_ON in found)
+    results = {run: run_tests(found[run[0]], run[1]) for run in runs}
+    print("\nPython  packages")
+    for version in PYTHONS:
+        for packages in ("newest", "lowest"):
+            if (version, packages) in results:
+                print(f"{version:8}{packages:10}{'passed' if results[version, packages] else 'FAILED'}")
+        if version not in found:
+            print(f"{version:8}not on this machine")
+    return 0 if results and all(results.values()) else 1
+
+
+def run_tests(python: str, packages: str) -> bool:
+    """Whether the fast tests pass in a new environment."""
+    print(f"\n{python}, {packages} packages", flush=True)
+    with tempfile.TemporaryDirectory(prefix="treegram-") as work:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(Path(work, "cache"))}
+        inside = install(python, packages, Path(work))
+        tests = [inside, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "-m", "not slow", *sys.argv[1:]]
+        if packages == "lowest":  # old packages use what newer ones below them deprecate, and warn of what is not there
+            tests += ["-W", "ignore::DeprecationWarning", "-W", "ignore::ImportWarning"]
+        return subprocess.run(tests, cwd=ROOT, env=environment, check=False).returncode == 0
+
+
+def install(python: str, packages: str, work: Path) -> str:
+    """Make an environment with treegram and its tests' needs; the path of its Python."""
+    subprocess.run([python, "-m", "venv", work / "env"], check=True)
+    inside = str(work / "env" / ("Scripts" if os.name == "nt" else "bin") / "python")
+    pip = [inside, "-m", "pip", "install", "--quiet"]
+    subprocess.run([*pip, "--upgrade", "pip>=25.1"], check=True)
+    constraints = work / "constraints.txt"
+    lowest = subprocess.run([sys.executable, ROOT / ".ci" / "lowest.py"], check=True, capture_output=True, text=True)
+    constraints.write_text(lowest.stdout if packages == "lowest" else "")
+    subprocess.run(
+        [*pip, "--constraint", constraints, "--editable", ".[plot,networkx]", "--group", "test"], cwd=ROOT, check=True
+    )
+    return inside
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""What pyproject.toml declares: enough to run, and no more than is tested."""
+
+import ast
+import re
+import runpy
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OPTIONAL = [requirement for extra in PROJECT["optional-dependencies"].values() for requirement in extra]
+MODULES = {"scikit-learn": "sklearn"}  # packages whose module has another name
+
+
+def names(requirements):
+    """The module of each requirement."""
+    packages = (re.match(r"[\w-]+", requirement).group() for requirement in requirements)
+    return {MODULES.get(package, package) for package in packages}
+
+
+def imported_packages():
+    """Top-level names of all that the package imports, and is neither Python's nor its own."""
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            else:
+                modules = [node.module] if isinstance(node, ast.ImportFrom) else []
+            yield from (module.partition(".")[0] for module in modules)
+
+
+def test_what_is_imported_is_declared_and_the_other_way_round():
+    needed = set(imported_packages()) - sys.stdlib_module_names - {"treegram"}
+    needed -= {"llvmlite"}  # numba's own, in step with it
+    assert needed <= names(PROJECT["dependencies"] + OPTIONAL)
+    assert names(PROJECT["dependencies"]) <= needed
+
+
+def test_lowest_versions_are_those_of_every_dependency(capsys):
+    runpy.run_path(str(ROOT / ".ci" / "lowest.py"))
+    lines = capsys.readouterr().out.splitlines()
+    assert names(lines) == names(PROJECT["dependencies"] + OPTIONAL)
+    assert all(re.fullmatch(r"[\w-]+==[\d.]+", line) for line in lines)
+
+
+def test_every_python_that_is_claimed_is_tested():
+    claimed = {line.rpartition(" ")[2] for line in PROJECT["classifiers"] if "Python :: 3." in line}
+    tested = set(runpy.run_path(str(ROOT / ".ci" / "test_all.py"))["PYTHONS"])
+    assert claimed <= tested
+    assert PROJECT["requires-python"] == f">={min(tested, key=lambda version: int(version.partition('.')[2]))}"
+    workflow = ROOT / ".github" / "workflows" / "ci.yml"
+    if workflow.exists():  # it comes with the repository, not with the sdist
+        matrix = re.search(r"^ +python: \[(.*)\]$", workflow.read_text(), re.MULTILINE).group(1)
+        assert set(matrix.replace('"', "").split(", ")) == tested
