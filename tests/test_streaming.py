@@ -7,10 +7,11 @@ import pytest
 from sklearn.linear_model import Ridge, SGDClassifier, SGDRegressor
 
 from treegram import Graphs, load_tu, make_synthetic, save_tu
-from treegram.datasets import _chunks
+
 from treegram.errors import DatasetError
 from treegram.kernels.oddcl_features import ODDCLFeatures
-from treegram.streaming import TUChunks, embed_chunks, fit_chunks
+from treegram.datasets import TUChunks, _table
+from treegram.streaming import embed_chunks, fit_chunks
 
 STATELESS = {"depth": 1, "method": "orf", "n_components": 16, "n_features": 128, "random_state": 0}
 
@@ -58,7 +59,7 @@ def folder(tmp_path):
 @pytest.mark.parametrize("chunk_size", [1, 2, 7, 22, 23, 1000])
 @pytest.mark.parametrize("block", [40, 1 << 20])
 def test_chunks_together_are_the_whole(folder, chunk_size, block, monkeypatch):
-    monkeypatch.setattr(_chunks, "BLOCK_BYTES", block)
+    monkeypatch.setattr(_table, "BLOCK_BYTES", block)
     chunks = TUChunks(folder, chunk_size=chunk_size)
     parts = list(chunks)
     assert [len(part) for part in parts[:-1]] == [chunk_size] * (len(parts) - 1)

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from treegram.datasets import load_digits_graphs, load_tu, make_synthetic, save_tu
+    from treegram.datasets import TUChunks, load_digits_graphs, load_tu, make_synthetic, save_tu
     from treegram.errors import DatasetError, InvalidGraphError, StoreError, StudyError, TreegramError
     from treegram.graphs import Graphs
     from treegram.kernels import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from treegram.plotting import plot_gram
     from treegram.preprocessing import CentroidDistance, DropAttributes, NeighbourMeans, ScaleAttributes
     from treegram.selection import GraphRidge, GraphSVC
-    from treegram.streaming import TUChunks, embed_chunks, fit_chunks
+    from treegram.streaming import embed_chunks, fit_chunks
 
 __all__ = [
     "CSM",
@@ -70,7 +70,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "datasets": ("load_digits_graphs", "load_tu", "make_synthetic", "save_tu"),
+    "datasets": ("TUChunks", "load_digits_graphs", "load_tu", "make_synthetic", "save_tu"),
     "errors": ("DatasetError", "InvalidGraphError", "StoreError", "StudyError", "TreegramError"),
     "graphs": ("Graphs",),
     "kernels": (
@@ -92,7 +92,7 @@ _HOMES = {
     "plotting": ("plot_gram",),
     "preprocessing": ("CentroidDistance", "DropAttributes", "NeighbourMeans", "ScaleAttributes"),
     "selection": ("GraphRidge", "GraphSVC"),
-    "streaming": ("TUChunks", "embed_chunks", "fit_chunks"),
+    "streaming": ("embed_chunks", "fit_chunks"),
 }
 
 

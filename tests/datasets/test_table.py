@@ -4,7 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treegram import DatasetError
-from treegram.datasets._table import read_integers, read_numbers
+from treegram.datasets._table import join_blocks, read_blocks
+
+
+def read_numbers(path, n_columns=None):
+    return join_blocks(read_blocks(path, whole=False, n_columns=n_columns))
+
+
+def read_integers(path):
+    return join_blocks(read_blocks(path, whole=True))
 
 
 @pytest.fixture
