@@ -23,6 +23,7 @@ LAYERS = [
     {"_types"},
     {"errors", "_progress", "_numba", "_gramfile", "plotting"},
     {"_pack", "_parallel"},
+    {"_validate"},
     {"graphs"},
     {"_networkx", "structure", "attributes", "datasets"},
     {"maps"},

@@ -68,7 +68,7 @@ def test_from_edges_packs_nodes_neighbours_labels_and_vectors(graphs):
 
 
 def test_sizes_degrees_and_ids(graphs):
-    assert (len(graphs), graphs.shape, graphs.n_nodes, graphs.n_edges, graphs.n_attributes) == (4, (4,), 8, 6, 2)
+    assert (len(graphs), graphs.shape, graphs.n_nodes, graphs.n_edges, graphs.n_attributes) == (4, (4, 1), 8, 6, 2)
     assert graphs.sizes.tolist() == [4, 0, 1, 3]
     assert graphs.degrees.tolist() == [2, 2, 3, 1, 0, 1, 2, 1]
     assert graphs.graph_ids.tolist() == [0, 0, 0, 0, 2, 3, 3, 3]

@@ -117,7 +117,7 @@ def _divide(mantissa, n_digits, point, is_negative):
 
 
 @jit
-def _read_long(token, bits, doubles):  # noqa: C901 (as scan_table)
+def _read_long(token, bits, doubles):
     """The number of a token with an exponent or many digits; nan where it is no number, or its rounding is not sure."""
     mantissa, n_digits, point, exponent, mark = np.uint64(0), 0, -1, 0, -1
     is_negative = token[0] == _MINUS
