@@ -269,10 +269,11 @@ class Graphs:
         graphs : iterable of networkx.Graph or networkx.DiGraph
             Either all directed or all undirected. Nodes keep their order; their names are not kept.
         label : str or None, default="label"
-            Name of the node datum that holds the discrete label; None, or a name that no node has: no labels.
+            Name of the node datum that holds the discrete label; None: no labels. The default may be missing, any other
+            name must exist.
         attributes : str, sequence of str, or None, default="attributes"
             Name of the node datum that holds the vector (or a number), or names of several numbers that make the
-            vector; None, or a name that no node has: no attributes.
+            vector; None: no attributes. The default may be missing, any other name must exist.
         edge_label : str or None, default=None
             Name of the edge datum that holds the discrete edge label.
         targets : array-like of shape (n_graphs,), optional
@@ -282,6 +283,11 @@ class Graphs:
         -------
         Graphs
             The collection.
+
+        Warns
+        -----
+        UserWarning
+            Once, if nodes have data that are not used.
         """
         from treegram._networkx import read_networkx
 

@@ -6,11 +6,12 @@ import os
 import re
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from treegram._types import Floats, Ints
 from treegram.datasets._fetch import data_home, fetch, is_known, unknown_set
 from treegram.datasets._folder import (
     Tables,
@@ -49,7 +50,8 @@ def load_tu(
     """Load a data set in the TU text format, from a folder or by its name in the public collection.
 
     A path names the folder that holds the files. A name is looked up as a folder here, then in the data directory;
-    what is not there is downloaded into it once, and checked against known SHA-256 sums where there are any.
+    what is not there is downloaded into it once, and checked against known SHA-256 sums; where there are none, a warning
+    says so. Archives of more than 1 GiB, or that unpack to more than 2 GiB, are refused.
 
     Parameters
     ----------
@@ -128,7 +130,7 @@ def find_folder(
     if folder.is_dir() and any(folder.iterdir()):
         return folder
     if download:
-        return fetch(name, home)
+        return fetch(name, home, lambda unpacked: _read_tables(find_tables(unpacked)))
     if is_known(name):
         raise DatasetError(f"The data set {name!r} is not in {home}; load it with download=True, or name its folder.")
     raise unknown_set(name, home)
@@ -137,8 +139,20 @@ def find_folder(
 # -------------------------------------------------------------------- what the files say
 
 
-def _read_folder(tables: Tables, *, directed: bool) -> tuple[Graphs, list[str]]:
-    """The graphs, and sentences about what the files hold beyond them."""
+class _Contents(NamedTuple):
+    """What the files say: nodes and graphs numbered from 0, nodes in the order of the files."""
+
+    owners: Ints
+    n_graphs: int
+    edges: Ints
+    labels: Ints | None
+    attributes: Floats | None
+    edge_labels: Ints | None
+    targets: NDArray[Any] | None
+    names: dict[str, Names]
+
+
+def _read_tables(tables: Tables) -> _Contents:
     names = read_all_names(tables)
     owners = join_blocks(owner_blocks(tables["graph_indicator"]))[:, 0] - 1
     targets = read_targets(tables, names.get("graph_labels"))
@@ -146,9 +160,14 @@ def _read_folder(tables: Tables, *, directed: bool) -> tuple[Graphs, list[str]]:
     n_graphs = check_count(tables, int(owners[node]) + 1, node + 1, len(owners), targets)
     edges = join_blocks(edge_blocks(tables["A"], len(owners), owners.__getitem__)) - 1
     labels = _read_rows(tables, "node_labels", len(owners), "nodes", names)
-    attributes = _read_rows(tables, "node_attributes", len(owners), "nodes", {})
+    attributes = _read_rows(tables, "node_attributes", len(owners), "nodes", names)
     edge_labels = _read_rows(tables, "edge_labels", len(edges), "edges", names)
-    notes = left_out(tables, int(np.count_nonzero(edges[:, 0] == edges[:, 1])), count_repeated(edges))
+    return _Contents(owners, n_graphs, edges, labels, attributes, edge_labels, targets, names)
+
+
+def _read_folder(tables: Tables, *, directed: bool) -> tuple[Graphs, list[str]]:
+    """The graphs, and sentences about what the files hold beyond them."""
+    owners, n_graphs, edges, labels, attributes, edge_labels, targets, names = _read_tables(tables)
     pairs = edges
     if (np.diff(owners) < 0).any():
         order = np.argsort(owners, kind="stable")
@@ -168,7 +187,8 @@ def _read_folder(tables: Tables, *, directed: bool) -> tuple[Graphs, list[str]]:
         if edge_labels is None:
             raise
         raise contradiction(tables, edges + 1, edge_labels, directed=directed) from None
-    return with_names(graphs, names), notes
+    n_loops = int(np.count_nonzero(edges[:, 0] == edges[:, 1]))
+    return with_names(graphs, names), left_out(tables, n_loops, count_repeated(edges))
 
 
 def _read_rows(tables: Tables, kind: str, length: int, things: str, names: dict[str, Names]) -> NDArray[Any] | None:
