@@ -227,7 +227,7 @@ def test_memory_is_not_that_of_all_rows(run, folder):
         ("TINY --method fft -o Z.npz", "expected one of auto, nystroem, orf, qmc, rff, got 'fft'"),
         ("TINY --chunk 0 -o Z.npz", "argument --chunk: expected an int in the range [1, inf), got '0'"),
         ("TINY --chunk none -o Z.npz", "argument --chunk: expected an int in the range [1, inf), got 'none'"),
-        ("TINY --chunk 2 --n-features none -o Z.npz", "--chunk and --n-features none exclude each other"),
+        ("TINY --chunk 2 --n-features none -o Z.npz", "--chunk and --n-features none cannot be combined"),
         ("TINY --node-kernel linear --method rff -o Z.npz", "method='rff' approximates the Gaussian kernel alone"),
         ("ENZMES --no-download -o Z.npz", "Unknown data set 'ENZMES'"),
         ("ENZMES --no-download --chunk 2 -o Z.npz", "Unknown data set 'ENZMES'"),

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from treegram.datasets import TUChunks, load_digits_graphs, load_tu, make_synthetic, save_tu
+    from treegram.datasets import TUChunks, describe, load_digits_graphs, load_tu, make_synthetic, save_tu
     from treegram.errors import DatasetError, InvalidGraphError, StoreError, StudyError, TreegramError
     from treegram.graphs import Graphs
     from treegram.kernels import (
@@ -59,6 +59,7 @@ __all__ = [
     "StudyError",
     "TUChunks",
     "TreegramError",
+    "describe",
     "embed_chunks",
     "fit_chunks",
     "load_digits_graphs",
@@ -70,7 +71,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "datasets": ("TUChunks", "load_digits_graphs", "load_tu", "make_synthetic", "save_tu"),
+    "datasets": ("TUChunks", "describe", "load_digits_graphs", "load_tu", "make_synthetic", "save_tu"),
     "errors": ("DatasetError", "InvalidGraphError", "StoreError", "StudyError", "TreegramError"),
     "graphs": ("Graphs",),
     "kernels": (

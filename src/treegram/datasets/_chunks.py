@@ -120,7 +120,7 @@ class TUChunks:
         self.targets = read_targets(self._tables, self._names.get("graph_labels"))
         self.classes = None if self.targets is None else np.unique(self.targets)
         n_nodes = int(counts.sum())
-        line = n_nodes - int(counts[-1]) + 1
+        line = n_nodes - int(counts[ids == ids[-1]].sum()) + 1  # of the first node of the last graph
         self.n_graphs = check_count(self._tables, int(ids[-1]), line, n_nodes, self.targets)
         self._sizes = np.zeros(self.n_graphs, np.int64)
         np.add.at(self._sizes, ids - 1, counts)
@@ -154,7 +154,6 @@ class TUChunks:
         n_edges = int(self._edges[-1])
         self._spans = {}
         for kind, lines, things in (
-            ("graph_indicator", self._nodes, "nodes"),
             ("node_labels", self._nodes, "nodes"),
             ("node_attributes", self._nodes, "nodes"),
             ("A", self._edges, "edges"),
@@ -163,7 +162,12 @@ class TUChunks:
             if kind in self._tables:
                 length = n_edges if things == "edges" else n_nodes
                 blocks = row_blocks(
-                    self._tables[kind], length, things, whole=kind != "node_attributes", names=self._names.get(kind)
+                    self._tables[kind],
+                    length,
+                    things,
+                    whole=kind != "node_attributes",
+                    n_columns=2 if kind == "A" else None,
+                    names=self._names.get(kind),
                 )
                 self._spans[kind] = _find_span(blocks, lines)
         self._warn(left_out(self._tables, self._n_loops, 0))
@@ -178,7 +182,7 @@ class TUChunks:
         try:
             made = Graphs.from_arrays(
                 np.concatenate([[0], np.cumsum(self._sizes[graphs])]),
-                edges.reshape(-1, 2) - 1 - self._nodes[i],
+                edges - 1 - self._nodes[i],
                 labels=self._read_table("node_labels", i, self._nodes),
                 attributes=self._read_table("node_attributes", i, self._nodes),
                 edge_labels=edge_labels,

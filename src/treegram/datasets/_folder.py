@@ -139,10 +139,12 @@ def edge_blocks(path: Path, n_nodes: int, owner_of: Callable[[Ints], Ints]) -> I
         yield block
 
 
-def row_blocks(path: Path, length: int, things: str, *, whole: bool, names: Names | None = None) -> Iterator[Block]:
+def row_blocks(
+    path: Path, length: int, things: str, *, whole: bool, n_columns: int | None = None, names: Names | None = None
+) -> Iterator[Block]:
     """A table with one row for each node or edge."""
     n_rows = 0
-    for block in read_blocks(path, whole=whole, may_be_empty=length == 0):
+    for block in read_blocks(path, whole=whole, n_columns=n_columns, may_be_empty=length == 0):
         check_named(block, path, names)
         n_rows += len(block.rows)
         yield block

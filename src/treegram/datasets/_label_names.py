@@ -9,6 +9,7 @@ know, and take no notice of these.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -21,6 +22,7 @@ from treegram.errors import DatasetError
 __all__ = ["Names", "apply_names", "check_named", "name_lines", "read_names"]
 
 _MAX_BYTES = 1 << 26
+_MAX_DEPTH = 16  # of tuples in tuples
 
 
 class Names(NamedTuple):
@@ -98,11 +100,9 @@ def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(word)
 
 
-def _is_label(value: Any) -> bool:
+def _is_label(value: Any, depth: int = 0) -> bool:
     if isinstance(value, list):
-        return all(map(_is_label, value))
-    return (
-        isinstance(value, str | int | float)
-        and not isinstance(value, bool)
-        and value not in (float("inf"), -float("inf"))
-    )
+        return depth < _MAX_DEPTH and all(_is_label(part, depth + 1) for part in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, str | int) and not isinstance(value, bool)

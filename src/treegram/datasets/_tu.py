@@ -172,7 +172,8 @@ def _read_folder(tables: Tables, *, directed: bool) -> tuple[Graphs, list[str]]:
     if (np.diff(owners) < 0).any():
         order = np.argsort(owners, kind="stable")
         pairs = np.argsort(order)[edges]
-        labels, attributes = (None if rows is None else rows[order] for rows in (labels, attributes))
+        labels = None if labels is None else labels[order]
+        attributes = None if attributes is None else attributes[order]
     try:
         graphs = Graphs.from_arrays(
             np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=n_graphs))]),
