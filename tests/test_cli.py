@@ -457,8 +457,7 @@ def test_info_tells_what_the_reader_leaves_out(run, folder):
     Path("TINY/TINY_edge_attributes.txt").write_text("0.5\n")
     with Path("TINY/TINY_A.txt").open("a") as file:
         file.write("1, 2\n3, 3\n")
-    with Path("TINY/TINY_edge_labels.txt").open("a") as file:
-        file.write("1\n0\n")
+    Path("TINY/TINY_edge_labels.txt").unlink()
     code, out, err = run("info", "TINY")
     assert (code, err) == (0, "")
     assert "left out\n  - TINY: The edge attributes in TINY_edge_attributes.txt are left out" in out
