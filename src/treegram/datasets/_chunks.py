@@ -111,7 +111,8 @@ class TUChunks:
         directed: bool = False,
     ) -> None:
         if not isinstance(chunk_size, int | np.integer) or chunk_size < 1:
-            raise ValueError(f"chunk_size must be a whole number of at least 1; got {chunk_size!r}.")
+            shown = chunk_size.item() if isinstance(chunk_size, np.generic) else chunk_size
+            raise ValueError(f"chunk_size must be a whole number of at least 1; got {shown!r}.")
         self.chunk_size: int = int(chunk_size)
         self.shuffle, self.random_state, self.directed = shuffle, random_state, directed
         self._tables = find_tables(check_folder(Path(folder).expanduser()))
