@@ -615,6 +615,7 @@ NAN, INF = float("nan"), float("inf")
             "must be real numbers; got dtype date",
         ),
         ({"edges": [[]], "attributes": [np.array([1, "NaT"], "m8[s]")]}, "must be real numbers; got dtype timedelta64"),
+        ({"edges": [[]], "attributes": [[10**400]]}, "Graph 0: attributes must be one vector of numbers"),
         ({"edges": [[]], "attributes": [[1 + 2j]]}, "Graph 0: attributes must be real numbers; got dtype complex128"),
         ({"edges": [[]], "labels": [np.array(["NaT"], "M8[ns]")]}, r"labels\[0\] must be .* got np.datetime64"),
     ],

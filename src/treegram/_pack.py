@@ -59,7 +59,7 @@ def as_vectors(vectors: ArrayLike, name: str) -> Floats:
         given = np.asarray(vectors)
         if given.dtype.kind not in "cmM":  # whose conversion would lose a part, or make numbers of dates
             return np.array(given, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidGraphError(
             f"{name} must be one vector of numbers per node, all of one length ({error})."
         ) from None

@@ -22,6 +22,7 @@ _UPPER_E, _LOWER_E = 69, 101
 _MAX_DIGITS = 19  # as many as always fit into 64 bits without a sign; one less with a sign
 _MAX_EXPONENT = 100_000  # larger ones are cut here, far beyond every double
 _EXACT_INTEGER = 2**53
+_EXACT_UNSIGNED = np.uint64(2**53)  # numba compares signed with unsigned numbers as doubles
 _POWERS = np.array([float(10**i) for i in range(23)])
 _FIRST_POWER, _LAST_POWER = -342, 308  # outside, 19 digits make zero or infinity
 
@@ -45,7 +46,7 @@ def _power_table() -> Hashes:
 _LONG_POWERS = _power_table()
 _LOW = np.uint64(0xFFFFFFFF)
 _32, _52, _63 = np.uint64(32), np.uint64(52), np.uint64(63)
-_ONE, _THREE, _NINE_BITS = np.uint64(1), np.uint64(3), np.uint64(0x1FF)
+_ONE, _THREE, _TEN, _NINE_BITS = np.uint64(1), np.uint64(3), np.uint64(10), np.uint64(0x1FF)
 
 
 @jit
@@ -117,8 +118,23 @@ def _divide(mantissa, n_digits, point, is_negative):
 
 
 @jit
-def _read_long(token, bits, doubles):
-    """The number of a token with an exponent or many digits; nan where it is no number, or its rounding is not sure."""
+def _scale(mantissa, exponent, only_exact, bits, doubles):
+    """The number mantissa * 10 ** exponent; nan where its rounding is not sure, or where it is no whole number to 2^53."""
+    while exponent < 0 and mantissa % _TEN == 0 and mantissa > 0:
+        mantissa //= _TEN
+        exponent += 1
+    if mantissa == 0:
+        return 0.0
+    if mantissa <= _EXACT_UNSIGNED and 0 <= exponent <= 22:
+        value = np.float64(mantissa) * _POWERS[exponent]
+        return value if value <= _EXACT_INTEGER or not only_exact else np.nan
+    bits[0] = np.uint64(0) if only_exact else _round_long(mantissa, exponent)
+    return np.nan if bits[0] == 0 else doubles[0]
+
+
+@jit
+def _read_long(token, only_exact, bits, doubles):
+    """The number of a token with an exponent or many digits; nan where it is no number, or as in :func:`_scale`."""
     mantissa, n_digits, point, exponent, mark = np.uint64(0), 0, -1, 0, -1
     is_negative = token[0] == _MINUS
     for i in range(1 if is_negative or token[0] == _PLUS else 0, len(token)):
@@ -127,7 +143,7 @@ def _read_long(token, bits, doubles):
             if mark >= 0:
                 exponent = min(10 * exponent + byte - _ZERO, _MAX_EXPONENT)
             else:
-                mantissa = np.uint64(10) * mantissa + np.uint64(byte - _ZERO)
+                mantissa = _TEN * mantissa + np.uint64(byte - _ZERO)
                 n_digits += 1
         elif byte == _POINT and point < 0 and mark < 0:
             point = n_digits
@@ -135,14 +151,12 @@ def _read_long(token, bits, doubles):
             mark = i
         elif not (byte in (_PLUS, _MINUS) and mark >= 0 and i == mark + 1):
             return np.nan
-    if not 0 < n_digits <= _MAX_DIGITS or mantissa == 0 or (mark >= 0 and not _ZERO <= token[-1] <= _NINE):
+    if not 0 < n_digits <= _MAX_DIGITS or (mark >= 0 and not _ZERO <= token[-1] <= _NINE):
         return np.nan
     if mark >= 0 and token[mark + 1] == _MINUS:
         exponent = -exponent
-    bits[0] = _round_long(mantissa, exponent - (n_digits - point if point >= 0 else 0))
-    if bits[0] == 0:
-        return np.nan
-    return -doubles[0] if is_negative else doubles[0]
+    value = _scale(mantissa, exponent - (n_digits - point if point >= 0 else 0), only_exact, bits, doubles)
+    return -value if is_negative else value
 
 
 @jit
@@ -156,7 +170,8 @@ def scan_table(  # noqa: C901 (one loop over bytes: cut into functions on the ar
     """Read lines of n_columns numbers each, apart by blanks, tabs or one comma, into ``values``, row after row.
 
     ``text`` ends with a newline. ``left`` receives a row (index into values, first byte, byte after the last) for each
-    token that is not turned into a number here; with ``only_exact`` nothing is that was rounded but by one division.
+    token that is not turned into a number here; with ``only_exact`` only whole numbers to 2^53, and such as are rounded by
+    one division, are.
     Returns the first byte of a line that is blank or has another number of tokens (len(text): there is none), the number
     of tokens read, and the number of rows of ``left``.
     """
@@ -178,8 +193,7 @@ def scan_table(  # noqa: C901 (one loop over bytes: cut into functions on the ar
                     return line, n_values, n_left
                 value = _divide(mantissa, n_digits, point, is_negative) if is_plain else np.nan
                 if np.isnan(value):
-                    if not only_exact:
-                        value = _read_long(text[start:i], bits, doubles)
+                    value = _read_long(text[start:i], only_exact, bits, doubles)
                     if np.isnan(value):
                         left[n_left, 0], left[n_left, 1], left[n_left, 2] = n_values, start, i
                         n_left += 1
