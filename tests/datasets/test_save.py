@@ -130,6 +130,14 @@ def test_labels_that_are_no_numbers_become_numbers_with_names(tmp_path):
     assert "README.txt" not in files
 
 
+def test_a_long_name_of_a_class_takes_no_room_in_every_graph(tmp_path):
+    graphs = Graphs.from_edges([[(0, 1)]] * 3, targets=np.array(["a", "b" * 1000, "a"], dtype=object))
+    save_tu(graphs, tmp_path / "SET")
+    again, y = load_tu(tmp_path / "SET")
+    assert again == graphs
+    assert y.dtype == object
+
+
 def test_two_folders_that_number_their_labels_anew_are_not_confused(tmp_path):
     first = Graphs.from_edges([[(0, 1)]], labels=[["C", "O"]], targets=["a"])
     second = Graphs.from_edges([[(0, 1)]], labels=[["Br", "O"]], targets=["b"])

@@ -18,7 +18,6 @@ from sklearn.utils import check_random_state
 from treegram._types import Ints
 from treegram.datasets._folder import (
     check_count,
-    check_folder,
     contradiction,
     count_repeated,
     edge_blocks,
@@ -115,7 +114,7 @@ class TUChunks:
             raise ValueError(f"chunk_size must be a whole number of at least 1; got {shown!r}.")
         self.chunk_size: int = int(chunk_size)
         self.shuffle, self.random_state, self.directed = shuffle, random_state, directed
-        self._tables = find_tables(check_folder(Path(folder).expanduser()))
+        self._tables = find_tables(Path(folder).expanduser())
         self._names = read_all_names(self._tables)
         ids, counts = _read_sizes(self._tables["graph_indicator"])
         self.targets = read_targets(self._tables, self._names.get("graph_labels"))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treegram._types import Ints
-from treegram.datasets._label_names import Names, apply_names, check_named, read_names
+from treegram.datasets._label_names import Names, apply_names, check_named, class_names, read_names
 from treegram.datasets._table import Block, join_blocks, read_blocks
 from treegram.errors import DatasetError
 from treegram.graphs import Graphs
@@ -76,9 +76,7 @@ def check_folder(folder: Path) -> Path:
 
 def find_tables(folder: Path) -> Tables:
     """The files of the one data set in a folder."""
-    names = set_names(folder)
-    if not names:
-        raise DatasetError(f"{folder} holds no data in the TU format: there is no file NAME_A.txt.")
+    names = set_names(check_folder(folder))
     if len(names) > 1 and folder.name not in names:
         raise DatasetError(f"{folder} holds several data sets ({', '.join(names)}); give each a folder of its own.")
     name = names[0] if len(names) == 1 else folder.name
@@ -164,7 +162,7 @@ def read_targets(tables: Tables, names: Names | None) -> NDArray[Any] | None:
         blocks.append(block)
     values = join_blocks(iter(blocks))
     if whole and names is not None:
-        return np.array(names.values)[values[:, 0]]
+        return class_names(names)[values[:, 0]]
     return values[:, 0] if values.shape[1] == 1 else values
 
 

@@ -14,14 +14,18 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+from numpy.typing import NDArray
+
 from treegram._pack import join_codes, plain_label
 from treegram._types import Ints
 from treegram.datasets._table import Block, show
 from treegram.errors import DatasetError
 
-__all__ = ["Names", "apply_names", "check_named", "name_lines", "read_names"]
+__all__ = ["Names", "apply_names", "check_named", "class_names", "name_lines", "read_names"]
 
 _MAX_BYTES = 1 << 26
+_MAX_WIDTH = 100  # characters
 _MAX_DEPTH = 16  # of tuples in tuples
 
 
@@ -73,6 +77,12 @@ def check_named(block: Block, path: Path, names: Names | None) -> None:
             f"{path}:{block.first_row + row + 1}: expected a number from 0 to {len(names.values) - 1}, which "
             f"{names.path.name} names, got {rows[row, 0]}."
         )
+
+
+def class_names(names: Names) -> NDArray[Any]:
+    """The names as an array; that of numpy's strings is as wide as the longest one for every graph, so long ones are objects."""
+    width = max(len(str(name)) for name in names.values)
+    return np.array(names.values, dtype=str if width <= _MAX_WIDTH else object)
 
 
 def apply_names(
