@@ -12,7 +12,7 @@ import pytest
 from treegram import DatasetError, Graphs, TUChunks, load_tu, save_tu
 from treegram.datasets import _table
 
-N_FOLDERS = 2500
+N_FOLDERS = 2000
 TOKENS = [
     *("0", "-1", "1e19", "2e19", "9007199254740993", "9007199254740992", "1_0", "1.0", "1.5", "1e3", "+2", ".5", "5."),
     *(

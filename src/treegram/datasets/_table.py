@@ -70,7 +70,7 @@ def read_blocks(
     if not first_row:
         if not may_be_empty:
             raise DatasetError(f"{path}: the file is empty; expected {_count(n_columns or 1)} in each line.")
-        yield Block(np.empty((0, n_columns or 1), np.int64 if whole else np.float64), 0, 0, np.empty(0, np.uint8))
+        yield Block(_no_rows(n_columns or 1, whole=whole), 0, 0, np.empty(0, np.uint8))
 
 
 def join_blocks(blocks: Iterator[Block]) -> NDArray[Any]:
@@ -83,6 +83,8 @@ def read_span(
     path: Path, span: tuple[int, int], shape: tuple[int, int], first_row: int, *, whole: bool
 ) -> NDArray[Any]:
     """Read again the rows between two bytes of a table that has been read before."""
+    if not shape[0]:
+        return _no_rows(shape[1], whole=whole)
     start, stop = span
     try:
         with path.open("rb") as file:
@@ -91,13 +93,17 @@ def read_span(
     except OSError as error:
         raise _unreadable(path, error) from None
     data = np.frombuffer(text if text.endswith(b"\n") else text + b"\n", np.uint8)
-    rows, end = _parse(data if len(text) else data[:0], path, first_row, shape[1], whole=whole)
-    if len(rows) != shape[0] or end < len(data) * bool(text):
+    rows, end = _parse(data, path, first_row, shape[1], whole=whole)
+    if len(rows) != shape[0] or end < len(data):
         raise DatasetError(
             f"{path}:{first_row + 1}: the file has changed since it was first read; expected {shape[0]} lines here, "
             f"got {len(rows)}. Open it anew."
         )
     return rows
+
+
+def _no_rows(n_columns: int, *, whole: bool) -> NDArray[Any]:
+    return np.empty((0, n_columns), np.int64 if whole else np.float64)
 
 
 # -------------------------------------------------------------------- bytes
