@@ -24,6 +24,7 @@ LAYERS = [
     {"errors", "_progress", "_numba", "_files", "plotting"},
     {"_params"},
     {"_pack", "_parallel"},
+    {"_validate"},
     {"graphs"},
     {"_networkx", "structure", "attributes", "datasets"},
     {"maps"},

@@ -16,11 +16,9 @@ import numpy as np
 import pytest
 
 import treegram
-from treegram import ODDCL, ODDST, Graphs, save_tu
+from treegram import ODDCL, ODDST, Graphs, describe, save_tu
 from treegram.cli import COMMANDS, main
 from treegram.cli._kernels import KERNELS, parameter_texts
-from treegram.cli._oddities import oddities
-from treegram.cli._survey import survey
 from treegram.kernels._base import GraphKernel
 
 N_GRAPHS = 8
@@ -408,7 +406,7 @@ def test_info_json_has_the_same_for_machines(run, folder):
     assert report["targets"]["classes"] == [{"value": -1, "count": 4}, {"value": 1, "count": 4}]
     assert report["attributes"]["n_distinct"] == 32
     assert len(report["attributes"]["columns"]) == 2
-    assert report["odd"][0].startswith("2 classes with fewer than 10 graphs")
+    assert report["odd"][0].startswith("2 classes have fewer than 10 graphs")
 
 
 def test_two_dashes_end_the_options(run, folder):
@@ -422,7 +420,7 @@ def test_info_knows_data_that_needs_no_file(run, name):
 
 
 def odd(graphs):
-    return " ".join(oddities(survey(graphs, graphs.targets)))
+    return " ".join(describe(graphs)["odd"])
 
 
 def one_node_graphs(vectors, **kwargs):
@@ -443,10 +441,11 @@ def one_node_graphs(vectors, **kwargs):
         (Graphs.from_edges([[(0, 1), (2, 1)]], n_nodes=[4], directed=True), "1 node has no neighbour, in 1 graph."),
         (Graphs.from_edges([[(0, 1)]] * 30 + [[(0, 99)]]), "The largest graph has 100 nodes, 19 times the mean."),
         (Graphs.from_edges([[(0, 1)]] * 3), "2 graphs are exact copies of an earlier one."),
+        (Graphs.from_edges([[(0, 1)]] * 2, labels=[[0, 1], [1, 1]]), "All graphs have the same structure, node by node"),
         (Graphs.from_edges([[(0, 1)]] * 3, targets=[0, 1, 1]), "of an earlier one, 2 of them with another target."),
         (Graphs.from_edges([[(0, 1)]] * 3, targets=[5] * 3), "There is only one class"),
         (Graphs.from_edges([[(0, 1)]] * 3, targets=[0, 0, 1]), "Classes are unbalanced (2 to 1): always guessing the largest is right in 66.7%"),
-        (Graphs.from_edges([[(0, 1)]] * 3, targets=[0, 0, 1]), "2 classes with fewer than 10 graphs"),
+        (Graphs.from_edges([[(0, 1)]] * 3, targets=[0, 0, 1]), "2 classes have fewer than 10 graphs"),
         (one_node_graphs([[1.0, 5.0], [2.0, 5.0]]), "Attribute column 1 never changes."),
         (one_node_graphs([[1.0, 50.0], [2.0, 30.0]]), "Attribute scales differ by 20x (standard deviation of column 1: 10, of column 0: 0.5)"),
         (one_node_graphs([[1.0], [2.0]] * 30), "Only 2 distinct vectors at 60 nodes."),
@@ -461,9 +460,44 @@ def test_info_names_what_is_odd(graphs, sentence):
 def test_info_finds_nothing_odd_in_ordinary_data():
     rng = np.random.default_rng(0)
     graphs = Graphs.from_edges(
-        [[(0, 1), (1, 2)]] * 20, labels=[[0, 1, 0]] * 20, attributes=rng.normal(size=(20, 3, 2)), targets=[0, 1] * 10
+        [[(0, 1), (1, 2)], [(0, 1), (0, 2)]] * 10,
+        labels=[[0, 1, 0]] * 20,
+        attributes=rng.normal(size=(20, 3, 2)),
+        targets=[0, 1] * 10,
     )
-    assert oddities(survey(graphs, graphs.targets)) == []
+    assert describe(graphs)["odd"] == []
+
+
+def test_info_has_no_heading_where_there_is_nothing_to_say(run, monkeypatch):
+    rng = np.random.default_rng(0)
+    graphs = Graphs.from_edges(
+        [[(0, 1), (1, 2)], [(0, 1), (0, 2)]] * 10, labels=[[0, 1, 0]] * 20, attributes=rng.normal(size=(20, 3, 2))
+    )
+    __import__("treegram.cli.info")
+    monkeypatch.setattr("treegram.cli.info.load_data", lambda args: (graphs, np.array([0, 1] * 10)))
+    out = run("info", "digits")[1]
+    assert "odd" not in out
+    assert "left out" not in out
+    assert "nothing" not in out
+
+
+def test_info_tells_what_the_reader_leaves_out(run, folder):
+    Path("TINY/TINY_edge_attributes.txt").write_text("0.5\n")
+    with Path("TINY/TINY_A.txt").open("a") as file:
+        file.write("1, 2\n3, 3\n")
+    Path("TINY/TINY_edge_labels.txt").unlink()
+    code, out, err = run("info", "TINY")
+    assert (code, err) == (0, "")
+    assert "left out\n  - TINY: The edge attributes in TINY_edge_attributes.txt are left out" in out
+    assert "1 self loop is dropped (of TINY_A.txt). 1 line repeats an earlier one (of TINY_A.txt)." in out
+    assert "TINY_edge_attributes.txt" in json.loads(run("info", "TINY", "--json")[1])["left_out"][0]
+
+
+def test_info_does_not_let_a_label_talk_to_the_terminal(run, folder):
+    save_tu(Graphs.from_edges([[]], labels=[["\x1b[31mred"]]), "ESCAPE")
+    out = run("info", "ESCAPE")[1]
+    assert "\x1b" not in out
+    assert r"'\x1b[31mred'" in out
 
 
 def test_info_takes_measured_targets_as_numbers(run, folder):

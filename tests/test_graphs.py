@@ -1,14 +1,21 @@
 import copy
+import dataclasses
+import enum
 import pickle
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
 
-from treegram import Graphs, InvalidGraphError
+from treegram import WL, Graphs, InvalidGraphError
 from treegram.graphs import as_graphs
+from treegram.structure import labels as labels_module
+from treegram.structure.labels import hash_label
 
 
 @pytest.fixture
@@ -68,7 +75,7 @@ def test_from_edges_packs_nodes_neighbours_labels_and_vectors(graphs):
 
 
 def test_sizes_degrees_and_ids(graphs):
-    assert (len(graphs), graphs.shape, graphs.n_nodes, graphs.n_edges, graphs.n_attributes) == (4, (4,), 8, 6, 2)
+    assert (len(graphs), graphs.shape, graphs.n_nodes, graphs.n_edges, graphs.n_attributes) == (4, (4, 1), 8, 6, 2)
     assert graphs.sizes.tolist() == [4, 0, 1, 3]
     assert graphs.degrees.tolist() == [2, 2, 3, 1, 0, 1, 2, 1]
     assert graphs.graph_ids.tolist() == [0, 0, 0, 0, 2, 3, 3, 3]
@@ -255,17 +262,22 @@ def test_a_graph_without_nodes_joins_vectors_of_any_length(empty):
     for joined in (empty + pair, pair + empty, Graphs.concatenate([empty, empty, pair])):
         assert joined.attributes.tolist() == [[1.0, 2.0], [3.0, 4.0]]
     other = Graphs.from_edges([[]], attributes=[[5.0]])
-    with pytest.raises(InvalidGraphError, match="the number of attributes cannot be joined: 2 in part 1, 1 in part 2"):
+    with pytest.raises(
+        InvalidGraphError, match="cannot be joined: part 1 has 2 attributes per node, part 2 has 1 attribute per node"
+    ):
         Graphs.concatenate([empty, pair, other])
 
 
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({}, "differ in labels cannot be joined: True in part 0, False in part 1"),
-        ({"labels": [[1]], "attributes": [[[1.0]]]}, "the number of attributes .* 0 in part 0, 1 in part 1"),
-        ({"labels": [[1]], "edge_labels": [[]]}, "edge labels .* False in part 0, True in part 1"),
-        ({"labels": [[1]], "directed": True}, "directed edges .* False in part 0, True in part 1"),
+        ({}, "cannot be joined: part 0 has labels, part 1 has no labels"),
+        (
+            {"labels": [[1]], "attributes": [[[1.0]]]},
+            "part 0 has 0 attributes per node, part 1 has 1 attribute per node",
+        ),
+        ({"labels": [[1]], "edge_labels": [[]]}, "part 0 has no edge labels, part 1 has edge labels"),
+        ({"labels": [[1]], "directed": True}, "part 0 has undirected edges, part 1 has directed edges"),
     ],
 )
 def test_collections_of_another_kind_cannot_be_joined(other, message):
@@ -373,8 +385,171 @@ def test_train_test_split_gives_what_it_was_given(as_list):
         assert chosen.targets.tolist() == targets.tolist()
 
 
+@pytest.mark.parametrize("given_as", [lambda g: g, list, lambda g: np.array(list(g), dtype=object), np.asarray])
+def test_arrays_of_graphs_and_bagging(given_as):
+    edges = [[(0, 1), (1, 2)], [(0, 1)]] * 12
+    y = np.array([0, 1] * 12)
+    graphs = Graphs.from_edges(edges, targets=y)
+    X = given_as(graphs)
+    assert as_graphs(X) == graphs
+    model = BaggingClassifier(make_pipeline(WL(), SVC(kernel="precomputed")), n_estimators=2, random_state=0).fit(X, y)
+    assert model.score(X, y) == 1
+
+
+def test_an_array_of_graphs_has_one_row_per_graph(graphs):
+    assert np.asarray(graphs).shape == np.array(list(graphs), dtype=object).shape == graphs.shape == (4, 1)
+    assert np.asarray(graphs)[3, 0] == graphs[3]
+    with pytest.raises((TypeError, ValueError)):
+        np.asarray(graphs, dtype=float)
+
+
+# -------------------------------------------------------------------- order of sequences
+
+
+class Series(list):
+    """A sequence that is indexed by names, as that of pandas: s[i] is the entry with the name i, wherever it is."""
+
+    def __init__(self, entries, names):
+        super().__init__(entries)
+        self.names = names
+
+    def __getitem__(self, name):
+        return list(self)[self.names.index(name)]  # an unknown name fails
+
+
+@pytest.mark.parametrize("names", [[2, 0, 1], [7, 8, 9]])
+def test_sequences_go_by_position_whatever_their_index_says(names):
+    content = {
+        "edges": [[(0, 1)], [], [(0, 1), (1, 2)]],
+        "n_nodes": [2, 1, 3],
+        "labels": [["a", "b"], ["c"], ["d", "e", "f"]],
+        "attributes": [[1.0, 2.0], [3.0], [4.0, 5.0, 6.0]],
+        "edge_labels": [[7], [], [8, 9]],
+    }
+    assert Graphs.from_edges(**{name: Series(value, names) for name, value in content.items()}) == Graphs.from_edges(
+        **content
+    )
+
+
+@pytest.mark.parametrize("name", ["edges", "n_nodes", "labels", "attributes", "edge_labels"])
+@pytest.mark.parametrize("made", [lambda: {0: []}, lambda: {1}])
+def test_what_has_no_order_is_refused(name, made):
+    with pytest.raises(InvalidGraphError, match=f"{name} must be a sequence with one entry per graph; got (dict|set)"):
+        Graphs.from_edges(**({"edges": [[]]} | {name: made()}))
+
+
+# -------------------------------------------------------------------- labels that equal plain ones
+
+
+class Colour(enum.IntEnum):
+    RED = 1
+    BLUE = 2
+
+
+class Atom(enum.StrEnum):
+    CARBON = "C"
+
+
+class Shouting(str):
+    __slots__ = ()
+
+    def __str__(self):
+        return self.upper()
+
+
+@pytest.mark.parametrize(
+    ("label", "plain"),
+    [
+        (Colour.RED, 1),
+        (Atom.CARBON, "C"),
+        (Shouting("c"), "c"),
+        (np.str_("C"), "C"),
+        (np.int16(3), 3),
+        (np.float32(0.5), 0.5),
+        (np.bool_(True), 1),
+        ((Colour.BLUE, Atom.CARBON), (2, "C")),
+    ],
+)
+def test_labels_of_special_types_are_their_values(label, plain):
+    special, ordinary = (Graphs.from_edges([[]], labels=[[value]]) for value in (label, plain))
+    assert special.label_values == (plain,)
+    assert type(special.label_values[0]) is type(plain)
+    assert hash_label(special.label_values[0]) == hash_label(plain)
+    assert WL(normalize=False).fit(ordinary).transform(special) > 0
+
+
+def test_only_labels_that_are_used_are_hashed(monkeypatch):
+    graphs = Graphs.from_edges([[(0, 1)], [(0, 1)]], labels=[["a", "b"], ["c", "d"]], edge_labels=[["x"], ["y"]])
+    hashed = []
+    monkeypatch.setattr(labels_module, "hash_label", lambda value: hashed.append(value) or 1)
+    labels_module.node_hashes(graphs[1], "degree")
+    labels_module.arc_hashes(graphs[1], use_edge_labels=True)
+    labels_module.node_hashes(Graphs.from_edges([[(0, i) for i in range(1, 9)]]), "degree")
+    assert hashed == ["c", "d", "y", 1, 8]
+
+
+# -------------------------------------------------------------------- made from arrays directly
+
+
+def test_a_collection_made_from_its_own_arrays_is_equal(graphs):
+    assert dataclasses.replace(graphs) == graphs
+    assert dataclasses.replace(graphs, attributes=None).attributes is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"offsets": np.array([0, 4, 4, 5])}, "indptr must be .* of length 6"),
+        ({"offsets": [0, 4, 4, 5, 8]}, "offsets must be a contiguous .* array of int64; got list"),
+        ({"offsets": np.array([0, 5, 4, 5, 8])}, "offsets must start at 0 and never decrease"),
+        ({"offsets": np.empty(0, np.int64)}, "offsets must start at 0"),
+        ({"offsets": np.array([0, 4, 4, 6, 8])}, "Graph [023]: a neighbour, .*, is no node of this graph"),
+        ({"indptr": np.array([0, 2, 4, 7, 8, 8, 9, 11])}, "indptr must be .* of length 9"),
+        ({"indptr": np.array([0, 2, 4, 7, 8, 8, 9, 11, 13])}, "indices must be .* of length 13"),
+        ({"indices": np.array([1, 2, 0, 2, 0, 1, 99, 2, 6, 5, 7, 6])}, "Graph 0: a neighbour, 99"),
+        ({"indices": np.array([1, 2, 0, 2, 0, 1, -1, 2, 6, 5, 7, 6])}, "Graph 0: a neighbour, -1"),
+        ({"indices": np.array([1, 2, 0, 2, 0, 1, 4, 2, 6, 5, 7, 6])}, "Graph 0: a neighbour, 4"),
+        ({"indices": np.array([2, 1, 0, 2, 0, 1, 3, 2, 6, 5, 7, 6])}, "Node 0: its neighbours must be"),
+        ({"indices": np.array([0, 2, 0, 2, 0, 1, 3, 2, 6, 5, 7, 6])}, "Node 0: its neighbours must be"),
+        ({"indices": np.array([1, 3, 0, 2, 0, 1, 3, 2, 6, 5, 7, 6])}, "an arc lacks its counterpart"),
+        ({"indices": np.zeros(12)}, "indices must be a contiguous .* got an array of dtype float64"),
+        ({"edge_labels": np.array([1, 1, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1])}, "arcs of an edge have different edge_labels"),
+        ({"edge_labels": np.full(12, 2)}, "edge_labels must be numbers from 0 to 1"),
+        ({"labels": np.full(8, 3)}, "labels must be numbers from 0 to 2, .* they go from 3 to 3"),
+        ({"labels": np.full(8, -1)}, "labels must be numbers from 0 to 2"),
+        ({"labels": np.zeros(7, np.int64)}, "labels must be .* of length 8, one per node"),
+        ({"label_values": ("C", "C", "O")}, "label_values must be distinct"),
+        ({"label_values": ["C", "N", "O"]}, "label_values must be a tuple"),
+        ({"label_values": ("C", None, "O")}, r"label_values\[1\] must be an integer, a string"),
+        ({"label_values": ("C", Colour.RED, "O")}, r"label_values\[1\] must be a plain int"),
+        ({"attributes": np.zeros((7, 2))}, "attributes must be .* with 8 rows"),
+        ({"attributes": np.zeros((8, 4))[:, ::2]}, "attributes must be a contiguous array"),
+        ({"attributes": np.full((8, 2), np.nan)}, "attributes must be finite"),
+        ({"targets": np.zeros(3)}, "targets must be an array with one entry per graph, 4"),
+        ({"directed": 1}, "directed must be True or False; got 1"),
+    ],
+)
+def test_arrays_that_do_not_fit_together_are_refused(graphs, change, message):
+    with pytest.raises(InvalidGraphError, match=message):
+        dataclasses.replace(graphs, **change)
+
+
+def test_a_changed_pickle_is_refused(graphs):
+    state = {**graphs.__dict__, "indices": graphs.indices + 5}
+    with pytest.raises(InvalidGraphError, match="is no node of this graph"):
+        object.__new__(Graphs).__setstate__(state)
+
+
+@settings(deadline=None)
+@given(collections())
+def test_what_every_way_in_makes_is_right(graphs):
+    for made in (graphs, graphs[::-1], graphs[:1], graphs + graphs if len(graphs) else graphs):
+        assert dataclasses.replace(made) == made
+
+
 # -------------------------------------------------------------------- bad input
 
+MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
 NAN, INF = float("nan"), float("inf")
 
 
@@ -391,9 +566,10 @@ NAN, INF = float("nan"), float("inf")
         ),
         ({"edges": [[(0, -1)]]}, r"Graph 0: edge \(0, -1\) names a node that does not exist"),
         ({"edges": [[]], "n_nodes": [-1]}, "Graph 0: n_nodes must be a whole number, 0 or more; got -1"),
+        ({"edges": [[]], "n_nodes": [np.int64(-1)]}, "n_nodes must be a whole number, 0 or more; got -1[.]"),
         ({"edges": [[]], "n_nodes": [2.5]}, "Graph 0: n_nodes must be a whole number, 0 or more; got 2.5"),
-        ({"edges": [[]], "n_nodes": [1, 2]}, "n_nodes must have one entry per graph: 1 graphs, got 2 entries"),
-        ({"edges": [[]], "labels": []}, "labels must have one entry per graph: 1 graphs, got 0 entries"),
+        ({"edges": [[]], "n_nodes": [1, 2]}, "n_nodes must have one entry per graph: 1 graph, got 2 entries"),
+        ({"edges": [[]], "labels": []}, "labels must have one entry per graph: 1 graph, got 0 entries"),
         ({"edges": [[]], "attributes": [[], []]}, "attributes must have one entry per graph"),
         ({"edges": [[]], "edge_labels": []}, "edge_labels must have one entry per graph"),
         ({"edges": [[]], "n_nodes": [2], "labels": [[1]]}, "Graph 0: .* contradictory: 2 by n_nodes, 1 by labels"),
@@ -403,7 +579,7 @@ NAN, INF = float("nan"), float("inf")
         ({"edges": [[]], "labels": [[(1, INF)]]}, r"labels\[0\] must be .* got inf"),
         ({"edges": [[]], "labels": [[{}]]}, r"labels\[0\] must be .* got \{\}"),
         ({"edges": [[]], "labels": [[(1, {2})]]}, r"labels\[0\] must be .* got \{2\}"),
-        ({"edges": [[(0, 1)]], "edge_labels": [[]]}, "Graph 0: 1 edges but 0 edge labels"),
+        ({"edges": [[(0, 1)]], "edge_labels": [[]]}, "Graph 0: 1 edge but 0 edge labels"),
         ({"edges": [[(0, 1)]], "edge_labels": [[b"x"]]}, r"edge_labels\[0\] must be .* got b'x'"),
         (
             {"edges": [[], [(0, 1), (1, 0)]], "edge_labels": [[], [1, 2]]},
@@ -429,6 +605,19 @@ NAN, INF = float("nan"), float("inf")
         ({"edges": [[]], "targets": [1, 2]}, r"targets must have one entry per graph: 1 graphs, got .* \(2,\)"),
         ({"edges": [[]], "targets": 1}, r"targets must have one entry per graph: 1 graphs, got .* \(\)"),
         ({"edges": [[], []], "targets": [[1], [1, 2]]}, "targets must make a regular array"),
+        ({"edges": [[]], "attributes": [MASKED]}, "Graph 0: attributes must have no masked values"),
+        ({"edges": [[]], "attributes": [[MASKED, MASKED]]}, "Graph 0: attributes must have no masked values"),
+        ({"edges": [np.ma.array([[0, 1]], mask=[[0, 1]])]}, "Graph 0: edges must have no masked values"),
+        ({"edges": [[], []], "targets": MASKED}, "targets must have no masked values"),
+        ({"edges": [[]], "labels": [np.ma.array([1, 2], mask=[0, 1])]}, "labels must have no masked values"),
+        (
+            {"edges": [[]], "attributes": [np.array(["2020-01-01", "NaT"], "M8[D]")]},
+            "must be real numbers; got dtype date",
+        ),
+        ({"edges": [[]], "attributes": [np.array([1, "NaT"], "m8[s]")]}, "must be real numbers; got dtype timedelta64"),
+        ({"edges": [[]], "attributes": [[10**400]]}, "Graph 0: attributes must be one vector of numbers"),
+        ({"edges": [[]], "attributes": [[1 + 2j]]}, "Graph 0: attributes must be real numbers; got dtype complex128"),
+        ({"edges": [[]], "labels": [np.array(["NaT"], "M8[ns]")]}, r"labels\[0\] must be .* got np.datetime64"),
     ],
 )
 def test_from_edges_refuses_what_makes_no_sense(content, message):
@@ -456,11 +645,21 @@ def test_from_edges_refuses_what_makes_no_sense(content, message):
         ({"attributes": [[1.0], [], [2.0]]}, "attributes must be one vector of numbers per node, all of one length"),
         ({"attributes": [0.0, 0.0, NAN]}, r"Graph 1: the attributes of its node 0 are not finite: \[nan\]"),
         ({"targets": ["a"]}, r"targets must have one entry per graph: 2 graphs, got .* \(1,\)"),
+        ({"labels": np.ma.array([1, 2, 3], mask=[0, 0, 1])}, "labels must have no masked values"),
+        ({"labels": {0: 1, 1: 2, 2: 3}}, "labels must be a sequence with one entry for each of the nodes; got dict"),
+        ({"offsets": np.ma.array([0, 2, 3], mask=[0, 0, 1])}, "offsets must have no masked values"),
+        ({"attributes": np.ma.array([1.0, 2.0, 3.0], mask=[0, 0, 1])}, "attributes must have no masked values"),
+        ({"attributes": np.array([1, 2, 3]) * 1j}, "attributes must be real numbers; got dtype complex128"),
     ],
 )
 def test_from_arrays_refuses_what_makes_no_sense(content, message):
     with pytest.raises(InvalidGraphError, match=message):
         Graphs.from_arrays(**({"offsets": [0, 2, 3], "edges": []} | content))
+
+
+def test_masked_arrays_without_a_hidden_value_are_ordinary_arrays():
+    graphs = Graphs.from_arrays([0, 2], [], attributes=np.ma.array([1.0, 2.0]), targets=np.ma.array([5]))
+    assert type(graphs.attributes) is type(graphs.targets) is np.ndarray
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 import treegram
-from treegram import Graphs, InvalidGraphError
+from treegram import ODDCL, Graphs, InvalidGraphError
 from treegram.graphs import as_graphs
 
 networkx = pytest.importorskip("networkx")
+UNUSED = pytest.mark.filterwarnings("ignore:These data of the nodes are not used")  # what these tests are not about
 
 
 def molecule(kind=networkx.Graph):
@@ -21,6 +22,7 @@ def molecule(kind=networkx.Graph):
     return graph
 
 
+@UNUSED
 def test_nodes_keep_their_order_and_bring_labels_and_vectors():
     assert Graphs.from_networkx([molecule()], targets=["good"]) == Graphs.from_edges(
         [[(0, 2), (0, 1)]],
@@ -30,6 +32,7 @@ def test_nodes_keep_their_order_and_bring_labels_and_vectors():
     )
 
 
+@UNUSED
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
@@ -42,17 +45,67 @@ def test_attributes_come_from_any_name_or_names(names, expected):
     assert Graphs.from_networkx([molecule()], attributes=names).attributes.tolist() == expected
 
 
+@UNUSED
 def test_labels_come_from_any_name():
     assert Graphs.from_networkx([molecule()], label="x").label_values == (1, 2, 3)
 
 
-@pytest.mark.parametrize("nothing", [None, "no such thing"])
-def test_no_node_with_such_a_datum_means_none(nothing):
-    graphs = Graphs.from_networkx([molecule()], label=nothing, attributes=nothing)
+@UNUSED
+def test_none_means_none():
+    graphs = Graphs.from_networkx([molecule()], label=None, attributes=None)
     assert graphs.labels is None
     assert graphs.attributes is None
 
 
+def test_the_usual_names_may_be_missing():
+    graphs = Graphs.from_networkx([networkx.path_graph(3)])
+    assert graphs.labels is None
+    assert graphs.attributes is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"label": "lable"},
+            r"label: no node of any graph has 'lable'; they have 'attributes', .*'x'. Did you mean 'label'\?",
+        ),
+        ({"attributes": "charges"}, r"attributes: no node of any graph has 'charges'; .* Did you mean 'charge'\?"),
+        (
+            {"attributes": ["x", "charges"]},
+            r"attributes: no node of any graph has 'charges'; .* Did you mean 'charge'\?",
+        ),
+        ({"label": "zzz"}, r"label: no node of any graph has 'zzz'; they have 'attributes', 'charge', 'label', 'x'\.$"),
+    ],
+)
+def test_a_name_that_was_given_must_exist(arguments, message):
+    with pytest.raises(InvalidGraphError, match=message):
+        Graphs.from_networkx([molecule()], **arguments)
+    assert len(Graphs.from_networkx([networkx.Graph()], **arguments)) == 1  # no node that could have it
+
+
+def test_nodes_without_any_data_are_told_as_such():
+    with pytest.raises(InvalidGraphError, match="no node of any graph has 'element'; they have no data"):
+        Graphs.from_networkx([networkx.path_graph(2)], label="element")
+
+
+@pytest.mark.parametrize(
+    "make", [lambda graphs: Graphs.from_networkx(graphs), as_graphs, lambda graphs: ODDCL(depth=1).fit(graphs)]
+)
+def test_data_that_are_not_used_are_named_once(make):
+    with pytest.warns(UserWarning, match="These data of the nodes are not used: 'charge', 'x'[.]") as told:
+        make([molecule(), molecule()])
+    assert len(told) == 1
+
+
+def test_nothing_is_said_when_all_data_are_used():
+    graph = molecule()
+    for node in graph:
+        del graph.nodes[node]["attributes"]
+    assert Graphs.from_networkx([graph], attributes=["charge", "x"]).n_attributes == 2
+
+
+@UNUSED
 def test_edge_labels_are_read_if_named():
     graphs = Graphs.from_networkx([molecule()], edge_label="bond")
     assert graphs.edges().tolist() == [[0, 1], [0, 2]]
@@ -60,6 +113,7 @@ def test_edge_labels_are_read_if_named():
     assert Graphs.from_networkx([molecule()]).edge_labels is None
 
 
+@UNUSED
 def test_directed_graphs_stay_directed():
     graphs = Graphs.from_networkx([molecule(networkx.DiGraph)])
     assert graphs.directed
@@ -77,12 +131,14 @@ def test_graphs_without_nodes_or_edges_are_legal(graphs):
     assert (len(made), made.n_nodes, made.n_edges) == (len(graphs), sum(map(len, graphs)), 0)
 
 
+@UNUSED
 def test_an_empty_graph_between_others_is_legal():
     graphs = Graphs.from_networkx([molecule(), networkx.Graph(), molecule()])
     assert graphs.sizes.tolist() == [3, 0, 3]
     assert graphs.n_attributes == 2
 
 
+@UNUSED
 def test_a_list_of_networkx_graphs_is_a_list_of_graphs():
     assert as_graphs([molecule(), molecule()]) == Graphs.from_networkx([molecule(), molecule()])
 
@@ -99,6 +155,7 @@ def vector_at_b(value):
     return graph
 
 
+@UNUSED
 @pytest.mark.parametrize(
     ("graphs", "arguments", "message"),
     [

@@ -7,9 +7,9 @@ import pytest
 from sklearn.linear_model import Ridge, SGDClassifier, SGDRegressor
 
 from treegram import Graphs, ODDCLFeatures, load_tu, make_synthetic, save_tu
-from treegram.datasets import _chunks
+from treegram.datasets import TUChunks, _table
 from treegram.errors import DatasetError
-from treegram.streaming import TUChunks, embed_chunks, fit_chunks
+from treegram.streaming import embed_chunks, fit_chunks
 
 STATELESS = {"depth": 1, "method": "orf", "n_components": 16, "n_features": 128, "random_state": 0}
 
@@ -57,7 +57,7 @@ def folder(tmp_path):
 @pytest.mark.parametrize("chunk_size", [1, 2, 7, 22, 23, 1000])
 @pytest.mark.parametrize("block", [40, 1 << 20])
 def test_chunks_together_are_the_whole(folder, chunk_size, block, monkeypatch):
-    monkeypatch.setattr(_chunks, "BLOCK_BYTES", block)
+    monkeypatch.setattr(_table, "BLOCK_BYTES", block)
     chunks = TUChunks(folder, chunk_size=chunk_size)
     parts = list(chunks)
     assert [len(part) for part in parts[:-1]] == [chunk_size] * (len(parts) - 1)
@@ -69,6 +69,7 @@ def test_chunks_together_are_the_whole(folder, chunk_size, block, monkeypatch):
     np.testing.assert_array_equal(chunks.classes, [-1, 0, 1])
 
 
+@pytest.mark.filterwarnings("ignore:.*edge attributes")
 @pytest.mark.parametrize("name", ["MUTAG", "PROTEINS", "Cuneiform"])
 def test_real_folders_in_chunks_are_the_whole(name, data_dir):
     graphs, _ = load_tu(data_dir / name)
@@ -151,20 +152,26 @@ GOOD = {"graph_indicator": "1\n1\n2\n2\n", "A": "1, 2\n3, 4\n"}
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
-        ({"graph_indicator": "1\n2\n1\n2\n"}, r"P_graph_indicator.txt: nodes must come graph by graph.*load_tu"),
-        ({"graph_indicator": "0\n1\n2\n2\n"}, r"P_graph_indicator.txt: nodes must come graph by graph"),
-        ({"graph_labels": "5\n"}, r"P_graph_indicator.txt: nodes must come graph by graph, from graph 1 to 1"),
-        ({"A": "3, 4\n1, 2\n"}, r"P_A.txt: edges must come graph by graph.*load_tu"),
-        ({"A": "1, 3\n"}, r"P_A.txt: edges must come graph by graph"),
-        ({"A": "1, 2\n4, 5\n"}, r"P_A.txt: edges must come graph by graph, between nodes 1 to 4"),
-        ({"A": "0, 2\n"}, r"P_A.txt: edges must come graph by graph"),
-        ({"A": "1, 2\n3\n"}, r"P_A.txt: expected whole numbers, 2 in each line"),
-        ({"A": "1, x\n"}, r"P_A.txt: expected whole numbers"),
-        ({"A": "1, 2.5\n"}, r"P_A.txt: expected whole numbers"),
-        ({"node_attributes": "1\nnan\n2\n3\n"}, r"P_node_attributes.txt: expected finite numbers"),
-        ({"node_labels": "1\n1\n1\n"}, r"P_node_labels.txt: expected 4 rows, one for each of the nodes, got 3"),
-        ({"node_labels": "1\n\n1\n1\n"}, r"P_node_labels.txt: expected 2 rows between the bytes 0 and 3, got 1"),
-        ({"node_labels": "1\n1\n1\n1\n1\n"}, r"P_node_labels.txt: expected 4 rows, one for each of the nodes, got 5"),
+        ({"graph_indicator": "1\n2\n1\n2\n"}, r"P_graph_indicator.txt:3: nodes must come graph by graph.*load_tu"),
+        ({"graph_indicator": "0\n1\n2\n2\n"}, r"P_graph_indicator.txt:1: expected a graph id of 1 or more, got 0"),
+        (
+            {"graph_labels": "5\n"},
+            r"P_graph_labels.txt:1: expected 2 lines, one per graph, got 1; .*indicator.txt:3 names graph 2",
+        ),
+        ({"A": "3, 4\n1, 2\n"}, r"P_A.txt:2: edges must come graph by graph.*load_tu"),
+        ({"A": "1, 3\n"}, r"P_A.txt:1: the edge \(1, 3\) joins two graphs, 1 and 2"),
+        ({"A": "1, 2\n4, 5\n"}, r"P_A.txt:2: the edge \(4, 5\) names a node that does not exist; .* from 1 to 4"),
+        ({"A": "0, 2\n"}, r"P_A.txt:1: the edge \(0, 2\) names a node that does not exist"),
+        ({"A": "1, 2\n3\n"}, r"P_A.txt:2: expected 2 numbers, got 1: '3'"),
+        ({"A": "1, x\n"}, r"P_A.txt:1: expected a finite number, got 'x'"),
+        ({"A": "1, 2.5\n"}, r"P_A.txt:1: expected a whole number .* got 2.5"),
+        ({"node_attributes": "1\nnan\n2\n3\n"}, r"P_node_attributes.txt:2: expected a finite number, got 'nan'"),
+        ({"node_labels": "1\n1\n1\n"}, r"P_node_labels.txt:3: expected 4 lines, one for each of the nodes, got 3"),
+        ({"node_labels": "1\n\n1\n1\n"}, r"P_node_labels.txt:2: expected 1 number, got a blank line in the middle"),
+        (
+            {"node_labels": "1\n1\n1\n1\n1\n"},
+            r"P_node_labels.txt:5: expected 4 lines, one for each of the nodes, got 5",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, tables, message):
@@ -174,15 +181,39 @@ def test_what_is_wrong_is_named(tmp_path, tables, message):
 
 
 def test_folders_that_hold_no_set_or_several_are_refused(tmp_path):
-    with pytest.raises(DatasetError, match="must hold one data set"):
+    with pytest.raises(DatasetError, match=r"holds no NAME_A.txt; expected a folder"):
         TUChunks(tmp_path)
     with pytest.raises(DatasetError, match="nowhere does not exist"):
         TUChunks(tmp_path / "nowhere")
     write(tmp_path, **GOOD)
     assert len(list(TUChunks(tmp_path))) == 1
     (tmp_path / "Q_graph_indicator.txt").write_text("1\n")
-    with pytest.raises(DatasetError, match=r"found \['P', 'Q'\]"):
+    with pytest.raises(DatasetError, match=r"holds several data sets \(P, Q\)"):
         TUChunks(tmp_path)
+
+
+def test_two_labels_of_an_edge_are_named_with_their_lines(tmp_path):
+    write(tmp_path, **{**GOOD, "A": "1, 2\n3, 4\n4, 3\n", "edge_labels": "1\n1\n2\n"})
+    with pytest.raises(DatasetError, match=r"P_edge_labels.txt:3: the edge \(4, 3\) .* 2, than in line 2, 1"):
+        list(TUChunks(tmp_path, chunk_size=1))
+
+
+def test_names_of_labels_and_classes_come_in_every_chunk(tmp_path):
+    graphs = Graphs.from_edges(
+        [[(0, 1)], [(0, 1)]], labels=[["C", "O"], ["N", "C"]], edge_labels=[["="], ["-"]], targets=["no", "yes"]
+    )
+    save_tu(graphs, tmp_path / "NAMED")
+    chunks = TUChunks(tmp_path / "NAMED", chunk_size=1)
+    assert Graphs.concatenate(list(chunks)) == graphs
+    assert chunks.classes.tolist() == ["no", "yes"]
+
+
+def test_what_is_left_out_is_told(tmp_path):
+    write(tmp_path, **{**GOOD, "A": "1, 2\n1, 2\n3, 3\n", "edge_attributes": "1\n"})
+    with pytest.warns(UserWarning, match=r"edge attributes in P_edge_attributes.txt .* 1 self loop is dropped"):
+        chunks = TUChunks(tmp_path)
+    with pytest.warns(UserWarning, match=r"1 line repeats an earlier one \(of P_A.txt\)"):
+        list(chunks)
 
 
 @pytest.mark.parametrize("size", [0, 1.5, "a", None])

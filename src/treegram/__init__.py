@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Where each public name lives; ``treegram.NAME`` is its one public path.
 _HOMES = {
-    "datasets": ("load_digits_graphs", "load_tu", "make_synthetic", "save_tu"),
+    "datasets": ("TUChunks", "describe", "load_digits_graphs", "load_tu", "make_synthetic", "save_tu"),
     "errors": ("DatasetError", "InvalidGraphError", "ParameterError", "StoreError", "StudyError", "TreegramError"),
     "graphs": ("Graphs",),
     "kernels": (
@@ -41,7 +41,7 @@ _HOMES = {
     "plotting": ("plot_gram",),
     "preprocessing": ("CentroidDistance", "DropAttributes", "NeighbourMeans", "ScaleAttributes"),
     "selection": ("GraphRidge", "GraphSVC"),
-    "streaming": ("TUChunks", "embed_chunks", "fit_chunks"),
+    "streaming": ("embed_chunks", "fit_chunks"),
 }
 
 __all__ = sorted(name for names in _HOMES.values() for name in names)

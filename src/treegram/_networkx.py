@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -31,6 +33,7 @@ def read_networkx(
             f"Graph {directions.index(not directions[0])} and graph 0 differ: one is directed and one is not. "
             "Convert them with to_undirected() or to_directed() first."
         )
+    _check_names(items, label, attributes)
     numbers = [{node: i for i, node in enumerate(graph.nodes)} for graph in items]
     return Graphs.from_edges(
         [[(number[a], number[b]) for a, b in graph.edges()] for graph, number in zip(items, numbers, strict=True)],
@@ -41,6 +44,31 @@ def read_networkx(
         directed=bool(directions) and directions[0],
         targets=targets,
     )
+
+
+def _check_names(items: list[Any], label: str | None, attributes: str | Sequence[str] | None) -> None:
+    """Raise if no node has a datum that was asked for; warn if nodes have data that were not."""
+    known = {key for graph in items for _, data in graph.nodes(data=True) for key in data}
+    names = [attributes] if isinstance(attributes, str) else list(attributes or ())
+    asked = [("label", label, "label"), *(("attributes", name, "attributes") for name in names)]
+    has_nodes = any(len(graph) for graph in items)
+    for argument, name, default in asked:
+        is_default = name in (None, default) and (argument == "label" or isinstance(attributes, str | None))
+        if has_nodes and not is_default and name not in known:
+            close = difflib.get_close_matches(str(name), [key for key in known if isinstance(key, str)], n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise InvalidGraphError(f"{argument}: no node of any graph has {name!r}; they have {_list(known)}.{hint}")
+    if unused := known - {label, *names}:
+        warnings.warn(
+            f"These data of the nodes are not used: {_list(unused)}. Graphs.from_networkx takes the names of what is to be "
+            "the label and the attributes.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _list(keys: set[Any]) -> str:
+    return ", ".join(sorted(map(repr, keys))) or "no data"
 
 
 def _node_data(items: list[Any], name: str | None) -> list[list[Any]] | None:
@@ -56,12 +84,7 @@ def _node_data(items: list[Any], name: str | None) -> list[list[Any]] | None:
 def _vectors(items: list[Any], names: str | Sequence[str] | None) -> list[list[Any]] | None:
     if names is None or isinstance(names, str):
         return _node_data(items, names)
-    columns = []
-    for name in names:
-        column = _node_data(items, name)
-        if column is None:
-            raise InvalidGraphError(f"attributes: no node of any graph has {name!r}.")
-        columns.append(column)
+    columns = [_node_data(items, name) or [[] for _ in items] for name in names]  # empty only where there is no node
     return [[list(vector) for vector in zip(*parts, strict=True)] for parts in zip(*columns, strict=True)]
 
 
@@ -74,6 +97,6 @@ def _edge_data(items: list[Any], name: str) -> list[list[Any]]:
 
 def _datum(data: dict[str, Any], name: str, graph: int, where: str) -> Any:
     if name not in data:
-        known = ", ".join(repr(key) for key in data) or "nothing"
+        known = ", ".join(repr(key) for key in data) or "no data"
         raise InvalidGraphError(f"Graph {graph}: {where} has no {name!r}; it has {known}.")
     return data[name]

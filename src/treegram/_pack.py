@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,26 @@ from treegram.errors import InvalidGraphError
 # -------------------------------------------------------------------- checks, each for one thing
 
 
+def as_list(values: Iterable[Any], name: str, n_graphs: int | None = None) -> list[Any]:
+    """One entry per graph, by position: an index of pandas says nothing about the order of the graphs."""
+    if isinstance(values, Mapping | Set) or not isinstance(values, Iterable):
+        raise InvalidGraphError(f"{name} must be a sequence with one entry per graph; got {type(values).__name__}.")
+    entries = list(values)
+    if n_graphs is not None and len(entries) != n_graphs:
+        graphs = f"{n_graphs} graph{'' if n_graphs == 1 else 's'}"
+        raise InvalidGraphError(f"{name} must have one entry per graph: {graphs}, got {len(entries)} entries.")
+    return entries
+
+
+def refuse_masked(values: object, name: str) -> None:
+    """Raise if some values of a masked array, or of the rows of a list, are hidden."""
+    rows = values if isinstance(values, list | tuple) else (values,)
+    if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
+        raise InvalidGraphError(f"{name} must have no masked values. Fill them, or remove what they belong to, first.")
+
+
 def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    refuse_masked(values, name)
     try:
         return np.asarray(values)
     except ValueError as error:  # rows of different lengths
@@ -33,13 +52,24 @@ def check_edge_list(edges: ArrayLike, graph: int) -> Ints:
     return pairs.astype(np.int64)
 
 
-def check_vectors(vectors: ArrayLike, graph: int) -> Floats:
+def as_vectors(vectors: ArrayLike, name: str) -> Floats:
+    """Real numbers as a new array in double precision."""
+    refuse_masked(vectors, name)
     try:
-        block = np.asarray(vectors, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        given = np.asarray(vectors)
+        if given.dtype.kind not in "cmM":  # whose conversion would lose a part, or make numbers of dates
+            return np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidGraphError(
-            f"Graph {graph}: attributes must be one vector of numbers per node, all of one length ({error})."
+            f"{name} must be one vector of numbers per node, all of one length ({error})."
         ) from None
+    raise InvalidGraphError(
+        f"{name} must be real numbers; got dtype {given.dtype}. Convert them to real numbers first."
+    )
+
+
+def check_vectors(vectors: ArrayLike, graph: int) -> Floats:
+    block = as_vectors(vectors, f"Graph {graph}: attributes")
     if block.ndim == 1 and block.size:
         block = block[:, None]
     if block.ndim not in (1, 2):
@@ -68,7 +98,8 @@ def check_count(n_nodes: int, graph: int) -> int:
     except TypeError:
         count = -1
     if count < 0:
-        raise InvalidGraphError(f"Graph {graph}: n_nodes must be a whole number, 0 or more; got {n_nodes!r}.")
+        shown = n_nodes.item() if isinstance(n_nodes, np.generic) else n_nodes
+        raise InvalidGraphError(f"Graph {graph}: n_nodes must be a whole number, 0 or more; got {shown!r}.")
     return count
 
 
@@ -133,13 +164,7 @@ def check_edges(edges: ArrayLike, offsets: Ints) -> Ints:
 
 
 def check_attributes(attributes: ArrayLike, offsets: Ints) -> Floats:
-    # Always a copy: the collection is immutable, whatever happens to the caller's array.
-    try:
-        vectors = np.array(attributes, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise InvalidGraphError(
-            f"attributes must be one vector of numbers per node, all of one length ({error})."
-        ) from None
+    vectors = as_vectors(attributes, "attributes")
     if vectors.ndim == 1:
         vectors = vectors[:, None]
     if vectors.ndim != 2 or len(vectors) != offsets[-1]:
@@ -170,11 +195,17 @@ def check_targets(targets: ArrayLike, n_graphs: int) -> NDArray[Any]:
 
 
 def plain_label(value: Hashable) -> Hashable:
-    """A label as plain Python: numpy scalars, True, False and 1.0 become the numbers that they are equal to."""
+    """A label as plain Python: numpy scalars, members of enumerations, True and 1.0 become what they are equal to."""
+    if isinstance(value, np.datetime64 | np.timedelta64 | np.ma.core.MaskedConstant):
+        return value  # no label: numpy makes numbers of these, of missing ones too
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
-        return int(value)
+    if isinstance(value, str):
+        return str.__str__(value)  # not str(value), which a class of the user may have changed
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return int.__index__(value) if isinstance(value, int) else int(value)
+    if isinstance(value, float):
+        return float.__float__(value)
     if isinstance(value, tuple | list | np.ndarray):
         return tuple(plain_label(part) for part in value)
     return value
@@ -209,6 +240,11 @@ def encode_labels(
     labels: Sequence[Hashable] | NDArray[Any], length: int, name: str, things: str
 ) -> tuple[Ints, tuple[Hashable, ...]]:
     """Codes and sorted distinct values of one label per node or edge."""
+    refuse_masked(labels, name)
+    if isinstance(labels, Mapping | Set):
+        raise InvalidGraphError(
+            f"{name} must be a sequence with one entry for each of the {things}; got {type(labels).__name__}."
+        )
     if len(labels) != length:
         raise InvalidGraphError(f"{name} must have one entry for each of the {length} {things}; got {len(labels)}.")
     if isinstance(labels, np.ndarray) and labels.ndim == 2 and labels.shape[1] == 1:
@@ -301,7 +337,7 @@ def compress_edges(pairs: Ints, codes: Ints | None, offsets: Ints, *, directed: 
             raise InvalidGraphError(
                 f"Graph {graph}: the edge between its nodes {source - offsets[graph]} and {end - offsets[graph]} is listed "
                 "more than once with different labels."
-                + ("" if directed else " If labels depend on the direction, say directed=True.")
+                + ("" if directed else " If labels depend on the direction, give directed=True.")
             )
     indptr = np.searchsorted(arcs, np.arange(n_nodes + 1, dtype=np.int64) * n_nodes)
     return indptr.astype(np.int64), arcs % max(n_nodes, 1), arc_codes

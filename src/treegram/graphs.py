@@ -8,13 +8,14 @@ Reading files is the business of ``treegram.datasets``, what a kernel sees of a 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from treegram._pack import (
+    as_list,
     check_attributes,
     check_edge_list,
     check_edges,
@@ -32,6 +33,7 @@ from treegram._pack import (
     stack_vectors,
 )
 from treegram._types import Floats, Ints
+from treegram._validate import check_collection
 from treegram.errors import InvalidGraphError
 
 __all__ = ["Graphs", "as_graphs"]
@@ -41,9 +43,10 @@ __all__ = ["Graphs", "as_graphs"]
 class Graphs:
     """A packed, immutable collection of graphs with labels and vectors at the nodes.
 
-    Make one with :meth:`from_edges`, :meth:`from_arrays`, :meth:`from_networkx` or :func:`treegram.load_tu`, not by
-    calling the class. An integer, slice, mask or index array selects graphs and gives another collection; iterating
-    gives collections of one graph each. Every array is read-only.
+    Make one with :meth:`from_edges`, :meth:`from_arrays`, :meth:`from_networkx` or :func:`treegram.load_tu`; the class
+    itself takes the arrays below and checks that they fit together. An integer, slice, mask or index array selects
+    graphs and gives another collection; iterating gives collections of one graph each. Every array is read-only.
+    ``numpy.asarray`` gives one row per graph: an array of objects with a single column.
 
     Attributes
     ----------
@@ -90,14 +93,34 @@ class Graphs:
     targets: NDArray[Any] | None
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        check_collection(self.__dict__)
+        self._freeze()
+
+    @classmethod
+    def _trusted(cls, **content: Any) -> Graphs:
+        """A collection from arrays that are known to be right: nothing is checked."""
+        made = object.__new__(cls)
+        made.__dict__.update(content)
+        made._freeze()
+        return made
+
+    def _freeze(self) -> None:
+        for value in self.__dict__.values():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.__post_init__()  # pickle and copy forget that the arrays are read-only
+        self.__post_init__()  # pickle and copy forget that the arrays are read-only; a file may hold anything
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: FBT001 (numpy's protocol)
+        """One row per graph, as scikit-learn wants it; in a list of graphs each is a row, so one graph has one axis."""
+        if dtype not in (None, np.dtype(object)) or copy is False:
+            raise TypeError(f"Graphs become an array of dtype object, as a copy; got dtype={dtype}, copy={copy}.")
+        rows = np.empty(len(self), dtype=object)
+        for i in range(len(self)):
+            rows[i] = self[i]
+        return rows if len(self) == 1 else rows[:, None]
 
     # ---------------------------------------------------------------- ways in
 
@@ -138,17 +161,16 @@ class Graphs:
         Graphs
             The collection.
         """
-        pairs = [check_edge_list(e, i) for i, e in enumerate(edges)]
-        for name, lists in (
-            ("n_nodes", n_nodes),
-            ("labels", labels),
-            ("attributes", attributes),
-            ("edge_labels", edge_labels),
-        ):
-            if lists is not None and len(lists) != len(pairs):
-                raise InvalidGraphError(
-                    f"{name} must have one entry per graph: {len(pairs)} graphs, got {len(lists)} entries."
-                )
+        pairs = [check_edge_list(e, i) for i, e in enumerate(as_list(edges, "edges"))]
+        n_nodes, labels, attributes, edge_labels = (
+            None if lists is None else as_list(lists, name, len(pairs))
+            for name, lists in (
+                ("n_nodes", n_nodes),
+                ("labels", labels),
+                ("attributes", attributes),
+                ("edge_labels", edge_labels),
+            )
+        )
         vectors = None if attributes is None else [check_vectors(a, i) for i, a in enumerate(attributes)]
         sizes = graph_sizes(pairs, n_nodes, labels, vectors)
         offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
@@ -160,7 +182,9 @@ class Graphs:
                     f"numbered from 0 to {size - 1}."
                 )
             if edge_labels is not None and len(edge_labels[i]) != len(pair):
-                raise InvalidGraphError(f"Graph {i}: {len(pair)} edges but {len(edge_labels[i])} edge labels.")
+                raise InvalidGraphError(
+                    f"Graph {i}: {_count(len(pair), 'edge')} but {_count(len(edge_labels[i]), 'edge label')}."
+                )
         return cls.from_arrays(
             offsets,
             np.concatenate([np.empty((0, 2), np.int64), *(p + o for p, o in zip(pairs, offsets[:-1], strict=True))]),
@@ -215,7 +239,7 @@ class Graphs:
             (None, ()) if edge_labels is None else encode_labels(edge_labels, len(pairs), "edge_labels", "edges")
         )
         indptr, indices, arc_codes = compress_edges(pairs, edge_codes, starts, directed=directed)
-        return cls(
+        return cls._trusted(
             offsets=starts,
             indptr=indptr,
             indices=indices,
@@ -245,10 +269,11 @@ class Graphs:
         graphs : iterable of networkx.Graph or networkx.DiGraph
             Either all directed or all undirected. Nodes keep their order; their names are not kept.
         label : str or None, default="label"
-            Name of the node datum that holds the discrete label; None, or a name that no node has: no labels.
+            Name of the node datum that holds the discrete label; None: no labels. The default may be missing, any other
+            name must exist.
         attributes : str, sequence of str, or None, default="attributes"
             Name of the node datum that holds the vector (or a number), or names of several numbers that make the
-            vector; None, or a name that no node has: no attributes.
+            vector; None: no attributes. The default may be missing, any other name must exist.
         edge_label : str or None, default=None
             Name of the edge datum that holds the discrete edge label.
         targets : array-like of shape (n_graphs,), optional
@@ -258,6 +283,11 @@ class Graphs:
         -------
         Graphs
             The collection.
+
+        Warns
+        -----
+        UserWarning
+            Once, if nodes have data that are not used.
         """
         from treegram._networkx import read_networkx
 
@@ -293,7 +323,7 @@ class Graphs:
         edge_labels, edge_label_values = join_codes(
             [p.edge_labels for p in parts], [p.edge_label_values for p in parts]
         )
-        return cls(
+        return cls._trusted(
             offsets=np.concatenate([[0], *(p.offsets[1:] + s for p, s in zip(parts, node_starts, strict=False))]),
             indptr=np.concatenate([[0], *(p.indptr[1:] + s for p, s in zip(parts, arc_starts, strict=False))]),
             indices=np.concatenate([p.indices + s for p, s in zip(parts, node_starts, strict=False)]),
@@ -309,9 +339,9 @@ class Graphs:
     # ---------------------------------------------------------------- sizes
 
     @property
-    def shape(self) -> tuple[int]:
-        """The number of graphs, as a tuple: scikit-learn's splitters then index a collection as they do an array."""
-        return (len(self),)
+    def shape(self) -> tuple[int, int]:
+        """The number of graphs, and 1: to scikit-learn a collection is an array with one row per graph, of one column."""
+        return (len(self), 1)
 
     @property
     def n_nodes(self) -> int:
@@ -376,7 +406,7 @@ class Graphs:
         offsets = np.concatenate([[0], np.cumsum(self.sizes[chosen])])
         # Within a graph neighbours keep their distance to the graph's first node.
         shift = np.repeat(offsets[:-1] - self.offsets[:-1][chosen], self.sizes[chosen])
-        return Graphs(
+        return Graphs._trusted(
             offsets=offsets,
             indptr=np.concatenate([[0], np.cumsum(self.degrees[nodes])]),
             indices=self.indices[arcs] + np.repeat(shift, self.degrees[nodes]),
@@ -448,6 +478,8 @@ def as_graphs(X: Any) -> Graphs:
         return X
     if not isinstance(X, Iterable) or isinstance(X, str | bytes | dict):
         raise InvalidGraphError(f"X must be a Graphs collection or a list of graphs; got {type(X).__name__}.")
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2 and X.shape[1] == 1:
+        X = X[:, 0]  # one row per graph, as np.asarray gives it
     items = list(X)
     if all(isinstance(item, Graphs) for item in items):
         return Graphs.concatenate(items)
@@ -467,13 +499,18 @@ def _count(number: int, noun: str) -> str:
 def _check_joinable(parts: list[Graphs]) -> None:
     first = next((i for i, part in enumerate(parts) if part.n_nodes), 0)
     for i, part in enumerate(parts):
-        for what, mine, theirs in (
-            ("labels", part.labels is not None, parts[first].labels is not None),
-            ("edge labels", part.edge_labels is not None, parts[first].edge_labels is not None),
-            ("directed edges", part.directed, parts[first].directed),
-            ("the number of attributes", part.n_attributes, parts[first].n_attributes),
-        ):
-            if mine != theirs and (part.n_nodes or what != "the number of attributes"):
+        for mine, theirs in zip(_contents(part), _contents(parts[first]), strict=True):
+            if mine != theirs and (part.n_nodes or "attribute" not in mine):
                 raise InvalidGraphError(
-                    f"Collections that differ in {what} cannot be joined: {theirs} in part {first}, {mine} in part {i}."
+                    f"Collections of different kinds cannot be joined: part {first} has {theirs}, part {i} has {mine}."
                 )
+
+
+def _contents(graphs: Graphs) -> tuple[str, ...]:
+    """What collections that are to be joined must have in common."""
+    return (
+        "no labels" if graphs.labels is None else "labels",
+        "no edge labels" if graphs.edge_labels is None else "edge labels",
+        f"{'directed' if graphs.directed else 'undirected'} edges",
+        f"{_count(graphs.n_attributes, 'attribute')} per node",
+    )

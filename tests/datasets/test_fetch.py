@@ -1,3 +1,4 @@
+import contextlib
 import functools
 import hashlib
 import http.server
@@ -5,6 +6,8 @@ import io
 import os
 import stat
 import threading
+import time
+import urllib.request
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,6 +15,9 @@ import pytest
 
 from treegram import DatasetError, Graphs, load_tu
 from treegram.datasets import _fetch, _unzip
+
+# Most tests download a set that is not in the list of checksums, which one test is about.
+pytestmark = pytest.mark.filterwarnings("ignore:There are no checksums")
 
 FILES = {"A": "1, 2\n2, 1\n", "graph_indicator": "1\n1\n2\n", "graph_labels": "1\n2\n"}
 EXPECTED = Graphs.from_edges([[(0, 1)], []], n_nodes=[2, 1], targets=[1, 2])
@@ -71,6 +77,17 @@ class Handler(http.server.SimpleHTTPRequestHandler):
             self.send_response(302)
             self.send_header("Location", "ftp://127.0.0.1/SET.zip")
             self.end_headers()
+        elif self.path.startswith("/superscript/"):  # a digit, but no number
+            self.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Length: \xb2\r\n\r\n")
+        elif self.path.startswith("/slow/"):  # a byte now and then
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                for _ in range(200):
+                    self.wfile.write(b"x")
+                    time.sleep(0.02)
+        elif self.path.startswith("/red/"):
+            self.wfile.write(b"HTTP/1.0 404 \x1b[31mred\x07\r\n\r\n")
         elif self.path.startswith("/garbage/"):
             self.wfile.write(b"garbage\r\n\r\n")
         else:
@@ -202,14 +219,44 @@ def test_checksums_are_those_of_the_real_files(data_dir):
         ("/endless", "is larger than 5000 bytes, more than a data set of the collection has"),
         ("/elsewhere", "SET.zip (leads to ftp|cannot be downloaded)"),
         ("/garbage", "SET.zip cannot be downloaded"),
+        ("/superscript", "The archive of 'SET' is damaged or no zip file"),
+        ("/slow", "the download took longer than 1 seconds"),
+        ("/red", r"the server says 404 \\x1b\[31mred\\x07\.$"),
     ],
 )
 def test_bad_servers(home, mirror, server, monkeypatch, path, message):
     monkeypatch.setattr(_fetch, "_MAX_DOWNLOAD", 5000)
+    monkeypatch.setattr(_fetch, "_MAX_SECONDS", 1.0)
     monkeypatch.setenv("TREEGRAM_MIRROR", server + path)
     with pytest.raises(DatasetError, match=message):
         load_tu("SET", data_dir=home)
     assert_nothing_stays(home)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("https://a/SET.zip", "http://b/SET.zip"),
+        ("https://a/SET.zip", "ftp://b/SET.zip"),
+        ("http://a/SET.zip", "file:///etc/passwd"),
+        ("http://a/SET.zip", "ftp://b/\x1b[31m"),
+    ],
+)
+def test_no_hop_leads_to_anything_less_safe(before, after):
+    request = urllib.request.Request(before)
+    with pytest.raises(
+        DatasetError, match=r"SET.zip leads to (http|ftp|file):.*; a redirect to less than https? is not"
+    ) as e:
+        _fetch._Redirects().redirect_request(request, io.BytesIO(), 302, "Found", {}, after)
+    assert str(e.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("https://a/x", "https://b/x"), ("http://a/x", "https://b/x"), ("http://a/x", "http://b/x")]
+)
+def test_other_redirects_are_followed(before, after):
+    request = urllib.request.Request(before)
+    assert _fetch._Redirects().redirect_request(request, io.BytesIO(), 302, "Found", {}, after).full_url == after
 
 
 def test_an_announced_size_is_checked_before_the_download(home, mirror, server, monkeypatch):
@@ -322,6 +369,65 @@ def test_damaged_archives(home, mirror, damage):
     with pytest.raises(DatasetError, match="The archive of 'SET' is damaged or no zip file"):
         load_tu("SET", data_dir=home)
     assert_nothing_stays(home)
+
+
+def zipped_by(method):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        for name, text in members(node_labels="1\n2\n3\n" * 1000):
+            archive.writestr(name, text)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+@pytest.mark.parametrize("at", [None, 60, 200])
+def test_other_compressions_are_refused(home, mirror, method, at):
+    data = bytearray(zipped_by(method))
+    if at is not None:
+        data[at] ^= 0xFF
+    mirror(bytes(data))
+    with pytest.raises(
+        DatasetError, match=r"The archive of 'SET' is refused: .* compressed by a method other than deflate"
+    ):
+        load_tu("SET", data_dir=home)
+    assert_nothing_stays(home)
+
+
+def test_a_name_that_is_no_text(home, mirror):
+    data = zipped([*members(), ("SET/\u00e9\u00e9.txt", "x")]).replace("\u00e9\u00e9".encode(), b"\xff\xfe\xff\xfe")
+    mirror(data)
+    with pytest.raises(DatasetError, match="The archive of 'SET' is damaged or no zip file"):
+        load_tu("SET", data_dir=home)
+    assert_nothing_stays(home)
+
+
+def test_tables_that_cannot_be_read_do_not_stay(home, mirror):
+    mirror(zipped(members(node_labels="1\n2\nx\n")))
+    with pytest.raises(DatasetError, match=r"SET_node_labels.txt:3: expected a finite number, got 'x'"):
+        load_tu("SET", data_dir=home)
+    assert_nothing_stays(home)
+
+
+@pytest.mark.filterwarnings("default:There are no checksums")
+def test_what_cannot_be_verified_is_told(home, mirror):
+    mirror(zipped(members()))
+    with pytest.warns(UserWarning, match="There are no checksums for the data set 'SET': its files are taken as they"):
+        load_tu("SET", data_dir=home)
+    load_tu("SET", data_dir=home)  # once, when it is downloaded
+
+
+def test_a_known_set_with_one_more_table_is_refused(data_dir, home, mirror):
+    files = [(f"MUTAG/{file.name}", file.read_bytes()) for file in sorted((data_dir / "MUTAG").iterdir())]
+    n_nodes = (data_dir / "MUTAG" / "MUTAG_graph_indicator.txt").read_text().count("\n")
+    mirror(zipped([*files, ("MUTAG/MUTAG_node_attributes.txt", "0.5\n" * n_nodes)]), "MUTAG")
+    with pytest.raises(
+        DatasetError, match=r"The archive of 'MUTAG' holds MUTAG_node_attributes.txt, which the data set"
+    ):
+        load_tu("MUTAG", data_dir=home)
+    assert_nothing_stays(home)
+    mirror(zipped([*files, ("MUTAG/MUTAG_other.txt", "no table")]), "MUTAG")
+    assert load_tu("MUTAG", data_dir=home)[0].attributes is None
+    assert not (home / "MUTAG" / "MUTAG_other.txt").exists()
 
 
 @pytest.mark.parametrize("given", [[], members(A=None), members("OTHER"), [("SET_A.txt", "1, 2\n")]])

@@ -7,21 +7,39 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from treegram import DatasetError, Graphs, load_tu, save_tu
+from treegram import WL, DatasetError, Graphs, load_tu, save_tu
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @st.composite
 def storable(draw):
-    """Collections that the format can hold: whole or tuple labels, any finite vectors, whole or real targets."""
+    """Collections of every kind of labels and targets, with any finite vectors."""
     sizes = draw(st.lists(st.integers(0, 4), min_size=1, max_size=4))
     n_nodes = sum(sizes)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     inside = [st.tuples(*[st.integers(a, b - 1)] * 2) for a, b in itertools.pairwise(starts) if b > a]
     edges = sorted(draw(st.sets(st.one_of(inside).map(lambda pair: tuple(sorted(pair))), max_size=8))) if inside else []
-    label = draw(st.sampled_from([st.integers(-(2**53), 2**53), st.tuples(st.integers(-9, 9), st.integers(-9, 9))]))
-    targets = draw(st.sampled_from([st.none(), st.integers(-5, 5), FLOATS, st.tuples(FLOATS, FLOATS)]))
+    label = draw(
+        st.sampled_from(
+            [
+                st.integers(-(2**53), 2**53),
+                st.tuples(st.integers(-9, 9), st.integers(-9, 9)),
+                st.text() | st.integers() | FLOATS | st.tuples(st.text()),
+            ]
+        )
+    )
+    targets = draw(
+        st.sampled_from(
+            [
+                st.none(),
+                st.integers(-5, 5),
+                st.text().filter(lambda text: not text.endswith("\0")),
+                FLOATS,
+                st.tuples(FLOATS, FLOATS),
+            ]
+        )
+    )
     dimension = draw(st.integers(1, 3))
 
     def maybe(values, length):
@@ -54,6 +72,7 @@ def test_what_is_written_reads_back_equal(graphs):
         assert y.tobytes() == graphs.targets.tobytes()
 
 
+@pytest.mark.filterwarnings("ignore:.*edge attributes")
 @pytest.mark.parametrize("name", ["MUTAG", "Cuneiform", "ENZYMES"])
 def test_real_sets_read_back_equal(data_dir, tmp_path, name):
     graphs, _ = load_tu(name, data_dir=data_dir, download=False)
@@ -82,14 +101,14 @@ def test_the_files_are_those_of_the_format(tmp_path):
 
 
 @pytest.mark.parametrize("edge_labels", [None, [[]], [[("a", 1)]]])
-def test_a_collection_without_edges_has_no_empty_file(tmp_path, edge_labels):
+def test_a_collection_without_edges_has_an_empty_file(tmp_path, edge_labels):
     graphs = Graphs.from_edges([[] if edge_labels != [[("a", 1)]] else [(0, 0)]], n_nodes=[2], edge_labels=edge_labels)
     save_tu(graphs, tmp_path / "SET")
-    assert (tmp_path / "SET" / "SET_A.txt").read_text() == "1, 1\n"
+    assert (tmp_path / "SET" / "SET_A.txt").read_text() == ""
     assert load_tu(tmp_path / "SET")[0] == graphs
 
 
-def test_labels_that_are_no_numbers_become_numbers_and_a_note(tmp_path):
+def test_labels_that_are_no_numbers_become_numbers_with_names(tmp_path):
     graphs = Graphs.from_edges(
         [[(0, 1)], [(0, 1)]],
         labels=[["C", "O"], ["line\nbreak", "C"]],
@@ -98,30 +117,62 @@ def test_labels_that_are_no_numbers_become_numbers_and_a_note(tmp_path):
     )
     save_tu(graphs, tmp_path / "SET")
     again, y = load_tu(tmp_path / "SET")
-    assert again.labels.tolist() == graphs.labels.tolist()
-    assert again.label_values == (0, 1, 2)
-    assert again.edge_label_values == (0, 1)
-    assert y.tolist() == [0, 1]
-    readme = (tmp_path / "SET" / "README.txt").read_text().split("\n")
-    assert readme[4:7] == ["  0  C", "  1  O", r"  2  'line\nbreak'"]
-    assert readme[8:12] == ["Edge labels:", "", "  0  (1,)", "  1  (1, 2)"]
-    assert readme[13:17] == ["Class labels:", "", "  0  no", "  1  yes"]
+    assert again == graphs
+    assert again.label_values == graphs.label_values
+    assert again.edge_label_values == ((1,), (1, 2))
+    assert y.tolist() == ["no", "yes"]
+    files = {path.name: path.read_text() for path in (tmp_path / "SET").iterdir()}
+    assert files["SET_node_labels.txt"] == "0\n1\n2\n0\n"
+    assert files["SET_node_label_names.txt"] == '"C"\n"O"\n"line\\nbreak"\n'
+    assert files["SET_edge_label_names.txt"] == "[1]\n[1, 2]\n"
+    assert files["SET_graph_labels.txt"] == "0\n1\n"
+    assert files["SET_graph_label_names.txt"] == '"no"\n"yes"\n'
+    assert "README.txt" not in files
+
+
+def test_a_long_name_of_a_class_takes_no_room_in_every_graph(tmp_path):
+    graphs = Graphs.from_edges([[(0, 1)]] * 3, targets=np.array(["a", "b" * 1000, "a"], dtype=object))
+    save_tu(graphs, tmp_path / "SET")
+    again, y = load_tu(tmp_path / "SET")
+    assert again == graphs
+    assert y.dtype == object
+
+
+def test_two_folders_that_number_their_labels_anew_are_not_confused(tmp_path):
+    first = Graphs.from_edges([[(0, 1)]], labels=[["C", "O"]], targets=["a"])
+    second = Graphs.from_edges([[(0, 1)]], labels=[["Br", "O"]], targets=["b"])
+    save_tu(first, tmp_path / "FIRST")
+    save_tu(second, tmp_path / "SECOND")
+    kernel = WL(iterations=0, normalize=False).fit(load_tu(tmp_path / "FIRST")[0])
+    assert kernel.transform(load_tu(tmp_path / "SECOND")[0]) == 1  # O alone
 
 
 @pytest.mark.parametrize(
-    "labels", [[1, 2.5], [2**53 + 1, 0], [(1, 2), (1,)], [(1, 2), 3], [(1, 2.5), (1, 3.5)], ["7", 7]]
+    "labels",
+    [
+        [1, 2.5],
+        [2**53 + 1, 0],
+        [2**80, -(2**80)],
+        [(1, 2), (1,)],
+        [(1, 2), 3],
+        [(1, 2.5), (1, 3.5)],
+        ["7", 7],
+        ["", " ", "\u2028", "\ud800", "\0", "\x1b", '"', "\\"],
+        [(), ((),), ("a", (1, ("b",)))],
+    ],
 )
-def test_labels_that_the_reader_would_change_become_numbers_too(tmp_path, labels):
-    save_tu(Graphs.from_edges([[]], labels=[labels]), tmp_path / "SET")
-    assert sorted(load_tu(tmp_path / "SET")[0].label_values) == [0, 1]
-    assert "Node labels:" in (tmp_path / "SET" / "README.txt").read_text()
+def test_labels_that_the_reader_would_change_keep_their_values(tmp_path, labels):
+    graphs = Graphs.from_edges([[]], labels=[labels])
+    save_tu(graphs, tmp_path / "SET")
+    assert load_tu(tmp_path / "SET")[0] == graphs
+    assert load_tu(tmp_path / "SET")[0].label_values == graphs.label_values
 
 
 def test_labels_that_nobody_uses_change_nothing(tmp_path):
     graphs = Graphs.from_edges([[], []], labels=[["a"], [7]])[1:]
     save_tu(graphs, tmp_path / "SET")
     assert load_tu(tmp_path / "SET")[0] == graphs
-    assert not (tmp_path / "SET" / "README.txt").exists()
+    assert not (tmp_path / "SET" / "SET_node_label_names.txt").exists()
 
 
 @pytest.mark.parametrize("targets", [[True, False], np.array([3, 4], dtype=np.uint8), np.float32([0.1, 0.2])])
@@ -152,6 +203,7 @@ def one_node(**content):
         (one_node(targets=[2**60]), "can hold targets .* got int64"),
         (one_node(targets=[1j]), "can hold targets .* got complex128"),
         (one_node(targets=[None]), "can hold targets .* got object"),
+        (one_node(targets=np.array(["a\0"], dtype=object)), "can hold targets .* got object"),
         (one_node(targets=[[1]]), r"cannot hold targets of shape \(1, 1\)"),
         (one_node(targets=[[[1]]]), r"cannot hold targets of shape \(1, 1, 1\)"),
     ],

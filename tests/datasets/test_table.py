@@ -4,7 +4,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treegram import DatasetError
-from treegram.datasets._table import read_integers, read_numbers
+from treegram.datasets import _table
+from treegram.datasets._table import join_blocks, read_blocks
+
+
+def read_numbers(path, n_columns=None):
+    return join_blocks(read_blocks(path, whole=False, n_columns=n_columns))
+
+
+def read_integers(path):
+    return join_blocks(read_blocks(path, whole=True))
 
 
 @pytest.fixture
@@ -145,7 +154,7 @@ def test_a_long_first_line_takes_no_memory_for_short_ones(table):
 
 
 def test_whole_numbers_are_integers(table):
-    read = read_integers(table("1, -2.0\n3e2, 9007199254740992"))
+    read = read_integers(table("1, -2.0\n3e2, 9007199254740992.0"))
     assert read.dtype == np.int64
     assert read.tolist() == [[1, -2], [300, 2**53]]
 
@@ -154,7 +163,13 @@ def test_whole_numbers_are_integers(table):
     ("text", "message"),
     [
         ("1\n2.5\n", ":2: expected a whole number .* got 2.5"),
-        ("1\n2\n9007199254740994", ":3: expected a whole number .* got 9007199254740994.0"),
+        ("1\n2\n9007199254740994", ":3: expected a whole number .* got 9007199254740994"),
+        ("9007199254740993", ":1: expected a whole number .* got 9007199254740993[.]"),
+        ("-9007199254740993", ":1: expected a whole number .* got -9007199254740993[.]"),
+        ("9007199254740992.5", ":1: expected a whole number .* got 9007199254740992.5"),
+        ("123456789012345.0001", ":1: expected a whole number .* got 123456789012345.0001"),
+        ("1e-9999999999999999999", ":1: expected a whole number .* got 1e-9999999999999999999"),
+        ("1\n" + 70 * "9", ":2: expected a whole number .* got 9{60}[.]{3}"),
         ("1e300\n0.5", ":1: expected a whole number .* got 1e"),
         ("0.5\n1e300", ":1: expected a whole number .* got 0.5"),
         ("1\nC\n", ":2: expected a finite number, got 'C'"),
@@ -172,3 +187,38 @@ def test_what_cannot_be_read_gets_a_clear_error(tmp_path, kind):
         path.mkdir()
     with pytest.raises(DatasetError, match=r"T_table.txt: the file cannot be read \(.+\)"):
         read_numbers(path)
+
+
+@pytest.mark.parametrize("form", ["%.18e", "%.17g", "%.16e", "%r"])
+def test_numbers_in_every_usual_form_are_rounded_rightly(table, form):
+    """Of all sizes, and next to the places where rounding turns, without one of them left to Python."""
+    rng = np.random.default_rng(0)
+    numbers = rng.integers(0, 2**64, 20_000, dtype=np.uint64).view(np.float64)
+    numbers = np.concatenate([numbers[np.isfinite(numbers)], rng.normal(size=20_000), 2.0 ** np.arange(-1000, 1000)])
+    texts = [form % number for number in numbers.tolist()]
+    got = read_numbers(table("\n".join(texts)))[:, 0]
+    assert got.tobytes() == np.array([float(text) for text in texts]).tobytes()
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 10**19 - 1), st.integers(-345, 290)), min_size=1, max_size=50))
+def test_nineteen_digits_and_any_exponent(tmp_path_factory, parts):
+    path = tmp_path_factory.mktemp("numbers") / "T_x.txt"
+    tokens = [f"{digits}e{exponent}" for digits, exponent in parts]
+    path.write_text("\n".join(tokens))
+    assert read_numbers(path)[:, 0].tobytes() == np.array([float(token) for token in tokens]).tobytes()
+
+
+@pytest.mark.parametrize("block", [1, 2, 7, 1000])
+def test_blocks_make_no_difference(table, monkeypatch, block):
+    monkeypatch.setattr(_table, "BLOCK_BYTES", block)
+    text = "\ufeff" + "".join(f"{i}, {i / 7}\n" for i in range(50)) + "\n \n\n"
+    blocks = list(read_blocks(table(text), whole=False))
+    assert join_blocks(iter(blocks)).tolist() == [[i, i / 7] for i in range(50)]
+    data = text.encode()
+    starts = [start for one in blocks for start in one.starts()[:-1].tolist()]
+    assert [data[start:].split(b",")[0] for start in starts] == [str(i).encode() for i in range(50)]
+    with pytest.raises(DatasetError, match=r"T_table.txt:51: expected 2 numbers, got a blank line in the middle"):
+        read_numbers(table(text + "1, 2\n"))
+    with pytest.raises(DatasetError, match=r"T_table.txt:52: expected 2 numbers, got 1: '7'"):
+        read_numbers(table(text.rstrip() + "\n1, 2\n7\n"))

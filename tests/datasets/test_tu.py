@@ -12,7 +12,6 @@ FILES = {
     "node_labels": "7\n7\n8\n7\n9\n",
     "node_attributes": "0.5, 1\n1.5, 1\n2.5, 1\n3.5, 1\n4.5, 1\n",
     "edge_labels": "1\n1\n2\n2\n1\n1\n3\n3\n",
-    "edge_attributes": "nobody reads this",
 }
 EXPECTED = Graphs.from_edges(
     [[(0, 1), (1, 2), (0, 2)], [(0, 1)]],
@@ -58,7 +57,7 @@ def test_a_folder_with_everything(write):
 
 
 def test_a_folder_with_the_needed_files_only(write):
-    optional = ("graph_labels", "node_labels", "node_attributes", "edge_labels", "edge_attributes")
+    optional = ("graph_labels", "node_labels", "node_attributes", "edge_labels")
     graphs, y = load_tu(write(**dict.fromkeys(optional)))
     assert y is None
     assert graphs == Graphs.from_edges([[(0, 1), (1, 2), (0, 2)], [(0, 1)]])
@@ -104,7 +103,12 @@ def test_ids_that_no_node_has_are_graphs_without_nodes(write):
 
 
 def test_repeated_edges_and_self_loops_are_cleaned(write):
-    graphs, _ = load_tu(write(A="1, 2\n1, 2\n3, 3\n4, 5\n", edge_labels="1\n1\n4\n3\n"))
+    folder = write(A="1, 2\n1, 2\n3, 3\n4, 5\n", edge_labels="1\n1\n4\n3\n")
+    with pytest.warns(
+        UserWarning, match=r"1 self loop is dropped \(of SET_A.txt\). 1 line repeats an earlier one"
+    ) as told:
+        graphs, _ = load_tu(folder)
+    assert len(told) == 1
     assert graphs.edges().tolist() == [[0, 1], [3, 4]]
 
 
@@ -119,7 +123,9 @@ def test_graph_attributes_are_targets_where_there_are_no_graph_labels(write, tex
 
 
 def test_graph_labels_win_over_graph_attributes_and_may_have_columns(write):
-    _, y = load_tu(write(graph_labels="1, 0\n0, 1\n", graph_attributes="0.5\n0.5\n"))
+    folder = write(graph_labels="1, 0\n0, 1\n", graph_attributes="0.5\n0.5\n")
+    with pytest.warns(UserWarning, match=r"The graph attributes in SET_graph_attributes.txt are left out"):
+        _, y = load_tu(folder)
     assert y.tolist() == [[1, 0], [0, 1]]
 
 
@@ -130,6 +136,79 @@ def test_directed_edges_keep_their_direction_and_label(write):
     assert graphs.edge_labels.tolist() == [0, 1, 2]
 
 
+def test_edge_attributes_are_named_once(write):
+    with pytest.warns(UserWarning, match=r"SET: The edge attributes in SET_edge_attributes.txt are left out") as told:
+        assert load_tu(write(edge_attributes="nobody reads this"))[0] == EXPECTED
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("text", ["", "\n", " \r\n\n"])
+def test_graphs_without_any_edge_have_an_empty_file(write, text):
+    graphs, _ = load_tu(write(A=text, edge_labels=text))
+    assert (graphs.n_nodes, graphs.n_edges, len(graphs.edge_labels)) == (5, 0, 0)
+
+
+def test_names_of_labels_and_classes(write):
+    graphs, y = load_tu(
+        write(
+            node_labels="0\n0\n1\n0\n2\n",
+            node_label_names='"C"\n"O"\n["N", 1]\n"nobody has this"\n',
+            graph_labels="1\n0\n",
+            graph_label_names='"no"\r\n"yes"',
+            edge_labels="0\n" * 8,
+            edge_label_names="1.5",
+        )
+    )
+    assert [graphs.label_values[code] for code in graphs.labels] == ["C", "C", "O", "C", ("N", 1)]
+    assert y.tolist() == ["yes", "no"]
+    assert graphs.edge_label_values == (1.5,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"node_label_names": ""}, "SET_node_label_names.txt: the file is empty; expected one name per label"),
+        (
+            {"node_label_names": '"C"\n'},
+            "SET_node_labels.txt:1: expected a number from 0 to 0, which SET_node_label_n.* 7",
+        ),
+        ({"node_label_names": '"C"\n"C"\n'}, "SET_node_label_names.txt:2: .* is also the name in line 1"),
+        ({"node_label_names": "1\n1.0\n"}, "SET_node_label_names.txt:2: '1.0' is also the name in line 1"),
+        ({"node_label_names": '"C"\n\n"O"\n'}, "SET_node_label_names.txt:2: expected a name as JSON, .* got ''"),
+        ({"node_label_names": "C\n"}, "SET_node_label_names.txt:1: expected a name as JSON, such as .* got 'C'"),
+        ({"node_label_names": '"\x1b[31m\n'}, r"names.txt:1: expected a name as JSON, .* got '\"\\x1b\[31m'"),
+        ({"node_label_names": "NaN\n"}, "SET_node_label_names.txt:1: expected a name as JSON"),
+        ({"node_label_names": "1e999\n"}, "SET_node_label_names.txt:1: expected a string, a finite number or a list"),
+        ({"node_label_names": "true\n"}, "SET_node_label_names.txt:1: expected a string, a finite number or a list"),
+        (
+            {"node_label_names": '{"a": 1}\n'},
+            "SET_node_label_names.txt:1: expected a string, a finite number or a list",
+        ),
+        ({"node_label_names": "[null]\n"}, "SET_node_label_names.txt:1: expected a string, a finite number or a list"),
+        ({"node_label_names": "[" * 100_000}, "SET_node_label_names.txt:1: expected a name as JSON"),
+        ({"node_label_names": "[" * 900 + "]" * 900}, "SET_node_label_names.txt:1: expected a"),
+        ({"node_label_names": "9" * 5000}, "SET_node_label_names.txt:1: expected a name as JSON"),
+        (
+            {"graph_label_names": "1\n2\n"},
+            "SET_graph_label_names.txt:1: expected the name of a class in quotes, got '1'",
+        ),
+        ({"graph_label_names": '"a\\u0000"\n'}, "SET_graph_label_names.txt:1: expected the name of a class in quotes"),
+        ({"graph_label_names": '"a"\n"b"\n'}, "SET_graph_labels.txt:1: expected a number from 0 to 1, .* got -1"),
+        (
+            {"graph_label_names": '"a"\n', "graph_labels": "0, 0\n0, 0\n"},
+            "SET_graph_labels.txt:1: expected 1 number, which SET_graph_label_names.txt names, got 2",
+        ),
+        (
+            {"edge_label_names": '"a"\n', "edge_labels": None},
+            "SET_edge_label_names.txt names the numbers of a table of edge labels, but there is none",
+        ),
+    ],
+)
+def test_names_that_make_no_sense_are_refused(write, changes, message):
+    with pytest.raises(DatasetError, match=message):
+        load_tu(write(**changes))
+
+
 # -------------------------------------------------------------------- folders with faults
 
 
@@ -138,7 +217,7 @@ def test_directed_edges_keep_their_direction_and_label(write):
     [
         ({"A": None}, "SET_A.txt is missing; a TU data set needs it"),
         ({"graph_indicator": None}, "SET_graph_indicator.txt is missing; a TU data set needs it"),
-        ({"A": ""}, "SET_A.txt: the file is empty; expected 2 numbers in each line"),
+        ({"A": ""}, "SET_edge_labels.txt:8: expected 0 lines, one for each of the edges, got 8"),
         ({"graph_indicator": ""}, "SET_graph_indicator.txt: the file is empty"),
         ({"node_labels": ""}, "SET_node_labels.txt: the file is empty"),
         ({"node_attributes": "\n"}, "SET_node_attributes.txt: the file is empty"),
@@ -314,6 +393,7 @@ def test_a_broken_folder_in_the_data_directory_is_not_replaced(write, tmp_path):
 # -------------------------------------------------------------------- the real ones
 
 
+@pytest.mark.filterwarnings("ignore:.*edge attributes")
 @pytest.mark.parametrize(
     ("name", "n_graphs", "mean_nodes", "mean_edges", "n_labels", "n_attributes", "classes"),
     [

@@ -121,7 +121,7 @@ def test_x_that_is_no_collection_of_graphs_is_named(make, X, message):
 
 def test_graphs_that_do_not_go_together_are_an_error(make):
     labelled, unlabelled = Graphs.from_edges([[(0, 1)]], labels=[["C", "N"]]), Graphs.from_edges([[(0, 1)]])
-    with pytest.raises(InvalidGraphError, match="differ in labels cannot be joined: True in part 0, False in part 1"):
+    with pytest.raises(InvalidGraphError, match="cannot be joined: part 0 has labels, part 1 has no labels"):
         make().fit([labelled, unlabelled])
 
 

@@ -68,8 +68,8 @@ def run(args: argparse.Namespace) -> None:
     features = ODDCLFeatures(**given_parameters(args, ODDCLFeatures))
     if args.chunk and features.n_features is None:
         raise ValueError(
-            "--chunk and --n-features none exclude each other: without hashing there is one column for each tree of all "
-            "graphs, which no chunk knows; give a number of columns, or leave out --chunk."
+            "--chunk and --n-features none cannot be combined: without hashing there is one column for each tree of all "
+            "graphs, which no chunk knows. Give a number of columns, or leave out --chunk."
         )
     samples, chunks = _open(args)
     folder = args.output.parent

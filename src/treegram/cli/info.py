@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from treegram import describe
 from treegram.cli._data import add_data_arguments, load_data
-from treegram.cli._oddities import oddities
 from treegram.cli._parser import Parser
-from treegram.cli._survey import survey
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -27,9 +27,11 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
 
 
 def run(args: argparse.Namespace) -> None:
-    """Look at the data and tell."""
-    found = survey(*load_data(args))
-    report = {"data": args.data, **found, "odd": oddities(found)}
+    """Look at the data and tell; what the reader warns of, such as files that it leaves out, is part of the answer."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = load_data(args)
+    report = {"data": args.data, **describe(*found), "left_out": [str(warning.message) for warning in caught]}
     print(json.dumps(report, indent=2) if args.json else "\n".join(_render(report)))
 
 
@@ -42,8 +44,10 @@ def _render(report: dict[str, Any]) -> Iterator[str]:
     for name in ("node_labels", "edge_labels"):
         yield _line(name.replace("_", " "), _values(report[name], share=True) if report[name] else "none")
     yield from _attributes(report["attributes"])
-    yield "odd"
-    yield from (f"  - {sentence}" for sentence in report["odd"] or ["nothing"])
+    for title in ("left out", "odd"):
+        if sentences := report[title.replace(" ", "_")]:
+            yield title
+            yield from (f"  - {sentence}" for sentence in sentences)
 
 
 def _line(name: str, text: str) -> str:
@@ -67,7 +71,9 @@ def _values(entries: list[dict[str, Any]], *, share: bool) -> str:
 
 
 def _name(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    if isinstance(value, tuple):
+        return ",".join(map(_name, value))
+    return str(value) if str(value).isprintable() else ascii(value)  # a terminal must not obey a label
 
 
 def _targets(targets: dict[str, Any] | None) -> Iterator[str]:

@@ -1,8 +1,10 @@
-"""Data sets: the TU text format, read, fetched and written; generated graphs; graphs from bundled images."""
+"""Data sets: the TU text format, read whole or in chunks, fetched and written; what graphs hold; generated graphs; graphs from bundled images."""
 
+from treegram.datasets._chunks import TUChunks
+from treegram.datasets._describe import describe
 from treegram.datasets._digits import load_digits_graphs
 from treegram.datasets._save import save_tu
 from treegram.datasets._synthetic import make_synthetic
 from treegram.datasets._tu import load_tu
 
-__all__ = ["load_digits_graphs", "load_tu", "make_synthetic", "save_tu"]
+__all__ = ["TUChunks", "describe", "load_digits_graphs", "load_tu", "make_synthetic", "save_tu"]

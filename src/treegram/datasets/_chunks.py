@@ -1,117 +1,261 @@
-"""Tables of numbers in text files, read a block or a stretch at a time; where in them the graphs of a TU folder end.
+"""A folder in the TU text format that does not fit into memory, read a chunk of graphs at a time.
 
-What ``treegram.streaming`` needs of files that do not fit into memory. Files are looked through once, to learn at which row
-and byte each stretch of graphs starts.
+All files are read and checked once, by the same code as for ``load_tu``, to learn at which row and byte each stretch of
+graphs starts.
 """
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from treegram._types import Ints
-from treegram.errors import DatasetError
+from treegram.datasets._folder import (
+    check_count,
+    contradiction,
+    count_repeated,
+    edge_blocks,
+    find_tables,
+    left_out,
+    owner_blocks,
+    read_all_names,
+    read_targets,
+    row_blocks,
+    with_names,
+)
+from treegram.datasets._table import Block, read_span
+from treegram.errors import DatasetError, InvalidGraphError
+from treegram.graphs import Graphs
 
-__all__ = ["edge_borders", "line_starts", "node_borders", "parse_rows", "read_blocks", "read_last"]
+__all__ = ["TUChunks"]
 
-
-BLOCK_BYTES = 4 << 20
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    """The file's bytes in blocks of whole lines."""
-    rest = b""
-    with path.open("rb") as file:
-        while block := file.read(BLOCK_BYTES):
-            lines, newline, rest = (rest + block).rpartition(b"\n")
-            if newline:
-                yield lines + newline
-    if rest.strip():
-        yield rest
-
-
-def read_blocks(path: Path, *, whole: bool = True) -> Iterator[NDArray[Any]]:
-    """The table's rows, a block at a time."""
-    return (parse_rows(block, path, whole=whole) for block in _blocks(path) if block.strip())
+PIECES_PER_CHUNK = 16  # shuffled: a chunk is made of so many stretches of the files
 
 
-def parse_rows(text: bytes, path: Path, *, whole: bool) -> NDArray[Any]:
-    """The rows of a piece of a table, numbers apart by blanks or commas."""
-    from treegram.datasets.loops.parse import (  # numba is loaded with the first table, not before
-        scan_table,
-        survey_table,
-    )
+class _Span(NamedTuple):
+    """Where the pieces of the stream are in one table: the byte at which each starts, and the last one ends."""
 
-    data = np.frombuffer(text.removeprefix(b"\xef\xbb\xbf").strip() + b"\n", np.uint8)
-    n_lines, n_columns = survey_table(data) if len(data) > 1 else (0, 1)
-    values, left = np.empty(n_lines * n_columns), np.empty((n_lines * n_columns, 3), np.int64)
-    stop, n_values, n_left = scan_table(data, max(n_columns, 1), values, left) if n_lines else (len(data), 0, 0)
-    try:
-        for index, start, end in left[:n_left].tolist():
-            values[index] = float(data[start:end].tobytes())
-    except ValueError:
-        stop = 0
-    numbers = values[:n_values]
-    if stop < len(data) or not np.isfinite(numbers).all() or (whole and (numbers != np.floor(numbers)).any()):
-        kind = "whole" if whole else "finite"
-        raise DatasetError(
-            f"{path}: expected {kind} numbers, {n_columns} in each line; load_tu names the first line that differs."
-        )
-    rows = numbers.reshape(-1, max(n_columns, 1))
-    return rows.astype(np.int64) if whole else rows
+    starts: Ints
+    n_columns: int
 
 
-def read_last(path: Path) -> int:
-    """The last number of a table of one column."""
-    return max((int(rows[-1, 0]) for rows in read_blocks(path)), default=0)
+class TUChunks:
+    """A folder in the TU text format as a stream of chunks, each read from disk when its turn comes.
+
+    The files are read and checked once, when the object is made, as :func:`treegram.load_tu` does; afterwards each chunk is
+    read from its place, as often and in whatever order it is needed. Files must list nodes and edges graph after graph, as
+    those of the public collection do; :func:`treegram.load_tu` reads others.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        A folder with ``NAME_A.txt``, ``NAME_graph_indicator.txt`` and so on.
+    chunk_size : int, default=1000
+        Graphs in a chunk.
+    shuffle : bool, default=False
+        Whether chunks come in random order, each mixed from 16 stretches of the files. Many data sets are sorted by
+        class, on which a model that learns chunk by chunk fails.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the order. A number gives the same order each time the stream is iterated.
+    directed : bool, default=False
+        Whether a line "a, b" means an edge from a to b only.
+
+    Attributes
+    ----------
+    n_graphs : int
+        Number of graphs.
+    targets : ndarray of shape (n_graphs,) or (n_graphs, n_columns), or None
+        Graph labels, else graph attributes, else None, in the order of the files.
+    classes : ndarray or None
+        The distinct targets, sorted.
+
+    Raises
+    ------
+    DatasetError
+        If the files cannot be read, or not in chunks; the message names the file and line.
+
+    Warns
+    -----
+    UserWarning
+        As :func:`treegram.load_tu` does; of repeated lines when the first chunk that has any is read.
+
+    Notes
+    -----
+    Memory is that of a chunk, and of 16 bytes per graph for the targets and sizes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from treegram import TUChunks, make_synthetic, save_tu
+    >>> graphs, y = make_synthetic(10, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_tu(graphs, folder, name="TEN")
+    ...     [len(chunk) for chunk in TUChunks(folder, chunk_size=4)]
+    [4, 4, 2]
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        chunk_size: Any = 1000,
+        shuffle: bool = False,
+        random_state: Any = None,
+        directed: bool = False,
+    ) -> None:
+        if not isinstance(chunk_size, int | np.integer) or chunk_size < 1:
+            shown = chunk_size.item() if isinstance(chunk_size, np.generic) else chunk_size
+            raise ValueError(f"chunk_size must be a whole number of at least 1; got {shown!r}.")
+        self.chunk_size: int = int(chunk_size)
+        self.shuffle, self.random_state, self.directed = shuffle, random_state, directed
+        self._tables = find_tables(Path(folder).expanduser())
+        self._names = read_all_names(self._tables)
+        ids, counts = _read_sizes(self._tables["graph_indicator"])
+        self.targets = read_targets(self._tables, self._names.get("graph_labels"))
+        self.classes = None if self.targets is None else np.unique(self.targets)
+        n_nodes = int(counts.sum())
+        line = n_nodes - int(counts[ids == ids[-1]].sum()) + 1  # of the first node of the last graph
+        self.n_graphs = check_count(self._tables, int(ids[-1]), line, n_nodes, self.targets)
+        self._sizes = np.zeros(self.n_graphs, np.int64)
+        np.add.at(self._sizes, ids - 1, counts)
+        size = max(1, self.chunk_size // PIECES_PER_CHUNK) if shuffle else self.chunk_size
+        self._graphs = np.append(np.arange(0, self.n_graphs, size), self.n_graphs)  # at which graph each piece starts
+        self._find_pieces()
+
+    def __len__(self) -> int:
+        """Number of chunks."""
+        return -(-(len(self._graphs) - 1) // self._pieces_per_chunk)
+
+    def __iter__(self) -> Iterator[Graphs]:
+        order = np.arange(len(self._graphs) - 1)
+        if self.shuffle:
+            order = check_random_state(self.random_state).permutation(order)
+        for first in range(0, len(order), self._pieces_per_chunk):
+            chosen = order[first : first + self._pieces_per_chunk]
+            yield Graphs.concatenate([self._read_piece(i) for i in chosen.tolist()])
+
+    @property
+    def _pieces_per_chunk(self) -> int:
+        return min(PIECES_PER_CHUNK, self.chunk_size) if self.shuffle else 1
+
+    def _find_pieces(self) -> None:
+        """Read and check all tables, and note where in them the pieces are."""
+        offsets = np.concatenate([[0], np.cumsum(self._sizes)])
+        n_nodes = int(offsets[-1])
+        self._nodes = offsets[self._graphs]
+        edges = edge_blocks(self._tables["A"], n_nodes, lambda nodes: np.searchsorted(offsets, nodes, "right") - 1)
+        self._edges, self._n_loops = _edge_borders(edges, self._nodes, self._tables["A"])
+        n_edges = int(self._edges[-1])
+        self._spans = {}
+        for kind, lines, things in (
+            ("node_labels", self._nodes, "nodes"),
+            ("node_attributes", self._nodes, "nodes"),
+            ("A", self._edges, "edges"),
+            ("edge_labels", self._edges, "edges"),
+        ):
+            if kind in self._tables:
+                length = n_edges if things == "edges" else n_nodes
+                blocks = row_blocks(
+                    self._tables[kind],
+                    length,
+                    things,
+                    whole=kind != "node_attributes",
+                    n_columns=2 if kind == "A" else None,
+                    names=self._names.get(kind),
+                )
+                self._spans[kind] = _find_span(blocks, lines)
+        self._warn(left_out(self._tables, self._n_loops, 0))
+
+    def _read_piece(self, i: int) -> Graphs:
+        """One piece as a collection."""
+        edges = self._read_table("A", i, self._edges)
+        edge_labels = self._read_table("edge_labels", i, self._edges)
+        graphs = slice(self._graphs[i], self._graphs[i + 1])
+        if n_repeated := count_repeated(edges):
+            self._warn(left_out({"A": self._tables["A"]}, 0, n_repeated))
+        try:
+            made = Graphs.from_arrays(
+                np.concatenate([[0], np.cumsum(self._sizes[graphs])]),
+                edges - 1 - self._nodes[i],
+                labels=self._read_table("node_labels", i, self._nodes),
+                attributes=self._read_table("node_attributes", i, self._nodes),
+                edge_labels=edge_labels,
+                directed=self.directed,
+                targets=None if self.targets is None else self.targets[graphs],
+            )
+        except InvalidGraphError:
+            if edge_labels is None:
+                raise
+            first_row = int(self._edges[i])
+            raise contradiction(self._tables, edges, edge_labels, first_row, directed=self.directed) from None
+        return with_names(made, self._names)
+
+    def _read_table(self, kind: str, i: int, lines: Ints) -> Any:
+        """The rows of a table that belong to a piece, or None where there is no such table."""
+        if kind not in self._spans:
+            return None
+        starts, n_columns = self._spans[kind]
+        first, last = lines[i : i + 2].tolist()
+        start, stop = starts[i : i + 2].tolist()
+        shape = (last - first, n_columns)
+        return read_span(self._tables[kind], (start, stop), shape, first, whole=kind != "node_attributes")
+
+    def _warn(self, notes: list[str]) -> None:
+        if notes:
+            warnings.warn(f"{self._tables['A'].parent}: {' '.join(notes)}", UserWarning, stacklevel=3)
 
 
-def node_borders(path: Path, graph_borders: Ints) -> Ints:
-    """How many nodes the graphs before each border have."""
-    borders = np.zeros(len(graph_borders), np.int64)
-    before = 1
-    for rows in read_blocks(path):
-        owners = rows[:, 0]
-        if owners[0] < before or (np.diff(owners) < 0).any() or owners[-1] > graph_borders[-1]:
+def _read_sizes(path: Path) -> tuple[Ints, Ints]:
+    """The ids of the graphs that have nodes, ascending, and how many nodes each has."""
+    ids, counts, before = [], [], 1
+    for block in owner_blocks(path):
+        owners = block.rows[:, 0]
+        falls = np.diff(owners, prepend=before) < 0
+        if falls.any():
             raise DatasetError(
-                f"{path}: nodes must come graph by graph, from graph 1 to {graph_borders[-1]}, to be read in chunks; load_tu reads them in any order."
+                f"{path}:{block.first_row + int(falls.argmax()) + 1}: nodes must come graph by graph to be read in chunks; "
+                "load_tu reads them in any order."
             )
         before = owners[-1]
-        borders += np.searchsorted(owners, graph_borders, side="right")
-    return borders
+        found, n_found = np.unique(owners, return_counts=True)
+        ids.append(found)
+        counts.append(n_found)
+    return np.concatenate(ids), np.concatenate(counts)
 
 
-def edge_borders(path: Path, node_borders: Ints) -> Ints:
-    """How many edges the graphs before each border have."""
+def _edge_borders(blocks: Iterator[Block], node_borders: Ints, path: Path) -> tuple[Ints, int]:
+    """How many edges the graphs before each border have, and how many self loops there are in all."""
     borders = np.zeros(len(node_borders), np.int64)
-    before = 0
-    for rows in read_blocks(path):
-        low, high = (np.searchsorted(node_borders, ends, side="left") for ends in (rows.min(axis=1), rows.max(axis=1)))
-        if low[0] < max(before, 1) or (low != high).any() or (np.diff(low) < 0).any() or low[-1] >= len(borders):
+    before, n_loops = 0, 0
+    for block in blocks:
+        if not len(block.rows):
+            break
+        pieces = np.searchsorted(node_borders, block.rows[:, 0], side="left")  # from 1
+        falls = np.diff(pieces, prepend=before) < 0
+        if falls.any():
             raise DatasetError(
-                f"{path}: edges must come graph by graph, between nodes 1 to {node_borders[-1]}, to be read in chunks; load_tu reads them in any order."
+                f"{path}:{block.first_row + int(falls.argmax()) + 1}: edges must come graph by graph to be read in chunks; "
+                "load_tu reads them in any order."
             )
-        before = low[-1]
-        borders += np.searchsorted(low, np.arange(len(borders)), side="right")
-    return borders
+        before = pieces[-1]
+        borders += np.searchsorted(pieces, np.arange(len(borders)), side="right")
+        n_loops += int(np.count_nonzero(block.rows[:, 0] == block.rows[:, 1]))
+    return borders, n_loops
 
 
-def line_starts(path: Path, lines: Ints, things: str) -> Ints:
-    """The byte at which each of the given lines (ascending, from 0) starts; the last one is the end of the table."""
-    starts = np.full(len(lines), path.stat().st_size, np.int64)
-    starts[lines == 0] = 0
-    n_lines, n_bytes, n_rows = 0, 0, 0
-    for block in _blocks(path):
-        ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
-        inside = (lines > n_lines) & (lines <= n_lines + len(ends))
-        starts[inside] = n_bytes + ends[lines[inside] - n_lines - 1] + 1
-        if filled := block.rstrip():
-            n_rows = n_lines + filled.count(b"\n") + 1
-        n_lines, n_bytes = n_lines + len(ends), n_bytes + len(block)
-    if n_rows != lines[-1]:
-        raise DatasetError(f"{path}: expected {lines[-1]} rows, one for each of the {things}, got {n_rows}.")
-    return starts
+def _find_span(blocks: Iterator[Block], lines: Ints) -> _Span:
+    """The bytes at which some lines (ascending, from 0) of a table start."""
+    starts = np.zeros(len(lines), np.int64)
+    n_columns = 1
+    for block in blocks:
+        n_columns = block.rows.shape[1]
+        first = block.first_row
+        inside = (lines >= first) & (lines <= first + len(block.rows))
+        starts[inside] = block.starts()[lines[inside] - first]
+    return _Span(starts, n_columns)

@@ -9,9 +9,11 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ __all__ = ["data_home", "fetch", "is_known", "unknown_set"]
 
 _COLLECTION = "https://www.chrsmrrs.com/graphkerneldatasets"
 _TIMEOUT = 30.0  # seconds without a byte
+_MAX_SECONDS = 3600.0  # for the whole download
 _CHUNK = 1 << 18
 _MAX_DOWNLOAD = 1 << 30  # bytes; the largest sets of the collection are far below
 
@@ -75,8 +78,11 @@ def _table(file: str) -> str:
 # -------------------------------------------------------------------- from the network to the disk
 
 
-def fetch(name: str, home: Path) -> Path:
-    """Download a data set into ``home/name``; callers in parallel do not disturb each other, the first one wins."""
+def fetch(name: str, home: Path, check: Callable[[Path], object]) -> Path:
+    """Download a data set into ``home/name``; callers in parallel do not disturb each other, the first one wins.
+
+    ``check`` reads the unpacked folder: what it refuses does not stay.
+    """
     mirror = os.environ.get("TREEGRAM_MIRROR")
     if not mirror and not is_known(name):  # a mirror may hold more than the collection
         raise unknown_set(name, home)
@@ -93,6 +99,7 @@ def fetch(name: str, home: Path) -> Path:
         _download(url, work / "archive.zip", name)
         unpack(work / "archive.zip", name, work / name)
         _verify(work / name, name)
+        check(work / name)
         return _publish(work / name, home / name)
     except OSError as error:
         raise DatasetError(f"The data set {name!r} cannot be stored in {home} ({error.strerror or error}).") from None
@@ -103,8 +110,7 @@ def fetch(name: str, home: Path) -> Path:
 def _download(url: str, goal: Path, name: str) -> None:
     response = _open(url)
     with response, goal.open("wb") as file:
-        length = response.headers.get("Content-Length")
-        expected = int(length) if length and length.isdigit() else None
+        expected = _announced_size(response)
         n_chunks = None if expected is None else -(-expected // _CHUNK)
         received = 0
         for chunk in track(_chunks(response, url), n_chunks, f"Downloading {name}"):
@@ -119,41 +125,82 @@ def _download(url: str, goal: Path, name: str) -> None:
         raise DatasetError(f"{url}: the download broke off after {received} of {expected} bytes. Try again.")
 
 
+def _announced_size(response: Any) -> int | None:
+    length = response.headers.get("Content-Length") or ""
+    is_number = (
+        length.isascii() and length.isdigit() and len(length) < 20
+    )  # isdigit alone also takes the digits of others
+    return int(length) if is_number else None
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Redirects within http or https, and from http to https; no hop leads to anything less safe."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        """The request to send, or an error before it is sent."""
+        scheme = urlsplit(newurl).scheme
+        if scheme != "https" and scheme != req.type:
+            fp.close()
+            raise DatasetError(
+                f"{_plain(req.full_url)} leads to {_plain(newurl)}; a redirect to less than {req.type} is not followed."
+            )
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _plain(text: object) -> str:
+    """What a server says, short and without anything that a terminal would obey."""
+    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in str(text)[:300])
+    return shown + "..." * (len(str(text)) > 300)
+
+
 def _open(url: str) -> Any:
     scheme = url.partition(":")[0].lower()
     if scheme not in ("https", "http", "file"):
         raise DatasetError(f"TREEGRAM_MIRROR must be an http, https or file address; got {url.rpartition('/')[0]!r}.")
     try:
         request = urllib.request.Request(url, headers={"User-Agent": "treegram"})
-        response = urllib.request.urlopen(request, timeout=_TIMEOUT)
+        return urllib.request.build_opener(_Redirects).open(request, timeout=_TIMEOUT)
+    except DatasetError:
+        raise
     except urllib.error.HTTPError as error:
         error.close()
-        raise DatasetError(f"{url} cannot be downloaded: the server says {error.code} {error.reason}.") from None
+        raise DatasetError(
+            f"{url} cannot be downloaded: the server says {error.code} {_plain(error.reason)}."
+        ) from None
     except (OSError, http.client.HTTPException, ValueError) as error:
-        reason = getattr(error, "reason", error)
+        reason = _plain(getattr(error, "reason", error))
         raise DatasetError(
             f"{url} cannot be downloaded ({reason}). Without a network, put the unpacked files into a folder and load that."
         ) from None
-    arrived = urlsplit(response.url).scheme
-    if arrived != scheme and arrived != "https":
-        response.close()
-        raise DatasetError(f"{url} leads to {response.url}; a redirect to less than {scheme} is not followed.")
-    return response
 
 
 def _chunks(response: Any, url: str) -> Iterator[bytes]:
+    end = time.monotonic() + _MAX_SECONDS
     while True:
         try:
-            chunk = response.read(_CHUNK)
-        except (OSError, http.client.HTTPException) as error:
-            raise DatasetError(f"{url}: the download broke off ({error}). Try again.") from None
+            chunk = response.read1(_CHUNK)  # what is there: read would wait for more, byte by byte, without an end
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise DatasetError(f"{url}: the download broke off ({_plain(error)}). Try again.") from None
+        if time.monotonic() > end:
+            raise DatasetError(
+                f"{url}: the download took longer than {_MAX_SECONDS:.0f} seconds. Try again, or by hand."
+            )
         if not chunk:
             return
         yield chunk
 
 
 def _verify(folder: Path, name: str) -> None:
-    for file, expected in _checksums(name).items():
+    """Compare with the checksums that we know: these files, unchanged, and no other tables."""
+    known = _checksums(name)
+    if not known:
+        warnings.warn(
+            f"There are no checksums for the data set {name!r}: its files are taken as they were downloaded.",
+            UserWarning,
+            stacklevel=5,
+        )
+        return
+    for file, expected in known.items():
         path = folder / file
         if not path.is_file():
             raise DatasetError(f"The archive of {name!r} lacks {file}; it is not the data set that we know.")
@@ -163,6 +210,9 @@ def _verify(folder: Path, name: str) -> None:
             raise DatasetError(
                 f"{file} of the archive of {name!r} is damaged or has changed: expected SHA-256 {expected}, got {got}."
             )
+    for path in sorted(folder.glob(f"{name}_*")):
+        if path.name not in known:
+            raise DatasetError(f"The archive of {name!r} holds {path.name}, which the data set that we know has not.")
 
 
 def _publish(folder: Path, goal: Path) -> Path:

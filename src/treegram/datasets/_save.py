@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treegram._types import Ints
+from treegram.datasets._label_names import name_lines
 from treegram.errors import DatasetError
 from treegram.graphs import Graphs
 
@@ -26,9 +27,9 @@ _LARGEST = 2**53  # what the reader takes for a whole number
 def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = None) -> None:
     """Write a collection as a folder in the TU text format.
 
-    :func:`load_tu` gives an equal collection back, numbers to the last bit, with one exception: the format knows
-    whole numbers as labels, so labels and targets that are strings or the like are written as numbers, which
-    ``README.txt`` explains, as the sets of the public collection do.
+    :func:`load_tu` gives an equal collection back, numbers to the last bit. The format knows whole numbers as labels:
+    labels and targets that are strings or the like are written as numbers, and a file beside them says what the numbers
+    stand for.
 
     Parameters
     ----------
@@ -52,8 +53,12 @@ def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = N
 
     Notes
     -----
-    A collection without edges is written with one self loop, which readers drop, since an empty file looks like a
-    broken one. Whether edges are directed is not written: load with ``directed=True`` what was directed.
+    Labels that are no whole numbers are numbered in ``NAME_node_labels.txt``, and line ``i + 1`` of
+    ``NAME_node_label_names.txt`` is the label with the number ``i``, as JSON: ``"C"``, ``2.5`` or ``["C", 1]`` for a tuple.
+    ``NAME_edge_label_names.txt`` and ``NAME_graph_label_names.txt`` are alike. Other readers of the format take no notice
+    of these files. Numbers are given anew in each folder, so only readers that know the names may compare two of them.
+
+    Whether edges are directed is not written: load with ``directed=True`` what was directed.
 
     Examples
     --------
@@ -72,7 +77,7 @@ def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = N
     _check_storable(graphs)
     files = _tables(graphs)
     try:
-        _write_folder(goal, {(kind if kind == "README" else f"{name}_{kind}"): lines for kind, lines in files.items()})
+        _write_folder(goal, {f"{name}_{kind}": lines for kind, lines in files.items()})
     except OSError as error:
         raise DatasetError(f"The folder {goal} cannot be written ({error.strerror or error}).") from None
 
@@ -107,25 +112,17 @@ def _write_folder(goal: Path, files: dict[str, list[str]]) -> None:
 
 
 def _tables(graphs: Graphs) -> dict[str, list[str]]:
-    notes: list[str] = []
     sources = np.repeat(np.arange(graphs.n_nodes), graphs.degrees)
     pairs = np.stack([sources, graphs.indices], axis=1) + 1
-    files = {
-        "A": _join(pairs.tolist()) or ["1, 1"],
-        "graph_indicator": _join((graphs.graph_ids[:, None] + 1).tolist()),
-    }
+    files = {"A": _join(pairs.tolist()), "graph_indicator": _join((graphs.graph_ids[:, None] + 1).tolist())}
     if graphs.labels is not None:
-        files["node_labels"] = _label_lines(graphs.labels, graphs.label_values, "Node labels", notes)
+        files |= _label_files("node_label", graphs.labels, graphs.label_values)
     if graphs.edge_labels is not None:
-        lines = _label_lines(graphs.edge_labels, graphs.edge_label_values, "Edge labels", notes)
-        files["edge_labels"] = lines or ["0"]
+        files |= _label_files("edge_label", graphs.edge_labels, graphs.edge_label_values)
     if graphs.attributes is not None:
         files["node_attributes"] = _join(graphs.attributes.tolist())
     if graphs.targets is not None:
-        kind, lines = _target_lines(graphs.targets, notes)
-        files[kind] = lines
-    if notes:
-        files["README"] = ["Written by treegram.", *notes]
+        files |= _target_files(graphs.targets)
     return files
 
 
@@ -134,43 +131,44 @@ def _join(rows: Iterable[Sequence[float]]) -> list[str]:
     return [", ".join(map(repr, row)) for row in rows]
 
 
-def _label_lines(codes: Ints, values: tuple[Hashable, ...], what: str, notes: list[str]) -> list[str]:
+def _label_files(kind: str, codes: Ints, values: Sequence[Hashable]) -> dict[str, list[str]]:
+    """The table of labels, and that of their names where they are not what the reader makes of numbers."""
     used, numbers = np.unique(codes, return_inverse=True)
-    texts = _texts([values[code] for code in used], what, notes)
-    return [texts[number] for number in numbers.tolist()]
-
-
-def _texts(labels: list[Any], what: str, notes: list[str]) -> list[str]:
-    """What to write for each distinct label: itself where the reader gives it back, else its number and a note."""
-    if all(_is_whole(label) for label in labels):
-        return [str(label) for label in labels]
-    if all(isinstance(label, tuple) and all(map(_is_whole, label)) for label in labels):
-        lengths = {len(label) for label in labels}
-        if len(lengths) == 1 and min(lengths) > 1:
-            return [", ".join(map(str, label)) for label in labels]
-    # One line for each, as the README files of the collection have it; repr keeps strange strings in one line.
-    shown = [label if isinstance(label, str) and label.isprintable() else repr(label) for label in labels]
-    notes += ["", f"{what}:", "", *(f"  {number}  {label}" for number, label in enumerate(shown))]
-    return [str(number) for number in range(len(labels))]
+    labels: list[Any] = [values[code] for code in used]
+    names = []
+    if all(map(_is_whole, labels)):
+        texts = list(map(str, labels))
+    elif _are_rows(labels):
+        texts = [", ".join(map(str, label)) for label in labels]
+    else:
+        texts, names = list(map(str, range(len(labels)))), name_lines(labels)
+    files = {f"{kind}s": [texts[number] for number in numbers.tolist()]}
+    return files | ({f"{kind}_names": names} if names else {})
 
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, int) and abs(value) <= _LARGEST
 
 
-def _target_lines(targets: NDArray[Any], notes: list[str]) -> tuple[str, list[str]]:
-    """Name of the file and its lines: whole numbers are classes, other numbers are measured values."""
+def _are_rows(labels: list[Any]) -> bool:
+    """Whether the labels are tuples of whole numbers, all of one length of at least 2."""
+    if not all(isinstance(label, tuple) and all(map(_is_whole, label)) for label in labels):
+        return False
+    return len({len(label) for label in labels}) == 1 and len(labels[0]) > 1
+
+
+def _target_files(targets: NDArray[Any]) -> dict[str, list[str]]:
+    """Whole numbers and strings are classes, other numbers are measured values."""
     rows = targets[:, None] if targets.ndim == 1 else targets
     if rows.ndim != 2 or (targets.ndim == 2 and rows.shape[1] < 2):
         raise DatasetError(f"A TU folder cannot hold targets of shape {targets.shape}.")
     if rows.dtype.kind in "biu" and (not rows.size or int(np.abs(rows.astype(object)).max()) <= _LARGEST):
-        return "graph_labels", _join(rows.astype(np.int64).tolist())
+        return {"graph_labels": _join(rows.astype(np.int64).tolist())}
     if rows.dtype.kind == "f" and rows.dtype.itemsize <= 8 and np.isfinite(rows).all():
-        return "graph_attributes", _join(rows.astype(np.float64).tolist())
-    if targets.ndim == 1 and all(isinstance(target, str) for target in targets.tolist()):
-        names, numbers = np.unique(targets.astype(str), return_inverse=True)
-        texts = _texts(names.tolist(), "Class labels", notes)
-        return "graph_labels", [texts[number] for number in numbers.tolist()]
+        return {"graph_attributes": _join(rows.astype(np.float64).tolist())}
+    if targets.ndim == 1 and all(isinstance(target, str) and not target.endswith("\0") for target in targets.tolist()):
+        classes, numbers = np.unique(targets.astype(object), return_inverse=True)
+        return _label_files("graph_label", numbers, classes.tolist())
     raise DatasetError(
         f"A TU folder can hold targets that are whole numbers up to 2^53, finite numbers or strings; got {targets.dtype} {targets!r}."
     )

@@ -1,7 +1,8 @@
 """Unpack the zip of a data set that may have been made to do harm.
 
-Only plain files called ``NAME/NAME_something.txt`` or ``NAME/README...`` are written, under their last name, into one
-new folder. Other files are left out; a path that leads elsewhere, a link or an oversized archive is refused as a whole.
+Only the tables of the TU format, ``NAME/NAME_A.txt`` and so on, and ``NAME/README...`` are written, under their last name,
+into one new folder. Other files are left out; a path that leads elsewhere, a link, an unusual compression or an oversized
+archive is refused as a whole.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
 
+from treegram.datasets._folder import TABLES
 from treegram.errors import DatasetError
 
 __all__ = ["unpack"]
 
-_MAX_UNPACKED = 1 << 32  # bytes; the largest sets of the collection have less than a quarter of it
+_MAX_UNPACKED = 1 << 31  # bytes; the largest sets of the collection have less than half of it
 _MAX_MEMBERS = 100
 _MAX_DIRECTORY = 1 << 16  # bytes of the list of members: room for several hundred of them
 _CHUNK = 1 << 20
@@ -34,8 +36,20 @@ def unpack(archive: Path, name: str, folder: Path) -> None:
             room = _MAX_UNPACKED
             for member in _wanted(file.infolist(), name):
                 room -= _copy(file, member, folder / PurePosixPath(member.filename).name, room)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error) as error:
-        raise DatasetError(f"The archive of {name!r} is damaged or no zip file ({error}). Try again.") from None
+    except DatasetError:
+        raise
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        struct.error,
+        ValueError,
+    ) as error:
+        raise DatasetError(
+            f"The archive of {name!r} is damaged or no zip file ({ascii(str(error))[1:-1]}). Try again."
+        ) from None
     if not (folder / f"{name}_A.txt").is_file():
         raise DatasetError(f"The archive of {name!r} holds no {name}/{name}_A.txt; it is not a TU data set.")
 
@@ -69,11 +83,14 @@ def _wanted(members: list[zipfile.ZipInfo], name: str) -> list[zipfile.ZipInfo]:
             raise _refusal(name, f"its member {given!r} leads out of the folder")
         if stat.S_ISLNK(member.external_attr >> 16):
             raise _refusal(name, f"its member {given!r} is a link")
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise _refusal(name, f"its member {given!r} is compressed by a method other than deflate")
     pattern = re.compile(rf"{re.escape(name)}/(?:{re.escape(name)}_\w+\.txt|README[\w.]*)", re.ASCII)
     wanted = [member for member in members if pattern.fullmatch(member.filename)]
     if len({member.filename.lower() for member in wanted}) < len(wanted):
         raise _refusal(name, "it holds a file twice")
-    return wanted
+    tables = {f"{name}/{name}_{kind}.txt" for kind in TABLES}
+    return [member for member in wanted if member.filename in tables or "/README" in member.filename]
 
 
 def _copy(file: zipfile.ZipFile, member: zipfile.ZipInfo, goal: Path, room: int) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from hashlib import blake2b
 
 import numpy as np
 
-from treegram._types import Hashes
+from treegram._types import Hashes, Ints
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.structure.loops import trees as loops
@@ -32,9 +32,19 @@ def _spell(value: Hashable) -> str:
 def node_hashes(graphs: Graphs, missing_labels: str) -> Hashes:
     """The hash of each node's label; without labels, of its degree or of one constant."""
     if graphs.labels is not None:
-        return np.array([hash_label(value) for value in graphs.label_values], np.uint64)[graphs.labels]
+        return _hashes(graphs.labels, graphs.label_values)
     codes = graphs.degrees if missing_labels == "degree" else np.zeros(graphs.n_nodes, np.int64)
-    return np.array([hash_label(value) for value in range(int(codes.max(initial=0)) + 1)], np.uint64)[codes]
+    return _hashes(codes, range(int(codes.max(initial=0)) + 1))
+
+
+def _hashes(codes: Ints, values: Sequence[Hashable]) -> Hashes:
+    """The hash of each code's value; values that no code names, as in a slice of a collection, cost nothing."""
+    is_used = np.zeros(len(values), bool)
+    is_used[codes] = True
+    hashes = np.zeros(len(values), np.uint64)
+    for code in np.flatnonzero(is_used).tolist():
+        hashes[code] = hash_label(values[code])
+    return hashes[codes]
 
 
 def arc_hashes(graphs: Graphs, *, use_edge_labels: bool) -> Hashes:
@@ -43,7 +53,7 @@ def arc_hashes(graphs: Graphs, *, use_edge_labels: bool) -> Hashes:
         return np.full(len(graphs.indices), loops.GOLDEN)
     if graphs.edge_labels is None:
         raise InvalidGraphError("use_edge_labels=True, but the graphs have no edge labels.")
-    return np.array([hash_label(value) for value in graphs.edge_label_values], np.uint64)[graphs.edge_labels]
+    return _hashes(graphs.edge_labels, graphs.edge_label_values)
 
 
 def node_name(graphs: Graphs, node: int, missing_labels: str) -> str:

@@ -1,4 +1,4 @@
-"""What is odd about a data set: one sentence for each thing in a survey that a user should know or act on."""
+"""What is odd about a collection of graphs: one sentence for each thing that a user should know or act on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LARGE = 10  # largest graph by mean graph
 
 
 def oddities(found: dict[str, Any]) -> list[str]:
-    """The sentences, the weightiest first; ``found`` is what ``survey`` gives."""
+    """The sentences, the weightiest first; ``found`` is the rest of what ``describe`` gives."""
     return [
         *_about_size(found),
         *_about_targets(found),
@@ -47,7 +47,7 @@ def _about_targets(found: dict[str, Any]) -> Iterator[str]:
                 f"{targets['majority']:.1%} of the cases."
             )
         if small := sum(count < _FOLDS for count in counts):
-            yield f"{_count(small, 'class', 'classes')} with fewer than {_FOLDS} graphs: too few for {_FOLDS} stratified folds."
+            yield f"{_count(small, 'class has', 'classes have')} fewer than {_FOLDS} graphs: too few for {_FOLDS} stratified folds."
     copies = found["copies"]
     if copies["graphs"]:
         other = f", {copies['other_target']} of them with another target" if copies["other_target"] else ""
@@ -56,6 +56,8 @@ def _about_targets(found: dict[str, Any]) -> Iterator[str]:
 
 def _about_shape(found: dict[str, Any]) -> Iterator[str]:
     shape = found["shape"]
+    if found["n_graphs"] > 1 and shape["distinct_structures"] == 1:
+        yield "All graphs have the same structure, node by node: they can differ in labels and attributes alone."
     if shape["graphs_without_nodes"]:
         yield f"{_count(shape['graphs_without_nodes'], 'graph has', 'graphs have')} no nodes: kernel values are 0."
     if shape["graphs_without_edges"]:
@@ -70,7 +72,7 @@ def _about_shape(found: dict[str, Any]) -> Iterator[str]:
 def _about_labels(found: dict[str, Any]) -> Iterator[str]:
     labels = found["node_labels"]
     if labels is None:
-        yield "There are no node labels: kernels use each node's degree (--missing-labels degree) or one label for all (constant)."
+        yield 'There are no node labels: kernels use each node\'s degree (missing_labels="degree") or one label for all ("constant").'
     elif len(labels) == 1:
         yield "All nodes have the same label."
 
@@ -78,7 +80,7 @@ def _about_labels(found: dict[str, Any]) -> Iterator[str]:
 def _about_vectors(found: dict[str, Any]) -> Iterator[str]:
     attributes = found["attributes"]
     if attributes is None:
-        yield "There are no attributes: oddcl then equals oddst."
+        yield "There are no attributes: ODDCL then equals ODDST."
         return
     constant = [str(i) for i, column in enumerate(attributes["columns"]) if column["min"] == column["max"]]
     if constant and found["nodes"]["total"]:
@@ -103,12 +105,12 @@ def _about_node_kernel(kernel: dict[str, Any] | None) -> Iterator[str]:
     if kernel["far_apart"] > 0.5:
         yield (
             f"{where} is below 1e-6 for {kernel['far_apart']:.0%} of the node pairs with equal labels: only nearly equal "
-            "vectors count. Try a smaller --gamma or scaled attributes."
+            "vectors count. Try a smaller gamma or scaled attributes."
         )
     if kernel["alike"] > 0.5:
         yield (
             f"{where} is above 0.99 for {kernel['alike']:.0%} of the node pairs with equal labels: vectors hardly count. "
-            "Try a larger --gamma or scaled attributes."
+            "Try a larger gamma or scaled attributes."
         )
 
 

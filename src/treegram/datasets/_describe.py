@@ -1,6 +1,6 @@
-"""What a data set holds, as a plain dict of numbers, and what is odd about it, as sentences.
+"""What a collection of graphs holds, as a plain dict of numbers, and what is odd about it, as sentences.
 
-Nothing here is printed; ``treegram.cli.info`` does that. All costs are linear in the data, up to sorting.
+Nothing here is printed; ``treegram info`` does that. All costs are linear in the data, up to sorting.
 """
 
 from __future__ import annotations
@@ -10,22 +10,61 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from treegram import Graphs
 from treegram._types import Floats, Ints
+from treegram.datasets._oddities import oddities
+from treegram.errors import InvalidGraphError
+from treegram.graphs import Graphs, as_graphs
 
-__all__ = ["survey"]
+__all__ = ["describe"]
 
 
 _N_PAIRS = 20_000  # pairs of nodes that stand for all of them
 _TINY, _ALIKE = 1e-6, 0.99  # node kernels below and above which vectors are "far apart" and "the same"
 
 
-def survey(graphs: Graphs, y: NDArray[Any] | None) -> dict[str, Any]:
-    """Everything ``treegram info`` tells, JSON-ready."""
+def describe(graphs: Any, y: ArrayLike | None = None) -> dict[str, Any]:
+    """Tell what a collection holds, and what is odd about it.
+
+    Parameters
+    ----------
+    graphs : Graphs or list of graphs
+        The graphs.
+    y : array-like of shape (n_graphs,) or (n_graphs, n_columns), optional
+        Their targets; without it ``graphs.targets``.
+
+    Returns
+    -------
+    dict
+        Ready for JSON: ``n_graphs``, ``directed``, spreads of ``nodes``, ``edges`` and ``degrees``, ``targets``,
+        ``node_labels``, ``edge_labels``, ``attributes``, ``shape`` and ``copies`` (counts of special graphs), and ``odd``, a
+        list of sentences about what one should know or act on.
+
+    Notes
+    -----
+    ``attributes["node_kernel"]`` is what the default node kernel gives for random pairs of nodes with equal labels.
+
+    Examples
+    --------
+    >>> from treegram import Graphs, describe
+    >>> found = describe(Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], targets=[0, 1]))
+    >>> found["nodes"]["total"], found["odd"][0]
+    (5, '2 classes have fewer than 10 graphs: too few for 10 stratified folds.')
+    """
+    graphs = as_graphs(graphs)
+    targets = graphs.targets if y is None else np.asarray(y)
+    if targets is not None and (not targets.ndim or len(targets) != len(graphs)):
+        raise InvalidGraphError(
+            f"y must have one entry per graph: {len(graphs)} graphs, got an array of shape {targets.shape}."
+        )
+    found = _survey(graphs, targets)
+    return {**found, "odd": oddities(found)}
+
+
+def _survey(graphs: Graphs, y: NDArray[Any] | None) -> dict[str, Any]:
     edges_per_graph = _edges_per_graph(graphs)
     return {
         "n_graphs": len(graphs),
@@ -135,9 +174,11 @@ def _shape(graphs: Graphs, edges_per_graph: Ints) -> dict[str, int]:
     n_components, component = connected_components(arcs, directed=graphs.directed, connection="weak")
     owner = np.zeros(n_components, np.int64)
     owner[component] = graphs.graph_ids
+    structures = {_digest(graphs, i, [], []) for i in range(len(graphs))}
     components_per_graph = np.bincount(owner, minlength=len(graphs))
     is_isolated = (graphs.degrees == 0) & (np.bincount(graphs.indices, minlength=graphs.n_nodes) == 0)
     return {
+        "distinct_structures": len(structures),
         "isolated_nodes": int(is_isolated.sum()),
         "graphs_with_isolated_nodes": len(np.unique(graphs.graph_ids[is_isolated])),
         "disconnected_graphs": int((components_per_graph > 1).sum()),
@@ -148,22 +189,23 @@ def _shape(graphs: Graphs, edges_per_graph: Ints) -> dict[str, int]:
 
 def _copies(graphs: Graphs, y: NDArray[Any] | None) -> dict[str, int]:
     """Graphs that are there more than once, node by node, and how many of those have another target."""
+    at_nodes = [array for array in (graphs.labels, graphs.attributes) if array is not None]
+    at_arcs = [] if graphs.edge_labels is None else [graphs.edge_labels]
     first: dict[bytes, int] = {}
     found = Counter[str]()
     for i in range(len(graphs)):
-        original = first.setdefault(_digest(graphs, i), i)
+        original = first.setdefault(_digest(graphs, i, at_nodes, at_arcs), i)
         found["graphs"] += original != i
         found["other_target"] += y is not None and bool(np.any(y[original] != y[i]))
     return {"graphs": found["graphs"], "other_target": found["other_target"]}
 
 
-def _digest(graphs: Graphs, i: int) -> bytes:
+def _digest(graphs: Graphs, i: int, at_nodes: list[NDArray[Any]], at_arcs: list[NDArray[Any]]) -> bytes:
+    """Equal for graphs that are equal, node by node, in their neighbours and the given arrays."""
     nodes = slice(graphs.offsets[i], graphs.offsets[i + 1])
     arcs = slice(graphs.indptr[nodes.start], graphs.indptr[nodes.stop])
     parts = [graphs.indptr[nodes] - arcs.start, graphs.indices[arcs] - nodes.start]
-    parts += [array[nodes] for array in (graphs.labels, graphs.attributes) if array is not None]
-    if graphs.edge_labels is not None:
-        parts.append(graphs.edge_labels[arcs])
+    parts += [array[nodes] for array in at_nodes] + [array[arcs] for array in at_arcs]
     digest = blake2b(digest_size=16)
     for part in parts:
         digest.update(len(part).to_bytes(8, "little"))

@@ -1,0 +1,35 @@
+import json
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from treegram import Graphs, InvalidGraphError, describe
+
+
+@pytest.fixture
+def graphs():
+    return Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], labels=[["C", "O"], ["C", "C", "C"]], targets=["a", "b"])
+
+
+def test_what_it_finds_is_ready_for_json(graphs):
+    found = describe(graphs)
+    assert json.loads(json.dumps(found)) == found
+    assert found["nodes"] == {"total": 5, "mean": 2.5, "min": 2, "max": 3}
+    assert found["node_labels"] == [{"value": "C", "count": 4}, {"value": "O", "count": 1}]
+    assert found["shape"]["distinct_structures"] == 2
+
+
+def test_targets_are_those_of_the_graphs_unless_others_are_given(graphs):
+    assert [one["value"] for one in describe(graphs)["targets"]["classes"]] == ["a", "b"]
+    assert describe(graphs, [0.5, 1.5])["targets"]["kind"] == "numbers"
+
+
+def test_any_list_of_graphs_will_do():
+    assert describe([nx.path_graph(2), nx.path_graph(3)])["n_graphs"] == 2
+
+
+@pytest.mark.parametrize("y", [[1], 1, np.zeros((3, 2))])
+def test_targets_of_another_length_are_refused(graphs, y):
+    with pytest.raises(InvalidGraphError, match="y must have one entry per graph: 2 graphs, got an array of shape"):
+        describe(graphs, y)

@@ -1,0 +1,262 @@
+"""load_tu and TUChunks read through the same checks: thousands of damaged folders, accepted by both or refused by both."""
+
+import os
+import random
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from treegram import DatasetError, Graphs, TUChunks, load_tu, save_tu
+from treegram.datasets import _table
+
+N_FOLDERS = 2000
+TOKENS = [
+    *("0", "-1", "1e19", "2e19", "9007199254740993", "9007199254740992", "1_0", "1.0", "1.5", "1e3", "+2", ".5", "5."),
+    *(
+        "nan",
+        "inf",
+        "-inf",
+        "1e999",
+        "1e-999",
+        "0x10",
+        "٣",
+        "²",
+        "C",
+        "",
+        "10000000000",
+        "1e10",
+        "-0",
+        "--1",
+        "1,2",
+        "1 2",
+    ),
+    *("3", "4", '"C"', "null", "[1, 2]", "1e-9999999999999999999", "0e99999999999999999999"),
+]
+BYTES = [
+    b"\n",
+    b"\n\n",
+    b"\r",
+    b"\r\n",
+    b"\0",
+    b"\xff",
+    b",",
+    b" ",
+    b"\t",
+    b"\x0b",
+    b"\x0c",
+    b"\xef\xbb\xbf",
+    b";",
+    b"9",
+]
+
+
+def originals(parent):
+    """Folders with all that a folder can hold, with and without names, targets, vectors."""
+    rng = np.random.default_rng(0)
+    sizes = [2, 0, 3, 1, 4]
+    edges = [[(a, a + 1) for a in range(n - 1)] for n in sizes]
+
+    def make(names, **more):
+        labels = [[names[v % len(names)] for v in range(n)] for n in sizes]
+        return Graphs.from_edges(edges, n_nodes=sizes, labels=labels, **more)
+
+    graphs = [
+        make([3, 5], attributes=[rng.normal(size=(n, 2)) for n in sizes], targets=[1, -1, 1, 1, -1]),
+        make(
+            ["C", "O", (1, "x")], edge_labels=[["s"] * len(e) for e in edges], targets=["no", "yes", "no", "no", "yes"]
+        ),
+        make([(0, 1), (1, 1)], edge_labels=[[1] * len(e) for e in edges]),
+        make([7], targets=[0.5, 1.5, 2.5, 3.5, 4.5]),
+    ]
+    for i, one in enumerate(graphs):
+        save_tu(one, parent / f"S{i}", name="S")
+    return [{path.name: path.read_bytes() for path in sorted((parent / f"S{i}").iterdir())} for i in range(len(graphs))]
+
+
+def damage(rng, files):
+    """A change or three: of a number, a byte, a line, a whole file."""
+    files = dict(files)
+    for _ in range(rng.randint(1, 3)):
+        name = rng.choice(sorted(files))
+        lines = files[name].split(b"\n")
+        line = rng.randrange(len(lines))
+        at = rng.randrange(len(files[name]) + 1)
+        kind = rng.randrange(8)
+        if kind <= 2:
+            tokens = lines[line].split(b", ")
+            tokens[rng.randrange(len(tokens))] = rng.choice(TOKENS).encode()
+            lines[line] = b", ".join(tokens)
+            files[name] = b"\n".join(lines)
+        elif kind == 3:
+            files[name] = files[name][:at] + rng.choice(BYTES) + files[name][at:]
+        elif kind == 4:
+            files[name] = files[name][:at] + files[name][at + rng.randint(1, 3) :]
+        elif kind == 5:
+            lines.insert(line, rng.choice([lines[rng.randrange(len(lines))], b"", b" ", b"1", b"1, 1", b"1 2 3"]))
+            files[name] = b"\n".join(lines)
+        elif kind == 6:
+            del lines[line]
+            files[name] = b"\n".join(lines)
+        else:
+            files[name] = rng.choice([b"", b"\n\n", files[name].replace(b"\n", b"\r\n"), files[name] + b"\n \n"])
+            if rng.random() < 0.3 and len(files) > 2:
+                del files[name]
+    return files
+
+
+def outcome(read):
+    """The graphs, or the message of the error; every other error fails the test."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            return read()
+        except DatasetError as error:
+            return str(error)
+
+
+def test_damaged_folders_are_accepted_by_both_readers_or_by_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(_table, "BLOCK_BYTES", 16)  # rows on either side of a border between blocks
+    rng, sets = random.Random(0), originals(tmp_path)
+    folder = tmp_path / "damaged"
+    folder.mkdir()
+    n_accepted = n_same = 0
+    for i in range(N_FOLDERS):
+        files = damage(rng, rng.choice(sets))
+        for path in folder.iterdir():
+            path.unlink()
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        whole = outcome(lambda: load_tu(folder)[0])
+        size = rng.choice([1, 2, 100])
+        parts = outcome(lambda size=size: Graphs.concatenate(list(TUChunks(folder, chunk_size=size))))
+        if isinstance(parts, str) and "graph by graph to be read in chunks" in parts:
+            continue  # the one thing that load_tu alone can read
+        assert isinstance(whole, str) == isinstance(parts, str), (i, files, whole, parts)
+        assert whole == parts, (i, files)  # the same graphs, or the same message
+        n_accepted += not isinstance(whole, str)
+        n_same += 1
+    assert n_same > 0.9 * N_FOLDERS
+    assert 0.05 * n_same < n_accepted < 0.8 * n_same
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("node_labels", "10000000000000000000\n20000000000000000000\n"),
+        ("node_labels", "9007199254740992\n9007199254740993\n"),
+        ("node_labels", "1_0\n1\n"),
+        ("node_labels", "1\n\n1\n"),
+        ("node_labels", "1 2\n3\n"),
+        ("A", "1 2 3\n2 3 4\n"),
+        ("graph_indicator", "1\n10000000000\n"),
+    ],
+)
+@pytest.mark.parametrize("read", [load_tu, lambda folder: list(TUChunks(folder, chunk_size=1))])
+def test_what_one_reader_once_misread_is_refused_by_both(tmp_path, file, text, read):
+    for kind, content in {"A": "1, 2\n", "graph_indicator": "1\n1\n", file: text}.items():
+        (tmp_path / f"P_{kind}.txt").write_text(content)
+    with pytest.raises(DatasetError, match=f"P_{file}.txt:[12]: "):
+        read(tmp_path)
+
+
+# -------------------------------------------------------------------- what is no plain file
+
+
+@pytest.fixture(params=["load_tu", "TUChunks"])
+def read(request):
+    return load_tu if request.param == "load_tu" else lambda folder: list(TUChunks(folder))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    save_tu(Graphs.from_edges([[(0, 1)]], labels=[[1, 2]], targets=[1]), tmp_path / "SET")
+    return tmp_path / "SET"
+
+
+@pytest.mark.parametrize(
+    "kind", ["A", "graph_indicator", "graph_labels", "node_labels", "edge_labels", "edge_attributes"]
+)
+def test_a_link_to_nowhere_is_not_a_missing_file(folder, kind, read):
+    path = folder / f"SET_{kind}.txt"
+    path.unlink(missing_ok=True)
+    path.symlink_to("../.git/annex/objects/somewhere")
+    message = rf"SET_{kind}.txt is a link to '../.git/annex/objects/somewhere', which does not exist. Fetch the file"
+    with pytest.raises(DatasetError, match=message):
+        read(folder)
+
+
+def test_links_to_files_are_followed(folder, tmp_path, read):
+    path = folder / "SET_node_labels.txt"
+    path.rename(tmp_path / "elsewhere.txt")
+    path.symlink_to(tmp_path / "elsewhere.txt")
+    read(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes as on unix")
+@pytest.mark.parametrize("kind", ["A", "graph_indicator", "node_labels"])
+def test_a_pipe_is_refused_at_once(folder, kind, read):
+    (folder / f"SET_{kind}.txt").unlink()
+    os.mkfifo(folder / f"SET_{kind}.txt")
+    with pytest.raises(DatasetError, match=rf"SET_{kind}.txt is not a regular file"):
+        read(folder)
+
+
+def test_a_line_without_an_end_is_refused(folder, monkeypatch, read):
+    monkeypatch.setattr(_table, "_MAX_LINE", 5000)
+    monkeypatch.setattr(_table, "BLOCK_BYTES", 1000)
+    with (folder / "SET_node_labels.txt").open("wb") as file:
+        file.truncate(100_000)
+    with pytest.raises(DatasetError, match=r"SET_node_labels.txt: a line is longer than 5000 bytes"):
+        read(folder)
+
+
+def test_a_file_that_changes_between_two_reads_is_noticed(folder):
+    chunks = TUChunks(folder)
+    (folder / "SET_node_labels.txt").write_text("1\n")
+    with pytest.raises(DatasetError, match=r"SET_node_labels.txt:1: the file has changed since it was first read"):
+        list(chunks)
+    (folder / "SET_A.txt").unlink()
+    with pytest.raises(DatasetError, match=r"SET_A.txt: the file cannot be read \(No such file or directory\)"):
+        list(chunks)
+
+
+# -------------------------------------------------------------------- memory
+
+PEAK = """
+import resource, sys
+from pathlib import Path
+from treegram import load_tu
+load_tu(sys.argv[1])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    load_tu(sys.argv[2])
+except ValueError as error:
+    print(error, file=sys.stderr)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory as Linux counts it")
+@pytest.mark.parametrize("kind", ["savetxt", "words"])
+def test_memory_is_a_small_multiple_of_the_file(tmp_path, folder, kind):
+    """Numbers as numpy writes them, and things that are no numbers: nothing is kept for each."""
+    n_nodes = 400_000
+    big = tmp_path / "BIG"
+    big.mkdir()
+    (big / "BIG_A.txt").write_text("")
+    (big / "BIG_graph_indicator.txt").write_text("1\n" * n_nodes)
+    vectors = np.random.default_rng(0).normal(size=(n_nodes, 2))
+    if kind == "savetxt":
+        np.savetxt(big / "BIG_node_attributes.txt", vectors)
+    else:
+        (big / "BIG_node_attributes.txt").write_text("1 1e-400 \n" * n_nodes * 2)
+    size = sum(path.stat().st_size for path in big.iterdir())
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, str(folder), str(big)], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 4 * size + (64 << 20)
+    if kind == "savetxt":
+        assert np.array_equal(load_tu(big)[0].attributes, vectors)
