@@ -18,15 +18,15 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils._missing import is_pandas_na
 
 from treegram._types import Floats, Ints
-from treegram.selection.loops.solver import SAME, UNCONVERGED, svc_path
+from treegram.selection.machines import TOLERANCE, fit_machines, vote
 
 __all__ = [
-    "TOLERANCE",
     "Fits",
     "Selection",
     "check_classes",
     "check_targets",
     "choose",
+    "count_fits",
     "distinct",
     "folds",
     "score",
@@ -35,7 +35,6 @@ __all__ = [
 ]
 
 
-TOLERANCE = 1e-3  # the gap at which a machine has converged, as in libsvm
 _DIGITS = 12  # to which Gram matrices and mean accuracies are compared: beyond, there is only rounding
 
 
@@ -132,9 +131,17 @@ def _are_equal(K: Floats, other: Floats) -> bool:
 
 
 def score(K: Floats, codes: Ints, train: Ints, test: Ints, Cs: Floats) -> tuple[Floats, Fits]:
-    """Accuracy on the test part for each C, ascending; the block of K is taken once for all of them."""
-    predicted, status = svc_path(K, codes, int(codes.max()) + 1, train, test, Cs, TOLERANCE)
-    return (predicted == codes[test]).mean(axis=1), _count(status)
+    """Accuracy on the test part for each C, ascending."""
+    predicted, fits = _predict(K, codes, train, test, Cs)
+    return (predicted == codes[test]).mean(axis=1), fits
+
+
+def _predict(K: Floats, codes: Ints, train: Ints, test: Ints, Cs: Floats) -> tuple[Ints, Fits]:
+    """Classes of the test part for each C, (n_C, n_test)."""
+    n_classes = int(codes.max()) + 1
+    machines = fit_machines(K, codes, n_classes, train, Cs)
+    rows = K.take(test, axis=0).take(machines.order, axis=1)
+    return vote(machines.decide(rows), n_classes), count_fits(machines.gaps)
 
 
 def choose(scores: Floats) -> tuple[int, int]:
@@ -159,9 +166,10 @@ def select(
             scores[g] += accuracy / n_folds
             fits += some
     g, c = choose(scores)
-    predicted, status = svc_path(grams[g], codes, int(codes.max()) + 1, train, test, Cs[: c + 1], TOLERANCE)
-    return Selection(g, float(Cs[c]), float(scores[g, c]), predicted[-1], fits + _count(status))
+    predicted, some = _predict(grams[g], codes, train, test, Cs[: c + 1])
+    return Selection(g, float(Cs[c]), float(scores[g, c]), predicted[-1], fits + some)
 
 
-def _count(status: Ints) -> Fits:
-    return Fits(int((status != SAME).sum()), int((status == UNCONVERGED).sum()))
+def count_fits(gaps: Floats) -> Fits:
+    """One fit for each C at which some machine had to be fitted; it has converged if all machines have."""
+    return Fits(int((gaps >= 0).sum()), int((gaps >= TOLERANCE).sum()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from itertools import combinations
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,8 +15,8 @@ from sklearn.utils.multiclass import _ovr_decision_function, check_classificatio
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._types import Floats, Ints
-from treegram.selection.crossval import TOLERANCE, Fits, check_classes, folds, score
-from treegram.selection.loops.solver import enlarge, fit_pair, intercept
+from treegram.selection.crossval import Fits, check_classes, count_fits, folds, score
+from treegram.selection.machines import decide, fit_machines, vote
 from treegram.selection.search import (
     SEARCH_CONSTRAINTS,
     STRENGTH_CONSTRAINTS,
@@ -71,10 +70,16 @@ class GraphSVC(ClassifierMixin, BaseEstimator):
         Its place in ``cv_results_``.
     cv_results_ : dict of arrays
         All candidates with their scores, as in :class:`sklearn.model_selection.GridSearchCV`; a pandas table with one call.
-    dual_coef_ : ndarray of shape (n_pairs, n_graphs)
-        Coefficients of the fitted graphs, for each pair of classes (0, 1), (0, 2), ..., (1, 2), ...; most are 0.
+    support_ : ndarray of shape (n_support,)
+        Positions of the fitted graphs that some machine needs, class by class.
+    n_support_ : ndarray of shape (n_classes,)
+        How many of these are of each class.
+    dual_coef_ : ndarray of shape (n_classes - 1, n_support)
+        Their coefficients. A graph of class i has one for each other class: that for class j is in row j - 1 if j > i, else
+        in row j. Laid out as in :class:`sklearn.svm.SVC`; of a pair the first class has the coefficients above 0.
     intercept_ : ndarray of shape (n_pairs,)
-        What is added to the weighted sum of kernels; above 0 in total, the first class of the pair has its vote.
+        What is added to the weighted sum of kernels, for each pair of classes (0, 1), (0, 2), ..., (1, 2), ...; above 0 in
+        total, the first class of the pair has its vote.
     n_unconverged_ : int
         How many fits ended before the tolerance was met; a warning says so if there were any.
 
@@ -151,8 +156,13 @@ class GraphSVC(ClassifierMixin, BaseEstimator):
         )
         keep(self, found)
         K = self.kernel_.fit_transform(graphs)
-        self.dual_coef_, self.intercept_, fits = _fit_machines(K, codes, Cs[Cs <= self.best_params_["C"]])
-        fits += found.fits
+        machines = fit_machines(K, codes, len(self.classes_), np.arange(len(codes)), Cs[Cs <= self.best_params_["C"]])
+        is_used = machines.coefficients[-1].any(axis=0)
+        self.support_ = machines.order[is_used]
+        self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
+        self.dual_coef_ = machines.coefficients[-1][:, is_used]
+        self.intercept_ = machines.intercepts[-1]
+        fits = found.fits + count_fits(machines.gaps[-1:])
         self.n_unconverged_ = fits.n_unconverged
         if fits.n_unconverged:
             warnings.warn(
@@ -196,19 +206,14 @@ class GraphSVC(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_graphs,)
             For each graph the class with most votes; of equals the first.
         """
-        decisions = self._decide(X)
-        votes = np.zeros((len(decisions), len(self.classes_)), dtype=np.int64)
-        for pair, (first, second) in enumerate(combinations(range(len(self.classes_)), 2)):
-            is_first = decisions[:, pair] > 0
-            votes[:, first] += is_first
-            votes[:, second] += ~is_first
-        return self.classes_[votes.argmax(axis=1)]
+        return self.classes_[vote(self._decide(X), len(self.classes_))]
 
     def _decide(self, X: Any) -> Floats:
         """For each graph and each pair of classes a number above 0 for the first, (n_graphs, n_pairs)."""
         check_is_fitted(self)
-        decisions: Floats = self.kernel_.transform(X) @ self.dual_coef_.T + self.intercept_
-        return decisions
+        rows = self.kernel_.transform(X)[:, self.support_]
+        offsets = np.concatenate([[0], np.cumsum(self.n_support_)])
+        return decide(rows, offsets, self.dual_coef_[None], self.intercept_[None])[0]
 
     def __sklearn_tags__(self) -> Any:
         return takes_graphs(super().__sklearn_tags__())
@@ -219,25 +224,3 @@ class GraphSVC(ClassifierMixin, BaseEstimator):
 
 def _score_machines(K: Floats, train: Ints, test: Ints, *, codes: Ints, Cs: Floats) -> tuple[Floats, Fits]:
     return score(K, codes, train, test, Cs)
-
-
-def _fit_machines(K: Floats, codes: Ints, Cs: Floats) -> tuple[Floats, Floats, Fits]:
-    """Coefficients (n_pairs, n_graphs) and intercepts at the largest C, each fit from that of the C before."""
-    coefficients, intercepts, fits = [], [], Fits()
-    for first, second in combinations(range(int(codes.max()) + 1), 2):
-        members = np.flatnonzero((codes == first) | (codes == second))
-        y = np.where(codes[members] == first, 1.0, -1.0)
-        block = np.ascontiguousarray(K[np.ix_(members, members)])
-        beta, f, workspace = np.zeros(len(y)), y.copy(), np.empty_like(block)
-        for C in Cs:
-            enlarge(y, C, beta, f)
-            gap = fit_pair(block, y, C, beta, f, workspace, TOLERANCE)
-            reached = C
-            if np.abs(beta).max() < C:  # no larger C changes this
-                break
-        row = np.zeros(len(codes))
-        row[members] = beta
-        coefficients.append(row)
-        intercepts.append(intercept(y, reached, beta, f))
-        fits += Fits(1, int(gap >= TOLERANCE))
-    return np.array(coefficients), np.array(intercepts), fits
