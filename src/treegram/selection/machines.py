@@ -11,7 +11,7 @@ import numpy as np
 from treegram._types import Floats, Ints
 from treegram.selection.loops.solver import BEGUN, FRESH, MORE, SINGULAR, climb_path, walk_faces
 
-__all__ = ["TOLERANCE", "Machines", "Path", "decide", "fit_machines", "fit_path", "pairs_by_class", "vote"]
+__all__ = ["TOLERANCE", "Machines", "Path", "decide", "fit_machines", "fit_path", "one_against_rest", "vote"]
 
 TOLERANCE = 1e-3  # the gap at which a machine has converged, as in libsvm
 
@@ -127,7 +127,7 @@ def decide(rows: Floats, offsets: Ints, coefficients: Floats, intercepts: Floats
     """Weighted sums of kernels and intercepts of all machines; see Machines for the arguments and their order."""
     n_C, n_others, _ = coefficients.shape
     decisions = np.repeat(intercepts[:, None], len(rows), axis=1)
-    for i, pairs in enumerate(pairs_by_class(n_others + 1)):
+    for i, pairs in enumerate(_pairs_by_class(n_others + 1)):
         own = slice(offsets[i], offsets[i + 1])
         parts = rows[:, own] @ coefficients[:, :, own].reshape(n_C * n_others, -1).T
         decisions[:, :, pairs] += parts.reshape(len(rows), n_C, n_others).swapaxes(0, 1)
@@ -135,7 +135,7 @@ def decide(rows: Floats, offsets: Ints, coefficients: Floats, intercepts: Floats
 
 
 @cache
-def pairs_by_class(n_classes: int) -> Ints:
+def _pairs_by_class(n_classes: int) -> Ints:
     """For each class and each row of its coefficients the number of the pair, (n_classes, n_classes - 1)."""
     pairs = np.zeros((n_classes, n_classes - 1), np.int64)
     for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
@@ -198,7 +198,24 @@ def vote(decisions: Floats, n_classes: int) -> Ints:
     """The class with most votes for each row of (..., n_pairs) decisions; of equals the first, as in libsvm."""
     is_first = decisions > 0
     votes = np.empty((*decisions.shape[:-1], n_classes), np.int64)
-    for i, pairs in enumerate(pairs_by_class(n_classes)):
+    for i, pairs in enumerate(_pairs_by_class(n_classes)):
         # Row j of class i: a pair in which i comes second for j < i, first for the others.
         votes[..., i] = is_first[..., pairs[i:]].sum(axis=-1) - is_first[..., pairs[:i]].sum(axis=-1) + i
     return votes.argmax(axis=-1)
+
+
+def one_against_rest(decisions: Floats, n_classes: int) -> Floats:
+    """How clearly graphs belong to each class, from (n_graphs, n_pairs) decisions.
+
+    For two classes one number for each graph, above 0 for the second class. For more, the votes of each class, with what the
+    machines say between them as a fraction below 1/3, as in :class:`sklearn.svm.SVC`.
+    """
+    if n_classes == 2:
+        return -decisions[:, 0]
+    is_first = decisions >= 0
+    scores = np.empty((len(decisions), n_classes))
+    for i, pairs in enumerate(_pairs_by_class(n_classes)):
+        votes = is_first[:, pairs[i:]].sum(axis=1) + (~is_first[:, pairs[:i]]).sum(axis=1)
+        confidence = decisions[:, pairs[i:]].sum(axis=1) - decisions[:, pairs[:i]].sum(axis=1)
+        scores[:, i] = votes + confidence / (3 * (np.abs(confidence) + 1))
+    return scores
