@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
     from treegram.plotting import plot_gram
     from treegram.preprocessing import CentroidDistance, DropAttributes, NeighbourMeans, ScaleAttributes
-    from treegram.selection import GraphRidge, GraphSVC
+    from treegram.selection import GraphGP, GraphRidge, GraphSVC
     from treegram.streaming import TUChunks, embed_chunks, fit_chunks
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "CentroidDistance",
     "DatasetError",
     "DropAttributes",
+    "GraphGP",
     "GraphHopper",
     "GraphRidge",
     "GraphSVC",
@@ -91,7 +92,7 @@ _HOMES = {
     ),
     "plotting": ("plot_gram",),
     "preprocessing": ("CentroidDistance", "DropAttributes", "NeighbourMeans", "ScaleAttributes"),
-    "selection": ("GraphRidge", "GraphSVC"),
+    "selection": ("GraphGP", "GraphRidge", "GraphSVC"),
     "streaming": ("TUChunks", "embed_chunks", "fit_chunks"),
 }
 

@@ -38,9 +38,9 @@ def fit_path(K: Floats, y: Floats, Cs: Floats, tol: float = TOLERANCE, weights: 
     """
     n = len(y)
     weights = np.ones(n) if weights is None else weights
-    beta, f = np.zeros(n), y.copy()
+    beta, f, bars = np.zeros(n), y.copy(), np.empty((3, n))
     path = Path(np.empty((len(Cs), n)), np.empty(len(Cs)), np.empty(len(Cs)))
-    arrays = (beta, f, np.empty((3, n)), path.betas, path.intercepts, path.gaps)
+    arrays = (beta, f, bars, path.betas, path.intercepts, path.gaps)
     n_steps = min(n, int(_WORK / n) + 1)
     faces = None
     c = climb_path(K, y, weights, Cs, 0, FRESH, tol, n_steps, *arrays)
@@ -59,11 +59,16 @@ def fit_path(K: Floats, y: Floats, Cs: Floats, tol: float = TOLERANCE, weights: 
                 break
             done = climb_path(K, y, weights, Cs, done, FRESH, tol, n_steps, *arrays)
         c = done
+    if _RIDGE * K.diagonal().max() * Cs[-1] > tol:
+        _measure_gaps(K, y, weights, Cs, tol, path)
+    return path
+
+
+def _measure_gaps(K: Floats, y: Floats, weights: Floats, Cs: Floats, tol: float, path: Path) -> None:
+    """Where the rounding of f's updates adds up to more than the tolerance, let the gaps be those of the coefficients."""
     for c in np.flatnonzero(_RIDGE * K.diagonal().max() * Cs > tol):
-        # The rounding of f's updates adds up to more than the tolerance: the gap that is told is that of beta.
         gap = _gap(K, y, weights * Cs[c] * y, path.betas[c])
         path.gaps[c] = gap if gap >= tol else path.gaps[c]
-    return path
 
 
 def _gap(K: Floats, y: Floats, bounds: Floats, beta: Floats) -> float:
@@ -157,23 +162,27 @@ def fit_machines(
 
     ``weights`` multiply C, one for each graph of all; graphs of weight 0 are left out. A class without graphs gets no votes.
     """
+    Cs = np.array(Cs, dtype=np.float64)  # alike for all callers: compiled code knows read-only arrays as another type
     if weights is not None:
         train = train[weights[train] > 0]
     order = train[np.argsort(codes[train], kind="stable")]
     offsets = np.searchsorted(codes[order], np.arange(n_classes + 1))
     square = K.take(order, axis=0).take(order, axis=1).astype(np.float64, copy=False)
+    starts = offsets.tolist()
+    above, below = np.ones(len(order)), np.full(len(order), -1.0)
+    own_weights = above if weights is None else weights[order]
     pairs = list(combinations(range(n_classes), 2))
     coefficients = np.zeros((len(Cs), n_classes - 1, len(order)))
     intercepts = np.empty((len(Cs), len(pairs)))
     gaps = np.full(len(Cs), -1.0)
     for pair, (i, j) in enumerate(pairs):
-        own, other = slice(*offsets[i : i + 2]), slice(*offsets[j : j + 2])
+        own, other = slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1])
         n_own, n_other = own.stop - own.start, other.stop - other.start
         if not n_own or not n_other:  # never for a class without graphs
             intercepts[:, pair] = 1.0 if n_own else -1.0
             continue
-        y = np.repeat([1.0, -1.0], [n_own, n_other])
-        w = None if weights is None else np.concatenate([weights[order[own]], weights[order[other]]])
+        y = np.concatenate([above[own], below[other]])
+        w = np.concatenate([own_weights[own], own_weights[other]])
         path = fit_path(_block(square, own, other), y, Cs, tol, w)
         coefficients[:, j - 1, own] = path.betas[:, :n_own]
         coefficients[:, i, other] = path.betas[:, n_own:]
