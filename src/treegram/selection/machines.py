@@ -131,6 +131,8 @@ class Machines:
 def decide(rows: Floats, offsets: Ints, coefficients: Floats, intercepts: Floats) -> Floats:
     """Weighted sums of kernels and intercepts of all machines; see Machines for the arguments and their order."""
     n_C, n_others, _ = coefficients.shape
+    if n_others == 1:  # two classes, and one product for both
+        return (coefficients[:, 0] @ rows.T + intercepts)[:, :, None]
     decisions = np.repeat(intercepts[:, None], len(rows), axis=1)
     for i, pairs in enumerate(_pairs_by_class(n_others + 1)):
         own = slice(offsets[i], offsets[i + 1])
@@ -206,6 +208,8 @@ def _block(square: Floats, own: slice, other: slice) -> Floats:
 def vote(decisions: Floats, n_classes: int) -> Ints:
     """The class with most votes for each row of (..., n_pairs) decisions; of equals the first, as in libsvm."""
     is_first = decisions > 0
+    if n_classes == 2:
+        return np.where(is_first[..., 0], 0, 1)
     votes = np.empty((*decisions.shape[:-1], n_classes), np.int64)
     for i, pairs in enumerate(_pairs_by_class(n_classes)):
         # Row j of class i: a pair in which i comes second for j < i, first for the others.
