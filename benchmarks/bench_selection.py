@@ -27,8 +27,8 @@ import treegram as tg
 from bench_memory import resident
 from common import best_of, load, table
 from treegram.kernels._grids import gram_grids
-from treegram.selection.crossval import TOLERANCE, Fits, Selection, distinct, folds, seed_of, select
-from treegram.selection.loops.solver import fit_pair, intercept
+from treegram.selection.crossval import Fits, Selection, distinct, folds, seed_of, select
+from treegram.selection.machines import fit_path
 
 GRID = {"depth": [0, 1, 2, 3], "lam": [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]}
 CS = np.array([0.01, 0.1, 1, 10, 100, 1000, 10000])
@@ -176,9 +176,8 @@ def measure_solver(data: Data, K: Floats, C: float, rounds: int) -> list[object]
         return beta, machine.predict(rows) == 0
 
     def ours() -> tuple[Floats, NDArray[np.bool_]]:
-        beta, f = np.zeros(len(y)), y.copy()
-        fit_pair(square, y, C, beta, f, np.empty_like(square), TOLERANCE)
-        return beta, rows @ beta + intercept(y, C, beta, f) > 0
+        path = fit_path(square, y, np.array([C]))
+        return path.betas[0], rows @ path.betas[0] + path.intercepts[0] > 0
 
     plain_time, our_time = best_of(plain, ours, rounds=rounds)
     (their_beta, their_answers), (our_beta, our_answers) = plain(), ours()

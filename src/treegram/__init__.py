@@ -40,7 +40,7 @@ _HOMES = {
     ),
     "plotting": ("plot_gram",),
     "preprocessing": ("CentroidDistance", "DropAttributes", "NeighbourMeans", "ScaleAttributes"),
-    "selection": ("GraphRidge", "GraphSVC"),
+    "selection": ("GraphGP", "GraphRidge", "GraphSVC"),
     "streaming": ("embed_chunks", "fit_chunks"),
 }
 

@@ -22,6 +22,7 @@ __all__ = [
     "LIST",
     "NOTHING",
     "SEED",
+    "SPLITTER",
     "Allowed",
     "Checked",
     "Instance",
@@ -143,6 +144,7 @@ FUNCTION = _Test(callable, "a function")
 LIST = _Test(
     lambda value: hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping), "a list of numbers"
 )
+SPLITTER = _Test(lambda value: hasattr(value, "split") and hasattr(value, "get_n_splits"), "a splitter of scikit-learn")
 SEED: Allowed = (
     Whole(0, 2**32 - 1),
     Instance((np.random.RandomState,), "a numpy RandomState"),

@@ -7,9 +7,10 @@ Nystroem map is made of pivots taken from it. What graphs do with a map is the b
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -153,13 +154,28 @@ class Indicator:
         return equal.astype(np.float64)
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
     """Matrix products on one thread each: ours are many and small, and threads are spent on whole tasks (``n_jobs``).
 
-    It also makes results independent of how many threads the BLAS would have used.
+    It also makes results independent of how many threads the BLAS would have used. The setting is one of the process: threads
+    that overlap share it, and the last to leave restores what the first has found.
     """
-    limits: AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
-    return limits
+    with _one_thread_lock:
+        if not _one_thread_users:
+            _one_thread_users.append(threadpool_limits(1, user_api="blas"))
+        _one_thread_users.append(None)
+    try:
+        yield
+    finally:
+        with _one_thread_lock:
+            _one_thread_users.pop()
+            if len(_one_thread_users) == 1:
+                _one_thread_users.pop().restore_original_limits()
+
+
+_one_thread_lock = Lock()
+_one_thread_users: list[Any] = []  # the limits, and one entry for each block that is being run
 
 
 def evaluate(vector_map: VectorMap, X: Floats, columns: slice = slice(None), *, n_jobs: int | None = None) -> Floats:

@@ -22,7 +22,7 @@ from treegram import (
     ODDCLApprox,
     ScaleAttributes,
 )
-from treegram.kernels._grids import gram_grids, grid_points, parameter_names, with_parameters
+from treegram.kernels._grids import gram_grids, parameter_names, with_parameters
 from treegram.kernels._pipelines import learns_from_data, split_pipeline
 from zoo import LAWS_HOLD_ON
 
@@ -142,20 +142,6 @@ def test_what_is_no_kernel_is_refused():
         gram_grids(ScaleAttributes(), OLD, {})
     with pytest.raises(ValueError, match="that ends in one; got Pipeline"):
         gram_grids(make_pipeline(ScaleAttributes()), OLD, {})
-
-
-@pytest.mark.parametrize("pass_bytes", [1, 3000, 1 << 30])
-@pytest.mark.parametrize("case", CASES)
-def test_points_come_in_portions_that_fit(case, pass_bytes):
-    kernel, grid = CASES[case]
-    points, grams, rows = gram_grids(kernel, OLD, grid, NEW)
-    with mock.patch("treegram.kernels._grids.PASS_BYTES", pass_bytes):
-        found = sorted(grid_points(kernel, OLD, grid, NEW), key=lambda point: point.index)
-    assert [point.index for point in found] == list(range(len(points)))
-    for point, parameters, K, K_new in zip(found, points, grams, rows, strict=True):
-        assert point.parameters == parameters
-        assert_close(point.gram, K)
-        np.testing.assert_allclose(point.rows, K_new, rtol=1e-10, atol=1e-12)
 
 
 def test_parameters_of_a_grid():

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import product
-from math import prod
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -22,12 +21,10 @@ from treegram.errors import ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._pipelines import split_pipeline
 
-__all__ = ["Grid", "GridPoint", "GridValues", "grid_points", "grid_values", "parameter_names", "with_parameters"]
+__all__ = ["Grid", "GridValues", "gram_grids", "grid_values", "parameter_names", "with_parameters"]
 
 Grid: TypeAlias = Mapping[str, Sequence[Any]]
 Positions: TypeAlias = dict[str, list[int]]  # for each parameter, which of its values
-
-PASS_BYTES = 1 << 30  # of the matrices of one pass, where points are wanted one after the other
 
 
 @dataclass(frozen=True)
@@ -45,16 +42,6 @@ class GridValues:
             moved = array.transpose([*order, *range(len(order), array.ndim)])
             arrays.append(moved.reshape(moved.shape[:n_kept] + moved.shape[len(order) :]))
         return type(self)(*arrays)
-
-
-@dataclass(frozen=True)
-class GridPoint:
-    """One point of a grid."""
-
-    index: int  # among all points, of which the last parameter changes fastest
-    parameters: dict[str, Any]
-    gram: Floats  # what fit_transform gives
-    rows: Floats  # what transform of the new graphs then gives
 
 
 def parameter_names(kernel: Any) -> set[str]:
@@ -76,7 +63,7 @@ def grid_values(kernel: Any, X: Graphs, X_new: Graphs | None, grid: Grid) -> Gri
     final, X, X_new = _prepare(kernel, X, X_new, grid)
     shape = tuple(len(values) for values in grid.values())
     whole: GridValues | None = None
-    for values, positions in _passes(final, X, X_new, grid, most=prod(shape)):
+    for values, positions in _passes(final, X, X_new, grid):
         if tuple(len(some) for some in positions.values()) == shape:
             return values
         if whole is None:
@@ -89,8 +76,8 @@ def grid_values(kernel: Any, X: Graphs, X_new: Graphs | None, grid: Grid) -> Gri
     return whole
 
 
-def grid_points(kernel: Any, X: Any, grid: Grid, X_new: Any = None) -> Iterator[GridPoint]:
-    """The points of a grid, pass after pass, so that the matrices of few points are in memory at a time.
+def gram_grids(kernel: Any, X: Any, grid: Grid, X_new: Any = None) -> Any:
+    """The Gram matrix of X for each point of a grid.
 
     Parameters
     ----------
@@ -103,28 +90,24 @@ def grid_points(kernel: Any, X: Any, grid: Grid, X_new: Any = None) -> Iterator[
     X_new : Graphs or list of graphs, optional
         Graphs to compare with those in X, for a kernel fitted on X alone.
 
-    Yields
-    ------
-    GridPoint
-        In any order; matrices may be views of the arrays of a pass: copy what must outlive the pass.
+    Returns
+    -------
+    parameters : list of dict
+        The points of the grid: the last parameter changes fastest.
+    grams : list of ndarray of shape (n_graphs, n_graphs)
+        For each point what ``fit_transform(X)`` gives.
+    rows : list of ndarray of shape (n_new, n_graphs)
+        Only with ``X_new``: for each point what ``transform(X_new)`` then gives.
+
+    Notes
+    -----
+    All matrices are in memory at once, as views of one array: copy what must outlive the others.
     """
-    graphs, new = as_graphs(X), None if X_new is None else as_graphs(X_new)
-    final, graphs, new = _prepare(kernel, graphs, new, grid)
-    shape = tuple(len(values) for values in grid.values())
-    most = max(1, PASS_BYTES // max(8 * len(graphs) ** 2, 1))
-    for values, positions in _passes(final, graphs, new, grid, most=most):
-        for at in np.ndindex(*(len(some) for some in positions.values())):
-            chosen = [some[i] for some, i in zip(positions.values(), at, strict=True)]
-            parameters = {name: values_of[i] for (name, values_of), i in zip(grid.items(), chosen, strict=True)}
-            index = int(np.ravel_multi_index(chosen, shape)) if chosen else 0
-            yield GridPoint(index, parameters, values.grams[at], values.rows[at])
-
-
-def gram_grids(kernel: Any, X: Any, grid: Grid, X_new: Any = None) -> Any:
-    """All points of a grid in order: their parameters, Gram matrices and, with new graphs, rows."""
-    points = sorted(grid_points(kernel, X, grid, X_new), key=lambda point: point.index)
-    parameters, grams, rows = zip(*((point.parameters, point.gram, point.rows) for point in points), strict=True)
-    return (list(parameters), list(grams)) if X_new is None else (list(parameters), list(grams), list(rows))
+    values = grid_values(kernel, as_graphs(X), None if X_new is None else as_graphs(X_new), grid)
+    points = [dict(zip(grid, point, strict=True)) for point in product(*grid.values())]
+    places = list(np.ndindex(*(len(some) for some in grid.values())))
+    grams = [values.grams[place] for place in places]
+    return (points, grams) if X_new is None else (points, grams, [values.rows[place] for place in places])
 
 
 def _prepare(kernel: Any, X: Graphs, X_new: Graphs | None, grid: Grid) -> tuple[Any, Graphs, Graphs | None]:
@@ -154,10 +137,8 @@ def _check_grid(kernel: Any, grid: Mapping[str, Any]) -> None:
                 check_value(f"{name}[{i}]", owner, value, allowed)
 
 
-def _passes(
-    kernel: Any, X: Graphs, X_new: Graphs | None, grid: Grid, *, most: int
-) -> Iterator[tuple[GridValues, Positions]]:
-    """The values of each pass, of at most so many points where that can be, and the positions in the lists that they are for."""
+def _passes(kernel: Any, X: Graphs, X_new: Graphs | None, grid: Grid) -> Iterator[tuple[GridValues, Positions]]:
+    """The values of each pass, and the positions in the lists that they are for."""
     varies = kernel._grid_names()
     looped = {name: values for name, values in grid.items() if not varies[name]}
     together = {name: values for name, values in grid.items() if varies[name]}
@@ -165,23 +146,11 @@ def _passes(
         fixed = dict(zip(looped, point, strict=True))
         one = kernel._with({name: looped[name][i] for name, i in fixed.items()})
         one._check_parameters()
-        for separate in one._separate(X, together):
-            for part in _split(separate, most):
-                lists = {name: [together[name][i] for i in some] for name, some in part.items()}
-                values = one._grid_pass(X, X_new, lists)
-                positions = {name: part.get(name, [fixed[name]] if name in fixed else []) for name in grid}
-                yield _with_all_axes(values, list(part), list(grid)), positions
-
-
-def _split(positions: Positions, most: int) -> Iterator[Positions]:
-    """The positions in portions of at most so many points: the first list is cut first."""
-    name = next((name for name, some in positions.items() if len(some) > 1), None)
-    if name is None or prod(len(some) for some in positions.values()) <= most:
-        yield positions
-        return
-    middle = len(positions[name]) // 2
-    for half in (positions[name][:middle], positions[name][middle:]):
-        yield from _split({**positions, name: half}, most)
+        for part in one._separate(X, together):
+            lists = {name: [together[name][i] for i in some] for name, some in part.items()}
+            values = one._grid_pass(X, X_new, lists)
+            positions = {name: part[name] if name in part else [fixed[name]] for name in grid}
+            yield _with_all_axes(values, list(part), list(grid)), positions
 
 
 def _with_all_axes(values: GridValues, present: list[str], wanted: list[str]) -> GridValues:

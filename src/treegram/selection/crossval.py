@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,19 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils._missing import is_pandas_na
 
 from treegram._types import Floats, Ints
-from treegram.selection.loops.solver import SAME, UNCONVERGED, svc_path
+from treegram.maps import one_blas_thread
+from treegram.selection.machines import TOLERANCE, fit_machines, vote
 
 __all__ = [
-    "TOLERANCE",
     "Fits",
     "Selection",
     "check_classes",
     "check_targets",
     "choose",
+    "count_fits",
+    "decide_held_out",
     "distinct",
+    "encode_classes",
     "folds",
     "score",
     "seed_of",
@@ -35,7 +38,6 @@ __all__ = [
 ]
 
 
-TOLERANCE = 1e-3  # the gap at which a machine has converged, as in libsvm
 _DIGITS = 12  # to which Gram matrices and mean accuracies are compared: beyond, there is only rounding
 
 
@@ -69,10 +71,8 @@ def seed_of(*identity: Any) -> int:
 
 def check_classes(y: Any, n_outer: int, n_inner: int) -> tuple[NDArray[Any], Ints]:
     """The sorted classes and the position of each graph's class among them; an error where folds cannot be made."""
-    classes, codes, counts = np.unique(check_targets(y), return_inverse=True, return_counts=True)
-    if len(classes) < 2:
-        found = f"all {len(codes)} graphs are of class {classes[0]!s}" if len(classes) else "there are no graphs"
-        raise ValueError(f"Classification needs at least two classes; {found}.")
+    classes, codes = encode_classes(y)
+    counts = np.bincount(codes)
     smallest = int(np.argmin(counts))
     count = int(counts[smallest])
     kept = count if n_outer == 1 else count - -(-count // n_outer)  # in the training part of the worst outer fold
@@ -83,9 +83,29 @@ def check_classes(y: Any, n_outer: int, n_inner: int) -> tuple[NDArray[Any], Int
         wanted = f"{n_inner} folds" if n_outer == 1 else wanted
         raise ValueError(
             f"Class {classes[smallest]!s} has {count} graph{'s' * (count > 1)}, too few for {wanted}. "
-            "Use fewer folds, or leave this class out."
+            f"{_advise(count, n_outer, n_inner)}"
         )
+    return classes, codes
+
+
+def encode_classes(y: Any) -> tuple[NDArray[Any], Ints]:
+    """The sorted classes and the position of each graph's class among them; an error where there are not two."""
+    classes, codes = np.unique(check_targets(y), return_inverse=True)
+    if len(classes) < 2:
+        found = f"all {len(codes)} graphs are of class {classes[0]!s}" if len(classes) else "there are no graphs"
+        raise ValueError(f"Classification needs at least two classes; {found}.")
     return classes, codes.astype(np.int64)
+
+
+def _advise(count: int, n_outer: int, n_inner: int) -> str:
+    """What can be done about a class that is too small for the folds asked for."""
+    if n_outer == 1 and count >= 2:
+        return f"Use fewer folds, {count} at most, or leave this class out."
+    outer = min(n_outer, count)
+    inner = count - -(-count // outer) if outer > 1 else 0
+    if inner < 2:
+        return "No number of folds would do: leave this class out, or join it with another."
+    return f"Use fewer folds, such as {outer} with {min(inner, n_inner)} inner ones, or leave this class out."
 
 
 def check_targets(y: Any) -> NDArray[Any]:
@@ -97,15 +117,25 @@ def check_targets(y: Any) -> NDArray[Any]:
         raise ValueError(f"y must have one target for each graph; got an array of shape {targets.shape}.")
     # As they were given: numpy writes a NaN among texts as a text, and forgets a mask.
     for i, target in enumerate(y.tolist() if isinstance(y, np.ndarray) else y):
-        if target is None or is_pandas_na(target) or target != target:
+        if _is_missing(target):
             raise ValueError(f"y[{i}] is {target}: the target of graph {i} is missing. Leave this graph out.")
     return targets
+
+
+def _is_missing(target: Any) -> bool:
+    try:
+        return target is None or bool(target != target)  # NaN and NaT are not equal to themselves
+    except TypeError:  # pandas.NA: equal to nothing, and different from nothing
+        return True
 
 
 def folds(codes: Ints, n_folds: int, seed: int) -> list[tuple[Ints, Ints]]:
     """(training, test) ids of stratified, shuffled folds; both ascending."""
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-    return [(train.astype(np.int64), test.astype(np.int64)) for train, test in splitter.split(codes, codes)]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # callers say so in their own words
+        parts = list(splitter.split(codes, codes))
+    return [(train.astype(np.int64), test.astype(np.int64)) for train, test in parts]
 
 
 def distinct(grams: Sequence[Floats]) -> tuple[list[Floats], list[int]]:
@@ -131,10 +161,31 @@ def _are_equal(K: Floats, other: Floats) -> bool:
     return bool(np.abs(K - other).max(initial=0.0) <= 10.0**-_DIGITS * np.abs(K).max(initial=0.0))
 
 
-def score(K: Floats, codes: Ints, train: Ints, test: Ints, Cs: Floats) -> tuple[Floats, Fits]:
-    """Accuracy on the test part for each C, ascending; the block of K is taken once for all of them."""
-    predicted, status = svc_path(K, codes, int(codes.max()) + 1, train, test, Cs, TOLERANCE)
-    return (predicted == codes[test]).mean(axis=1), _count(status)
+def score(
+    K: Floats,
+    codes: Ints,
+    train: Ints,
+    test: Ints,
+    Cs: Floats,
+    weights: Floats | None = None,
+    test_weights: Floats | None = None,
+) -> tuple[Floats, Fits]:
+    """Accuracy on the test part for each C, ascending; weights multiply C, one for each graph of all."""
+    n_classes = int(codes.max()) + 1
+    decisions, fits = decide_held_out(K, codes, train, test, Cs, weights)
+    is_right = vote(decisions, n_classes) == codes[test]
+    if test_weights is None or not test_weights.any():
+        return is_right.mean(axis=1), fits
+    return np.average(is_right, axis=1, weights=test_weights), fits
+
+
+def decide_held_out(
+    K: Floats, codes: Ints, train: Ints, test: Ints, Cs: Floats, weights: Floats | None = None
+) -> tuple[Floats, Fits]:
+    """Decisions on the test part for each C and each pair of classes, (n_C, n_test, n_pairs)."""
+    machines = fit_machines(K, codes, int(codes.max()) + 1, train, Cs, weights=weights)
+    rows = K.take(test, axis=0).take(machines.order, axis=1)
+    return machines.decide(rows), count_fits(machines.gaps)
 
 
 def choose(scores: Floats) -> tuple[int, int]:
@@ -153,15 +204,18 @@ def select(
     inner = [(train[a], train[b]) for a, b in folds(codes[train], n_folds, seed)]
     scores = np.zeros((len(grams), len(Cs)))
     fits = Fits()
-    for g, K in enumerate(grams):
-        for part, held_out in inner:
-            accuracy, some = score(K, codes, part, held_out, Cs)
-            scores[g] += accuracy / n_folds
-            fits += some
-    g, c = choose(scores)
-    predicted, status = svc_path(grams[g], codes, int(codes.max()) + 1, train, test, Cs[: c + 1], TOLERANCE)
-    return Selection(g, float(Cs[c]), float(scores[g, c]), predicted[-1], fits + _count(status))
+    with one_blas_thread():
+        for g, K in enumerate(grams):
+            for part, held_out in inner:
+                accuracy, some = score(K, codes, part, held_out, Cs)
+                scores[g] += accuracy / n_folds
+                fits += some
+        g, c = choose(scores)
+        decisions, some = decide_held_out(grams[g], codes, train, test, Cs[: c + 1])
+    predicted = vote(decisions[-1], int(codes.max()) + 1)
+    return Selection(g, float(Cs[c]), float(scores[g, c]), predicted, fits + some)
 
 
-def _count(status: Ints) -> Fits:
-    return Fits(int((status != SAME).sum()), int((status == UNCONVERGED).sum()))
+def count_fits(gaps: Floats) -> Fits:
+    """One fit for each C at which some machine had to be fitted; it has converged if all machines have."""
+    return Fits(int((gaps >= 0).sum()), int((gaps >= TOLERANCE).sum()))

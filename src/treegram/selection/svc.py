@@ -3,34 +3,50 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import combinations
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._params import Allowed, Checked
+from treegram._params import FLAG, NOTHING, Allowed, Checked, Instance, Words
 from treegram._types import Floats, Ints
-from treegram.selection.crossval import TOLERANCE, Fits, check_classes, folds, score
-from treegram.selection.loops.solver import enlarge, fit_pair, intercept
+from treegram.graphs import Graphs
+from treegram.maps import one_blas_thread
+from treegram.selection.crossval import Fits, count_fits, decide_held_out, encode_classes, folds, score
+from treegram.selection.machines import decide, fit_machines, one_against_rest, vote
+from treegram.selection.probability import couple, fit_sigmoids
+from treegram.selection.scoring import ClassAnswers, Scorer, check_scoring, rate
 from treegram.selection.search import (
     SEARCH,
     STRENGTHS,
     check_fit,
     check_strengths,
+    check_weights,
     keep,
     list_entries,
+    list_splits,
     search,
     takes_graphs,
 )
 
 __all__ = ["GraphSVC"]
+
+Weigh = Callable[[Ints], Floats | None]
+
+
+def _gives_probabilities(model: Any) -> bool:
+    if not model.probability:
+        raise AttributeError("predict_proba needs probabilities: fit with GraphSVC(probability=True).")
+    return True
 
 
 class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
@@ -42,21 +58,32 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    kernel : GraphKernel, Pipeline or list of these, default=None
-        What to choose from: a kernel, a pipeline of transformers that ends in one, or several. None: :class:`ODDCL`.
+    kernel : GraphKernel, Pipeline, str or list of these, default=None
+        What to choose from: a kernel, a pipeline of transformers that ends in one, the name of a kernel on the command line
+        such as "wl", or several of these. None: :class:`ODDCL`.
     grid : "auto", dict, or list of these, default="auto"
         Values to try for each parameter of the kernel, such as ``{"depth": [1, 2], "lam": [0.5, 1]}``; ``{}`` takes the
         kernel as it is. "auto": values that are usual for the kernel, the paper's for ODDCL and ODDST (depth 0 to 3, lam
         0.1 to 1.2). A list has one entry for each kernel; one entry serves all.
     C : float or sequence of float, default=(0.01, 0.1, 1, 10, 100, 1000, 10000)
         Values of C to try: the larger, the fewer mistakes on the fitted graphs.
-    cv : int, default=10
-        Number of folds. Each class needs as many graphs.
+    class_weight : dict, "balanced" or None, default=None
+        C is multiplied by the weight of a graph's class. "balanced": n_graphs / (n_classes * graphs of the class), counted in
+        each training part.
+    scoring : str, callable or None, default=None
+        What the search maximises: the name of a scikit-learn scorer such as "balanced_accuracy", or a function
+        ``(model, X, y) -> number``. None: accuracy, the fastest.
+    cv : int, splitter or iterable, default=10
+        Number of stratified, shuffled folds, or a scikit-learn splitter, or pairs of (training ids, test ids).
+    probability : bool, default=False
+        Whether ``predict_proba`` will be asked for. It costs one more fit for each fold.
     random_state : int, RandomState instance or None, default=0
-        Seed of the folds.
+        Seed of the folds, where ``cv`` is a number.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for fits, as in joblib; -1 means all. None: one for fits, and the kernel's own
         number for Gram matrices.
+    verbose : int, default=0
+        Above 0, a line is printed for each kernel that was searched.
 
     Attributes
     ----------
@@ -67,15 +94,24 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
     best_params_ : dict
         Name of the best kernel, the parameters chosen for it, and C.
     best_score_ : float
-        Its mean accuracy over the folds. It was chosen for it: cross-validate the whole model for an honest estimate.
+        Its mean score over the folds. The choice favours candidates that were lucky, so this number is too high on average:
+        cross-validate the whole model for an honest estimate.
     best_index_ : int
         Its place in ``cv_results_``.
     cv_results_ : dict of arrays
         All candidates with their scores, as in :class:`sklearn.model_selection.GridSearchCV`; a pandas table with one call.
-    dual_coef_ : ndarray of shape (n_pairs, n_graphs)
-        Coefficients of the fitted graphs, for each pair of classes (0, 1), (0, 2), ..., (1, 2), ...; most are 0.
+    support_ : ndarray of shape (n_support,)
+        Positions of the fitted graphs that some machine needs, class by class.
+    n_support_ : ndarray of shape (n_classes,)
+        How many of these are of each class.
+    dual_coef_ : ndarray of shape (n_classes - 1, n_support)
+        Their coefficients. A graph of class i has one for each other class: that for class j is in row j - 1 if j > i, else
+        in row j. Laid out as in :class:`sklearn.svm.SVC`; of a pair the first class has the coefficients above 0.
     intercept_ : ndarray of shape (n_pairs,)
-        What is added to the weighted sum of kernels; above 0 in total, the first class of the pair has its vote.
+        What is added to the weighted sum of kernels, for each pair of classes (0, 1), (0, 2), ..., (1, 2), ...; above 0 in
+        total, the first class of the pair has its vote.
+    sigmoids_ : ndarray of shape (n_pairs, 2)
+        Only with ``probability=True``: slope and offset of each pair's sigmoid.
     n_unconverged_ : int
         How many fits ended before the tolerance was met; a warning says so if there were any.
 
@@ -88,7 +124,8 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
     Of equal scores the first kernel is taken, then the first point of its grid, then the smallest C. A kernel or
     transformer that learns from data, such as :class:`ScaleAttributes`, learns from all fitted graphs, before they are
     divided into folds; it never sees a class. Machines are fitted to the tolerance of libsvm by a solver that does not
-    slow down where Gram matrices are singular and C is large. Memory holds all Gram matrices of one grid.
+    slow down where Gram matrices are singular and C is large. Gram matrices are made in blocks of 1 GiB, or one at a time
+    where a single one is larger; memory holds about three times as much.
 
     Examples
     --------
@@ -103,7 +140,12 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
     array([1, 7, 6, 3, 2, 1, 7, 4])
     """
 
-    _allowed: ClassVar[Mapping[str, Allowed]] = {**SEARCH, "C": STRENGTHS}
+    _allowed: ClassVar[Mapping[str, Allowed]] = {
+        **SEARCH,
+        "C": STRENGTHS,
+        "class_weight": (Words("balanced"), Instance((dict,), "a dict of weights"), NOTHING),
+        "probability": (FLAG,),
+    }
 
     def __init__(
         self,
@@ -111,18 +153,26 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
         *,
         grid: Any = "auto",
         C: float | Sequence[float] = (0.01, 0.1, 1, 10, 100, 1000, 10000),
-        cv: int = 10,
+        class_weight: Any = None,
+        scoring: Any = None,
+        cv: Any = 10,
+        probability: bool = False,
         random_state: Any = 0,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.kernel = kernel
         self.grid = grid
         self.C = C
+        self.class_weight = class_weight
+        self.scoring = scoring
         self.cv = cv
+        self.probability = probability
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose a kernel, its parameters and C, and fit them on all graphs.
 
         Parameters
@@ -131,6 +181,11 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
             The graphs.
         y : array-like of shape (n_graphs,)
             Their classes: integers, strings or booleans.
+        sample_weight : array-like of shape (n_graphs,), default=None
+            C is multiplied by the weight of a graph; graphs of weight 0 are not fitted. Scores of the search are weighted, too,
+            but for a ``scoring`` function of your own.
+        groups : array-like of shape (n_graphs,), default=None
+            For a splitter that keeps groups together, such as :class:`sklearn.model_selection.GroupKFold`.
 
         Returns
         -------
@@ -140,29 +195,68 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
         self._check_parameters()
         graphs, targets = check_fit(X, y)
         check_classification_targets(targets)
-        self.classes_, codes = check_classes(targets, 1, self.cv)
+        self.classes_, codes = encode_classes(targets)
         Cs = check_strengths("C", self.C)
-        found = search(
-            list_entries(self.kernel, self.grid, self.n_jobs),
-            graphs,
-            folds(codes, self.cv, self.random_state),
-            partial(_score_machines, codes=codes, Cs=Cs),
-            ("C", Cs),
-            self.n_jobs,
-        )
-        keep(self, found)
+        weights = check_weights(sample_weight, len(codes))
+        weigh = partial(_weigh, self.class_weight, self.classes_, codes, weights)
+        splits = self._splits(codes, groups)
+        rate_fold = partial(_score_machines, codes=codes, Cs=Cs, weigh=weigh, weights=weights)
+        if (scorer := check_scoring(self.scoring)) is not None:
+            rate_fold = partial(
+                _rate_machines,
+                scorer=scorer,
+                graphs=graphs,
+                classes=self.classes_,
+                codes=codes,
+                Cs=Cs,
+                weigh=weigh,
+                weights=weights,
+            )
+        with one_blas_thread():
+            entries = list_entries(self.kernel, self.grid, self.n_jobs)
+            found = search(entries, graphs, splits, rate_fold, ("C", Cs), n_jobs=self.n_jobs, verbose=int(self.verbose))
+            keep(self, found)
+            self._fit_best(graphs, codes, Cs[Cs <= self.best_params_["C"]], splits, weigh, found.fits)
+        return self
+
+    def _splits(self, codes: Ints, groups: Any) -> list[tuple[Ints, Ints]]:
+        if not isinstance(self.cv, Integral):
+            return list_splits(self.cv, codes, groups)
+        counts = np.bincount(codes)
+        if len(codes) and counts.max() < self.cv:
+            raise ValueError(f"No class has {self.cv} graphs, one for each fold. Use {counts.max()} folds or fewer.")
+        if counts.min() < self.cv:
+            warnings.warn(
+                f"Class {self.classes_[counts.argmin()]!s} has {counts.min()} of {len(codes)} graphs, fewer than there are "
+                f"folds, {self.cv}: some folds are scored without it. Use fewer folds, or leave this class out.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return folds(codes, int(self.cv), self.random_state)
+
+    def _fit_best(
+        self, graphs: Graphs, codes: Ints, Cs: Floats, splits: list[tuple[Ints, Ints]], weigh: Weigh, fits: Fits
+    ) -> None:
+        """Fit the chosen kernel with the last C on all graphs."""
+        everyone = np.arange(len(codes))
         K = self.kernel_.fit_transform(graphs)
-        self.dual_coef_, self.intercept_, fits = _fit_machines(K, codes, Cs[Cs <= self.best_params_["C"]])
-        fits += found.fits
+        machines = fit_machines(K, codes, len(self.classes_), everyone, Cs, weights=weigh(everyone))
+        is_used = machines.coefficients[-1].any(axis=0)
+        self.support_ = machines.order[is_used]
+        self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
+        self.dual_coef_ = machines.coefficients[-1][:, is_used]
+        self.intercept_ = machines.intercepts[-1]
+        if self.probability:
+            self.sigmoids_ = _calibrate(K, codes, Cs, splits, weigh)
+        fits += count_fits(machines.gaps[-1:])
         self.n_unconverged_ = fits.n_unconverged
         if fits.n_unconverged:
             warnings.warn(
                 f"{fits.n_unconverged} of {fits.n_fits} fits did not converge. Gram matrices must be positive "
                 "semidefinite, and C times their entries not beyond 1e8 or so: normalise the kernel, or leave out large C.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self
 
     def decision_function(self, X: Any) -> Floats:
         """How clearly graphs belong to the classes.
@@ -178,11 +272,7 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
             For two classes the signed distance, in units of the margin, above 0 for the second; for more the votes of
             each class, with what the machines say between them added as a fraction, as in :class:`sklearn.svm.SVC`.
         """
-        decisions = self._decide(X)
-        if len(self.classes_) == 2:
-            return -decisions[:, 0]
-        scores: Floats = _ovr_decision_function(decisions < 0, -decisions, len(self.classes_))
-        return scores
+        return one_against_rest(self._decide(X), len(self.classes_))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The classes of graphs.
@@ -197,19 +287,33 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_graphs,)
             For each graph the class with most votes; of equals the first.
         """
-        decisions = self._decide(X)
-        votes = np.zeros((len(decisions), len(self.classes_)), dtype=np.int64)
-        for pair, (first, second) in enumerate(combinations(range(len(self.classes_)), 2)):
-            is_first = decisions[:, pair] > 0
-            votes[:, first] += is_first
-            votes[:, second] += ~is_first
-        return self.classes_[votes.argmax(axis=1)]
+        return self.classes_[vote(self._decide(X), len(self.classes_))]
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator, unused-ignore]
+    def predict_proba(self, X: Any) -> Floats:
+        """How probable the classes of graphs are.
+
+        A sigmoid for each pair of classes, fitted on decisions about held-out graphs of the inner folds, and coupling of the
+        pairs, as in libsvm; see :doc:`/models`. The most probable class may differ from that of ``predict``.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs, new or not.
+
+        Returns
+        -------
+        ndarray of shape (n_graphs, n_classes)
+            Probabilities, which sum to 1 for each graph; columns as in ``classes_``.
+        """
+        return couple(self._decide(X), self.sigmoids_, len(self.classes_))
 
     def _decide(self, X: Any) -> Floats:
         """For each graph and each pair of classes a number above 0 for the first, (n_graphs, n_pairs)."""
         check_is_fitted(self)
-        decisions: Floats = self.kernel_.transform(X) @ self.dual_coef_.T + self.intercept_
-        return decisions
+        rows = self.kernel_.transform(X)[:, self.support_]
+        offsets = np.concatenate([[0], np.cumsum(self.n_support_)])
+        return decide(rows, offsets, self.dual_coef_[None], self.intercept_[None])[0]
 
     def __sklearn_tags__(self) -> Any:
         return takes_graphs(super().__sklearn_tags__())
@@ -218,27 +322,58 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
 # -------------------------------------------------------------------- machines
 
 
-def _score_machines(K: Floats, train: Ints, test: Ints, *, codes: Ints, Cs: Floats) -> tuple[Floats, Fits]:
-    return score(K, codes, train, test, Cs)
+def _weigh(
+    class_weight: Any, classes: NDArray[Any], codes: Ints, sample_weight: Floats | None, train: Ints
+) -> Floats | None:
+    """By what C is multiplied, one number for each graph of all; only those of ``train`` count. None: all are 1."""
+    if class_weight is None:
+        return sample_weight
+    present = np.unique(codes[train])
+    of_class = np.ones(len(classes))
+    named = class_weight
+    if isinstance(class_weight, dict):
+        unknown = [name for name in class_weight if name not in classes]
+        if unknown:
+            raise ValueError(f"class_weight names {unknown[0]!r}, which is not a class; the classes are {classes}.")
+        named = {name: weight for name, weight in class_weight.items() if name in classes[present]}
+    of_class[present] = compute_class_weight(named, classes=classes[present], y=classes[codes[train]])
+    weights: Floats = of_class[codes] * (1.0 if sample_weight is None else sample_weight)
+    return weights
 
 
-def _fit_machines(K: Floats, codes: Ints, Cs: Floats) -> tuple[Floats, Floats, Fits]:
-    """Coefficients (n_pairs, n_graphs) and intercepts at the largest C, each fit from that of the C before."""
-    coefficients, intercepts, fits = [], [], Fits()
-    for first, second in combinations(range(int(codes.max()) + 1), 2):
-        members = np.flatnonzero((codes == first) | (codes == second))
-        y = np.where(codes[members] == first, 1.0, -1.0)
-        block = np.ascontiguousarray(K[np.ix_(members, members)])
-        beta, f, workspace = np.zeros(len(y)), y.copy(), np.empty_like(block)
-        for C in Cs:
-            enlarge(y, C, beta, f)
-            gap = fit_pair(block, y, C, beta, f, workspace, TOLERANCE)
-            reached = C
-            if np.abs(beta).max() < C:  # no larger C changes this
-                break
-        row = np.zeros(len(codes))
-        row[members] = beta
-        coefficients.append(row)
-        intercepts.append(intercept(y, reached, beta, f))
-        fits += Fits(1, int(gap >= TOLERANCE))
-    return np.array(coefficients), np.array(intercepts), fits
+def _score_machines(
+    K: Floats, train: Ints, test: Ints, *, codes: Ints, Cs: Floats, weigh: Weigh, weights: Floats | None
+) -> tuple[Floats, Fits]:
+    return score(K, codes, train, test, Cs, weigh(train), None if weights is None else weights[test])
+
+
+def _rate_machines(
+    K: Floats,
+    train: Ints,
+    test: Ints,
+    *,
+    scorer: Scorer,
+    graphs: Graphs,
+    classes: NDArray[Any],
+    codes: Ints,
+    Cs: Floats,
+    weigh: Weigh,
+    weights: Floats | None,
+) -> tuple[Floats, Fits]:
+    """As _score_machines, by a scorer of the user's."""
+    decisions, fits = decide_held_out(K, codes, train, test, Cs, weigh(train))
+    predicted = classes[vote(decisions, len(classes))]
+    of_test = (graphs[test], classes[codes[test]], None if weights is None else weights[test])
+    scores = [
+        rate(scorer, ClassAnswers(classes, predicted[c], one_against_rest(decisions[c], len(classes))), *of_test)
+        for c in range(len(Cs))
+    ]
+    return np.array(scores, dtype=np.float64), fits
+
+
+def _calibrate(K: Floats, codes: Ints, Cs: Floats, splits: list[tuple[Ints, Ints]], weigh: Weigh) -> Floats:
+    """Sigmoids for the last C, fitted on what machines say about graphs that they have not seen."""
+    n_classes = int(codes.max()) + 1
+    decisions = [decide_held_out(K, codes, train, test, Cs, weigh(train))[0][-1] for train, test in splits]
+    tested = np.concatenate([test for _, test in splits])
+    return fit_sigmoids(np.concatenate(decisions), codes[tested], n_classes)

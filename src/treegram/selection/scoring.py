@@ -1,0 +1,73 @@
+"""Scores by any scikit-learn scorer, for candidates of which there are predictions and no estimator."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from inspect import isfunction
+from typing import Any
+
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer
+
+__all__ = ["ClassAnswers", "NumberAnswers", "Scorer", "check_scoring", "rate"]
+
+Scorer = Callable[[Any, Any, Any], float]
+
+
+class ClassAnswers(ClassifierMixin, BaseEstimator):
+    """A candidate as a scorer sees it: its classes, predictions and decisions."""
+
+    def __init__(self, classes_: Any = None, predicted: Any = None, decisions: Any = None) -> None:
+        self.classes_ = classes_
+        self.predicted = predicted
+        self.decisions = decisions
+
+    def predict(self, X: Any) -> Any:  # noqa: ARG002
+        """The predictions, whatever X is."""
+        return self.predicted
+
+    def decision_function(self, X: Any) -> Any:  # noqa: ARG002
+        """The decisions, whatever X is."""
+        return self.decisions
+
+
+class NumberAnswers(RegressorMixin, BaseEstimator):
+    """A candidate as a scorer sees it: its predictions."""
+
+    def __init__(self, predicted: Any = None) -> None:
+        self.predicted = predicted
+
+    def predict(self, X: Any) -> Any:  # noqa: ARG002
+        """The predictions, whatever X is."""
+        return self.predicted
+
+
+def check_scoring(scoring: Any) -> Scorer | None:
+    """The scorer of that name, or the given function; None for None, a model's own score."""
+    if scoring is None or callable(scoring):
+        return scoring
+    try:
+        scorer: Scorer = get_scorer(scoring)
+    except ValueError:
+        raise ValueError(
+            f"scoring must be the name of a scikit-learn scorer, such as 'balanced_accuracy' or 'r2', a function "
+            f"(model, X, y) -> number, or None; got {scoring!r}. sklearn.metrics.get_scorer_names() lists the names."
+        ) from None
+    return scorer
+
+
+def rate(scorer: Scorer, answers: Any, X: Any, y: Any, weights: Any = None) -> Any:
+    """The score of one candidate on held-out graphs; weights go to scikit-learn's scorers whose metric takes them."""
+    try:
+        if weights is not None and not isfunction(scorer):
+            with contextlib.suppress(TypeError):
+                return scorer(answers, X, y, sample_weight=weights)  # type: ignore[call-arg]
+        return scorer(answers, X, y)
+    except AttributeError as error:
+        if "predict_proba" not in str(error):
+            raise
+        raise ValueError(
+            "scoring needs probabilities, which the candidates of a search do not have. Use a score of decisions or of "
+            "predictions, such as 'roc_auc' for two classes, 'balanced_accuracy' or 'f1_macro'."
+        ) from None
