@@ -18,7 +18,8 @@ from typing import Any
 
 from sklearn.utils._param_validation import make_constraint
 
-from treegram.cli._parser import Parser, suggest
+from treegram._wording import suggest
+from treegram.cli._parser import Parser
 from treegram.kernels import _grids
 from treegram.kernels.registry import KERNELS
 

@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import sqlite3
 import struct
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from treegram._machine import describe_machine, package_versions
 from treegram.errors import StoreError
 from treegram.experiments._claims import Claims
-from treegram.experiments._machine import describe_machine, package_versions
 from treegram.experiments._sqlite import connect, set_journal, telling
 from treegram.experiments.records import DatasetFacts, GramTime, Row, Run
 
 __all__ = ["Store"]
 
 T = TypeVar("T")
+_LARGEST = 1e300  # of the numbers in JSON
 
 
 class Store:
@@ -175,15 +175,15 @@ class Store:
         Parameters
         ----------
         key : str
-            Says under which conditions the row was made: all that could change it, beside repeat and fold.
+            Says under which conditions the row was made: all that could change it, besides repeat and fold.
         row : Row
-            The result. Its ``chosen`` must be fit for JSON (a tuple in it comes back as a list), and its classes are below
-            65,536.
+            The result. Its ``chosen`` holds texts, numbers, true, false, None and lists of these (a tuple comes back as a
+            list), and its classes are below 65,536.
         """
         self._write(
             # Not OR IGNORE, which would swallow a broken row as well.
-            "INSERT INTO result (key, dataset, kernel, repeat, fold, accuracy, chosen, inner_accuracy, predicted, "
-            "n_fits, n_unconverged, seconds, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "INSERT INTO result (key, dataset, kernel, repeat, fold, accuracy, actual, predicted, chosen, inner_accuracy, "
+            "n_fits, n_unconverged, seconds, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (key, repeat, fold) DO NOTHING",
             (
                 key,
@@ -191,10 +191,11 @@ class Store:
                 row.kernel,
                 int(row.repeat),
                 int(row.fold),
-                float(row.accuracy),
+                row.accuracy,
+                _pack(row.actual),
+                _pack(row.predicted),
                 _to_json(row.chosen, sort_keys=True),
                 float(row.inner_accuracy),
-                struct.pack(f"<{len(row.predicted)}H", *row.predicted),
                 int(row.n_fits),
                 int(row.n_unconverged),
                 float(row.seconds),
@@ -205,7 +206,7 @@ class Store:
     def rows(self, keys: Collection[str] | None = None) -> list[Row]:
         """The results of the given keys, or all; sorted by data set, kernel, repeat and fold."""
         query = (
-            "SELECT dataset, kernel, repeat, fold, accuracy, chosen, inner_accuracy, predicted, "
+            "SELECT dataset, kernel, repeat, fold, accuracy, actual, predicted, chosen, inner_accuracy, "
             "n_fits, n_unconverged, seconds, run FROM result"
         )
         rows = self._read_keys(_row, query, keys)
@@ -213,12 +214,12 @@ class Store:
 
     def done(self, key: str) -> set[tuple[int, int]]:
         """Which (repeat, fold) have a result under this key."""
-        return set(self._read(_place, "SELECT repeat, fold FROM result WHERE key = ?", (key,)))
+        return set(self._read(_repeat_and_fold, "SELECT repeat, fold FROM result WHERE key = ?", (key,)))
 
     def add_gram_time(self, key: str, time: GramTime) -> None:
         """Add the time of one Gram matrix, on the terms of `add_row`; there is one for each key."""
         self._write(
-            "INSERT INTO gram_time (key, dataset, kernel, parameters, seconds, run) VALUES (?, ?, ?, ?, ?, ?) "
+            "INSERT INTO gram_time (key, dataset, kernel, parameters, seconds, learns, run) VALUES (?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (key) DO NOTHING",
             (
                 key,
@@ -226,13 +227,14 @@ class Store:
                 time.kernel,
                 _to_json(time.parameters, sort_keys=True),
                 float(time.seconds),
+                int(time.learns),
                 int(time.run),
             ),
         )
 
     def gram_times(self, keys: Collection[str] | None = None) -> list[GramTime]:
         """The times of the given keys, or all; sorted by data set and kernel."""
-        query = "SELECT dataset, kernel, parameters, seconds, run FROM gram_time"
+        query = "SELECT dataset, kernel, parameters, seconds, learns, run FROM gram_time"
         return sorted(self._read_keys(_gram_time, query, keys), key=lambda time: (time.dataset, time.kernel))
 
     # ------------------------------------------------------------------ sharing, tidying
@@ -291,7 +293,7 @@ class Store:
         try:
             return [build(*line) for line in lines]
         except (ValueError, TypeError, OverflowError, RecursionError, struct.error) as error:
-            raise StoreError(f"{self.path} is damaged: it holds a record that cannot be read ({error}).") from error
+            raise StoreError(f"{self.path} is damaged: it holds a record that cannot be right ({error}).") from error
 
     def _read_keys(self, build: Callable[..., T], query: str, keys: Collection[str] | None) -> list[T]:
         """As `_read`, in the order of the keys, so that the result does not depend on how the file grew."""
@@ -301,18 +303,31 @@ class Store:
 
 
 def _to_json(value: Mapping[str, Any], *, sort_keys: bool = False) -> str:
-    return json.dumps(dict(value), sort_keys=sort_keys, ensure_ascii=False)
+    return json.dumps(_check_values(dict(value)), sort_keys=sort_keys, ensure_ascii=False)
 
 
 def _from_json(text: Any) -> dict[str, Any]:
     value = json.loads(text)
     if not isinstance(value, dict):
         raise TypeError(f"expected a JSON object, got {type(value).__name__}")
-    return value
+    return _check_values(value)
 
 
-def _real(value: Any) -> float:
-    return math.nan if value is None else float(value)  # SQLite has no NaN
+def _check_values(values: dict[str, Any]) -> dict[str, Any]:
+    """The same; raise unless they are texts, numbers of a usual size, true, false, None, or lists of these."""
+    for name, value in values.items():
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if not isinstance(one, str | bool | None) and not (isinstance(one, int | float) and abs(one) < _LARGEST):
+                raise ValueError(f"{str(name)[:40]!r} is neither a text, nor a number below 1e300, nor a list of these")
+    return values
+
+
+def _pack(classes: Sequence[int]) -> bytes:
+    return struct.pack(f"<{len(classes)}H", *classes)
+
+
+def _unpack(content: Any) -> tuple[int, ...]:
+    return struct.unpack(f"<{len(content) // 2}H", content)
 
 
 # Each takes the columns of its query and insists on their types: SQLite does not.
@@ -326,15 +341,15 @@ def _facts(
     name: Any, n_graphs: Any, counts: Any, mean_nodes: Any, mean_edges: Any, n_attributes: Any, digest: Any
 ) -> DatasetFacts:
     class_counts = {label: int(count) for label, count in _from_json(counts).items()}
-    sizes = _real(mean_nodes), _real(mean_edges)
+    sizes = float(mean_nodes), float(mean_edges)
     return DatasetFacts(str(name), int(n_graphs), class_counts, *sizes, int(n_attributes), str(digest))
 
 
-def _gram_time(dataset: Any, kernel: Any, parameters: Any, seconds: Any, run: Any) -> GramTime:
-    return GramTime(str(dataset), str(kernel), _from_json(parameters), _real(seconds), int(run))
+def _gram_time(dataset: Any, kernel: Any, parameters: Any, seconds: Any, learns: Any, run: Any) -> GramTime:
+    return GramTime(str(dataset), str(kernel), _from_json(parameters), float(seconds), bool(learns), int(run))
 
 
-def _place(repeat: Any, fold: Any) -> tuple[int, int]:
+def _repeat_and_fold(repeat: Any, fold: Any) -> tuple[int, int]:
     return int(repeat), int(fold)
 
 
@@ -344,25 +359,29 @@ def _row(
     repeat: Any,
     fold: Any,
     accuracy: Any,
+    actual: Any,
+    predicted: Any,
     chosen: Any,
     inner_accuracy: Any,
-    predicted: Any,
     n_fits: Any,
     n_unconverged: Any,
     seconds: Any,
     run: Any,
 ) -> Row:
-    return Row(
+    row = Row(
         dataset=str(dataset),
         kernel=str(kernel),
         repeat=int(repeat),
         fold=int(fold),
-        accuracy=_real(accuracy),
+        actual=_unpack(actual),
+        predicted=_unpack(predicted),
         chosen=_from_json(chosen),
-        inner_accuracy=_real(inner_accuracy),
-        predicted=struct.unpack(f"<{len(predicted) // 2}H", predicted),
+        inner_accuracy=float(inner_accuracy),
         n_fits=int(n_fits),
         n_unconverged=int(n_unconverged),
-        seconds=_real(seconds),
+        seconds=float(seconds),
         run=int(run),
     )
+    if row.accuracy != float(accuracy):
+        raise ValueError(f"the accuracy {accuracy}, where the predicted classes give {row.accuracy}")
+    return row
