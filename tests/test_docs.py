@@ -14,7 +14,7 @@ import pytest
 import treegram as tg
 from treegram.cli import main
 from treegram.experiments.store import Store
-from treegram.experiments.study import read_study
+from treegram.experiments.study_file import read_study
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

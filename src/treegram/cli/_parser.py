@@ -50,4 +50,3 @@ class Parser(argparse.ArgumentParser):
                 return
             if option.startswith("--") and option not in known:
                 self.error(f"unknown option {option}{self.elsewhere.get(option) or suggest(option, known)}")
-

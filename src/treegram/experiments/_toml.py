@@ -116,7 +116,9 @@ def printable_name(item: Item) -> str:
     """A text that is one line without blanks at its ends, and can be printed."""
     word = text(item)
     if word != word.strip() or not word.isprintable():
-        raise item.error(f"a name is one line without blanks at its ends, in characters that can be printed; got {word!r}")
+        raise item.error(
+            f"a name is one line without blanks at its ends, in characters that can be printed; got {word!r}"
+        )
     return word
 
 

@@ -92,7 +92,7 @@ class Run:
     machine: Mapping[str, Any]  # processor, cores, memory in GiB, system; never a host's name or a path
 
 
-def _require(is_met: bool, requirement: str) -> None:
+def _require(is_met: bool, requirement: str) -> None:  # noqa: FBT001 (as assert)
     if not is_met:
         raise ValueError(requirement)
 

@@ -294,7 +294,14 @@ class _Job:
         self.store.add_gram_time(key, GramTime(data.name, entry.name, dict(entry.timed), seconds, learns, self.run))
 
     def _unit(
-        self, data: CheckedData, entry: StudyEntry, shared: _Grams | None, repeat: int, fold: int, train: Ints, test: Ints
+        self,
+        data: CheckedData,
+        entry: StudyEntry,
+        shared: _Grams | None,
+        repeat: int,
+        fold: int,
+        train: Ints,
+        test: Ints,
     ) -> Row:
         start = time.thread_time()
         grams = _on_training(entry.candidates, data.graphs, train, test) if shared is None else shared

@@ -101,6 +101,7 @@ class Study:
     protocol: Protocol = field(default_factory=Protocol)
     about: str = ""  # a paragraph for the report
     reference: str = ""
+    remarks: tuple[str, ...] = ()  # what a reader of the table of accuracies should know
     comparisons: tuple[Comparison, ...] = ()
     pairs: tuple[tuple[str, str, tuple[str, ...]], ...] = ()  # (kernel, baseline, data sets) for the t-tests
     dataset_notes: Mapping[str, str] = field(default_factory=dict)  # data set -> what a reader should know
@@ -117,14 +118,15 @@ class Study:
         for wanted, known, what in ((datasets, self.datasets, "data set"), (kernels, entries, "kernel")):
             for name in wanted or ():
                 if name not in known:
-                    raise StudyError(
-                        f"The study {self.name} has no {what} {name!r}; it has {', '.join(known)}{suggest(name, known)}"
-                    )
+                    hint = suggest(name, known) or "."
+                    raise StudyError(f"The study {self.name} has no {what} {name!r}; it has {', '.join(known)}{hint}")
         planned = self.protocol.repeats
         if repeats is not None and repeats < 1:
             raise StudyError(f"The number of repeats must be at least 1; got {repeats}.")
         if repeats is not None and repeats > planned:
-            raise StudyError(f"The study {self.name} has {planned} repeats; got {repeats}. Change the number in its file.")
+            raise StudyError(
+                f"The study {self.name} has {planned} repeats; got {repeats}. Change the number in its file."
+            )
         return Scope(
             tuple(name for name in self.datasets if datasets is None or name in datasets),
             tuple(entry for entry in self.entries if kernels is None or entry.name in kernels),

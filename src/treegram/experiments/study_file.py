@@ -117,7 +117,7 @@ def _optional_keys(keys: Mapping[str, Item], key: str) -> dict[str, Item]:
 
 
 def _study(name: str, root: Item, vocabulary: _Vocabulary, source: str) -> Study:
-    optional = ("about", "reference", "dataset_notes", "protocol", "comparisons", "pairs")
+    optional = ("about", "reference", "remarks", "dataset_notes", "protocol", "comparisons", "pairs")
     keys = known_keys(root, ("title", "datasets", "kernels"), optional)
     datasets = _names(keys["datasets"])
     items = elements(keys["kernels"])
@@ -133,6 +133,7 @@ def _study(name: str, root: Item, vocabulary: _Vocabulary, source: str) -> Study
         protocol=_optional(keys, "protocol", _protocol, Protocol()),
         about=_optional(keys, "about", text, "").strip(),
         reference=_optional(keys, "reference", text, "").strip(),
+        remarks=_optional(keys, "remarks", texts, ()),
         comparisons=comparisons,
         pairs=_optional(keys, "pairs", partial(_pairs, kernels=names, datasets=datasets), ()),
         dataset_notes=_optional(keys, "dataset_notes", partial(_by_dataset, datasets=datasets, read=text), {}),

@@ -71,9 +71,11 @@ class Cell:
     n_unused: int  # outer folds of repeats that are not complete
 
     @property
-    def is_marked(self) -> bool:
-        """Whether ours and the published number differ by more than two standard deviations."""
-        return self.difference is not None and self.margin is not None and abs(self.difference) > self.margin
+    def mark(self) -> str:
+        """Where our number is, if more than two standard deviations from the published one: "up", "down", else ""."""
+        if self.difference is None or self.margin is None or abs(self.difference) <= self.margin:
+            return ""
+        return "up" if self.difference > 0 else "down"
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ class Summary:
     title: str
     about: str
     reference: str
+    remarks: tuple[str, ...]  # what a reader of the accuracies should know
     protocol: Protocol
     kernels: tuple[KernelSummary, ...]
     datasets: tuple[DatasetSummary, ...]
@@ -195,6 +198,7 @@ def summarise(store: Store, study: Study | None = None) -> Summary:
         title=study.title,
         about=study.about,
         reference=study.reference,
+        remarks=study.remarks,
         protocol=study.protocol,
         kernels=tuple(_kernel(entry, study, store) for entry in study.entries),
         datasets=tuple(_dataset(name, facts.get(name), study) for name in study.datasets),
