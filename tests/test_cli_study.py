@@ -273,7 +273,10 @@ def test_what_is_wrong_in_a_study_is_told_with_its_line(run, folder, old, new, m
     [
         ("reproduce papr", "the name of a study that comes with the package: beyond, paper; did you mean paper?"),
         ("reproduce small.toml --datasets C", "The study small has no data set 'C'; it has A, B."),
-        ("reproduce small.toml --kernels tree", "The study small has no kernel 'tree'; it has trees, colours, scaled; did you mean trees?"),
+        (
+            "reproduce small.toml --kernels tree",
+            "The study small has no kernel 'tree'; it has trees, colours, scaled; did you mean trees?",
+        ),
         ("reproduce small.toml --repeats 0", "argument --repeats: expected an int in the range [1, inf), got '0'"),
         ("reproduce small.toml --jobs 0", "argument --jobs: expected an int in the range"),
         ("reproduce small.toml --store none/s.sqlite", "The folder none of the store none/s.sqlite does not exist"),
@@ -505,15 +508,15 @@ def test_a_report_needs_no_kernel_of_this_version(run, store):
 CRAFTED = [
     ("result", "accuracy", "50"),
     ("result", "accuracy", "-1"),
-    ("result", "chosen", "'{\"C\": " + "[" * 5000 + "'"),
-    ("result", "chosen", "'{\"C\": 1" + "0" * 400 + "}'"),
+    ("result", "chosen", '\'{"C": ' + "[" * 5000 + "'"),
+    ("result", "chosen", '\'{"C": 1' + "0" * 400 + "}'"),
     ("result", "inner_accuracy", "9e999"),
     ("dataset", "n_graphs", "0"),
     ("dataset", "class_counts", "'{}'"),
     ("gram_time", "seconds", "9e999"),
     ("gram_time", "seconds", "-1"),
     ("gram_time", "parameters", "'{\"a\": [[[]]]}'"),
-    ("run", "machine", "'{\"a\": " + "[" * 300 + "]" * 300 + "}'"),
+    ("run", "machine", '\'{"a": ' + "[" * 300 + "]" * 300 + "}'"),
     ("run", "versions", "'[]'"),
 ]
 
@@ -552,7 +555,7 @@ def save_under(graphs, name):
     Path("plain").rename(name)
 
 
-@pytest.mark.parametrize("name", ["\N{DEER}", "graphs \N{GREEK SMALL LETTER BETA} & <b>", "it's \"quoted\""])
+@pytest.mark.parametrize("name", ["\N{DEER}", "graphs \N{GREEK SMALL LETTER BETA} & <b>", 'it\'s "quoted"'])
 def test_any_printable_folder_can_be_evaluated_and_reported(run, folder, sets, name):
     save_under(sets["A"], name)
     code, out, err = run("evaluate", f"./{name}", "--kernel", "wl", "--folds", 2, "--repeats", 1, "--store", "s.sqlite")

@@ -28,7 +28,7 @@ kernel = "wl"
 def store(tmp_path):
     """A store with all results of a small study, closed; the study is beside it."""
     (tmp_path / "small.toml").write_text(STUDY)
-    data = {"A": make_synthetic(20, n_nodes=8, n_edges=10, random_state=0)}
+    data = {"A": make_synthetic(20, n_nodes=12, n_edges=18, random_state=0)}
     with Store.open(tmp_path / "small.sqlite") as store:
         assert run_study(read_study(tmp_path / "small.toml"), store, data) == 2
     return tmp_path / "small.sqlite"

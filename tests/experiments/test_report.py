@@ -7,9 +7,8 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from treegram.experiments.report._html_elements import Markup, element, join
-
 from rows import make_row
+
 from treegram._wording import listed
 from treegram.experiments.records import DatasetFacts, GramTime
 from treegram.experiments.report import (
@@ -22,9 +21,10 @@ from treegram.experiments.report import (
 )
 from treegram.experiments.report._figures import labels
 from treegram.experiments.report._format import NONE, accuracy, duration, factor, p_value, share, signed
+from treegram.experiments.report._html_elements import Markup, element, join
 from treegram.experiments.statistics import friedman_nemenyi
 from treegram.experiments.store import Store
-from treegram.experiments.study import Candidate, Comparison, StudyEntry, Protocol, Published, Study, entry_key
+from treegram.experiments.study import Candidate, Comparison, Protocol, Published, Study, StudyEntry, entry_key
 from treegram.experiments.study_file import read_study
 from treegram.experiments.summary import summarise
 
@@ -170,7 +170,9 @@ def test_numbers_are_written_as_people_do(written, expected):
 def test_a_ranking_says_who_beats_whom_and_no_more():
     scores = np.tile([3.0, 2.0, 1.0], (12, 1))
     said = sentences.ranking_verdict(friedman_nemenyi(scores, ["A", "B", "C"]), "Here")
-    assert said.startswith("Here Friedman's test over 3 kernels and 12 data sets gives χ² = 24.00, p < 0.001: the kernels")
+    assert said.startswith(
+        "Here Friedman's test over 3 kernels and 12 data sets gives χ² = 24.00, p < 0.001: the kernels"
+    )
     assert "A is significantly better than B and C and B is significantly better than C; it separates no other" in said
     scores[:6] = scores[:6, ::-1]
     said = sentences.ranking_verdict(friedman_nemenyi(scores, ["A", "B", "C"]), "Here")

@@ -6,12 +6,12 @@ import subprocess
 from html import escape
 
 import pytest
-
 from rows import make_row
+
 from treegram.experiments.records import DatasetFacts, GramTime
 from treegram.experiments.report import build_document, render_html
 from treegram.experiments.store import Store
-from treegram.experiments.study import Candidate, Comparison, StudyEntry, Protocol, Published, Study, entry_key
+from treegram.experiments.study import Candidate, Comparison, Protocol, Published, Study, StudyEntry, entry_key
 from treegram.experiments.summary import summarise
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -21,8 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treegram
-from treegram.errors import StoreError, TreegramError
 from treegram import _machine
+from treegram.errors import StoreError, TreegramError
 from treegram.experiments import _claims
 from treegram.experiments.records import DatasetFacts, GramTime, Row
 from treegram.experiments.store import Store
@@ -427,8 +427,8 @@ def test_a_record_that_cannot_be_read_is_an_error_of_the_store(full, change):
         "n_graphs = 0",
         "n_graphs = 599",
         "class_counts = '{}'",
-        "class_counts = '{\"1\": 0, \"2\": 600}'",
-        "class_counts = '{\"1\": -1, \"2\": 601}'",
+        'class_counts = \'{"1": 0, "2": 600}\'',
+        'class_counts = \'{"1": -1, "2": 601}\'',
         "mean_nodes = 9e999",
         "mean_edges = -1",
         "n_attributes = 'many'",

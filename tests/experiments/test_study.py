@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from treegram import StudyError, TreegramError
 from treegram.experiments._toml import MAX_BYTES
-from treegram.experiments.study import Candidate, Comparison, StudyEntry, Protocol, Published, Study, entry_key
+from treegram.experiments.study import Candidate, Comparison, Protocol, Published, Study, StudyEntry, entry_key
 from treegram.experiments.study_file import read_study, shipped_studies
 
 BASE = """\
@@ -113,7 +113,9 @@ def test_all_of_a_file_is_read(write):
                 note="A note.",
                 published=Published({"MUTAG": 81.0, "mine": "out of time"}, {"MUTAG": 1.5}, {"MUTAG": 60.0}),
             ),
-            StudyEntry("second", (Candidate("sum", grid={"iterations": (0, 2)}, summands=parts),), timed={"iterations": 2}),
+            StudyEntry(
+                "second", (Candidate("sum", grid={"iterations": (0, 2)}, summands=parts),), timed={"iterations": 2}
+            ),
             StudyEntry(
                 "third",
                 (
@@ -530,7 +532,9 @@ def test_the_key_does_not_depend_on_how_a_value_is_written_but_on_the_order_of_p
         return entry_key(study, study.entries[0], "A")
 
     plain = key(Candidate("csm", {"gamma": 1, "weights": (1, 2)}, {"max_size": (2, 3), "threshold": (0, 1)}))
-    assert plain == key(Candidate("csm", {"weights": [1, 2.0], "gamma": 1.0}, {"max_size": (2, 3), "threshold": (0.0, 1)}))
+    assert plain == key(
+        Candidate("csm", {"weights": [1, 2.0], "gamma": 1.0}, {"max_size": (2, 3), "threshold": (0.0, 1)})
+    )
     assert plain == key(
         Candidate("csm", {"gamma": 1, "weights": (1, 2)}, {"max_size": (2, 3), "threshold": (0, 1)}), (1, 10)
     )
@@ -539,5 +543,7 @@ def test_the_key_does_not_depend_on_how_a_value_is_written_but_on_the_order_of_p
 
 
 def test_the_key_is_the_same_on_every_machine():
-    study = Study("s", "t", ("A",), (StudyEntry("e", (Candidate("oddcl", {"counting": "visits"}, {"lam": (0.5, 1)}),)),))
+    study = Study(
+        "s", "t", ("A",), (StudyEntry("e", (Candidate("oddcl", {"counting": "visits"}, {"lam": (0.5, 1)}),)),)
+    )
     assert entry_key(study, study.entries[0], "A") == "3f04f590638c39af"

@@ -5,8 +5,8 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-
 from rows import make_row
+
 from treegram.experiments.records import DatasetFacts, GramTime
 from treegram.experiments.statistics import (
     bayesian_correlated_t_test,
@@ -17,7 +17,7 @@ from treegram.experiments.statistics import (
     t_test_from_summary,
 )
 from treegram.experiments.store import Store
-from treegram.experiments.study import Candidate, Comparison, StudyEntry, Protocol, Published, Study, entry_key
+from treegram.experiments.study import Candidate, Comparison, Protocol, Published, Study, StudyEntry, entry_key
 from treegram.experiments.study_file import read_study
 from treegram.experiments.summary import ROPE, summarise
 
@@ -183,7 +183,8 @@ NAMES = ("A", "B", "C")
 
 def three_kernels(**options):
     entries = tuple(
-        StudyEntry(name, (Candidate("wl", parameters={"iterations": i}),)) for i, name in enumerate(options.pop("names", NAMES))
+        StudyEntry(name, (Candidate("wl", parameters={"iterations": i}),))
+        for i, name in enumerate(options.pop("names", NAMES))
     )
     return Study("three", "Three kernels", ("D", "E"), entries, PROTOCOL, **options)
 

@@ -2,7 +2,7 @@
 
 from treegram.experiments.report.build import accuracy_table, brief_blocks, build_document
 from treegram.experiments.report.html import render_html
-from treegram.experiments.report.markdown import render_compact_table, render_markdown
+from treegram.experiments.report.markdown import render_block, render_compact_table, render_markdown
 from treegram.experiments.report.text import render_text
 from treegram.experiments.report.write import check_page, write_report
 
@@ -11,6 +11,7 @@ __all__ = [
     "brief_blocks",
     "build_document",
     "check_page",
+    "render_block",
     "render_compact_table",
     "render_html",
     "render_markdown",

@@ -133,6 +133,7 @@ def accuracy_table(summary: Summary, *, decimals: int = 2, deviations: bool = Tr
     Table
         The table.
     """
+    has_rivals = len(summary.kernels) > 1
 
     def number(mean: float | None, deviation: float | None = None, words: str = "") -> str:
         return accuracy(mean, deviation if deviations else None, words if deviations else "", decimals=decimals)
@@ -147,7 +148,7 @@ def accuracy_table(summary: Summary, *, decimals: int = 2, deviations: bool = Tr
             mark=cell.mark,
             remarks=(few,) if few else (),
             warning=f"{counted(cell.n_unconverged, 'fit')} not converged" if cell.n_unconverged else "",
-            is_best=sentences.is_highest(cell, summary, decimals),
+            is_best=has_rivals and sentences.is_highest(cell, summary, decimals),
         )
 
     caption = "Accuracy in percent, mean ± standard deviation over repeats. " + (
@@ -161,7 +162,8 @@ def accuracy_table(summary: Summary, *, decimals: int = 2, deviations: bool = Tr
     rows = (
         (TableCell(kernel.name), *(cell_of(cell) for cell in summary.row(kernel.name))) for kernel in summary.kernels
     )
-    return Table(f"{caption}Bold: the highest of ours.", _by_dataset(summary), (majority, *rows), "numbers")
+    caption += "Bold: the highest of ours." if has_rivals else ""
+    return Table(caption.strip(), _by_dataset(summary), (majority, *rows), "numbers")
 
 
 def _accuracy(summary: Summary) -> Iterator[Block]:

@@ -17,7 +17,7 @@ from treegram.experiments.report.document import (
     TableCell,
 )
 
-__all__ = ["render_compact_table", "render_markdown"]
+__all__ = ["render_block", "render_compact_table", "render_markdown"]
 
 _WRITTEN_BY = "<!-- written by treegram report -->"
 
@@ -35,9 +35,9 @@ def render_markdown(document: Document) -> str:
     str
         Markdown with tables, ending in an end of line. Names and notes of the study are text in it, never markup.
     """
-    shown = [_WRITTEN_BY, f"# {_text(document.title)}", *map(_block, document.head)]
+    shown = [_WRITTEN_BY, f"# {_text(document.title)}", *map(render_block, document.head)]
     for section in document.sections:
-        if blocks := list(filter(None, map(_block, section.blocks))):
+        if blocks := list(filter(None, map(render_block, section.blocks))):
             shown += [f"## {_text(section.title)}", *blocks]
     return "\n\n".join(filter(None, shown)) + "\n"
 
@@ -47,7 +47,8 @@ def render_compact_table(table: Table) -> str:
     return _table(table.head, ([_text(name.text), *map(_compact, cells)] for name, *cells in table.rows)) + "\n"
 
 
-def _block(block: Block) -> str:
+def render_block(block: Block) -> str:
+    """One block as Markdown; empty for pictures and details."""
     match block:
         case Heading(text):
             return f"### {_text(text)}"
