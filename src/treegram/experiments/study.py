@@ -142,20 +142,6 @@ def entry_key(study: Study, entry: StudyEntry, dataset: str) -> str:
 
     Equal keys mean equal rows: the key covers the candidates, the folds, the seed and the values of C, and nothing else. A
     new entry, another data set, more repeats, a note or another name do not change it; a changed grid does.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    entry : StudyEntry
-        One of its entries.
-    dataset : str
-        Name of the data set.
-
-    Returns
-    -------
-    str
-        The first digits of a SHA-256.
     """
     protocol = study.protocol
     content = {

@@ -161,6 +161,31 @@ class Summary:
         return tuple(cell for cell in self.cells if cell.dataset == dataset)
 
     @property
+    def compared(self) -> tuple[Cell, ...]:
+        """The cells that have a published number to be compared with, and a margin."""
+        return tuple(cell for cell in self.cells if cell.difference is not None and cell.margin is not None)
+
+    @property
+    def speed_ups(self) -> list[float]:
+        """How many times as fast as published the Gram matrices are, sorted."""
+        return sorted(cell.speed_up for cell in self.cells if cell.speed_up is not None)
+
+    @property
+    def n_folds(self) -> int:
+        """The number of outer folds that count."""
+        return sum(len(repeat) for cell in self.cells for repeat in cell.folds)
+
+    @property
+    def n_fits(self) -> int:
+        """The number of fits of a support vector machine in these."""
+        return sum(cell.n_fits for cell in self.cells)
+
+    @property
+    def n_unconverged(self) -> int:
+        """How many of these ended before the solver's tolerance was met."""
+        return sum(cell.n_unconverged for cell in self.cells)
+
+    @property
     def has_published(self) -> bool:
         """Whether there is anything published to compare with."""
         return any(cell.published is not None or cell.published_words for cell in self.cells)

@@ -44,18 +44,7 @@ _LEARNS_FROM = {None: NONE, "": "nothing", "training": "training graphs", "all":
 
 
 def build_document(summary: Summary) -> Document:
-    """Build the whole report.
-
-    Parameters
-    ----------
-    summary : Summary
-        The numbers.
-
-    Returns
-    -------
-    Document
-        The report, to be rendered.
-    """
+    """The whole report."""
     sections = {
         "Accuracy": _accuracy(summary),
         "Time of one Gram matrix": _time(summary),
@@ -96,17 +85,14 @@ def _head(summary: Summary) -> Iterator[Block]:
 
 def _tiles(summary: Summary) -> Iterator[tuple[str, str]]:
     """The main findings as numbers."""
-    compared = [cell for cell in summary.cells if cell.difference is not None and cell.margin is not None]
-    if compared:
+    if compared := summary.compared:
         agreeing = sum(not cell.mark for cell in compared)
         yield f"{agreeing} of {len(compared)}", "accuracies within two standard deviations of the published ones"
         yield signed(median(cell.difference or 0.0 for cell in compared)), "points, median difference to published"
-    ratios = [cell.speed_up for cell in summary.cells if cell.speed_up is not None]
-    if ratios:
+    if ratios := summary.speed_ups:
         yield factor(median(ratios)), "as fast as published, one Gram matrix, median"
-    n_folds = sum(len(repeat) for cell in summary.cells for repeat in cell.folds)
-    n_fits, n_unconverged = (sum(getattr(cell, name) for cell in summary.cells) for name in ("n_fits", "n_unconverged"))
-    yield f"{n_folds:,}", f"outer folds; {n_fits:,} fits of a support vector machine, {n_unconverged:,} not converged"
+    fits = f"{summary.n_fits:,} fits of a support vector machine, {summary.n_unconverged:,} not converged"
+    yield f"{summary.n_folds:,}", f"outer folds; {fits}"
 
 
 # -------------------------------------------------------------------- accuracy and time
@@ -119,19 +105,7 @@ def _by_dataset(summary: Summary, first: str = "kernel") -> tuple[str, ...]:
 def accuracy_table(summary: Summary, *, decimals: int = 2, deviations: bool = True) -> Table:
     """The accuracy of every kernel on every data set, the largest class first.
 
-    Parameters
-    ----------
-    summary : Summary
-        The numbers.
-    decimals : int, default=2
-        Digits after the point.
-    deviations : bool, default=True
-        Whether standard deviations, and words that are published instead of numbers, are shown.
-
-    Returns
-    -------
-    Table
-        The table.
+    Without deviations there are also no words that are published instead of a number.
     """
     has_rivals = len(summary.kernels) > 1
 

@@ -32,23 +32,9 @@ _WIDEST_BAR = 4.0  # em
 
 
 def render_html(document: Document) -> str:
-    """Render a document as one page.
+    """The document as one page, the same for the same document; an ImportError if there is no matplotlib.
 
-    Parameters
-    ----------
-    document : Document
-        The report.
-
-    Returns
-    -------
-    str
-        HTML. Names and notes of the study are text in it, never markup; its policy forbids scripts and the network. The
-        same document gives the same page.
-
-    Raises
-    ------
-    ImportError
-        If there is no matplotlib.
+    Names and notes of the study are text in it, never markup, and its policy forbids scripts and the network.
     """
     files = resources.files("treegram.experiments.report")
     links = (element("a", section.title, href=f"#{_anchor(section)}") for section in document.sections)

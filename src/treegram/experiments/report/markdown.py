@@ -23,18 +23,7 @@ _WRITTEN_BY = "<!-- written by treegram report -->"
 
 
 def render_markdown(document: Document) -> str:
-    """Render a document as Markdown.
-
-    Parameters
-    ----------
-    document : Document
-        The report.
-
-    Returns
-    -------
-    str
-        Markdown with tables, ending in an end of line. Names and notes of the study are text in it, never markup.
-    """
+    """The document as Markdown, ending in an end of line; names and notes of the study are text in it, never markup."""
     shown = [_WRITTEN_BY, f"# {_text(document.title)}", *map(render_block, document.head)]
     for section in document.sections:
         if blocks := list(filter(None, map(render_block, section.blocks))):

@@ -52,7 +52,7 @@ def progress(summary: Summary) -> str:
 
 def agreement(summary: Summary) -> str:
     """How many of our numbers agree with published ones; empty if there are none of both."""
-    cells = [cell for cell in summary.cells if cell.difference is not None and cell.margin is not None]
+    cells = summary.compared
     if not cells:
         return ""
     higher, lower = (sum(cell.mark == mark for cell in cells) for mark in ("up", "down"))
@@ -87,7 +87,7 @@ def is_highest(cell: Cell, summary: Summary, decimals: int = 2) -> bool:
 
 def speed(summary: Summary) -> str:
     """How our times compare with the published ones; empty if there are none of both."""
-    ratios = sorted(cell.speed_up for cell in summary.cells if cell.speed_up is not None)
+    ratios = summary.speed_ups
     if not ratios:
         return ""
     return (
@@ -98,8 +98,8 @@ def speed(summary: Summary) -> str:
 
 def unconverged(summary: Summary) -> str:
     """How many fits ended early; empty if none did."""
-    n_fits, n_failed = (sum(getattr(cell, name) for cell in summary.cells) for name in ("n_fits", "n_unconverged"))
-    return f"{n_failed:,} of {counted(n_fits, 'fit')} did not converge." if n_failed else ""
+    n_failed = summary.n_unconverged
+    return f"{n_failed:,} of {counted(summary.n_fits, 'fit')} did not converge." if n_failed else ""
 
 
 def below_the_table(summary: Summary) -> Iterator[str]:
@@ -278,9 +278,9 @@ def provenance(summary: Summary) -> list[tuple[str, str]]:
         ("commands", "; ".join(dict.fromkeys(run.command for run in runs))),
         ("machine", "; ".join(dict.fromkeys(machines))),
         ("versions", "; ".join(dict.fromkeys(versions))),
-        ("outer folds", f"{sum(len(repeat) for cell in cells for repeat in cell.folds):,}"),
+        ("outer folds", f"{summary.n_folds:,}"),
         ("unused folds, of incomplete repeats", str(sum(cell.n_unused for cell in cells) or "")),
-        ("SVM fits", f"{sum(c.n_fits for c in cells):,}, not converged {sum(c.n_unconverged for c in cells):,}"),
+        ("SVM fits", f"{summary.n_fits:,}, not converged {summary.n_unconverged:,}"),
         ("processor time of the folds", duration(sum(cell.cpu_seconds for cell in cells))),
     ]
     return [(name, value) for name, value in found if value]

@@ -11,17 +11,9 @@ __all__ = ["render_text"]
 
 
 def render_text(blocks: Iterable[Block]) -> str:
-    """Render blocks as text, the last line without an end of line.
+    """The blocks as lines, the last one without its end; pictures and details are left out.
 
-    Parameters
-    ----------
-    blocks : iterable of Block
-        What to show. Pictures and details are left out.
-
-    Returns
-    -------
-    str
-        Lines. In tables ``*`` marks a large difference from the published number, which stands in the line below.
+    In tables ``*`` marks a large difference from the published number, which stands in the line below.
     """
     return "\n".join(line for block in blocks for line in _block(block))
 
