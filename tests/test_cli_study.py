@@ -193,6 +193,13 @@ def test_a_finished_run_is_only_printed_again(run, store, finished, monkeypatch)
     assert rows(store) == rows(finished[1])
 
 
+def test_data_is_hashed_once(run, store, monkeypatch):
+    digest, hashed = runner._digest, []
+    monkeypatch.setattr(runner, "_digest", lambda *data: hashed.append(data) or digest(*data))
+    assert run("reproduce", "small.toml")[0] == 0
+    assert len(hashed) == 2
+
+
 def test_the_store_may_have_any_name(run, folder):
     code, out, _ = run("reproduce", "small.toml", "--repeats", 1, "--kernels", "trees", "--store", "A/other.db")
     assert code == 0
@@ -219,7 +226,7 @@ def test_ctrl_c_keeps_what_was_finished(run, folder, finished, monkeypatch):
         stop_after(patch, 13, KeyboardInterrupt())
         code, out, err = run("reproduce", "small.toml", "--jobs", 1)  # with more, other folds are under way
     assert (code, out) == (130, "")
-    assert err == "Stopped. What was finished is in small.sqlite; the same command goes on from there.\n"
+    assert err == "Stopped. What was finished is in small.sqlite; the same command continues from there.\n"
     assert len(rows("small.sqlite")) == 13
     assert run("report", "small.sqlite")[0] == 0
     stop_after(monkeypatch, N_ROWS - 13, AssertionError("computed what was there"))

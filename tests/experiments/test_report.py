@@ -171,7 +171,7 @@ def test_a_ranking_says_who_beats_whom_and_no_more():
     scores = np.tile([3.0, 2.0, 1.0], (12, 1))
     said = sentences.ranking_verdict(friedman_nemenyi(scores, ["A", "B", "C"]), "Here")
     assert said.startswith(
-        "Here Friedman's test over 3 kernels and 12 data sets gives χ² = 24.00, p < 0.001: the kernels"
+        "Here Friedman's test over 3 kernels and 12 data sets gives χ² = 24.00, p < 0.001, which rejects"
     )
     assert "A is significantly better than B and C and B is significantly better than C; it separates no other" in said
     scores[:6] = scores[:6, ::-1]

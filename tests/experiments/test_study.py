@@ -290,7 +290,7 @@ WRONG = {
     "more than all": ("MUTAG = 81,", "MUTAG = 101,", "of at least 0 and of at most 100, got 101", "accuracy"),
     "accuracy is true": ("MUTAG = 81,", "MUTAG = true,", "must be a finite number", "accuracy"),
     "negative deviation": ("MUTAG = 1.5", "MUTAG = -1.5", "of at least 0, got -1.5", "deviation"),
-    "deviation of nothing": ("MUTAG = 1.5", '"mine" = 1.5', "no accuracy that it belongs to", "deviation"),
+    "deviation of nothing": ("MUTAG = 1.5", '"mine" = 1.5', "a deviation for 'mine', but no accuracy", "deviation"),
     "no time at all": ("MUTAG = 60", "MUTAG = 0.0", "above 0, got 0.0", "seconds"),
     "a note on an unknown data set": (
         'MUTAG = "small"',

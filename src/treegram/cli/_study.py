@@ -42,7 +42,7 @@ def add_run_arguments(parser: Parser, repeats: str) -> None:
         "--store",
         metavar="FILE",
         type=Path,
-        help="SQLite file that keeps every finished fold; a run with the same file goes on where it was, and several "
+        help="SQLite file that keeps every finished fold; a run with the same file continues where it stopped, and several "
         "may share one (default: the study's name with .sqlite)",
     )
     add_folder_arguments(parser)
@@ -63,7 +63,7 @@ def run_and_print(
         try:
             run_checked(study, scope, data, store, command=command, n_jobs=args.jobs)
         except KeyboardInterrupt:
-            print(f"Stopped. What was finished is in {path}; the same command goes on from there.", file=sys.stderr)
+            print(f"Stopped. What was finished is in {path}; the same command continues from there.", file=sys.stderr)
             raise SystemExit(130) from None
         print(render_text(brief_blocks(summarise(store, study))))
     print(f"\nResults: {path}. A page with all of it: treegram report {path}")

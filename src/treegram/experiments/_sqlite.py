@@ -1,7 +1,7 @@
 """The SQLite file behind a store: its tables, and the way in that trusts nothing it finds.
 
-A store may come from a stranger. Its schema must be ours to the letter (so no trigger or view of it can run), the file
-must be sound, and whatever is wrong with it ends in a `StoreError` that says what, with the file as it was.
+A store may come from a stranger. Its schema must be exactly ours (so no trigger or view of it can run), the file must be
+sound, and whatever is wrong with it ends in a `StoreError` that says what. The file is left as it was.
 """
 
 from __future__ import annotations

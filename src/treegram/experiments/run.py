@@ -1,6 +1,6 @@
 """Run a study: for each data set and entry all Gram matrices, then fold after fold, each kept as soon as it is done.
 
-What is in the store is never computed again, so a run that was stopped, in whatever way, goes on where it was. Folds and
+What is in the store is never computed again, so a run that was stopped, in whatever way, continues where it stopped. Folds and
 seeds follow from names and numbers alone: the results do not depend on who computes them, when, or in which order.
 """
 
@@ -48,7 +48,7 @@ def run_study(
 ) -> int:
     """Run a study, or a part of it, and add what is missing to a store.
 
-    What the store holds is not computed again, so a run that was stopped goes on where it was. Folds and seeds follow from
+    What the store holds is not computed again, so a run that was stopped continues where it stopped. Folds and seeds follow from
     the study alone: the same study on the same data gives the same rows.
 
     Parameters

@@ -1,7 +1,7 @@
 """Where results are kept: one SQLite file to which each finished unit of work is added at once.
 
 A unit that was added is there after ``kill -9`` and after a power cut; one that was not leaves no trace. Records are
-never changed, and never pickled: numbers, text and JSON alone, so that a store of a stranger can be read without fear.
+never changed, and never pickled: they are numbers, text and JSON, so a store from a stranger can be read safely.
 """
 
 from __future__ import annotations

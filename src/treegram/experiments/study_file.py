@@ -295,7 +295,7 @@ def _published(item: Item, datasets: Collection[str]) -> Published:
     deviation = numbers("deviation", partial(number, least=0.0))
     for name in deviation:
         if not isinstance(accuracy.get(name), float):
-            raise keys["deviation"].at(name).error(f"a deviation for {name!r}, and no accuracy that it belongs to")
+            raise keys["deviation"].at(name).error(f"a deviation for {name!r}, but no accuracy")
     return Published(accuracy, deviation, numbers("seconds", partial(number, above=0.0)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import median
@@ -98,8 +98,10 @@ def _tiles(summary: Summary) -> Iterator[tuple[str, str]]:
 # -------------------------------------------------------------------- accuracy and time
 
 
-def _by_dataset(summary: Summary, first: str = "kernel") -> tuple[str, ...]:
-    return (first, *(dataset.name for dataset in summary.datasets))
+def _kernel_table(caption: str, summary: Summary, show: Callable[[Cell], TableCell], kind: str) -> Table:
+    """One row per kernel, one column per data set."""
+    rows = ((TableCell(kernel.name), *map(show, summary.row(kernel.name))) for kernel in summary.kernels)
+    return Table(caption, ("kernel", *(dataset.name for dataset in summary.datasets)), tuple(rows), kind)
 
 
 def accuracy_table(summary: Summary, *, decimals: int = 2, deviations: bool = True) -> Table:
@@ -112,7 +114,7 @@ def accuracy_table(summary: Summary, *, decimals: int = 2, deviations: bool = Tr
     def number(mean: float | None, deviation: float | None = None, words: str = "") -> str:
         return accuracy(mean, deviation if deviations else None, words if deviations else "", decimals=decimals)
 
-    def cell_of(cell: Cell) -> TableCell:
+    def show(cell: Cell) -> TableCell:
         published = number(cell.published, cell.published_deviation, cell.published_words)
         few = repeats(cell, summary.protocol.repeats)
         return TableCell(
@@ -125,19 +127,16 @@ def accuracy_table(summary: Summary, *, decimals: int = 2, deviations: bool = Tr
             is_best=has_rivals and sentences.is_highest(cell, summary, decimals),
         )
 
-    caption = "Accuracy in percent, mean ± standard deviation over repeats. " + (
-        "Below it the published number and the difference; ▲ and ▼ mark differences of more than two standard deviations. "
+    caption = [
+        "Accuracy in percent, mean ± standard deviation over repeats.",
+        "Below it the published number and the difference; ▲ and ▼ mark differences of more than two standard deviations."
         if summary.has_published
-        else ""
-    )
-    majority = (TableCell("largest class", remarks=("always answered",)), *(
-        TableCell(number(dataset.majority)) for dataset in summary.datasets
-    ))  # fmt: skip
-    rows = (
-        (TableCell(kernel.name), *(cell_of(cell) for cell in summary.row(kernel.name))) for kernel in summary.kernels
-    )
-    caption += "Bold: the highest of ours." if has_rivals else ""
-    return Table(caption.strip(), _by_dataset(summary), (majority, *rows), "numbers")
+        else "",
+        "Bold: our highest number." if has_rivals else "",
+    ]
+    table = _kernel_table(" ".join(filter(None, caption)), summary, show, "numbers")
+    shares = (TableCell(number(dataset.majority)) for dataset in summary.datasets)
+    return replace(table, rows=((TableCell("largest class", remarks=("always answered",)), *shares), *table.rows))
 
 
 def _accuracy(summary: Summary) -> Iterator[Block]:
@@ -149,20 +148,14 @@ def _accuracy(summary: Summary) -> Iterator[Block]:
         cells = summary.column(dataset.name)
         if any(cell.mean is not None for cell in cells):
             published = [cell.published for cell in cells] if any(cell.published for cell in cells) else None
+            numbers = [cell.mean for cell in cells], [cell.deviation for cell in cells], published
+            spread = [cell.published_deviation for cell in cells]
+            names, title = labels([cell.kernel for cell in cells]), labels([dataset.name])[0]
             yield Figure(
                 f"accuracy{i}",
                 f"Accuracy of each kernel on {dataset.name}; the table has the numbers.",
                 f"{dataset.name}: mean accuracy; bars are standard deviations over repeats.",
-                partial(
-                    accuracy_plot,
-                    labels([cell.kernel for cell in cells]),
-                    [cell.mean for cell in cells],
-                    [cell.deviation for cell in cells],
-                    published,
-                    [cell.published_deviation for cell in cells],
-                    majority=dataset.majority,
-                    title=labels([dataset.name])[0],
-                ),
+                partial(accuracy_plot, names, *numbers, spread, majority=dataset.majority, title=title),
             )
 
 
@@ -170,35 +163,22 @@ def _time(summary: Summary) -> Iterator[Block]:
     if not any(cell.gram_seconds for cell in summary.cells):
         return
     has_published = any(cell.published_seconds for cell in summary.cells)
-    rows = (
-        (
-            TableCell(kernel.name, remarks=(kernel.timed,) * bool(kernel.timed)),
-            *map(_time_cell, summary.row(kernel.name)),
-        )
-        for kernel in summary.kernels
+    caption = "Processor time of one full Gram matrix on one thread" + (
+        "; below it the published time, and how many times as fast ours is." if has_published else "."
     )
-    yield Table(
-        "Processor time of one full Gram matrix on one thread"
-        + ("; below it the published time, and how many times as fast ours is." if has_published else "."),
-        _by_dataset(summary),
-        tuple(rows),
-        "numbers",
-    )
+    table = _kernel_table(caption, summary, _time_cell, "numbers")
+    names = (TableCell(kernel.name, remarks=(kernel.timed,) * bool(kernel.timed)) for kernel in summary.kernels)
+    yield replace(table, rows=tuple((name, *row[1:]) for name, row in zip(names, table.rows, strict=True)))
     for i, dataset in enumerate(summary.datasets):
         cells = summary.column(dataset.name)
         if any(cell.gram_seconds is not None for cell in cells):
-            published = [cell.published_seconds for cell in cells]
+            seconds, published = ([cell.gram_seconds for cell in cells], [cell.published_seconds for cell in cells])
+            kernels, title = labels([cell.kernel for cell in cells]), labels([dataset.name])[0]
             yield Figure(
                 f"time{i}",
                 f"Time of one Gram matrix of each kernel on {dataset.name}; the table has the numbers.",
                 f"{dataset.name}: time of one Gram matrix, on a logarithmic axis.",
-                partial(
-                    time_plot,
-                    labels([cell.kernel for cell in cells]),
-                    [cell.gram_seconds for cell in cells],
-                    published if any(published) else None,
-                    title=labels([dataset.name])[0],
-                ),
+                partial(time_plot, kernels, seconds, published if any(published) else None, title=title),
             )
 
 
@@ -213,9 +193,8 @@ def _time_cell(cell: Cell) -> TableCell:
 def _chosen(summary: Summary) -> Iterator[Block]:
     if not any(cell.chosen for cell in summary.cells):
         return
-    rows = ((TableCell(kernel.name), *map(_favourite, summary.row(kernel.name))) for kernel in summary.kernels)
     caption = "What inner cross-validation chose most often, with its share of the outer folds."
-    yield Table(caption, _by_dataset(summary), tuple(rows), "phrases")
+    yield _kernel_table(caption, summary, _favourite, "phrases")
     by_kernel = ([cell for cell in summary.row(kernel.name) if cell.chosen] for kernel in summary.kernels)
     tables = tuple((cells[0].kernel, _histograms(cells)) for cells in by_kernel if cells)
     yield Details(tables, "How often each value was chosen")

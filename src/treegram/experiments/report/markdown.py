@@ -56,7 +56,7 @@ def render_block(block: Block) -> str:
 
 def _text(value: str) -> str:
     """Any text as one line in which nothing is markup; an underscore inside a word is none, and stays as it is."""
-    line = visible(" ".join(value.split())).replace("&", "&amp;").replace("<", "&lt;")
+    line = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", visible(" ".join(value.split())).replace("&", "&amp;"))
     return re.sub(r"[\\`*\[\]|~#]|\b_|_\b", r"\\\g<0>", line)
 
 

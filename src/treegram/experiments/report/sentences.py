@@ -138,9 +138,11 @@ def ranking_verdict(ranking: Ranking, where: str) -> str:
     pairs = list(_significant(ranking))
     nemenyi = f"Nemenyi's test (critical difference {ranking.critical_difference:.2f} mean ranks)"
     if not pairs:
-        return f"{friedman}: the kernels are not all equal. But {nemenyi} does not separate any two of them."
+        return (
+            f"{friedman}, which rejects that all kernels are equal. Nevertheless {nemenyi} does not separate any two."
+        )
     claims = listed([f"{better} is significantly better than {listed(worse)}" for better, worse in pairs])
-    return f"{friedman}: the kernels are not all equal. By {nemenyi} {claims}; it separates no other pair."
+    return f"{friedman}, which rejects that all kernels are equal. By {nemenyi} {claims}; it separates no other pair."
 
 
 def _significant(ranking: Ranking) -> Iterator[tuple[str, list[str]]]:
@@ -152,7 +154,7 @@ def _significant(ranking: Ranking) -> Iterator[tuple[str, list[str]]]:
 
 
 def missing(comparison: ComparisonSummary) -> str:
-    """Why there is no ranking of ours."""
+    """Why our numbers have no ranking."""
     cells = comparison.missing
     named = listed([f"{kernel} on {dataset}" for kernel, dataset in cells[:_MOST_NAMED]])
     what = (
@@ -215,7 +217,7 @@ def below_majority(summary: Summary, *, published: bool) -> str:
         below = [f"{kernel} {value:.2f}" for kernel, value in cells if value and limit and value < limit]
         if below:
             found.append(f"on {dataset.name} ({limit:.2f} %) {', '.join(below)}")
-    whose = "Published accuracies" if published else "Accuracies of ours"
+    whose = "Published accuracies" if published else "Our accuracies"
     return f"{whose} below the share of the largest class: {'; '.join(found)}." if found else ""
 
 

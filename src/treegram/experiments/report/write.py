@@ -29,7 +29,7 @@ def write_report(summary: Summary, path: str | os.PathLike[str], *, overwrite: b
     path : str or path
         The file: ``.html`` for a page with pictures that needs no network, ``.md`` for Markdown without pictures.
     overwrite : bool, default=False
-        Whether a file that is no such report may be replaced. An older report always is.
+        Whether a file that is not such a report may be replaced. An older report is always replaced.
 
     Raises
     ------
