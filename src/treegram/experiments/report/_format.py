@@ -25,12 +25,13 @@ __all__ = [
 NONE = "\N{EN DASH}"  # where there is no number
 ARROWS = {"up": "▲", "down": "▼"}  # of differences of more than two standard deviations
 _MINUS, _TIMES = "\N{MINUS SIGN}", "\N{MULTIPLICATION SIGN}"
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of writing
 _UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3))
 
 
 def visible(text: str) -> str:
-    """The same text; control characters, which could steer a terminal or break a page, become a sign that one sees."""
-    return "".join("\N{REPLACEMENT CHARACTER}" if category(sign) in ("Cc", "Cs") else sign for sign in text)
+    """The same text; what could steer a terminal, break a page or turn words around becomes a sign that one sees."""
+    return "".join("\N{REPLACEMENT CHARACTER}" if category(c) in ("Cc", "Cs") or c in _TURNING else c for c in text)
 
 
 def accuracy(mean: float | None, deviation: float | None = None, words: str = "", *, decimals: int = 2) -> str:
