@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import platform
 import time
 from collections.abc import Callable, Sequence
 from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 
 import treegram as tg
+from treegram._machine import describe_machine, package_versions
 
 PAPER_SETS = ("ENZYMES", "BZR", "COX2", "DHFR", "SYNTHETICnew", "PROTEINS")
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -44,14 +43,6 @@ def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -
 
 def machine() -> str:
     """One line that says where and when this was measured."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("treegram", "numpy", "scipy", "scikit-learn", "numba"))
-    return f"{date.today()}, {_processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, {packages}"
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
-        if names:
-            return names[0]
-    return platform.processor() or platform.machine()
+    host = describe_machine()
+    versions = ", ".join(f"{name} {version}" for name, version in package_versions().items())
+    return f"{date.today()}, {host['processor']}, {host['cores']} cores, {versions}"

@@ -1,54 +1,57 @@
-"""Print the README's tables of accuracies, and the time they took, from the stores in results/: ``python benchmarks/result_tables.py``."""
+"""Write what the stores in results/ say to the report pages beside them and into the README: ``python benchmarks/result_tables.py``.
+
+The README has two tables between marks such as ``<!-- results: paper -->`` and ``<!-- end of results -->``.
+"""
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
-from treegram.experiments.store import Store
-from treegram.experiments.study import parse_study
-from treegram.experiments.summary import Cell, Summary, summarise
+from treegram.experiments import Store, Summary, summarise, write_report
+from treegram.experiments.report import accuracy_table, render_block, render_compact_table
+from treegram.experiments.report.document import Bullets
 
-RESULTS = Path(__file__).parents[1] / "results"
-
-
-def table(*names: str, results: Path = RESULTS) -> str:
-    """The accuracies in the stores of these names, all of the same data sets, in Markdown."""
-    summaries = [_summary(results / f"{name}.sqlite") for name in names]
-    datasets = [dataset.name for dataset in summaries[0].datasets]
-    lines = [f"| kernel | {' | '.join(datasets)} |", "|---" * (len(datasets) + 1) + "|"]
-    lines += [
-        f"| {kernel.name} | {' | '.join(_text(cell, summary) for cell in summary.row(kernel.name))} |"
-        for summary in summaries
-        for kernel in summary.kernels
-    ]
-    return "\n".join(lines) + "\n"
+ROOT = Path(__file__).parents[1]
+STUDIES = ("paper", "beyond", "other_folds")
 
 
-def minutes(name: str, kernel: str, results: Path = RESULTS) -> float:
-    """Processor time of all folds of a kernel, on all data sets together."""
-    return sum(cell.cpu_seconds for cell in _summary(results / f"{name}.sqlite").row(kernel)) / 60
-
-
-def _summary(path: Path) -> Summary:
+def summary_of(path: Path) -> Summary:
     with Store.open(path, create=False) as store:
-        study = parse_study(store.study_name() or "", (store.study_text() or "").encode(), f"the study in {path}")
-        return summarise(study, store)
+        return summarise(store)
 
 
-def _text(cell: Cell, summary: Summary) -> str:
-    if cell.mean is None:
-        return "-"
-    words = [f"{cell.mean:.1f}"]
-    if len(cell.repeats) < summary.protocol.repeats:
-        words.append(f"[{len(cell.repeats)}]")
-    if cell.published is not None:
-        words.append(f"({cell.published:.1f})")
-    if cell.is_marked:
-        words.append("▲" if (cell.difference or 0) > 0 else "▼")
-    return " ".join(words)
+def readme_part(studies: str, results: Path) -> str:
+    """The accuracies of some studies over the same data sets in one table, and what a reader should know about them."""
+    summaries = [summary_of(results / f"{name}.sqlite") for name in studies.split(", ")]
+    tables = [accuracy_table(summary, decimals=1, deviations=False) for summary in summaries]
+    first, *others = tables
+    # The largest class heads each table, and is shown once.
+    table = replace(first, rows=first.rows + tuple(row for other in others for row in other.rows[1:]))
+    return f"{render_compact_table(table)}\n{render_block(Bullets(summaries[0].remarks))}\n"
+
+
+def updated(readme: str, results: Path) -> str:
+    """The README with the tables that the stores give."""
+
+    def part(found: re.Match[str]) -> str:
+        return f"{found[1]}\n\n{readme_part(found[2], results)}\n{found[3]}"
+
+    return re.sub(r"(<!-- results: (.*?) -->)\n.*?(<!-- end of results -->)", part, readme, flags=re.DOTALL)
+
+
+def minutes(name: str, kernel: str, results: Path) -> float:
+    """Processor time of all folds of a kernel, on all data sets together."""
+    return sum(cell.cpu_seconds for cell in summary_of(results / f"{name}.sqlite").row(kernel)) / 60
 
 
 if __name__ == "__main__":
-    print(table("paper"))
-    print(table("beyond", "other_folds"))
-    print(f"ODDCL_ST: {minutes('paper', 'ODDCL_ST'):.1f} minutes of processor time")
+    for study in STUDIES:
+        for ending in (".html", ".md"):
+            write_report(
+                summary_of(ROOT / "results" / f"{study}.sqlite"), ROOT / "results" / f"{study}{ending}", overwrite=True
+            )
+    readme = ROOT / "README.md"
+    readme.write_text(updated(readme.read_text(), ROOT / "results"))
+    print(f"ODDCL_ST: {minutes('paper', 'ODDCL_ST', ROOT / 'results'):.1f} minutes of processor time")

@@ -79,7 +79,7 @@ def test_gram_npz_holds_matrix_order_targets_and_meta(run, folder, graphs):
     assert meta["data"] == "TINY"
     assert meta["parameters"] == ODDCL(depth=2, lam=1.2).get_params()
     assert meta["grid"] is None
-    assert set(meta["versions"]) == {"treegram", "numpy", "numba"}
+    assert set(meta["versions"]) == {"python", "treegram", "numpy", "scipy", "scikit-learn", "numba"}
     assert meta["versions"]["treegram"] == treegram.__version__
     assert meta["created"].endswith("+00:00")
 

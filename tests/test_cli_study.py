@@ -5,6 +5,7 @@ import io
 import shutil
 import sqlite3
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from treegram.cli.evaluate import study_text
 from treegram.experiments import run as runner
 from treegram.experiments._sqlite import connect
 from treegram.experiments.store import Store
-from treegram.experiments.study import parse_study
+from treegram.experiments.study_file import parse_study
 from treegram.kernels.registry import KERNELS
 
 STUDY = """\
@@ -192,6 +193,13 @@ def test_a_finished_run_is_only_printed_again(run, store, finished, monkeypatch)
     assert rows(store) == rows(finished[1])
 
 
+def test_data_is_hashed_once(run, store, monkeypatch):
+    digest, hashed = runner._digest, []
+    monkeypatch.setattr(runner, "_digest", lambda *data: hashed.append(data) or digest(*data))
+    assert run("reproduce", "small.toml")[0] == 0
+    assert len(hashed) == 2
+
+
 def test_the_store_may_have_any_name(run, folder):
     code, out, _ = run("reproduce", "small.toml", "--repeats", 1, "--kernels", "trees", "--store", "A/other.db")
     assert code == 0
@@ -218,7 +226,7 @@ def test_ctrl_c_keeps_what_was_finished(run, folder, finished, monkeypatch):
         stop_after(patch, 13, KeyboardInterrupt())
         code, out, err = run("reproduce", "small.toml", "--jobs", 1)  # with more, other folds are under way
     assert (code, out) == (130, "")
-    assert err == "Stopped. What was finished is in small.sqlite; the same command goes on from there.\n"
+    assert err == "Stopped. What was finished is in small.sqlite; the same command continues from there.\n"
     assert len(rows("small.sqlite")) == 13
     assert run("report", "small.sqlite")[0] == 0
     stop_after(monkeypatch, N_ROWS - 13, AssertionError("computed what was there"))
@@ -250,8 +258,8 @@ def test_a_full_disk_keeps_what_was_finished(run, folder, finished, monkeypatch)
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("seed = 7", "sed = 7", "small.toml:7: unknown key 'sed'; did you mean 'seed'?"),
-        ('kernel = "wlcl"', 'kernel = "wlc"', "small.toml:18: unknown kernel 'wlc'; did you mean 'wlcl'?"),
+        ("seed = 7", "sed = 7", "small.toml:7: unknown key 'sed'; did you mean seed?"),
+        ('kernel = "wlcl"', 'kernel = "wlc"', "small.toml:18: unknown kernel 'wlc'; did you mean wlcl or wl?"),
         ("grid = { depth", "grid = { deep", "small.toml:12: the kernel 'oddst' has no parameter 'deep'"),
         ('["robust"]', '["rubost"]', "small.toml:19: unknown transformation of attributes 'rubost'; did you mean"),
         ("repeats = 3", "repeats = 0", "small.toml:4: 'repeats' must be a whole number of at least 1, got 0"),
@@ -270,9 +278,12 @@ def test_what_is_wrong_in_a_study_is_told_with_its_line(run, folder, old, new, m
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("reproduce papr", "the name of a study that comes with the package: beyond, paper; did you mean 'paper'?"),
+        ("reproduce papr", "the name of a study that comes with the package: beyond, paper; did you mean paper?"),
         ("reproduce small.toml --datasets C", "The study small has no data set 'C'; it has A, B."),
-        ("reproduce small.toml --kernels tree", "The study small has no kernel 'tree'; it has trees, colours, scaled."),
+        (
+            "reproduce small.toml --kernels tree",
+            "The study small has no kernel 'tree'; it has trees, colours, scaled; did you mean trees?",
+        ),
         ("reproduce small.toml --repeats 0", "argument --repeats: expected an int in the range [1, inf), got '0'"),
         ("reproduce small.toml --jobs 0", "argument --jobs: expected an int in the range"),
         ("reproduce small.toml --store none/s.sqlite", "The folder none of the store none/s.sqlite does not exist"),
@@ -394,7 +405,7 @@ def test_evaluate_names_a_data_set_by_its_folder(run, folder):
 def test_evaluate_goes_on_with_more_repeats(run, folder, monkeypatch):
     words = ("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats")
     assert run(*words, 2, "--store", "whole.sqlite")[0] == 0
-    assert "over 1 repeat of 3-fold" in run(*words, 1)[1]
+    assert "mean over one 3-fold cross-validation" in run(*words, 1)[1]
     stop_after(monkeypatch, 3, AssertionError("computed what was there"))
     assert run(*words, 2)[0] == 0
     assert rows("A.sqlite") == rows("whole.sqlite")
@@ -413,7 +424,7 @@ def test_evaluate_has_a_valid_study_for_every_kernel(name):
     study = parse_study("A", text.encode(), "the command line")
     assert study.datasets == ("A", 'odd "name"')
     assert (study.protocol.repeats, study.protocol.outer_folds, study.protocol.inner_folds) == (2, 4, 4)
-    assert [choice.kernel for entry in study.entries for choice in entry.choices] == [name]
+    assert [one.kernel for entry in study.entries for one in entry.candidates] == [name]
 
 
 # -------------------------------------------------------------------- report
@@ -426,7 +437,7 @@ def test_report_writes_a_page_and_its_markdown(run, store):
     assert page.startswith("<!doctype html>")
     cells = [repeats(store, name, "colours, scaled") for name in "AB"]
     shown = [f"{means.mean():.2f} ± {means.std(ddof=1):.2f}" for means in cells]
-    assert f"| colours, scaled | {shown[0]} | {shown[1]} |" in text
+    assert f"| colours, scaled | {shown[0]} | {shown[1]} |" in text.replace("**", "")
     for words in ("A small study", "colours, scaled", *(f"{means.mean():.2f}" for means in cells)):
         assert words in page
     assert store.read_bytes() == before
@@ -434,9 +445,21 @@ def test_report_writes_a_page_and_its_markdown(run, store):
 
 
 def test_report_replaces_an_older_page(run, store):
-    Path("page.html").write_text("old")
-    assert run("report", "small.sqlite", "-o", "page.html") == (0, "page.html\npage.md\n", "")
-    assert Path("page.html").read_text() != "old"
+    for _ in range(2):
+        assert run("report", "small.sqlite", "-o", "page.html") == (0, "page.html\npage.md\n", "")
+    assert new_files(store.parent) == ["page.html", "page.md", "small.sqlite"]
+
+
+@pytest.mark.parametrize("name", ["page.html", "page.md"])
+def test_report_replaces_a_page_of_somebody_else_only_if_told_to(run, store, name):
+    Path(name).write_text("my own page about treegram report")
+    code, out, err = run("report", "small.sqlite", "-o", "page.html")
+    assert is_one_line(code, out, err)
+    assert f"{name} exists and was not written by treegram report; give --force" in err
+    assert Path(name).read_text() == "my own page about treegram report"
+    assert new_files(store.parent) == [name, "small.sqlite"]
+    assert run("report", "small.sqlite", "-o", "page.html", "--force")[0] == 0
+    assert "A small study" in Path(name).read_text()
 
 
 @pytest.mark.parametrize("name", ["small.html", "small.md"])
@@ -458,10 +481,104 @@ def test_report_of_a_store_without_a_study_says_what_to_do(run, folder):
     assert new_files(folder) == ["empty.sqlite"]
 
 
-def test_report_trusts_no_study_in_a_store(run, store):
+def change_study(store, old, new):
     with contextlib.closing(sqlite3.connect(store)) as connection:
-        connection.execute("UPDATE study SET text = replace(text, 'wlcl', 'nosuch')")
+        connection.execute("UPDATE study SET text = replace(text, ?, ?)", (old, new))
+        connection.commit()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("wlcl", "", "the study in small.sqlite:18: 'kernel' is empty"),
+        ("wlcl", "w\\u0007l", "the study in small.sqlite:18: 'kernel' holds the control character"),
+        ("repeats = 3", "repeats = 0", "the study in small.sqlite:4: 'repeats' must be a whole number"),
+        ('"A", "B"', '"A", "\\u0001"', "the study in small.sqlite:2: "),
+        ("outer_folds = 3", "outer_folds = 1", "the study in small.sqlite:5: "),
+        ("depth = [0, 1]", f"depth = {'[' * 300}0{']' * 300}", "the study in small.sqlite:12: "),
+    ],
+)
+def test_report_trusts_no_study_in_a_store(run, store, old, new, message):
+    change_study(store, old, new)
+    code, out, err = run("report", "small.sqlite")
+    assert is_one_line(code, out, err)
+    assert message in err
+
+
+def test_a_report_needs_no_kernel_of_this_version(run, store):
+    """Rows are found by what the study says, so that those of the kernel with another name are not."""
+    change_study(store, "wlcl", "nosuch")
+    assert run("report", "small.sqlite")[0] == 0
+    assert "nosuch; attributes robust" in Path("small.md").read_text()
+
+
+CRAFTED = [
+    ("result", "accuracy", "50"),
+    ("result", "accuracy", "-1"),
+    ("result", "chosen", '\'{"C": ' + "[" * 5000 + "'"),
+    ("result", "chosen", '\'{"C": 1' + "0" * 400 + "}'"),
+    ("result", "inner_accuracy", "9e999"),
+    ("dataset", "n_graphs", "0"),
+    ("dataset", "class_counts", "'{}'"),
+    ("gram_time", "seconds", "9e999"),
+    ("gram_time", "seconds", "-1"),
+    ("gram_time", "parameters", "'{\"a\": [[[]]]}'"),
+    ("run", "machine", '\'{"a": ' + "[" * 300 + "]" * 300 + "}'"),
+    ("run", "versions", "'[]'"),
+]
+
+
+@pytest.mark.parametrize(("table", "column", "value"), CRAFTED, ids=lambda value: value[:16])
+def test_a_crafted_store_is_told_and_gives_no_page(run, store, table, column, value):
+    with contextlib.closing(sqlite3.connect(store)) as connection:
+        connection.execute(f"UPDATE {table} SET {column} = {value}")
         connection.commit()
     code, out, err = run("report", "small.sqlite")
     assert is_one_line(code, out, err)
-    assert "the study in small.sqlite:18: unknown kernel 'nosuch'" in err
+    assert "small.sqlite is damaged: it holds a record that cannot be right" in err
+    assert new_files(store.parent) == ["small.sqlite"]
+
+
+@pytest.mark.parametrize("text", ["\x1b[31m", "\x00", "\u009b", "\u202e<script>"])
+def test_control_characters_in_a_store_reach_no_page(run, store, text):
+    with contextlib.closing(sqlite3.connect(store)) as connection:
+        connection.execute("UPDATE run SET command = ?, started = ?", (text, text))
+        connection.commit()
+    assert run("report", "small.sqlite")[0] == 0
+    for page in ("small.html", "small.md"):
+        content = Path(page).read_text()
+        assert not {sign for sign in content if sign < " " and sign != "\n"} | (
+            {"\x7f", "\x9b", "\u202e"} & set(content)
+        )
+        assert "<script" not in content
+
+
+# -------------------------------------------------------------------- names of folders
+
+
+def save_under(graphs, name):
+    """A folder of any name; `save_tu` itself allows plain ones only."""
+    save_tu(graphs, "plain")
+    for file in Path("plain").iterdir():
+        file.rename(file.with_name(file.name.replace("plain", name)))
+    Path("plain").rename(name)
+
+
+@pytest.mark.parametrize("name", ["\N{DEER}", "graphs \N{GREEK SMALL LETTER BETA} & <b>", 'it\'s "quoted"'])
+def test_any_printable_folder_can_be_evaluated_and_reported(run, folder, sets, name):
+    save_under(sets["A"], name)
+    code, out, err = run("evaluate", f"./{name}", "--kernel", "wl", "--folds", 2, "--repeats", 1, "--store", "s.sqlite")
+    assert (code, err) == (0, "")
+    assert name in out
+    assert run("report", "s.sqlite")[0] == 0
+    assert "<b>" not in Path("s.md").read_text()
+    assert f"<title>Kernels on {escape(name)}</title>" in Path("s.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["a\x01b", "a\x7f", "two\nlines", " blank", "\udcff"])
+def test_a_folder_whose_name_cannot_be_shown_is_refused_at_once(run, folder, sets, monkeypatch, name):
+    forbid_computing(monkeypatch)
+    code, out, err = run("evaluate", f"./{name}", "--kernel", "wl", "--folds", 2)
+    assert is_one_line(code, out, err)
+    assert "cannot be used under this name" in err
+    assert new_files(folder) == []

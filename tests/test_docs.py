@@ -5,7 +5,6 @@ Data sets of the public collection are replaced by small ones of the same name, 
 
 import re
 import runpy
-import shutil
 from pathlib import Path
 
 import networkx as nx
@@ -13,8 +12,6 @@ import pytest
 
 import treegram as tg
 from treegram.cli import main
-from treegram.experiments.store import Store
-from treegram.experiments.study import read_study
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -77,30 +74,3 @@ def test_the_reference_lists_every_public_name_once():
     page = runpy.run_path(str(ROOT / "docs" / "make_reference.py"))["reference_page"]()
     listed = re.findall(r"^   (\w+)$", page, re.MULTILINE)
     assert sorted(listed) == sorted(tg.__all__)
-
-
-@pytest.fixture
-def results(tmp_path):
-    """A copy of the results, as reading them may leave files beside them."""
-    if not (ROOT / "results").is_dir():
-        pytest.skip("no results/ here: it comes with the repository, not with the package")
-    return shutil.copytree(ROOT / "results", tmp_path / "results")
-
-
-@pytest.mark.parametrize("names", [["paper"], ["beyond", "other_folds"]], ids=", ".join)
-def test_the_readme_shows_the_results(names, results):
-    tables = runpy.run_path(str(ROOT / "benchmarks" / "result_tables.py"))
-    assert tables["table"](*names, results=results) in (ROOT / "README.md").read_text()
-
-
-def test_the_readme_says_how_long_the_papers_kernel_took(results):
-    tables = runpy.run_path(str(ROOT / "benchmarks" / "result_tables.py"))
-    minutes = tables["minutes"]("paper", "ODDCL_ST", results)
-    assert f"on all six data sets took {minutes:.1f} minutes of processor time" in (ROOT / "README.md").read_text()
-
-
-@pytest.mark.parametrize("study", ["paper", "beyond", "results/other_folds.toml"])
-def test_the_results_are_of_the_study_that_is_shipped(study, results):
-    shipped = read_study(ROOT / study if study.endswith(".toml") else study)
-    with Store.open(results / f"{shipped.name}.sqlite", create=False) as store:
-        assert store.study_text() == shipped.text

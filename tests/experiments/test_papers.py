@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from treegram.experiments.study import Choice, Protocol, entry_key, read_study, shipped_studies
+from treegram.experiments.study import Candidate, Protocol, entry_key
+from treegram.experiments.study_file import read_study, shipped_studies
 from treegram.kernels.registry import KERNELS
 
 DATASETS = ("COX2", "BZR", "DHFR", "ENZYMES", "PROTEINS", "SYNTHETICnew")
@@ -91,14 +92,14 @@ def test_the_protocol_is_that_of_the_paper(paper, rows):
     assert paper.datasets == DATASETS
     assert paper.protocol == Protocol(10, 10, 10, 0, (0.01, 0.1, 1, 10, 100, 1000, 10000), "training")
     for name in ("ODDCL_ST", "ODDCL_Approx", "ODD_ST", "ODDCL_ST (visits)", "ODD_ST (capped)", "ODDCL_Approx (auto)"):
-        assert rows[name].choices[0].grid == GRID
+        assert rows[name].candidates[0].grid == GRID
     approximate = {"counting": "algorithm", "method": "rff", "n_components": 1000, "random_state": 0}
-    assert rows["ODDCL_Approx"].choices == (Choice("oddcl-approx", approximate, GRID),)
+    assert rows["ODDCL_Approx"].candidates == (Candidate("oddcl-approx", approximate, GRID),)
 
 
 def test_all_matrices_of_the_paper_are_normalised_with_the_papers_node_kernel(paper):
     for entry in paper.entries:
-        (choice,) = entry.choices
+        (choice,) = entry.candidates
         kernel = KERNELS[choice.kernel](**choice.parameters)
         assert kernel.normalize
         assert getattr(kernel, "gamma", None) is None, "1/d"
@@ -107,7 +108,7 @@ def test_all_matrices_of_the_paper_are_normalised_with_the_papers_node_kernel(pa
 
 def test_grids_of_the_other_kernels_are_small(paper):
     for entry in paper.entries:
-        for choice in entry.choices:
+        for choice in entry.candidates:
             assert choice.grid == GRID or math.prod(map(len, choice.grid.values())) <= 6, entry.name
 
 
@@ -127,5 +128,5 @@ def test_the_second_study_has_the_folds_of_the_first_and_one_list_for_all_data_s
     for name in ("repeats", "outer_folds", "inner_folds", "seed"):
         assert getattr(beyond.protocol, name) == getattr(paper.protocol, name)
     assert beyond.entries[0].name == "selected"
-    assert len(beyond.entries[0].choices) > 1
+    assert len(beyond.entries[0].candidates) > 1
     assert beyond.protocol.fitted_on == "all"

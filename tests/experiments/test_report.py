@@ -7,27 +7,49 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from rows import make_row
 
-from treegram.experiments.records import DatasetFacts, GramTime, Row
-from treegram.experiments.report import sentences, write_html, write_markdown
+from treegram._wording import listed
+from treegram.experiments.records import DatasetFacts, GramTime
+from treegram.experiments.report import (
+    brief_blocks,
+    build_document,
+    render_html,
+    render_markdown,
+    render_text,
+    sentences,
+)
 from treegram.experiments.report._figures import labels
-from treegram.experiments.report._format import NONE, accuracy, duration, factor, listed, p_value, share, signed
-from treegram.experiments.report._markup import Markup, element, join
+from treegram.experiments.report._format import NONE, accuracy, duration, factor, p_value, share, signed
+from treegram.experiments.report._html_elements import Markup, element, join
 from treegram.experiments.statistics import friedman_nemenyi
 from treegram.experiments.store import Store
-from treegram.experiments.study import Choice, Comparison, Entry, Protocol, Published, Study, entry_key, read_study
-from treegram.experiments.summary import summarise, text_table
+from treegram.experiments.study import Candidate, Comparison, Protocol, Published, Study, StudyEntry, entry_key
+from treegram.experiments.study_file import read_study
+from treegram.experiments.summary import summarise
 
 HOSTILE = "<script>document.title='owned'</script>\" onload='x' | `a` $x_1$ & \\"
 VOID = {"meta", "br"}
+
+
+def write_html(summary):
+    return render_html(build_document(summary))
+
+
+def write_markdown(summary):
+    return render_markdown(build_document(summary))
+
+
+def text_table(summary):
+    return render_text(brief_blocks(summary))
 
 
 def make_study(n_kernels=3, datasets=("D1", "D2"), published=True, **options):
     def entry(i):
         numbers = {"accuracy": {"D1": 70.0 + i}, "deviation": {"D1": 1.0}, "seconds": {"D1": 60.0}}
         numbers["accuracy"] |= {"D2": "out of memory"} if i == 0 else {"D2": 80.0 - i}
-        choice = Choice("wl", grid={"iterations": tuple(range(i + 1))})
-        return Entry(
+        choice = Candidate("wl", grid={"iterations": tuple(range(i + 1))})
+        return StudyEntry(
             f"K{i}",
             (choice,),
             note=f"note of K{i}",
@@ -58,12 +80,12 @@ def fill(store, study, repeats=3, skip=()):
             key = entry_key(study, entry, dataset)
             if (entry.name, dataset) in skip:
                 continue
-            store.add_gram_time(key, GramTime(dataset, entry.name, {}, 0.5, run))
+            store.add_gram_time(key, GramTime(dataset, entry.name, {}, 0.5, learns=False, run=run))
             for repeat in range(repeats):
                 for fold in range(study.protocol.outer_folds):
                     value = 0.8 + 0.03 * i + 0.02 * float(rng.random())
                     chosen = {"kernel": "wl", "iterations": i, "C": 10.0}
-                    store.add_row(key, Row(dataset, entry.name, repeat, fold, value, chosen, 0.5, (0,), 9, 0, 0.1, run))
+                    store.add_row(key, make_row(dataset, entry.name, repeat, fold, value, chosen))
 
 
 @pytest.fixture
@@ -72,7 +94,7 @@ def summary_of(tmp_path):
         with Store.open(tmp_path / f"{len(list(tmp_path.iterdir()))}.sqlite") as store:
             if filled:
                 fill(store, study, **options)
-            return summarise(study, store)
+            return summarise(store, study)
 
     return build
 
@@ -148,8 +170,10 @@ def test_numbers_are_written_as_people_do(written, expected):
 def test_a_ranking_says_who_beats_whom_and_no_more():
     scores = np.tile([3.0, 2.0, 1.0], (12, 1))
     said = sentences.ranking_verdict(friedman_nemenyi(scores, ["A", "B", "C"]), "Here")
-    assert said.startswith("Here Friedman's test over 3 kernels and 12 data sets gives χ² = 24.00, p < 0.001; by")
-    assert "A is significantly better than B and C and B is significantly better than C" in said
+    assert said.startswith(
+        "Here Friedman's test over 3 kernels and 12 data sets gives χ² = 24.00, p < 0.001, which rejects"
+    )
+    assert "A is significantly better than B and C and B is significantly better than C; it separates no other" in said
     scores[:6] = scores[:6, ::-1]
     said = sentences.ranking_verdict(friedman_nemenyi(scores, ["A", "B", "C"]), "Here")
     assert said.endswith("these numbers do not show that any kernel differs from another.")
@@ -159,11 +183,11 @@ def test_the_papers_claims_are_held_against_its_numbers(summary_of):
     summary = summary_of(read_study("paper"), filled=False)
     markdown = write_markdown(summary)
     assert "χ² = 22.25, p = 0.008" in markdown
-    assert "ODDCL_ST is significantly better than P2K, and no other two kernels can be told apart" in markdown
+    assert "ODDCL_ST is significantly better than P2K; it separates no other pair." in markdown
     assert "χ² = 10.49, p = 0.49: these numbers do not show" in markdown
-    assert "Not every number is published for CSM" in markdown
+    assert "leaves out CSM, for which not every number is published" in markdown
     assert (
-        "ODDCL_ST is significantly better than WL on COX2, BZR and ENZYMES and cannot be told apart from WL on DHFR"
+        "ODDCL_ST is significantly better than WL on COX2, BZR and ENZYMES and does not differ significantly from WL on DHFR"
         in (markdown)
     )
 
@@ -173,9 +197,9 @@ def test_the_headline_counts(summary_of):
     assert sentences.progress(summary).endswith("all 24 repeats are done.")
     # Published: 7 numbers. On D1 70, 71, 72, 73 ± 1; on D2 79, 78, 77 without deviation. Ours: 81, 84, 87, 90.
     assert sentences.agreement(summary).startswith(
-        "Of 7 accuracies that can be compared with a published one, 0 agree within two standard deviations, 7 are higher"
+        "Published numbers exist for 7 accuracies: 0 of ours agree within two standard deviations, 7 are higher"
     )
-    assert "K3 on D1" in sentences.best(summary)
+    assert "on D1, K3 with" in sentences.best(summary)
     assert sentences.speed(summary).startswith("One Gram matrix is computed 120 \N{MULTIPLICATION SIGN} as fast")
 
 
@@ -186,8 +210,8 @@ def test_kernels_that_share_the_highest_number_are_all_named(summary_of):
         for i, cell in enumerate(summary.row(name)[0] for name in ("K0", "K1", "K2"))
     ]
     summary = replace(summary, cells=(*shared, *(cell for cell in summary.cells if cell.dataset != "D1")))
-    assert "The highest mean accuracy has K1 and K2 on D1 (90.00 after 1 repeat) and K2 on D2" in sentences.best(
-        summary
+    assert sentences.best(summary).startswith(
+        "The highest mean accuracy: on D1, K1 and K2 with 90.00 each after 1 repeat; on D2, K2 with "
     )
     assert [sentences.is_highest(cell, summary) for cell in shared] == [False, True, True]
 
@@ -195,8 +219,7 @@ def test_kernels_that_share_the_highest_number_are_all_named(summary_of):
 def test_numbers_below_the_largest_class_are_named(summary_of):
     summary = summary_of(make_study(4))
     assert sentences.below_majority(summary, published=True) == (
-        "Below the share of the largest class are these published accuracies: on D1, whose largest class has 75.00 %: "
-        "K0 70.00, K1 71.00, K2 72.00, K3 73.00."
+        "Published accuracies below the share of the largest class: on D1 (75.00 %) K0 70.00, K1 71.00, K2 72.00, K3 73.00."
     )
     assert sentences.below_majority(summary, published=False) == ""
 
@@ -234,8 +257,8 @@ def test_fits_that_did_not_converge_are_told_everywhere(summary_of):
     summary = summary_of(make_study(1, ("D1",)))
     (cell,) = summary.cells
     summary = replace(summary, cells=(replace(cell, n_unconverged=2),))
-    assert text_table(summary).endswith("2 of 108 fits did not converge")
-    assert "2 fits of 108 did not converge" in write_markdown(summary)
+    assert text_table(summary).endswith("2 of 108 fits did not converge.")
+    assert "2 of 108 fits did not converge." in write_markdown(summary)
     assert "2 fits not converged" in write_html(summary)
 
 
@@ -294,7 +317,7 @@ def test_a_page_says_all(summary_of):
     assert f"{cell.mean:.2f} ± {cell.deviation:.2f}" in page.text
     assert f"70.00 ± 1.00 ▲ {signed(cell.difference)} 2 of 3 repeats" in page.text
     assert "largest class always answered 75.00 75.00" in page.text
-    assert "No test of ours yet: no complete repeat of K1 on D2." in page.text
+    assert "Our numbers cannot be ranked yet: there is no complete repeat of K1 on D2." in page.text
     assert "iterations 3, C 10 100 %" in page.text
     assert f"{cell.folds[0][1]:.1f}" in page.text
 

@@ -6,11 +6,12 @@ import subprocess
 from html import escape
 
 import pytest
+from rows import make_row
 
-from treegram.experiments.records import DatasetFacts, GramTime, Row
-from treegram.experiments.report import write_html
+from treegram.experiments.records import DatasetFacts, GramTime
+from treegram.experiments.report import build_document, render_html
 from treegram.experiments.store import Store
-from treegram.experiments.study import Choice, Comparison, Entry, Protocol, Published, Study, entry_key
+from treegram.experiments.study import Candidate, Comparison, Protocol, Published, Study, StudyEntry, entry_key
 from treegram.experiments.summary import summarise
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -38,9 +39,9 @@ def page(tmp_path_factory):
     datasets = tuple(f"DATASET_{i}" for i in range(6))
     names = ("ODDCL_ST", "A_KERNEL_WITH_A_VERY_LONG_NAME_" * 3, f"hostile {SCRIPT}")
     entries = tuple(
-        Entry(
+        StudyEntry(
             name,
-            (Choice("wl", parameters={"iterations": i}),),
+            (Candidate("wl", parameters={"iterations": i}),),
             note=SCRIPT,
             published=Published(dict.fromkeys(datasets, 80.0 + i), dict.fromkeys(datasets, 1.0), {datasets[0]: 600.0}),
         )
@@ -62,13 +63,11 @@ def page(tmp_path_factory):
         for i, (entry, dataset) in enumerate((entry, dataset) for entry in entries for dataset in datasets[:2]):
             store.put_dataset(DatasetFacts(dataset, 40, {"a": 30, "b": 10}, 5.0, 4.0, 2, "d2"))
             key = entry_key(study, entry, dataset)
-            store.add_gram_time(key, GramTime(dataset, entry.name, {}, 0.5, run))
+            store.add_gram_time(key, GramTime(dataset, entry.name, {}, 0.5, learns=False, run=run))
             for fold in range(10):
-                row = Row(
-                    dataset, entry.name, 0, fold, 0.7 + fold / 50 + i / 100, {"C": 1.0}, 0.5, (0,), 9, 0, 0.1, run
-                )
+                row = make_row(dataset, entry.name, 0, fold, 0.7 + fold / 50 + i / 100, {"C": 1.0})
                 store.add_row(key, row)
-        return write_html(summarise(study, store))
+        return render_html(build_document(summarise(store, study)))
 
 
 def test_the_page_renders_without_a_complaint(page, tmp_path):

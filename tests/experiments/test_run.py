@@ -14,9 +14,10 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from treegram import ODDCL, Graphs, StudyError, load_tu, make_synthetic, save_tu
-from treegram.experiments.run import Part, build_kernel, run_study
+from treegram.experiments.run import build_kernel, run_study
 from treegram.experiments.store import Store
-from treegram.experiments.study import Choice, entry_key, parse_study
+from treegram.experiments.study import Candidate, entry_key
+from treegram.experiments.study_file import parse_study
 from treegram.selection.crossval import check_classes, folds, seed_of
 
 STUDY = """
@@ -72,10 +73,9 @@ def results(store):
 
 
 def run(study, path, load, **options):
-    part = Part(**{name: options.pop(name) for name in ("datasets", "kernels", "repeats") if name in options})
     with Store.open(path) as store:
-        added = run_study(study, store, run=store.begin_run("test").id, load=load, part=part, **options)
-        return added, results(store)
+        data = {name: load(name) for name in study.datasets}
+        return run_study(study, store, data, **options), results(store)
 
 
 def test_a_study_gives_one_row_per_fold(study, loaded, tmp_path):
@@ -146,7 +146,7 @@ def test_what_learns_sees_training_graphs_alone_unless_declared(study, loaded, t
         one = replace(study, entries=(entry,), datasets=("A",))
         return run(one, tmp_path / name, {"A": (graphs, y)}.__getitem__, repeats=1)[1][0]
 
-    scaled = replace(study.entries[2], choices=(replace(study.entries[2].choices[0], attributes=("standard",)),))
+    scaled = replace(study.entries[2], candidates=(replace(study.entries[2].candidates[0], attributes=("standard",)),))
     others = slice(1, None)  # the outlier's own graph is the first of the test graphs
     before, after = first_row(graphs, scaled, "a"), first_row(changed, scaled, "b")
     assert (before.chosen, before.inner_accuracy) == (after.chosen, after.inner_accuracy)
@@ -165,9 +165,9 @@ def test_gram_times_are_noted_once(study, loaded, tmp_path):
 
 
 def test_kernels_are_built_as_written():
-    choice = Choice("oddcl", {"depth": 2}, attributes=("robust", "neighbours"))
+    choice = Candidate("oddcl", {"depth": 2}, attributes=("robust", "neighbours"))
     assert [type(step).__name__ for step in build_kernel(choice)] == ["ScaleAttributes", "NeighbourMeans", "ODDCL"]
-    both = build_kernel(Choice("sum", parts=(choice, Choice("wl", {"iterations": 1}))))
+    both = build_kernel(Candidate("sum", summands=(choice, Candidate("wl", {"iterations": 1}))))
     assert [type(part).__name__ for part in both.kernels] == ["Pipeline", "WL"]
 
 
@@ -227,7 +227,7 @@ def test_other_data_under_the_same_name_is_refused(study, loaded, tmp_path):
 )
 def test_data_that_differs_in_no_count_is_refused_too(study, loaded, tmp_path, change):
     run(study, tmp_path / "s", loaded, datasets=["A"], kernels=["colours"], repeats=1)
-    with pytest.raises(StudyError, match=r"but other edges, labels, vectors or classes\. Give another store"):
+    with pytest.raises(StudyError, match=r"but other edges, labels, vectors or classes\. Use another store"):
         run(study, tmp_path / "s", lambda name: change(*loaded(name)), datasets=["A"], kernels=["colours"])
 
 
@@ -293,6 +293,5 @@ def test_two_processes_share_the_work(folder):
         keys = [entry_key(study, entry, name) for entry in study.entries for name in "AB"]
         assert all(len(store.done(key)) == 9 for key in keys)
         with Store.open(folder / "alone.sqlite") as alone:
-            load = lambda name: load_tu(name, data_dir=folder)  # noqa: E731
-            run_study(study, alone, run=alone.begin_run("test").id, load=load, part=Part())
+            run_study(study, alone, {name: load_tu(name, data_dir=folder) for name in "AB"})
             assert results(store) == results(alone)

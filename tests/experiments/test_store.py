@@ -21,8 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treegram
+from treegram import _machine
 from treegram.errors import StoreError, TreegramError
-from treegram.experiments import _claims, _machine
+from treegram.experiments import _claims
 from treegram.experiments.records import DatasetFacts, GramTime, Row
 from treegram.experiments.store import Store
 
@@ -31,16 +32,16 @@ ROW = Row(
     kernel="ODDCL",
     repeat=0,
     fold=3,
-    accuracy=0.7166666666666667,
+    actual=(5, 1, 65535, 2),
+    predicted=(5, 0, 65535, 2),
     chosen={"kernel": "oddcl", "lam": 1.2, "depth": 3, "C": 100.0},
     inner_accuracy=0.1 + 0.2,
-    predicted=(5, 0, 65535, 2),
     n_fits=168,
     n_unconverged=1,
     seconds=12.345678901234567,
     run=1,
 )
-TIME = GramTime("ENZYMES", "ODDCL", {"lam": 1.2, "depth": 3}, 0.36, 1)
+TIME = GramTime("ENZYMES", "ODDCL", {"lam": 1.2, "depth": 3}, 0.36, learns=True, run=1)
 FACTS = DatasetFacts("ENZYMES", 600, {"1": 100, "10": 300, "2": 200}, 32.6, 62.1, 18, "5ca1ab1e")
 
 # Begins like every program below, which run in processes of their own; ROW(i) is the i-th row of the key "k".
@@ -51,7 +52,7 @@ from treegram.experiments.records import Row
 from treegram.experiments.store import Store
 path = sys.argv[1]
 def ROW(i, run=1):
-    return Row("D", "K", i // 10, i % 10, 1 / (i + 1), {"C": i}, 0.5, (i % 7,) * 60, 1, 0, 0.1, run)
+    return Row("D", "K", i // 10, i % 10, (0,) + (1,) * i, (0,) * (i + 1), {"C": i}, 0.5, 1, 0, 0.1, run)
 def say(*words):
     print(*words, flush=True)
 """
@@ -90,24 +91,28 @@ def bits(value):
 # -------------------------------------------------------------------- what goes in comes out
 
 names = st.text(max_size=20)  # any letter there is
-reals = st.floats(min_value=0.0) | st.just(math.nan)
+shares = st.floats(0.0, 1.0)
+reals = st.floats(min_value=0.0, allow_infinity=False)
 numbers = st.integers(0, 2**31)
-values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | names,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
-    max_leaves=8,
-)
+plain = st.none() | st.booleans() | st.integers(-(2**80), 2**80) | st.floats(-1e299, 1e299) | names
+values = plain | st.lists(plain, max_size=3)
+folds = st.lists(st.tuples(st.integers(0, 65535), st.integers(0, 65535)), min_size=1, max_size=30)
 rows = st.builds(
-    Row,
+    lambda fold_classes, n_unconverged, n_more, **fields: Row(
+        actual=tuple(actual for actual, _ in fold_classes),
+        predicted=tuple(predicted for _, predicted in fold_classes),
+        n_unconverged=n_unconverged,
+        n_fits=n_unconverged + n_more,
+        **fields,
+    ),
+    fold_classes=folds,
+    n_more=numbers,
     dataset=names,
     kernel=names,
     repeat=numbers,
     fold=numbers,
-    accuracy=reals,
     chosen=st.dictionaries(names, values, max_size=4),
-    inner_accuracy=reals,
-    predicted=st.lists(st.integers(0, 65535), max_size=30).map(tuple),
-    n_fits=numbers,
+    inner_accuracy=shares,
     n_unconverged=numbers,
     seconds=reals,
     run=numbers,
@@ -125,19 +130,19 @@ def test_a_row_comes_back_bit_by_bit(row, key):
             assert store.done(key) == {(row.repeat, row.fold)}
     for field in ("accuracy", "inner_accuracy", "seconds"):
         assert bits(getattr(found, field)) == bits(getattr(row, field))
-    no_nan = {"accuracy": 0.0, "inner_accuracy": 0.0, "seconds": 0.0}
-    assert replace(found, **no_nan) == replace(row, **no_nan)
+    assert found == row
 
 
 def test_numbers_of_numpy_are_numbers(store):
-    row = replace(ROW, accuracy=np.float32(0.5), fold=np.int64(3), predicted=tuple(np.arange(3)), n_fits=np.int32(168))
+    classes = {"actual": tuple(np.arange(3)), "predicted": tuple(np.arange(3)[::-1])}
+    row = replace(ROW, inner_accuracy=np.float32(0.5), fold=np.int64(3), **classes, n_fits=np.int32(168))
     store.add_row("k", row)
-    assert store.rows() == [replace(ROW, accuracy=0.5, predicted=(0, 1, 2))]
+    assert store.rows() == [replace(ROW, inner_accuracy=0.5, actual=(0, 1, 2), predicted=(2, 1, 0))]
 
 
 def test_the_first_row_of_a_fold_stays(store):
     store.add_row("k", ROW)
-    store.add_row("k", replace(ROW, accuracy=0.0, run=2))
+    store.add_row("k", replace(ROW, inner_accuracy=0.0, run=2))
     assert store.rows() == [ROW]
 
 
@@ -145,7 +150,7 @@ def test_a_row_that_is_not_whole_is_an_error_and_not_dropped_in_silence(store):
     with pytest.raises(StoreError, match="NOT NULL"):
         store.add_row("k", replace(ROW, dataset=None))
     with pytest.raises(struct.error):
-        store.add_row("k", replace(ROW, predicted=(65536,)))
+        store.add_row("k", replace(ROW, actual=(0,), predicted=(65536,)))
     assert store.rows() == []
 
 
@@ -187,7 +192,7 @@ def test_gram_times(store):
 
 
 def test_facts_of_a_dataset_keep_the_order_of_its_classes(store):
-    facts = replace(FACTS, class_counts={"9": 1, "10": 2, "ß": 3})
+    facts = replace(FACTS, n_graphs=6, class_counts={"9": 1, "10": 2, "ß": 3})
     store.put_dataset(FACTS)
     store.put_dataset(facts)
     store.put_dataset(replace(FACTS, name="BZR"))
@@ -300,7 +305,7 @@ def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "model.db"
     with Store.open(path) as store:
         for fold in range(60):
-            store.add_row("k", replace(ROW, fold=fold, predicted=tuple(range(500))))
+            store.add_row("k", replace(ROW, fold=fold, actual=(0,) * 500, predicted=tuple(range(500))))
     return path
 
 
@@ -339,7 +344,7 @@ def test_random_bytes_in_any_page_but_the_first_are_noticed(full, seed):
 
 
 @pytest.mark.parametrize(
-    "pragmas", ["", "PRAGMA application_id = 7", "PRAGMA user_version = 2", "PRAGMA journal_mode = WAL"]
+    "pragmas", ["", "PRAGMA application_id = 7", "PRAGMA user_version = 3", "PRAGMA journal_mode = WAL"]
 )
 def test_a_file_of_another_program_is_refused(path, pragmas):
     with contextlib.closing(sqlite3.connect(path)) as connection:
@@ -349,12 +354,12 @@ def test_a_file_of_another_program_is_refused(path, pragmas):
     refused(path, "is an SQLite file of another program")
 
 
-@pytest.mark.parametrize("version", [0, 1, 99])
+@pytest.mark.parametrize("version", [0, 1, 2, 99])
 def test_another_version_is_refused(full, version):
     with contextlib.closing(sqlite3.connect(full)) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
     refused(
-        full, f"is a store of version {version}, but this treegram reads and writes version 2; use the treegram that"
+        full, f"is a store of version {version}, but this treegram reads and writes version 3; use the treegram that"
     )
 
 
@@ -389,6 +394,21 @@ def test_a_schema_that_is_not_ours_to_the_letter_is_refused(full, statements):
         "predicted = x'010203'",
         "predicted = 5",
         "accuracy = 'high'",
+        "accuracy = 50",
+        "accuracy = -1",
+        "accuracy = 0.5",
+        "inner_accuracy = 1.5",
+        "actual = x''",
+        "actual = predicted",
+        "actual = x'', predicted = x''",
+        "n_unconverged = 1000",
+        "seconds = -1",
+        "seconds = 9e999",
+        "repeat = -1",
+        "chosen = '{\"C\": NaN}'",
+        "chosen = '{\"C\": [[1]]}'",
+        "chosen = '{\"C\": {}}'",
+        "chosen = '{\"C\": 1' || replace(hex(zeroblob(200)), '0', '0') || '}'",
         "fold = 'first'",
         "run = 9e999",
     ],
@@ -399,6 +419,52 @@ def test_a_record_that_cannot_be_read_is_an_error_of_the_store(full, change):
         connection.commit()
     with pytest.raises(StoreError, match=r"results\.db is damaged"), Store.open(full) as store:
         store.rows()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "n_graphs = 0",
+        "n_graphs = 599",
+        "class_counts = '{}'",
+        'class_counts = \'{"1": 0, "2": 600}\'',
+        'class_counts = \'{"1": -1, "2": 601}\'',
+        "mean_nodes = 9e999",
+        "mean_edges = -1",
+        "n_attributes = 'many'",
+    ],
+)
+def test_facts_that_cannot_be_right_are_an_error_of_the_store(path, change):
+    with Store.open(path) as store:
+        store.put_dataset(FACTS)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"UPDATE dataset SET {change}")
+        connection.commit()
+    with pytest.raises(StoreError, match=r"results\.db is damaged"), Store.open(path) as store:
+        store.datasets()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"predicted": (1,)}, "as many predicted classes as test graphs"),
+        ({"actual": (), "predicted": ()}, "as many predicted classes as test graphs"),
+        ({"inner_accuracy": 50.0}, "between 0 and 1, not 50"),
+        ({"inner_accuracy": math.nan}, "between 0 and 1, not nan"),
+        ({"fold": -1}, "numbered from 0"),
+        ({"n_unconverged": 169}, "no more fits can fail"),
+        ({"seconds": math.inf}, "seconds must be a finite number"),
+    ],
+)
+def test_a_row_that_cannot_be_right_is_not_made(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(ROW, **change)
+
+
+def test_nested_or_endless_values_are_not_stored(store):
+    for value in ({"a": 1}, [[1]], math.nan, math.inf, 10**400):
+        with pytest.raises(ValueError, match="'C' is neither a text, nor a number"):
+            store.add_row("k", replace(ROW, chosen={"C": value}))
 
 
 def test_nothing_there(path):
@@ -626,7 +692,7 @@ def test_a_store_is_created_once(path, model):
         first.execute("BEGIN IMMEDIATE")
         second = start('say("found", len(Store.open(path).rows()))', path)
         time.sleep(0.5)  # the second sees an empty file, and waits for its turn to fill it
-        for statement in [*tables, f"PRAGMA application_id = {application}", "PRAGMA user_version = 2", "COMMIT"]:
+        for statement in [*tables, f"PRAGMA application_id = {application}", "PRAGMA user_version = 3", "COMMIT"]:
             first.execute(statement)
     assert second.communicate()[0] == "found 0\n"
 

@@ -9,17 +9,8 @@ from hypothesis import strategies as st
 
 from treegram import StudyError, TreegramError
 from treegram.experiments._toml import MAX_BYTES
-from treegram.experiments.study import (
-    Choice,
-    Comparison,
-    Entry,
-    Protocol,
-    Published,
-    Study,
-    entry_key,
-    read_study,
-    shipped_studies,
-)
+from treegram.experiments.study import Candidate, Comparison, Protocol, Published, Study, StudyEntry, entry_key
+from treegram.experiments.study_file import read_study, shipped_studies
 
 BASE = """\
 title = "A small study"
@@ -101,7 +92,7 @@ def write(tmp_path):
 
 def test_all_of_a_file_is_read(write):
     study = read_study(write(BASE))
-    parts = (Choice("wlcl"), Choice("wlcl", {"gamma": 0.5}, attributes=("standard",)))
+    parts = (Candidate("wlcl"), Candidate("wlcl", {"gamma": 0.5}, attributes=("standard",)))
     assert study == Study(
         name="mine",
         title="A small study",
@@ -111,10 +102,10 @@ def test_all_of_a_file_is_read(write):
         dataset_notes={"MUTAG": "small"},
         protocol=Protocol(2, 5, 3, 7, (1.0, 10.0), "all"),
         entries=(
-            Entry(
+            StudyEntry(
                 "first",
                 (
-                    Choice(
+                    Candidate(
                         "oddcl", {"counting": "visits"}, {"depth": (0, 1), "lam": (0.5, 1)}, ("robust", "neighbours")
                     ),
                 ),
@@ -122,12 +113,14 @@ def test_all_of_a_file_is_read(write):
                 note="A note.",
                 published=Published({"MUTAG": 81.0, "mine": "out of time"}, {"MUTAG": 1.5}, {"MUTAG": 60.0}),
             ),
-            Entry("second", (Choice("sum", grid={"iterations": (0, 2)}, parts=parts),), timed={"iterations": 2}),
-            Entry(
+            StudyEntry(
+                "second", (Candidate("sum", grid={"iterations": (0, 2)}, summands=parts),), timed={"iterations": 2}
+            ),
+            StudyEntry(
                 "third",
                 (
-                    Choice("wl", grid={"iterations": (1,)}),
-                    Choice("oddcl-approx", {"random_state": 3, "method": "rff"}),
+                    Candidate("wl", grid={"iterations": (1,)}),
+                    Candidate("oddcl-approx", {"random_state": 3, "method": "rff"}),
                 ),
             ),
         ),
@@ -139,25 +132,25 @@ def test_all_of_a_file_is_read(write):
 def test_what_is_left_out_has_the_defaults_of_the_paper(write):
     study = read_study(write('title = "t"\ndatasets = ["A"]\n[[kernels]]\nname = "k"\nkernel = "csm"\n'))
     assert study.protocol == Protocol() == read_study("paper").protocol
-    assert study == Study("mine", "t", ("A",), (Entry("k", (Choice("csm"),)),))
+    assert study == Study("mine", "t", ("A",), (StudyEntry("k", (Candidate("csm"),)),))
 
 
 # Old text, new text, words of the message. The error must name the line that ends with #!, or, where no comment can stand,
 # the first line that begins with the fourth.
 WRONG = {
     # keys
-    "unknown key": ('note = "A note."', 'nota = "A note." #!', "unknown key 'nota'; did you mean 'note'?"),
+    "unknown key": ('note = "A note."', 'nota = "A note." #!', "unknown key 'nota'; did you mean note?"),
     "unknown key, far from all": ("reference =", "zzz = 1 #!\nreference =", "unknown key 'zzz' (known here: title"),
-    "unknown key of the protocol": ("seed = 7", "seeds = 7 #!", "unknown key 'seeds'; did you mean 'seed'?"),
-    "unknown table": ("[dataset_notes]", "[datasetnotes] #!", "did you mean 'dataset_notes'?"),
+    "unknown key of the protocol": ("seed = 7", "seeds = 7 #!", "unknown key 'seeds'; did you mean seed?"),
+    "unknown table": ("[dataset_notes]", "[datasetnotes] #!", "did you mean dataset_notes or datasets?"),
     "unknown key in one line": (
         '    { kernel = "wlcl" },',
         '    { kernel = "wlcl", grid = { gamma = [1] } }, #!',
         "unknown key 'grid'",
     ),
     "unknown published kind": ("seconds = { MUTAG = 60 }", "time = { MUTAG = 60 } #!", "unknown key 'time'"),
-    "unknown key of a choice": ("grid.iterations = [1]", "grids.iterations = [1] #!", "did you mean 'grid'?"),
-    "unknown key of a pair": ('baseline = "third"', 'base = "third" #!', "did you mean 'baseline'?"),
+    "unknown key of a choice": ("grid.iterations = [1]", "grids.iterations = [1] #!", "did you mean grid?"),
+    "unknown key of a pair": ('baseline = "third"', 'base = "third" #!', "did you mean baseline?"),
     "missing title": ('title = "A small study"', "#!", "the key 'title' is missing"),
     "missing name": ('[[kernels]]\nname = "second"', "[[kernels]] #!", "the key 'name' of 'kernels' is missing"),
     "missing kernels of a comparison": (
@@ -199,20 +192,20 @@ WRONG = {
     "C is beyond 64 bits": ("C = [1, 10.0]", f"C = [{10**400}] #!", "got a number of more than 64 bits"),
     "C is empty": ("C = [1, 10.0]", "C = [] #!", "'C' is empty"),
     "C twice": ("C = [1, 10.0]", "C = [10, 10.0] #!", "the value 10.0 is here twice"),
-    "fitted on the wrong thing": ('"all"\n\n', '"train" #!\n', "unknown choice 'train'; did you mean 'training'?"),
+    "fitted on the wrong thing": ('"all"\n\n', '"train" #!\n', "unknown choice 'train'; did you mean training?"),
     # kernels
-    "unknown kernel": ('"oddcl" # the tree kernel', '"odcl" #!', "unknown kernel 'odcl'; did you mean 'oddcl'?"),
+    "unknown kernel": ('"oddcl" # the tree kernel', '"odcl" #!', "unknown kernel 'odcl'; did you mean oddcl?"),
     "unknown kernel in a sum": ('{ kernel = "wlcl" },', '{ kernel = "wcl" }, #!', "unknown kernel 'wcl'"),
     "kernel is a sum": ('"oddcl" # the tree kernel', '"sum" #!', "unknown kernel 'sum'"),
     "unknown parameter": (
         '{ counting = "visits" }',
         "{ countings = 1 } #!",
-        "'oddcl' has no parameter 'countings'; did you mean 'counting'?",
+        "'oddcl' has no parameter 'countings'; did you mean counting?",
     ),
     "wrong value": (
         '{ counting = "visits" }',
         '{ counting = "visit" } #!',
-        "unknown counting 'visit'; did you mean 'visits'? (there are algorithm, capped, visits)",
+        "unknown counting 'visit'; did you mean visits? (there are algorithm, capped, visits)",
     ),
     "threads": ('{ counting = "visits" }', "{ n_jobs = 2 } #!", "'n_jobs' changes no result"),
     "no seed": ('random_state = 3\nmethod = "rff"', "", "draws random numbers; fix them", 'kernel = "oddcl-approx"'),
@@ -241,7 +234,7 @@ WRONG = {
     "plural in a grid": (
         "grid = { iterations = [0, 2] }",
         "grid = { iteration = [0, 2] } #!",
-        "'wlcl' has no parameter 'iteration'; did you mean 'iterations'?",
+        "'wlcl' has no parameter 'iteration'; did you mean iterations?",
     ),
     "an empty grid list": ("grid.iterations = [1]", "grid.iterations = [] #!", "'iterations' is empty"),
     "a grid list is a number": (
@@ -282,7 +275,7 @@ WRONG = {
     "unknown transformation": (
         '"standard"',
         '"standart"',
-        "unknown transformation of attributes 'standart'; did you mean 'standard'?",
+        "unknown transformation of attributes 'standart'; did you mean standard?",
         '    { kernel = "wlcl", parameters',
     ),
     "no transformation": ('["robust", "neighbours"]', "[] #!", "'attributes' is empty"),
@@ -291,24 +284,24 @@ WRONG = {
     "published for an unknown data set": (
         "seconds = { MUTAG",
         "seconds = { MUTAC",
-        "unknown data set 'MUTAC'; did you mean 'MUTAG'?",
+        "unknown data set 'MUTAC'; did you mean MUTAG?",
         "seconds",
     ),
     "more than all": ("MUTAG = 81,", "MUTAG = 101,", "of at least 0 and of at most 100, got 101", "accuracy"),
     "accuracy is true": ("MUTAG = 81,", "MUTAG = true,", "must be a finite number", "accuracy"),
     "negative deviation": ("MUTAG = 1.5", "MUTAG = -1.5", "of at least 0, got -1.5", "deviation"),
-    "deviation of nothing": ("MUTAG = 1.5", '"mine" = 1.5', "no accuracy that it belongs to", "deviation"),
+    "deviation of nothing": ("MUTAG = 1.5", '"mine" = 1.5', "a deviation for 'mine', but no accuracy", "deviation"),
     "no time at all": ("MUTAG = 60", "MUTAG = 0.0", "above 0, got 0.0", "seconds"),
     "a note on an unknown data set": (
         'MUTAG = "small"',
         'MUTAGEN = "small" #!',
-        "unknown data set 'MUTAGEN'; did you mean 'MUTAG'?",
+        "unknown data set 'MUTAGEN'; did you mean MUTAG?",
     ),
     # comparisons and pairs
     "comparison of an unknown kernel": (
         '["first", "second", "third"]',
         '["first", "second",\n"tird"] #!',
-        "unknown kernel 'tird'; did you mean 'third'?",
+        "unknown kernel 'tird'; did you mean third?",
     ),
     "comparison of two": ('["first", "second", "third"]', '["first", "second"] #!', "at least three kernels"),
     "comparison on one": (
@@ -408,7 +401,7 @@ def test_names_and_paths(write, tmp_path, monkeypatch):
     for missing in ("papre", tmp_path, "a\0b", tmp_path / "none.toml"):
         with pytest.raises(StudyError, match=r"the study cannot be read .* beyond, paper"):
             read_study(missing)
-    with pytest.raises(StudyError, match="did you mean 'paper'"):
+    with pytest.raises(StudyError, match="did you mean paper"):
         read_study("papre")
 
 
@@ -442,14 +435,14 @@ def test_a_damaged_study_is_a_study_or_a_study_error(tmp_path_factory, start, le
 
 values = st.sampled_from([0, 1, 1.0, 0.5, "a", True, (1, 2.0)])
 names = st.sampled_from(["depth", "lam", "gamma"])
-choices = st.builds(
-    Choice,
+candidates = st.builds(
+    Candidate,
     kernel=st.sampled_from(["oddcl", "wl"]),
     parameters=st.dictionaries(names, values, max_size=2),
     grid=st.dictionaries(names, st.lists(values, min_size=1, max_size=2).map(tuple), max_size=2),
     attributes=st.lists(st.sampled_from(["robust", "none"]), max_size=2).map(tuple),
 )
-choices |= st.builds(Choice, st.just("sum"), parts=st.tuples(choices, choices))
+candidates |= st.builds(Candidate, st.just("sum"), summands=st.tuples(candidates, candidates))
 protocols = st.builds(
     Protocol,
     repeats=st.integers(1, 3),
@@ -460,9 +453,9 @@ protocols = st.builds(
     fitted_on=st.sampled_from(["training", "all"]),
 )
 rows = st.builds(
-    Entry,
+    StudyEntry,
     name=st.text(max_size=3),
-    choices=st.lists(choices, min_size=1, max_size=2).map(tuple),
+    candidates=st.lists(candidates, min_size=1, max_size=2).map(tuple),
     note=st.text(max_size=3),
 )
 studies = st.builds(
@@ -472,17 +465,17 @@ studies = st.builds(
 
 def exactly(value):
     """The value with its types told apart where Python's equality does not: True is not 1, an order is not another."""
-    if isinstance(value, Choice):
+    if isinstance(value, Candidate):
         grid = tuple((name, exactly(listed)) for name, listed in value.grid.items())
         fixed = frozenset((name, exactly(one)) for name, one in value.parameters.items())
-        return value.kernel, fixed, grid, value.attributes, tuple(map(exactly, value.parts))
+        return value.kernel, fixed, grid, value.attributes, tuple(map(exactly, value.summands))
     if isinstance(value, tuple):
         return tuple(map(exactly, value))
     return isinstance(value, bool), value
 
 
 def all_that_counts(study, entry, dataset):
-    return dataset, exactly(entry.choices), replace(study.protocol, repeats=1)
+    return dataset, exactly(entry.candidates), replace(study.protocol, repeats=1)
 
 
 @given(studies, studies, st.sampled_from("AB"), st.sampled_from("AB"))
@@ -513,7 +506,7 @@ def test_additions_change_no_key(study, new, repeats):
 @settings(max_examples=60, deadline=None)
 def test_any_change_of_what_counts_changes_the_key(study, data):
     entry = study.entries[0]
-    protocol, choice = study.protocol, entry.choices[0]
+    protocol, choice = study.protocol, entry.candidates[0]
     changed = data.draw(
         st.sampled_from(
             [
@@ -522,11 +515,11 @@ def test_any_change_of_what_counts_changes_the_key(study, data):
                 (replace(study, protocol=replace(protocol, inner_folds=9)), entry),
                 (replace(study, protocol=replace(protocol, C=(*protocol.C, 7.0))), entry),
                 (replace(study, protocol=replace(protocol, fitted_on="another")), entry),
-                (study, replace(entry, choices=(*entry.choices, choice))),
-                (study, replace(entry, choices=(replace(choice, parameters={"other": 1}),))),
-                (study, replace(entry, choices=(replace(choice, grid={**choice.grid, "other": (1,)}),))),
-                (study, replace(entry, choices=(replace(choice, attributes=(*choice.attributes, "standard")),))),
-                (study, replace(entry, choices=(replace(choice, parts=(*choice.parts, Choice("sp"))),))),
+                (study, replace(entry, candidates=(*entry.candidates, choice))),
+                (study, replace(entry, candidates=(replace(choice, parameters={"other": 1}),))),
+                (study, replace(entry, candidates=(replace(choice, grid={**choice.grid, "other": (1,)}),))),
+                (study, replace(entry, candidates=(replace(choice, attributes=(*choice.attributes, "standard")),))),
+                (study, replace(entry, candidates=(replace(choice, summands=(*choice.summands, Candidate("sp"))),))),
             ]
         )
     )
@@ -535,18 +528,22 @@ def test_any_change_of_what_counts_changes_the_key(study, data):
 
 def test_the_key_does_not_depend_on_how_a_value_is_written_but_on_the_order_of_preference():
     def key(choice, penalties=(1.0, 10.0)):
-        study = Study("s", "t", ("A",), (Entry("e", (choice,)),), Protocol(C=penalties))
+        study = Study("s", "t", ("A",), (StudyEntry("e", (choice,)),), Protocol(C=penalties))
         return entry_key(study, study.entries[0], "A")
 
-    plain = key(Choice("csm", {"gamma": 1, "weights": (1, 2)}, {"max_size": (2, 3), "threshold": (0, 1)}))
-    assert plain == key(Choice("csm", {"weights": [1, 2.0], "gamma": 1.0}, {"max_size": (2, 3), "threshold": (0.0, 1)}))
+    plain = key(Candidate("csm", {"gamma": 1, "weights": (1, 2)}, {"max_size": (2, 3), "threshold": (0, 1)}))
     assert plain == key(
-        Choice("csm", {"gamma": 1, "weights": (1, 2)}, {"max_size": (2, 3), "threshold": (0, 1)}), (1, 10)
+        Candidate("csm", {"weights": [1, 2.0], "gamma": 1.0}, {"max_size": (2, 3), "threshold": (0.0, 1)})
     )
-    assert plain != key(Choice("csm", {"gamma": 1, "weights": (1, 2)}, {"max_size": (3, 2), "threshold": (0, 1)}))
-    assert plain != key(Choice("csm", {"gamma": 1, "weights": (1, 2)}, {"threshold": (0, 1), "max_size": (2, 3)}))
+    assert plain == key(
+        Candidate("csm", {"gamma": 1, "weights": (1, 2)}, {"max_size": (2, 3), "threshold": (0, 1)}), (1, 10)
+    )
+    assert plain != key(Candidate("csm", {"gamma": 1, "weights": (1, 2)}, {"max_size": (3, 2), "threshold": (0, 1)}))
+    assert plain != key(Candidate("csm", {"gamma": 1, "weights": (1, 2)}, {"threshold": (0, 1), "max_size": (2, 3)}))
 
 
 def test_the_key_is_the_same_on_every_machine():
-    study = Study("s", "t", ("A",), (Entry("e", (Choice("oddcl", {"counting": "visits"}, {"lam": (0.5, 1)}),)),))
+    study = Study(
+        "s", "t", ("A",), (StudyEntry("e", (Candidate("oddcl", {"counting": "visits"}, {"lam": (0.5, 1)}),)),)
+    )
     assert entry_key(study, study.entries[0], "A") == "3f04f590638c39af"

@@ -5,8 +5,9 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from rows import make_row
 
-from treegram.experiments.records import DatasetFacts, GramTime, Row
+from treegram.experiments.records import DatasetFacts, GramTime
 from treegram.experiments.statistics import (
     bayesian_correlated_t_test,
     bayesian_signed_rank,
@@ -16,11 +17,12 @@ from treegram.experiments.statistics import (
     t_test_from_summary,
 )
 from treegram.experiments.store import Store
-from treegram.experiments.study import Choice, Comparison, Entry, Protocol, Published, Study, entry_key, read_study
+from treegram.experiments.study import Candidate, Comparison, Protocol, Published, Study, StudyEntry, entry_key
+from treegram.experiments.study_file import read_study
 from treegram.experiments.summary import ROPE, summarise
 
 PROTOCOL = Protocol(repeats=3, outer_folds=2, inner_folds=2, C=(1.0, 10.0))
-WL = Entry("WL", (Choice("wl", grid={"iterations": (0, 1, 2)}),), timed={"iterations": 2})
+WL = StudyEntry("WL", (Candidate("wl", grid={"iterations": (0, 1, 2)}),), timed={"iterations": 2})
 STUDY = Study("small", "A small study", ("D",), (WL,), PROTOCOL)
 
 
@@ -38,7 +40,8 @@ def add(store, study, kernel, dataset, accuracies, chosen=None):
     key = entry_key(study, entry, dataset)
     for (repeat, fold), accuracy in accuracies.items():
         picked = {"kernel": "wl", "iterations": 1, "C": 10.0} if chosen is None else chosen[repeat, fold]
-        store.add_row(key, Row(dataset, kernel, repeat, fold, accuracy, picked, 0.5, (0, 1), 7, repeat, 0.25, 1))
+        row = make_row(dataset, kernel, repeat, fold, accuracy, picked, n_fits=7, n_unconverged=repeat, seconds=0.25)
+        store.add_row(key, row)
 
 
 def with_published(entry, **published):
@@ -46,7 +49,7 @@ def with_published(entry, **published):
 
 
 def only_cell(study, store):
-    (cell,) = summarise(study, store).cells
+    (cell,) = summarise(store, study).cells
     return cell
 
 
@@ -81,14 +84,14 @@ def test_repeats_that_the_study_no_longer_has_do_not_count(store):
 def test_an_empty_store_gives_empty_cells(store):
     cell = only_cell(STUDY, store)
     assert (cell.repeats, cell.mean, cell.deviation, cell.chosen, cell.gram_seconds) == ((), None, None, (), None)
-    assert not cell.is_marked
+    assert not cell.mark
 
 
 def test_rows_are_found_by_what_they_are_not_by_name(store):
     add(store, STUDY, "WL", "D", [[0.5, 0.7]])
     renamed = replace(STUDY, entries=(replace(WL, name="Weisfeiler-Lehman", note="new"),))
     assert only_cell(renamed, store).mean == pytest.approx(60)
-    other_grid = replace(STUDY, entries=(replace(WL, choices=(Choice("wl", grid={"iterations": (0, 1)}),)),))
+    other_grid = replace(STUDY, entries=(replace(WL, candidates=(Candidate("wl", grid={"iterations": (0, 1)}),)),))
     assert only_cell(other_grid, store).mean is None
 
 
@@ -109,7 +112,7 @@ def test_the_margin_is_two_deviations_of_the_difference(store, repeats, deviatio
     cell = only_cell(replace(STUDY, entries=(with_published(WL, **published),)), store)
     assert cell.difference == pytest.approx(-5)
     assert cell.margin == pytest.approx(margin)
-    assert cell.is_marked == (margin is not None and margin < 5)
+    assert cell.mark == ("down" if margin is not None and margin < 5 else "")
 
 
 def test_words_in_a_published_table_are_no_number(store):
@@ -117,12 +120,12 @@ def test_words_in_a_published_table_are_no_number(store):
     study = replace(STUDY, entries=(with_published(WL, accuracy={"D": "out of memory"}),))
     cell = only_cell(study, store)
     assert (cell.published, cell.published_words, cell.difference) == (None, "out of memory", None)
-    assert summarise(study, store).has_published
-    assert not summarise(STUDY, store).has_published
+    assert summarise(store, study).has_published
+    assert not summarise(store, STUDY).has_published
 
 
 def test_times_are_compared_as_a_ratio(store):
-    store.add_gram_time(entry_key(STUDY, WL, "D"), GramTime("D", "WL", {"iterations": 2}, 0.5, 1))
+    store.add_gram_time(entry_key(STUDY, WL, "D"), GramTime("D", "WL", {"iterations": 2}, 0.5, learns=False, run=1))
     study = replace(STUDY, entries=(with_published(WL, seconds={"D": 60.0}),))
     cell = only_cell(study, store)
     assert (cell.gram_seconds, cell.published_seconds, cell.speed_up) == (0.5, 60.0, 120.0)
@@ -141,7 +144,7 @@ def test_what_was_chosen_is_counted(store):
 
 
 def test_of_several_kernels_the_chosen_one_is_named(store):
-    entry = Entry("both", (Choice("wl", grid={"iterations": (0, 1)}), Choice("oddst", grid={"depth": (1,)})))
+    entry = StudyEntry("both", (Candidate("wl", grid={"iterations": (0, 1)}), Candidate("oddst", grid={"depth": (1,)})))
     study = replace(STUDY, entries=(entry,))
     chosen = {(0, 0): {"kernel": "wl", "iterations": 1, "C": 1.0}, (0, 1): {"kernel": "oddst", "depth": 1, "C": 1.0}}
     add(store, study, "both", "D", [[0.5, 0.7]], chosen)
@@ -153,19 +156,24 @@ def test_of_several_kernels_the_chosen_one_is_named(store):
 
 def test_the_majority_is_the_largest_class(store):
     store.put_dataset(DatasetFacts("D", 50, {"-1": 10, "1": 40}, 3.0, 2.0, 1, "d1"))
-    (dataset,) = summarise(STUDY, store).datasets
+    (dataset,) = summarise(store, STUDY).datasets
     assert dataset.majority == 80.0
-    (unknown,) = summarise(replace(STUDY, datasets=("E",)), store).datasets
+    (unknown,) = summarise(store, replace(STUDY, datasets=("E",))).datasets
     assert (unknown.facts, unknown.majority) == (None, None)
 
 
 def test_kernels_say_what_they_learn_from(store):
-    scaled = Entry("scaled", (Choice("wlcl", attributes=("robust",)),))
+    scaled = StudyEntry("scaled", (Candidate("wlcl", attributes=("robust",)),))
     entries = (WL, scaled, replace(scaled, name="on all", fitted_on="all"), replace(WL, name="WL all", fitted_on="all"))
-    kernels = summarise(replace(STUDY, entries=entries), store).kernels
+    study = replace(STUDY, entries=entries)
+    assert [kernel.learns_from for kernel in summarise(store, study).kernels] == [None] * 4  # until they were run
+    for entry in entries:
+        learns = entry.candidates != WL.candidates
+        store.add_gram_time(entry_key(study, entry, "D"), GramTime("D", entry.name, {}, 0.5, learns, run=1))
+    kernels = summarise(store, study).kernels
     assert [kernel.learns_from for kernel in kernels] == ["", "training", "all", ""]
-    assert kernels[0].choices == ("wl; iterations in {0, 1, 2}",)
-    assert kernels[1].choices == ("wlcl; attributes robust",)
+    assert kernels[0].candidates == ("wl; iterations in {0, 1, 2}",)
+    assert kernels[1].candidates == ("wlcl; attributes robust",)
 
 
 # -------------------------------------------------------------------- tests over data sets
@@ -175,7 +183,8 @@ NAMES = ("A", "B", "C")
 
 def three_kernels(**options):
     entries = tuple(
-        Entry(name, (Choice("wl", parameters={"iterations": i}),)) for i, name in enumerate(options.pop("names", NAMES))
+        StudyEntry(name, (Candidate("wl", parameters={"iterations": i}),))
+        for i, name in enumerate(options.pop("names", NAMES))
     )
     return Study("three", "Three kernels", ("D", "E"), entries, PROTOCOL, **options)
 
@@ -191,7 +200,7 @@ def fill(store, study, seed=0, skip=()):
 def test_kernels_are_ranked_by_their_means(store):
     study = three_kernels(comparisons=(Comparison("all", NAMES, ("D", "E")),))
     fill(store, study)
-    summary = summarise(study, store)
+    summary = summarise(store, study)
     (comparison,) = summary.comparisons
     means = [[cell.mean for cell in summary.column(dataset)] for dataset in ("D", "E")]
     assert comparison.ours == friedman_nemenyi(means, NAMES)
@@ -201,18 +210,18 @@ def test_kernels_are_ranked_by_their_means(store):
 def test_a_missing_cell_forbids_the_ranking_and_is_named(store):
     study = three_kernels(comparisons=(Comparison("all", NAMES, ("D", "E")),))
     fill(store, study, skip={("B", "E")})
-    (comparison,) = summarise(study, store).comparisons
+    (comparison,) = summarise(store, study).comparisons
     assert (comparison.ours, comparison.missing) == (None, (("B", "E"),))
 
 
 def test_a_study_without_comparisons_gets_one_of_everything(store):
-    (comparison,) = summarise(three_kernels(), store).comparisons
+    (comparison,) = summarise(store, three_kernels()).comparisons
     assert (comparison.kernels, comparison.datasets) == (NAMES, ("D", "E"))
-    assert not summarise(replace(three_kernels(), datasets=("D",)), store).comparisons
+    assert not summarise(store, replace(three_kernels(), datasets=("D",))).comparisons
 
 
 def test_two_kernels_are_compared_as_a_pair(store):
-    summary = summarise(three_kernels(names=("A", "B")), store)
+    summary = summarise(store, three_kernels(names=("A", "B")))
     assert not summary.comparisons
     (pair,) = summary.pairs
     assert (pair.kernel, pair.baseline, [test.dataset for test in pair.tests]) == ("A", "B", ["D", "E"])
@@ -220,7 +229,7 @@ def test_two_kernels_are_compared_as_a_pair(store):
 
 def test_the_papers_own_table_does_not_carry_its_claims(store):
     """chi2 = 22.25, p = 0.008, CD = 5.53: ODDCL_ST is better than P2K alone; with GH and SP p = 0.49, nothing."""
-    six, three = summarise(read_study("paper"), store).comparisons
+    six, three = summarise(store, read_study("paper")).comparisons
     ranking = six.published
     assert (ranking.statistic, ranking.p_value) == (pytest.approx(22.25, abs=0.01), pytest.approx(0.008, abs=1e-3))
     assert ranking.critical_difference == pytest.approx(5.53, abs=0.01)
@@ -242,7 +251,7 @@ def test_pairs_are_tested_on_the_folds_that_both_have(store):
         add(store, study, "A", dataset, first)
     add(store, study, "B", "D", {(r, f): second[r, f] for r in (0, 2) for f in (0, 1)})
     add(store, study, "B", "E", second)
-    (pair,) = summarise(study, store).pairs
+    (pair,) = summarise(store, study).pairs
     on_d, on_e = pair.tests
     assert (on_d.n_repeats, on_e.n_repeats) == (2, 3)
     for test, rows in ((on_d, [0, 2]), (on_e, [0, 1, 2])):
@@ -258,13 +267,13 @@ def test_pairs_are_tested_on_the_folds_that_both_have(store):
 def test_one_data_set_says_nothing_about_data_sets(store):
     study = three_kernels(pairs=(("A", "B", ("D",)),))
     fill(store, study)
-    (pair,) = summarise(study, store).pairs
+    (pair,) = summarise(store, study).pairs
     assert pair.ours is None
     assert pair.tests[0].posterior is not None
 
 
 def test_published_pairs_are_tested_from_means_and_deviations(store):
-    (pair,) = summarise(read_study("paper"), store).pairs
+    (pair,) = summarise(store, read_study("paper")).pairs
     tests = {test.dataset: test for test in pair.tests}
     assert tests["DHFR"].published == t_test_from_summary((84.05, 82.76), (3.02, 0.41), 10)
     assert [name for name, test in tests.items() if test.published.p_value < 0.05] == ["COX2", "BZR", "ENZYMES"]
@@ -278,7 +287,7 @@ def test_one_repeat_is_enough_for_the_folds_and_not_for_the_repeats(store):
     study = three_kernels(pairs=(("A", "B", ("D",)),))
     for kernel, accuracies in (("A", [[0.9, 0.7]]), ("B", [[0.6, 0.7]])):
         add(store, study, kernel, "D", accuracies)
-    ((test,),) = (pair.tests for pair in summarise(study, store).pairs)
+    ((test,),) = (pair.tests for pair in summarise(store, study).pairs)
     assert test.over_repeats is None
     assert test.corrected.difference == pytest.approx(15)
 
@@ -295,5 +304,5 @@ def test_a_summary_is_fit_for_json_and_does_not_depend_on_the_order_of_rows(tmp_
             for entry in study.entries[::order]:
                 for dataset in study.datasets[::order]:
                     add(store, study, entry.name, dataset, dict(list(accuracies.items())[::order]))
-            summaries.append(json.dumps(asdict(summarise(study, store)), allow_nan=False))
+            summaries.append(json.dumps(asdict(summarise(store, study)), allow_nan=False))
     assert summaries[0] == summaries[1]

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 
-from treegram.cli._parser import Parser, suggest
+from treegram._wording import suggest
+from treegram.cli._parser import Parser
 
 __all__ = ["COMMANDS", "main"]
 

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from treegram import DatasetError, Graphs, load_digits_graphs, load_tu, make_synthetic
-from treegram.cli._parser import suggest
+from treegram._wording import suggest
 
 __all__ = ["BUILT_IN", "add_data_arguments", "add_folder_arguments", "load_by_name", "load_data"]
 

@@ -15,7 +15,8 @@ from functools import partial
 from typing import Any
 
 from treegram._params import FLAG, FUNCTION, LIST, Allowed, Number, Whole, allowed_values, words_of
-from treegram.cli._parser import Parser, suggest
+from treegram._wording import suggest
+from treegram.cli._parser import Parser
 from treegram.kernels.registry import KERNELS
 
 __all__ = [

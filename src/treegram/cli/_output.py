@@ -7,10 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numba
-import numpy as np
-
-from treegram import __version__
+from treegram._machine import package_versions
+from treegram._wording import counted
 from treegram.cli._parser import Parser
 
 __all__ = ["add_output_arguments", "approximation", "approximation_text", "provenance", "shape_text"]
@@ -26,7 +24,7 @@ def provenance(data: str, seconds: float) -> dict[str, Any]:
     """From which data, with which versions, when, and in how much time."""
     return {
         "data": data,
-        "versions": {"treegram": __version__, "numpy": np.__version__, "numba": numba.__version__},
+        "versions": package_versions(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
     }
@@ -42,8 +40,8 @@ def approximation_text(made: Mapping[str, Any]) -> str:
     """The same for people, after a comma."""
     if not made:
         return ""
-    s = "s" * (made["n_components"] != 1)
-    return f", {made['method']} with {made['n_components']} component{s}, estimated Gram error {made['estimated_error']:.1e}"
+    components = counted(made["n_components"], "component")
+    return f", {made['method']} with {components}, estimated Gram error {made['estimated_error']:.1e}"
 
 
 def shape_text(shape: tuple[int, ...]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NoReturn
 
-__all__ = ["Parser", "suggest"]
+from treegram._wording import suggest
+
+__all__ = ["Parser"]
 
 
 class Parser(argparse.ArgumentParser):
@@ -49,10 +50,3 @@ class Parser(argparse.ArgumentParser):
                 return
             if option.startswith("--") and option not in known:
                 self.error(f"unknown option {option}{self.elsewhere.get(option) or suggest(option, known)}")
-
-
-def suggest(word: str, words: Iterable[str]) -> str:
-    """The end of an error message that names the closest words, or nothing where none is close."""
-    by_lower = {known.lower(): known for known in words}
-    close = difflib.get_close_matches(word.lower(), by_lower, n=2, cutoff=0.6)
-    return f"; did you mean {' or '.join(by_lower[match] for match in close)}?" if close else ""

@@ -10,9 +10,8 @@ from typing import Any
 
 from treegram.cli._kernels import kernel_name
 from treegram.cli._parser import Parser
-from treegram.cli._study import add_run_arguments, at_least, run_and_tell
-from treegram.experiments.run import Part
-from treegram.experiments.study import parse_study
+from treegram.cli._study import add_run_arguments, at_least, run_and_print
+from treegram.experiments.study_file import parse_study
 from treegram.kernels.registry import KERNELS
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
@@ -59,20 +58,26 @@ def run(args: argparse.Namespace) -> None:
     text = study_text(list(sources), kernels, folds=args.folds, repeats=repeats)
     options = [*(f"--kernel {kernel}" for kernel in kernels), f"--folds {args.folds}", f"--repeats {repeats}"]
     study = parse_study("-".join(sources), text.encode(), "the command line")
-    run_and_tell(study, args, Part(), " ".join(["treegram evaluate", *sources, *options]), sources)
+    run_and_print(study, study.scope(), args, " ".join(["treegram evaluate", *sources, *options]), sources)
 
 
 def _name(data: str) -> str:
     """The name of a data set, which is that of its folder."""
     path = Path(data)
-    return path.resolve().name if path.name in ("", "..") else path.name
+    name = path.resolve().name if path.name in ("", "..") else path.name
+    if not name.isprintable() or name != name.strip():
+        raise ValueError(
+            f"The data set {name!r} cannot be used under this name, which tables and pages must show: it has characters that "
+            "cannot be printed, or blanks at its ends. Rename the folder."
+        )
+    return name
 
 
 def study_text(datasets: Sequence[str], kernels: Sequence[str], *, folds: int, repeats: int) -> str:
     """The study as a file: JSON's strings, numbers and lists are TOML's."""
     lines = [
-        f"title = {json.dumps('Kernels on ' + ', '.join(datasets))}",
-        f"datasets = {json.dumps(list(datasets))}",
+        f"title = {_quoted('Kernels on ' + ', '.join(datasets))}",
+        f"datasets = {_quoted(list(datasets))}",
         "[protocol]",
         f"repeats = {repeats}",
         f"outer_folds = {folds}",
@@ -87,5 +92,9 @@ def study_text(datasets: Sequence[str], kernels: Sequence[str], *, folds: int, r
     return "\n".join(lines) + "\n"
 
 
+def _quoted(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)  # JSON writes an emoji as two escapes, which are no TOML
+
+
 def _inline(grid: Mapping[str, Sequence[Any]]) -> str:
-    return "{ " + ", ".join(f"{name} = {json.dumps(list(values))}" for name, values in grid.items()) + " }"
+    return "{ " + ", ".join(f"{name} = {_quoted(list(values))}" for name, values in grid.items()) + " }"

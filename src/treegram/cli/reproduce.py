@@ -6,9 +6,8 @@ import argparse
 from pathlib import Path
 
 from treegram.cli._parser import Parser
-from treegram.cli._study import add_run_arguments, run_and_tell
-from treegram.experiments.run import Part
-from treegram.experiments.study import read_study, shipped_studies
+from treegram.cli._study import add_run_arguments, run_and_print
+from treegram.experiments.study_file import read_study, shipped_studies
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -36,10 +35,10 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
 def run(args: argparse.Namespace) -> None:
     """Run the part of the study that is asked for and not yet done."""
     study = read_study(args.study)
+    scope = study.scope(args.datasets, args.kernels, args.repeats)
     beside = {name: Path(args.study).parent / name for name in study.datasets if args.data_dir is None}
     sources = {name: str(folder) for name, folder in beside.items() if folder.is_dir()}
-    part = Part(args.datasets, args.kernels, args.repeats)
-    run_and_tell(study, args, part, _command(study.name, args), sources)
+    run_and_print(study, scope, args, _command(study.name, args), sources)
 
 
 def _command(name: str, args: argparse.Namespace) -> str:

@@ -68,11 +68,11 @@ class Claims:
                 self._close_if_unused(file)
 
     def release(self, task_id: str) -> None:
-        """Give the task free again, if it was claimed here."""
+        """Give up the claim on a task, if it was made here."""
         self._release({_position(task_id)} & self._mine)
 
     def release_all(self) -> None:
-        """Give free all that was claimed here."""
+        """Give up all claims that were made here."""
         self._release(set(self._mine))
 
     def _release(self, positions: set[int]) -> None:

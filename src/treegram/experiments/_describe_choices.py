@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treegram.experiments.records import Row
-from treegram.experiments.study import Choice, Entry, Protocol
+from treegram.experiments.study import Candidate, Protocol, StudyEntry
 
 __all__ = ["Histogram", "combinations", "describe", "histograms", "shown"]
 
@@ -29,13 +29,13 @@ def shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
-def _parameters(entry: Entry) -> list[str]:
+def _parameters(entry: StudyEntry) -> list[str]:
     """What is chosen: the kernel if there are several, the parameters of the grids, and C."""
-    names = dict.fromkeys(name for choice in entry.choices for name in choice.grid)
-    return [*(["kernel"] if len(entry.choices) > 1 else []), *names, "C"]
+    names = dict.fromkeys(name for candidate in entry.candidates for name in candidate.grid)
+    return [*(["kernel"] if len(entry.candidates) > 1 else []), *names, "C"]
 
 
-def combinations(entry: Entry, rows: Sequence[Row]) -> tuple[tuple[str, int], ...]:
+def combinations(entry: StudyEntry, rows: Sequence[Row]) -> tuple[tuple[str, int], ...]:
     """Chosen combinations, most frequent first, each with its number of folds."""
     names = _parameters(entry)
     counts = Counter(
@@ -44,11 +44,11 @@ def combinations(entry: Entry, rows: Sequence[Row]) -> tuple[tuple[str, int], ..
     return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def histograms(entry: Entry, protocol: Protocol, rows: Sequence[Row]) -> tuple[Histogram, ...]:
+def histograms(entry: StudyEntry, protocol: Protocol, rows: Sequence[Row]) -> tuple[Histogram, ...]:
     """How often each value of each parameter was chosen, those that never were included."""
     offered: dict[str, dict[str, int]] = {name: {} for name in _parameters(entry)}
-    for choice in entry.choices:
-        for name, values in choice.grid.items():
+    for candidate in entry.candidates:
+        for name, values in candidate.grid.items():
             offered[name].update((shown(value), 0) for value in values)
     offered["C"] = {shown(value): 0 for value in sorted(protocol.C)}
     for row in rows:
@@ -58,11 +58,11 @@ def histograms(entry: Entry, protocol: Protocol, rows: Sequence[Row]) -> tuple[H
     return tuple(Histogram(name, tuple(counts), tuple(counts.values())) for name, counts in offered.items())
 
 
-def describe(choice: Choice) -> str:
+def describe(candidate: Candidate) -> str:
     """Kernel, fixed parameters, attributes and grid."""
-    grid = "; ".join(f"{name} in {{{shown(values)}}}" for name, values in choice.grid.items())
-    if choice.parts:
-        return "; ".join(filter(None, [" + ".join(f"({describe(part)})" for part in choice.parts), grid]))
-    fixed = ", ".join(f"{name} = {shown(value)}" for name, value in choice.parameters.items())
-    scaled = f"attributes {', then '.join(choice.attributes)}" if choice.attributes else ""
-    return "; ".join(filter(None, [choice.kernel, fixed, scaled, grid]))
+    grid = "; ".join(f"{name} in {{{shown(values)}}}" for name, values in candidate.grid.items())
+    if candidate.summands:
+        return "; ".join(filter(None, [" + ".join(f"({describe(one)})" for one in candidate.summands), grid]))
+    fixed = ", ".join(f"{name} = {shown(value)}" for name, value in candidate.parameters.items())
+    scaled = f"attributes {', then '.join(candidate.attributes)}" if candidate.attributes else ""
+    return "; ".join(filter(None, [candidate.kernel, fixed, scaled, grid]))

@@ -7,34 +7,35 @@ from collections.abc import Sequence
 from typing import Any
 
 from treegram._params import FLAG, allowed_values, check_value, words_of
+from treegram._wording import suggest
 from treegram.errors import ParameterError
-from treegram.experiments._toml import Place, closest, elements, known_name, plain
+from treegram.experiments._toml import Item, elements, known_name, plain
 from treegram.kernels.registry import KERNELS
 
 __all__ = ["needs_seed", "read_parameter", "read_transformations"]
 
 
-def read_parameter(kernels: Sequence[str], place: Place) -> Any:
+def read_parameter(kernels: Sequence[str], item: Item) -> Any:
     """The value of a parameter that all these kernels have and accept."""
-    key, value = place.key, plain(place)
+    key, value = item.key, plain(item)
     if key == "n_jobs":
-        raise place.error("'n_jobs' changes no result and is no part of a study; say --jobs when you run it")
+        raise item.error("'n_jobs' changes no result and is no part of a study; say --jobs when you run it")
     for kernel in kernels:
         kind = KERNELS[kernel]
         known = [name for name in inspect.signature(kind).parameters if name != "n_jobs"]
         if key not in known:
-            raise place.error(
-                f"the kernel {kernel!r} has no parameter {key!r}{closest(key, known)} (it has {', '.join(known)})"
+            raise item.error(
+                f"the kernel {kernel!r} has no parameter {key!r}{suggest(key, known)} (it has {', '.join(known)})"
             )
         allowed = allowed_values(kind)[key]
         if isinstance(value, bool) and FLAG not in allowed:
-            raise place.error(f"{key!r} of the kernel {kernel!r} cannot be true or false")
+            raise item.error(f"{key!r} of the kernel {kernel!r} cannot be true or false")
         if isinstance(value, str) and (words := words_of(allowed)):
-            known_name(place, words, key)
+            known_name(item, words, key)
         try:
             check_value(key, kind.__name__, value, allowed)
         except ParameterError as error:
-            raise place.error(str(error)) from None
+            raise item.error(str(error)) from None
     return value
 
 
@@ -44,8 +45,8 @@ def needs_seed(kernel: str) -> bool:
     return seed is not None and seed.default is None
 
 
-def read_transformations(place: Place) -> tuple[str, ...]:
+def read_transformations(item: Item) -> tuple[str, ...]:
     """Names of transformations of the attributes; the same one may come twice."""
     from treegram.preprocessing import TRANSFORMATIONS
 
-    return tuple(known_name(one, TRANSFORMATIONS, "transformation of attributes") for one in elements(place))
+    return tuple(known_name(one, TRANSFORMATIONS, "transformation of attributes") for one in elements(item))

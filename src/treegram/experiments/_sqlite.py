@@ -1,7 +1,7 @@
 """The SQLite file behind a store: its tables, and the way in that trusts nothing it finds.
 
-A store may come from a stranger. Its schema must be ours to the letter (so no trigger or view of it can run), the file
-must be sound, and whatever is wrong with it ends in a `StoreError` that says what, with the file as it was.
+A store may come from a stranger. Its schema must be exactly ours (so no trigger or view of it can run), the file must be
+sound, and whatever is wrong with it ends in a `StoreError` that says what. The file is left as it was.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from treegram.errors import StoreError
 __all__ = ["connect", "set_journal", "telling"]
 
 _APPLICATION_ID = 0x5472476D  # "TrGm"; marks the file as ours
-_VERSION = 2  # of the tables below
+_VERSION = 3  # of the tables below
 _SHORTEST = 100  # bytes, SQLite's header; SQLite itself takes a file of one byte for an empty one, and would fill it
 _PATIENCE = 60.0  # seconds to wait for another process that writes: its writes take milliseconds, compacting seconds
 
-# A REAL column holds NaN as NULL.
 _SCHEMA = """
 CREATE TABLE run (
     id INTEGER PRIMARY KEY, started TEXT NOT NULL, command TEXT NOT NULL, versions TEXT NOT NULL, machine TEXT NOT NULL
@@ -30,28 +29,29 @@ CREATE TABLE run (
 CREATE TABLE study (only INTEGER PRIMARY KEY CHECK (only = 1), name TEXT NOT NULL, text TEXT NOT NULL);
 CREATE TABLE dataset (
     name TEXT NOT NULL PRIMARY KEY, n_graphs INTEGER NOT NULL, class_counts TEXT NOT NULL,
-    mean_nodes REAL, mean_edges REAL, n_attributes INTEGER NOT NULL, digest TEXT NOT NULL
+    mean_nodes REAL NOT NULL, mean_edges REAL NOT NULL, n_attributes INTEGER NOT NULL, digest TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE result (
     key TEXT NOT NULL, dataset TEXT NOT NULL, kernel TEXT NOT NULL, repeat INTEGER NOT NULL, fold INTEGER NOT NULL,
-    accuracy REAL, chosen TEXT NOT NULL, inner_accuracy REAL, predicted BLOB NOT NULL,
-    n_fits INTEGER NOT NULL, n_unconverged INTEGER NOT NULL, seconds REAL, run INTEGER NOT NULL,
+    accuracy REAL NOT NULL, actual BLOB NOT NULL, predicted BLOB NOT NULL, chosen TEXT NOT NULL,
+    inner_accuracy REAL NOT NULL, n_fits INTEGER NOT NULL, n_unconverged INTEGER NOT NULL, seconds REAL NOT NULL,
+    run INTEGER NOT NULL,
     PRIMARY KEY (key, repeat, fold)
 ) WITHOUT ROWID;
 CREATE TABLE gram_time (
     key TEXT NOT NULL PRIMARY KEY, dataset TEXT NOT NULL, kernel TEXT NOT NULL, parameters TEXT NOT NULL,
-    seconds REAL, run INTEGER NOT NULL
+    seconds REAL NOT NULL, learns INTEGER NOT NULL, run INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
 
 _SAFE = "All that was finished before is safe in it"
 _MEANINGS = {
-    sqlite3.SQLITE_FULL: f"could not be written to: the disk is full. {_SAFE}; make room and start again to go on.",
+    sqlite3.SQLITE_FULL: f"could not be written to: the disk is full. {_SAFE}; make room and run the same command again.",
     sqlite3.SQLITE_IOERR: f"could not be read or written to: the disk fails, or its quota is used up. {_SAFE}; "
-    "mend that and start again to go on.",
+    "run the same command again when the disk works.",
     sqlite3.SQLITE_READONLY: f"could not be written to: the file or its folder is read-only. {_SAFE}; "
     "make both writable, or work on a copy.",
-    sqlite3.SQLITE_BUSY: f"is kept busy by another process. {_SAFE}; start again when that process is done.",
+    sqlite3.SQLITE_BUSY: f"is kept busy by another process. {_SAFE}; run the same command again when that process has ended.",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened; the file must be readable, and its folder writable.",
     sqlite3.SQLITE_NOTADB: "is not a store of results, or it is damaged; give another file, or a copy from a backup.",
     sqlite3.SQLITE_CORRUPT: "is damaged; give another file, or a copy from a backup.",
@@ -74,7 +74,7 @@ def telling(path: Path) -> Iterator[None]:
 
 def connect(path: Path, *, create: bool) -> sqlite3.Connection:
     """A connection to a sound store of this version, each statement a transaction; to a new one if it may be created."""
-    _check_place(path, create=create)
+    _check_path(path, create=create)
     mode = "rwc" if create else "rw"
     with telling(path):
         connection = sqlite3.connect(
@@ -88,7 +88,7 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
             connection.execute("PRAGMA fullfsync = ON")  # macOS: through to the disk, as fsync means elsewhere
             if create:
                 _create_tables(connection)
-            connection.execute("BEGIN")  # so that no other process writes between two looks
+            connection.execute("BEGIN")  # so that no other process writes between two checks
             _check_content(path, connection)
             connection.execute("COMMIT")
     except BaseException:
@@ -106,7 +106,7 @@ def set_journal(connection: sqlite3.Connection, mode: str) -> bool:
         connection.execute(f"PRAGMA busy_timeout = {round(_PATIENCE * 1000)}")
 
 
-def _check_place(path: Path, *, create: bool) -> None:
+def _check_path(path: Path, *, create: bool) -> None:
     """Raise if there can be no store at this path."""
     try:
         found = path.stat()
@@ -164,8 +164,7 @@ def _check_content(path: Path, connection: sqlite3.Connection) -> None:
         model.executescript(_SCHEMA)
         if _objects(connection) != _objects(model):
             raise StoreError(
-                f"{path} does not have the tables of a store, and exactly these: it is damaged or not to be trusted; "
-                "give another file."
+                f"{path} does not have exactly the tables of a store: it is damaged or not to be trusted; give another file."
             )
     verdict = _pragma(connection, "quick_check(1)")
     if verdict != "ok":

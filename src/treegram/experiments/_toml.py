@@ -6,7 +6,6 @@ known to be valid, notes them.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import tomllib
@@ -14,22 +13,24 @@ from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import category
 
+from treegram._wording import suggest
 from treegram.errors import StudyError
 
 __all__ = [
-    "Place",
-    "closest",
+    "Item",
+    "any_keys",
     "elements",
-    "entries",
     "integer",
+    "known_keys",
     "known_name",
     "line_numbers",
     "number",
     "plain",
+    "printable_name",
     "read_toml",
     "refuse_repetition",
-    "table",
     "text",
     "texts",
 ]
@@ -43,7 +44,7 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True)
-class Place:
+class Item:
     """A value in a file, and where it stands."""
 
     file: str
@@ -56,9 +57,9 @@ class Place:
         """The innermost key that the value belongs to."""
         return next((step for step in reversed(self.path) if isinstance(step, str)), "")
 
-    def at(self, step: str | int) -> Place:
+    def at(self, step: str | int) -> Item:
         """The value under a key of this table, or at a position of this list."""
-        return Place(self.file, self.lines, (*self.path, step), self.value[step])
+        return Item(self.file, self.lines, (*self.path, step), self.value[step])
 
     def error(self, message: str) -> StudyError:
         """The error to raise about this value."""
@@ -67,107 +68,112 @@ class Place:
         return StudyError(f"{self.file}:{line}: {message}")
 
 
-def closest(word: str, words: Iterable[str]) -> str:
-    """The part of a message that names the closest of some words, or nothing where none is close."""
-    by_lower = {known.lower(): known for known in words}
-    close = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
-    return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
-
-
 # -------------------------------------------------------------------- values of the wanted kind
 
 
-def table(place: Place, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Place]:
+def known_keys(item: Item, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Item]:
     """The values of a table whose keys are fixed."""
-    found = entries(place)
+    found = any_keys(item)
     known = [*required, *optional]
     for key, value in found.items():
         if key not in known:
-            raise value.error(f"unknown key {key!r}{closest(key, known)} (known here: {', '.join(known)})")
+            raise value.error(f"unknown key {key!r}{suggest(key, known)} (known here: {', '.join(known)})")
     for key in required:
         if key not in found:
-            where = f" of {place.key!r}" if place.path else ""
-            raise place.error(f"the key {key!r}{where} is missing")
+            where = f" of {item.key!r}" if item.path else ""
+            raise item.error(f"the key {key!r}{where} is missing")
     return found
 
 
-def entries(place: Place) -> dict[str, Place]:
+def any_keys(item: Item) -> dict[str, Item]:
     """The values of a table with any keys."""
-    if not isinstance(place.value, dict):
-        raise _wrong_kind(place, "a table")
-    return {key: place.at(key) for key in place.value}
+    if not isinstance(item.value, dict):
+        raise _wrong_kind(item, "a table")
+    return {key: item.at(key) for key in item.value}
 
 
-def elements(place: Place) -> list[Place]:
+def elements(item: Item) -> list[Item]:
     """The values of a list with something in it."""
-    if not isinstance(place.value, list):
-        raise _wrong_kind(place, "a list")
-    if not place.value:
-        raise place.error(f"the list {place.key!r} is empty")
-    return [place.at(index) for index in range(len(place.value))]
+    if not isinstance(item.value, list):
+        raise _wrong_kind(item, "a list")
+    if not item.value:
+        raise item.error(f"the list {item.key!r} is empty")
+    return [item.at(index) for index in range(len(item.value))]
 
 
-def text(place: Place) -> str:
-    """A text with something in it."""
-    if not isinstance(place.value, str):
-        raise _wrong_kind(place, "a text in quotes")
-    if not place.value.strip():
-        raise place.error(f"{place.key!r} is empty")
-    return place.value
+def text(item: Item) -> str:
+    """A text with something in it, and no control characters: it will stand on pages and in terminals."""
+    if not isinstance(item.value, str):
+        raise _wrong_kind(item, "a text in quotes")
+    if not item.value.strip():
+        raise item.error(f"{item.key!r} is empty")
+    if control := next((sign for sign in item.value if category(sign) == "Cc" and sign not in "\t\r\n"), None):
+        raise item.error(f"{item.key!r} holds the control character {control!r}; leave it out")
+    return item.value
 
 
-def texts(place: Place, known: Collection[str] | None = None, what: str = "name") -> tuple[str, ...]:
+def printable_name(item: Item) -> str:
+    """A text that is one line without blanks at its ends, and can be printed."""
+    word = text(item)
+    if word != word.strip() or not word.isprintable():
+        raise item.error(
+            f"a name is one line without blanks at its ends, in characters that can be printed; got {word!r}"
+        )
+    return word
+
+
+def texts(item: Item, known: Collection[str] | None = None, what: str = "name") -> tuple[str, ...]:
     """A list of different texts, each of them among the known ones if these are given."""
-    found = elements(place)
+    found = elements(item)
     words = tuple(text(one) if known is None else known_name(one, known, what) for one in found)
     refuse_repetition(found, words, what)
     return words
 
 
-def known_name(place: Place, known: Collection[str], what: str) -> str:
+def known_name(item: Item, known: Collection[str], what: str) -> str:
     """A text that must be among some known ones."""
-    word = text(place)
+    word = text(item)
     if word not in known:
-        raise place.error(f"unknown {what} {word!r}{closest(word, known)} (there are {', '.join(known)})")
+        raise item.error(f"unknown {what} {word!r}{suggest(word, known)} (there are {', '.join(known)})")
     return word
 
 
-def refuse_repetition(places: Iterable[Place], values: Iterable[Hashable], what: str) -> None:
+def refuse_repetition(items: Iterable[Item], values: Iterable[Hashable], what: str) -> None:
     """Raise at the second of two equal values."""
     seen = set()
-    for place, value in zip(places, values, strict=True):
+    for item, value in zip(items, values, strict=True):
         if value in seen:
-            raise place.error(f"the {what} {_show(value)} is here twice")
+            raise item.error(f"the {what} {_show(value)} is here twice")
         seen.add(value)
 
 
-def integer(place: Place, least: int, most: int = _LARGEST - 1) -> int:
+def integer(item: Item, least: int, most: int = _LARGEST - 1) -> int:
     """A whole number within bounds."""
-    value = place.value
+    value = item.value
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         upto = f" and at most {most}" if most < _LARGEST - 1 else ""
-        raise _wrong_kind(place, f"a whole number of at least {least}{upto}")
+        raise _wrong_kind(item, f"a whole number of at least {least}{upto}")
     return value
 
 
-def number(place: Place, *, above: float = -math.inf, least: float = -math.inf, most: float = math.inf) -> float:
+def number(item: Item, *, above: float = -math.inf, least: float = -math.inf, most: float = math.inf) -> float:
     """A finite number within bounds, as a float."""
-    value = place.value
+    value = item.value
     bounds = [f"above {above:g}"] * (above > -math.inf) + [f"of at least {least:g}"] * (least > -math.inf)
     bounds += [f"of at most {most:g}"] * (most < math.inf)
     wanted = " ".join(["a finite number", " and ".join(bounds)]).strip()
     if not _is_finite(value) or value <= above or not least <= value <= most:
-        raise _wrong_kind(place, wanted)
+        raise _wrong_kind(item, wanted)
     return float(value)
 
 
-def plain(place: Place) -> Any:
+def plain(item: Item) -> Any:
     """A text, a finite number, true, false, or a list of these, as a tuple: what a parameter can be."""
-    if isinstance(place.value, list):
-        return tuple(plain(one) for one in elements(place))
-    if not isinstance(place.value, str | bool) and not _is_finite(place.value):
-        raise _wrong_kind(place, "a text, a finite number, true, false, or a list of these")
-    return place.value
+    values = elements(item) if isinstance(item.value, list) else [item]
+    for one in values:
+        if not isinstance(one.value, str | bool) and not _is_finite(one.value):
+            raise _wrong_kind(one, "a text, a finite number, true, false, or a list of these")
+    return tuple(one.value for one in values) if isinstance(item.value, list) else item.value
 
 
 def _is_finite(value: Any) -> bool:
@@ -176,8 +182,8 @@ def _is_finite(value: Any) -> bool:
     return abs(value) < _LARGEST if isinstance(value, int) else math.isfinite(value)
 
 
-def _wrong_kind(place: Place, wanted: str) -> StudyError:
-    return place.error(f"{place.key!r} must be {wanted}, got {_show(place.value)}")
+def _wrong_kind(item: Item, wanted: str) -> StudyError:
+    return item.error(f"{item.key!r} must be {wanted}, got {_show(item.value)}")
 
 
 def _show(value: Any) -> str:
@@ -193,14 +199,14 @@ def _show(value: Any) -> str:
 # -------------------------------------------------------------------- from bytes to values with lines
 
 
-def read_toml(file: str, content: bytes) -> Place:
+def read_toml(file: str, content: bytes) -> Item:
     """All of a file, as one table; ``file`` is what errors call it."""
     if len(content) > MAX_BYTES:
         raise StudyError(f"{file}: the file has more than {MAX_BYTES} bytes; a study is a few pages of text.")
     source = _decode(file, content)
     try:
         values = tomllib.loads(source)
-        return Place(file, line_numbers(source), (), values)
+        return Item(file, line_numbers(source), (), values)
     except RecursionError:
         raise StudyError(f"{file}: brackets or braces are nested too deeply for a study.") from None
     except ValueError as error:

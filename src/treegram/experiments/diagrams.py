@@ -34,20 +34,7 @@ _TIMES = {
 
 
 def critical_difference_diagram(ranking: Ranking, ax: Any = None) -> Any:
-    """Draw mean ranks on a line, best on the left; thick bars join kernels without a significant difference.
-
-    Parameters
-    ----------
-    ranking : Ranking
-        Of :func:`~treegram.experiments.statistics.friedman_nemenyi`.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes with the picture.
-    """
+    """Draw mean ranks on a line, best on the left; thick bars join kernels without a significant difference."""
     n_kernels = len(ranking.names)
     order = np.argsort(ranking.mean_ranks, kind="stable").tolist()
     n_left = (n_kernels + 1) // 2
@@ -129,31 +116,10 @@ def accuracy_plot(
     title: str | None = None,
     ax: Any = None,
 ) -> Any:
-    """Draw the accuracy of each kernel on one data set, ours above the published one.
+    """Draw the accuracy of each kernel on one data set, from top to bottom, ours above the published one.
 
-    Parameters
-    ----------
-    kernels : sequence of str
-        Names, from top to bottom.
-    ours : sequence of float or None
-        Mean accuracy in percent; None where there is none.
-    deviations : sequence of float or None, optional
-        Standard deviation in points, drawn to both sides.
-    published : sequence of float or None, optional
-        Mean accuracy that a paper prints.
-    published_deviations : sequence of float or None, optional
-        Its standard deviation.
-    majority : float, optional
-        Accuracy in percent of always answering the largest class, drawn as a line.
-    title : str, optional
-        Title of the picture, such as the name of the data set.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes with the picture.
+    Accuracies are in percent, None where there is none; deviations are drawn to both sides. ``majority``, the accuracy of
+    always answering the largest class, is a line.
     """
     if ax is None:
         ax = _axes(len(kernels) + 4.5)
@@ -190,25 +156,9 @@ def time_plot(
     title: str | None = None,
     ax: Any = None,
 ) -> Any:
-    """Draw the time of each kernel's Gram matrix on one data set, on a logarithmic axis.
+    """Draw the time of each kernel's Gram matrix on one data set, in seconds, on a logarithmic axis.
 
-    Parameters
-    ----------
-    kernels : sequence of str
-        Names, from top to bottom.
-    ours : sequence of float or None
-        Seconds; None where there are none.
-    published : sequence of float or None, optional
-        Seconds that a paper prints; a line joins them to ours.
-    title : str, optional
-        Title of the picture, such as the name of the data set.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes with the picture.
+    None where there is none; a line joins ours with the published one.
     """
     rows = np.arange(len(kernels))
     if ax is None:

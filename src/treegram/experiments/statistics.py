@@ -92,7 +92,7 @@ def friedman_nemenyi(scores: ArrayLike, names: Sequence[str], alpha: float = 0.0
     Returns
     -------
     Ranking
-        Mean ranks, both tests, and the groups of kernels that cannot be told apart.
+        Mean ranks, both tests, and the groups of kernels without a significant difference.
 
     Examples
     --------

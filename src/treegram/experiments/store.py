@@ -1,26 +1,26 @@
 """Where results are kept: one SQLite file to which each finished unit of work is added at once.
 
 A unit that was added is there after ``kill -9`` and after a power cut; one that was not leaves no trace. Records are
-never changed, and never pickled: numbers, text and JSON alone, so that a store of a stranger can be read without fear.
+never changed, and never pickled: they are numbers, text and JSON, so a store from a stranger can be read safely.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 import sqlite3
 import struct
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from treegram._machine import describe_machine, package_versions
 from treegram.errors import StoreError
 from treegram.experiments._claims import Claims
-from treegram.experiments._machine import describe_machine, package_versions
 from treegram.experiments._sqlite import connect, set_journal, telling
+from treegram.experiments._tables import DATASET, GRAM_TIME, RESULT, RUN, Table
 from treegram.experiments.records import DatasetFacts, GramTime, Row, Run
 
 __all__ = ["Store"]
@@ -104,15 +104,12 @@ class Store:
         """
         started = datetime.now(UTC).isoformat(timespec="seconds")
         versions, machine = package_versions(), describe_machine()
-        number = self._write(
-            "INSERT INTO run (started, command, versions, machine) VALUES (?, ?, ?, ?)",
-            (started, command, _to_json(versions), _to_json(machine)),
-        )
-        return Run(number, started, command, versions, machine)
+        run = Run(0, started, command, versions, machine)
+        return replace(run, id=self._write(*RUN.insertion(run)))
 
     def runs(self) -> list[Run]:
         """All processes that have added to this store, in the order of their ids."""
-        return self._read(_run, "SELECT id, started, command, versions, machine FROM run ORDER BY id")
+        return self._read(RUN, "ORDER BY id")
 
     def put_study(self, name: str, text: str) -> None:
         """Keep the text of the study file, in place of an older text of the same study.
@@ -127,43 +124,30 @@ class Store:
             "ON CONFLICT (only) DO UPDATE SET text = excluded.text WHERE name = excluded.name",
             (name, text),
         )
-        (kept,) = self._read(str, "SELECT name FROM study")
+        kept = self.study_name()
         if kept != name:
             raise StoreError(f"{self.path} holds the study {kept!r}; give another file for the study {name!r}.")
 
     def study_name(self) -> str | None:
         """The name of the study that was run; None if no study has been put in."""
-        names = self._read(str, "SELECT name FROM study")
-        return names[0] if names else None
+        return self._study()[0]
 
     def study_text(self) -> str | None:
         """The text of the study file that was run; None if no study has been put in."""
-        texts = self._read(str, "SELECT text FROM study")
-        return texts[0] if texts else None
+        return self._study()[1]
+
+    def _study(self) -> tuple[str, str] | tuple[None, None]:
+        lines = self._lines("SELECT name, text FROM study")
+        return (str(lines[0][0]), str(lines[0][1])) if lines else (None, None)
 
     def put_dataset(self, facts: DatasetFacts) -> None:
         """Keep what a report says about a data set, in place of what was kept under its name."""
-        self._write(
-            "INSERT OR REPLACE INTO dataset "
-            "(name, n_graphs, class_counts, mean_nodes, mean_edges, n_attributes, digest) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                facts.name,
-                int(facts.n_graphs),
-                _to_json(facts.class_counts),
-                float(facts.mean_nodes),
-                float(facts.mean_edges),
-                int(facts.n_attributes),
-                facts.digest,
-            ),
-        )
+        statement, values = DATASET.insertion(facts)
+        self._write(statement.replace("INSERT", "INSERT OR REPLACE", 1), values)
 
     def datasets(self) -> list[DatasetFacts]:
         """What is known of the data sets, sorted by name."""
-        return self._read(
-            _facts,
-            "SELECT name, n_graphs, class_counts, mean_nodes, mean_edges, n_attributes, digest FROM dataset "
-            "ORDER BY name",
-        )
+        return self._read(DATASET, "ORDER BY name")
 
     # ------------------------------------------------------------------ results
 
@@ -175,65 +159,32 @@ class Store:
         Parameters
         ----------
         key : str
-            Says under which conditions the row was made: all that could change it, beside repeat and fold.
+            Says under which conditions the row was made: all that could change it, besides repeat and fold.
         row : Row
-            The result. Its ``chosen`` must be fit for JSON (a tuple in it comes back as a list), and its classes are below
-            65,536.
+            The result. Its ``chosen`` holds texts, numbers, true, false, None and lists of these (a tuple comes back as a
+            list), and its classes are below 65,536.
         """
-        self._write(
-            # Not OR IGNORE, which would swallow a broken row as well.
-            "INSERT INTO result (key, dataset, kernel, repeat, fold, accuracy, chosen, inner_accuracy, predicted, "
-            "n_fits, n_unconverged, seconds, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT (key, repeat, fold) DO NOTHING",
-            (
-                key,
-                row.dataset,
-                row.kernel,
-                int(row.repeat),
-                int(row.fold),
-                float(row.accuracy),
-                _to_json(row.chosen, sort_keys=True),
-                float(row.inner_accuracy),
-                struct.pack(f"<{len(row.predicted)}H", *row.predicted),
-                int(row.n_fits),
-                int(row.n_unconverged),
-                float(row.seconds),
-                int(row.run),
-            ),
-        )
+        statement, values = RESULT.insertion(row, key=key)
+        # Not OR IGNORE, which would swallow a broken row as well.
+        self._write(f"{statement} ON CONFLICT (key, repeat, fold) DO NOTHING", values)
 
     def rows(self, keys: Collection[str] | None = None) -> list[Row]:
         """The results of the given keys, or all; sorted by data set, kernel, repeat and fold."""
-        query = (
-            "SELECT dataset, kernel, repeat, fold, accuracy, chosen, inner_accuracy, predicted, "
-            "n_fits, n_unconverged, seconds, run FROM result"
-        )
-        rows = self._read_keys(_row, query, keys)
+        rows = self._read_keys(RESULT, keys)
         return sorted(rows, key=lambda row: (row.dataset, row.kernel, row.repeat, row.fold))
 
     def done(self, key: str) -> set[tuple[int, int]]:
         """Which (repeat, fold) have a result under this key."""
-        return set(self._read(_place, "SELECT repeat, fold FROM result WHERE key = ?", (key,)))
+        return {(repeat, fold) for repeat, fold in self._lines("SELECT repeat, fold FROM result WHERE key = ?", (key,))}
 
     def add_gram_time(self, key: str, time: GramTime) -> None:
         """Add the time of one Gram matrix, on the terms of `add_row`; there is one for each key."""
-        self._write(
-            "INSERT INTO gram_time (key, dataset, kernel, parameters, seconds, run) VALUES (?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT (key) DO NOTHING",
-            (
-                key,
-                time.dataset,
-                time.kernel,
-                _to_json(time.parameters, sort_keys=True),
-                float(time.seconds),
-                int(time.run),
-            ),
-        )
+        statement, values = GRAM_TIME.insertion(time, key=key)
+        self._write(f"{statement} ON CONFLICT (key) DO NOTHING", values)
 
     def gram_times(self, keys: Collection[str] | None = None) -> list[GramTime]:
         """The times of the given keys, or all; sorted by data set and kernel."""
-        query = "SELECT dataset, kernel, parameters, seconds, run FROM gram_time"
-        return sorted(self._read_keys(_gram_time, query, keys), key=lambda time: (time.dataset, time.kernel))
+        return sorted(self._read_keys(GRAM_TIME, keys), key=lambda time: (time.dataset, time.kernel))
 
     # ------------------------------------------------------------------ sharing, tidying
 
@@ -284,85 +235,20 @@ class Store:
                     self._has_wal = set_journal(self._connection, "wal")
             return self._connection.execute(statement, values).lastrowid or 0
 
-    def _read(self, build: Callable[..., T], query: str, values: tuple[Any, ...] = ()) -> list[T]:
-        """Build a record from each line that the query gives."""
+    def _lines(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         with telling(self.path):
-            lines = self._connection.execute(query, values).fetchall()
-        try:
-            return [build(*line) for line in lines]
-        except (ValueError, TypeError, OverflowError, RecursionError, struct.error) as error:
-            raise StoreError(f"{self.path} is damaged: it holds a record that cannot be read ({error}).") from error
+            return self._connection.execute(query, values).fetchall()
 
-    def _read_keys(self, build: Callable[..., T], query: str, keys: Collection[str] | None) -> list[T]:
+    def _read(self, table: Table[T], condition: str, values: tuple[Any, ...] = ()) -> list[T]:
+        """The records of the lines that meet a condition."""
+        lines = self._lines(f"{table.selection()} {condition}", values)
+        try:
+            return [table.build(line) for line in lines]
+        except (ValueError, TypeError, OverflowError, RecursionError, struct.error) as error:
+            raise StoreError(f"{self.path} is damaged: it holds a record that cannot be right ({error}).") from error
+
+    def _read_keys(self, table: Table[T], keys: Collection[str] | None) -> list[T]:
         """As `_read`, in the order of the keys, so that the result does not depend on how the file grew."""
         if keys is None:
-            return self._read(build, f"{query} ORDER BY key")
-        return [record for key in sorted(set(keys)) for record in self._read(build, f"{query} WHERE key = ?", (key,))]
-
-
-def _to_json(value: Mapping[str, Any], *, sort_keys: bool = False) -> str:
-    return json.dumps(dict(value), sort_keys=sort_keys, ensure_ascii=False)
-
-
-def _from_json(text: Any) -> dict[str, Any]:
-    value = json.loads(text)
-    if not isinstance(value, dict):
-        raise TypeError(f"expected a JSON object, got {type(value).__name__}")
-    return value
-
-
-def _real(value: Any) -> float:
-    return math.nan if value is None else float(value)  # SQLite has no NaN
-
-
-# Each takes the columns of its query and insists on their types: SQLite does not.
-
-
-def _run(number: Any, started: Any, command: Any, versions: Any, machine: Any) -> Run:
-    return Run(int(number), str(started), str(command), _from_json(versions), _from_json(machine))
-
-
-def _facts(
-    name: Any, n_graphs: Any, counts: Any, mean_nodes: Any, mean_edges: Any, n_attributes: Any, digest: Any
-) -> DatasetFacts:
-    class_counts = {label: int(count) for label, count in _from_json(counts).items()}
-    sizes = _real(mean_nodes), _real(mean_edges)
-    return DatasetFacts(str(name), int(n_graphs), class_counts, *sizes, int(n_attributes), str(digest))
-
-
-def _gram_time(dataset: Any, kernel: Any, parameters: Any, seconds: Any, run: Any) -> GramTime:
-    return GramTime(str(dataset), str(kernel), _from_json(parameters), _real(seconds), int(run))
-
-
-def _place(repeat: Any, fold: Any) -> tuple[int, int]:
-    return int(repeat), int(fold)
-
-
-def _row(
-    dataset: Any,
-    kernel: Any,
-    repeat: Any,
-    fold: Any,
-    accuracy: Any,
-    chosen: Any,
-    inner_accuracy: Any,
-    predicted: Any,
-    n_fits: Any,
-    n_unconverged: Any,
-    seconds: Any,
-    run: Any,
-) -> Row:
-    return Row(
-        dataset=str(dataset),
-        kernel=str(kernel),
-        repeat=int(repeat),
-        fold=int(fold),
-        accuracy=_real(accuracy),
-        chosen=_from_json(chosen),
-        inner_accuracy=_real(inner_accuracy),
-        predicted=struct.unpack(f"<{len(predicted) // 2}H", predicted),
-        n_fits=int(n_fits),
-        n_unconverged=int(n_unconverged),
-        seconds=_real(seconds),
-        run=int(run),
-    )
+            return self._read(table, "ORDER BY key")
+        return [record for key in sorted(set(keys)) for record in self._read(table, "WHERE key = ?", (key,))]

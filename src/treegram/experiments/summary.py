@@ -1,20 +1,20 @@
 """The finished numbers of a study: everything that a report says, computed once from the rows of a store.
 
-:func:`summarise` makes one frozen `Summary` of plain data; ``dataclasses.asdict`` of it is fit for JSON. Pages and pictures
-of it are made in ``report/``; :func:`text_table` is for the terminal. Accuracies, deviations and differences are in percent throughout.
+:func:`summarise` makes one frozen `Summary` of plain data; ``dataclasses.asdict`` of it is fit for JSON. ``report/`` makes
+tables and pages of it. Accuracies, deviations and differences are in percent throughout.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import hypot
 
 import numpy as np
 
+from treegram.errors import StoreError
 from treegram.experiments._describe_choices import Histogram, combinations, describe, histograms, shown
 from treegram.experiments.records import DatasetFacts, GramTime, Row, Run
-from treegram.experiments.run import build_kernel
 from treegram.experiments.statistics import (
     Posterior,
     Ranking,
@@ -27,8 +27,8 @@ from treegram.experiments.statistics import (
     t_test_from_summary,
 )
 from treegram.experiments.store import Store
-from treegram.experiments.study import Comparison, Entry, Protocol, Study, entry_key
-from treegram.kernels._pipelines import learns_from_data
+from treegram.experiments.study import Comparison, Protocol, Study, StudyEntry, entry_key
+from treegram.experiments.study_file import parse_stored_study
 
 __all__ = [
     "ROPE",
@@ -40,7 +40,6 @@ __all__ = [
     "PairTest",
     "Summary",
     "summarise",
-    "text_table",
 ]
 
 ROPE = 1.0  # differences up to so many points are of no practical importance
@@ -58,7 +57,7 @@ class Cell:
     deviation: float | None  # of the repeats' means, with n - 1; None for a single repeat
     published: float | None
     published_deviation: float | None
-    published_words: str  # what the paper prints in the place of a number
+    published_words: str  # what the paper prints instead of a number
     difference: float | None  # ours minus published
     margin: float | None  # two standard deviations of the difference; see `summarise`
     chosen: tuple[tuple[str, int], ...]  # combinations, most frequent first, each with its number of folds
@@ -72,9 +71,11 @@ class Cell:
     n_unused: int  # outer folds of repeats that are not complete
 
     @property
-    def is_marked(self) -> bool:
-        """Whether ours and the published number differ by more than two standard deviations."""
-        return self.difference is not None and self.margin is not None and abs(self.difference) > self.margin
+    def mark(self) -> str:
+        """Where our number is, if more than two standard deviations from the published one: "up", "down", else ""."""
+        if self.difference is None or self.margin is None or abs(self.difference) <= self.margin:
+            return ""
+        return "up" if self.difference > 0 else "down"
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,9 @@ class KernelSummary:
     """One entry of the study, in words."""
 
     name: str
-    choices: tuple[str, ...]  # kernel, fixed parameters and grid of each
+    candidates: tuple[str, ...]  # kernel, fixed parameters and grid of each
     timed: str  # parameters of the timed Gram matrix
-    learns_from: str  # "training" graphs of each outer fold, "all" graphs, or "" if nothing is learned from data
+    learns_from: str | None  # "training" graphs of each outer fold, "all" graphs, "" for nothing; None until it was run
     note: str
 
 
@@ -142,6 +143,7 @@ class Summary:
     title: str
     about: str
     reference: str
+    remarks: tuple[str, ...]  # what a reader of the accuracies should know
     protocol: Protocol
     kernels: tuple[KernelSummary, ...]
     datasets: tuple[DatasetSummary, ...]
@@ -159,12 +161,37 @@ class Summary:
         return tuple(cell for cell in self.cells if cell.dataset == dataset)
 
     @property
+    def compared(self) -> tuple[Cell, ...]:
+        """The cells that have a published number to be compared with, and a margin."""
+        return tuple(cell for cell in self.cells if cell.difference is not None and cell.margin is not None)
+
+    @property
+    def speed_ups(self) -> list[float]:
+        """How many times as fast as published the Gram matrices are, sorted."""
+        return sorted(cell.speed_up for cell in self.cells if cell.speed_up is not None)
+
+    @property
+    def n_folds(self) -> int:
+        """The number of outer folds that count."""
+        return sum(len(repeat) for cell in self.cells for repeat in cell.folds)
+
+    @property
+    def n_fits(self) -> int:
+        """The number of fits of a support vector machine in these."""
+        return sum(cell.n_fits for cell in self.cells)
+
+    @property
+    def n_unconverged(self) -> int:
+        """How many of these ended before the solver's tolerance was met."""
+        return sum(cell.n_unconverged for cell in self.cells)
+
+    @property
     def has_published(self) -> bool:
         """Whether there is anything published to compare with."""
         return any(cell.published is not None or cell.published_words for cell in self.cells)
 
 
-def summarise(study: Study, store: Store) -> Summary:
+def summarise(store: Store, study: Study | None = None) -> Summary:
     """Compute all numbers of a report.
 
     Only complete repeats count, those with all outer folds. A cell's ``margin`` is 2 sqrt(s^2 + p^2), s and p being our
@@ -173,16 +200,22 @@ def summarise(study: Study, store: Store) -> Summary:
 
     Parameters
     ----------
-    study : Study
-        The study.
     store : Store
-        Where its rows are; any number of them may be missing, and rows of other studies do no harm.
+        Where the rows are; any number of them may be missing, and rows of other studies do no harm.
+    study : Study, optional
+        The study; by default the one whose text is in the store.
 
     Returns
     -------
     Summary
         The numbers. They depend on the study and on the rows alone.
+
+    Raises
+    ------
+    StoreError
+        If the store holds no study, or a record that cannot be right.
     """
+    study = study or _stored_study(store)
     facts = {one.name: one for one in store.datasets()}
     cells = {(entry.name, name): _cell(study, entry, name, store) for entry in study.entries for name in study.datasets}
     return Summary(
@@ -190,8 +223,9 @@ def summarise(study: Study, store: Store) -> Summary:
         title=study.title,
         about=study.about,
         reference=study.reference,
+        remarks=study.remarks,
         protocol=study.protocol,
-        kernels=tuple(_kernel(entry, study.protocol) for entry in study.entries),
+        kernels=tuple(_kernel(entry, study, store) for entry in study.entries),
         datasets=tuple(_dataset(name, facts.get(name), study) for name in study.datasets),
         cells=tuple(cells.values()),
         comparisons=tuple(_comparison(one, cells) for one in _comparisons(study)),
@@ -200,10 +234,17 @@ def summarise(study: Study, store: Store) -> Summary:
     )
 
 
+def _stored_study(store: Store) -> Study:
+    name, text = store.study_name(), store.study_text()
+    if name is None or text is None:
+        raise StoreError(f"{store.path} holds no study yet; run treegram reproduce with this store first.")
+    return parse_stored_study(name, text.encode(), f"the study in {store.path}")
+
+
 # -------------------------------------------------------------------- cells
 
 
-def _cell(study: Study, entry: Entry, dataset: str, store: Store) -> Cell:
+def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
     key = entry_key(study, entry, dataset)
     rows = [row for row in store.rows([key]) if row.repeat < study.protocol.repeats]  # there may have been more once
     by_repeat = _complete(rows, study.protocol.outer_folds)
@@ -255,12 +296,15 @@ def _seconds(times: Sequence[GramTime]) -> float | None:
 # -------------------------------------------------------------------- kernels and data sets in words
 
 
-def _kernel(entry: Entry, protocol: Protocol) -> KernelSummary:
-    timed = ", ".join(f"{name} {shown(value)}" for name, value in entry.timed.items())
-    choices = tuple(map(describe, entry.choices))
-    learns = any(learns_from_data(build_kernel(choice)) for choice in entry.choices)
+def _kernel(entry: StudyEntry, study: Study, store: Store) -> KernelSummary:
+    times = store.gram_times([entry_key(study, entry, name) for name in study.datasets])
+    source = entry.fitted_on or study.protocol.fitted_on
     return KernelSummary(
-        entry.name, choices, timed, (entry.fitted_on or protocol.fitted_on) if learns else "", entry.note
+        name=entry.name,
+        candidates=tuple(map(describe, entry.candidates)),
+        timed=", ".join(f"{name} {shown(value)}" for name, value in entry.timed.items()),
+        learns_from=None if not times else source if any(time.learns for time in times) else "",
+        note=entry.note,
     )
 
 
@@ -351,68 +395,3 @@ def _published_test(first: Cell, second: Cell, n_repeats: int) -> TTest | None:
     if None in means or None in deviations or n_repeats < 2:
         return None
     return t_test_from_summary(means, deviations, n_repeats)  # type: ignore[arg-type]  # no None is left
-
-
-# -------------------------------------------------------------------- as text
-
-_NONE = "-"
-_MOST_NAMED = 6  # cells with fewer repeats; beyond, their number must do
-
-
-def text_table(summary: Summary) -> str:
-    """Write accuracies in percent, one line per kernel, and a second one where there are published numbers.
-
-    Parameters
-    ----------
-    summary : Summary
-        The numbers.
-
-    Returns
-    -------
-    str
-        Some lines, the last one without an end of line. ``*`` marks a difference of more than two standard deviations.
-    """
-    names = [dataset.name for dataset in summary.datasets]
-    majority = [_NONE if one.majority is None else f"{one.majority:.1f}" for one in summary.datasets]
-    lines = [["accuracy, %", *names], ["largest class", *majority]]
-    for kernel in summary.kernels:
-        cells = summary.row(kernel.name)
-        lines.append([kernel.name, *(_number(cell.mean, cell.deviation, cell) for cell in cells)])
-        if any(cell.published is not None or cell.published_words for cell in cells):
-            published = [
-                cell.published_words or _number(cell.published, cell.published_deviation, None) for cell in cells
-            ]
-            lines.append(["  published", *published])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    table = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
-    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
-    return "\n".join([table[0], rule, *table[1:], rule, *_notes(summary)])
-
-
-def _number(mean: float | None, deviation: float | None, cell: Cell | None) -> str:
-    if mean is None:
-        return _NONE
-    spread = "" if deviation is None else f" ±{deviation:.1f}"
-    return f"{mean:.1f}{spread}{' *' if cell and cell.is_marked else ''}"
-
-
-def _notes(summary: Summary) -> Iterator[str]:
-    """What the numbers are means of, and which are of less."""
-    planned = summary.protocol.repeats
-    yield f"mean ± standard deviation over {_repeats(planned)} of {summary.protocol.outer_folds}-fold cross-validation"
-    if any(cell.is_marked for cell in summary.cells):
-        yield "* differs from the published number by more than two standard deviations"
-    few = [cell for cell in summary.cells if 0 < len(cell.repeats) < planned]
-    done = sorted({len(cell.repeats) for cell in few})
-    if len(few) > _MOST_NAMED:
-        some = str(done[0]) if len(done) == 1 else f"{done[0]} to {done[-1]}"
-        yield f"{len(few)} of {len(summary.cells)} cells: {some} of {_repeats(planned)} so far"
-    elif few:
-        named = [f"{cell.kernel} on {cell.dataset} ({len(cell.repeats)})" for cell in few]
-        yield f"fewer than {_repeats(planned)} so far: {', '.join(named)}"
-    if unconverged := sum(cell.n_unconverged for cell in summary.cells):
-        yield f"{unconverged:,} of {sum(cell.n_fits for cell in summary.cells):,} fits did not converge"
-
-
-def _repeats(number: int) -> str:
-    return f"{number} repeat" + ("" if number == 1 else "s")

@@ -1,6 +1,20 @@
-"""A summary as Markdown and as one HTML page."""
+"""The report of a study: one document, built from a summary, and a renderer for each format."""
 
-from treegram.experiments.report.html import write_html
-from treegram.experiments.report.markdown import write_markdown
+from treegram.experiments.report.build import accuracy_table, brief_blocks, build_document
+from treegram.experiments.report.html import render_html
+from treegram.experiments.report.markdown import render_block, render_compact_table, render_markdown
+from treegram.experiments.report.text import render_text
+from treegram.experiments.report.write import check_page, write_report
 
-__all__ = ["write_html", "write_markdown"]
+__all__ = [
+    "accuracy_table",
+    "brief_blocks",
+    "build_document",
+    "check_page",
+    "render_block",
+    "render_compact_table",
+    "render_html",
+    "render_markdown",
+    "render_text",
+    "write_report",
+]

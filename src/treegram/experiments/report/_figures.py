@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from treegram.experiments.report._markup import Markup
+from treegram.experiments.report._html_elements import Markup
 from treegram.plotting import _matplotlib
 
 __all__ = ["draw", "labels"]
@@ -31,12 +31,12 @@ def labels(names: Sequence[str]) -> list[str]:
     return short if len(set(short)) == len(names) else [f"{i} {name}" for i, name in enumerate(short, start=1)]
 
 
-def draw(name: str, description: str, plot: Callable[..., Any], *arguments: Any, **options: Any) -> Markup:
-    """Draw with a function of `diagrams`; ids begin with the name, and the description is for those who cannot see."""
+def draw(name: str, description: str, plot: Callable[[], Any]) -> Markup:
+    """Draw; ids begin with the name, and the description is for those who cannot see."""
     with _matplotlib("style").context(_STYLE), warnings.catch_warnings(), io.BytesIO() as file:
         # It measures with its own font; a browser finds one that has the sign.
         warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)
-        plot(*arguments, **options).figure.savefig(file, format="svg", metadata={"Date": None})
+        plot().figure.savefig(file, format="svg", metadata={"Date": None})
         root = ElementTree.fromstring(file.getvalue())
     _make_inline(root, name)
     root.attrib = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": description}

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from unicodedata import category
 
+from treegram._wording import counted
 from treegram.experiments.summary import Cell
 
 __all__ = [
+    "ARROWS",
     "NONE",
     "accuracy",
     "change",
-    "counted",
     "duration",
     "factor",
     "fingerprint",
-    "listed",
     "p_value",
     "repeats",
     "share",
     "signed",
+    "visible",
 ]
 
 NONE = "\N{EN DASH}"  # where there is no number
+ARROWS = {"up": "▲", "down": "▼"}  # of differences of more than two standard deviations
 _MINUS, _TIMES = "\N{MINUS SIGN}", "\N{MULTIPLICATION SIGN}"
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of writing
 _UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3))
 
 
-def accuracy(mean: float | None, deviation: float | None = None, words: str = "") -> str:
-    """``83.01 ± 1.95``, or the words that stand in its place."""
+def visible(text: str) -> str:
+    """The same text; what could steer a terminal, break a page or turn words around becomes a sign that one sees."""
+    return "".join("\N{REPLACEMENT CHARACTER}" if category(c) in ("Cc", "Cs") or c in _TURNING else c for c in text)
+
+
+def accuracy(mean: float | None, deviation: float | None = None, words: str = "", *, decimals: int = 2) -> str:
+    """``83.01 ± 1.95``, ``83.0 ±1.9``, or the words that are printed instead."""
     if mean is None:
         return words or NONE
-    return f"{mean:.2f}" if deviation is None else f"{mean:.2f} ± {deviation:.2f}"
+    space = " " if decimals > 1 else ""
+    return f"{mean:.{decimals}f}" + ("" if deviation is None else f" ±{space}{deviation:.{decimals}f}")
 
 
 def signed(value: float) -> str:
@@ -45,8 +54,7 @@ def change(cell: Cell) -> str:
     """The difference to the published number, with an arrow if it exceeds two standard deviations."""
     if cell.difference is None:
         return ""
-    arrow = ("▲ " if cell.difference > 0 else "▼ ") if cell.is_marked else ""
-    return arrow + signed(cell.difference)
+    return " ".join(filter(None, [ARROWS.get(cell.mark), signed(cell.difference)]))
 
 
 def repeats(cell: Cell, n_planned: int) -> str:
@@ -84,16 +92,6 @@ def share(probability: float) -> str:
     return f"{100 * probability:.0f} %"
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 repeat``, ``9,600 repeats``."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
 def fingerprint(digest: str) -> str:
     """The first digits of a digest: enough to tell two data sets apart."""
     return digest[:12]
-
-
-def listed(words: Sequence[str]) -> str:
-    """``A, B and C``."""
-    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
+from treegram.experiments.report._format import visible
+
 __all__ = ["Markup", "element", "join"]
 
 
@@ -15,12 +17,14 @@ class Markup(str):
 
 def element(tag: str, *content: str, **attributes: str) -> Markup:
     """An element with its content; an attribute that Python reserves ends in ``_``, and one that is empty is left out."""
-    given = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"' for name, value in attributes.items() if value
+    written = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{escape(visible(value))}"'
+        for name, value in attributes.items()
+        if value
     )
-    return Markup(f"<{tag}{given}>{join(*content)}</{tag}>")
+    return Markup(f"<{tag}{written}>{join(*content)}</{tag}>")
 
 
 def join(*content: str) -> Markup:
     """Content side by side; what is not `Markup` is escaped."""
-    return Markup("".join(one if isinstance(one, Markup) else escape(one) for one in content))
+    return Markup("".join(one if isinstance(one, Markup) else escape(visible(one)) for one in content))

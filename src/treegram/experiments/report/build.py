@@ -1,0 +1,274 @@
+"""From finished numbers to the report: what is said, in which order, in which tables. No format is known here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from statistics import median
+
+from treegram._wording import counted
+from treegram.experiments.diagrams import accuracy_plot, time_plot
+from treegram.experiments.report import sentences
+from treegram.experiments.report._figures import labels
+from treegram.experiments.report._format import (
+    NONE,
+    accuracy,
+    change,
+    duration,
+    factor,
+    fingerprint,
+    repeats,
+    share,
+    signed,
+)
+from treegram.experiments.report.build_statistics import statistics_blocks
+from treegram.experiments.report.document import (
+    Block,
+    Bullets,
+    Details,
+    Document,
+    Facts,
+    Figure,
+    Paragraph,
+    Section,
+    Table,
+    TableCell,
+    Tiles,
+)
+from treegram.experiments.summary import Cell, DatasetSummary, Summary
+
+__all__ = ["accuracy_table", "brief_blocks", "build_document"]
+
+_LEARNS_FROM = {None: NONE, "": "nothing", "training": "training graphs", "all": "all graphs"}
+
+
+def build_document(summary: Summary) -> Document:
+    """The whole report."""
+    sections = {
+        "Accuracy": _accuracy(summary),
+        "Time of one Gram matrix": _time(summary),
+        "Statistics": statistics_blocks(summary),
+        "Chosen parameters": _chosen(summary),
+        "Data sets": [_datasets(summary)],
+        "Kernels": [_kernels(summary)],
+        "Every fold": _folds(summary),
+        "Definitions": [Bullets(tuple(sentences.definitions(summary)))],
+        "Provenance": [Facts(tuple(sentences.provenance(summary)))],
+    }
+    filled = ((title, tuple(blocks)) for title, blocks in sections.items())
+    latest = max((run.started[:10] for run in summary.runs), default="nothing run yet")
+    return Document(
+        title=summary.title,
+        origin=f"treegram report · study {summary.study} · {latest}",
+        head=tuple(_head(summary)),
+        sections=tuple(Section(title, blocks) for title, blocks in filled if blocks),
+    )
+
+
+def brief_blocks(summary: Summary) -> list[Block]:
+    """What a terminal shows after a run: the accuracies, and what they are means of."""
+    table = accuracy_table(summary, decimals=1)
+    return [replace(table, head=("accuracy, %", *table.head[1:])), *map(Paragraph, sentences.below_the_table(summary))]
+
+
+def _head(summary: Summary) -> Iterator[Block]:
+    if summary.reference:
+        yield Paragraph(summary.reference, "reference")
+    yield Paragraph(sentences.progress(summary), "lead")
+    yield Tiles(tuple(_tiles(summary)))
+    findings = (sentences.agreement(summary), sentences.best(summary), sentences.speed(summary))
+    yield from (Paragraph(finding) for finding in findings if finding)
+    if summary.about:
+        yield Paragraph(summary.about, "about")
+
+
+def _tiles(summary: Summary) -> Iterator[tuple[str, str]]:
+    """The main findings as numbers."""
+    if compared := summary.compared:
+        agreeing = sum(not cell.mark for cell in compared)
+        yield f"{agreeing} of {len(compared)}", "accuracies within two standard deviations of the published ones"
+        yield signed(median(cell.difference or 0.0 for cell in compared)), "points, median difference to published"
+    if ratios := summary.speed_ups:
+        yield factor(median(ratios)), "as fast as published, one Gram matrix, median"
+    fits = f"{summary.n_fits:,} fits of a support vector machine, {summary.n_unconverged:,} not converged"
+    yield f"{summary.n_folds:,}", f"outer folds; {fits}"
+
+
+# -------------------------------------------------------------------- accuracy and time
+
+
+def _kernel_table(caption: str, summary: Summary, show: Callable[[Cell], TableCell], kind: str) -> Table:
+    """One row per kernel, one column per data set."""
+    rows = ((TableCell(kernel.name), *map(show, summary.row(kernel.name))) for kernel in summary.kernels)
+    return Table(caption, ("kernel", *(dataset.name for dataset in summary.datasets)), tuple(rows), kind)
+
+
+def accuracy_table(summary: Summary, *, decimals: int = 2, deviations: bool = True) -> Table:
+    """The accuracy of every kernel on every data set, the largest class first.
+
+    Without deviations there are also no words that are published instead of a number.
+    """
+    has_rivals = len(summary.kernels) > 1
+
+    def number(mean: float | None, deviation: float | None = None, words: str = "") -> str:
+        return accuracy(mean, deviation if deviations else None, words if deviations else "", decimals=decimals)
+
+    def show(cell: Cell) -> TableCell:
+        published = number(cell.published, cell.published_deviation, cell.published_words)
+        few = repeats(cell, summary.protocol.repeats)
+        return TableCell(
+            text=number(cell.mean, cell.deviation),
+            published="" if published == NONE else published,
+            change=change(cell),
+            mark=cell.mark,
+            remarks=(few,) if few else (),
+            warning=f"{counted(cell.n_unconverged, 'fit')} not converged" if cell.n_unconverged else "",
+            is_best=has_rivals and sentences.is_highest(cell, summary, decimals),
+        )
+
+    caption = [
+        "Accuracy in percent, mean ± standard deviation over repeats.",
+        "Below it the published number and the difference; ▲ and ▼ mark differences of more than two standard deviations."
+        if summary.has_published
+        else "",
+        "Bold: our highest number." if has_rivals else "",
+    ]
+    table = _kernel_table(" ".join(filter(None, caption)), summary, show, "numbers")
+    shares = (TableCell(number(dataset.majority)) for dataset in summary.datasets)
+    return replace(table, rows=((TableCell("largest class", remarks=("always answered",)), *shares), *table.rows))
+
+
+def _accuracy(summary: Summary) -> Iterator[Block]:
+    yield accuracy_table(summary)
+    remarks = (*summary.remarks, sentences.unconverged(summary))
+    if any(remarks):
+        yield Bullets(remarks)
+    for i, dataset in enumerate(summary.datasets):
+        cells = summary.column(dataset.name)
+        if any(cell.mean is not None for cell in cells):
+            published = [cell.published for cell in cells] if any(cell.published for cell in cells) else None
+            numbers = [cell.mean for cell in cells], [cell.deviation for cell in cells], published
+            spread = [cell.published_deviation for cell in cells]
+            names, title = labels([cell.kernel for cell in cells]), labels([dataset.name])[0]
+            yield Figure(
+                f"accuracy{i}",
+                f"Accuracy of each kernel on {dataset.name}; the table has the numbers.",
+                f"{dataset.name}: mean accuracy; bars are standard deviations over repeats.",
+                partial(accuracy_plot, names, *numbers, spread, majority=dataset.majority, title=title),
+            )
+
+
+def _time(summary: Summary) -> Iterator[Block]:
+    if not any(cell.gram_seconds for cell in summary.cells):
+        return
+    has_published = any(cell.published_seconds for cell in summary.cells)
+    caption = "Processor time of one full Gram matrix on one thread" + (
+        "; below it the published time, and how many times as fast ours is." if has_published else "."
+    )
+    table = _kernel_table(caption, summary, _time_cell, "numbers")
+    names = (TableCell(kernel.name, remarks=(kernel.timed,) * bool(kernel.timed)) for kernel in summary.kernels)
+    yield replace(table, rows=tuple((name, *row[1:]) for name, row in zip(names, table.rows, strict=True)))
+    for i, dataset in enumerate(summary.datasets):
+        cells = summary.column(dataset.name)
+        if any(cell.gram_seconds is not None for cell in cells):
+            seconds, published = ([cell.gram_seconds for cell in cells], [cell.published_seconds for cell in cells])
+            kernels, title = labels([cell.kernel for cell in cells]), labels([dataset.name])[0]
+            yield Figure(
+                f"time{i}",
+                f"Time of one Gram matrix of each kernel on {dataset.name}; the table has the numbers.",
+                f"{dataset.name}: time of one Gram matrix, on a logarithmic axis.",
+                partial(time_plot, kernels, seconds, published if any(published) else None, title=title),
+            )
+
+
+def _time_cell(cell: Cell) -> TableCell:
+    published = duration(cell.published_seconds) if cell.published_seconds else ""
+    return TableCell(duration(cell.gram_seconds), published, factor(cell.speed_up))
+
+
+# -------------------------------------------------------------------- what was chosen
+
+
+def _chosen(summary: Summary) -> Iterator[Block]:
+    if not any(cell.chosen for cell in summary.cells):
+        return
+    caption = "What inner cross-validation chose most often, with its share of the outer folds."
+    yield _kernel_table(caption, summary, _favourite, "phrases")
+    by_kernel = ([cell for cell in summary.row(kernel.name) if cell.chosen] for kernel in summary.kernels)
+    tables = tuple((cells[0].kernel, _histograms(cells)) for cells in by_kernel if cells)
+    yield Details(tables, "How often each value was chosen")
+
+
+def _favourite(cell: Cell) -> TableCell:
+    if not cell.chosen:
+        return TableCell(NONE)
+    combination, count = cell.chosen[0]
+    return TableCell(combination, remarks=(share(count / sum(n for _, n in cell.chosen)),))
+
+
+def _histograms(cells: Sequence[Cell]) -> Table:
+    """How often each value of each parameter of a kernel was chosen, by data set."""
+    rows = (
+        (
+            TableCell(parameters[0].parameter),
+            *(TableCell("", bars=tuple(zip(one.values, one.counts, strict=True))) for one in parameters),
+        )
+        for parameters in zip(*(cell.histograms for cell in cells), strict=True)
+    )
+    caption = f"{cells[0].kernel}: number of outer folds by chosen value."
+    return Table(caption, ("", *(cell.dataset for cell in cells)), tuple(rows))
+
+
+# -------------------------------------------------------------------- what there was, and every fold
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _plain_cells(texts: Iterable[str]) -> tuple[TableCell, ...]:
+    return tuple(map(TableCell, texts))
+
+
+def _datasets(summary: Summary) -> Table:
+    return Table(
+        "Nodes and edges are means per graph, attributes are numbers per node. Only equal graphs with equal classes have "
+        "equal digests.",
+        ("data set", "graphs", "classes", "largest class", "nodes", "edges", "attributes", "digest", "note"),
+        tuple(_plain_cells([one.name, *_facts(one), _one_line(one.note)]) for one in summary.datasets),
+    )
+
+
+def _facts(dataset: DatasetSummary) -> list[str]:
+    facts = dataset.facts
+    if facts is None:
+        return [NONE] * 7
+    counts = [f"{facts.n_graphs:,}", str(len(facts.class_counts)), f"{dataset.majority:.2f} %"]
+    sizes = [f"{facts.mean_nodes:.1f}", f"{facts.mean_edges:.1f}", str(facts.n_attributes)]
+    return [*counts, *sizes, fingerprint(facts.digest)]
+
+
+def _kernels(summary: Summary) -> Table:
+    rows = (
+        _plain_cells([one.name, "\n".join(one.candidates), _LEARNS_FROM[one.learns_from], _one_line(one.note)])
+        for one in summary.kernels
+    )
+    caption = "What inner cross-validation chooses from, besides C."
+    return Table(caption, ("kernel", "candidates", "learns from", "note"), tuple(rows))
+
+
+def _folds(summary: Summary) -> Iterator[Block]:
+    for dataset in summary.datasets:
+        if cells := [cell for cell in summary.column(dataset.name) if cell.folds]:
+            yield Details(tuple((cell.kernel, _fold_table(cell)) for cell in cells), dataset.name)
+
+
+def _fold_table(cell: Cell) -> Table:
+    rows = (
+        _plain_cells([str(repeat + 1), *(f"{fold:.1f}" for fold in folds), f"{sum(folds) / len(folds):.2f}"])
+        for repeat, folds in zip(cell.repeats, cell.folds, strict=True)
+    )
+    head = ("repeat", *(str(fold + 1) for fold in range(len(cell.folds[0]))), "mean")
+    caption = f"{cell.kernel} on {cell.dataset}: accuracy of each outer fold in percent."
+    return Table(caption, head, tuple(rows), "numbers")

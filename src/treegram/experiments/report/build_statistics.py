@@ -1,0 +1,113 @@
+"""The part of the report about tests: which differences are more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from treegram._wording import counted, listed
+from treegram.experiments.diagrams import critical_difference_diagram
+from treegram.experiments.report import sentences
+from treegram.experiments.report._figures import labels
+from treegram.experiments.report._format import NONE, p_value, share, signed
+from treegram.experiments.report.document import Block, Bullets, Figure, Heading, Table, TableCell
+from treegram.experiments.statistics import Posterior, Ranking, TTest
+from treegram.experiments.summary import ComparisonSummary, PairSummary, PairTest, Summary
+
+__all__ = ["statistics_blocks"]
+
+
+def statistics_blocks(summary: Summary) -> Iterator[Block]:
+    """Ranks, pairs, and what is below the largest class."""
+    for i, comparison in enumerate(summary.comparisons):
+        yield from _comparison(comparison, i)
+    for pair in summary.pairs:
+        yield from _pair(pair)
+    below = tuple(sentences.below_majority(summary, published=whose) for whose in (True, False))
+    if any(below):
+        yield Bullets(below)
+
+
+def _comparison(comparison: ComparisonSummary, number: int) -> Iterator[Block]:
+    yield Heading(f"Ranks: {comparison.name}")
+    said = []
+    if comparison.published:
+        said.append(sentences.ranking_verdict(comparison.published, "On the published table"))
+        if comparison.dropped:
+            said.append(f"This test leaves out {listed(comparison.dropped)}, for which not every number is published.")
+    ours = comparison.ours
+    said.append(sentences.ranking_verdict(ours, "On our table") if ours else sentences.missing(comparison))
+    yield Bullets(tuple(said))
+    rankings = [("our", "ranks", ours), ("published", "published-ranks", comparison.published)]
+    shown = [(whose, name, ranking) for whose, name, ranking in rankings if ranking]
+    if shown:
+        rows = (
+            (TableCell(kernel), *(TableCell(_rank(ranking, kernel)) for _, _, ranking in shown))
+            for kernel in comparison.kernels
+        )
+        head = ("kernel", *(f"{whose} table" for whose, _, _ in shown))
+        yield Table("Mean ranks over the data sets; 1 is best.", head, tuple(rows), "numbers")
+    for whose, name, ranking in shown:
+        yield _rank_diagram(ranking, f"{name}{number}", whose)
+
+
+def _rank(ranking: Ranking, name: str) -> str:
+    return f"{ranking.mean_ranks[ranking.names.index(name)]:.2f}" if name in ranking.names else NONE
+
+
+def _rank_diagram(ranking: Ranking, name: str, whose: str) -> Figure:
+    ranks = sorted(zip(ranking.mean_ranks, ranking.names, strict=True))
+    description = f"Mean ranks on {whose} accuracies: {', '.join(f'{kernel} {rank:.2f}' for rank, kernel in ranks)}."
+    caption = (
+        f"Critical-difference diagram of {whose} accuracies: a bar joins kernels that Nemenyi's test does not separate."
+    )
+    short = dict(zip(ranking.names, labels(ranking.names), strict=True))
+    groups = tuple(tuple(short[kernel] for kernel in group) for group in ranking.groups)
+    shown = replace(ranking, names=tuple(short.values()), groups=groups)
+    return Figure(name, description, caption, partial(critical_difference_diagram, shown))
+
+
+def _pair(pair: PairSummary) -> Iterator[Block]:
+    yield Heading(f"{pair.kernel} against {pair.baseline}")
+    said = sentences.pair_verdicts(pair)
+    if pair.published:
+        said.append(sentences.overall(pair, pair.published, "by the published numbers"))
+    if pair.ours:
+        said.append(sentences.overall(pair, pair.ours, "by ours"))
+    yield Bullets(tuple(said))
+    yield Table(
+        f"{pair.kernel} minus {pair.baseline}, in points, with 95 % intervals and two-sided p-values.",
+        ("data set", "published", "ours", "t-test over repeats", "corrected t-test", "better, equal, worse"),
+        tuple(map(_pair_row, pair.tests)),
+        "numbers",
+    )
+
+
+def _pair_row(test: PairTest) -> tuple[TableCell, ...]:
+    ours = signed(test.corrected.difference) if test.corrected else NONE
+    published = TableCell(NONE)
+    if test.published:
+        tested = _tested(test.published)
+        published = TableCell(signed(test.published.difference), remarks=(tested.text, *tested.remarks))
+    return (
+        TableCell(test.dataset),
+        published,
+        TableCell(ours, remarks=(counted(test.n_repeats, "repeat"),) if test.n_repeats else ()),
+        _tested(test.over_repeats),
+        _tested(test.corrected),
+        TableCell(_outcomes(test.posterior)),
+    )
+
+
+def _tested(test: TTest | None) -> TableCell:
+    if test is None:
+        return TableCell(NONE)
+    low, high = test.interval
+    return TableCell(f"p {p_value(test.p_value)}", remarks=(f"{signed(low)} to {signed(high)}",))
+
+
+def _outcomes(posterior: Posterior | None) -> str:
+    if posterior is None:
+        return NONE
+    return ", ".join(map(share, (posterior.first_better, posterior.practically_equal, posterior.second_better)))
