@@ -40,7 +40,7 @@ deviation = { A = 0.1 }
 name = "colours, scaled"
 kernel = "wlcl"
 attributes = ["robust"]
-grid = { iterations = [0, 1] }
+grid = { n_iterations = [0, 1] }
 """
 N_ROWS = 2 * 2 * 3 * 3
 

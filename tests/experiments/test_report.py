@@ -48,7 +48,7 @@ def make_study(n_kernels=3, datasets=("D1", "D2"), published=True, **options):
     def entry(i):
         numbers = {"accuracy": {"D1": 70.0 + i}, "deviation": {"D1": 1.0}, "seconds": {"D1": 60.0}}
         numbers["accuracy"] |= {"D2": "out of memory"} if i == 0 else {"D2": 80.0 - i}
-        choice = Candidate("wl", grid={"iterations": tuple(range(i + 1))})
+        choice = Candidate("wl", grid={"n_iterations": tuple(range(i + 1))})
         return StudyEntry(
             f"K{i}",
             (choice,),
@@ -84,7 +84,7 @@ def fill(store, study, repeats=3, skip=()):
             for repeat in range(repeats):
                 for fold in range(study.protocol.outer_folds):
                     value = 0.8 + 0.03 * i + 0.02 * float(rng.random())
-                    chosen = {"kernel": "wl", "iterations": i, "C": 10.0}
+                    chosen = {"kernel": "wl", "n_iterations": i, "C": 10.0}
                     store.add_row(key, make_row(dataset, entry.name, repeat, fold, value, chosen))
 
 
@@ -318,7 +318,7 @@ def test_a_page_says_all(summary_of):
     assert f"70.00 ± 1.00 ▲ {signed(cell.difference)} 2 of 3 repeats" in page.text
     assert "largest class always answered 75.00 75.00" in page.text
     assert "Our numbers cannot be ranked yet: there is no complete repeat of K1 on D2." in page.text
-    assert "iterations 3, C 10 100 %" in page.text
+    assert "n_iterations 3, C 10 100 %" in page.text
     assert f"{cell.folds[0][1]:.1f}" in page.text
 
 

@@ -41,7 +41,7 @@ def page(tmp_path_factory):
     entries = tuple(
         StudyEntry(
             name,
-            (Candidate("wl", parameters={"iterations": i}),),
+            (Candidate("wl", parameters={"n_iterations": i}),),
             note=SCRIPT,
             published=Published(dict.fromkeys(datasets, 80.0 + i), dict.fromkeys(datasets, 1.0), {datasets[0]: 600.0}),
         )

@@ -36,7 +36,7 @@ grid = { depth = [0, 1], lam = [0.5, 1] }
 [[kernels]]
 name = "colours"
 kernel = "wl"
-grid = { iterations = [0, 1, 2] }
+grid = { n_iterations = [0, 1, 2] }
 [[kernels]]
 name = "scaled"
 attributes = ["robust"]
@@ -167,7 +167,7 @@ def test_gram_times_are_noted_once(study, loaded, tmp_path):
 def test_kernels_are_built_as_written():
     choice = Candidate("oddcl", {"depth": 2}, attributes=("robust", "neighbours"))
     assert [type(step).__name__ for step in build_kernel(choice)] == ["ScaleAttributes", "NeighbourMeans", "ODDCL"]
-    both = build_kernel(Candidate("sum", summands=(choice, Candidate("wl", {"iterations": 1}))))
+    both = build_kernel(Candidate("sum", summands=(choice, Candidate("wl", {"n_iterations": 1}))))
     assert [type(part).__name__ for part in both.kernels] == ["Pipeline", "WL"]
 
 

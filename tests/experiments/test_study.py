@@ -54,14 +54,14 @@ sum = [
     { kernel = "wlcl" },
     { kernel = "wlcl", parameters = { gamma = 0.5 }, attributes = ["standard"] },
 ]
-grid = { iterations = [0, 2] }
-timed = { iterations = 2 }
+grid = { n_iterations = [0, 2] }
+timed = { n_iterations = 2 }
 
 [[kernels]]
 name = "third"
 [[kernels.choices]]
 kernel = "wl"
-grid.iterations = [1]
+grid.n_iterations = [1]
 [[kernels.choices]]
 kernel = "oddcl-approx"
 [kernels.choices.parameters]
@@ -114,12 +114,12 @@ def test_all_of_a_file_is_read(write):
                 published=Published({"MUTAG": 81.0, "mine": "out of time"}, {"MUTAG": 1.5}, {"MUTAG": 60.0}),
             ),
             StudyEntry(
-                "second", (Candidate("sum", grid={"iterations": (0, 2)}, summands=parts),), timed={"iterations": 2}
+                "second", (Candidate("sum", grid={"n_iterations": (0, 2)}, summands=parts),), timed={"n_iterations": 2}
             ),
             StudyEntry(
                 "third",
                 (
-                    Candidate("wl", grid={"iterations": (1,)}),
+                    Candidate("wl", grid={"n_iterations": (1,)}),
                     Candidate("oddcl-approx", {"random_state": 3, "method": "rff"}),
                 ),
             ),
@@ -149,7 +149,7 @@ WRONG = {
         "unknown key 'grid'",
     ),
     "unknown published kind": ("seconds = { MUTAG = 60 }", "time = { MUTAG = 60 } #!", "unknown key 'time'"),
-    "unknown key of a choice": ("grid.iterations = [1]", "grids.iterations = [1] #!", "did you mean grid?"),
+    "unknown key of a choice": ("grid.n_iterations = [1]", "grids.n_iterations = [1] #!", "did you mean grid?"),
     "unknown key of a pair": ('baseline = "third"', 'base = "third" #!', "did you mean baseline?"),
     "missing title": ('title = "A small study"', "#!", "the key 'title' is missing"),
     "missing name": ('[[kernels]]\nname = "second"', "[[kernels]] #!", "the key 'name' of 'kernels' is missing"),
@@ -172,7 +172,7 @@ WRONG = {
     "a data set is a folder above": ('["MUTAG", "mine"]\n\n', '["MUTAG", ".."] #!\n', "'..' is not the name of a data"),
     "a data set is a number": ('["MUTAG", "mine"]\n\n', '["MUTAG",\n 5] #!\n', "'datasets' must be a text"),
     "protocol is a list": ("[protocol]", "[[protocol]] #!", "'protocol' must be a table, got a list"),
-    "grid is a list": ("grid = { iterations = [0, 2] }", "grid = [0, 2] #!", "'grid' must be a table, got a list"),
+    "grid is a list": ("grid = { n_iterations = [0, 2] }", "grid = [0, 2] #!", "'grid' must be a table, got a list"),
     "parameters is a text": ('{ counting = "visits" }', '"visits" #!', "'parameters' must be a table, got 'visits'"),
     "a parameter is a date": ("random_state = 3", "random_state = 2020-01-01 #!", "must be a text, a finite number"),
     "a parameter is a table": (
@@ -232,15 +232,15 @@ WRONG = {
     "a sum of one": ('sum = [\n    { kernel = "wlcl" },', "sum = [ #!", "a sum has at least two parts"),
     # grids
     "plural in a grid": (
-        "grid = { iterations = [0, 2] }",
-        "grid = { iteration = [0, 2] } #!",
-        "'wlcl' has no parameter 'iteration'; did you mean iterations?",
+        "grid = { n_iterations = [0, 2] }",
+        "grid = { n_iteration = [0, 2] } #!",
+        "'wlcl' has no parameter 'n_iteration'; did you mean n_iterations?",
     ),
-    "an empty grid list": ("grid.iterations = [1]", "grid.iterations = [] #!", "'iterations' is empty"),
+    "an empty grid list": ("grid.n_iterations = [1]", "grid.n_iterations = [] #!", "'n_iterations' is empty"),
     "a grid list is a number": (
-        "grid.iterations = [1]",
-        "grid.iterations = 1 #!",
-        "'iterations' must be a list, got 1",
+        "grid.n_iterations = [1]",
+        "grid.n_iterations = 1 #!",
+        "'n_iterations' must be a list, got 1",
     ),
     "a wrong value in a grid": (
         "    1,\n]",
@@ -256,19 +256,19 @@ WRONG = {
     ),
     "a value twice": ("    1,\n]", "    0.5, #!\n]", "the value 0.5 is here twice"),
     "fixed and listed": (
-        "grid.iterations = [1]",
-        "parameters.iterations = 1\ngrid.iterations = [1] #!",
-        "'iterations' is both fixed",
+        "grid.n_iterations = [1]",
+        "parameters.n_iterations = 1\ngrid.n_iterations = [1] #!",
+        "'n_iterations' is both fixed",
     ),
     "fixed in a part, listed in the sum": (
-        "grid = { iterations = [0, 2] }",
+        "grid = { n_iterations = [0, 2] }",
         "grid = { gamma = [1] } #!",
         "'gamma' is both fixed",
     ),
     "unknown timed": ("timed = { depth = 1 }", "timed = { deep = 1 } #!", "has no parameter 'deep'"),
     "wrong timed": (
-        "timed = { iterations = 2 }",
-        "timed = { iterations = 2.0 } #!",
+        "timed = { n_iterations = 2 }",
+        "timed = { n_iterations = 2.0 } #!",
         "n_iterations of WLCL",
     ),
     # attributes

@@ -22,7 +22,7 @@ from treegram.experiments.study_file import read_study
 from treegram.experiments.summary import ROPE, summarise
 
 PROTOCOL = Protocol(repeats=3, outer_folds=2, inner_folds=2, C=(1.0, 10.0))
-WL = StudyEntry("WL", (Candidate("wl", grid={"iterations": (0, 1, 2)}),), timed={"iterations": 2})
+WL = StudyEntry("WL", (Candidate("wl", grid={"n_iterations": (0, 1, 2)}),), timed={"n_iterations": 2})
 STUDY = Study("small", "A small study", ("D",), (WL,), PROTOCOL)
 
 
@@ -39,7 +39,7 @@ def add(store, study, kernel, dataset, accuracies, chosen=None):
     entry = next(entry for entry in study.entries if entry.name == kernel)
     key = entry_key(study, entry, dataset)
     for (repeat, fold), accuracy in accuracies.items():
-        picked = {"kernel": "wl", "iterations": 1, "C": 10.0} if chosen is None else chosen[repeat, fold]
+        picked = {"kernel": "wl", "n_iterations": 1, "C": 10.0} if chosen is None else chosen[repeat, fold]
         row = make_row(dataset, kernel, repeat, fold, accuracy, picked, n_fits=7, n_unconverged=repeat, seconds=0.25)
         store.add_row(key, row)
 
@@ -91,7 +91,7 @@ def test_rows_are_found_by_what_they_are_not_by_name(store):
     add(store, STUDY, "WL", "D", [[0.5, 0.7]])
     renamed = replace(STUDY, entries=(replace(WL, name="Weisfeiler-Lehman", note="new"),))
     assert only_cell(renamed, store).mean == pytest.approx(60)
-    other_grid = replace(STUDY, entries=(replace(WL, candidates=(Candidate("wl", grid={"iterations": (0, 1)}),)),))
+    other_grid = replace(STUDY, entries=(replace(WL, candidates=(Candidate("wl", grid={"n_iterations": (0, 1)}),)),))
     assert only_cell(other_grid, store).mean is None
 
 
@@ -125,32 +125,32 @@ def test_words_in_a_published_table_are_no_number(store):
 
 
 def test_times_are_compared_as_a_ratio(store):
-    store.add_gram_time(entry_key(STUDY, WL, "D"), GramTime("D", "WL", {"iterations": 2}, 0.5, learns=False, run=1))
+    store.add_gram_time(entry_key(STUDY, WL, "D"), GramTime("D", "WL", {"n_iterations": 2}, 0.5, learns=False, run=1))
     study = replace(STUDY, entries=(with_published(WL, seconds={"D": 60.0}),))
     cell = only_cell(study, store)
     assert (cell.gram_seconds, cell.published_seconds, cell.speed_up) == (0.5, 60.0, 120.0)
 
 
 def test_what_was_chosen_is_counted(store):
-    chosen = {(r, f): {"kernel": "wl", "iterations": 2, "C": 1.0} for r in range(2) for f in range(2)}
-    chosen[1, 1] = {"kernel": "wl", "iterations": 0, "C": 10}
+    chosen = {(r, f): {"kernel": "wl", "n_iterations": 2, "C": 1.0} for r in range(2) for f in range(2)}
+    chosen[1, 1] = {"kernel": "wl", "n_iterations": 0, "C": 10}
     add(store, STUDY, "WL", "D", [[0.5, 0.7], [0.5, 0.7]], chosen)
     cell = only_cell(STUDY, store)
-    assert cell.chosen == (("iterations 2, C 1", 3), ("iterations 0, C 10", 1))
+    assert cell.chosen == (("n_iterations 2, C 1", 3), ("n_iterations 0, C 10", 1))
     assert [(one.parameter, one.values, one.counts) for one in cell.histograms] == [
-        ("iterations", ("0", "1", "2"), (1, 0, 3)),
+        ("n_iterations", ("0", "1", "2"), (1, 0, 3)),
         ("C", ("1", "10"), (3, 1)),
     ]
 
 
 def test_of_several_kernels_the_chosen_one_is_named(store):
-    entry = StudyEntry("both", (Candidate("wl", grid={"iterations": (0, 1)}), Candidate("oddst", grid={"depth": (1,)})))
+    entry = StudyEntry("both", (Candidate("wl", grid={"n_iterations": (0, 1)}), Candidate("oddst", grid={"depth": (1,)})))
     study = replace(STUDY, entries=(entry,))
-    chosen = {(0, 0): {"kernel": "wl", "iterations": 1, "C": 1.0}, (0, 1): {"kernel": "oddst", "depth": 1, "C": 1.0}}
+    chosen = {(0, 0): {"kernel": "wl", "n_iterations": 1, "C": 1.0}, (0, 1): {"kernel": "oddst", "depth": 1, "C": 1.0}}
     add(store, study, "both", "D", [[0.5, 0.7]], chosen)
     cell = only_cell(study, store)
-    assert dict(cell.chosen) == {"kernel wl, iterations 1, C 1": 1, "kernel oddst, depth 1, C 1": 1}
-    assert [one.parameter for one in cell.histograms] == ["kernel", "iterations", "depth", "C"]
+    assert dict(cell.chosen) == {"kernel wl, n_iterations 1, C 1": 1, "kernel oddst, depth 1, C 1": 1}
+    assert [one.parameter for one in cell.histograms] == ["kernel", "n_iterations", "depth", "C"]
     assert cell.histograms[1].counts == (0, 1)
 
 
@@ -172,7 +172,7 @@ def test_kernels_say_what_they_learn_from(store):
         store.add_gram_time(entry_key(study, entry, "D"), GramTime("D", entry.name, {}, 0.5, learns, run=1))
     kernels = summarise(store, study).kernels
     assert [kernel.learns_from for kernel in kernels] == ["", "training", "all", ""]
-    assert kernels[0].candidates == ("wl; iterations in {0, 1, 2}",)
+    assert kernels[0].candidates == ("wl; n_iterations in {0, 1, 2}",)
     assert kernels[1].candidates == ("wlcl; attributes robust",)
 
 
@@ -183,7 +183,7 @@ NAMES = ("A", "B", "C")
 
 def three_kernels(**options):
     entries = tuple(
-        StudyEntry(name, (Candidate("wl", parameters={"iterations": i}),))
+        StudyEntry(name, (Candidate("wl", parameters={"n_iterations": i}),))
         for i, name in enumerate(options.pop("names", NAMES))
     )
     return Study("three", "Three kernels", ("D", "E"), entries, PROTOCOL, **options)
