@@ -7,16 +7,20 @@ between the same two nodes, and both directions of each. Where edges have a dire
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from treegram._memory import allocate
 from treegram._parallel import run_tasks
+from treegram._types import Ints
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs
-from treegram.structure.features import graph_spans
 from treegram.structure.loops import hops as loops
+from treegram.structure.loops.visits import DONE
+from treegram.structure.visits import STEPS_PER_CALL, graph_spans, run_loop, start_at
 
 __all__ = ["Hops", "count_hops"]
 
@@ -59,10 +63,10 @@ def count_hops(graphs: Graphs, *, n_jobs: int | None = None) -> Hops:
     Time is nodes times edges times diameter for each graph, memory nodes times the square of the diameter.
     """
     halved = not graphs.directed
-    arrays = (graphs.offsets, graphs.indptr, graphs.indices, halved)
-    tasks = [(*arrays, *span) for span in graph_spans(graphs, NODES_PER_TASK)]
-    parts = list(run_tasks(loops.count_positions, tasks, n_jobs=n_jobs, label="hops"))
-    numbers, columns, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
+    numbers = np.zeros(graphs.n_nodes, np.int64)
+    tasks = [(graphs, halved, span, numbers) for span in graph_spans(graphs, NODES_PER_TASK)]
+    parts = list(run_tasks(_count_some, tasks, n_jobs=n_jobs, label="hops"))
+    columns, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
     starts = np.concatenate([[0], np.cumsum(numbers)])
     if not counts.max(initial=0.0) < LARGEST_COUNT:  # also where a count is no number any more
         node = int(np.searchsorted(starts, (~(counts < LARGEST_COUNT)).argmax(), side="right")) - 1
@@ -73,3 +77,33 @@ def count_hops(graphs: Graphs, *, n_jobs: int | None = None) -> Hops:
         )
     shape = (graphs.n_nodes, int(columns.max(initial=-1)) + 1)
     return Hops(sp.csr_matrix((counts, columns, starts), shape=shape), halved)
+
+
+def _count_some(graphs: Graphs, halved: bool, span: tuple[int, int], numbers: Ints) -> Any:
+    """The records of some graphs; fills ``numbers``, how many each of their nodes has."""
+    first, last = span
+    arrays, sizes = (graphs.offsets, graphs.indptr, graphs.indices), np.diff(graphs.offsets)
+    largest = int(sizes[first:last].max(initial=0))
+    order, distance = np.empty(largest, np.int64), np.full(largest, -1, np.int64)
+    diameters, state = np.zeros(len(graphs), np.int64), start_at(first)
+    while loops.measure(arrays, last, order, distance, state, diameters, STEPS_PER_CALL) != DONE:
+        pass
+    scratch = loops.Scratch(order, distance, np.empty(largest), *_scratch(sizes, diameters, halved, first, last))
+    records, state = loops.Records(np.empty(1024, np.int32), np.empty(1024)), start_at(first)
+
+    def count(records: Any) -> int:
+        asked = (halved, last)
+        return int(loops.count_positions(arrays, asked, diameters, scratch, state, numbers, records, STEPS_PER_CALL))
+
+    return run_loop(count, state, records, "the positions of its nodes on shortest paths")
+
+
+def _scratch(sizes: Ints, diameters: Ints, halved: bool, first: int, last: int) -> tuple[Any, Any]:
+    """Room for the paths and positions of any of these graphs: nodes times diameter, and times its square."""
+    widths = diameters[first:last].astype(np.float64) + 1
+    n_columns = widths * (widths + 1) / 2 if not halved else ((widths + 1) // 2) * (widths // 2 + 1)
+    n_entries = sizes[first:last] * n_columns
+    worst = first + int(n_entries.argmax()) if len(n_entries) else first
+    longest = int((sizes[first:last] * widths).max(initial=0))
+    purpose = f"Graph {worst}: the positions on shortest paths of its nodes (diameter {diameters[worst]})"
+    return np.empty(longest), allocate(int(n_entries.max(initial=0)), np.float64, purpose)

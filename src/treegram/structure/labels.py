@@ -10,7 +10,7 @@ import numpy as np
 from treegram._types import Hashes
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs
-from treegram.structure.loops import trees as loops
+from treegram.structure.loops.hashing import GOLDEN
 
 __all__ = ["arc_hashes", "edge_name", "hash_label", "node_hashes", "node_name"]
 
@@ -38,7 +38,7 @@ def node_hashes(graphs: Graphs, missing_labels: str) -> Hashes:
 def arc_hashes(graphs: Graphs, *, use_edge_labels: bool) -> Hashes:
     """The hash of each arc's label, or one constant for all."""
     if not use_edge_labels or not len(graphs.indices):
-        return np.full(len(graphs.indices), loops.GOLDEN)
+        return np.full(len(graphs.indices), GOLDEN)
     if graphs.edge_labels is None:
         raise InvalidGraphError("use_edge_labels=True, but the graphs have no edge labels.")
     return np.array([hash_label(value) for value in graphs.edge_label_values], np.uint64)[graphs.edge_labels]
