@@ -128,9 +128,7 @@ def _pair_part(arrays: Any, ask: Any) -> tuple[Ints, Hashes, Floats]:
     return _count(loops.count_pairs, arrays, ask, 0, (ask.last - ask.first) * (ask.radius + 1) * (ask.distance + 1))
 
 
-def _count(
-    loop: Callable[..., int], arrays: Any, ask: Any, n_kept: int, n_rows: int
-) -> tuple[Ints, Hashes, Floats]:
+def _count(loop: Callable[..., int], arrays: Any, ask: Any, n_kept: int, n_rows: int) -> tuple[Ints, Hashes, Floats]:
     """Lengths of the rows, codes and values that one of the compiled loops gives for some graphs."""
     scratch, lengths, state = _scratch(arrays, ask), np.zeros(n_rows, np.int64), start_at(ask.first)
     held = _hold(arrays, ask, n_kept, scratch)
@@ -155,7 +153,9 @@ def _hold(arrays: Any, ask: Any, n_kept: int, scratch: Any) -> Any:
     largest = ask.first + int(np.diff(arrays.offsets[ask.first : ask.last + 1]).argmax()) if shape[0] else ask.first
     purpose = f"Graph {largest}: its balls of radius {ask.radius}"
     require(8.0 * total * (1 + n_kept), purpose)
-    nodes, colours = (allocate(size, dtype, purpose) for size, dtype in ((total, np.int64), ((total, n_kept), np.uint64)))
+    nodes, colours = (
+        allocate(size, dtype, purpose) for size, dtype in ((total, np.int64), ((total, n_kept), np.uint64))
+    )
     held, state = loops.Held(starts, sizes, np.empty(shape, np.uint64), nodes, colours), start_at(ask.first)
     while loops.hold(arrays, ask, scratch, state, held, STEPS_PER_CALL) != DONE:
         pass
