@@ -21,7 +21,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # From the ground up. A module imports modules of lower layers and of its own package, never a neighbour in its layer.
 LAYERS = [
     {"_types"},
-    {"errors", "_progress", "_numba", "_gramfile", "plotting"},
+    {"errors", "_memory", "_progress", "_numba", "_gramfile", "_rows", "plotting"},
     {"_pack", "_parallel"},
     {"graphs"},
     {"_networkx", "structure", "attributes", "datasets"},

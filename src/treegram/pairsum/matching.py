@@ -133,7 +133,7 @@ class _Job:
                 f"matched is {1 + loops.MASK_BITS // bits} nodes. Use a smaller max_size, or no edge labels."
             )
         is_closed = max_size <= 3 and n_kinds <= 1
-        layout = Layout.make(*((nodes.offsets, nodes.blocks, nodes.vectors) for nodes in (left, right)), node_kernel)
+        layout = Layout.make(left, right, node_kernel)
         exponent = 53 * np.log(2) + _log_most_matchings([left, right], max_size)
         sides = zip((left, right), (layout.left, layout.right), codes, strict=True)
         graphs = [
@@ -231,8 +231,9 @@ def _calls(job: _Job, rows: Span) -> Iterator[Span]:
     """Consecutive row graphs whose node kernel is given together: all of them where it is the Gaussian."""
     sizes = np.diff(job.left.offsets)[slice(*rows)]
     is_gaussian = isinstance(job.layout.node_kernel, Gaussian)
-    cuts = [] if is_gaussian else rows[0] + np.flatnonzero(np.diff(np.cumsum(sizes) // GIVEN_ROWS)) + 1
-    return pairwise([rows[0], *(int(cut) for cut in cuts), rows[1]])
+    portions = np.zeros_like(sizes) if is_gaussian else np.cumsum(sizes) // GIVEN_ROWS
+    cuts = rows[0] + np.flatnonzero(np.diff(portions)) + 1
+    return pairwise([rows[0], *cuts.tolist(), rows[1]])
 
 
 def _tile(job: _Job, span: Span) -> Any:

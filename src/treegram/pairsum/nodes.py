@@ -155,10 +155,8 @@ class _Job:
 
     @classmethod
     def prepare(cls, left: Nodes, right: Nodes, node_kernel: NodeKernel, weighting: Weighting) -> _Job:
-        order = np.lexsort((left.blocks, left.graph_ids))
-        rows = left.taken(order)
-        sides = [(nodes.offsets, nodes.blocks, nodes.vectors) for nodes in (rows, right)]
-        layout = Layout.make(*sides, node_kernel)
+        rows = left.taken(np.lexsort((left.blocks, left.graph_ids)))
+        layout = Layout.make(rows, right, node_kernel)
         largest = max(int(np.diff(nodes.offsets).max()) for nodes in (left, right))
         slots, kinds = _choose_dense(right.features, layout.right.blocks, layout.n_blocks, weighting.kinds)
         side, features = layout.left, rows.features

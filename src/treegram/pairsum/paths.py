@@ -118,7 +118,7 @@ class _Job:
 
     @classmethod
     def prepare(cls, left: PathEnds, right: PathEnds, node_kernel: NodeKernel, length_weights: Floats) -> _Job:
-        layout = Layout.make(*((ends.offsets, ends.blocks, ends.vectors) for ends in (left, right)), node_kernel)
+        layout = Layout.make(left, right, node_kernel)
         row_sum = (2.0 * length_weights.sum() - length_weights[0]) / length_weights[0]
         most_pairs = max(_most_pairs(left), _most_pairs(right))
         side = layout.left

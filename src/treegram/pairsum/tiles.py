@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,6 +25,17 @@ __all__ = ["Layout", "Side", "Span", "cut", "fill_matrix", "number_alike"]
 Span = tuple[int, int]  # first graph, and the one after the last
 
 MANY_DIMENSIONS = 64  # of vectors: beyond, one coordinate is as good a direction as any, and costs nothing
+
+
+class _Sided(Protocol):
+    """Nodes in the order of their graphs; those of different blocks are never compared."""
+
+    @property
+    def offsets(self) -> Ints: ...
+    @property
+    def blocks(self) -> Hashes: ...
+    @property
+    def vectors(self) -> Floats: ...
 
 
 @dataclass(frozen=True)
@@ -48,17 +59,16 @@ class Layout:
     extent: float  # the largest coordinate: in units of it nothing overflows
 
     @classmethod
-    def make(
-        cls, left: tuple[Ints, Hashes, Floats], right: tuple[Ints, Hashes, Floats], node_kernel: NodeKernel
-    ) -> Layout:
-        """From offsets, blocks and vectors of either side."""
-        n_blocks, blocks = number_alike(left[1], right[1])
-        extent = max(float(np.abs(side[2]).max(initial=0.0)) for side in (left, right)) or 1.0
-        direction = _widest_direction(right[2] / extent)
+    def make(cls, left: _Sided, right: _Sided, node_kernel: NodeKernel) -> Layout:
+        """The layout of two collections of nodes."""
+        n_blocks, blocks = number_alike(left.blocks, right.blocks)
+        extent = max(float(np.abs(nodes.vectors).max(initial=0.0)) for nodes in (left, right)) or 1.0
+        direction = _widest_direction(right.vectors / extent)
         sides = [
-            # einsum, not a matrix product: BLAS would wake threads that spin for longer than this takes.
-            Side(offsets, numbers, np.array(vectors), np.einsum("ni,i->n", vectors / extent, direction))
-            for (offsets, _, vectors), numbers in zip((left, right), blocks, strict=True)
+            # einsum, not a matrix product: BLAS would wake threads that spin for longer than this takes. Vectors are copied
+            # because arrays that may not be written to are compiled for anew.
+            Side(nodes.offsets, own, np.array(nodes.vectors), np.einsum("ni,i->n", nodes.vectors / extent, direction))
+            for nodes, own in zip((left, right), blocks, strict=True)
         ]
         return cls(sides[0], sides[1], n_blocks, node_kernel, extent)
 

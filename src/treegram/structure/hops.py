@@ -64,7 +64,7 @@ def count_hops(graphs: Graphs, *, n_jobs: int | None = None) -> Hops:
     """
     halved = not graphs.directed
     numbers = np.zeros(graphs.n_nodes, np.int64)
-    tasks = [(graphs, halved, span, numbers) for span in graph_spans(graphs, NODES_PER_TASK)]
+    tasks = [(graphs, span, numbers) for span in graph_spans(graphs, NODES_PER_TASK)]
     parts = list(run_tasks(_count_some, tasks, n_jobs=n_jobs, label="hops"))
     columns, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
     starts = np.concatenate([[0], np.cumsum(numbers)])
@@ -79,16 +79,28 @@ def count_hops(graphs: Graphs, *, n_jobs: int | None = None) -> Hops:
     return Hops(sp.csr_matrix((counts, columns, starts), shape=shape), halved)
 
 
-def _count_some(graphs: Graphs, halved: bool, span: tuple[int, int], numbers: Ints) -> Any:
+def _count_some(graphs: Graphs, span: tuple[int, int], numbers: Ints) -> Any:
     """The records of some graphs; fills ``numbers``, how many each of their nodes has."""
-    first, last = span
+    (first, last), halved = span, not graphs.directed
     arrays, sizes = (graphs.offsets, graphs.indptr, graphs.indices), np.diff(graphs.offsets)
     largest = int(sizes[first:last].max(initial=0))
     order, distance = np.empty(largest, np.int64), np.full(largest, -1, np.int64)
     diameters, state = np.zeros(len(graphs), np.int64), start_at(first)
     while loops.measure(arrays, last, order, distance, state, diameters, STEPS_PER_CALL) != DONE:
         pass
-    scratch = loops.Scratch(order, distance, np.empty(largest), *_scratch(sizes, diameters, halved, first, last))
+    # Paths take nodes times diameter, positions nodes times its square.
+    sizes = sizes[first:last]
+    n_columns = np.array([loops.first_column(d + 1, halved) for d in diameters[first:last]], np.float64)
+    n_entries = sizes * n_columns
+    worst = first + int(np.append(n_entries, 0.0).argmax())
+    purpose = f"Graph {worst}: the positions of its nodes on shortest paths (nodes x diameter^2)"
+    scratch = loops.Scratch(
+        order=order,
+        distance=distance,
+        inward=np.empty(largest),
+        onward=allocate(int((sizes * (diameters[first:last] + 1)).max(initial=0)), np.float64, purpose),
+        histogram=allocate(int(n_entries.max(initial=0)), np.float64, purpose),
+    )
     records, state = loops.Records(np.empty(1024, np.int32), np.empty(1024)), start_at(first)
 
     def count(records: Any) -> int:
@@ -96,14 +108,3 @@ def _count_some(graphs: Graphs, halved: bool, span: tuple[int, int], numbers: In
         return int(loops.count_positions(arrays, asked, diameters, scratch, state, numbers, records, STEPS_PER_CALL))
 
     return run_loop(count, state, records, "the positions of its nodes on shortest paths")
-
-
-def _scratch(sizes: Ints, diameters: Ints, halved: bool, first: int, last: int) -> tuple[Any, Any]:
-    """Room for the paths and positions of any of these graphs: nodes times diameter, and times its square."""
-    widths = diameters[first:last].astype(np.float64) + 1
-    n_columns = widths * (widths + 1) / 2 if not halved else ((widths + 1) // 2) * (widths // 2 + 1)
-    n_entries = sizes[first:last] * n_columns
-    worst = first + int(n_entries.argmax()) if len(n_entries) else first
-    longest = int((sizes[first:last] * widths).max(initial=0))
-    purpose = f"Graph {worst}: the positions on shortest paths of its nodes (diameter {diameters[worst]})"
-    return np.empty(longest), allocate(int(n_entries.max(initial=0)), np.float64, purpose)

@@ -74,8 +74,8 @@ def number_pairs(first, second, table, numbers, seen):
     many as there are pairs.
     """
     last = len(table) - 1
-    for slot in range(len(table)):
-        table[slot] = -1
+    for i in range(len(table)):
+        table[i] = -1
     n_distinct = 0
     for v in range(len(first)):
         slot = np.int64(join(second[v], first[v]) & np.uint64(last))
