@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
+from numba import njit
 
 from treegram._numba import contracted, jit
 from treegram.pairsum.loops.tiles import add_scaled, clear, kernel_row
@@ -149,7 +150,7 @@ def _hand_out(sums, factor, column_graphs, totals):
         totals[column_graphs[j]] += factor * sums[j]
 
 
-@contracted
+@njit(inline="always")  # bundles of arrays are costly to hand over, row by row
 def _sum_row(v, arcs, tile, held):
     """Add what one row of a graph gives to the sums of the columns, its graph's triangles apart."""
     indptr, indices = arcs
@@ -296,7 +297,7 @@ def _advance(s, limits, sides, held):
     return 0
 
 
-@contracted
+@njit(inline="always")  # bundles of arrays are costly to hand over, row by row
 def _enumerate(s, budget, root, limits, sides, held):
     """Add all connected matchings whose first row node is the root to totals, from the pair stack[s] on.
 
@@ -326,7 +327,7 @@ def _enumerate(s, budget, root, limits, sides, held):
     return 0, steps
 
 
-@contracted
+@njit(inline="always")  # bundles of arrays are costly to hand over, row by row
 def _sum_pair(v, j, depth, budget, limits, sides, held):
     """All matchings that begin with the pair (v, j), from the place ``depth`` on; returns as ``_enumerate``."""
     if depth == 0:

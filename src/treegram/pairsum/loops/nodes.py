@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
+from numba import njit
 
 from treegram._numba import contracted, jit
 from treegram.pairsum.loops.tiles import add_scaled, clear, kernel_row
@@ -57,7 +58,7 @@ def _add_listed(a, listed, values, window, kernel, graphs, weights, totals):
                 row[k] += product * weights[k]
 
 
-@contracted
+@njit(inline="always")  # bundles of arrays are costly to hand over, row by row
 def _add_row(v, rows, window, kernel, inverted, weights, graphs, scratch):
     """Add one row's features: common ones to the sums of its block, rare ones to the totals of the columns' graphs."""
     (low, high), (sums, totals) = window, scratch

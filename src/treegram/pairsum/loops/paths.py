@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
+from numba import njit
 
 from treegram._numba import contracted, jit
 from treegram.pairsum.loops.tiles import add_scaled, clear, kernel_row
@@ -52,7 +53,7 @@ def list_partners(columns, places, first, partners, halved, listed):
             d += 1
 
 
-@contracted
+@njit(inline="always")  # bundles of arrays are costly to hand over, row by row
 def _reach_out(u, top, first, partners, held):
     """reached[d] = the sum of counts times kernel rows over all partners of u that are d away, for 1 <= d <= top."""
     for d in range(1, top + 1):
@@ -120,7 +121,7 @@ def _meet(kernel, window, top, listed, reached, graphs, totals):
         totals[graphs[j]] += kernel[j] * collected
 
 
-@contracted
+@njit(inline="always")  # bundles of arrays are costly to hand over, row by row
 def _sum_row(u, first, partners, columns, listed, length_weights, held, totals):
     """totals[graph of column] += the sums of the paths that start at u; the graph's first row is ``first``."""
     start, stop = partners.starts[u], partners.starts[u + 1]
