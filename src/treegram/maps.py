@@ -20,6 +20,7 @@ from scipy.stats.qmc import MultivariateNormalQMC
 from threadpoolctl import threadpool_limits
 
 from treegram._parallel import run_tasks
+from treegram._rows import equal_rows
 from treegram._types import Floats, Ints
 from treegram.attributes import Gaussian, NodeKernel
 
@@ -242,9 +243,13 @@ def fourier_map(method: str, n_attributes: int, n_components: int, gamma: float,
 
 
 def distinct_rows(X: Floats) -> tuple[Floats, Ints]:
-    """The distinct rows of X, and for each row of X its number among them."""
-    distinct, numbers = np.unique(X + 0.0, axis=0, return_inverse=True)  # + 0.0 makes -0.0 and 0.0 equal
-    return distinct, numbers.reshape(-1).astype(np.int64)
+    """The distinct rows of X in ascending order, and for each row of X its number among them."""
+    numbers, first = equal_rows(X)
+    distinct = X[first] + 0.0  # -0.0 becomes 0.0
+    order = np.lexsort(distinct.T[::-1])
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(len(order))
+    return distinct[order], ranks[numbers]
 
 
 def nystroem_map(

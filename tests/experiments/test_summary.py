@@ -144,7 +144,9 @@ def test_what_was_chosen_is_counted(store):
 
 
 def test_of_several_kernels_the_chosen_one_is_named(store):
-    entry = StudyEntry("both", (Candidate("wl", grid={"n_iterations": (0, 1)}), Candidate("oddst", grid={"depth": (1,)})))
+    entry = StudyEntry(
+        "both", (Candidate("wl", grid={"n_iterations": (0, 1)}), Candidate("oddst", grid={"depth": (1,)}))
+    )
     study = replace(STUDY, entries=(entry,))
     chosen = {(0, 0): {"kernel": "wl", "n_iterations": 1, "C": 1.0}, (0, 1): {"kernel": "oddst", "depth": 1, "C": 1.0}}
     add(store, study, "both", "D", [[0.5, 0.7]], chosen)

@@ -159,11 +159,9 @@ def test_the_number_of_workers_changes_no_bit(node_kernel):
 def test_a_large_result_is_cut_into_several_tiles(monkeypatch):
     rng = np.random.default_rng(7)
     nodes, weighting = make_nodes(rng, SIZES), make_weighting(rng)
-    tiles, place = [], engine._place
+    tiles, tile_sums = [], engine._tile_sums
     monkeypatch.setattr(engine, "TILE_BYTES", 64)
-    monkeypatch.setattr(
-        engine, "_place", lambda part, tile, *args, **kwargs: tiles.append(tile) or place(part, tile, *args, **kwargs)
-    )
+    monkeypatch.setattr(engine, "_tile_sums", lambda job, span, n: tiles.append(span) or tile_sums(job, span, n))
     actual = pair_sums(nodes, None, Gaussian(0.5), weighting)
     assert_sums(actual, nodes, nodes, gaussian(0.5), weighting)
     assert len(tiles) > 2

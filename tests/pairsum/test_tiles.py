@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 from numba import njit
 
-from treegram.pairsum.loops import nodes as loops
+from treegram.pairsum.loops import nodes as node_loops
+from treegram.pairsum.loops import tiles as loops
 
 
 @njit
@@ -68,7 +69,13 @@ def test_invert_keeps_every_entry_once():
     matrix[4:, 4:] = [[1, 2], [0, 3], [4, 0], [5, 6]]
     slots = np.array([-1, 0, -1, 1, -1, 0])
     features = sp.csr_matrix(matrix)
-    dense, ends, listed, values = loops.invert(features.indptr, features.indices, features.data, slots, 2)
+    n_listed = int((slots[features.indices] < 0).sum())
+    inverted = node_loops.Inverted(
+        slots, np.empty((2, 3), np.int64), np.zeros((2, 8)), np.zeros(7, np.int64), np.empty(n_listed, np.int64),
+        np.empty(n_listed),
+    )  # fmt: skip
+    node_loops.invert(features.indptr, features.indices, features.data, inverted)
+    dense, ends, listed, values = inverted[2:]
     rebuilt = np.zeros_like(matrix)
     for t in np.flatnonzero(slots < 0):
         span = slice(ends[t - 1] if t else 0, ends[t])

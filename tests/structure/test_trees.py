@@ -15,8 +15,9 @@ import naive
 from strategies import collections
 from treegram import Graphs, InvalidGraphError
 from treegram.structure import trees
-from treegram.structure.labels import hash_label
+from treegram.structure.labels import arc_hashes, hash_label, node_hashes
 from treegram.structure.loops import trees as loops
+from treegram.structure.loops.visits import visit
 from treegram.structure.trees import Phi, read_tree, tree_features
 from zoo import COLLECTIONS, Collection
 
@@ -294,15 +295,13 @@ def test_sizes_beyond_the_largest_double_stay_finite():
     """3^650 is more than a double holds: a size must then be capped, or weights become inf - inf."""
     graphs, depth = layers(3, 656, directed=True), 655
     n = graphs.n_nodes
-    order, distance = np.empty(n, np.int64), np.full(n, -1, np.int64)
-    codes, sizes = np.zeros((n, depth + 1), np.uint64), np.zeros((n, depth + 1))
-    n_visited = loops.visit(0, depth, 0, graphs.indptr, graphs.indices, order, distance)
+    seen, arcs = trees.new_visit(n, depth), (graphs.indptr, graphs.indices)
+    seen.sizes[:] = 0.0
+    n_visited = visit(0, depth, 0, *arcs, seen.order, seen.distance)
     assert n_visited == n - 2
-    loops.encode(
-        n_visited, depth, 0, graphs.indptr, graphs.indices, trees.node_hashes(graphs, "degree"),
-        np.full(len(graphs.indices), loops.GOLDEN), order, distance, codes, sizes,
-    )  # fmt: skip
-    assert np.isfinite(sizes).all()
+    hashes = (node_hashes(graphs, "degree"), arc_hashes(graphs, use_edge_labels=False))
+    loops.encode(n_visited, depth, 0, arcs, hashes, seen)
+    assert np.isfinite(seen.sizes).all()
 
 
 # -------------------------------------------------------------------- Phi

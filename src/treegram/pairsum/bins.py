@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from treegram._parallel import run_tasks
 from treegram._types import Floats, Ints
 from treegram.pairsum.loops import bins as loops
+from treegram.structure.features import number_pairs
 
 __all__ = ["Binned", "bin_counts", "bin_products", "bin_squares"]
 
@@ -50,8 +51,9 @@ def bin_products(left: Binned, right: Binned | None, *, n_jobs: int | None = Non
 def bin_squares(nodes: Binned) -> Floats:
     """The same for each graph with itself: the diagonal of :func:`bin_products`."""
     totals = np.zeros(nodes.n_graphs)
-    for part in _parts(nodes, nodes):
-        loops.add_squares(nodes.labels, nodes.columns[part], nodes.graph_ids, totals)
+    for column in nodes.columns:
+        _, _, graphs, counts = _count_bins(nodes.labels, column, nodes.graph_ids)
+        totals += np.bincount(graphs, weights=counts * counts, minlength=nodes.n_graphs)
     return totals
 
 
@@ -62,7 +64,7 @@ def bin_counts(fitted: Binned, new: Binned) -> sp.csr_matrix:
     labels, graph_ids, _ = _joined(fitted, new, slice(0, 0))
     for j in range(len(fitted.columns)):
         bins = np.concatenate([fitted.columns[j], new.columns[j]])
-        ids, starts, graphs, numbers = loops.count_column(labels, bins, graph_ids)
+        ids, starts, graphs, numbers = _count_bins(labels, bins, graph_ids)
         n_known = int(ids[:n_old].max(initial=-1)) + 1  # numbered as they appear, and the fitted nodes come first
         of_new = graphs[: starts[n_known]] >= fitted.n_graphs
         rows.append(graphs[: starts[n_known]][of_new] - fitted.n_graphs)
@@ -81,20 +83,30 @@ def _parts(left: Binned, right: Binned) -> Iterator[slice]:
 
 
 def _part_products(left: Binned, right: Binned | None, part: slice) -> Floats:
-    if right is None:
-        K = np.zeros((left.n_graphs, left.n_graphs))
-        loops.add_products(left.labels, left.columns[part], left.graph_ids, 0, K)
-        return K
-    K = np.zeros((left.n_graphs, right.n_graphs))
+    n_left = 0 if right is None else left.n_graphs
+    K = np.zeros((left.n_graphs, left.n_graphs if right is None else right.n_graphs))
     if K.size:
         labels, graph_ids, columns = _joined(left, right, part)
-        loops.add_products(labels, columns, graph_ids, left.n_graphs, K)
+        for column in columns:
+            _, *counted = _count_bins(labels, column, graph_ids)
+            loops.add_products(*counted, n_left, K)
     return K
 
 
-def _joined(left: Binned, right: Binned, part: slice) -> tuple[Ints, Ints, Ints]:
+def _joined(left: Binned, right: Binned | None, part: slice) -> tuple[Ints, Ints, Ints]:
+    if right is None:
+        return left.labels, left.graph_ids, left.columns[part]
     return (
         np.concatenate([left.labels, right.labels]),
         np.concatenate([left.graph_ids, left.n_graphs + right.graph_ids]),
         np.concatenate([left.columns[part], right.columns[part]], axis=1),
     )
+
+
+def _count_bins(labels: Ints, column: Ints, graph_ids: Ints) -> tuple[Ints, Ints, Ints, Floats]:
+    """Numbers of the pairs (label, bin) in order of appearance, and for each its graphs and their counts, by ``starts``."""
+    numbers, firsts = number_pairs(labels.view(np.uint64), column.view(np.uint64))
+    starts = np.zeros(len(firsts) + 1, np.int64)
+    graphs, counts = np.empty(len(numbers), np.int64), np.empty(len(numbers))
+    used = loops.tally(numbers, graph_ids, starts, graphs, counts)
+    return numbers, starts, graphs[:used], counts[:used]

@@ -17,27 +17,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from math import factorial
+from typing import Any
 
 import numpy as np
 
+from treegram._memory import allocate, require
 from treegram._parallel import run_tasks
 from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.pairsum.loops import matching as loops
-from treegram.pairsum.nodes import widest_direction
+from treegram.pairsum.loops.tiles import Rows
+from treegram.pairsum.tiles import Layout, Span, cut, fill_matrix, number_alike
 
 __all__ = ["Matchables", "match_self_sums", "match_sums"]
 
 
-TILE_COLUMNS = (
-    512  # the node kernel of one graph with as many columns, and its products, stay in the second-level cache
-)
-COST_PER_CALL = (
-    1 << 28
-)  # compiled code cannot be interrupted: this many multiplications keep a call well under a second
-STEPS_PER_CALL = 1 << 21  # the same for enumeration, whose steps are longer and whose number is not known beforehand
+# The node kernel of one graph with as many columns, and its products, stay in the second-level cache.
+TILE_COLUMNS = 512
+# Compiled code cannot be interrupted: so many multiplications, or steps of the enumeration, keep a call well under a second.
+COST_PER_CALL, STEPS_PER_CALL = 1 << 28, 1 << 21
 GIVEN_ROWS = 1024  # rows of a node kernel that is not the Gaussian, computed at a time
 
 
@@ -80,15 +81,11 @@ def match_sums(
     left = _flat(left, node_kernel)
     columns = left if right is None else _flat(right, node_kernel)
     sums = np.zeros((max_size, left.n_graphs, columns.n_graphs))
-    if not len(left.blocks) or not len(columns.blocks):
-        return sums
-    job = _Job.prepare(left, columns, node_kernel, max_size, threshold)
-    tiles = list(_cut(columns))
-    # Later tiles of a symmetric matrix have more rows: the longest tasks first keep all workers busy to the end.
-    tasks = [(job, span, span[1] if right is None else left.n_graphs) for span in reversed(tiles)]
-    results = run_tasks(_tile_sums, tasks, n_jobs=n_jobs, label="matchings")
-    for (_, span, n_rows), part in zip(tasks, results, strict=True):
-        _place(part.swapaxes(0, 1), span, n_rows, sums, symmetric=right is None)
+    if len(left.blocks) and len(columns.blocks):
+        job = _Job.prepare(left, columns, node_kernel, max_size, threshold)
+        tiles = cut(columns.offsets, 1 + len(columns.blocks) // TILE_COLUMNS)
+        tile_sums = partial(_tile_sums, job)
+        fill_matrix(tile_sums, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="matchings")
     return sums
 
 
@@ -98,14 +95,12 @@ def match_self_sums(
     """The sums of each graph with itself: the diagonal of :func:`match_sums`, shape (max_size, n_graphs)."""
     nodes = _flat(nodes, node_kernel)
     sums = np.zeros((max_size, nodes.n_graphs))
-    if not len(nodes.blocks):
-        return sums
-    job = _Job.prepare(nodes, nodes, node_kernel, max_size, threshold)
-    tasks = [(job, first, last) for first, last in _cut(nodes)]
-    for (_, first, last), part in zip(
-        tasks, run_tasks(_self_part, tasks, n_jobs=n_jobs, label="self matchings"), strict=True
-    ):
-        sums[:, first:last] = part
+    if len(nodes.blocks):
+        job = _Job.prepare(nodes, nodes, node_kernel, max_size, threshold)
+        tiles = cut(nodes.offsets, 1 + len(nodes.blocks) // TILE_COLUMNS)
+        tasks = [(job, span) for span in tiles]
+        for span, part in zip(tiles, run_tasks(_own_sums, tasks, n_jobs=n_jobs, label="matchings"), strict=True):
+            sums[:, slice(*span)] = part
     return sums
 
 
@@ -113,83 +108,67 @@ def match_self_sums(
 
 
 @dataclass(frozen=True)
-class _Side:
-    """One side of a computation, as the compiled loops take it."""
-
-    nodes: Matchables
-    blocks: Ints
-    codes: Ints  # kind of each arc, from 1
-    places: Floats  # along the direction in which the vectors vary most
-    triangles: Ints
-    triangle_starts: Ints
-
-
-@dataclass(frozen=True)
 class _Job:
     """Everything that the tiles of one computation share."""
 
-    left: _Side
-    right: _Side
-    n_blocks: int
-    node_kernel: NodeKernel
+    layout: Layout
+    reach: float
+    left: Any  # loops.Graphs
+    right: Any
     max_size: int
-    closed: bool  # whether the closed forms apply
-    bits: int  # of an arc's code
+    is_closed: bool  # whether the closed forms apply
+    threshold: float
     floor: float  # matchings that weigh no more are left out
-    limits: tuple[float, float, float]  # gamma, how far apart places may be, threshold
+    bits: int  # of an arc's code
 
     @classmethod
     def prepare(
         cls, left: Matchables, right: Matchables, node_kernel: NodeKernel, max_size: int, threshold: float
     ) -> _Job:
-        n_blocks, blocks = _number(left.blocks, right.blocks)
-        n_kinds, codes = _number(left.kinds, right.kinds)
+        n_kinds, codes = number_alike(left.kinds, right.kinds)
         bits = max(n_kinds.bit_length(), 1)
         if max_size > 1 and bits * (max_size - 1) > loops.MASK_BITS:
             raise ValueError(
                 f"max_size={max_size} is too large for graphs with {n_kinds} kinds of edges: the most that can be "
                 f"matched is {1 + loops.MASK_BITS // bits} nodes. Use a smaller max_size, or no edge labels."
             )
-        closed = max_size <= 3 and n_kinds <= 1
-        floor, reach, places = _windows(left, right, node_kernel, max_size)
-        sides = []
-        for nodes, own_blocks, own_codes, own_places in zip((left, right), blocks, codes, places, strict=True):
-            triangles, starts = np.empty((0, 3), np.int64), np.zeros(nodes.n_graphs + 1, np.int64)
-            if closed and max_size == 3:
-                triangles, starts = loops.list_triangles(nodes.offsets, nodes.indptr, nodes.indices)
-            sides.append(_Side(nodes, own_blocks, own_codes + 1, own_places, triangles, starts))
-        gamma = node_kernel.gamma if isinstance(node_kernel, Gaussian) else 0.0
+        is_closed = max_size <= 3 and n_kinds <= 1
+        layout = Layout.make(left, right, node_kernel)
+        exponent = 53 * np.log(2) + _log_most_matchings([left, right], max_size)
+        sides = zip((left, right), (layout.left, layout.right), codes, strict=True)
+        graphs = [
+            loops.Graphs(
+                Rows(side.blocks, side.vectors, side.places),
+                nodes.offsets,
+                nodes.indptr,
+                nodes.indices - np.repeat(nodes.offsets[:-1], np.diff(nodes.indptr[nodes.offsets])),
+                own_codes + 1,
+                *_triangles(nodes, is_needed=is_closed and max_size == 3),
+            )
+            for nodes, side, own_codes in sides
+        ]
         return cls(
-            left=sides[0],
-            right=sides[1],
-            n_blocks=n_blocks,
-            node_kernel=node_kernel,
+            layout=layout,
+            reach=layout.reach(exponent),
+            left=graphs[0],
+            right=graphs[1],
             max_size=max_size,
-            closed=closed,
+            is_closed=is_closed,
+            threshold=threshold,
+            floor=float(np.exp(-exponent)) if isinstance(node_kernel, Gaussian) else 0.0,
             bits=bits,
-            floor=floor,
-            limits=(gamma, reach, threshold),
         )
 
 
-def _windows(
-    left: Matchables, right: Matchables, node_kernel: NodeKernel, max_size: int
-) -> tuple[float, float, list[Floats]]:
-    """What a matching must weigh to matter, how far apart places may be for this, and the places of all nodes.
-
-    Places are in units of the largest coordinate, so that nothing overflows.
-    """
-    extent = max(float(np.abs(nodes.vectors).max(initial=0.0)) for nodes in (left, right)) or 1.0
-    direction = widest_direction(right.vectors / extent)
-    # einsum, not a matrix product: BLAS would wake threads that spin for longer than this takes.
-    places = [np.einsum("ni,i->n", nodes.vectors / extent, direction) for nodes in (left, right)]
-    if not isinstance(node_kernel, Gaussian):
-        return 0.0, np.inf, places
-    exponent = 53 * np.log(2) + _log_most_matchings([left, right], max_size)
-    width = np.sqrt(node_kernel.gamma) * extent
-    rounding = 8 * np.finfo(float).eps * left.vectors.shape[1]
-    reach = float(np.sqrt(exponent) / width + rounding) if width else np.inf
-    return float(np.exp(-exponent)), reach, places
+def _triangles(nodes: Matchables, *, is_needed: bool) -> tuple[Ints, Ints]:
+    """All triangles (a < b < c), graph after graph, and where those of each graph start."""
+    starts, triangles = np.zeros(nodes.n_graphs + 1, np.int64), np.empty((0, 3), np.int64)
+    if is_needed:
+        n_triangles = loops.list_triangles(nodes.offsets, nodes.indptr, nodes.indices, starts, triangles)
+        most = int(np.diff(starts).argmax()) if nodes.n_graphs else 0
+        triangles = allocate((n_triangles, 3), np.int64, f"Graph {most}: its triangles")
+        loops.list_triangles(nodes.offsets, nodes.indptr, nodes.indices, starts, triangles)
+    return triangles, starts
 
 
 def _flat(nodes: Matchables, node_kernel: NodeKernel) -> Matchables:
@@ -197,12 +176,6 @@ def _flat(nodes: Matchables, node_kernel: NodeKernel) -> Matchables:
     if node_kernel == Gaussian(0.0):
         return replace(nodes, vectors=np.zeros((len(nodes.blocks), 1)))
     return nodes
-
-
-def _number(*values: Hashes) -> tuple[int, list[Ints]]:
-    """Number equal values equally in all arrays, from 0."""
-    distinct, numbers = np.unique(np.concatenate(values), return_inverse=True)
-    return len(distinct), np.split(numbers.astype(np.int64), np.cumsum([len(v) for v in values])[:-1])
 
 
 def _log_most_matchings(sides: list[Matchables], max_size: int) -> float:
@@ -221,127 +194,101 @@ def _log_most_matchings(sides: list[Matchables], max_size: int) -> float:
     return float(max(log_counts))
 
 
-def _cut(nodes: Matchables) -> Iterator[tuple[int, int]]:
-    """Spans of consecutive graphs with about TILE_COLUMNS nodes each, none of them without a graph."""
-    n_tiles = 1 + len(nodes.blocks) // TILE_COLUMNS
-    goals = len(nodes.blocks) * np.arange(1, n_tiles) / n_tiles
-    cuts = np.unique(np.concatenate([[0], np.searchsorted(nodes.offsets, goals), [nodes.n_graphs]]))
-    yield from pairwise(cuts.tolist())
-
-
 # -------------------------------------------------------------------- one tile
 
 
-@dataclass(frozen=True)
-class _Tile:
-    """The nodes of some consecutive graphs as columns, sorted by block and by place within it."""
-
-    graphs: Ints  # of each column, counted from the first
-    n_graphs: int
-    block_starts: Ints
-    vectors: Floats  # (d, n_columns)
-    places: Floats
-    indptr: Ints
-    indices: Ints
-    codes: Ints
-    triangles: Ints
-
-    @classmethod
-    def prepare(cls, side: _Side, first: int, last: int, n_blocks: int) -> _Tile:
-        nodes = side.nodes
-        start, stop = nodes.offsets[first], nodes.offsets[last]
-        order = start + np.lexsort((side.places[start:stop], side.blocks[start:stop]))
-        position = np.empty(stop - start, np.int64)
-        position[order - start] = np.arange(stop - start)
-        degrees = np.diff(nodes.indptr)[order]
-        indptr = np.concatenate([[0], np.cumsum(degrees)])
-        arcs = np.arange(indptr[-1]) + np.repeat(nodes.indptr[order] - indptr[:-1], degrees)
-        triangles = side.triangles[side.triangle_starts[first] : side.triangle_starts[last]]
-        sizes = np.diff(nodes.offsets[first : last + 1])
-        return cls(
-            graphs=np.repeat(np.arange(last - first), sizes)[order - start],
-            n_graphs=last - first,
-            block_starts=np.searchsorted(side.blocks[order], np.arange(n_blocks + 1)),
-            vectors=np.ascontiguousarray(nodes.vectors[order].T),
-            places=side.places[order],
-            indptr=indptr,
-            indices=position[nodes.indices[arcs] - start],
-            codes=side.codes[arcs],
-            triangles=position[triangles - start],
-        )
+def _tile_sums(job: _Job, span: Span, n_rows: int) -> Floats:
+    """The sums of the first row graphs with those of a span: (sizes, rows, columns)."""
+    return _sum_rows(job, span, (0, n_rows)).swapaxes(0, 1)
 
 
-def _tile_sums(job: _Job, span: tuple[int, int], n_rows: int) -> Floats:
-    """The part of the result for the column graphs of a span and the first n_rows row graphs: (rows, sizes, columns)."""
-    return _sum_rows(job, _Tile.prepare(job.right, *span, job.n_blocks), 0, n_rows)
+def _own_sums(job: _Job, span: Span) -> Floats:
+    """The sums of the graphs of a span, each with itself: one tile each."""
+    return np.stack([_sum_rows(job, (g, g + 1), (g, g + 1))[g, :, 0] for g in range(*span)], axis=1)
 
 
-def _self_part(job: _Job, first: int, last: int) -> Floats:
-    """The sums of the graphs first .. last - 1, each with itself: one tile each."""
-    parts = [
-        _sum_rows(job, _Tile.prepare(job.right, g, g + 1, job.n_blocks), g, g + 1)[g, :, 0] for g in range(first, last)
-    ]
-    return np.stack(parts, axis=1)
-
-
-def _sum_rows(job: _Job, tile: _Tile, first: int, last: int) -> Floats:
-    """The row graphs first .. last - 1 against one tile, shape (last, sizes, column graphs); rows before first are 0."""
-    out = np.zeros((last, job.max_size, tile.n_graphs))
-    side, nodes = job.left, job.left.nodes
-    rows = (side.blocks, nodes.vectors, side.places)
-    columns = (tile.block_starts, tile.vectors, tile.places)
-    for graphs in _spans(job, tile, first, last):
-        given = np.empty((0, 0)) if isinstance(job.node_kernel, Gaussian) else _given(job, tile, graphs)
-        if job.closed:
-            loops.sum_closed(
-                graphs, nodes.offsets, nodes.indptr, nodes.indices, side.triangles, side.triangle_starts, rows,
-                tile.graphs, tile.indptr, tile.indices, tile.triangles, columns,
-                given, job.limits, out,
-            )  # fmt: skip
-            continue
-        start = (int(nodes.offsets[graphs[0]]), 0)
-        while start[0] < nodes.offsets[graphs[1]]:
-            start = loops.sum_cliques(
-                graphs, start, nodes.offsets, (nodes.indptr, nodes.indices, side.codes), rows,
-                tile.graphs, (tile.indptr, tile.indices, tile.codes), columns,
-                given, job.limits, job.bits, job.floor, STEPS_PER_CALL, out,
-            )  # fmt: skip
+def _sum_rows(job: _Job, span: Span, rows: Span) -> Floats:
+    """Some row graphs against a tile of the graphs of a span, shape (rows[1], sizes, column graphs); rows before are 0."""
+    out = np.zeros((rows[1], job.max_size, span[1] - span[0]))
+    tile = _tile(job, span)
+    held = _held_closed(job, tile, rows) if job.is_closed else _held_cliques(job, tile, rows)
+    for first, last in _calls(job, rows):
+        nodes = (int(job.left.offsets[first]), int(job.left.offsets[last]))
+        kernel = job.layout.kernel(nodes, tile.columns, job.reach)
+        limits = loops.Limits(kernel, job.threshold, job.floor, job.bits)
+        if job.is_closed:
+            state = np.array([first, 0, first, last, COST_PER_CALL])
+            while state[loops.GRAPH] < last:
+                loops.sum_closed(state, job.left, tile, limits, held, out)
+        else:
+            state = np.array([first, -1, first, last, STEPS_PER_CALL, -1, 0])
+            while state[loops.GRAPH] < last:
+                loops.sum_cliques(state, job.left, tile, limits, held, out)
     return out
 
 
-def _spans(job: _Job, tile: _Tile, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Consecutive row graphs that are summed in one call: not too much work, or not too many given values."""
-    sizes = np.diff(job.left.nodes.offsets)[first:last].astype(np.float64)
-    if isinstance(job.node_kernel, Gaussian):
-        n_triangles = np.diff(job.left.triangle_starts)[first:last]
-        costs = 32.0 * len(tile.graphs) * (sizes + n_triangles) + 16.0 * len(tile.triangles) * n_triangles
-        shares = np.cumsum(costs) // COST_PER_CALL
-    else:
-        shares = np.cumsum(sizes) // GIVEN_ROWS
-    cuts = first + np.flatnonzero(np.diff(shares)) + 1
-    yield from pairwise([first, *cuts.tolist(), last])
+def _calls(job: _Job, rows: Span) -> Iterator[Span]:
+    """Consecutive row graphs whose node kernel is given together: all of them where it is the Gaussian."""
+    sizes = np.diff(job.left.offsets)[slice(*rows)]
+    is_gaussian = isinstance(job.layout.node_kernel, Gaussian)
+    portions = np.zeros_like(sizes) if is_gaussian else np.cumsum(sizes) // GIVEN_ROWS
+    cuts = rows[0] + np.flatnonzero(np.diff(portions)) + 1
+    return pairwise([rows[0], *cuts.tolist(), rows[1]])
 
 
-def _given(job: _Job, tile: _Tile, graphs: tuple[int, int]) -> Floats:
-    """The node kernel of the rows of some graphs with the tile's columns, where their blocks are equal."""
-    rows = slice(job.left.nodes.offsets[graphs[0]], job.left.nodes.offsets[graphs[1]])
-    blocks = job.left.blocks[rows]
-    vectors = job.left.nodes.vectors[rows]
-    given = np.zeros((len(blocks), len(tile.graphs)))
-    for block in np.unique(blocks):
-        chosen = np.flatnonzero(blocks == block)
-        columns = slice(tile.block_starts[block], tile.block_starts[block + 1])
-        if columns.stop > columns.start:
-            given[chosen, columns] = job.node_kernel(vectors[chosen], tile.vectors[:, columns].T)
-    return given
+def _tile(job: _Job, span: Span) -> Any:
+    """The nodes of some consecutive graphs as columns, and their edges and triangles by column."""
+    order, columns = job.layout.columns(span)
+    graphs, start = job.right, int(job.right.offsets[span[0]])
+    position = np.empty(len(order), np.int64)
+    position[order - start] = np.arange(len(order))
+    degrees = np.diff(graphs.indptr)[order]
+    indptr = np.concatenate([[0], np.cumsum(degrees)])
+    arcs = np.arange(indptr[-1]) + np.repeat(graphs.indptr[order] - indptr[:-1], degrees)
+    first_nodes = graphs.offsets[span[0] + columns.graphs] - start  # of the graph of each column
+    triangles = graphs.triangles[graphs.triangle_starts[span[0]] : graphs.triangle_starts[span[1]]]
+    return loops.Tile(
+        columns=columns,
+        indptr=indptr,
+        indices=position[graphs.indices[arcs] + np.repeat(first_nodes, degrees)],
+        codes=graphs.codes[arcs],
+        triangles=position[triangles - start],
+    )
 
 
-def _place(part: Floats, span: tuple[int, int], n_rows: int, sums: Floats, *, symmetric: bool) -> None:
-    """Write a tile's part, and its mirror image where the matrix is symmetric."""
-    columns = slice(*span)
-    sums[:, :n_rows, columns] = part
-    if symmetric:
-        square = sums[:, columns, columns]
-        square += square.swapaxes(1, 2).copy()
-        square *= 0.5
-        sums[:, columns, : span[0]] = part[:, : span[0]].swapaxes(1, 2)
+def _held_closed(job: _Job, tile: Any, rows: Span) -> Any:
+    largest, n_columns = _largest(job, rows), len(tile.columns.graphs)
+    require(16.0 * largest * n_columns, _purpose(job, rows))
+    return loops.Closed(
+        np.empty((largest, n_columns)),
+        np.empty((largest, 2), np.int64),
+        np.empty((largest if job.max_size > 1 else 0, n_columns)),
+        *(np.empty(n_columns) for _ in range(5)),
+    )
+
+
+def _held_cliques(job: _Job, tile: Any, rows: Span) -> Any:
+    largest, n_columns, size = _largest(job, rows), len(tile.columns.graphs), job.max_size
+    nodes = slice(int(job.left.offsets[rows[0]]), int(job.left.offsets[rows[1]]) + 1)
+    degrees = [int(np.diff(indptr).max(initial=0)) for indptr in (job.left.indptr[nodes], tile.indptr)]
+    room = degrees[0] * degrees[1] * (size * (size + 1) // 2)
+    purpose = _purpose(job, rows)
+    require(8.0 * (largest * n_columns + 2.0 * room), purpose)
+    return loops.Cliques(
+        kappa=np.empty((largest, n_columns)),
+        windows=np.empty((largest, 2), np.int64),
+        masks=np.zeros(largest, np.int64),
+        column_masks=np.zeros(n_columns, np.int64),
+        listed=allocate((room, 2), np.int64, purpose),
+        stack=np.empty((size, 4), np.int64),
+        weights=np.empty(size),
+        totals=np.empty(size),
+    )
+
+
+def _largest(job: _Job, rows: Span) -> int:
+    return int(np.diff(job.left.offsets[rows[0] : rows[1] + 1]).max(initial=0))
+
+
+def _purpose(job: _Job, rows: Span) -> str:
+    return f"Graph {rows[0] + int(np.diff(job.left.offsets[rows[0] : rows[1] + 1]).argmax())}: its matchings"

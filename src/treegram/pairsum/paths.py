@@ -18,25 +18,28 @@ from the pairs of each path with itself. With eps = 2^-54 k_len(0) / (L max c_d)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from treegram._memory import require
 from treegram._parallel import run_tasks
+from treegram._rows import equal_rows
 from treegram._types import Floats, Hashes, Ints
-from treegram.attributes import Gaussian, NodeKernel
+from treegram.attributes import NodeKernel
 from treegram.pairsum.loops import paths as loops
-from treegram.pairsum.nodes import widest_direction
+from treegram.pairsum.loops.tiles import Rows
+from treegram.pairsum.tiles import Layout, Span, cut, fill_matrix
 from treegram.structure.distances import Distances
 
 __all__ = ["PathEnds", "group_equal", "path_self_sums", "path_sums"]
 
-Span = tuple[int, int]  # first graph, and the one after the last
-
 TILE_COLUMNS = 512  # the rows of one graph, their kernel with a tile and its sums then stay in the second-level cache
 SELF_COLUMNS = 64  # of a tile that meets its own graphs only: small, as all but its diagonal is thrown away
-ROWS_PER_CALL = 1 << 12  # compiled code cannot be interrupted: this keeps each call well under a second
+ROWS_PER_CALL = 1 << 12  # rows whose node kernel is computed at a time, where it is not the Gaussian
+STEPS_PER_CALL = 1 << 28  # compiled code cannot be interrupted: this keeps each call well under a second
 
 
 @dataclass(frozen=True)
@@ -49,17 +52,20 @@ class PathEnds:
     vectors: Floats  # (n_groups, n_attributes)
     distances: Distances
 
+    @property
+    def offsets(self) -> Ints:
+        """Graph g has the groups offsets[g] .. offsets[g + 1] - 1."""
+        return np.searchsorted(self.graph_ids, np.arange(self.n_graphs + 1))
+
 
 def group_equal(graph_ids: Ints, blocks: Hashes, vectors: Floats) -> tuple[Ints, Ints]:
     """Number the distinct (graph, block, vector), graph after graph; gives each node's number and one node of each."""
-    order = np.lexsort((*vectors.T, blocks, graph_ids))
-    new = np.ones(len(order), bool)
-    new[1:] = (vectors[order[1:]] != vectors[order[:-1]]).any(axis=1)
-    for keys in (graph_ids, blocks):
-        new[1:] |= keys[order[1:]] != keys[order[:-1]]
-    groups = np.empty(len(order), np.int64)
-    groups[order] = np.cumsum(new) - 1
-    return groups, order[new]
+    numbers, first = equal_rows(vectors, graph_ids, blocks)
+    # Groups that are near in space are then near in memory: what is gathered from them is in cache.
+    order = np.lexsort((*vectors[first].T, blocks[first], graph_ids[first]))
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(len(order))
+    return ranks[numbers], first[order]
 
 
 def path_sums(
@@ -77,20 +83,11 @@ def path_sums(
     """
     columns = left if right is None else right
     sums = np.zeros((left.n_graphs, columns.n_graphs))
-    if not len(left.graph_ids) or not len(columns.graph_ids):
-        return sums
-    job = _Job.prepare(left, columns, node_kernel, length_weights)
-    # Later tiles of a symmetric matrix meet more rows: the longest tasks first keep all workers busy to the end.
-    tiles = _cut(job.column_offsets, TILE_COLUMNS)[::-1]
-    tasks = [(job, tile, (0, tile[1] if right is None else left.n_graphs)) for tile in tiles]
-    parts = run_tasks(_tile_sums, tasks, n_jobs=n_jobs, label="path sums")
-    for (first, last), part in zip(tiles, parts, strict=True):
-        sums[: len(part), first:last] = part
-        if right is None:
-            square = sums[first:last, first:last]
-            square += square.T.copy()
-            square *= 0.5
-            sums[first:last, :first] = part[:first].T
+    if len(left.graph_ids) and len(columns.graph_ids):
+        job = _Job.prepare(left, columns, node_kernel, length_weights)
+        tiles = cut(job.layout.right.offsets, 1 + len(columns.graph_ids) // TILE_COLUMNS)
+        tile_sums = partial(_tile_sums, job)
+        fill_matrix(tile_sums, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="path sums")
     return sums
 
 
@@ -100,9 +97,12 @@ def path_self_sums(
     """The sum of each graph with itself: the diagonal of :func:`path_sums`."""
     if not len(ends.graph_ids):
         return np.zeros(ends.n_graphs)
-    job = _Job.prepare(ends, ends, node_kernel, length_weights)
-    tasks = [(job, tile, tile) for tile in _cut(job.column_offsets, SELF_COLUMNS)]
-    squares = run_tasks(_tile_sums, tasks, n_jobs=n_jobs, label="path sums")
+    # With blocks of its own no graph meets another.
+    _, blocks = np.unique(np.stack([ends.graph_ids.astype(np.uint64), ends.blocks]), axis=1, return_inverse=True)
+    own = replace(ends, blocks=blocks.reshape(-1).astype(np.uint64))
+    job = _Job.prepare(own, own, node_kernel, length_weights)
+    tiles = cut(job.layout.right.offsets, 1 + len(own.graph_ids) // SELF_COLUMNS)
+    squares = run_tasks(partial(_square_sums, job), [(tile,) for tile in tiles], n_jobs=n_jobs, label="path sums")
     return np.concatenate([square.diagonal() for square in squares])
 
 
@@ -113,56 +113,33 @@ def path_self_sums(
 class _Job:
     """Everything that the tiles of one computation share."""
 
-    node_kernel: NodeKernel
-    length_weights: Floats
-    left: PathEnds
-    right: PathEnds
-    row_offsets: Ints
-    row_blocks: Ints
-    row_places: Floats
-    column_offsets: Ints
-    column_blocks: Ints
-    column_places: Floats
-    n_blocks: int
+    layout: Layout
     reach: float
+    rows: Any  # loops.tiles.Rows
+    row_partners: Any  # loops.Partners
+    column_partners: Any
+    length_weights: Floats
+    both_ways: bool
 
     @classmethod
     def prepare(cls, left: PathEnds, right: PathEnds, node_kernel: NodeKernel, length_weights: Floats) -> _Job:
-        n_left = len(left.graph_ids)
-        distinct, blocks = np.unique(np.concatenate([left.blocks, right.blocks]), return_inverse=True)
-        extent = max(float(np.abs(ends.vectors).max()) for ends in (left, right)) or 1.0
-        direction = widest_direction(right.vectors / extent)
+        layout = Layout.make(left, right, node_kernel)
+        row_sum = (2.0 * length_weights.sum() - length_weights[0]) / length_weights[0]
+        most_pairs = max(_most_pairs(left), _most_pairs(right))
+        side = layout.left
         return cls(
-            node_kernel=node_kernel,
+            layout=layout,
+            reach=layout.reach(54 * np.log(2) + np.log(row_sum * most_pairs)),
+            rows=Rows(side.blocks, side.vectors, side.places),
+            row_partners=_partners(left.distances),
+            column_partners=_partners(right.distances),
             length_weights=length_weights,
-            left=left,
-            right=right,
-            row_offsets=_offsets(left),
-            row_blocks=blocks[:n_left],
-            row_places=np.einsum("nd,d->n", left.vectors / extent, direction),
-            column_offsets=_offsets(right),
-            column_blocks=blocks[n_left:],
-            column_places=np.einsum("nd,d->n", right.vectors / extent, direction),
-            n_blocks=len(distinct),
-            reach=_reach(left, right, node_kernel, length_weights, extent),
+            both_ways=right.distances.both_ways,
         )
 
 
-def _offsets(ends: PathEnds) -> Ints:
-    """Graph g has the groups offsets[g] .. offsets[g + 1] - 1."""
-    return np.searchsorted(ends.graph_ids, np.arange(ends.n_graphs + 1))
-
-
-def _reach(left: PathEnds, right: PathEnds, node_kernel: NodeKernel, length_weights: Floats, extent: float) -> float:
-    """How far apart places may be before the Gaussian is below eps (see above); places are in units of extent."""
-    if not isinstance(node_kernel, Gaussian):
-        return np.inf
-    row_sum = (2.0 * length_weights.sum() - length_weights[0]) / length_weights[0]
-    most_pairs = max(_most_pairs(left), _most_pairs(right))
-    rounding = 8 * np.finfo(float).eps * left.vectors.shape[1]
-    with np.errstate(over="ignore", divide="ignore"):  # of very small and very large vectors: 0 and inf are right
-        width = np.sqrt(node_kernel.gamma) * np.float64(extent)
-        return float(np.sqrt(54 * np.log(2) + np.log(row_sum * most_pairs)) / width + rounding)
+def _partners(distances: Distances) -> Any:
+    return loops.Partners(distances.starts, distances.partners, distances.lengths, distances.counts)
 
 
 def _most_pairs(ends: PathEnds) -> float:
@@ -173,44 +150,31 @@ def _most_pairs(ends: PathEnds) -> float:
     return float(np.bincount(keys, weights=distances.counts).max(initial=1.0))
 
 
-def _cut(offsets: Ints, n_columns: int) -> list[Span]:
-    """Tiles of consecutive graphs with about ``n_columns`` groups each."""
-    n_tiles = 1 + int(offsets[-1]) // n_columns
-    goals = offsets[-1] * np.arange(1, n_tiles) / n_tiles
-    cuts = np.unique(np.concatenate([[0], np.searchsorted(offsets, goals), [len(offsets) - 1]]))
-    return [(int(first), int(last)) for first, last in pairwise(cuts)]
-
-
 # -------------------------------------------------------------------- one tile
 
 
-def _tile_sums(job: _Job, tile: Span, row_graphs: Span) -> Floats:
+def _tile_sums(job: _Job, tile: Span, n_rows: int) -> Floats:
+    """The sums of the first row graphs with those of a tile."""
+    return _sum_some(job, tile, (0, n_rows))
+
+
+def _square_sums(job: _Job, tile: Span) -> Floats:
+    return _sum_some(job, tile, tile)
+
+
+def _sum_some(job: _Job, tile: Span, graphs: Span) -> Floats:
     """The sums of some consecutive graphs of the left with those of a tile of the right."""
-    first = int(job.column_offsets[tile[0]])
-    inside = slice(first, int(job.column_offsets[tile[1]]))
-    columns = first + np.lexsort((job.column_places[inside], job.column_blocks[inside]))
-    block_starts = np.searchsorted(job.column_blocks[columns], np.arange(job.n_blocks + 1))
-    right, left = job.right.distances, job.left.distances
-    listed = loops.list_partners(
-        columns, np.argsort(columns), first, right.starts, right.partners, right.lengths, right.counts, right.both_ways
-    )
-    layout = (
-        job.right.graph_ids[columns] - tile[0],
-        block_starts,
-        np.ascontiguousarray(job.right.vectors[columns].T),
-        job.column_places[columns],
-    )
-    rows = (
-        job.row_blocks, job.left.vectors, job.row_places, left.starts, left.partners, left.lengths, left.counts
-    )  # fmt: skip
-    gamma = job.node_kernel.gamma if isinstance(job.node_kernel, Gaussian) else 0.0
-    out = np.zeros((row_graphs[1] - row_graphs[0], tile[1] - tile[0]))
-    for start, stop in _calls(job.row_offsets, row_graphs):
-        offsets = job.row_offsets[start : stop + 1]
-        given = _given(job, slice(offsets[0], offsets[-1]), columns, block_starts)
-        part = out[start - row_graphs[0] : stop - row_graphs[0]]
-        loops.sum_tile(offsets, rows, layout, listed, given, gamma, job.reach, job.length_weights, part)
-    return out * 2.0 if right.both_ways else out
+    order, columns = job.layout.columns(tile)
+    paths = (job.row_partners, _list_partners(job, order), job.length_weights)
+    offsets, out = job.layout.left.offsets, np.zeros((graphs[1] - graphs[0], tile[1] - tile[0]))
+    held = _held(job, graphs, len(order), paths[1].stops.shape[1] - 1)
+    for start, stop in _calls(offsets, graphs):
+        row, end = int(offsets[start]), int(offsets[stop])
+        kernel = job.layout.kernel((row, end), columns, job.reach)
+        state = np.array([start, row, start, stop, STEPS_PER_CALL])
+        while state[1] < end:
+            loops.sum_tile(state, offsets, job.rows, columns, kernel, paths, held, out[start - graphs[0] :])
+    return out * 2.0 if job.both_ways else out
 
 
 def _calls(offsets: Ints, graphs: Span) -> Iterator[Span]:
@@ -223,16 +187,30 @@ def _calls(offsets: Ints, graphs: Span) -> Iterator[Span]:
         first = stop
 
 
-def _given(job: _Job, rows: slice, columns: Ints, block_starts: Ints) -> Floats:
-    """The node kernel of some rows with a tile's columns where their blocks are equal; empty if it is the Gaussian."""
-    if isinstance(job.node_kernel, Gaussian):
-        return np.empty((0, 0))
-    given = np.zeros((rows.stop - rows.start, len(columns)))
-    blocks = job.row_blocks[rows]
-    for block in np.unique(blocks):
-        chosen = np.flatnonzero(blocks == block)
-        span = slice(block_starts[block], block_starts[block + 1])
-        if span.stop > span.start:
-            block_rows = job.left.vectors[rows.start + chosen]
-            given[chosen, span] = job.node_kernel(block_rows, job.right.vectors[columns[span]])
-    return given
+def _list_partners(job: _Job, columns: Ints) -> Any:
+    """Where the columns of a tile find their partners."""
+    partners, n = job.column_partners, len(columns)
+    first = int(columns.min()) if n else 0
+    inside = slice(int(partners.starts[first]), int(partners.starts[first + n]))
+    room, longest = inside.stop - inside.start, int(partners.lengths[inside].max(initial=0))
+    listed = loops.Listed(
+        spots=np.empty(room, np.uint32),
+        weights=np.empty(room),
+        is_plain=np.empty(n, np.bool_),
+        stops=np.empty((n, longest + 1), np.uint64),
+    )
+    loops.list_partners(columns, np.argsort(columns), first, partners, job.both_ways, listed)
+    return listed
+
+
+def _held(job: _Job, graphs: Span, n_columns: int, longest: int) -> Any:
+    """Room for the node kernel of any of the row graphs with a tile, and for the sums over its paths."""
+    sizes = np.diff(job.layout.left.offsets[graphs[0] : graphs[1] + 1])
+    largest, rows = int(sizes.max(initial=0)), 2 * longest + len(job.length_weights) + 1
+    require(8.0 * n_columns * (largest + rows), f"Graph {graphs[0] + sizes.argmax()}: the sums over its paths")
+    return loops.Held(
+        kernel=np.empty((largest, n_columns)),
+        windows=np.empty((largest, 2), np.int64),
+        reached=np.empty((longest + len(job.length_weights), n_columns)),
+        blurred=np.empty((longest + 1, n_columns)),
+    )

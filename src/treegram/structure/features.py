@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from treegram._types import Floats, Hashes, Ints
-from treegram.graphs import Graphs
 from treegram.structure.loops import features as loops
+from treegram.structure.loops import hashing
 
-__all__ = ["Features", "gather", "graph_spans"]
+__all__ = ["Features", "gather", "number_codes", "number_pairs"]
 
 
 @dataclass(frozen=True)
@@ -48,19 +47,21 @@ class Features:
 
     def _spread(self, graph_ids: Ints) -> NDArray[np.int8]:
         matrix = self.counts
-        spread: NDArray[np.int8] = loops.spread(matrix.indptr, matrix.indices, graph_ids, matrix.shape[1])
-        return spread
+        kinds = np.zeros(matrix.shape[1], np.int8)
+        loops.spread((matrix.indptr, matrix.indices, matrix.data), graph_ids, kinds, np.empty(len(kinds), np.int32))
+        return kinds
 
 
 def _fold(matrix: sp.csr_matrix, is_kept: NDArray[np.bool_], *, with_rest: bool) -> sp.csr_matrix:
     """The columns of a mask; if asked, one more per row, the length of the rest."""
-    kept = np.cumsum(is_kept, dtype=matrix.indices.dtype)
-    n_kept = int(kept[-1]) if len(kept) else 0
-    kept -= 1
-    kept[~is_kept] = -1
-    indptr, indices, data = loops.fold(matrix.indptr, matrix.indices, matrix.data, kept, n_kept, with_rest)
+    n_kept = int(np.count_nonzero(is_kept))
+    kept = np.where(is_kept, np.cumsum(is_kept, dtype=matrix.indices.dtype) - 1, -1).astype(matrix.indices.dtype)
+    # The matrix may be long: counting first, so that nothing is allocated that is not filled.
+    n_entries = int(np.count_nonzero(is_kept[matrix.indices])) + (matrix.shape[0] if with_rest else 0)
+    folded = (np.zeros_like(matrix.indptr), np.empty(n_entries, matrix.indices.dtype), np.empty(n_entries))
+    loops.fold((matrix.indptr, matrix.indices, matrix.data), kept, n_kept, with_rest, folded)
     width = n_kept + (matrix.shape[0] if with_rest else 0)
-    return sp.csr_matrix((data, indices, indptr), shape=(matrix.shape[0], width))
+    return sp.csr_matrix(folded[::-1], shape=(matrix.shape[0], width))
 
 
 def gather(indptr: Ints, codes: Hashes, values: Floats) -> tuple[Features, NDArray[Any]]:
@@ -72,13 +73,26 @@ def gather(indptr: Ints, codes: Hashes, values: Floats) -> tuple[Features, NDArr
     index = np.int32 if len(codes) < 2**31 else np.int64
     order = np.argsort(codes).astype(index, copy=False)
     columns = np.empty(len(codes), index)
-    distinct = loops.number_codes(codes, order, columns)
-    counts = sp.csr_matrix((values, columns, indptr), shape=(len(indptr) - 1, len(distinct)))
-    return Features(counts, distinct), order[: len(distinct)]
+    firsts = order[: loops.number_sorted(codes, order, columns)]
+    counts = sp.csr_matrix((values, columns, indptr), shape=(len(indptr) - 1, len(firsts)))
+    return Features(counts, codes[firsts]), firsts
 
 
-def graph_spans(graphs: Graphs, nodes_per_task: int) -> list[tuple[int, int]]:
-    """Ranges of consecutive graphs with about so many nodes each; never none, and the same for any number of workers."""
-    n_parts = max(1, min(len(graphs), graphs.n_nodes // nodes_per_task))
-    cuts = np.searchsorted(graphs.offsets, graphs.n_nodes * np.arange(1, n_parts) / n_parts)
-    return list(pairwise([0, *(int(cut) for cut in np.unique(cuts) if 0 < cut < len(graphs)), len(graphs)]))
+def number_codes(codes: Hashes) -> tuple[Ints, Ints]:
+    """Number equal codes equally, in ascending order; gives each code's number, and the first place of each number.
+
+    By a hash table: faster than :func:`gather` where most codes are repeated.
+    """
+    numbers, firsts = number_pairs(codes, codes)
+    order = np.argsort(codes[firsts])
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(len(order))
+    return ranks[numbers], firsts[order]
+
+
+def number_pairs(first: Hashes, second: Hashes) -> tuple[Ints, Ints]:
+    """Number equal pairs (first[i], second[i]) equally, in order of appearance; gives also each number's first place."""
+    table = np.empty(1 << (2 * len(first) + 16).bit_length(), np.int64)
+    numbers, seen = np.empty(len(first), np.int64), np.empty(len(first), np.int64)
+    n_distinct = hashing.number_pairs(first, second, table, numbers, seen)
+    return numbers, seen[:n_distinct]

@@ -6,17 +6,22 @@ between the same two nodes, and both directions of each. Where edges have a dire
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from treegram._memory import allocate
 from treegram._parallel import run_tasks
-from treegram._types import Hashes
+from treegram._types import Hashes, Ints
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs
-from treegram.structure.features import Features, graph_spans
+from treegram.structure.features import Features
 from treegram.structure.loops import hops as loops
-from treegram.structure.loops.trees import GOLDEN, mix
+from treegram.structure.loops.hashing import GOLDEN, mix
+from treegram.structure.loops.visits import DONE
+from treegram.structure.visits import STEPS_PER_CALL, graph_spans, run_loop, start_at
 
 __all__ = ["count_hops", "hop_features"]
 
@@ -65,11 +70,10 @@ def count_hops(graphs: Graphs, *, n_jobs: int | None = None) -> sp.csr_matrix:
 
     Time is nodes times edges times diameter for each graph, memory nodes times the square of the diameter.
     """
-    halved = not graphs.directed
-    arrays = (graphs.offsets, graphs.indptr, graphs.indices, halved)
-    tasks = [(*arrays, *span) for span in graph_spans(graphs, NODES_PER_TASK)]
-    parts = list(run_tasks(loops.count_positions, tasks, n_jobs=n_jobs, label="hops"))
-    numbers, columns, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
+    numbers = np.zeros(graphs.n_nodes, np.int64)
+    tasks = [(graphs, span, numbers) for span in graph_spans(graphs, NODES_PER_TASK)]
+    parts = list(run_tasks(_count_some, tasks, n_jobs=n_jobs, label="hops"))
+    columns, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
     starts = np.concatenate([[0], np.cumsum(numbers)])
     if not counts.max(initial=0.0) < LARGEST_COUNT:  # also where a count is no number any more
         node = int(np.searchsorted(starts, (~(counts < LARGEST_COUNT)).argmax(), side="right")) - 1
@@ -80,3 +84,34 @@ def count_hops(graphs: Graphs, *, n_jobs: int | None = None) -> sp.csr_matrix:
         )
     shape = (graphs.n_nodes, int(columns.max(initial=-1)) + 1)
     return sp.csr_matrix((counts, columns, starts), shape=shape)
+
+
+def _count_some(graphs: Graphs, span: tuple[int, int], numbers: Ints) -> Any:
+    """The records of some graphs; fills ``numbers``, how many each of their nodes has."""
+    (first, last), halved = span, not graphs.directed
+    arrays, sizes = (graphs.offsets, graphs.indptr, graphs.indices), np.diff(graphs.offsets)
+    largest = int(sizes[first:last].max(initial=0))
+    order, distance = np.empty(largest, np.int64), np.full(largest, -1, np.int64)
+    diameters, state = np.zeros(len(graphs), np.int64), start_at(first)
+    while loops.measure(arrays, last, order, distance, state, diameters, STEPS_PER_CALL) != DONE:
+        pass
+    # Paths take nodes times diameter, positions nodes times its square.
+    sizes = sizes[first:last]
+    n_columns = np.array([loops.first_column(d + 1, halved) for d in diameters[first:last]], np.float64)
+    n_entries = sizes * n_columns
+    worst = first + int(np.append(n_entries, 0.0).argmax())
+    purpose = f"Graph {worst}: the positions of its nodes on shortest paths (nodes x diameter^2)"
+    scratch = loops.Scratch(
+        order=order,
+        distance=distance,
+        inward=np.empty(largest),
+        onward=allocate(int((sizes * (diameters[first:last] + 1)).max(initial=0)), np.float64, purpose),
+        histogram=allocate(int(n_entries.max(initial=0)), np.float64, purpose),
+    )
+    records, state = loops.Records(np.empty(1024, np.int32), np.empty(1024)), start_at(first)
+
+    def count(records: Any) -> int:
+        asked = (halved, last)
+        return int(loops.count_positions(arrays, asked, diameters, scratch, state, numbers, records, STEPS_PER_CALL))
+
+    return run_loop(count, state, records, "the positions of its nodes on shortest paths")

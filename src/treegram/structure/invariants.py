@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import normalize as normalize_rows
 
+from treegram._memory import allocate, require
 from treegram._parallel import run_tasks
 from treegram._types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.structure.features import Features, gather, graph_spans
+from treegram.structure.features import Features, gather
 from treegram.structure.labels import arc_hashes, node_hashes
 from treegram.structure.loops import invariants as loops
+from treegram.structure.loops.visits import DONE, PLACE
+from treegram.structure.visits import STEPS_PER_CALL, empty_table, graph_spans, run_loop, start_at
 from treegram.structure.wl import wl_colours
 
 __all__ = ["INVARIANTS", "MATCHES", "SCOPES", "ball_pair_features", "pattern_features"]
@@ -48,7 +51,7 @@ def pattern_features(
 
     Time is linear in the sizes of all patterns, times the levels (WL), or times the nodes of each ball (the others).
     """
-    ask = loops.Ask(radius, distance, levels, INVARIANTS[invariant], MATCHES[match])
+    ask = loops.Ask(0, len(graphs), radius, distance, levels, INVARIANTS[invariant], MATCHES[match])
     arrays = _arrays(graphs, missing_labels, use_edge_labels=use_edge_labels)
     if scope == "global" and invariant == "wl":
         given = wl_colours(
@@ -71,7 +74,7 @@ def ball_pair_features(
     n_jobs: int | None = None,
 ) -> Features:
     """The features of NSPDK, one row per graph: each pair of balls, counts scaled to length 1 for each (r, d)."""
-    ask = loops.Ask(radius, distance, 0, loops.NSPDK, loops.INVARIANT)
+    ask = loops.Ask(0, len(graphs), radius, distance, 0, loops.NSPDK, loops.INVARIANT)
     arrays = _arrays(graphs, missing_labels, use_edge_labels=use_edge_labels)
     features = _join(_run(_pair_part, graphs, arrays, ask, n_jobs))
     scaled = normalize_rows(features.counts) if features.counts.nnz else features.counts
@@ -96,7 +99,7 @@ def _arrays(graphs: Graphs, missing_labels: str, *, use_edge_labels: bool) -> An
 
 
 def _run(part: Callable[..., Any], graphs: Graphs, arrays: Any, ask: Any, n_jobs: int | None) -> list[Any]:
-    tasks = [(arrays, ask, *span) for span in graph_spans(graphs, NODES_PER_TASK)]
+    tasks = [(arrays, ask._replace(first=a, last=b)) for a, b in graph_spans(graphs, NODES_PER_TASK)]
     return list(run_tasks(part, tasks, n_jobs=n_jobs, label="patterns"))
 
 
@@ -108,38 +111,64 @@ def _join(parts: list[tuple[Ints, Hashes, Floats]]) -> Features:
     return gather(np.concatenate([[0], np.cumsum(lengths)]), codes, values)[0]
 
 
-def _walk_part(arrays: Any, ask: Any, first: int, last: int) -> Hashes:
-    colours: Hashes = loops.walk_colours(arrays, ask, first, last, _scratch(arrays, ask, first, last))
+def _walk_part(arrays: Any, ask: Any) -> Hashes:
+    colours = np.empty((ask.levels + 1, _n_nodes(arrays, ask)), np.uint64)
+    scratch, state = _scratch(arrays, ask), start_at(ask.first)
+    while loops.walk_colours(arrays, ask, scratch, state, colours, STEPS_PER_CALL) != DONE:
+        pass
     return colours
 
 
-def _pattern_part(arrays: Any, ask: Any, first: int, last: int) -> tuple[Ints, Hashes, Floats]:
-    lengths = np.zeros(arrays.offsets[last] - arrays.offsets[first], np.int64)
+def _pattern_part(arrays: Any, ask: Any) -> tuple[Ints, Hashes, Floats]:
     n_kept = 1 if ask.invariant == loops.NSPDK else ask.levels + 1
-    return _count(loops.sum_patterns, arrays, ask, first, last, n_kept, lengths)
+    return _count(loops.sum_patterns, arrays, ask, n_kept, _n_nodes(arrays, ask))
 
 
-def _pair_part(arrays: Any, ask: Any, first: int, last: int) -> tuple[Ints, Hashes, Floats]:
-    lengths = np.zeros((last - first) * (ask.radius + 1) * (ask.distance + 1), np.int64)
-    return _count(loops.count_pairs, arrays, ask, first, last, 0, lengths)
+def _pair_part(arrays: Any, ask: Any) -> tuple[Ints, Hashes, Floats]:
+    return _count(loops.count_pairs, arrays, ask, 0, (ask.last - ask.first) * (ask.radius + 1) * (ask.distance + 1))
 
 
-def _count(
-    loop: Callable[..., Any], arrays: Any, ask: Any, first: int, last: int, n_kept: int, lengths: Ints
-) -> tuple[Ints, Hashes, Floats]:
+def _count(loop: Callable[..., int], arrays: Any, ask: Any, n_kept: int, n_rows: int) -> tuple[Ints, Hashes, Floats]:
     """Lengths of the rows, codes and values that one of the compiled loops gives for some graphs."""
-    room = 16 * len(lengths) + 64
-    records = loops.Records(
-        np.empty(room, np.int64), np.empty(room, np.uint64), np.empty(room), np.full(1024, -1, np.int64)
+    scratch, lengths, state = _scratch(arrays, ask), np.zeros(n_rows, np.int64), start_at(ask.first)
+    held = _hold(arrays, ask, n_kept, scratch)
+    room = 16 * n_rows + 64
+    records = loops.Records(np.empty(room, np.int64), np.empty(room, np.uint64), np.empty(room), empty_table(0))
+
+    def count(records: Any) -> int:
+        return int(loop(arrays, ask, scratch.ball, held, state, lengths, records, STEPS_PER_CALL))
+
+    records = run_loop(count, state, records, "its patterns")
+    return lengths, records.codes, records.values
+
+
+def _hold(arrays: Any, ask: Any, n_kept: int, scratch: Any) -> Any:
+    """The balls of all roots, with ``n_kept`` colours for each of their nodes."""
+    shape = (_n_nodes(arrays, ask), ask.radius + 1)
+    starts, sizes = np.empty(shape, np.int64), np.empty(shape, np.int64)
+    state = start_at(ask.first)
+    while loops.measure(arrays, ask, scratch.ball, state, starts, sizes, STEPS_PER_CALL) != DONE:
+        pass
+    total = int(state[PLACE])
+    largest = ask.first + int(np.diff(arrays.offsets[ask.first : ask.last + 1]).argmax()) if shape[0] else ask.first
+    purpose = f"Graph {largest}: its balls of radius {ask.radius}"
+    require(8.0 * total * (1 + n_kept), purpose)
+    nodes, colours = (
+        allocate(size, dtype, purpose) for size, dtype in ((total, np.int64), ((total, n_kept), np.uint64))
     )
-    scratch = _scratch(arrays, ask, first, last)
-    used, records = loop(arrays, ask, first, last, n_kept, scratch, lengths, records)
-    return lengths, records.codes[:used].copy(), records.values[:used].copy()
+    held, state = loops.Held(starts, sizes, np.empty(shape, np.uint64), nodes, colours), start_at(ask.first)
+    while loops.hold(arrays, ask, scratch, state, held, STEPS_PER_CALL) != DONE:
+        pass
+    return held
 
 
-def _scratch(arrays: Any, ask: Any, first: int, last: int) -> Any:
+def _n_nodes(arrays: Any, ask: Any) -> int:
+    return int(arrays.offsets[ask.last] - arrays.offsets[ask.first])
+
+
+def _scratch(arrays: Any, ask: Any) -> Any:
     """Room for any ball of the largest of these graphs."""
-    offsets = arrays.offsets[first : last + 1]
+    offsets = arrays.offsets[ask.first : ask.last + 1]
     n = int(np.diff(offsets).max(initial=0))
     n_arcs = int(np.diff(arrays.indptr[offsets]).max(initial=0))
     n_colours = 2 if ask.invariant == loops.NSPDK else ask.levels + 1

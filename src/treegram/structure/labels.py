@@ -12,7 +12,7 @@ import numpy as np
 from treegram._types import Hashes, Ints
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs
-from treegram.structure.loops import trees as loops
+from treegram.structure.loops.hashing import GOLDEN
 
 __all__ = ["arc_hashes", "edge_name", "hash_label", "node_hashes", "node_name"]
 
@@ -50,7 +50,7 @@ def _hashes(codes: Ints, values: Sequence[Hashable]) -> Hashes:
 def arc_hashes(graphs: Graphs, *, use_edge_labels: bool) -> Hashes:
     """The hash of each arc's label, or one constant for all."""
     if not use_edge_labels or not len(graphs.indices):
-        return np.full(len(graphs.indices), loops.GOLDEN)
+        return np.full(len(graphs.indices), GOLDEN)
     if graphs.edge_labels is None:
         raise InvalidGraphError("use_edge_labels=True, but the graphs have no edge labels.")
     return _hashes(graphs.edge_labels, graphs.edge_label_values)

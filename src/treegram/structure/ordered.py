@@ -20,8 +20,9 @@ from treegram.graphs import Graphs
 from treegram.structure.labels import arc_hashes, node_hashes
 from treegram.structure.loops import ordered as loops
 from treegram.structure.loops.trees import ALGORITHM, CAPPED, encode
-from treegram.structure.loops.trees import visit as visit_from
-from treegram.structure.trees import COUNTINGS, Phi
+from treegram.structure.loops.visits import leave
+from treegram.structure.loops.visits import visit as visit_from
+from treegram.structure.trees import COUNTINGS, Phi, new_visit
 
 __all__ = ["TIE_BREAKS", "Occurrences", "ordered_trees"]
 
@@ -97,15 +98,13 @@ class _Visit:
 
 def _visits(graphs: Graphs, g: int, depth: int, hashes: Hashes, arc_codes: Hashes) -> Iterator[_Visit]:
     base, n = int(graphs.offsets[g]), int(graphs.sizes[g])
-    order, distance = np.empty(n, np.int64), np.full(n, -1, np.int64)
-    codes, sizes = np.empty((n, depth + 1), np.uint64), np.empty((n, depth + 1))
+    seen = new_visit(n, depth)
+    order, distance, codes, sizes = seen
     indptr, indices = graphs.indptr, graphs.indices
     arcs = [[(arc, int(indices[arc])) for arc in range(indptr[v], indptr[v + 1])] for v in range(base, base + n)]
     for root in range(n):
         n_visited = visit_from(root, depth, base, indptr, indices, order, distance)
-        encode(
-            n_visited, depth, base, indptr, indices, hashes, arc_codes, order, distance, codes, sizes
-        )  # fmt: skip
+        encode(n_visited, depth, base, (indptr, indices), (hashes, arc_codes), seen)
         visited = order[:n_visited].tolist()
         where = {base + v: int(distance[v]) for v in visited}
         yield _Visit(
@@ -117,7 +116,7 @@ def _visits(graphs: Graphs, g: int, depth: int, hashes: Hashes, arc_codes: Hashe
             codes={base + v: codes[v].tolist() for v in visited},
             sizes={base + v: sizes[v].tolist() for v in visited},
         )
-        distance[order[:n_visited]] = -1
+        leave(n_visited, order, distance)
 
 
 def _add_visit(

@@ -1,4 +1,4 @@
-"""ODD trees: which trees are rooted at each node, over the visits from all roots (SPEC sections 2 and 3).
+"""ODD trees: which trees are rooted at each node, over the visits from all roots.
 
 From every root r a breadth-first visit of depth h gives a DAG of shortest-path edges. Unrolled from a node v and cut
 after j edges, it gives the tree T_j(v). Trees are never built: each is a 64-bit code, made from the label's hash and the
@@ -9,18 +9,20 @@ million distinct trees. Codes depend on the labels' values alone, so they are eq
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from treegram._parallel import run_tasks
-from treegram._types import Floats, Ints
+from treegram._types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.structure.features import Features, graph_spans
+from treegram.structure.features import Features, number_codes
 from treegram.structure.labels import arc_hashes, edge_name, node_hashes, node_name
 from treegram.structure.loops import trees as loops
+from treegram.structure.visits import STEPS_PER_CALL, empty_table, graph_spans, run_loop, start_at
 
-__all__ = ["COUNTINGS", "Phi", "read_tree", "tree_features"]
+__all__ = ["COUNTINGS", "Phi", "new_visit", "read_tree", "tree_features"]
 
 COUNTINGS = {"algorithm": loops.ALGORITHM, "visits": loops.VISITS, "capped": loops.CAPPED}
 NODES_PER_TASK = 4096
@@ -47,29 +49,51 @@ def tree_features(
 
     Time and memory are linear in the number of nodes times the size of their neighbourhoods of that depth.
     """
-    arrays = (
-        graphs.offsets,
-        graphs.indptr,
-        graphs.indices,
-        node_hashes(graphs, missing_labels),
-        arc_hashes(graphs, use_edge_labels=use_edge_labels),
-        depth,
-        COUNTINGS[counting],
-    )
-    tasks = [(*arrays, *span) for span in graph_spans(graphs, NODES_PER_TASK)]
-    parts = list(run_tasks(loops.count_trees, tasks, n_jobs=n_jobs, label="trees"))
-    nodes, codes, sizes, counts, seen = (np.concatenate(column) for column in zip(*parts, strict=True))
-    ids, firsts = loops.intern(codes)
-    order = np.argsort(codes[firsts])
-    column = np.empty_like(order)
-    column[order] = np.arange(len(order))
-    firsts = firsts[order]
-    matrix = sp.csr_matrix((counts, (nodes, column[ids])), shape=(graphs.n_nodes, len(firsts)))
+    hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
+    tasks = [(graphs, hashes, depth, COUNTINGS[counting], span) for span in graph_spans(graphs, NODES_PER_TASK)]
+    parts = list(run_tasks(_count_some, tasks, n_jobs=n_jobs, label="trees"))
+    nodes, codes, counts, sizes, roots, depths = (np.concatenate(column) for column in zip(*parts, strict=True))
+    columns, firsts = number_codes(codes)
     return Phi(
-        counts=matrix,
+        counts=sp.csr_matrix((counts, (nodes, columns)), shape=(graphs.n_nodes, len(firsts))),
         codes=codes[firsts],
         sizes=sizes[firsts],
-        seen=np.column_stack([seen[firsts, 0], nodes[firsts], seen[firsts, 1]]),
+        seen=np.column_stack([roots[firsts], nodes[firsts], depths[firsts]]),
+    )
+
+
+def _count_some(
+    graphs: Graphs, hashes: tuple[Hashes, Hashes], depth: int, counting: int, span: tuple[int, int]
+) -> tuple[Any, ...]:
+    """The records of some graphs, without their table."""
+    n_nodes = int(graphs.offsets[span[1]] - graphs.offsets[span[0]])
+    largest = int(np.diff(graphs.offsets[span[0] : span[1] + 1]).max(initial=0))
+    room = 16 * n_nodes + 64
+    records = loops.Records(
+        nodes=np.empty(room, np.int64),
+        codes=np.empty(room, np.uint64),
+        counts=np.empty(room),
+        sizes=np.empty(room),
+        roots=np.empty(room, np.int64),
+        depths=np.empty(room, np.int64),
+        table=empty_table(0),
+    )
+    seen, single, state = new_visit(largest, depth), np.zeros(largest), start_at(span[0])
+    arrays, asked = (graphs.offsets, graphs.indptr, graphs.indices), (depth, counting, span[1])
+
+    def count(records: Any) -> int:
+        return int(loops.count_trees(arrays, hashes, asked, seen, single, state, records, STEPS_PER_CALL))
+
+    return tuple(run_loop(count, state, records, "its trees"))[:-1]
+
+
+def new_visit(n: int, depth: int) -> Any:
+    """Arrays for a visit of up to n nodes."""
+    return loops.Visit(
+        order=np.empty(n, np.int64),
+        distance=np.full(n, -1, np.int64),
+        codes=np.empty((n, depth + 1), np.uint64),
+        sizes=np.empty((n, depth + 1)),
     )
 
 

@@ -14,9 +14,10 @@ import numpy as np
 from treegram._parallel import run_tasks
 from treegram._types import Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.structure.features import Features, gather, graph_spans
+from treegram.structure.features import Features, gather
 from treegram.structure.labels import arc_hashes, edge_name, node_hashes, node_name
 from treegram.structure.loops import wl as loops
+from treegram.structure.visits import graph_spans
 
 __all__ = ["ColourFeatures", "colour_features", "read_colour", "wl_colours"]
 
@@ -42,10 +43,17 @@ def wl_colours(
 ) -> Hashes:
     """The colour of every node after 0, 1, ... iterations, shape (iterations + 1, n_nodes); linear in the edges."""
     hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
-    arrays = (graphs.indptr, graphs.indices, *hashes, iterations)
-    spans = graph_spans(graphs, NODES_PER_TASK)
-    tasks = [(*arrays, int(graphs.offsets[first]), int(graphs.offsets[last])) for first, last in spans]
-    return np.concatenate(list(run_tasks(loops.refine, tasks, n_jobs=n_jobs, label="colours")), axis=1)
+    colours = np.empty((iterations + 1, graphs.n_nodes), np.uint64)
+    tasks = [(graphs, hashes, *span, colours) for span in graph_spans(graphs, NODES_PER_TASK)]
+    for _ in run_tasks(_colour_some, tasks, n_jobs=n_jobs, label="colours"):
+        pass
+    return colours
+
+
+def _colour_some(graphs: Graphs, hashes: tuple[Hashes, Hashes], first: int, last: int, colours: Hashes) -> None:
+    start, stop = int(graphs.offsets[first]), int(graphs.offsets[last])
+    for level in range(len(colours)):
+        loops.refine((graphs.indptr, graphs.indices), hashes, level, start, stop, colours)
 
 
 def colour_features(colours: Hashes, offsets: Ints, *, first: int = 0) -> ColourFeatures:

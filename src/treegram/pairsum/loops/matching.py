@@ -1,25 +1,48 @@
 """The hot loops of ``pairsum.matching``: the graphs of some rows against one tile of columns that stays in cache.
 
-Rows come graph by graph. Columns are the nodes of a few graphs, sorted by block and by their place along one direction of
-the attribute space, so that the columns near a row are a contiguous window; their graphs are told apart only when sums
-are handed out. A tile's node kernel kappa is held for one row graph at a time. No product graph is ever built.
+The columns' graphs are told apart only when sums are handed out. A tile's node kernel kappa is held for one row graph at a
+time. No product graph is ever built. Loops stop after about ``budget`` steps; their state and what they hold say where to go on.
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 import numpy as np
+from numba import njit
 
 from treegram._numba import contracted, jit
-from treegram.pairsum.loops.nodes import _place_of, gaussian_row
+from treegram.pairsum.loops.tiles import add_scaled, clear, kernel_row
+
+# The row graphs: their nodes (as ``loops.tiles`` takes them), arcs with the kinds of their edges (from 1), and triangles.
+# Neighbours are numbered within their graph.
+Graphs = namedtuple("Graphs", "rows offsets indptr indices codes triangles triangle_starts")
+# A tile of columns with the same; all of it is numbered by column.
+Tile = namedtuple("Tile", "columns indptr indices codes triangles")
+# The node kernel, and below which values it is 0; what a matching must weigh to count; bits of an arc's code.
+Limits = namedtuple("Limits", "kernel threshold floor bits")
+# What is held for one row graph: kappa, the window of each row outside of which it is 0, kappa summed over the columns'
+# neighbours, and numbers per column.
+Closed = namedtuple("Closed", "kappa windows right left both one two three")
+# For enumeration: which members of the matching each node is adjacent to, pairs that may come next, the matching itself, the
+# weights of its beginnings, and sums by the number of pairs.
+Cliques = namedtuple("Cliques", "kappa windows masks column_masks listed stack weights totals")
 
 # Marks of nodes that are matched already. No arc has these bits, and they differ: such a node is like no other node.
 _ROW_MEMBER, _COLUMN_MEMBER = np.int64(1) << np.int64(62), np.int64(1) << np.int64(61)
 MASK_BITS = 61
 
+# State of both loops: the graph, where in it, the first graph (given kernel values start there), the one after the last, steps.
+GRAPH, ROW, FIRST, LAST, BUDGET = range(5)
+COLUMN, DEPTH = 5, 6  # of the enumeration: the column of its first pair, and how many pairs it has
+
 
 @jit
-def _walk_triangles(offsets, indptr, indices, starts, triangles):
-    """Write all triangles (a < b < c) into ``triangles`` as far as it has room; fills ``starts``, returns their number."""
+def list_triangles(offsets, indptr, indices, starts, triangles):
+    """Write all triangles (a < b < c), graph after graph, into ``triangles`` as far as it has room; returns their number.
+
+    Those of graph g are starts[g] .. starts[g + 1] - 1.
+    """
     used = 0
     for g in range(len(offsets) - 1):
         for a in range(offsets[g], offsets[g + 1]):
@@ -38,60 +61,23 @@ def _walk_triangles(offsets, indptr, indices, starts, triangles):
     return used
 
 
-@jit
-def list_triangles(offsets, indptr, indices):
-    """All triangles (a < b < c) graph after graph: their nodes (n, 3), and where each graph's triangles start."""
-    starts = np.zeros(len(offsets), np.int64)
-    n_triangles = _walk_triangles(offsets, indptr, indices, starts, np.empty((0, 3), np.int64))
-    triangles = np.empty((n_triangles, 3), np.int64)
-    _walk_triangles(offsets, indptr, indices, starts, triangles)
-    return triangles, starts
-
-
 @contracted
-def _fill_kappa(first, last, rows, columns, given, limits, kappa, windows):
-    """kappa[v - first, j] of the rows first .. last - 1 with all columns, and the window of each row outside of which it is 0.
-
-    ``given`` holds the values of these rows if the node kernel is not the Gaussian one, which is computed here, and taken
-    as 0 where places are farther apart than ``reach``.
-    """
-    blocks, vectors, places = rows
-    block_starts, column_vectors, column_places = columns
-    gamma, reach, threshold = limits
+def _fill_kappa(g, state, graphs, tile, limits, held):
+    """Kappa of all rows of graph g with all columns."""
+    first, last = graphs.offsets[g], graphs.offsets[g + 1]
     for v in range(first, last):
-        row = kappa[v - first]
-        low, high = block_starts[blocks[v]], block_starts[blocks[v] + 1]
-        row[:] = 0.0
-        if len(given):
+        row = held.kappa[v - first]
+        clear(row)
+        i = v - graphs.offsets[state[FIRST]]
+        low, high = kernel_row(v, i, graphs.rows, tile.columns, limits.kernel, row)
+        if limits.threshold > 0.0:
             for j in range(low, high):
-                row[j] = given[v - first, j]
-        else:
-            start = low
-            low = start + _place_of(places[v] - reach, column_places[start:high])
-            high = start + _place_of(places[v] + reach, column_places[start:high])
-            gaussian_row(gamma, vectors[v], column_vectors, low, high, row)
-        if threshold > 0.0:
-            for j in range(low, high):
-                if abs(row[j]) <= threshold:
+                if abs(row[j]) <= limits.threshold:
                     row[j] = 0.0
-        windows[v - first, 0], windows[v - first, 1] = low, high
-
-
-@jit
-def _largest(offsets, first, last):
-    largest = 0
-    for g in range(first, last):
-        largest = max(largest, offsets[g + 1] - offsets[g])
-    return largest
+        held.windows[v - first, 0], held.windows[v - first, 1] = low, high
 
 
 # -------------------------------------------------------------------- closed forms, up to three nodes
-
-
-@contracted
-def _add(source, target):
-    for j in range(len(target)):
-        target[j] += source[j]
 
 
 @contracted
@@ -157,22 +143,6 @@ def _add_triangles(ka, kb, kc, triangles, three):
         )
 
 
-@contracted
-def _sum_rows(first, last, indptr, indices, windows, kappa, right, left, both, column_triangles, two, three):
-    """Add what all rows of one graph give to the sums of their columns, its own triangles apart."""
-    for v in range(last - first):
-        if indptr[first + v] == indptr[first + v + 1]:
-            continue
-        left[:], both[:] = 0.0, 0.0
-        for i in range(indptr[first + v], indptr[first + v + 1]):
-            u = indices[i] - first
-            low, high = windows[u]
-            _add(kappa[u, low:high], left[low:high])
-            _add(right[u], both)
-        _add_paths(kappa[v], right[v], left, both, two, three)
-        _open_column_paths(kappa[v], left, column_triangles, three)
-
-
 @jit
 def _hand_out(sums, factor, column_graphs, totals):
     """totals[graph of j] += factor * sums[j]."""
@@ -180,49 +150,81 @@ def _hand_out(sums, factor, column_graphs, totals):
         totals[column_graphs[j]] += factor * sums[j]
 
 
+@njit(inline="always")  # bundles of arrays are costly to hand over, row by row
+def _sum_row(v, arcs, tile, held):
+    """Add what one row of a graph gives to the sums of the columns, its graph's triangles apart."""
+    indptr, indices = arcs
+    if indptr[v] == indptr[v + 1]:
+        return
+    clear(held.left)
+    clear(held.both)
+    for i in range(indptr[v], indptr[v + 1]):
+        u = indices[i]
+        low, high = held.windows[u, 0], held.windows[u, 1]
+        add_scaled(1.0, held.kappa[u, low:high], held.left[low:high])
+        add_scaled(1.0, held.right[u], held.both)
+    _add_paths(held.kappa[v], held.right[v], held.left, held.both, held.two, held.three)
+    _open_column_paths(held.kappa[v], held.left, tile.triangles, held.three)
+
+
 @contracted
-def sum_closed(
-    graphs, offsets, indptr, indices, triangles, triangle_starts, rows,
-    column_graphs, column_indptr, column_indices, column_triangles, columns, given, limits, out,
-):  # fmt: skip
+def _begin_graph(g, state, graphs, tile, limits, held, totals):
+    """Hold kappa of one row graph, hand out its sum, and make ready for larger matchings."""
+    n = graphs.offsets[g + 1] - graphs.offsets[g]
+    _fill_kappa(g, state, graphs, tile, limits, held)
+    clear(held.one)
+    for v in range(n):
+        low, high = held.windows[v, 0], held.windows[v, 1]
+        add_scaled(1.0, held.kappa[v, low:high], held.one[low:high])
+    _hand_out(held.one, 1.0, tile.columns.graphs, totals[0])
+    if len(totals) > 1:
+        clear(held.two)
+        clear(held.three)
+        _add_neighbours(held.kappa, n, tile.indptr, tile.indices, held.right)
+
+
+@contracted
+def sum_closed(state, graphs, tile, limits, held, out):
     """out[graph of row, s, graph of column] = S_(s+1), the sum over matchings of s + 1 nodes, s < out.shape[1] <= 3.
 
-    For the row graphs ``graphs[0] .. graphs[1] - 1``. With the node kernel kappa (rows x columns), the adjacency matrices A
-    of the row's and B of the column's graph, M = kappa B, N = A kappa, W = A kappa B, all products elementwise:
+    With the node kernel kappa (rows x columns), the adjacency matrices A of the row's and B of the column's graph, M = kappa B,
+    N = A kappa, W = A kappa B, all products elementwise:
 
     - S_1 = sum kappa, S_2 = 1/2 sum kappa W;
     - paths u - v - w, their ends adjacent or not: 1/2 sum (kappa W^2 - N M^2 - M N^2 + W kappa^2);
     - those with ends adjacent in the row's graph: one sum over columns for each of its triangles (a, b, c), of
       kappa_a M_b M_c + ... - kappa_a kappa_b M_c - ...; likewise with N for the columns' triangles;
     - triangles: the permanent of kappa between each two.
+
+    state[ROW] counts the rows of a graph, and then its triangles.
     """
-    n_columns, max_size = len(column_graphs), out.shape[1]
-    largest = _largest(offsets, graphs[0], graphs[1])
-    kappa, right = np.empty((largest, n_columns)), np.empty((largest, n_columns))
-    windows = np.empty((largest, 2), np.int64)
-    left, both = np.empty(n_columns), np.empty(n_columns)
-    one, two, three = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
-    for g in range(graphs[0], graphs[1]):
-        first, last = offsets[g], offsets[g + 1]
-        given_rows = given[first - offsets[graphs[0]] :]
-        _fill_kappa(first, last, rows, columns, given_rows, limits, kappa, windows)
-        one[:] = 0.0
-        for v in range(last - first):
-            low, high = windows[v]
-            _add(kappa[v, low:high], one[low:high])
-        _hand_out(one, 1.0, column_graphs, out[g, 0])
-        if max_size == 1:
-            continue
-        two[:], three[:] = 0.0, 0.0
-        _add_neighbours(kappa, last - first, column_indptr, column_indices, right)
-        _sum_rows(first, last, indptr, indices, windows, kappa, right, left, both, column_triangles, two, three)
-        _hand_out(two, 0.5, column_graphs, out[g, 1])
-        for i in range(triangle_starts[g], triangle_starts[g + 1]):
-            a, b, c = triangles[i, 0] - first, triangles[i, 1] - first, triangles[i, 2] - first
-            _open_row_paths(kappa[a], kappa[b], kappa[c], right[a], right[b], right[c], three)
-            _add_triangles(kappa[a], kappa[b], kappa[c], column_triangles, three)
-        if max_size == 3:
-            _hand_out(three, 0.5, column_graphs, out[g, 2])
+    g, at, steps, max_size = state[GRAPH], state[ROW], 0, out.shape[1]
+    kappa, right, n_columns = held.kappa, held.right, len(tile.columns.graphs)
+    while g < state[LAST] and steps <= state[BUDGET]:
+        first, n = graphs.offsets[g], graphs.offsets[g + 1] - graphs.offsets[g]
+        n_parts = n + graphs.triangle_starts[g + 1] - graphs.triangle_starts[g]
+        if at == 0:
+            _begin_graph(g, state, graphs, tile, limits, held, out[g])
+            steps += 8 * n * n_columns
+        at = n_parts if max_size == 1 else at
+        while at < n_parts and steps <= state[BUDGET]:
+            if at < n:
+                _sum_row(at, (graphs.indptr[first:], graphs.indices), tile, held)
+            else:
+                i = graphs.triangle_starts[g] + at - n
+                a, b, c = graphs.triangles[i, 0] - first, graphs.triangles[i, 1] - first, graphs.triangles[i, 2] - first
+                _open_row_paths(kappa[a], kappa[b], kappa[c], right[a], right[b], right[c], held.three)
+                _add_triangles(kappa[a], kappa[b], kappa[c], tile.triangles, held.three)
+            steps += 16 * n_columns + 8 * len(tile.triangles)
+            at += 1
+        if at < n_parts:
+            break
+        if max_size > 1:
+            _hand_out(held.two, 0.5, tile.columns.graphs, out[g, 1])
+        if max_size > 2:
+            _hand_out(held.three, 0.5, tile.columns.graphs, out[g, 2])
+        g, at = g + 1, 0
+    state[GRAPH], state[ROW] = g, at
 
 
 # -------------------------------------------------------------------- enumeration, any number of nodes
@@ -238,132 +240,136 @@ def _mark(v, mark, shift, arcs, masks):
 
 
 @contracted
-def _list_new(u, j, shift, root, arcs, column_arcs, masks, column_masks, kappa, listed, used):
-    """List the pairs of neighbours of (u, j) that no earlier member is adjacent to, behind those listed already."""
-    indptr, indices, codes = arcs
-    column_indptr, column_indices, _ = column_arcs
+def _list_new(pair, shift, root, sides, held, used):
+    """List the pairs of neighbours of a pair that no earlier member is adjacent to, behind those listed already."""
+    (indptr, indices, codes), (column_indptr, column_indices, _) = sides
+    u, j = pair
     for x in range(indptr[u], indptr[u + 1]):
         w, alone = indices[x], codes[x] << shift
-        if w <= root or masks[w] != alone:
+        if w <= root or held.masks[w] != alone:
             continue
         for y in range(column_indptr[j], column_indptr[j + 1]):
             i = column_indices[y]
-            if column_masks[i] == alone and kappa[w, i] != 0.0:
-                listed[used, 0], listed[used, 1] = w, i
+            if held.column_masks[i] == alone and held.kappa[w, i] != 0.0:
+                held.listed[used, 0], held.listed[used, 1] = w, i
                 used += 1
     return used
 
 
 @contracted
-def _join(s, u, i, root, bits, arcs, column_arcs, masks, column_masks, kappa, listed, state):
-    """Make (u, i) the s-th pair of the matching, and list what may come next; returns how many pairs are listed now.
+def _join(s, root, bits, sides, held):
+    """Make the pair stack[s, :2] the s-th of the matching, and list what may come next; returns how many pairs are listed.
 
     Next may come what could before and still can, and what has become adjacent.
     """
-    used = state[s - 1, 3] if s > 0 else 0
-    state[s, 0], state[s, 1], state[s, 2] = u, i, used
-    _mark(u, _ROW_MEMBER, bits * s, arcs, masks)
-    _mark(i, _COLUMN_MEMBER, bits * s, column_arcs, column_masks)
-    for c in range(state[s - 1, 2], state[s - 1, 3]) if s > 0 else range(0):
+    stack, listed, masks, column_masks = held.stack, held.listed, held.masks, held.column_masks
+    u, i = stack[s, 0], stack[s, 1]
+    used = stack[s - 1, 3] if s > 0 else 0
+    stack[s, 2] = used
+    _mark(u, _ROW_MEMBER, bits * s, sides[0], masks)
+    _mark(i, _COLUMN_MEMBER, bits * s, sides[1], column_masks)
+    for c in range(stack[s - 1, 2], stack[s - 1, 3]) if s > 0 else range(0):
         if masks[listed[c, 0]] == column_masks[listed[c, 1]]:
             listed[used, 0], listed[used, 1] = listed[c, 0], listed[c, 1]
             used += 1
-    state[s, 3] = _list_new(u, i, bits * s, root, arcs, column_arcs, masks, column_masks, kappa, listed, used)
-    return state[s, 3]
+    stack[s, 3] = _list_new((u, i), bits * s, root, sides, held, used)
+    return stack[s, 3]
 
 
 @contracted
-def _advance(s, bits, floor, arcs, column_arcs, masks, column_masks, kappa, listed, state, weights):
-    """The next pair to try, of this matching or of the nearest shorter one that has any left.
+def _advance(s, limits, sides, held):
+    """Write down the next pair to try, of this matching or of the nearest shorter one that has any left, and its weight.
 
-    Returns the place that the pair takes, the pair, and the weight of the matching with it; the place 0: there is none.
+    Returns the place that the pair takes; 0: there is none.
     """
+    stack = held.stack
     while s >= 0:
-        while state[s, 2] < state[s, 3]:
-            u, i = listed[state[s, 2], 0], listed[state[s, 2], 1]
-            state[s, 2] += 1
-            weight = weights[s] * kappa[u, i]
-            if abs(weight) > floor:
-                return s + 1, u, i, weight
-        _mark(state[s, 0], _ROW_MEMBER, bits * s, arcs, masks)
-        _mark(state[s, 1], _COLUMN_MEMBER, bits * s, column_arcs, column_masks)
+        while stack[s, 2] < stack[s, 3]:
+            u, i = held.listed[stack[s, 2], 0], held.listed[stack[s, 2], 1]
+            stack[s, 2] += 1
+            weight = held.weights[s] * held.kappa[u, i]
+            if abs(weight) > limits.floor:
+                stack[s + 1, 0], stack[s + 1, 1], held.weights[s + 1] = u, i, weight
+                return s + 1
+        _mark(stack[s, 0], _ROW_MEMBER, limits.bits * s, sides[0], held.masks)
+        _mark(stack[s, 1], _COLUMN_MEMBER, limits.bits * s, sides[1], held.column_masks)
         s -= 1
-    return 0, 0, 0, 0.0
+    return 0
 
 
-@contracted
-def _enumerate(v, j, bits, floor, arcs, column_arcs, masks, column_masks, kappa, listed, state, weights, totals):
-    """Add all connected matchings whose first row node is v, matched with column j, to totals[s]; returns the steps taken.
+@njit(inline="always")  # bundles of arrays are costly to hand over, row by row
+def _enumerate(s, budget, root, limits, sides, held):
+    """Add all connected matchings whose first row node is the root to totals, from the pair stack[s] on.
 
-    The rows state[s] = (u, i, start, end): the matching at hand has (u, i) as its s-th pair, and listed[start:end] are the
+    Returns the place of the pair before which it stopped because of the budget, or 0 when all are done; and the steps taken.
+    The rows stack[s] = (u, i, start, end): the matching at hand has (u, i) as its s-th pair, and listed[start:end] are the
     pairs that may extend its first s + 1 pairs and have not been tried yet; dropping those tried keeps each matching from
     being met twice (the ESU scheme, on pairs of nodes). The masks hold to which members each node is adjacent: a pair may
     join if the masks of its two nodes are equal.
     """
-    last = len(totals) - 1
-    weight, u, i = kappa[v, j], v, j
-    steps, s = 1, 0
-    totals[0] += weight
+    kappa, listed, stack, totals = held.kappa, held.listed, held.stack, held.totals
+    last, steps = len(totals) - 1, 1
     while s < last:
-        weights[s] = weight
-        used = _join(s, u, i, v, bits, arcs, column_arcs, masks, column_masks, kappa, listed, state)
-        steps += 1 + used - state[s, 2]
+        if steps > budget and s > 0:
+            return s, steps
+        used = _join(s, root, limits.bits, sides, held)
+        steps += 1 + used - stack[s, 2]
         if s == last - 1:  # one more pair completes a matching: nothing follows, so nothing is written down
             total = 0.0
-            for c in range(state[s, 2], used):
+            for c in range(stack[s, 2], used):
                 total += kappa[listed[c, 0], listed[c, 1]]
-            totals[last] += weight * total
-            state[s, 2] = used
-        s, u, i, weight = _advance(
-            s, bits, floor, arcs, column_arcs, masks, column_masks, kappa, listed, state, weights
-        )  # fmt: skip
+            totals[last] += held.weights[s] * total
+            stack[s, 2] = used
+        s = _advance(s, limits, sides, held)
         if s == 0:
             break
-        totals[s] += weight
-    return steps
+        totals[s] += held.weights[s]
+    return 0, steps
+
+
+@njit(inline="always")  # bundles of arrays are costly to hand over, row by row
+def _sum_pair(v, j, depth, budget, limits, sides, held):
+    """All matchings that begin with the pair (v, j), from the place ``depth`` on; returns as ``_enumerate``."""
+    if depth == 0:
+        for s in range(len(held.totals)):
+            held.totals[s] = 0.0
+        held.stack[0, 0], held.stack[0, 1], held.weights[0] = v, j, held.kappa[v, j]
+        held.totals[0] = held.kappa[v, j]
+    return _enumerate(depth, budget, v, limits, sides, held)
 
 
 @contracted
-def sum_cliques(
-    graphs, start, offsets, arcs, rows, column_graphs, column_arcs, columns, given, limits, bits, floor, budget, out
-):  # fmt: skip
+def sum_cliques(state, graphs, tile, limits, held, out):
     """out[graph of row, s, graph of column] += S_(s+1), the sum over connected matchings of s + 1 nodes, s < out.shape[1].
 
-    For the row graphs graphs[0] .. graphs[1] - 1, from the pair ``start`` = (row, column) on; returns the pair before which it
-    stopped because more than ``budget`` steps were taken. An arc's code is the kind of its edge, from 1, below 2^bits;
-    matchings that weigh no more than ``floor`` are left out.
+    state[COLUMN] is -1 before a row is begun, state[ROW] and it before a graph is.
     """
-    n_columns, max_size = len(column_graphs), out.shape[1]
-    largest = _largest(offsets, graphs[0], graphs[1])
-    kappa, windows = np.empty((largest, n_columns)), np.empty((largest, 2), np.int64)
-    masks, column_masks = np.zeros(largest, np.int64), np.zeros(n_columns, np.int64)
-    state, weights, totals = np.empty((max_size, 4), np.int64), np.empty(max_size), np.empty(max_size)
-    indptr, indices, codes = arcs
-    column_degree = _largest(column_arcs[0], 0, n_columns)
-    steps = 0
-    for g in range(graphs[0], graphs[1]):
-        first, last = offsets[g], offsets[g + 1]
-        if start[0] >= last:
-            continue
-        given_rows = given[first - offsets[graphs[0]] :]
-        _fill_kappa(first, last, rows, columns, given_rows, limits, kappa, windows)
-        local_arcs = (
-            indptr[first : last + 1] - indptr[first],
-            indices[indptr[first] : indptr[last]] - first,
-            codes[indptr[first] : indptr[last]],
+    g, v, j, depth, budget = state[GRAPH], state[ROW], state[COLUMN], state[DEPTH], state[BUDGET]
+    while g < state[LAST] and budget >= 0:
+        first, n = graphs.offsets[g], graphs.offsets[g + 1] - graphs.offsets[g]
+        sides = (
+            (graphs.indptr[first:], graphs.indices, graphs.codes),
+            (tile.indptr, tile.indices, tile.codes),
         )
-        room = _largest(local_arcs[0], 0, last - first) * column_degree * (max_size * (max_size + 1) // 2)
-        listed = np.empty((room, 2), np.int64)
-        for v in range(max(start[0] - first, 0), last - first):
-            low, high = windows[v]
-            for j in range(max(low, start[1]) if first + v == start[0] else low, high):
-                if abs(kappa[v, j]) <= floor:
-                    continue
-                if steps > budget:
-                    return first + v, j
-                totals[:] = 0.0
-                steps += _enumerate(
-                    v, j, bits, floor, local_arcs, column_arcs, masks, column_masks, kappa, listed, state, weights, totals
-                )  # fmt: skip
-                _add(totals, out[g, :, column_graphs[j]])
-    return offsets[graphs[1]], 0
+        if v < 0:
+            _fill_kappa(g, state, graphs, tile, limits, held)
+            budget -= n * len(tile.columns.graphs)
+            v = 0
+        while v < n and budget >= 0:
+            j = max(j, held.windows[v, 0])
+            while j < held.windows[v, 1] and budget >= 0:
+                if abs(held.kappa[v, j]) > limits.floor:
+                    depth, steps = _sum_pair(v, j, depth, budget, limits, sides, held)
+                    budget -= steps
+                    if depth > 0:
+                        break
+                    for s in range(out.shape[1]):
+                        out[g, s, tile.columns.graphs[j]] += held.totals[s]
+                j += 1
+            if j < held.windows[v, 1]:
+                break
+            v, j = v + 1, -1
+        if v < n:
+            break
+        g, v = g + 1, -1
+    state[GRAPH], state[ROW], state[COLUMN], state[DEPTH] = g, v, j, depth

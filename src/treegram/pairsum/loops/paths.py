@@ -2,95 +2,83 @@
 
 With A the node kernel of the nodes u of one graph with the nodes u' of another, and S_d(u, v) the number of pairs (u, v) that
 are d apart, the sum is that of all entries of A o (S_d A S'_d), over all d. It is taken row by row: for one u, ``reached[d]``
-is row u of S_d A, and then each u' collects ``reached`` at its own partners, times A(u, u'). Columns are laid out as in
-``loops.nodes``: by block, and by place within a block.
+is row u of S_d A, and then each u' collects ``reached`` at its own partners, times A(u, u').
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 import numpy as np
+from numba import njit
 
 from treegram._numba import contracted, jit
-from treegram.pairsum.loops.nodes import _add_scaled, _copy, _place_of, gaussian_row
+from treegram.pairsum.loops.tiles import add_scaled, clear, kernel_row
+
+# Partners of each row: those of row u are starts[u] .. starts[u + 1] - 1, by length.
+Partners = namedtuple("Partners", "starts partners lengths counts")
+# For each column of a tile the spots of ``reached`` where its partners are: length * n_columns + column, their weights, and
+# whether all of these are 1. The spots of column j begin at stops[j, 0]; those of length at most d end before stops[j, d].
+Listed = namedtuple("Listed", "spots weights is_plain stops")
+# What is held for one row graph: the node kernel of its rows with all columns, their windows, and sums by length.
+Held = namedtuple("Held", "kernel windows reached blurred")
 
 # Indices without a sign are faster: they are never counted from the end.
 _1, _2, _3, _4 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
 @jit
-def list_partners(columns, places, first, starts, partners, lengths, counts, halved):
-    """For each column of a tile the spots of ``reached`` where its partners are: length * n_columns + column.
+def list_partners(columns, places, first, partners, halved, listed):
+    """Fill the lists of a tile whose column j is the group columns[j], while group first + i is its column places[i].
 
-    The tile's column j is the group columns[j], and group first + i is its column places[i]. With ``halved``, a pair that
-    counts in both directions is listed in one. Returns the spots, their counts, for each column whether all its counts are 1,
-    and ``stops``: the spots of column j begin at stops[j, 0], and those of length at most d end before stops[j, d].
+    With ``halved``, a pair that counts in both directions is listed in one.
     """
-    n, longest, room = len(columns), 0, 0
+    starts, n, longest, used = partners.starts, len(columns), listed.stops.shape[1] - 1, 0
     for j in range(n):
-        room += starts[columns[j] + 1] - starts[columns[j]]
-        for i in range(starts[columns[j]], starts[columns[j] + 1]):
-            longest = max(longest, lengths[i])
-    spots, weights, stops = np.empty(room, np.uint32), np.empty(room), np.empty((n, longest + 1), np.uint64)
-    plain, used = np.ones(n, np.bool_), 0
-    for j in range(n):
-        group, d = columns[j], 0
+        group, d, is_plain = columns[j], 0, True
         for i in range(starts[group], starts[group + 1]):
-            while d < lengths[i]:
-                stops[j, d] = used
+            while d < partners.lengths[i]:
+                listed.stops[j, d] = used
                 d += 1
-            if not halved or partners[i] >= group:
-                spots[used] = lengths[i] * n + places[partners[i] - first]
-                weights[used] = 0.5 * counts[i] if halved and partners[i] == group else counts[i]
-                plain[j] = plain[j] and weights[used] == 1.0
+            partner, weight = partners.partners[i], partners.counts[i]
+            if not halved or partner >= group:
+                weight = 0.5 * weight if halved and partner == group else weight
+                listed.spots[used] = partners.lengths[i] * n + places[partner - first]
+                listed.weights[used] = weight
+                is_plain = is_plain and weight == 1.0
                 used += 1
+        listed.is_plain[j] = is_plain
         while d <= longest:
-            stops[j, d] = used
+            listed.stops[j, d] = used
             d += 1
-    return spots, weights, plain, stops
 
 
-@contracted
-def fill_kernel(first, last, rows, layout, given, gamma, reach, kernel, windows):
-    """The node kernel of the rows first .. last - 1 with the columns of a tile, and the window of columns where it counts."""
-    blocks, vectors, places = rows
-    block_starts, column_vectors, column_places = layout
-    for v in range(first, last):
-        low, high = block_starts[blocks[v]], block_starts[blocks[v] + 1]
-        if len(given):
-            _copy(given[v - first, low:high], kernel[v - first, low:high])
-        else:
-            near = column_places[low:high]
-            high = low + _place_of(places[v] + reach, near)
-            low += _place_of(places[v] - reach, near)
-            gaussian_row(gamma, vectors[v], column_vectors, low, high, kernel[v - first])
-        windows[v - first, 0], windows[v - first, 1] = low, high
-
-
-@contracted
-def reach_out(partners, lengths, counts, first, top, kernel, windows, reached):
-    """reached[d] = the sum of counts times kernel rows over all partners that are d away, for 1 <= d <= top."""
+@njit(inline="always")  # bundles of arrays are costly to hand over, row by row
+def _reach_out(u, top, first, partners, held):
+    """reached[d] = the sum of counts times kernel rows over all partners of u that are d away, for 1 <= d <= top."""
     for d in range(1, top + 1):
-        reached[d] = 0.0
-    for i in range(len(partners)):
-        if lengths[i] > top:
+        clear(held.reached[d])
+    for i in range(partners.starts[u], partners.starts[u + 1]):
+        length = partners.lengths[i]
+        if length > top:
             break
-        b = partners[i] - first
-        low, high = windows[b, 0], windows[b, 1]
-        _add_scaled(counts[i], kernel[b, low:high], reached[lengths[i], low:high])
+        b = partners.partners[i] - first
+        low, high = held.windows[b, 0], held.windows[b, 1]
+        add_scaled(partners.counts[i], held.kernel[b, low:high], held.reached[length, low:high])
 
 
 @contracted
-def blur(reached, top, length_weights, new_top, blurred):
+def _blur(reached, top, length_weights, new_top, blurred):
     """blurred[d] = the sum of length_weights[|d - e|] reached[e] over 1 <= e <= top, for 1 <= d <= new_top."""
     n_weights = len(length_weights)
     for d in range(1, new_top + 1):
-        blurred[d] = 0.0
+        clear(blurred[d])
         for e in range(max(1, d - n_weights + 1), min(top, d + n_weights - 1) + 1):
-            _add_scaled(length_weights[abs(d - e)], reached[e], blurred[d])
+            add_scaled(length_weights[abs(d - e)], reached[e], blurred[d])
 
 
 @contracted
-def collect(spots, start, stop, reached):
+def _collect(spots, start, stop, reached):
     """The sum of ``reached`` at the spots start .. stop - 1: four sums side by side, as an addition waits for the last."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     while start + _4 <= stop:
@@ -106,8 +94,8 @@ def collect(spots, start, stop, reached):
 
 
 @contracted
-def collect_weighted(spots, weights, start, stop, reached):
-    """As ``collect``, each times its weight."""
+def _collect_weighted(spots, weights, start, stop, reached):
+    """As ``_collect``, each times its weight."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     while start + _4 <= stop:
         s0 += weights[start] * reached[spots[start]]
@@ -122,50 +110,56 @@ def collect_weighted(spots, weights, start, stop, reached):
 
 
 @contracted
-def meet(kernel, low, high, top, listed, reached, graphs, totals):
-    """totals[graph of j] += kernel[j] times what column j collects from lengths up to ``top``, for low <= j < high."""
-    spots, weights, plain, stops = listed
-    for j in range(low, high):
-        if plain[j]:
-            collected = collect(spots, stops[j, 0], stops[j, top], reached)
+def _meet(kernel, window, top, listed, reached, graphs, totals):
+    """totals[graph of j] += kernel[j] times what column j collects from lengths up to ``top``, for the j of a window."""
+    stops = listed.stops
+    for j in range(window[0], window[1]):
+        if listed.is_plain[j]:
+            collected = _collect(listed.spots, stops[j, 0], stops[j, top], reached)
         else:
-            collected = collect_weighted(spots, weights, stops[j, 0], stops[j, top], reached)
+            collected = _collect_weighted(listed.spots, listed.weights, stops[j, 0], stops[j, top], reached)
         totals[graphs[j]] += kernel[j] * collected
 
 
-@contracted
-def sum_tile(offsets, rows, layout, listed, given, gamma, reach, length_weights, out):
-    """out[g, graph of column] += the sums of some graphs in rows with those of one tile.
+@njit(inline="always")  # bundles of arrays are costly to hand over, row by row
+def _sum_row(u, first, partners, columns, listed, length_weights, held, totals):
+    """totals[graph of column] += the sums of the paths that start at u; the graph's first row is ``first``."""
+    start, stop = partners.starts[u], partners.starts[u + 1]
+    if start == stop:
+        return
+    longest, n_weights = listed.stops.shape[1] - 1, len(length_weights)
+    top = min(np.int64(partners.lengths[stop - 1]), longest + n_weights - 1)
+    _reach_out(u, top, first, partners, held)
+    spread, window = held.reached, (held.windows[u - first, 0], held.windows[u - first, 1])
+    if n_weights > 1 or length_weights[0] != 1.0:
+        new_top = min(top + n_weights - 1, longest)
+        _blur(held.reached, top, length_weights, new_top, held.blurred)
+        spread, top = held.blurred, new_top
+    _meet(held.kernel[u - first], window, top, listed, spread.reshape(-1), columns.graphs, totals)
 
-    Graph g has the rows offsets[g] .. offsets[g + 1] - 1. ``given`` holds the node kernel of all these rows if it is not the
-    Gaussian one, which is computed here, and taken as 0 where places are farther apart than ``reach``. The kernel of two
-    lengths that differ by i is length_weights[i].
+
+@contracted
+def sum_tile(state, offsets, rows, columns, kernel, paths, held, out):
+    """out[g - base, graph of column] += the sums of the graphs g = base .. last - 1 in rows with one tile, row by row.
+
+    ``state`` is (graph, row, base, last, budget). After about ``budget`` steps it has where to go on; ``held`` then has the
+    node kernel of that graph. ``paths`` is (partners of the rows, spots of the columns, weights of the lengths): the kernel of
+    two lengths that differ by i is weights[i].
     """
-    blocks, vectors, places, starts, partners, lengths, counts = rows
-    graphs, block_starts, column_vectors, column_places = layout
-    n_columns, longest, n_weights = len(graphs), listed[3].shape[1] - 1, len(length_weights)
-    largest = 0
-    for g in range(len(offsets) - 1):
-        largest = max(largest, offsets[g + 1] - offsets[g])
-    kernel, windows = np.empty((largest, n_columns)), np.empty((largest, 2), np.int64)
-    reached, blurred = np.empty((longest + n_weights, n_columns)), np.empty((longest + 1, n_columns))
-    for g in range(len(offsets) - 1):
+    g, u, base, last_graph, budget = state[0], state[1], state[2], state[3], state[4]
+    partners, listed, length_weights = paths
+    n_columns, steps = len(columns.graphs), 0
+    while g < last_graph:
         first, last = offsets[g], offsets[g + 1]
-        fill_kernel(
-            first, last, (blocks, vectors, places), (block_starts, column_vectors, column_places),
-            given[first - offsets[0] : last - offsets[0]], gamma, reach, kernel, windows,
-        )  # fmt: skip
-        for u in range(first, last):
-            start, stop = starts[u], starts[u + 1]
-            if start == stop:
-                continue
-            top = min(lengths[stop - 1], longest + n_weights - 1)
-            reach_out(
-                partners[start:stop], lengths[start:stop], counts[start:stop], first, top, kernel, windows, reached
-            )
-            spread, low, high = reached, windows[u - first, 0], windows[u - first, 1]
-            if n_weights > 1 or length_weights[0] != 1.0:
-                new_top = min(top + n_weights - 1, longest)
-                blur(reached, top, length_weights, new_top, blurred)
-                spread, top = blurred, new_top
-            meet(kernel[u - first], low, high, top, listed, spread.reshape(-1), graphs, out[g])
+        if u == first:
+            for v in range(first, last):
+                low, high = kernel_row(v, v - offsets[base], rows, columns, kernel, held.kernel[v - first])
+                held.windows[v - first, 0], held.windows[v - first, 1] = low, high
+        while u < last and steps <= budget:
+            _sum_row(u, first, partners, columns, listed, length_weights, held, out[g - base])
+            steps += (partners.starts[u + 1] - partners.starts[u]) * n_columns + len(listed.spots)
+            u += 1
+        if u < last:
+            break
+        g += 1
+    state[0], state[1] = g, u

@@ -2,7 +2,8 @@
 
 Nodes are numbered within their graph, whose first node is ``base``. Within a ball they are numbered in breadth-first order
 from its root, so that the ball of a smaller radius is a prefix: one visit serves all radii. Codes are 64-bit hashes of the
-nested tuples that define them; a sorted list becomes a sum of mixed codes, which needs no sorting.
+nested tuples that define them; a sorted list becomes a sum of mixed codes, which needs no sorting. All loops over graphs stop
+and go on as ``loops.visits`` says.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import numpy as np
 from numba import njit
 
 from treegram._numba import jit
-from treegram.structure.loops.trees import GOLDEN, mix, visit
+from treegram.structure.loops.hashing import GOLDEN, find, has_room, join, mix
+from treegram.structure.loops.visits import DONE, FIRST, GRAPH, PAUSED, PLACE, ROOT, USED, leave, save, visit
 
 WL, SGK, NSPDK = 0, 1, 2
 SIZE, INVARIANT, NONE = 0, 1, 2
@@ -21,22 +23,17 @@ SIZE, INVARIANT, NONE = 0, 1, 2
 # order[p] is the node at the place p; distance and place are those of a node, -1 if it is not in the ball. Neighbours by
 # place: targets[starts[p] .. starts[p + 1] - 1], with the hashes of the arcs to them. hops, queue and to_root are by place.
 Ball = namedtuple("Ball", "order distance place starts targets arcs hops queue to_root")
-# The patterns of one graph: ball (root, r) holds nodes[starts[root, r] ..], sizes[root, r] of them, with their colours.
+# Balls (root, r) of some graphs, roots counted from the first node of all: nodes[starts[root, r] ..], sizes[root, r] of them,
+# with their colours.
 Held = namedtuple("Held", "starts sizes keys nodes colours")
-# Sums by (row, code) of all graphs so far; the hash table finds those of the current graph.
+# Sums by (row, code).
 Records = namedtuple("Records", "rows codes values table")
 # What all graphs share: CSR neighbours, hashes of labels, and colours given for the whole graphs (global scope) or none.
 Arrays = namedtuple("Arrays", "offsets indptr indices node_hashes arc_hashes given directed")
-# What is asked for: see ``structure.invariants``.
-Ask = namedtuple("Ask", "radius distance levels invariant match")
+# What is asked for: the graphs first .. last - 1; see ``structure.invariants`` for the rest.
+Ask = namedtuple("Ask", "first last radius distance levels invariant match")
 # Arrays to work in: colours (levels + 1, n) and walks (2, n) by place.
 Scratch = namedtuple("Scratch", "ball colours walks")
-
-
-@njit(inline="always")
-def join(a, b):
-    """The code of the pair (a, b)."""
-    return mix(a + b * GOLDEN)
 
 
 @njit(inline="always")
@@ -49,8 +46,9 @@ def number(n):
 
 
 @jit
-def _enter(root, depth, base, indptr, indices, arc_hashes, ball):
+def _enter(root, depth, base, arrays, ball):
     """Visit the ball of one root: who is in it, and the arcs inside; returns the number of nodes."""
+    indptr, indices, arc_hashes = arrays.indptr, arrays.indices, arrays.arc_hashes
     n = visit(root, depth, base, indptr, indices, ball.order, ball.distance)
     for p in range(n):
         ball.place[ball.order[p]] = p
@@ -166,24 +164,33 @@ def _colour(n, ball, invariant, directed, colours, walks):
         _encode(n, ball, directed, colours[0], colours[1])
 
 
-# -------------------------------------------------------------------- all balls of one graph
+# -------------------------------------------------------------------- the balls of some graphs
 
 
 @jit
-def _measure(base, n, radius, arrays, ball, starts, sizes):
-    """Where the nodes of each ball (root, r) will stand: starts and sizes; returns how many places that takes."""
-    total = 0
-    for root in range(n):
-        n_visited = visit(root, radius, base, arrays.indptr, arrays.indices, ball.order, ball.distance)
-        p = 0
-        for r in range(radius + 1):
-            while p < n_visited and ball.distance[ball.order[p]] <= r:
-                p += 1
-            starts[root, r], sizes[root, r] = total, p
-            total += p
-        for p in range(n_visited):
-            ball.distance[ball.order[p]] = -1
-    return total
+def measure(arrays, ask, ball, state, starts, sizes, budget):
+    """Where the nodes of each ball (root, r) will stand: starts and sizes; state[PLACE] is how many places that takes."""
+    g, root, total, steps = state[GRAPH], state[ROOT], state[PLACE], 0
+    while g < ask.last:
+        base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
+        row = base - arrays.offsets[ask.first]
+        while root < n:
+            if steps > budget:
+                save(state, 0, 0, g, root, total)
+                return PAUSED
+            n_visited = visit(root, ask.radius, base, arrays.indptr, arrays.indices, ball.order, ball.distance)
+            p = 0
+            for r in range(ask.radius + 1):
+                while p < n_visited and ball.distance[ball.order[p]] <= r:
+                    p += 1
+                starts[row + root, r], sizes[row + root, r] = total, p
+                total += p
+            leave(n_visited, ball.order, ball.distance)
+            steps += n_visited
+            root += 1
+        g, root = g + 1, 0
+    save(state, 0, 0, g, root, total)
+    return DONE
 
 
 @jit
@@ -208,82 +215,61 @@ def _keep(start, n, base, ball, given, colours, first_level, held):
 
 
 @jit
-def _hold(g, arrays, ask, n_kept, scratch):
-    """All balls of graph g, with ``n_kept`` colours for each of their nodes."""
-    base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
+def _hold_root(root, row, base, arrays, ask, scratch, held):
+    """The balls of one root, whose row is ``row``; returns how many nodes the largest has."""
     ball, colours, walks = scratch
-    starts, sizes = np.empty((n, ask.radius + 1), np.int64), np.empty((n, ask.radius + 1), np.int64)
-    total = _measure(base, n, ask.radius, arrays, ball, starts, sizes)
-    keys = np.empty((n, ask.radius + 1), np.uint64)
-    held = Held(starts, sizes, keys, np.empty(total, np.int64), np.empty((total, n_kept), np.uint64))
     is_local = len(arrays.given) == 0 or ask.match == INVARIANT
-    first_level = 1 if ask.invariant == NSPDK else 0
-    for root in range(n):
-        n_visited = _enter(root, ask.radius, base, arrays.indptr, arrays.indices, arrays.arc_hashes, ball)
-        for p in range(n_visited):
-            colours[0, p] = mix(arrays.node_hashes[base + ball.order[p]])
-        for r in range(ask.radius + 1):
-            size = sizes[root, r]
-            if is_local and (r == 0 or size > sizes[root, r - 1]):  # else the ball is the last one again
-                _colour(size, ball, ask.invariant, arrays.directed, colours, walks)
-            keys[root, r] = _key(size, ball, ask, colours)
-            _keep(starts[root, r], size, base, ball, arrays.given, colours, first_level, held)
-        _leave(n_visited, ball)
-    return held
+    n_visited = _enter(root, ask.radius, base, arrays, ball)
+    for p in range(n_visited):
+        colours[0, p] = mix(arrays.node_hashes[base + ball.order[p]])
+    for r in range(ask.radius + 1):
+        size = held.sizes[row, r]
+        if is_local and (r == 0 or size > held.sizes[row, r - 1]):  # else the ball is the last one again
+            _colour(size, ball, ask.invariant, arrays.directed, colours, walks)
+        held.keys[row, r] = _key(size, ball, ask, colours)
+        first_level = 1 if ask.invariant == NSPDK else 0
+        _keep(held.starts[row, r], size, base, ball, arrays.given, colours, first_level, held)
+    _leave(n_visited, ball)
+    return n_visited
+
+
+@jit
+def hold(arrays, ask, scratch, state, held, budget):
+    """Fill the keys, nodes and colours of all balls that ``measure`` has laid out."""
+    g, root, steps = state[GRAPH], state[ROOT], 0
+    while g < ask.last:
+        base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
+        row = base - arrays.offsets[ask.first]
+        while root < n:
+            if steps > budget:
+                save(state, 0, 0, g, root, 0)
+                return PAUSED
+            n_visited = _hold_root(root, row + root, base, arrays, ask, scratch, held)
+            steps += n_visited * (n_visited if ask.invariant != WL else ask.levels + 1)
+            root += 1
+        g, root = g + 1, 0
+    return DONE
 
 
 # -------------------------------------------------------------------- sums over patterns
 
 
-@njit(inline="always")
-def _slot(row, code, n_slots):
-    return np.int64((code ^ (np.uint64(row) * GOLDEN)) & np.uint64(n_slots - 1))
-
-
-@jit
-def _grow(more, first, used, records):
-    """Room for ``more`` records; the hash table (records of the current graph only) is laid out anew."""
-    rows, codes, values, table = records
-    if used + more > len(rows):
-        room = 2 * (used + more)
-        rows, codes, values = np.empty(room, np.int64), np.empty(room, np.uint64), np.empty(room)
-        for i in range(used):
-            rows[i], codes[i], values[i] = records.rows[i], records.codes[i], records.values[i]
-    n_slots = len(table)
-    while n_slots < 2 * (used + more - first):
-        n_slots *= 2
-    if n_slots > len(table):
-        table = np.full(n_slots, -1, np.int64)
-        for i in range(first, used):
-            slot = _slot(rows[i], codes[i], n_slots)
-            while table[slot] >= first:
-                slot = (slot + 1) & (n_slots - 1)
-            table[slot] = i
-    return Records(rows, codes, values, table)
-
-
 @jit
 def _tally(row, code, value, first, used, records):
     """Add ``value`` to the record (row, code) of this graph, made if it is new; returns the number of records."""
-    n_slots = len(records.table)
-    slot = _slot(row, code, n_slots)
-    while True:
-        i = records.table[slot]
-        if i < first:  # empty, or left by an earlier graph
-            records.table[slot] = used
-            records.rows[used], records.codes[used], records.values[used] = row, code, value
-            return used + 1
-        if records.codes[i] == code and records.rows[i] == row:
-            records.values[i] += value
-            return used
-        slot = (slot + 1) & (n_slots - 1)
+    i = find(row, code, first, used, records.rows, records.codes, records.table)
+    if i < used:
+        records.values[i] += value
+        return used
+    records.values[used] = value
+    return used + 1
 
 
 @jit
-def _tally_ball(root, r, key, value, held, first, used, records):
-    """Every node of the ball (root, r), under each of its colours."""
-    start = held.starts[root, r]
-    for i in range(start, start + held.sizes[root, r]):
+def _tally_ball(row, r, key, value, held, first, used, records):
+    """Every node of the ball (row, r), under each of its colours."""
+    start = held.starts[row, r]
+    for i in range(start, start + held.sizes[row, r]):
         for level in range(held.colours.shape[1]):
             used = _tally(held.nodes[i], mix(key + held.colours[i, level]), value, first, used, records)
     return used
@@ -313,96 +299,125 @@ def _pair_key(r, d, key, other):
 
 
 @jit
-def sum_patterns(arrays, ask, first_graph, last_graph, n_kept, scratch, lengths, records):
-    """Sum psi over the nodes of graphs first_graph .. last_graph - 1: for each pattern that holds a node, 1 / (its size).
-
-    Fills ``lengths`` with how many records each node has; returns the number of records, and these node by node: codes of
-    (match key, colour) and values.
-    """
-    used = np.int64(0)  # not a literal: each of those would be compiled for
+def _tally_patterns(u, w, d, directed, held, first, used, records):
+    """The patterns of all radii: the balls of u where d is 0, else those of u and w, each node in the role of its ball."""
     # Without direction the pair (w, u) shows the second ball of (u, w) as its first: count the first twice.
-    once = 1.0 if arrays.directed else np.sqrt(2.0)
-    order, distance = scratch.ball.order, scratch.ball.distance
-    for g in range(first_graph, last_graph):
+    once = 1.0 if directed else np.sqrt(2.0)
+    for r in range(held.sizes.shape[1]):
+        if d == 0:
+            key = _pair_key(r, d, held.keys[u, r], np.uint64(0))
+            used = _tally_ball(u, r, key, 1.0 / held.sizes[u, r], held, first, used, records)
+            continue
+        key = _pair_key(r, d, held.keys[u, r], held.keys[w, r])
+        value = 1.0 / (held.sizes[u, r] + held.sizes[w, r])
+        used = _tally_ball(u, r, key, once * value, held, first, used, records)
+        if directed:
+            used = _tally_ball(w, r, mix(key + GOLDEN), value, held, first, used, records)
+    return used
+
+
+@jit
+def _n_places(u, w, held):
+    """How many records the patterns of u and w may make."""
+    total = 0
+    for r in range(held.sizes.shape[1]):
+        total += held.sizes[u, r] + held.sizes[w, r]
+    return total * held.colours.shape[1]
+
+
+@jit
+def sum_patterns(arrays, ask, ball, held, state, lengths, records, budget):
+    """Sum psi over the nodes of all graphs: for each pattern that holds a node, 1 / (its size).
+
+    Fills ``lengths`` with how many records each node has, and these node by node: codes of (match key, colour), and values.
+    """
+    used, first, g, u, i, steps = state[USED], state[FIRST], state[GRAPH], state[ROOT], state[PLACE], 0
+    order, distance = ball.order, ball.distance
+    while g < ask.last:
         base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
-        held = _hold(g, arrays, ask, n_kept, scratch)
-        first = used
-        for u in range(n):
+        row = base - arrays.offsets[ask.first]
+        while u < n:
             n_visited = visit(u, ask.distance, base, arrays.indptr, arrays.indices, order, distance)
-            for i in range(n_visited):
+            while i < n_visited:
                 w = order[i]
-                d = distance[w]
-                distance[w] = -1
-                for r in range(ask.radius + 1):
-                    used, records = _tally_pattern(u, w, r, d, once, arrays.directed, held, first, used, records)
-        _settle(first, used, n, base - arrays.offsets[first_graph], records, lengths)
-    return used, records
+                more = _n_places(row + u, row + w, held)
+                is_room = has_room(used + more, first, records.rows, records.table)
+                if steps > budget or not is_room:
+                    leave(n_visited, order, distance)
+                    save(state, used, first, g, u, i)
+                    return PAUSED if is_room else used + more
+                used = _tally_patterns(row + u, row + w, distance[w], arrays.directed, held, first, used, records)
+                steps += more
+                i += 1
+            leave(n_visited, order, distance)
+            u, i = u + 1, 0
+        _settle(first, used, n, row, records, lengths)
+        g, u, first = g + 1, 0, used
+    save(state, used, first, g, u, i)
+    return DONE
 
 
 @jit
-def _tally_pattern(u, w, r, d, once, directed, held, first, used, records):
-    """One pattern: the ball of u where d is 0, else those of u and w, each node in the role of its ball."""
-    n_places = (held.sizes[u, r] + held.sizes[w, r]) * held.colours.shape[1]
-    if used + n_places > len(records.rows) or 2 * (used + n_places - first) > len(records.table):
-        records = _grow(n_places, first, used, records)
-    if d == 0:
-        key = _pair_key(r, d, held.keys[u, r], np.uint64(0))
-        return _tally_ball(u, r, key, 1.0 / held.sizes[u, r], held, first, used, records), records
-    key = _pair_key(r, d, held.keys[u, r], held.keys[w, r])
-    value = 1.0 / (held.sizes[u, r] + held.sizes[w, r])
-    used = _tally_ball(u, r, key, once * value, held, first, used, records)
-    if directed:
-        used = _tally_ball(w, r, mix(key + GOLDEN), value, held, first, used, records)
-    return used, records
-
-
-@jit
-def count_pairs(arrays, ask, first_graph, last_graph, n_kept, scratch, lengths, records):
-    """How many ordered pairs of nodes show each pair of balls, by radius r and distance d; returns as ``sum_patterns``.
+def count_pairs(arrays, ask, ball, held, state, lengths, records, budget):
+    """How many ordered pairs of nodes show each pair of balls, by radius r and distance d; fills as ``sum_patterns``.
 
     There is one row for each graph, r and d.
     """
-    used = np.int64(0)
+    used, first, g, u, steps = state[USED], state[FIRST], state[GRAPH], state[ROOT], 0
     n_rows = (ask.radius + 1) * (ask.distance + 1)
-    order, distance = scratch.ball.order, scratch.ball.distance
-    for g in range(first_graph, last_graph):
+    order, distance, keys = ball.order, ball.distance, held.keys
+    while g < ask.last:
         base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
-        keys = _hold(g, arrays, ask, n_kept, scratch).keys
-        first = used
-        for u in range(n):
+        row = base - arrays.offsets[ask.first]
+        while u < n:
             n_visited = visit(u, ask.distance, base, arrays.indptr, arrays.indices, order, distance)
-            records = _grow(n_visited * (ask.radius + 1), first, used, records)
+            needed = used + n_visited * (ask.radius + 1)
+            is_room = has_room(needed, first, records.rows, records.table)
+            if steps > budget or not is_room:
+                leave(n_visited, order, distance)
+                save(state, used, first, g, u, 0)
+                return PAUSED if is_room else needed
             for i in range(n_visited):
                 w = order[i]
                 d = distance[w]
-                distance[w] = -1
                 for r in range(ask.radius + 1):
-                    code = _pair_key(r, d, keys[u, r], keys[w, r])
+                    code = _pair_key(r, d, keys[row + u, r], keys[row + w, r])
                     used = _tally(r * (ask.distance + 1) + d, code, 1.0, first, used, records)
-        _settle(first, used, n_rows, (g - first_graph) * n_rows, records, lengths)
-    return used, records
+            leave(n_visited, order, distance)
+            steps += n_visited * (ask.radius + 1)
+            u += 1
+        _settle(first, used, n_rows, (g - ask.first) * n_rows, records, lengths)
+        g, u, first = g + 1, 0, used
+    save(state, used, first, g, u, 0)
+    return DONE
 
 
 # -------------------------------------------------------------------- colours of whole graphs
 
 
 @jit
-def walk_colours(arrays, ask, first_graph, last_graph, scratch):
-    """Spectral colours (levels + 1, n) of the nodes of graphs first_graph .. last_graph - 1, in their whole graphs.
+def walk_colours(arrays, ask, scratch, state, colours, budget):
+    """Spectral colours (levels + 1, n) of the nodes of all graphs, in their whole graphs.
 
     A closed walk of length t stays within t / 2 hops where edges have no direction, within t - 1 where they have.
     """
     ball, local, walks = scratch
-    start, centre = arrays.offsets[first_graph], np.int64(0)
+    start, centre, steps = arrays.offsets[ask.first], np.int64(0), 0
     depth = ask.levels if arrays.directed else (ask.levels + 1) // 2
-    colours = np.empty((ask.levels + 1, arrays.offsets[last_graph] - start), np.uint64)
-    for g in range(first_graph, last_graph):
-        base = arrays.offsets[g]
-        for root in range(arrays.offsets[g + 1] - base):
-            n = _enter(root, depth, base, arrays.indptr, arrays.indices, arrays.arc_hashes, ball)
+    g, root = state[GRAPH], state[ROOT]
+    while g < ask.last:
+        base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
+        while root < n:
+            if steps > budget:
+                save(state, 0, 0, g, root, 0)
+                return PAUSED
+            n_visited = _enter(root, depth, base, arrays, ball)
             local[0, 0] = mix(arrays.node_hashes[base + root])
-            _walk(centre, n, ball, walks, local)
+            _walk(centre, n_visited, ball, walks, local)
             for level in range(ask.levels + 1):
                 colours[level, base - start + root] = local[level, 0]
-            _leave(n, ball)
-    return colours
+            _leave(n_visited, ball)
+            steps += n_visited * (ask.levels + 1)
+            root += 1
+        g, root = g + 1, 0
+    return DONE

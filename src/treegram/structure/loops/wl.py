@@ -9,19 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from treegram._numba import jit
-from treegram.structure.loops.trees import GOLDEN, mix
+from treegram.structure.loops.hashing import join, mix
 
 
 @jit
-def refine(indptr, indices, node_hashes, arc_hashes, iterations, first, last):
-    """Colours (iterations + 1, last - first) of the nodes first .. last - 1, whose neighbours are all among them."""
-    colours = np.empty((iterations + 1, last - first), np.uint64)
+def refine(arcs, hashes, level, first, last, colours):
+    """colours[level] of the nodes first .. last - 1, from their hashes or from the level before."""
+    (indptr, indices), (node_hashes, arc_hashes) = arcs, hashes
     for v in range(first, last):
-        colours[0, v - first] = mix(node_hashes[v])
-    for level in range(1, iterations + 1):
-        for v in range(first, last):
-            around = np.uint64(0)
-            for arc in range(indptr[v], indptr[v + 1]):
-                around += mix(colours[level - 1, indices[arc] - first] + arc_hashes[arc])
-            colours[level, v - first] = mix(colours[level - 1, v - first] + around * GOLDEN)
-    return colours
+        if level == 0:
+            colours[0, v] = mix(node_hashes[v])
+            continue
+        around = np.uint64(0)
+        for arc in range(indptr[v], indptr[v + 1]):
+            around += mix(colours[level - 1, indices[arc]] + arc_hashes[arc])
+        colours[level, v] = join(colours[level - 1, v], around)

@@ -1,0 +1,161 @@
+"""The skeleton of all sums over pairs of nodes: node pairs, pairs of paths, matchings.
+
+Nothing of size nodes x nodes is ever stored. The nodes of some consecutive graphs are the columns of a tile, which stays in
+cache; rows stream past it; its sums go straight to its pairs of graphs. Here is what does not depend on what is summed: blocks
+numbered alike on both sides, places along one direction (so that a Gaussian is computed in a window only), columns cut into
+tiles, node kernels other than the Gaussian, and the matrix put together from its tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from treegram._parallel import run_tasks
+from treegram._types import Floats, Hashes, Ints
+from treegram.attributes import Gaussian, NodeKernel
+from treegram.pairsum.loops.tiles import Columns, Kernel
+
+__all__ = ["Layout", "Side", "Span", "cut", "fill_matrix", "number_alike"]
+
+Span = tuple[int, int]  # first graph, and the one after the last
+
+MANY_DIMENSIONS = 64  # of vectors: beyond, one coordinate is as good a direction as any, and costs nothing
+
+
+class _Sided(Protocol):
+    """Nodes in the order of their graphs; those of different blocks are never compared."""
+
+    @property
+    def offsets(self) -> Ints: ...
+    @property
+    def blocks(self) -> Hashes: ...
+    @property
+    def vectors(self) -> Floats: ...
+
+
+@dataclass(frozen=True)
+class Side:
+    """The nodes of some graphs, in the order of the graphs: those of graph g are offsets[g] .. offsets[g + 1] - 1."""
+
+    offsets: Ints
+    blocks: Ints  # numbered from 0, on both sides alike
+    vectors: Floats
+    places: Floats  # along the direction in which the vectors vary most, in units of the largest coordinate
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Both sides of a computation, and the node kernel between them."""
+
+    left: Side
+    right: Side
+    n_blocks: int
+    node_kernel: NodeKernel
+    extent: float  # the largest coordinate: in units of it nothing overflows
+
+    @classmethod
+    def make(cls, left: _Sided, right: _Sided, node_kernel: NodeKernel) -> Layout:
+        """The layout of two collections of nodes."""
+        n_blocks, blocks = number_alike(left.blocks, right.blocks)
+        extent = max(float(np.abs(nodes.vectors).max(initial=0.0)) for nodes in (left, right)) or 1.0
+        direction = _widest_direction(right.vectors / extent)
+        sides = [
+            # einsum, not a matrix product: BLAS would wake threads that spin for longer than this takes. Vectors are copied
+            # because arrays that may not be written to are compiled for anew.
+            Side(nodes.offsets, own, np.array(nodes.vectors), np.einsum("ni,i->n", nodes.vectors / extent, direction))
+            for nodes, own in zip((left, right), blocks, strict=True)
+        ]
+        return cls(sides[0], sides[1], n_blocks, node_kernel, extent)
+
+    def reach(self, exponent: float) -> float:
+        """How far apart places may be before the Gaussian is below e^-exponent; infinite for other kernels."""
+        if not isinstance(self.node_kernel, Gaussian):
+            return np.inf
+        rounding = 8 * np.finfo(float).eps * self.left.vectors.shape[1]
+        with np.errstate(over="ignore", divide="ignore"):  # of very small and very large vectors: 0 and inf are right
+            width = np.sqrt(self.node_kernel.gamma) * np.float64(self.extent)
+            return float(np.sqrt(exponent) / width + rounding)
+
+    def columns(self, span: Span) -> tuple[Ints, Any]:
+        """The nodes of some graphs of the right as a tile: which node each column is, and the tile."""
+        side, first = self.right, int(self.right.offsets[span[0]])
+        inside = slice(first, int(self.right.offsets[span[1]]))
+        order = first + np.lexsort((side.places[inside], side.blocks[inside]))
+        graphs = np.repeat(np.arange(span[1] - span[0]), np.diff(side.offsets[span[0] : span[1] + 1]))
+        tile = Columns(
+            graphs=graphs[order - first],
+            block_starts=np.searchsorted(side.blocks[order], np.arange(self.n_blocks + 1)),
+            vectors=np.ascontiguousarray(side.vectors[order].T),
+            places=side.places[order],
+        )
+        return order, tile
+
+    def kernel(self, rows: Span, columns: Any, reach: float) -> Any:
+        """The node kernel of some rows with a tile, as compiled loops take it."""
+        if isinstance(self.node_kernel, Gaussian):
+            return Kernel(np.empty((0, 0)), float(self.node_kernel.gamma), reach)
+        given = np.zeros((rows[1] - rows[0], len(columns.graphs)))
+        blocks, vectors = self.left.blocks[slice(*rows)], self.left.vectors[slice(*rows)]
+        for block in np.unique(blocks):
+            chosen = np.flatnonzero(blocks == block)
+            inside = slice(columns.block_starts[block], columns.block_starts[block + 1])
+            if inside.stop > inside.start:
+                given[chosen, inside] = self.node_kernel(vectors[chosen], columns.vectors[:, inside].T)
+        return Kernel(given, 0.0, reach)
+
+
+def number_alike(*values: Hashes) -> tuple[int, list[Ints]]:
+    """Number equal values equally in all arrays, from 0; gives also how many differ."""
+    distinct, numbers = np.unique(np.concatenate(values), return_inverse=True)
+    return len(distinct), np.split(numbers.astype(np.int64), np.cumsum([len(v) for v in values])[:-1])
+
+
+def _widest_direction(vectors: Floats) -> Floats:
+    """The unit vector along which the vectors vary most: windows along it leave out the most pairs.
+
+    Any direction is right, so a sample will do.
+    """
+    sample = vectors[:: 1 + len(vectors) // 2000]
+    centred = sample - sample.mean(axis=0)
+    if centred.shape[1] > MANY_DIMENSIONS:
+        spread: Floats = np.einsum("ni,ni->i", centred, centred)
+        return (np.arange(len(spread)) == spread.argmax()).astype(float)
+    direction: Floats = np.linalg.eigh(np.einsum("ni,nj->ij", centred, centred))[1][:, -1]
+    return direction
+
+
+def cut(offsets: Ints, n_tiles: int) -> list[Span]:
+    """At most so many spans of consecutive graphs with about as many nodes each, none of them without a graph."""
+    goals = offsets[-1] * np.arange(1, n_tiles) / n_tiles
+    cuts = np.unique(np.concatenate([[0], np.searchsorted(offsets, goals), [len(offsets) - 1]]))
+    return [(int(first), int(last)) for first, last in pairwise(cuts)]
+
+
+def fill_matrix(
+    tile_sums: Callable[[Span, int], Floats],
+    tiles: list[Span],
+    sums: Floats,
+    *,
+    symmetric: bool,
+    n_jobs: int | None,
+    label: str,
+) -> None:
+    """Fill ``sums`` with the sums of all tiles: ``tile_sums(span, n)`` gives those of the first n rows with a span of columns.
+
+    A symmetric matrix takes the rows up to each tile's last graph, and its mirror image; it is symmetric in all bits.
+    """
+    # Later tiles of a symmetric matrix have more rows: the longest tasks first keep all workers busy to the end.
+    tasks = [(span, span[1] if symmetric else sums.shape[-2]) for span in reversed(tiles)]
+    parts = run_tasks(tile_sums, tasks, n_jobs=n_jobs, label=label)
+    for ((first, last), n_rows), part in zip(tasks, parts, strict=True):
+        sums[..., :n_rows, first:last] = part
+        if symmetric:
+            square = sums[..., first:last, first:last]
+            square += square.swapaxes(-1, -2).copy()
+            square *= 0.5
+            sums[..., first:last, :first] = part[..., :first, :].swapaxes(-1, -2)
