@@ -8,8 +8,9 @@ DATA_SETS = ("BZR", "COX2", "Cuneiform", "DHFR", "ENZYMES", "MUTAG", "PROTEINS",
 
 
 def find_data():
-    """The folder that TREEGRAM_DATA names, and the sets that it lacks."""
-    given = os.environ.get("TREEGRAM_DATA")
+    """The folder that TREEGRAM_DATA names, or ../shared/data beside the checkout, and the sets that it lacks."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    given = os.environ.get("TREEGRAM_DATA") or (str(beside) if beside.is_dir() else None)
     folder = Path(given) if given else None
     return folder, [name for name in DATA_SETS if folder is None or not (folder / name).is_dir()]
 
@@ -19,7 +20,7 @@ def describe_data():
     folder, missing = find_data()
     if not missing:
         return f"data sets: all that the tests read are in {folder}"
-    where = "TREEGRAM_DATA is not set" if folder is None else f"{folder} lacks {', '.join(missing)}"
+    where = "TREEGRAM_DATA is not set, and there is no ../shared/data" if folder is None else f"{folder} lacks {', '.join(missing)}"
     return f"data sets: {where}; tests that use the fixture data_dir are skipped"
 
 
