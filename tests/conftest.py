@@ -20,7 +20,11 @@ def describe_data():
     folder, missing = find_data()
     if not missing:
         return f"data sets: all that the tests read are in {folder}"
-    where = "TREEGRAM_DATA is not set, and there is no ../shared/data" if folder is None else f"{folder} lacks {', '.join(missing)}"
+    where = (
+        "TREEGRAM_DATA is not set, and there is no ../shared/data"
+        if folder is None
+        else f"{folder} lacks {', '.join(missing)}"
+    )
     return f"data sets: {where}; tests that use the fixture data_dir are skipped"
 
 
