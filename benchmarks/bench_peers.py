@@ -47,6 +47,14 @@ def comparisons() -> list[tuple[str, Callable[[], Any], Callable[[], Any], bool,
 
     return [
         ("WL, 5 iterations", lambda: tg.WL(n_iterations=5), lambda: gk.WeisfeilerLehman(n_iter=5), False, 600, 1),
+        (
+            "WL optimal assignment, 5 iterations",
+            lambda: tg.WLOA(n_iterations=5),
+            lambda: gk.WeisfeilerLehmanOptimalAssignment(n_iter=5),
+            False,
+            600,
+            1,
+        ),
         ("ODD_ST, depth 3", lambda: tg.ODDST(depth=3), lambda: gk.OddSth(h=4), False, 600, 1),
         (
             "GraphHopper",

@@ -30,6 +30,7 @@ _HOMES = {
         "P2K",
         "WL",
         "WLCL",
+        "WLOA",
         "FeatureMap",
         "GraphHopper",
         "KernelSum",

@@ -15,6 +15,7 @@ from treegram.kernels.p2k import P2K
 from treegram.kernels.shortest_path import ShortestPath
 from treegram.kernels.wl import WL
 from treegram.kernels.wlcl import WLCL
+from treegram.kernels.wloa import WLOA
 
 __all__ = [
     "CSM",
@@ -25,6 +26,7 @@ __all__ = [
     "P2K",
     "WL",
     "WLCL",
+    "WLOA",
     "FeatureMap",
     "GraphHopper",
     "KernelSum",
