@@ -196,6 +196,8 @@ def check_targets(targets: ArrayLike, n_graphs: int) -> NDArray[Any]:
 
 def plain_label(value: Hashable) -> Hashable:
     """A label as plain Python: numpy scalars, members of enumerations, True and 1.0 become what they are equal to."""
+    if type(value) in (int, str):  # nearly all
+        return value
     if isinstance(value, np.datetime64 | np.timedelta64 | np.ma.core.MaskedConstant):
         return value  # no label: numpy makes numbers of these, of missing ones too
     if isinstance(value, np.generic):
