@@ -199,6 +199,7 @@ def test_chunks_are_found_by_name_in_the_given_folder(run, folder, monkeypatch, 
     assert run(f"TINY --data-dir {folder} --no-download --chunk 4 -o Z.npz")[0] == 0
 
 
+@pytest.mark.slow
 def test_memory_is_not_that_of_all_rows(run, folder):
     save_tu(some_graphs(4000), folder / "MANY")
     words = "MANY --depth 0 --method orf --n-components 600 --n-features 1200 --random-state 0 --chunk 100 -o Z.npz"

@@ -263,6 +263,7 @@ def start(folder, store):
     )
 
 
+@pytest.mark.slow
 def test_ten_kills_give_the_table_of_an_undisturbed_run(folder):
     begin = time.monotonic()
     undisturbed = start(folder, "whole.sqlite")
@@ -283,6 +284,7 @@ def test_ten_kills_give_the_table_of_an_undisturbed_run(folder):
         assert len(killed.runs()) > 1
 
 
+@pytest.mark.slow
 def test_two_processes_share_the_work(folder):
     processes = [start(folder, "shared.sqlite") for _ in range(2)]
     for process in processes:

@@ -225,6 +225,7 @@ def test_too_many_paths_are_an_error():
 
 
 @pytest.mark.parametrize("name", ["ENZYMES", "BZR", "PROTEINS"])
+@pytest.mark.slow
 def test_equals_grakel(name, data_dir):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -113,6 +113,7 @@ def test_without_attributes_every_method_is_exact(method):
 
 
 @pytest.mark.parametrize("method", RANDOM)
+@pytest.mark.slow
 def test_the_expected_matrix_is_the_exact_one(method):
     graphs = MIXED.take([1, 2, 3, 5, 6, 9]).pack()
     expected = ODDCL(depth=2, lam=0.8, normalize=False).fit_transform(graphs)
@@ -435,6 +436,7 @@ def test_it_serves_in_a_pipeline():
         ("BZR", {"method": "nystroem", "n_components": 512}, 512, 0.01),
     ],
 )
+@pytest.mark.slow
 def test_gram_errors_on_real_data(name, options, n_components, bound, data_dir):
     from treegram import load_tu
 

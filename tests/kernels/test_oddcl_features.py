@@ -97,6 +97,7 @@ def test_explicit_rows_are_the_kernel_of_their_map(method):
 
 @pytest.mark.parametrize("n_features", [4, 16, 256])
 @pytest.mark.parametrize("collection", ["mixed", "no_attributes", "directed"])
+@pytest.mark.slow
 def test_hashed_rows_are_unbiased(collection, n_features):
     """Also with fewer columns than components, where vectors overlap themselves."""
     graphs = LAWS_HOLD_ON[collection].take([1, 3, 5, 6, 9]).pack()
@@ -108,6 +109,7 @@ def test_hashed_rows_are_unbiased(collection, n_features):
 
 
 @pytest.mark.parametrize("method", ["rff", "orf", "qmc"])
+@pytest.mark.slow
 def test_hashed_random_features_are_unbiased(method):
     graphs = MIXED.take([1, 3, 5, 6]).pack()
     expected = ODDCL(depth=1, normalize=False).fit_transform(graphs)

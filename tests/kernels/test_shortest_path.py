@@ -269,6 +269,7 @@ def as_grakel(grakel, graph, values):
 
 
 @pytest.mark.parametrize("name", ["ENZYMES", "BZR", "PROTEINS"])
+@pytest.mark.slow
 def test_equals_grakel_with_attributes(name, data_dir, grakel):
     graphs, _ = load_tu(name, data_dir=data_dir)
     graphs = graphs[np.argsort(graphs.sizes, kind="stable")[10:14]]  # small ones: it takes n^2 n'^2 calls of Python

@@ -30,6 +30,7 @@ def outer_split(codes):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
 def test_selection_equals_a_loop_with_grid_search(digits, seed, n_classes):
     grams, codes = digits
     members = np.flatnonzero(codes < n_classes)
