@@ -33,6 +33,7 @@ from treegram.selection._memory import HELD_AT_ONCE, check_memory
 from treegram.selection.crossval import Fits, check_targets, choose, distinct
 
 __all__ = [
+    "CLASS_WEIGHT_CONSTRAINTS",
     "SEARCH_CONSTRAINTS",
     "STRENGTH_CONSTRAINTS",
     "Entry",
@@ -55,6 +56,7 @@ Grid = Mapping[str, Sequence[Any]]
 Score = Callable[[Floats, Ints, Ints], tuple[Floats, Fits]]
 
 STRENGTH_CONSTRAINTS: list[Any] = [Interval(Real, 0, None, closed="neither"), "array-like"]
+CLASS_WEIGHT_CONSTRAINTS: list[Any] = [StrOptions({"balanced"}), dict, None]
 SEARCH_CONSTRAINTS: dict[str, list[Any]] = {
     "kernel": [GraphKernel, Pipeline, str, list, tuple, None],
     "grid": [StrOptions({"auto"}), dict, list, tuple],
@@ -198,7 +200,10 @@ def search(
             fits += counted
         if verbose:
             n_points, best_score = len(candidates) - first, np.concatenate(scores)[first:].mean(axis=1).max()
-            print(f"{entry.name}: {n_points} points, best score {best_score:.4f}, {time.monotonic() - start:.1f} s")
+            plural = "s" * (n_points > 1)
+            print(
+                f"{entry.name}: {n_points} point{plural}, best score {best_score:.4f}, {time.monotonic() - start:.1f} s"
+            )
     by_fold = np.concatenate(scores)  # (n_points, n_folds, n_strengths)
     point, strength = choose(by_fold.mean(axis=1))
     best, parameters = candidates[point]

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -26,6 +25,7 @@ from treegram.selection.machines import decide, fit_machines, one_against_rest, 
 from treegram.selection.probability import couple, fit_sigmoids
 from treegram.selection.scoring import ClassAnswers, Scorer, check_scoring, rate
 from treegram.selection.search import (
+    CLASS_WEIGHT_CONSTRAINTS,
     SEARCH_CONSTRAINTS,
     STRENGTH_CONSTRAINTS,
     check_fit,
@@ -143,7 +143,7 @@ class GraphSVC(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SEARCH_CONSTRAINTS,
         "C": STRENGTH_CONSTRAINTS,
-        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "class_weight": CLASS_WEIGHT_CONSTRAINTS,
         "probability": ["boolean"],
     }
 
