@@ -284,14 +284,14 @@ def test_what_is_wrong_in_a_study_is_told_with_its_line(run, folder, old, new, m
             "reproduce small.toml --kernels tree",
             "The study small has no kernel 'tree'; it has trees, colours, scaled; did you mean trees?",
         ),
-        ("reproduce small.toml --repeats 0", "argument --repeats: expected an int in the range [1, inf), got '0'"),
-        ("reproduce small.toml --jobs 0", "argument --jobs: expected an int in the range"),
+        ("reproduce small.toml --repeats 0", "argument --repeats: expected a whole number of at least 1, got '0'"),
+        ("reproduce small.toml --jobs 0", "argument --jobs: expected a whole number of at least 1"),
         ("reproduce small.toml --store none/s.sqlite", "The folder none of the store none/s.sqlite does not exist"),
         ("reproduce small.toml --store A", "A is a folder; a store is a file"),
         ("evaluate", "treegram evaluate: error: the following arguments are required: DATA"),
-        ("evaluate A --kernel odcl", "unknown kernel 'odcl' (there are oddcl, oddcl-approx, "),
-        ("evaluate A --folds 1", "argument --folds: expected an int in the range [2, inf), got '1'"),
-        ("evaluate A --repeats x", "argument --repeats: expected an int in the range [1, inf), got 'x'"),
+        ("evaluate A --kernel odcl", "unknown kernel 'odcl' (there are csm, gik, "),
+        ("evaluate A --folds 1", "argument --folds: expected a whole number of at least 2, got '1'"),
+        ("evaluate A --repeats x", "argument --repeats: expected a whole number of at least 1, got 'x'"),
         ("evaluate A ./A", "Data sets must have different names; got A, A."),
         ("evaluate A none/B", "The folder none/B does not exist"),
         ("evaluate ENZMES --no-download", "Unknown data set 'ENZMES'"),
@@ -315,7 +315,10 @@ def test_bad_input_is_one_line_and_leaves_nothing(run, folder, words, message):
     [
         (None, "A has no targets; a study needs a class for each graph."),
         ([3] * 24, "A: Classification needs at least two classes; all 24 graphs are of class 3."),
-        ([1] * 22 + [2] * 2, "A: Class 2 has 2 graphs, too few for 3 folds. Use fewer folds, or leave this class out."),
+        (
+            [1] * 22 + [2] * 2,
+            "A: Class 2 has 2 graphs, too few for 3 folds. No number of folds would do: leave this class out, or join it with another.",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["reproduce small.toml", "evaluate A B --kernel wl --folds 3"])

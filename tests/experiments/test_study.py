@@ -208,7 +208,6 @@ WRONG = {
         "unknown counting 'visit'; did you mean visits? (there are algorithm, capped, visits)",
     ),
     "threads": ('{ counting = "visits" }', "{ n_jobs = 2 } #!", "'n_jobs' changes no result"),
-    "no seed": ('random_state = 3\nmethod = "rff"', "", "draws random numbers; fix them", 'kernel = "oddcl-approx"'),
     "names twice": ('name = "second"', 'name = "first" #!', "the name 'first' is here twice"),
     "name of two lines": ('name = "second"', 'name = "a\\nb" #!', "a name is one line"),
     "name with blanks": ('name = "second"', 'name = "second " #!', "without blanks at its ends"),

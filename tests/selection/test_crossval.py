@@ -1,5 +1,7 @@
 """Nested cross-validation: equal to a plain loop with scikit-learn, and blind to what it must not see."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -203,6 +205,18 @@ def test_the_smallest_class_decides_how_many_folds_there_can_be():
         ([0] * 9 + [1] * 3, 4, 2, "Class 1 has 3 graphs, too few for 4 folds. Use fewer folds"),
         ([0] * 9 + [1] * 4, 4, 4, "too few for 4 inner folds within the training part of 4"),
         ([0] * 9 + [1] * 3, 1, 4, "Class 1 has 3 graphs, too few for 4 folds"),
+        (
+            [0] * 9 + [1],
+            2,
+            2,
+            "Class 1 has 1 graph, too few for 2 folds. No number of folds would do: leave this class out",
+        ),
+        (
+            [0] * 9 + [1],
+            1,
+            3,
+            "Class 1 has 1 graph, too few for 3 folds. No number of folds would do: leave this class out",
+        ),
         (None, 2, 2, "y is missing"),
         ([0, 1, None, 1], 2, 2, r"y\[2\] is None: the target of graph 2 is missing"),
         ([0.0, np.nan, 1.0], 2, 2, r"y\[1\] is nan: the target of graph 1 is missing"),
@@ -214,6 +228,35 @@ def test_the_smallest_class_decides_how_many_folds_there_can_be():
 def test_targets_that_cannot_be_used_are_an_error(y, n_outer, n_inner, message):
     with pytest.raises(ValueError, match=message):
         check_classes(y, n_outer, n_inner)
+
+
+@pytest.mark.parametrize("count", range(1, 8))
+@pytest.mark.parametrize(("n_outer", "n_inner"), [(10, 10), (2, 2), (1, 10), (5, 3)])
+def test_the_advice_works(count, n_outer, n_inner):
+    y = [0] * 50 + [1] * count
+    try:
+        check_classes(y, n_outer, n_inner)
+    except ValueError as error:
+        advice = str(error)
+        numbers = [int(number) for number in re.findall(r"(\d+) (?:folds with|inner|at most)", advice.split(". ")[1])]
+        if n_outer == 1 and numbers:
+            numbers = [1, *numbers]
+    else:
+        return
+    if numbers:
+        check_classes(y, *numbers)
+    else:
+        assert "No number of folds would do" in advice
+        for outer in range(1 if n_outer == 1 else 2, 60):
+            with pytest.raises(ValueError, match="too few"):
+                check_classes(y, outer, 2)
+
+
+def test_missing_values_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    for missing in (pandas.NA, pandas.NaT):
+        with pytest.raises(ValueError, match=r"y\[1\] is .*: the target of graph 1 is missing"):
+            check_classes([0, missing, 1], 2, 2)
 
 
 def test_counts_of_fits_add_up():

@@ -218,7 +218,7 @@ def test_verbose_prints_a_line_for_each_kernel(rare, capsys):
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) == 2 * verbose
     assert lines[0].startswith("WL: 2 points, best score 0.")
-    assert lines[1].startswith("ODDCL: 1 points, best score 0.")
+    assert lines[1].startswith("ODDCL: 1 point, best score 0.")
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 6, 100])

@@ -87,8 +87,6 @@ def study_text(datasets: Sequence[str], kernels: Sequence[str], *, folds: int, r
     for name in kernels:
         kernel = KERNELS[name]()
         lines += ["[[kernels]]", f'name = "{name}"', f'kernel = "{name}"', f"grid = {_inline(kernel.usual_grid())}"]
-        if getattr(kernel, "random_state", 0) is None:  # drawn anew each time, unless told otherwise
-            lines.append("parameters = { random_state = 0 }")
     return "\n".join(lines) + "\n"
 
 

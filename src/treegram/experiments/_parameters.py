@@ -12,7 +12,7 @@ from treegram.errors import ParameterError
 from treegram.experiments._toml import Item, elements, known_name, plain
 from treegram.kernels.registry import KERNELS
 
-__all__ = ["needs_seed", "read_parameter", "read_transformations"]
+__all__ = ["read_parameter", "read_transformations"]
 
 
 def read_parameter(kernels: Sequence[str], item: Item) -> Any:
@@ -37,12 +37,6 @@ def read_parameter(kernels: Sequence[str], item: Item) -> Any:
         except ParameterError as error:
             raise item.error(str(error)) from None
     return value
-
-
-def needs_seed(kernel: str) -> bool:
-    """Whether the kernel would draw other random numbers in each run unless ``random_state`` is given."""
-    seed = inspect.signature(KERNELS[kernel]).parameters.get("random_state")
-    return seed is not None and seed.default is None
 
 
 def read_transformations(item: Item) -> tuple[str, ...]:

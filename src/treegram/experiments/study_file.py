@@ -46,7 +46,6 @@ class _Vocabulary:
     kernel: Callable[[Item], str] = printable_name
     parameter: Callable[[Sequence[str], Item], Any] = lambda _kernels, item: plain(item)
     transformations: Callable[[Item], tuple[str, ...]] = lambda item: tuple(map(printable_name, elements(item)))
-    needs_seed: Callable[[str], bool] = lambda _kernel: False
 
 
 def shipped_studies() -> tuple[str, ...]:
@@ -92,11 +91,11 @@ def read_study(study: str | os.PathLike[str]) -> Study:
 
 def parse_study(name: str, content: bytes, file: str) -> Study:
     """A study from the content of its file, to run it; ``file`` is what errors call it."""
-    from treegram.experiments._parameters import needs_seed, read_parameter, read_transformations
+    from treegram.experiments._parameters import read_parameter, read_transformations
     from treegram.kernels.registry import KERNELS
 
     kernel = partial(known_name, known=KERNELS, what="kernel")
-    vocabulary = _Vocabulary(kernel, read_parameter, read_transformations, needs_seed)
+    vocabulary = _Vocabulary(kernel, read_parameter, read_transformations)
     return _study(name, read_toml(file, content), vocabulary, content.decode())
 
 
@@ -266,8 +265,6 @@ def _summand(keys: Mapping[str, Item], vocabulary: _Vocabulary) -> Candidate:
     kernel = vocabulary.kernel(keys["kernel"])
     found = _optional_keys(keys, "parameters")
     parameters = {key: vocabulary.parameter([kernel], value) for key, value in found.items()}
-    if vocabulary.needs_seed(kernel) and "random_state" not in parameters:
-        raise keys["kernel"].error(f"{kernel!r} draws random numbers; fix them: parameters = {{ random_state = 0 }}")
     return Candidate(kernel, parameters, attributes=_optional(keys, "attributes", vocabulary.transformations, ()))
 
 

@@ -8,5 +8,5 @@ from treegram import kernels
 
 __all__ = ["KERNELS"]
 
-_CLASSES = [getattr(kernels, name) for name in kernels.__all__]
-KERNELS: dict[str, type[Any]] = {kind.name: kind for kind in _CLASSES if getattr(kind, "name", "")}
+_CLASSES = [kind for kind in vars(kernels).values() if isinstance(kind, type) and getattr(kind, "name", "")]
+KERNELS: dict[str, type[Any]] = {kind.name: kind for kind in sorted(_CLASSES, key=lambda kind: kind.name)}

@@ -101,11 +101,12 @@ def _advise(count: int, n_outer: int, n_inner: int) -> str:
     """What can be done about a class that is too small for the folds asked for."""
     if n_outer == 1 and count >= 2:
         return f"Use fewer folds, {count} at most, or leave this class out."
-    outer = min(n_outer, count)
-    inner = count - -(-count // outer) if outer > 1 else 0
-    if inner < 2:
-        return "No number of folds would do: leave this class out, or join it with another."
-    return f"Use fewer folds, such as {outer} with {min(inner, n_inner)} inner ones, or leave this class out."
+    for outer in (min(n_outer, count), count):  # as many as asked for, or else so many that each leaves all but one
+        inner = min(n_inner, count - -(-count // outer))
+        if inner >= 2:
+            fewer = "fewer folds, such as " if outer <= n_outer else ""
+            return f"Use {fewer}{outer} folds with {inner} inner ones, or leave this class out."
+    return "No number of folds would do: leave this class out, or join it with another."
 
 
 def check_targets(y: Any) -> NDArray[Any]:

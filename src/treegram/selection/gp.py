@@ -219,5 +219,5 @@ def _self_kernels(kernel: Any, graphs: Any) -> Floats:
     steps, final = split_pipeline(kernel)
     for step in steps:
         graphs = step.transform(graphs)
-    selves: Floats = final._self_sums(final._describe(graphs))
-    return np.where(selves > 0, 1.0, 0.0) if final.normalize else selves
+    selves: Floats = final.diag(graphs)
+    return selves

@@ -175,7 +175,10 @@ def search(
             fits += counted
         if verbose:
             n_points, best_score = len(candidates) - first, np.concatenate(scores)[first:].mean(axis=1).max()
-            print(f"{entry.name}: {n_points} points, best score {best_score:.4f}, {time.monotonic() - start:.1f} s")
+            plural = "s" * (n_points > 1)
+            print(
+                f"{entry.name}: {n_points} point{plural}, best score {best_score:.4f}, {time.monotonic() - start:.1f} s"
+            )
     by_fold = np.concatenate(scores)  # (n_points, n_folds, n_strengths)
     point, strength = choose(by_fold.mean(axis=1))
     best, parameters = candidates[point]

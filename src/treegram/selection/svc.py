@@ -272,7 +272,8 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
             For two classes the signed distance, in units of the margin, above 0 for the second; for more the votes of
             each class, with what the machines say between them added as a fraction, as in :class:`sklearn.svm.SVC`.
         """
-        return one_against_rest(self._decide(X), len(self.classes_))
+        decisions = self._decide(X)
+        return one_against_rest(decisions, len(self.classes_))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The classes of graphs.
@@ -287,7 +288,8 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_graphs,)
             For each graph the class with most votes; of equals the first.
         """
-        return self.classes_[vote(self._decide(X), len(self.classes_))]
+        decisions = self._decide(X)
+        return self.classes_[vote(decisions, len(self.classes_))]
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator, unused-ignore]
     def predict_proba(self, X: Any) -> Floats:
@@ -306,7 +308,8 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_graphs, n_classes)
             Probabilities, which sum to 1 for each graph; columns as in ``classes_``.
         """
-        return couple(self._decide(X), self.sigmoids_, len(self.classes_))
+        decisions = self._decide(X)
+        return couple(decisions, self.sigmoids_, len(self.classes_))
 
     def _decide(self, X: Any) -> Floats:
         """For each graph and each pair of classes a number above 0 for the first, (n_graphs, n_pairs)."""

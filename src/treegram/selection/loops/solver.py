@@ -29,10 +29,9 @@ __all__ = ["BEGUN", "DONE", "FRESH", "MORE", "SINGULAR", "STUCK", "climb_path", 
 FRESH, BEGUN = False, True  # whether a state is already one of the C that is next
 DONE, MORE, SINGULAR, STUCK = 1, 2, 3, 4  # what became of a walk; MORE: the work allowed is used up
 
-_loops = reordered(error_model="numpy", no_cfunc_wrapper=True)  # no checks of divisors
-_helper = reordered(
-    error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
-)  # called by compiled code alone
+# Divisors are not checked, and helpers are called by compiled code alone: both make for less to compile.
+_loops = reordered(error_model="numpy", no_cfunc_wrapper=True)
+_helper = reordered(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _FIRST = 1e300  # the violation of a variable that must join before all others
 _LANES = 64  # the best of so many is found before the best of all
 
