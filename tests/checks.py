@@ -6,20 +6,27 @@ kernels have (``n_jobs``, ``gram_grid``) is tested where it is. Laws in ``ONCE``
 are tested with the default parameters on one collection.
 """
 
+import importlib
 import pickle
-from contextlib import contextmanager
+import pkgutil
+import re
+from contextlib import ExitStack, contextmanager
 from itertools import product
 from unittest import mock
 
 import numpy as np
 import pytest
+from joblib import Parallel
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
-from treegram import Graphs
+import treegram._parallel
+import treegram.pairsum
+import treegram.structure
+from treegram import P2K, Graphs
 
 TOLERANCE = 1e-10
 
@@ -38,19 +45,42 @@ def assert_close(actual, expected, rows=None, columns=None):
     assert (excess <= 0).all(), f"off by {excess.max()}:\n{actual}\n{expected}"
 
 
+def _task_sizes():
+    """All constants that say how large a task is, wherever they are."""
+    for package in (treegram.pairsum, treegram.structure):
+        for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            if not info.ispkg:
+                module = importlib.import_module(info.name)
+                names = [name for name in vars(module) if re.fullmatch(r"\w+_PER_TASK|TILE_COLUMNS|SELF_COLUMNS", name)]
+                yield from ((module, name) for name in names)
+
+
 @contextmanager
 def many_small_tasks():
-    """A handful of nodes is one task by default, however many workers there are."""
-    with (
-        mock.patch("treegram.pairsum.nodes.TILE_COLUMNS", 3),
-        mock.patch("treegram.pairsum.paths.TILE_COLUMNS", 3),
-        mock.patch("treegram.structure.distances.NODES_PER_TASK", 4),
-        mock.patch("treegram.structure.hops.NODES_PER_TASK", 4),
-        mock.patch("treegram.structure.invariants.NODES_PER_TASK", 4),
-        mock.patch("treegram.structure.trees.NODES_PER_TASK", 4),
-        mock.patch("treegram.structure.wl.NODES_PER_TASK", 4),
-    ):
-        yield
+    """A handful of nodes is one task by default, however many workers there are; gives the lists of tasks that were run."""
+    ran = []
+
+    class Counted(Parallel):
+        def __call__(self, tasks):
+            tasks = list(tasks)
+            ran.append(len(tasks))
+            return super().__call__(tasks)
+
+    with ExitStack() as stack:
+        for module, name in _task_sizes():
+            stack.enter_context(mock.patch.object(module, name, 3))
+        stack.enter_context(mock.patch.object(treegram._parallel, "Parallel", Counted))
+        yield ran
+
+
+def only_if(applies):
+    """A law for some kernels alone; for others it is not tested, and not counted as passed."""
+
+    def mark(law):
+        law.applies = applies
+        return law
+
+    return mark
 
 
 def graphs_without_nodes(collection):
@@ -143,10 +173,9 @@ def check_transform_equals_fit_transform(kernel, collection):
     assert_close(clone(kernel).fit(graphs).transform(graphs), K)
 
 
+@only_if(lambda kernel: not kernel.learns_from_data)  # else another part teaches something else
 def check_transform_of_a_part_equals_the_block_of_the_whole(kernel, collection):
     """Labels and trees that the fitted part does not have are among those of the rest."""
-    if kernel.learns_from_data:  # then another part teaches something else
-        return
     K = gram(kernel, collection.pack())
     n = len(collection)
     for fitted in (np.arange(n) % 2 == 0, np.arange(n) % 2 == 1, np.arange(n) < 3, np.arange(n) >= n - 1):
@@ -178,14 +207,23 @@ def check_targets_are_ignored(kernel, collection):
     )
 
 
+def has_many_tasks(kernel, collection):
+    """P2K shares out the columns of vectors, of which there may be one; all others share out graphs."""
+    n_columns = 0 if collection.attributes is None else len(next(rows for rows in collection.attributes if rows)[0])
+    return not isinstance(kernel, P2K) or n_columns > 1 or (kernel.mode == "gmm" and n_columns)
+
+
+@only_if(lambda kernel: "n_jobs" in kernel.get_params())
 def check_the_number_of_workers_changes_no_bit(kernel, collection):
-    if "n_jobs" not in kernel.get_params():
-        return
     graphs, results = collection.pack(), []
-    with many_small_tasks():
-        for n_jobs in (1, 2):
-            fitted = clone(kernel).set_params(n_jobs=n_jobs)
-            results.append((fitted.fit_transform(graphs), fitted.transform(graphs[::2])))
+    for n_jobs in (1, 2):
+        fitted = clone(kernel).set_params(n_jobs=n_jobs)
+        with many_small_tasks() as ran:
+            K = fitted.fit_transform(graphs)
+        assert max(ran) > 1 or not has_many_tasks(kernel, collection)
+        with many_small_tasks() as ran:
+            results.append((K, fitted.transform(graphs[::2])))
+        assert max(ran) > 1 or not has_many_tasks(kernel, collection)
     (K, part), (K2, part2) = results
     np.testing.assert_array_equal(K2, K)
     np.testing.assert_array_equal(part2, part)
@@ -193,8 +231,9 @@ def check_the_number_of_workers_changes_no_bit(kernel, collection):
 
 def check_the_size_of_tasks_changes_nothing(kernel, collection):
     K = gram(kernel, collection.pack())
-    with many_small_tasks():
+    with many_small_tasks() as ran:
         assert_close(gram(kernel, collection.pack()), K)
+    assert max(ran) > 1 or not has_many_tasks(kernel, collection)
 
 
 # Values to try for the parameters that one pass can vary, and for some that it cannot.
@@ -335,4 +374,9 @@ def check_grid_search_takes_graphs(kernel, collection):
 
 
 ONCE = {"cross_validation_takes_graphs", "grid_search_takes_graphs"}
+APPLIES = {
+    name.removeprefix("check_"): getattr(law, "applies", lambda kernel: True)
+    for name, law in list(globals().items())
+    if name.startswith("check_")
+}
 LAWS = {name.removeprefix("check_"): law for name, law in list(globals().items()) if name.startswith("check_")}

@@ -102,7 +102,9 @@ def test_structure_and_attributes_do_not_know_each_other():
 
 
 def test_compiled_code_is_in_loops_and_knows_arrays_alone():
-    compiled = {path for path in FILES if any(name.startswith("treegram._numba") for name, _ in imported_modules(path))}
+    compiled = {
+        path for path in FILES if any(name.startswith("treegram._numba.") for name, _ in imported_modules(path))
+    }
     loops = {path for path in FILES if path.parent.name == "loops" and path.name != "__init__.py"}
     assert compiled <= loops
     assert len(loops) > 10

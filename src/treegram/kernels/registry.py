@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from treegram import kernels
+from treegram.kernels._base import GraphKernel
 
 __all__ = ["KERNELS"]
 
-_CLASSES = [kind for kind in vars(kernels).values() if isinstance(kind, type) and getattr(kind, "name", "")]
-KERNELS: dict[str, type[Any]] = {kind.name: kind for kind in sorted(_CLASSES, key=lambda kind: kind.name)}
+_CLASSES = [getattr(kernels, name) for name in kernels.__all__]
+_NAMED: list[type[GraphKernel]] = [kind for kind in _CLASSES if issubclass(kind, GraphKernel) and kind.name]
+KERNELS = {kind.name: kind for kind in sorted(_NAMED, key=lambda kind: kind.name)}
