@@ -65,7 +65,7 @@ def assert_stops(kernel, graphs, n_jobs, delays):
     finally:
         watchdog.cancel()
         process.kill()
-        process.wait()
+        process.communicate()
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
