@@ -127,6 +127,21 @@ def test_self_sums_are_the_diagonal(node_kernel, n_groups, n_weights):
     np.testing.assert_allclose(self_sums(nodes, kernel, weighting), expected, rtol=1e-13)
 
 
+@pytest.mark.parametrize("node_kernel", NODE_KERNELS)
+def test_self_sums_are_as_exact_as_the_matrix_and_come_in_tasks(node_kernel, monkeypatch):
+    rng = np.random.default_rng(22)
+    nodes, weighting = make_nodes(rng, [400, 0, 3, 150, 1, 60]), make_weighting(rng, n_groups=2, n_weights=2)
+    spans, own_sums = [], engine._own_sums
+    monkeypatch.setattr(engine, "SELF_COLUMNS", 2)
+    monkeypatch.setattr(engine, "_own_sums", lambda *task: spans.append(task[-1]) or own_sums(*task))
+    kernel = NODE_KERNELS[node_kernel][0]
+    one, two = (self_sums(nodes, kernel, weighting, n_jobs=n) for n in (1, 2))
+    assert len(spans) >= 4
+    np.testing.assert_array_equal(one, two)
+    diagonal = np.einsum("...ii->...i", pair_sums(nodes, None, kernel, weighting))
+    np.testing.assert_allclose(one, diagonal, rtol=3e-15)
+
+
 @pytest.mark.parametrize("dimension", [1, 2, 3, 4, 5, 7, 8, 9])
 def test_every_dimension_has_its_loop(dimension):
     rng = np.random.default_rng(dimension)

@@ -207,7 +207,7 @@ def sum_closed(state, graphs, tile, limits, held, out):
             _begin_graph(g, state, graphs, tile, limits, held, out[g])
             steps += 8 * n * n_columns
         at = n_parts if max_size == 1 else at
-        while at < n_parts and steps <= state[BUDGET]:
+        while at < n_parts and (at == 0 or steps <= state[BUDGET]):  # a graph that is begun is never begun again
             if at < n:
                 _sum_row(at, (graphs.indptr[first:], graphs.indices), tile, held)
             else:

@@ -53,7 +53,7 @@ def list_partners(columns, places, first, partners, halved, listed):
             d += 1
 
 
-@njit(inline="always")  # bundles of arrays are costly to hand over, row by row
+@contracted
 def _reach_out(u, top, first, partners, held):
     """reached[d] = the sum of counts times kernel rows over all partners of u that are d away, for 1 <= d <= top."""
     for d in range(1, top + 1):
