@@ -48,4 +48,4 @@ class NodePairKernel(GraphKernel):
         return node_pair_sums(left, right, self.n_jobs)
 
     def _self_sums(self, described: Any) -> Floats:
-        return node_self_sums(described)
+        return node_self_sums(described, self.n_jobs)

@@ -98,23 +98,28 @@ def node_pair_sums(left: NodeView, right: NodeView | None, n_jobs: int | None) -
 
 
 def _symmetric_sums(view: NodeView, n_jobs: int | None) -> Floats:
-    """Features that one graph alone has count for the diagonal alone, which is summed apart."""
-    kept = [group.kept(group.is_shared(view.nodes.graph_ids)) for group in view.groups]
+    """Where rows are long, features that one graph alone has are left out of the matrix, and its diagonal is summed apart."""
+    graph_ids = view.nodes.graph_ids
+    if not any(_is_long(group) for group in view.groups):
+        nodes = _with_features(view, [group.counts for group in view.groups])
+        weighting = _weighting(view.groups, [group.codes for group in view.groups])
+        return view.axes.points(pair_sums(nodes, None, view.node_kernel, weighting, n_jobs=n_jobs), 2)
+    kept = [group.kept(group.is_shared(graph_ids)) for group in view.groups]
     nodes = _with_features(view, [group.counts for group in kept])
     weighting = _weighting(view.groups, [group.codes for group in kept])
     K = view.axes.points(pair_sums(nodes, None, view.node_kernel, weighting, n_jobs=n_jobs), 2)
-    np.einsum("...ii->...i", K)[...] = node_self_sums(view)
+    np.einsum("...ii->...i", K)[...] = node_self_sums(view, n_jobs)
     return K
 
 
-def node_self_sums(view: NodeView) -> Floats:
+def node_self_sums(view: NodeView, n_jobs: int | None) -> Floats:
     """The kernel of each graph with itself for each point of the grid."""
     features = [_folded(group, view.nodes.graph_ids) for group in view.groups]
     if any(isinstance(group, WeightedFeatures) for group in view.groups):
         weighting = _weighting(view.groups, [group.codes for group in view.groups])
     else:
         weighting = _plain_weighting([matrix.shape[1] for matrix in features])
-    return view.axes.points(self_sums(_with_features(view, features), view.node_kernel, weighting), 1)
+    return view.axes.points(self_sums(_with_features(view, features), view.node_kernel, weighting, n_jobs=n_jobs), 1)
 
 
 def _folded(group: Features, graph_ids: Ints) -> sp.csr_matrix:
@@ -122,8 +127,11 @@ def _folded(group: Features, graph_ids: Ints) -> sp.csr_matrix:
 
     Folding rounds (a root is squared again), so short rows of whole numbers are left as they are.
     """
-    is_long = group.counts.nnz > LONG_ROW * group.counts.shape[0]
-    return group.folded(graph_ids) if is_long and not isinstance(group, WeightedFeatures) else group.counts
+    return group.folded(graph_ids) if _is_long(group) and not isinstance(group, WeightedFeatures) else group.counts
+
+
+def _is_long(group: Features) -> bool:
+    return bool(group.counts.nnz > LONG_ROW * group.counts.shape[0])
 
 
 def _with_features(view: NodeView, features: Sequence[sp.csr_matrix]) -> Nodes:

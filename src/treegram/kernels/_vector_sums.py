@@ -147,7 +147,7 @@ class PairSample:
         views = (view_of(left), view_of(right))
         exact = node_pair_sums(*views, estimator.n_jobs)
         if estimator.normalize:
-            normalize_gram(exact, *(node_self_sums(view) for view in views))
+            normalize_gram(exact, *(node_self_sums(view, estimator.n_jobs) for view in views))
         mapped = (map_nodes(views[0]), map_nodes(views[1]))
         return cls(left, right, exact.reshape(exact.shape[-2:]), mapped, estimator.normalize, estimator.n_jobs)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from treegram._numba import contracted, jit
-from treegram.pairsum.loops.tiles import add_scaled, clear, kernel_row
+from treegram.pairsum.loops.tiles import add_scaled, clear, kernel_rows
 
 # The row graphs: their nodes (as ``loops.tiles`` takes them), arcs with the kinds of their edges (from 1), and triangles.
 # Neighbours are numbered within their graph.
@@ -65,16 +65,15 @@ def list_triangles(offsets, indptr, indices, starts, triangles):
 def _fill_kappa(g, state, graphs, tile, limits, held):
     """Kappa of all rows of graph g with all columns."""
     first, last = graphs.offsets[g], graphs.offsets[g + 1]
-    for v in range(first, last):
-        row = held.kappa[v - first]
-        clear(row)
-        i = v - graphs.offsets[state[FIRST]]
-        low, high = kernel_row(v, i, graphs.rows, tile.columns, limits.kernel, row)
-        if limits.threshold > 0.0:
-            for j in range(low, high):
-                if abs(row[j]) <= limits.threshold:
-                    row[j] = 0.0
-        held.windows[v - first, 0], held.windows[v - first, 1] = low, high
+    kappa, windows, threshold = held.kappa, held.windows, limits.threshold
+    for v in range(last - first):
+        clear(kappa[v])
+    base = graphs.offsets[state[FIRST]]
+    kernel_rows(first, last, base, graphs.rows, tile.columns, limits.kernel, kappa, windows)
+    for v in range(last - first if threshold > 0.0 else 0):
+        for j in range(windows[v, 0], windows[v, 1]):
+            if abs(kappa[v, j]) <= threshold:
+                kappa[v, j] = 0.0
 
 
 # -------------------------------------------------------------------- closed forms, up to three nodes

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
 from treegram._numba import contracted, jit
-from treegram.pairsum.loops.tiles import add_scaled, clear, kernel_row
+from treegram.pairsum.loops.tiles import add_scaled, clear, copy, gaussian_row, window_of
 
 # Nodes in rows, with their graphs and sparse features.
 Rows = namedtuple("Rows", "graphs blocks vectors places indptr indices data")
@@ -58,27 +57,8 @@ def _add_listed(a, listed, values, window, kernel, graphs, weights, totals):
                 row[k] += product * weights[k]
 
 
-@njit(inline="always")  # bundles of arrays are costly to hand over, row by row
-def _add_row(v, rows, window, kernel, inverted, weights, graphs, scratch):
-    """Add one row's features: common ones to the sums of its block, rare ones to the totals of the columns' graphs."""
-    (low, high), (sums, totals) = window, scratch
-    ends = inverted.ends
-    for i in range(rows.indptr[v], rows.indptr[v + 1]):
-        t = rows.indices[i]
-        slot = inverted.slots[t]
-        if slot >= 0:
-            add_scaled(rows.data[i], kernel[low:high], sums[slot, low:high])
-            continue
-        start, kind = ends[t - 1] if t > 0 else 0, weights.kinds[t]
-        if ends[t] > start:
-            _add_listed(
-                rows.data[i], inverted.listed[start : ends[t]], inverted.values[start : ends[t]], window, kernel,
-                graphs, weights.weights[kind], totals[weights.groups[kind]],
-            )  # fmt: skip
-
-
 @contracted
-def _spread_dense(block, kinds, dense, sums, weights, graphs, scratch, totals):
+def _spread_dense(block, kinds, dense, sums, weights, groups, graphs, scratch, totals):
     """Add what the common features of a block gathered in ``sums`` to the totals of the columns' graphs.
 
     Features of one kind (same group, same weights) are joined first, then columns of one graph: weights come last, when
@@ -99,7 +79,7 @@ def _spread_dense(block, kinds, dense, sums, weights, graphs, scratch, totals):
         clear(by_graph)
         for j in range(len(joined)):
             by_graph[graphs[j]] += joined[j]
-        factors, out = weights.weights[kind], totals[weights.groups[kind]]
+        factors, out = weights[kind], totals[groups[kind]]
         for g in range(len(by_graph)):
             for k in range(len(factors)):
                 out[g, k] += by_graph[g] * factors[k]
@@ -110,22 +90,41 @@ def sum_tile(span, rows, columns, inverted, weights, kernel, out):
     """Add the pair sums of the rows ``span[0] .. span[1] - 1`` with all columns of one tile to ``out``.
 
     out[graph of row, group, graph of column, weight] += k(row, column) * sum_t F[row, t] F[column, t] weight_t, over the
-    features t of each group.
+    features t of each group. Bundles are taken apart first: each look into one costs a count of references.
     """
-    n_columns = len(columns.graphs)
-    values, scratch = np.zeros(n_columns), (np.empty(n_columns), np.empty(out.shape[2]))
-    sums = np.empty(inverted.dense.shape)
+    row_graphs, row_blocks, row_vectors, row_places, indptr, indices, data = rows
+    graphs, block_starts, vectors, places = columns
+    slots, block_kinds, dense, ends, listed, values = inverted
+    feature_kinds, groups, kind_weights = weights
+    given, gamma, reach = kernel
+    held, scratch = np.zeros(len(graphs)), (np.empty(len(graphs)), np.empty(out.shape[2]))
+    sums = np.empty(dense.shape)
     v = span[0]
     while v < span[1]:
-        graph, block = rows.graphs[v], rows.blocks[v]
-        first, last = columns.block_starts[block], columns.block_starts[block + 1]
-        kinds = inverted.kinds[block, : inverted.kinds[block, -1]]
+        graph, block = row_graphs[v], row_blocks[v]
+        first, last = block_starts[block], block_starts[block + 1]
+        kinds = block_kinds[block, : block_kinds[block, -1]]
         for c in range(len(kinds)):
             clear(sums[c, first:last])
         totals = out[graph]
-        while v < span[1] and rows.graphs[v] == graph and rows.blocks[v] == block:
-            window = kernel_row(v, v - span[0], rows, columns, kernel, values)
-            _add_row(v, rows, window, values, inverted, weights, columns.graphs, (sums, totals))
+        while v < span[1] and row_graphs[v] == graph and row_blocks[v] == block:
+            low, high = first, last
+            if len(given):
+                copy(given[v - span[0], low:high], held[low:high])
+            else:
+                low, high = window_of(row_places[v], reach, places, first, last)
+                gaussian_row(gamma, row_vectors[v], vectors, low, high, held)
+            for i in range(indptr[v], indptr[v + 1]):
+                t = indices[i]
+                if slots[t] >= 0:
+                    add_scaled(data[i], held[low:high], sums[slots[t], low:high])
+                    continue
+                start, kind = ends[t - 1] if t > 0 else 0, feature_kinds[t]
+                if ends[t] > start:
+                    _add_listed(
+                        data[i], listed[start : ends[t]], values[start : ends[t]], (low, high), held,
+                        graphs, kind_weights[kind], totals[groups[kind]],
+                    )  # fmt: skip
             v += 1
         if last > first:
-            _spread_dense((first, last), kinds, inverted.dense, sums, weights, columns.graphs, scratch, totals)
+            _spread_dense((first, last), kinds, dense, sums, kind_weights, groups, graphs, scratch, totals)

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
 from treegram._numba import contracted, jit
-from treegram.pairsum.loops.tiles import add_scaled, clear, kernel_row
+from treegram.pairsum.loops.tiles import add_scaled, clear, kernel_rows
 
 # Partners of each row: those of row u are starts[u] .. starts[u + 1] - 1, by length.
 Partners = namedtuple("Partners", "starts partners lengths counts")
@@ -54,17 +53,16 @@ def list_partners(columns, places, first, partners, halved, listed):
 
 
 @contracted
-def _reach_out(u, top, first, partners, held):
-    """reached[d] = the sum of counts times kernel rows over all partners of u that are d away, for 1 <= d <= top."""
+def _reach_out(partners, lengths, counts, first, top, kernel, windows, reached):
+    """reached[d] = the sum of counts times kernel rows over all partners that are d away, for 1 <= d <= top."""
     for d in range(1, top + 1):
-        clear(held.reached[d])
-    for i in range(partners.starts[u], partners.starts[u + 1]):
-        length = partners.lengths[i]
-        if length > top:
+        clear(reached[d])
+    for i in range(len(partners)):
+        if lengths[i] > top:
             break
-        b = partners.partners[i] - first
-        low, high = held.windows[b, 0], held.windows[b, 1]
-        add_scaled(partners.counts[i], held.kernel[b, low:high], held.reached[length, low:high])
+        b = partners[i] - first
+        low, high = windows[b, 0], windows[b, 1]
+        add_scaled(counts[i], kernel[b, low:high], reached[lengths[i], low:high])
 
 
 @contracted
@@ -110,32 +108,14 @@ def _collect_weighted(spots, weights, start, stop, reached):
 
 
 @contracted
-def _meet(kernel, window, top, listed, reached, graphs, totals):
+def _meet(kernel, window, top, spots, weights, is_plain, stops, reached, graphs, totals):
     """totals[graph of j] += kernel[j] times what column j collects from lengths up to ``top``, for the j of a window."""
-    stops = listed.stops
     for j in range(window[0], window[1]):
-        if listed.is_plain[j]:
-            collected = _collect(listed.spots, stops[j, 0], stops[j, top], reached)
+        if is_plain[j]:
+            collected = _collect(spots, stops[j, 0], stops[j, top], reached)
         else:
-            collected = _collect_weighted(listed.spots, listed.weights, stops[j, 0], stops[j, top], reached)
+            collected = _collect_weighted(spots, weights, stops[j, 0], stops[j, top], reached)
         totals[graphs[j]] += kernel[j] * collected
-
-
-@njit(inline="always")  # bundles of arrays are costly to hand over, row by row
-def _sum_row(u, first, partners, columns, listed, length_weights, held, totals):
-    """totals[graph of column] += the sums of the paths that start at u; the graph's first row is ``first``."""
-    start, stop = partners.starts[u], partners.starts[u + 1]
-    if start == stop:
-        return
-    longest, n_weights = listed.stops.shape[1] - 1, len(length_weights)
-    top = min(np.int64(partners.lengths[stop - 1]), longest + n_weights - 1)
-    _reach_out(u, top, first, partners, held)
-    spread, window = held.reached, (held.windows[u - first, 0], held.windows[u - first, 1])
-    if n_weights > 1 or length_weights[0] != 1.0:
-        new_top = min(top + n_weights - 1, longest)
-        _blur(held.reached, top, length_weights, new_top, held.blurred)
-        spread, top = held.blurred, new_top
-    _meet(held.kernel[u - first], window, top, listed, spread.reshape(-1), columns.graphs, totals)
 
 
 @contracted
@@ -144,20 +124,37 @@ def sum_tile(state, offsets, rows, columns, kernel, paths, held, out):
 
     ``state`` is (graph, row, base, last, budget). After about ``budget`` steps it has where to go on; ``held`` then has the
     node kernel of that graph. ``paths`` is (partners of the rows, spots of the columns, weights of the lengths): the kernel of
-    two lengths that differ by i is weights[i].
+    two lengths that differ by i is weights[i]. Bundles are taken apart first: each look into one costs a count of references.
     """
     g, u, base, last_graph, budget = state[0], state[1], state[2], state[3], state[4]
-    partners, listed, length_weights = paths
-    n_columns, steps = len(columns.graphs), 0
+    starts, partners, lengths, counts = paths[0]
+    spots, weights, is_plain, stops = paths[1]
+    length_weights, graphs = paths[2], columns.graphs
+    values, windows, reached, blurred = held
+    n_columns, longest, n_weights, steps = len(graphs), stops.shape[1] - 1, len(length_weights), 0
+    is_blurred = n_weights > 1 or length_weights[0] != 1.0
     while g < last_graph:
         first, last = offsets[g], offsets[g + 1]
         if u == first:
-            for v in range(first, last):
-                low, high = kernel_row(v, v - offsets[base], rows, columns, kernel, held.kernel[v - first])
-                held.windows[v - first, 0], held.windows[v - first, 1] = low, high
+            kernel_rows(first, last, offsets[base], rows, columns, kernel, values, windows)
         while u < last and steps <= budget:
-            _sum_row(u, first, partners, columns, listed, length_weights, held, out[g - base])
-            steps += (partners.starts[u + 1] - partners.starts[u]) * n_columns + len(listed.spots)
+            start, stop = starts[u], starts[u + 1]
+            steps += (stop - start) * n_columns + len(spots)
+            if start < stop:
+                top = min(np.int64(lengths[stop - 1]), longest + n_weights - 1)
+                _reach_out(
+                    partners[start:stop], lengths[start:stop], counts[start:stop], first, top, values, windows, reached
+                )
+                spread = reached
+                if is_blurred:
+                    new_top = min(top + n_weights - 1, longest)
+                    _blur(reached, top, length_weights, new_top, blurred)
+                    spread, top = blurred, new_top
+                window = (windows[u - first, 0], windows[u - first, 1])
+                _meet(
+                    values[u - first], window, top, spots, weights, is_plain, stops, spread.reshape(-1), graphs,
+                    out[g - base],
+                )  # fmt: skip
             u += 1
         if u < last:
             break

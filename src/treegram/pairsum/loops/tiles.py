@@ -64,6 +64,13 @@ def clear(values):
         values[j] = 0.0
 
 
+@jit
+def copy(source, target):
+    """target[:] = source, by a loop."""
+    for j in range(len(target)):
+        target[j] = source[j]
+
+
 @contracted
 def add_scaled(a, values, out):
     """Out += a * values."""
@@ -128,16 +135,30 @@ def place_of(value, places):
     return low
 
 
-@njit(inline="always")
-def kernel_row(v, i, rows, columns, kernel, out):
-    """out[j] = the node kernel of row v, the i-th of this call, with the columns j of a window; returns the window."""
-    low, high = columns.block_starts[rows.blocks[v]], columns.block_starts[rows.blocks[v] + 1]
-    if len(kernel.given):
-        for j in range(low, high):
-            out[j] = kernel.given[i, j]
-    else:
-        places = columns.places[low:high]
-        high = low + place_of(rows.places[v] + kernel.reach, places)
-        low += place_of(rows.places[v] - kernel.reach, places)
-        gaussian_row(kernel.gamma, rows.vectors[v], columns.vectors, low, high, out)
-    return low, high
+@jit
+def window_of(place, reach, places, first, last):
+    """The columns first <= j < last, sorted by place, whose places are within reach: from which on, and up to which."""
+    near = places[first:last]
+    return first + place_of(place - reach, near), first + place_of(place + reach, near)
+
+
+@contracted
+def kernel_rows(first, last, base, rows, columns, kernel, out, windows):
+    """out[v - first, j] = the node kernel of the rows first <= v < last with the columns j of a window, and the windows.
+
+    ``base`` is the first row of this call, with which given values begin. Bundles are taken apart first: each look into one
+    costs a count of references.
+    """
+    blocks, vectors, places = rows.blocks, rows.vectors, rows.places
+    block_starts, column_vectors, column_places = columns.block_starts, columns.vectors, columns.places
+    given, gamma, reach = kernel.given, kernel.gamma, kernel.reach
+    for v in range(first, last):
+        low, high = block_starts[blocks[v]], block_starts[blocks[v] + 1]
+        row = out[v - first]
+        if len(given):
+            for j in range(low, high):
+                row[j] = given[v - base, j]
+        else:
+            low, high = window_of(places[v], reach, column_places, low, high)
+            gaussian_row(gamma, vectors[v], column_vectors, low, high, row)
+        windows[v - first, 0], windows[v - first, 1] = low, high
