@@ -224,7 +224,7 @@ def test_memory_is_not_that_of_all_rows(run, folder):
         ("TINY --kernel wl -o Z.npz", "unknown option --kernel: features are those of the kernel oddcl; treegram gram"),
         ("TINY --n-feature 3 -o Z.npz", "unknown option --n-feature; did you mean --n-features"),
         ("TINY --n-features 0 -o Z.npz", "argument --n-features: expected a whole number of at least 1 or None, got '0'"),
-        ("TINY --method fft -o Z.npz", "expected one of auto, nystroem, orf, qmc, rff, got 'fft'"),
+        ("TINY --method fft -o Z.npz", "expected one of 'auto', 'nystroem', 'orf', 'qmc', 'rff', got 'fft'"),
         ("TINY --chunk 0 -o Z.npz", "argument --chunk: expected a whole number of at least 1, got '0'"),
         ("TINY --chunk none -o Z.npz", "argument --chunk: expected a whole number of at least 1, got 'none'"),
         ("TINY --chunk 2 --n-features none -o Z.npz", "--chunk and --n-features none cannot be combined"),

@@ -116,19 +116,19 @@ def test_equal_matrices_are_scored_once(two):
 def test_of_equals_the_first_kernel_point_and_c_are_taken(two):
     graphs, y, _, _ = two
     with mock.patch("treegram.selection.svc.score", return_value=(np.full(3, 0.5), Fits())):
-        model = GraphSVC([WL(), ODDCL()], grid=[{"iterations": [2, 1]}, GRID], C=CS[::-1], cv=3).fit(graphs, y)
-    assert model.best_params_ == {"kernel": "WL", "iterations": 2, "C": 0.1}
+        model = GraphSVC([WL(), ODDCL()], grid=[{"n_iterations": [2, 1]}, GRID], C=CS[::-1], cv=3).fit(graphs, y)
+    assert model.best_params_ == {"kernel": "WL", "n_iterations": 2, "C": 0.1}
     assert (model.cv_results_["rank_test_score"] == 1).all()
 
 
 def test_the_best_of_several_kernels(two):
     graphs, y, new, y_new = two
     kernels = [WL(), make_pipeline(ScaleAttributes(), ODDCL()), ODDCL()]
-    model = GraphSVC(kernels, grid=[{"iterations": [0, 1]}, {"depth": [0]}, {}], C=CS, cv=3).fit(graphs, y)
+    model = GraphSVC(kernels, grid=[{"n_iterations": [0, 1]}, {"depth": [0]}, {}], C=CS, cv=3).fit(graphs, y)
     results = model.cv_results_
     names = ["WL"] * 6 + ["ScaleAttributes > ODDCL"] * 3 + ["ODDCL"] * 3
     assert [params["kernel"] for params in results["params"]] == list(results["param_kernel"]) == names
-    assert list(results["param_iterations"].mask) == [False] * 6 + [True] * 6
+    assert list(results["param_n_iterations"].mask) == [False] * 6 + [True] * 6
     assert list(results["param_depth"].mask) == [True] * 6 + [False] * 3 + [True] * 3
     assert list(results["param_C"]) == CS * 4
     assert model.best_params_["kernel"] != "WL"  # which sees no vectors, and all pixels have one label
@@ -346,20 +346,20 @@ def test_what_they_are():
         ({"kernel": []}, "kernel must be a kernel or a list of at least one; got an empty list"),
         ({"kernel": [ODDCL(), ScaleAttributes()]}, r"kernel\[1\] must be a graph kernel, or a pipeline"),
         ({"kernel": make_pipeline(ScaleAttributes())}, "kernel must be a graph kernel, or a pipeline"),
-        ({"kernel": 7}, "The 'kernel' parameter"),
+        ({"kernel": 7}, "kernel of Graph"),
         ({"kernel": "odcl"}, "kernel 'odcl' is unknown. Did you mean oddcl"),
         ({"kernel": [ODDCL(), "w"]}, "kernel 'w' is unknown. Did you mean"),
         ({"scoring": "acuracy"}, "scoring must be the name of a scikit-learn scorer.*got 'acuracy'"),
         ({"scoring": lambda model, X, y: np.nan}, "score that is not a finite number for ODDCL"),
         ({"cv": []}, "cv must give at least one pair"),
-        ({"grid": {"dept": [1]}}, "'dept', which is no parameter of ODDCL.*counting, depth, gamma"),
-        ({"grid": {"depth": []}}, r"grid\['depth'\] must be a list of at least one value"),
-        ({"grid": {"depth": 1}}, r"grid\['depth'\] must be a list of at least one value; got 1"),
-        ({"grid": {"depth": None}}, r"grid\['depth'\] must be a list of at least one value; got None"),
+        ({"grid": {"dept": [1]}}, "ODDCL has no parameter 'dept'; did you mean 'depth'.*counting, depth, gamma"),
+        ({"grid": {"depth": []}}, r"The grid's depth must be a list of at least one value"),
+        ({"grid": {"depth": 1}}, r"The grid's depth must be a list of at least one value; got 1"),
+        ({"grid": {"depth": None}}, r"The grid's depth must be a list of at least one value; got None"),
         ({"grid": [{}, {}]}, "one entry for each kernel: 1 kernels, got 2 entries"),
         ({"grid": [[1, 2]]}, r"grid\[0\] must be 'auto' or a dict"),
-        ({"grid": "default"}, "The 'grid' parameter"),
-        ({"cv": 1}, "The 'cv' parameter"),
+        ({"grid": "default"}, "grid of Graph"),
+        ({"cv": 1}, "cv of Graph"),
     ],
 )
 def test_wrong_parameters_are_an_error(model, two, parameters, message):
@@ -378,7 +378,7 @@ def test_wrong_parameters_are_an_error(model, two, parameters, message):
         ([1, np.inf], "finite"),
         ([1, np.nan], "finite"),
         (-1.0, "of Graph"),
-        (None, "parameter of Graph"),
+        (None, "of Graph"),
     ],
 )
 @pytest.mark.parametrize(("kind", "name"), [(GraphSVC, "C"), (GraphRidge, "alpha")])

@@ -84,14 +84,12 @@ def add_squares(first, last, graphs, vectors, out):
 
 
 @jit
-def place_trees(codes, seed, n_columns):
-    """First column and sign of each tree: 32 bits of a mixed code make the column, another bit the sign."""
-    columns, signs = np.empty(len(codes), np.int64), np.empty(len(codes))
+def place_trees(codes, seed, n_columns, columns, signs):
+    """Fill first column and sign of each tree: 32 bits of a mixed code make the column, another bit the sign."""
     for t in range(len(codes)):
         bits = mix(mix(codes[t] + seed) ^ seed)
         columns[t] = np.int64(((bits & _LOW_32) * np.uint64(n_columns)) >> _S32)
         signs[t] = 1.0 if bits >> _S63 else -1.0
-    return columns, signs
 
 
 @contracted
