@@ -32,7 +32,7 @@ def run_tasks(
 
 
 def _left_quietly(results: Generator[Any]) -> Generator[Any]:
-    """The same results. Who stops halfway has had an error, and need not read joblib's remarks on tasks in vain."""
+    """The same results. A caller that stops halfway has seen an error: joblib's warnings about unfinished tasks would distract."""
     try:
         for result in results:  # noqa: UP028 (yield from would close the results on its own)
             yield result

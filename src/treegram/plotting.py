@@ -59,7 +59,7 @@ def plot_gram(
 
     Examples
     --------
-    >>> from treegram.plotting import plot_gram
+    >>> from treegram import plot_gram
     >>> ax = plot_gram([[1.0, 0.2], [0.2, 1.0]], ["a", "b"], title="Two graphs")
     >>> ax.get_title()
     'Two graphs'

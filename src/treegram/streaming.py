@@ -44,8 +44,7 @@ def embed_chunks(features: Any, chunks: Iterable[Graphs]) -> Iterator[tuple[Any,
     Examples
     --------
     >>> from treegram import make_synthetic
-    >>> from treegram.kernels.oddcl_features import ODDCLFeatures
-    >>> from treegram.streaming import embed_chunks
+    >>> from treegram import ODDCLFeatures, embed_chunks
     >>> graphs, _ = make_synthetic(10, random_state=0)
     >>> features = ODDCLFeatures(depth=1, method="orf", n_components=32, n_features=256, random_state=0)
     >>> [rows.shape for rows, targets in embed_chunks(features, [graphs[:6], graphs[6:]])]
@@ -89,8 +88,7 @@ def fit_chunks(
     --------
     >>> from sklearn.linear_model import SGDClassifier
     >>> from treegram import make_synthetic
-    >>> from treegram.kernels.oddcl_features import ODDCLFeatures
-    >>> from treegram.streaming import fit_chunks
+    >>> from treegram import ODDCLFeatures, fit_chunks
     >>> graphs, y = make_synthetic(20, random_state=0)
     >>> features = ODDCLFeatures(depth=1, method="orf", n_components=32, n_features=256, random_state=0)
     >>> model = fit_chunks(SGDClassifier(random_state=0), features, [graphs[::2], graphs[1::2]], classes=[0, 1])

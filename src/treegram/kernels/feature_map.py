@@ -27,7 +27,7 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     kernel : GraphKernel or None, default=None
-        A kernel with explicit features: :class:`WL`, :class:`WLOA`, :class:`ODDST`, :class:`NSPDK` or :class:`P2K`. None
+        A kernel with explicit features, that is, with a method ``features``, such as :class:`WL` or :class:`ODDST`. None
         means WL.
     sparse_output : bool, default=True
         Whether rows are sparse. Dense rows can also come as tables (``set_output``), with one column per feature.
@@ -85,8 +85,8 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
         kernel: Any = WL() if self.kernel is None else clone(self.kernel)
         if not hasattr(kernel, "features"):
             raise ParameterError(
-                f"kernel of FeatureMap must be a kernel with explicit features (WL, WLOA, ODDST, NSPDK, P2K); got {kernel!r}. "
-                "For ODDCL there is ODDCLFeatures."
+                f"kernel of FeatureMap must be a kernel with explicit features, such as WL or ODDST; got {kernel!r}. For ODDCL "
+                "there is ODDCLFeatures."
             )
         self.kernel_ = kernel.fit(X)
         self.n_features_out_ = kernel.features([]).shape[1]

@@ -1,0 +1,80 @@
+"""Explicit features as a step of a pipeline."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from treegram import ODDCL, ODDST, P2K, WL, FeatureMap, ParameterError, load_digits_graphs
+from treegram.kernels._explicit import ExplicitKernel
+from treegram.kernels.registry import KERNELS as KERNEL_CLASSES
+from zoo import LAWS_HOLD_ON
+
+MIXED = LAWS_HOLD_ON["mixed"].pack()
+KERNELS = [
+    *(kind() for kind in KERNEL_CLASSES.values() if issubclass(kind, ExplicitKernel)),
+    P2K(2),
+    P2K(1, mode="hash"),
+]
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_inner_products_of_rows_are_the_kernel(kernel, normalize):
+    kernel = clone(kernel).set_params(normalize=normalize)
+    features = FeatureMap(kernel).fit(MIXED)
+    Z = features.transform(MIXED)
+    assert sp.issparse(Z)
+    assert Z.shape == (len(MIXED), features.n_features_out_)
+    K = clone(kernel).fit(MIXED).transform(MIXED)
+    np.testing.assert_allclose((Z @ Z.T).toarray(), K, rtol=1e-10, atol=1e-12)
+    names = features.get_feature_names_out()
+    assert len(names) == features.n_features_out_
+    assert all(isinstance(name, str) for name in names)
+    np.testing.assert_array_equal(FeatureMap(kernel, sparse_output=False).fit_transform(MIXED), Z.toarray())
+
+
+def test_trees_and_colours_can_be_read():
+    assert "C(N,O)" in FeatureMap(WL(1)).fit(MIXED).get_feature_names_out()
+    trees = FeatureMap(ODDST(2)).fit(MIXED).get_feature_names_out()
+    assert len(set(trees)) == len(trees)
+    assert any(name.count("(") == 2 for name in trees)
+
+
+def test_without_a_kernel_it_is_wl():
+    assert isinstance(FeatureMap().fit(MIXED).kernel_, WL)
+
+
+def test_a_linear_model_learns_from_the_rows():
+    graphs, y = load_digits_graphs(n_levels=3)
+    keep = np.isin(y, (0, 1))
+    graphs, y = graphs[keep][:120], y[keep][:120]
+    model = make_pipeline(FeatureMap(WL()), LogisticRegression(C=10, max_iter=1000))
+    search = GridSearchCV(model, {"featuremap__kernel__n_iterations": [0, 2]}, cv=2).fit(graphs, y)
+    assert search.cv_results_["mean_test_score"].max() > max(y.mean(), 1 - y.mean())
+    assert len(search.best_estimator_[:-1].get_feature_names_out()) == search.best_estimator_[-1].coef_.shape[1]
+
+
+def test_dense_rows_can_be_tables():
+    pytest.importorskip("pandas")
+    table = FeatureMap(WL(1), sparse_output=False).set_output(transform="pandas").fit_transform(MIXED)
+    assert list(table.columns) == FeatureMap(WL(1)).fit(MIXED).kernel_.feature_names()
+
+
+def test_what_has_no_explicit_features_is_refused():
+    with pytest.raises(
+        ParameterError, match=r"explicit features, such as WL or ODDST; got ODDCL\(\)\. For ODDCL there is"
+    ):
+        FeatureMap(ODDCL()).fit(MIXED)
+    with pytest.raises(
+        ParameterError, match="kernel of FeatureMap must be a kernel with explicit features or None; got 'wl'"
+    ):
+        FeatureMap("wl").fit(MIXED)
+    with pytest.raises(NotFittedError):
+        FeatureMap().transform(MIXED)
+    with pytest.raises(NotFittedError):
+        FeatureMap().get_feature_names_out()

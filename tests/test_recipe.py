@@ -1,0 +1,63 @@
+"""The recipe for a new kernel in CONTRIBUTING.md: its example is a kernel that obeys all laws, its list of files is complete."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from checks import APPLIES, LAWS
+from treegram import FeatureMap, GraphSVC, load_digits_graphs
+from treegram._params import allowed_values
+from zoo import LAWS_HOLD_ON
+
+ROOT = Path(__file__).resolve().parents[1]
+RECIPE = (ROOT / "CONTRIBUTING.md").read_text().split("## A new kernel\n")[1].split("\n## ")[0]
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    (block,) = re.findall(r"^```python\n(.*?)^```$", RECIPE, re.MULTILINE | re.DOTALL)
+    names = {"__name__": "recipe"}
+    exec(compile(block, "CONTRIBUTING.md", "exec"), names)
+    return names["Degrees"]()
+
+
+# Pickle needs a module to import the class from, and the example has nothing to share out among workers.
+NOT_FOR_THE_EXAMPLE = {
+    "a_pickled_kernel_gives_the_same_result",
+    "the_number_of_workers_changes_no_bit",
+    "the_size_of_tasks_changes_nothing",
+}
+
+
+@pytest.mark.parametrize("law", sorted(LAWS.keys() - NOT_FOR_THE_EXAMPLE))
+def test_the_example_obeys_the_laws(kernel, law):
+    assert APPLIES[law](kernel)
+    LAWS[law](kernel, LAWS_HOLD_ON["mixed"])
+
+
+def test_the_example_counts_degrees(kernel):
+    for name, collection in LAWS_HOLD_ON.items():
+        graphs = collection.pack()
+        counts = [np.bincount(np.minimum(graph.degrees, 4), minlength=5) for graph in graphs]
+        K = clone(kernel).set_params(normalize=False).fit_transform(graphs)
+        np.testing.assert_array_equal(K, np.array(counts) @ np.array(counts).T, err_msg=name)
+
+
+def test_everything_else_follows_from_the_declaration(kernel):
+    assert list(allowed_values(type(kernel))) == ["most", "normalize", "n_jobs"]
+    graphs, y = load_digits_graphs()
+    model = GraphSVC(kernel, C=1, cv=2).fit(graphs[:40], y[:40] > 4)
+    assert model.best_params_["most"] in kernel.usual_grid()["most"]
+    assert FeatureMap(kernel).fit(graphs[:40]).transform(graphs[:3]).shape[0] == 3
+
+
+def test_the_files_of_a_kernel_are_those_that_the_recipe_lists():
+    listed = set(re.findall(r"^\| `([^`]+)` \|", RECIPE, re.MULTILINE))
+    assert len(listed) <= 7
+    places = [*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
+    places += [*(ROOT / "docs").glob("*.md"), ROOT / "CHANGELOG.md"]
+    named = {str(path.relative_to(ROOT)) for path in places if re.search("wloa", path.read_text(), re.IGNORECASE)}
+    assert named - {"tests/test_recipe.py"} == listed
