@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -31,6 +31,7 @@ __all__ = [
     "Words",
     "allowed_values",
     "check_value",
+    "parameters",
     "words_of",
 ]
 
@@ -42,6 +43,7 @@ class Alternative(Protocol):
         """Whether the value is one."""
 
 
+T = TypeVar("T")
 Allowed: TypeAlias = tuple[Alternative, ...]
 
 
@@ -172,6 +174,16 @@ def check_value(name: str, owner: str, value: Any, allowed: Allowed) -> None:
         text = " or ".join([", ".join(wanted[:-1]), wanted[-1]] if len(wanted) > 1 else wanted)
         shown = value.item() if isinstance(value, np.generic) else value
         raise ParameterError(f"{name} of {owner} must be {text}; got {shown!r}.")
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
+def parameters(kind: type[T]) -> type[T]:
+    """Let a class have the parameters that it and its bases declare as ``name: type = default``, by name only.
+
+    As a dataclass does it: ``__init__`` assigns and does nothing else, as scikit-learn wants it. The first parameter of a class
+    may be given without its name: ``depth: int = field(default=3, kw_only=False)``.
+    """
+    return dataclass(eq=False, repr=False, kw_only=True)(kind)
 
 
 class Checked:

@@ -1,6 +1,6 @@
 """What every graph kernel shares: fit, transform, grids of parameters, normalisation and the checks between them.
 
-A kernel declares its name, its usual grid and the parameters that one pass can vary, and computes by three methods:
+A kernel declares its name, its parameters, its usual grid and the parameters that one pass can vary, and computes by three methods:
 ``_describe`` turns graphs into what its sums need, ``_pair_sums`` gives the kernel of all pairs of graphs, ``_self_sums``
 that of each graph with itself. All three work for a grid of the one-pass parameters; a single kernel is a grid of one point.
 Most kernels have the three from a family: :class:`~treegram.kernels._node_pairs.NodePairKernel` or
@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._params import FLAG, NOTHING, SEED, Allowed, Checked, Whole, Words
+from treegram._params import FLAG, NOTHING, SEED, Allowed, Checked, Whole, Words, allowed_values, parameters
 from treegram._types import Floats
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
@@ -28,6 +28,7 @@ __all__ = ["GraphKernel", "normalize_gram"]
 ROWS_AT_ONCE = 256  # that are normalised together: the factors of all pairs would be as large as the matrix
 
 
+@parameters
 class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     """Base of all kernels: scikit-learn transformers from graphs to rows of a Gram matrix."""
 
@@ -44,8 +45,8 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         "n_jobs": (Whole(), NOTHING),
     }
 
-    normalize: bool
-    graphs_: Graphs
+    normalize: bool = True
+    n_jobs: int | None = None
 
     @property
     def learns_from_data(self) -> bool:
@@ -184,7 +185,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
 
     def _grid_allowed(self, name: str) -> list[tuple[str, Allowed]]:
         """Who has the parameter of that name, and what it may be."""
-        return [(type(self).__name__, _allowed_of(self, name))]
+        return [(type(self).__name__, allowed_values(type(self))[name])]
 
     def _with(self, values: Mapping[str, Any]) -> Self:
         """A copy with other values of some parameters of a grid."""
@@ -267,12 +268,6 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     @abstractmethod
     def _self_sums(self, described: Any) -> Floats:
         """The kernel of each graph with itself, not normalised, with the same leading axes."""
-
-
-def _allowed_of(kernel: GraphKernel, name: str) -> Allowed:
-    from treegram._params import allowed_values
-
-    return allowed_values(type(kernel))[name]
 
 
 def _count_of(n_attributes: int) -> str:

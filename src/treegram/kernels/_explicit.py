@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize as normalize_rows
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._params import parameters
 from treegram._types import Floats
 from treegram.graphs import Graphs
 from treegram.kernels._axes import GridAxes
@@ -36,14 +37,15 @@ class GraphRows:
     axes: GridAxes
 
 
+@parameters
 class ExplicitKernel(GraphKernel):
     """A kernel that is the inner product of rows of features, and that does not look at vectors."""
 
     uses_attributes: ClassVar[bool] = False
     adds_up: ClassVar[bool] = False  # whether a larger value of a one-pass parameter only adds features
 
-    missing_labels: str
-    n_jobs: int | None
+    missing_labels: str = "degree"
+    use_edge_labels: bool = False
 
     @abstractmethod
     def _features(self, graphs: Graphs, grid: Grid) -> Sequence[Features]:

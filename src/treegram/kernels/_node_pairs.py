@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from treegram._params import parameters
 from treegram._types import Floats
 from treegram.attributes import NodeKernel
 from treegram.graphs import Graphs
@@ -21,16 +22,16 @@ from treegram.structure.features import Features
 __all__ = ["NodePairKernel"]
 
 
+@parameters
 class NodePairKernel(GraphKernel):
     """A kernel that is a sum over pairs of nodes: of the products of their features, times a kernel on their vectors."""
 
     adds_up: ClassVar[bool] = False  # whether a larger value of a one-pass parameter only adds features
     _allowed = NODE_KERNEL
 
-    gamma: float | None
-    node_kernel: str | NodeKernel
-    missing_labels: str
-    n_jobs: int | None
+    gamma: float | None = None
+    node_kernel: str | NodeKernel = "rbf"
+    missing_labels: str = "degree"
 
     @abstractmethod
     def _features(self, graphs: Graphs, grid: Grid) -> Sequence[Features]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from treegram._params import LIST, NOTHING, Number, Whole
+from treegram._params import LIST, NOTHING, Number, Whole, parameters
 from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import NodeKernel
 from treegram.graphs import Graphs
@@ -31,6 +31,7 @@ class MatchView:
     axes: GridAxes
 
 
+@parameters
 class CSM(GraphKernel):
     r"""Connected subgraph matching kernel (CSM).
 
@@ -118,30 +119,14 @@ class CSM(GraphKernel):
         "threshold": (Number(0),),
     }
 
-    def __init__(
-        self,
-        max_size: int = 3,
-        *,
-        weights: Any = None,
-        use_labels: bool = False,
-        gamma: float | None = None,
-        node_kernel: str | NodeKernel = "rbf",
-        threshold: float = 0.0,
-        missing_labels: str = "degree",
-        use_edge_labels: bool = False,
-        normalize: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.max_size = max_size
-        self.weights = weights
-        self.use_labels = use_labels
-        self.gamma = gamma
-        self.node_kernel = node_kernel
-        self.threshold = threshold
-        self.missing_labels = missing_labels
-        self.use_edge_labels = use_edge_labels
-        self.normalize = normalize
-        self.n_jobs = n_jobs
+    max_size: int = field(default=3, kw_only=False)
+    weights: Any = None
+    use_labels: bool = False
+    gamma: float | None = None
+    node_kernel: str | NodeKernel = "rbf"
+    threshold: float = 0.0
+    missing_labels: str = "degree"
+    use_edge_labels: bool = False
 
     def _check_weights(self, max_size: int) -> Floats:
         if self.weights is None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
-from treegram._params import Whole, Words
-from treegram.attributes import NodeKernel
+from treegram._params import Whole, Words, parameters
 from treegram.graphs import Graphs
 from treegram.kernels._grids import Grid
 from treegram.kernels._node_pairs import NodePairKernel
@@ -21,6 +21,7 @@ USUAL_GRIDS: dict[str, Grid] = {
 }
 
 
+@parameters
 class GIK(NodePairKernel):
     r"""Graph invariant kernels for graphs with labels and vectors at the nodes.
 
@@ -145,34 +146,13 @@ class GIK(NodePairKernel):
         "distance": (Whole(0),),
     }
 
-    def __init__(
-        self,
-        invariant: str = "wl",
-        *,
-        scope: str = "local",
-        match: str = "auto",
-        radius: int = 2,
-        n_levels: int = 2,
-        distance: int = 0,
-        gamma: float | None = None,
-        node_kernel: str | NodeKernel = "rbf",
-        missing_labels: str = "degree",
-        use_edge_labels: bool = False,
-        normalize: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.invariant = invariant
-        self.scope = scope
-        self.match = match
-        self.radius = radius
-        self.n_levels = n_levels
-        self.distance = distance
-        self.gamma = gamma
-        self.node_kernel = node_kernel
-        self.missing_labels = missing_labels
-        self.use_edge_labels = use_edge_labels
-        self.normalize = normalize
-        self.n_jobs = n_jobs
+    invariant: str = field(default="wl", kw_only=False)
+    scope: str = "local"
+    match: str = "auto"
+    radius: int = 2
+    n_levels: int = 2
+    distance: int = 0
+    use_edge_labels: bool = False
 
     def usual_grid(self) -> dict[str, list[Any]]:
         """The values that are usually searched for the parameters of this invariant.

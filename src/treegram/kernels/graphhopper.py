@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treegram.attributes import NodeKernel
+from treegram._params import parameters
 from treegram.graphs import Graphs
 from treegram.kernels._grids import Grid
 from treegram.kernels._node_pairs import NodePairKernel
@@ -14,6 +14,7 @@ from treegram.structure.hops import hop_features
 __all__ = ["GraphHopper"]
 
 
+@parameters
 class GraphHopper(NodePairKernel):
     r"""Kernel that compares the nodes of equally long shortest paths, one after the other.
 
@@ -82,22 +83,7 @@ class GraphHopper(NodePairKernel):
 
     name = "graphhopper"
 
-    def __init__(
-        self,
-        *,
-        gamma: float | None = None,
-        node_kernel: str | NodeKernel = "rbf",
-        use_labels: bool = False,
-        missing_labels: str = "degree",
-        normalize: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.gamma = gamma
-        self.node_kernel = node_kernel
-        self.use_labels = use_labels
-        self.missing_labels = missing_labels
-        self.normalize = normalize
-        self.n_jobs = n_jobs
+    use_labels: bool = False
 
     def _features(self, graphs: Graphs, grid: Grid) -> list[WeightedFeatures]:  # noqa: ARG002 (one group)
         features, is_pair = hop_features(graphs, node_blocks(self, graphs), n_jobs=self.n_jobs)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from treegram._params import NOTHING, Allowed, Instance
+from treegram._params import NOTHING, Allowed, Instance, parameters
 from treegram._types import Floats
 from treegram.errors import ParameterError
 from treegram.graphs import Graphs, as_graphs
@@ -30,6 +30,7 @@ class PartView:
     selves: Floats  # the part's kernel of each graph with itself, not normalised
 
 
+@parameters
 class KernelSum(GraphKernel):
     r"""Sum of graph kernels: two graphs are alike when they are so in the sense of any part.
 
@@ -79,12 +80,7 @@ class KernelSum(GraphKernel):
 
     _allowed = {"kernels": (Instance((list, tuple), "a list of kernels"), NOTHING)}
 
-    def __init__(
-        self, kernels: Sequence[Any] | None = None, *, normalize: bool = True, n_jobs: int | None = None
-    ) -> None:
-        self.kernels = kernels
-        self.normalize = normalize
-        self.n_jobs = n_jobs
+    kernels: Sequence[Any] | None = field(default=None, kw_only=False)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 (scikit-learn's signature)
         """The parameters of the sum and, under the number of each part, those of the parts.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from treegram._params import Whole
+from dataclasses import field
+
+from treegram._params import Whole, parameters
 from treegram.graphs import Graphs
 from treegram.kernels._explicit import ExplicitKernel
 from treegram.kernels._grids import Grid
@@ -12,6 +14,7 @@ from treegram.structure.invariants import ball_pair_features
 __all__ = ["NSPDK"]
 
 
+@parameters
 class NSPDK(ExplicitKernel):
     r"""Neighbourhood subgraph pairwise distance kernel on discrete labels, with its explicit features.
 
@@ -83,22 +86,8 @@ class NSPDK(ExplicitKernel):
     _usual_grid = {"radius": [1, 2], "distance": [0, 1, 2]}
     _allowed = {"radius": (Whole(0),), "distance": (Whole(0),)}
 
-    def __init__(
-        self,
-        radius: int = 1,
-        *,
-        distance: int = 1,
-        missing_labels: str = "degree",
-        use_edge_labels: bool = False,
-        normalize: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.radius = radius
-        self.distance = distance
-        self.missing_labels = missing_labels
-        self.use_edge_labels = use_edge_labels
-        self.normalize = normalize
-        self.n_jobs = n_jobs
+    radius: int = field(default=1, kw_only=False)
+    distance: int = 1
 
     def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:  # noqa: ARG002 (one group)
         features = ball_pair_features(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from treegram.attributes import NodeKernel
+from dataclasses import field
+
+from treegram._params import parameters
 from treegram.graphs import Graphs
 from treegram.kernels._grids import Grid
 from treegram.kernels._node_pairs import NodePairKernel
@@ -12,6 +14,7 @@ from treegram.structure.features import Features
 __all__ = ["ODDCL"]
 
 
+@parameters
 class ODDCL(NodePairKernel):
     r"""Tree kernel for graphs with labels and vectors at the nodes (ODDCL_ST).
 
@@ -87,28 +90,10 @@ class ODDCL(NodePairKernel):
     _usual_grid = TREE_GRID
     _allowed = TREES
 
-    def __init__(
-        self,
-        depth: int = 3,
-        *,
-        lam: float = 1.0,
-        gamma: float | None = None,
-        counting: str = "algorithm",
-        node_kernel: str | NodeKernel = "rbf",
-        missing_labels: str = "degree",
-        use_edge_labels: bool = False,
-        normalize: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.depth = depth
-        self.lam = lam
-        self.gamma = gamma
-        self.counting = counting
-        self.node_kernel = node_kernel
-        self.missing_labels = missing_labels
-        self.use_edge_labels = use_edge_labels
-        self.normalize = normalize
-        self.n_jobs = n_jobs
+    depth: int = field(default=3, kw_only=False)
+    lam: float = 1.0
+    counting: str = "algorithm"
+    use_edge_labels: bool = False
 
     def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:
         return tree_groups(self, graphs, grid["depth"], grid["lam"])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from functools import partial
 from typing import Any
 
+from treegram._params import parameters
 from treegram._types import Floats
-from treegram.attributes import NodeKernel
 from treegram.graphs import Graphs
 from treegram.kernels._axes import GridAxes
 from treegram.kernels._choose_map import VECTOR_MAP
@@ -28,6 +29,7 @@ from treegram.structure.features import Features
 __all__ = ["ODDCLApprox"]
 
 
+@parameters
 class ODDCLApprox(NodePairKernel):
     r"""Tree kernel for graphs with labels and vectors, the node kernel replaced by explicit vectors (ODDCL_Approx).
 
@@ -142,36 +144,14 @@ class ODDCLApprox(NodePairKernel):
     _usual_grid = TREE_GRID
     _allowed = {**TREES, **VECTOR_MAP}
 
-    def __init__(
-        self,
-        depth: int = 3,
-        *,
-        lam: float = 1.0,
-        gamma: float | None = None,
-        counting: str = "algorithm",
-        node_kernel: str | NodeKernel = "rbf",
-        missing_labels: str = "degree",
-        use_edge_labels: bool = False,
-        method: str = "auto",
-        n_components: int | None = None,
-        tolerance: float = 0.01,
-        normalize: bool = True,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.depth = depth
-        self.lam = lam
-        self.gamma = gamma
-        self.counting = counting
-        self.node_kernel = node_kernel
-        self.missing_labels = missing_labels
-        self.use_edge_labels = use_edge_labels
-        self.method = method
-        self.n_components = n_components
-        self.tolerance = tolerance
-        self.normalize = normalize
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    depth: int = field(default=3, kw_only=False)
+    lam: float = 1.0
+    counting: str = "algorithm"
+    use_edge_labels: bool = False
+    method: str = "auto"
+    n_components: int | None = None
+    tolerance: float = 0.01
+    random_state: Any = 0
 
     @property
     def learns_from_data(self) -> bool:

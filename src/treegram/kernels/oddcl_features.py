@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from functools import partial
 from numbers import Integral
 from typing import Any, Self
@@ -12,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import normalize as normalize_rows
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._params import NOTHING, Checked, Whole
+from treegram._params import NOTHING, Checked, Whole, parameters
 from treegram._types import Floats
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.errors import InvalidGraphError
@@ -29,6 +30,7 @@ from treegram.pairsum.vectors import hash_graphs, spread_rows
 __all__ = ["ODDCLFeatures"]
 
 
+@parameters
 class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     r"""Explicit features of the tree kernel ODDCL, one row per graph: time and memory linear in the number of graphs.
 
@@ -150,38 +152,20 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         "n_features": (Whole(1), NOTHING),
     }
 
-    def __init__(
-        self,
-        depth: int = 3,
-        *,
-        lam: float = 1.0,
-        gamma: float | None = None,
-        counting: str = "algorithm",
-        node_kernel: str | NodeKernel = "rbf",
-        missing_labels: str = "degree",
-        use_edge_labels: bool = False,
-        method: str = "auto",
-        n_components: int | None = None,
-        tolerance: float = 0.01,
-        n_features: int | None = 4096,
-        normalize: bool = True,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.depth = depth
-        self.lam = lam
-        self.gamma = gamma
-        self.counting = counting
-        self.node_kernel = node_kernel
-        self.missing_labels = missing_labels
-        self.use_edge_labels = use_edge_labels
-        self.method = method
-        self.n_components = n_components
-        self.tolerance = tolerance
-        self.n_features = n_features
-        self.normalize = normalize
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    depth: int = field(default=3, kw_only=False)
+    lam: float = 1.0
+    gamma: float | None = None
+    counting: str = "algorithm"
+    node_kernel: str | NodeKernel = "rbf"
+    missing_labels: str = "degree"
+    use_edge_labels: bool = False
+    method: str = "auto"
+    n_components: int | None = None
+    tolerance: float = 0.01
+    n_features: int | None = 4096
+    normalize: bool = True
+    random_state: Any = 0
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
         """Make the map z on a sample of graphs, and learn their trees if there is one column for each.

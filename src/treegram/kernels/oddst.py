@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._params import parameters
 from treegram._types import Floats
 from treegram.graphs import Graphs
 from treegram.kernels._explicit import ExplicitKernel
@@ -19,6 +20,7 @@ from treegram.structure.trees import Phi, read_tree
 __all__ = ["ODDST"]
 
 
+@parameters
 class ODDST(ExplicitKernel):
     r"""Tree kernel on discrete labels (ODD_ST), with its explicit features.
 
@@ -86,24 +88,9 @@ class ODDST(ExplicitKernel):
     _usual_grid = TREE_GRID
     _allowed = TREES
 
-    def __init__(
-        self,
-        depth: int = 3,
-        *,
-        lam: float = 1.0,
-        counting: str = "algorithm",
-        missing_labels: str = "degree",
-        use_edge_labels: bool = False,
-        normalize: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.depth = depth
-        self.lam = lam
-        self.counting = counting
-        self.missing_labels = missing_labels
-        self.use_edge_labels = use_edge_labels
-        self.normalize = normalize
-        self.n_jobs = n_jobs
+    depth: int = field(default=3, kw_only=False)
+    lam: float = 1.0
+    counting: str = "algorithm"
 
     @property
     def tree_sizes_(self) -> Floats:

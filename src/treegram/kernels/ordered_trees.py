@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 
-from treegram._params import Words
+from treegram._params import Words, parameters
 from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.graphs import Graphs
@@ -42,6 +42,7 @@ class TreeView:
         return codes
 
 
+@parameters
 class OrderedTrees(GraphKernel):
     r"""Tree kernel that compares the vectors at all nodes of a tree, in sorted order (C'_ST); a reference.
 
@@ -126,30 +127,14 @@ class OrderedTrees(GraphKernel):
     _usual_grid = TREE_GRID
     _allowed = {**TREES, **NODE_KERNEL, "tie_break": (Words(*TIE_BREAKS),)}
 
-    def __init__(
-        self,
-        depth: int = 3,
-        *,
-        lam: float = 1.0,
-        gamma: float | None = None,
-        counting: str = "algorithm",
-        node_kernel: str | NodeKernel = "rbf",
-        tie_break: str = "lexicographic",
-        missing_labels: str = "degree",
-        use_edge_labels: bool = False,
-        normalize: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.depth = depth
-        self.lam = lam
-        self.gamma = gamma
-        self.counting = counting
-        self.node_kernel = node_kernel
-        self.tie_break = tie_break
-        self.missing_labels = missing_labels
-        self.use_edge_labels = use_edge_labels
-        self.normalize = normalize
-        self.n_jobs = n_jobs
+    depth: int = field(default=3, kw_only=False)
+    lam: float = 1.0
+    gamma: float | None = None
+    counting: str = "algorithm"
+    node_kernel: str | NodeKernel = "rbf"
+    tie_break: str = "lexicographic"
+    missing_labels: str = "degree"
+    use_edge_labels: bool = False
 
     def _describe(self, graphs: Graphs, grid: Grid) -> TreeView:  # noqa: ARG002 (no one-pass parameters)
         trees = ordered_trees(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._params import FLAG, Number, Whole, Words
+from treegram._params import FLAG, Number, Whole, Words, parameters
 from treegram._types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.kernels._axes import GridAxes
@@ -57,6 +57,7 @@ class BinView:
         return np.searchsorted(steps, np.arange(len(self.labels)))
 
 
+@parameters
 class P2K(GraphKernel):
     r"""Propagation kernel for graphs with labels and vectors at the nodes (P2K).
 
@@ -162,34 +163,16 @@ class P2K(GraphKernel):
         "standardize": (FLAG,),
     }
 
-    def __init__(
-        self,
-        n_iterations: int = 4,
-        *,
-        mode: str = "gmm",
-        label_width: float = 1e-5,
-        attribute_width: float = 1.0,
-        label_metric: str = "tv",
-        attribute_metric: str = "l1",
-        n_samples: int = 100,
-        standardize: bool = True,
-        missing_labels: str = "degree",
-        normalize: bool = True,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_iterations = n_iterations
-        self.mode = mode
-        self.label_width = label_width
-        self.attribute_width = attribute_width
-        self.label_metric = label_metric
-        self.attribute_metric = attribute_metric
-        self.n_samples = n_samples
-        self.standardize = standardize
-        self.missing_labels = missing_labels
-        self.normalize = normalize
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_iterations: int = field(default=4, kw_only=False)
+    mode: str = "gmm"
+    label_width: float = 1e-05
+    attribute_width: float = 1.0
+    label_metric: str = "tv"
+    attribute_metric: str = "l1"
+    n_samples: int = 100
+    standardize: bool = True
+    missing_labels: str = "degree"
+    random_state: Any = 0
 
     @property
     def learns_from_data(self) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from treegram._params import Number, Words
+from treegram._params import Number, Words, parameters
 from treegram._types import Floats
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.graphs import Graphs
@@ -27,6 +27,7 @@ class PathView:
     node_kernel: NodeKernel
 
 
+@parameters
 class ShortestPath(GraphKernel):
     r"""Shortest path kernel with kernels on the ends and on the length of the paths (SP).
 
@@ -106,26 +107,12 @@ class ShortestPath(GraphKernel):
         "c": (Number(0, above=True),),
     }
 
-    def __init__(
-        self,
-        length_kernel: str = "delta",
-        *,
-        c: float = 2,
-        gamma: float | None = None,
-        node_kernel: str | NodeKernel = "rbf",
-        use_labels: bool = False,
-        missing_labels: str = "degree",
-        normalize: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.length_kernel = length_kernel
-        self.c = c
-        self.gamma = gamma
-        self.node_kernel = node_kernel
-        self.use_labels = use_labels
-        self.missing_labels = missing_labels
-        self.normalize = normalize
-        self.n_jobs = n_jobs
+    length_kernel: str = field(default="delta", kw_only=False)
+    c: float = 2
+    gamma: float | None = None
+    node_kernel: str | NodeKernel = "rbf"
+    use_labels: bool = False
+    missing_labels: str = "degree"
 
     def _describe(self, graphs: Graphs, grid: Grid) -> PathView:  # noqa: ARG002 (no one-pass parameters)
         vectors, node_kernel = vectors_and_kernel(self, graphs)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._params import parameters
 from treegram._types import Ints
 from treegram.graphs import Graphs
 from treegram.kernels._colours import COLOUR_GRID, COLOURS, colour_groups
@@ -16,6 +18,7 @@ from treegram.structure.wl import ColourFeatures, read_colour
 __all__ = ["WL"]
 
 
+@parameters
 class WL(ExplicitKernel):
     r"""Weisfeiler-Lehman subtree kernel on discrete labels, with its explicit features.
 
@@ -84,20 +87,7 @@ class WL(ExplicitKernel):
     _usual_grid = COLOUR_GRID
     _allowed = COLOURS
 
-    def __init__(
-        self,
-        n_iterations: int = 3,
-        *,
-        missing_labels: str = "degree",
-        use_edge_labels: bool = False,
-        normalize: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_iterations = n_iterations
-        self.missing_labels = missing_labels
-        self.use_edge_labels = use_edge_labels
-        self.normalize = normalize
-        self.n_jobs = n_jobs
+    n_iterations: int = field(default=3, kw_only=False)
 
     @property
     def colour_iterations_(self) -> Ints:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 import numpy as np
 
-from treegram.attributes import NodeKernel
+from treegram._params import parameters
 from treegram.graphs import Graphs
 from treegram.kernels._colours import COLOUR_GRID, COLOURS, colour_groups
 from treegram.kernels._grids import Grid
@@ -14,6 +16,7 @@ from treegram.structure.wl import ColourFeatures
 __all__ = ["WLCL"]
 
 
+@parameters
 class WLCL(NodePairKernel):
     r"""Weisfeiler-Lehman subtree kernel for graphs with labels and vectors at the nodes.
 
@@ -86,24 +89,8 @@ class WLCL(NodePairKernel):
     _usual_grid = COLOUR_GRID
     _allowed = COLOURS
 
-    def __init__(
-        self,
-        n_iterations: int = 3,
-        *,
-        gamma: float | None = None,
-        node_kernel: str | NodeKernel = "rbf",
-        missing_labels: str = "degree",
-        use_edge_labels: bool = False,
-        normalize: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_iterations = n_iterations
-        self.gamma = gamma
-        self.node_kernel = node_kernel
-        self.missing_labels = missing_labels
-        self.use_edge_labels = use_edge_labels
-        self.normalize = normalize
-        self.n_jobs = n_jobs
+    n_iterations: int = field(default=3, kw_only=False)
+    use_edge_labels: bool = False
 
     def _features(self, graphs: Graphs, grid: Grid) -> list[ColourFeatures]:
         return colour_groups(self, graphs, grid["n_iterations"], np.arange(graphs.n_nodes + 1))

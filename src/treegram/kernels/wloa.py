@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from treegram._params import parameters
 from treegram._types import Ints
 from treegram.graphs import Graphs
 from treegram.kernels._colours import COLOUR_GRID, COLOURS, colour_groups
@@ -28,6 +29,7 @@ class UnfoldedColours(Features):
     numbers: Ints  # of each column: its number, from 1
 
 
+@parameters
 class WLOA(ExplicitKernel):
     r"""Weisfeiler-Lehman optimal assignment kernel on discrete labels, with its explicit features.
 
@@ -92,20 +94,7 @@ class WLOA(ExplicitKernel):
     _usual_grid = COLOUR_GRID
     _allowed = COLOURS
 
-    def __init__(
-        self,
-        n_iterations: int = 3,
-        *,
-        missing_labels: str = "degree",
-        use_edge_labels: bool = False,
-        normalize: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_iterations = n_iterations
-        self.missing_labels = missing_labels
-        self.use_edge_labels = use_edge_labels
-        self.normalize = normalize
-        self.n_jobs = n_jobs
+    n_iterations: int = field(default=3, kw_only=False)
 
     def _features(self, graphs: Graphs, grid: Grid) -> list[UnfoldedColours]:
         return [_unfold(group) for group in colour_groups(self, graphs, grid["n_iterations"], graphs.offsets)]
