@@ -27,7 +27,7 @@ class NodePairKernel(GraphKernel):
     adds_up: ClassVar[bool] = False  # whether a larger value of a one-pass parameter only adds features
     _allowed = NODE_KERNEL
 
-    gamma: float | None
+    gamma: float | str | None
     node_kernel: str | NodeKernel
     missing_labels: str
     n_jobs: int | None

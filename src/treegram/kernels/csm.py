@@ -54,9 +54,10 @@ class CSM(GraphKernel):
         Weight of the matchings of 1, 2, ... nodes, at least 0; None means 1 for all.
     use_labels : bool, default=False
         Whether only nodes with equal labels match. Which of the two the published row used is not known.
-    gamma : float or None, default=None
+    gamma : float, "scale" or None, default=None
         How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
-        1 / (number of attributes). Other named kernels that have a gamma use it too.
+        1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
+        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
@@ -77,6 +78,8 @@ class CSM(GraphKernel):
     ----------
     graphs_ : Graphs
         The fitted graphs.
+    gamma_ : float
+        What ``gamma="scale"`` came to; absent for any other value.
     n_attributes_in_ : int
         Dimension of their vectors.
 
@@ -124,7 +127,7 @@ class CSM(GraphKernel):
         *,
         weights: Any = None,
         use_labels: bool = False,
-        gamma: float | None = None,
+        gamma: float | str | None = None,
         node_kernel: str | NodeKernel = "rbf",
         threshold: float = 0.0,
         missing_labels: str = "degree",
