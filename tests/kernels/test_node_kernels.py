@@ -113,10 +113,10 @@ def test_gamma_scale_of_features_needs_a_fit():
 
 
 def test_gamma_scale_of_huge_vectors_is_an_error(make):
-    with pytest.raises(ValueError, match="gamma='scale' is out of the range of numbers.*as large as"):
+    with pytest.raises(ValueError, match=r"gamma='scale' is out of the range of numbers.*as large as"):
         make(gamma="scale").fit(graphs_of(1e200))
 
 
 def test_another_word_is_refused(make):
-    with pytest.raises(ParameterError, match="gamma of .* must be .*'scale'.*; got 'auto'"):
+    with pytest.raises(ParameterError, match=r"gamma of .* must be .*'scale'.*; got 'auto'"):
         make(gamma="auto").fit(graphs_of())

@@ -87,7 +87,8 @@ class CSM(GraphKernel):
     -----
     Exact with ``threshold=0``: only what cannot matter in double precision is left out. Up to ``max_size=3``, for
     undirected graphs without edge labels, time is that of one pair of nodes times a mean degree, for each pair of nodes,
-    plus that of each pair of triangles. Beyond, each matching of fewer than ``max_size`` nodes is met once, and their
+    plus that of each pair of triangles. Where :math:`k_A` is 1, as it is without attributes, parts of up to three nodes are
+    counted instead, graph by graph. Beyond, each matching of fewer than ``max_size`` nodes is met once, and their
     number grows exponentially with ``max_size``. The product graph, whose size makes other programs run out of memory, is
     never built: memory is the result's.
 
@@ -146,9 +147,11 @@ class CSM(GraphKernel):
         self.normalize = normalize
         self.n_jobs = n_jobs
 
-    def _check_weights(self, max_size: int) -> Floats:
+    def _check_weights(self, max_size: int, largest: int) -> Floats:
+        """The weights of matchings of 1, 2, ... nodes; none has more than the largest graph."""
+        n_sizes = min(max_size, max(largest, 1))
         if self.weights is None:
-            return np.ones(max_size)
+            return np.ones(n_sizes)
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.ndim != 1 or len(weights) < max_size:
             raise ValueError(
@@ -156,11 +159,11 @@ class CSM(GraphKernel):
             )
         if not (np.isfinite(weights).all() and (weights >= 0).all()):
             raise ValueError(f"weights must be finite numbers of at least 0; got {self.weights!r}.")
-        return weights[:max_size]
+        return weights[:n_sizes]
 
     def _describe(self, graphs: Graphs, grid: Grid) -> MatchView:
         axes = GridAxes.of_steps(grid)
-        weights = self._check_weights(max(axes.steps["max_size"]))
+        weights = self._check_weights(max(axes.steps["max_size"]), int(graphs.sizes.max(initial=1)))
         vectors, node_kernel = vectors_and_kernel(self, graphs)
         indptr, indices, kinds = _arcs(graphs, use_edge_labels=self.use_edge_labels)
         nodes = Matchables(

@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._memory import require
 from treegram._params import FLAG, Number, Whole, Words
 from treegram._types import Floats, Ints
 from treegram.graphs import Graphs
@@ -249,6 +250,9 @@ class P2K(GraphKernel):
                 "attribute_metric='hellinger' takes square roots, and attributes may be negative; use it with mode='gmm', "
                 "or choose another metric."
             )
+        require(
+            16.0 * (n_iterations + 1) * max(graphs.n_nodes, 1), f"The bins of all nodes after {n_iterations} iterations"
+        )
         rng = check_random_state(self.random_state)
         vectors = _vectors(graphs)
         # In sorted order sums have the same bits, and samples are the same, however graphs and nodes are ordered.
