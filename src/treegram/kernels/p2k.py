@@ -26,6 +26,8 @@ from treegram.structure.propagation import METRICS, Draws, draw, hash_values, la
 
 __all__ = ["P2K"]
 
+# Densities of hundreds of attributes may exceed any number. From here on (1e260) all are in the farthest bin, however wide.
+LARGEST_LOG_DENSITY = 600.0
 RIDGE = 0.01  # added to the covariance of the mixtures, as the authors' code does
 
 
@@ -354,5 +356,6 @@ def _columns(graphs: Graphs, learned: Learned, *, spreads: bool) -> Floats:
     root = np.linalg.cholesky(learned.covariance)
     x, y = (solve_triangular(root, rows.T, lower=True).T for rows in (vectors, learned.samples))
     log_scale = np.log(root.diagonal()).sum() + 0.5 * len(root) * np.log(2 * np.pi)
-    densities: Floats = np.exp(-0.5 * cdist(x, y, "sqeuclidean") - log_scale)
+    log_densities = -0.5 * cdist(x, y, "sqeuclidean") - log_scale
+    densities: Floats = np.exp(np.minimum(log_densities, LARGEST_LOG_DENSITY))
     return densities
