@@ -231,6 +231,16 @@ def test_without_a_quartile_range_the_deviation_scales_and_without_that_nothing(
     np.testing.assert_allclose(robust.transform(new).attributes, [[0.0, 5.0]])
 
 
+def test_a_tiny_quartile_range_is_no_scale():
+    """Mostly zeros, and the upper quartile just above them: divided by it, all other values would be huge."""
+    mostly_zero = np.concatenate([np.zeros(74), [1e-6] * 3, np.linspace(1, 2, 23)])
+    wide = np.linspace(0, 1, 100) ** 3
+    graphs = Graphs.from_arrays([0, 100], np.empty((0, 2), int), attributes=np.stack([mostly_zero, wide], axis=1))
+    scaler = ScaleAttributes("robust").fit(graphs)
+    np.testing.assert_allclose(scaler.scale_, [mostly_zero.std(), np.ptp(np.percentile(wide, [25, 75]))])
+    assert np.abs(scaler.transform(graphs).attributes).max() < 4
+
+
 def test_scaling_refuses_another_dimension():
     fitted = ScaleAttributes().fit(MIXED)
     with pytest.raises(InvalidGraphError, match="have 1 attribute, but ScaleAttributes was fitted on nodes with 2"):

@@ -31,7 +31,7 @@ BAD_PARAMETERS: dict[str, list[Any]] = {
     "n_jobs": [1.5, "all"],
 }
 ODDCL_ONLY: dict[str, list[Any]] = {
-    "gamma": [-0.1, float("nan"), float("inf"), "scale"],
+    "gamma": [-0.1, float("nan"), float("inf"), "auto"],
     "node_kernel": ["gauss", "precomputed", None, 3],
 }
 

@@ -1,6 +1,7 @@
 """CSM: the worked examples, the literal oracle, GraKeL, and what the oracle does not say."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -340,3 +341,34 @@ def test_grakel_computes_the_same_on_real_graphs(data_dir, max_size):
 
     theirs = grakel.SubgraphMatching(k=max_size, kv=kv, ke=lambda a, b: 1.0).fit_transform(grakel_graphs(graphs))
     assert_same_gram(CSM(max_size, normalize=False).fit_transform(graphs), theirs)
+
+
+# -------------------------------------------------------------------- counting instead of matching
+
+
+@SEARCH
+@given(collections(min_graphs=2), st.integers(1, 3), st.booleans())
+def test_counts_of_parts_equal_the_oracle(collection, max_size, use_labels):
+    """gamma=0 makes the node kernel 1: directed or not, with kinds of edges or without."""
+    options = {"max_size": max_size, "use_labels": use_labels, "use_edge_labels": collection.edge_labels is not None}
+    expected = naive_matching.csm(collection, collection, lambda x, y: 1, **options)
+    kernel = CSM(**options, gamma=0.0, normalize=False)
+    graphs = collection.pack()
+    np.testing.assert_array_equal(kernel.fit_transform(graphs), np.reshape(expected, (len(graphs), len(graphs))))
+    np.testing.assert_array_equal(kernel.transform(graphs[1:]), np.reshape(expected, (len(graphs), len(graphs)))[1:])
+    np.testing.assert_array_equal(kernel.diag(graphs), np.diagonal(np.reshape(expected, (len(graphs), len(graphs)))))
+
+
+def test_complete_graphs_without_attributes_are_counted():
+    """One kind of part per size: s nodes of either graph, in any order. By matchings this takes minutes."""
+    sizes = [60, 45, 30]
+    graphs = Graphs.from_edges([list(combinations(range(n), 2)) for n in sizes])
+    expected = [
+        [sum(math.factorial(s) * math.comb(n, s) * math.comb(m, s) for s in (1, 2, 3)) for m in sizes] for n in sizes
+    ]
+    np.testing.assert_array_equal(CSM(normalize=False).fit_transform(graphs), expected)
+
+
+def test_a_threshold_that_nothing_passes_leaves_nothing():
+    graphs = COLLECTIONS["no_attributes"].pack()
+    assert not CSM(threshold=1.0, normalize=False).fit_transform(graphs).any()

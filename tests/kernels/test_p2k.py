@@ -292,3 +292,14 @@ def test_graphs_of_one_node_and_without_edges(mode):
     K = P2K(2, mode=mode, normalize=False).fit_transform(graphs)
     q = 1 if mode == "hash" else 4
     np.testing.assert_array_equal(K, q * np.array([[3, 2, 5], [2, 3, 5], [5, 5, 10]]))
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_densities_of_many_attributes_do_not_overflow(standardize):
+    """With more attributes than nodes their covariance is next to singular, and densities are beyond any number."""
+    rng = np.random.default_rng(0)
+    edges = np.array([[i, i + 1] for i in range(19)])
+    graphs = Graphs.from_arrays([0, 20, 40, 60], edges, attributes=rng.normal(size=(60, 1000)))
+    K = P2K(standardize=standardize).fit_transform(graphs)
+    assert np.isfinite(K).all()
+    np.testing.assert_allclose(K.diagonal(), 1.0)

@@ -22,6 +22,7 @@ from treegram._types import Floats
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._grids import Grid, GridValues, grid_values
+from treegram.kernels._node_sums import learn_gamma
 
 __all__ = ["GraphKernel", "normalize_gram"]
 
@@ -54,7 +55,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
 
         Such a kernel must be fitted inside each fold; any other may be computed once for all graphs, and sliced.
         """
-        return False
+        return getattr(self, "gamma", None) == "scale"
 
     def usual_grid(self) -> dict[str, list[Any]]:
         """The values that are usually searched for this kernel's parameters.
@@ -82,7 +83,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
             The fitted kernel.
         """
         self._remember(X)
-        self._self_kernels = self._self_sums(self._fitted) if self.normalize else None
+        self._self_kernels = self._finite(self._self_sums(self._fitted)) if self.normalize else None
         return self
 
     def fit_transform(self, X: Any, y: object = None, **fit_params: object) -> Floats:  # noqa: ARG002
@@ -104,7 +105,8 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """
         self._remember(X)
         K = self._pair_sums(self._fitted, None)
-        self._self_kernels = _diagonals(K) if self.normalize else None
+        diagonals = self._finite(_diagonals(K))
+        self._self_kernels = diagonals if self.normalize else None
         if self._self_kernels is not None:
             normalize_gram(K, self._self_kernels, self._self_kernels)
         return K.reshape(K.shape[-2:])
@@ -127,7 +129,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         described = self._describe(graphs, self._own_grid())
         K = self._pair_sums(described, self._fitted)
         if self._self_kernels is not None:
-            normalize_gram(K, self._self_sums(described), self._self_kernels)
+            normalize_gram(K, self._finite(self._self_sums(described)), self._self_kernels)
         return K.reshape(K.shape[-2:])
 
     def diag(self, X: Any) -> Floats:
@@ -205,11 +207,11 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         worker._learn(X, grid)
         fitted = worker._describe(X, grid)
         grams = worker._pair_sums(fitted, None)
-        diagonals = _diagonals(grams)
+        diagonals = self._finite(_diagonals(grams))
         if self.normalize:
             normalize_gram(grams, diagonals, diagonals)
         new = worker._describe(X_new, grid)
-        rows, selves = worker._pair_sums(new, fitted), worker._self_sums(new)
+        rows, selves = worker._pair_sums(new, fitted), self._finite(worker._self_sums(new))
         if self.normalize:
             normalize_gram(rows, selves, diagonals)
             selves = np.where(selves > 0, 1.0, 0.0)
@@ -249,10 +251,22 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     def _refuse(self, now: str, then: str) -> None:
         raise InvalidGraphError(f"{now}, but {type(self).__name__} was fitted {then}.")
 
+    def _finite(self, diagonals: Floats) -> Floats:
+        """The kernels of graphs with themselves, the largest of all, if they are numbers."""
+        is_finite = np.isfinite(diagonals)
+        if not is_finite.all():
+            graph = int(np.argwhere(~is_finite)[0, -1])
+            raise ValueError(
+                f"Graph {graph}: its {type(self).__name__} kernel with itself is too large for double precision. Scale its "
+                "attributes first (ScaleAttributes), or use node_kernel='rbf'."
+            )
+        return diagonals
+
     # ---------------------------------------------------------------- what a kernel is made of
 
-    def _learn(self, graphs: Graphs, grid: Grid) -> None:
-        """Learn from the fitted graphs what values depend on; nothing, unless a kernel does."""
+    def _learn(self, graphs: Graphs, grid: Grid) -> None:  # noqa: ARG002 (for kernels that learn more)
+        """Learn from the fitted graphs what values depend on: the width of a node kernel, if it is to follow the data."""
+        learn_gamma(self, graphs)
 
     @abstractmethod
     def _describe(self, graphs: Graphs, grid: Grid) -> Any:

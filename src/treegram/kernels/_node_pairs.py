@@ -29,7 +29,7 @@ class NodePairKernel(GraphKernel):
     adds_up: ClassVar[bool] = False  # whether a larger value of a one-pass parameter only adds features
     _allowed = NODE_KERNEL
 
-    gamma: float | None = None
+    gamma: float | str | None = None
     node_kernel: str | NodeKernel = "rbf"
     missing_labels: str = "degree"
 

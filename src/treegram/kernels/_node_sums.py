@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from treegram._params import FUNCTION, NOTHING, Allowed, Number, Words
 from treegram._types import Floats, Hashes, Ints
-from treegram.attributes import NODE_KERNEL_NAMES, NodeKernel, node_kernel_blocks
+from treegram.attributes import NODE_KERNEL_NAMES, NodeKernel, node_kernel_blocks, scaled_gamma
 from treegram.graphs import Graphs
 from treegram.kernels._axes import GridAxes
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
@@ -22,6 +22,7 @@ __all__ = [
     "NODE_KERNEL",
     "NodeView",
     "WeightedFeatures",
+    "learn_gamma",
     "node_blocks",
     "node_pair_sums",
     "node_self_sums",
@@ -31,7 +32,7 @@ __all__ = [
 
 LONG_ROW = 32  # features per node, from which on it pays to fold those that no other node has
 NODE_KERNEL: Mapping[str, Allowed] = {
-    "gamma": (Number(0), NOTHING),
+    "gamma": (Number(0), Words("scale"), NOTHING),
     "node_kernel": (Words(*NODE_KERNEL_NAMES), FUNCTION),
 }
 
@@ -70,8 +71,15 @@ def view_nodes(kernel: Any, graphs: Graphs, groups: Sequence[Features], axes: Gr
 def vectors_and_kernel(kernel: Any, graphs: Graphs) -> tuple[Floats, NodeKernel]:
     """The vectors of all nodes and k_A; without attributes k_A is 1, the Gaussian of equal vectors."""
     if not graphs.n_attributes:
-        return np.zeros((graphs.n_nodes, 1)), node_kernel_blocks("rbf", kernel.gamma, 0)
-    return np.asarray(graphs.attributes), node_kernel_blocks(kernel.node_kernel, kernel.gamma, graphs.n_attributes)
+        return np.zeros((graphs.n_nodes, 1)), node_kernel_blocks("rbf", None, 0)
+    gamma = kernel.gamma_ if kernel.gamma == "scale" else kernel.gamma
+    return np.asarray(graphs.attributes), node_kernel_blocks(kernel.node_kernel, gamma, graphs.n_attributes)
+
+
+def learn_gamma(kernel: Any, graphs: Graphs) -> None:
+    """Give the kernel its ``gamma_`` where its gamma follows from the vectors of the fitted nodes."""
+    if getattr(kernel, "gamma", None) == "scale":
+        kernel.gamma_ = scaled_gamma(np.zeros((0, 0)) if graphs.attributes is None else graphs.attributes)
 
 
 def node_blocks(kernel: Any, graphs: Graphs) -> Hashes:

@@ -103,6 +103,7 @@ def separate_overflows(kernel: Any, graphs: Graphs, lists: Grid) -> list[dict[st
     if not kernel.normalize or len(lists.get("lam", ())) < 2:
         return [everything]
     degree, depth = float(graphs.degrees.max(initial=0)), max(lists.get("depth", [kernel.depth]))
+    depth = min(depth, int(graphs.sizes.max(initial=0)))  # no shortest path is longer
     with np.errstate(over="ignore"):
         largest = float(np.sum(np.power(degree, np.arange(depth + 1))))
     alone = [i for i, lam in enumerate(lists["lam"]) if _overflows(largest, lam)]

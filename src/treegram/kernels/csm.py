@@ -55,9 +55,10 @@ class CSM(GraphKernel):
         Weight of the matchings of 1, 2, ... nodes, at least 0; None means 1 for all.
     use_labels : bool, default=False
         Whether only nodes with equal labels match. Which of the two the published row used is not known.
-    gamma : float or None, default=None
+    gamma : float, "scale" or None, default=None
         How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
-        1 / (number of attributes). Other named kernels that have a gamma use it too.
+        1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
+        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
@@ -78,6 +79,8 @@ class CSM(GraphKernel):
     ----------
     graphs_ : Graphs
         The fitted graphs.
+    gamma_ : float
+        What ``gamma="scale"`` came to; absent for any other value.
     n_attributes_in_ : int
         Dimension of their vectors.
 
@@ -85,7 +88,8 @@ class CSM(GraphKernel):
     -----
     Exact with ``threshold=0``: only what cannot matter in double precision is left out. Up to ``max_size=3``, for
     undirected graphs without edge labels, time is that of one pair of nodes times a mean degree, for each pair of nodes,
-    plus that of each pair of triangles. Beyond, each matching of fewer than ``max_size`` nodes is met once, and their
+    plus that of each pair of triangles. Where :math:`k_A` is 1, as it is without attributes, parts of up to three nodes are
+    counted instead, graph by graph. Beyond, each matching of fewer than ``max_size`` nodes is met once, and their
     number grows exponentially with ``max_size``. The product graph, whose size makes other programs run out of memory, is
     never built: memory is the result's.
 
@@ -122,15 +126,17 @@ class CSM(GraphKernel):
     max_size: int = field(default=3, kw_only=False)
     weights: Any = None
     use_labels: bool = False
-    gamma: float | None = None
+    gamma: float | str | None = None
     node_kernel: str | NodeKernel = "rbf"
     threshold: float = 0.0
     missing_labels: str = "degree"
     use_edge_labels: bool = False
 
-    def _check_weights(self, max_size: int) -> Floats:
+    def _check_weights(self, max_size: int, largest: int) -> Floats:
+        """The weights of matchings of 1, 2, ... nodes; none has more than the largest graph."""
+        n_sizes = min(max_size, max(largest, 1))
         if self.weights is None:
-            return np.ones(max_size)
+            return np.ones(n_sizes)
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.ndim != 1 or len(weights) < max_size:
             raise ValueError(
@@ -138,11 +144,11 @@ class CSM(GraphKernel):
             )
         if not (np.isfinite(weights).all() and (weights >= 0).all()):
             raise ValueError(f"weights must be finite numbers of at least 0; got {self.weights!r}.")
-        return weights[:max_size]
+        return weights[:n_sizes]
 
     def _describe(self, graphs: Graphs, grid: Grid) -> MatchView:
         axes = GridAxes.of_steps(grid)
-        weights = self._check_weights(max(axes.steps["max_size"]))
+        weights = self._check_weights(max(axes.steps["max_size"]), int(graphs.sizes.max(initial=1)))
         vectors, node_kernel = vectors_and_kernel(self, graphs)
         indptr, indices, kinds = _arcs(graphs, use_edge_labels=self.use_edge_labels)
         nodes = Matchables(

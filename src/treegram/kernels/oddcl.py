@@ -32,9 +32,10 @@ class ODDCL(NodePairKernel):
         Depth of the visits, the paper's h. At 0 only the nodes themselves are compared.
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
-    gamma : float or None, default=None
+    gamma : float, "scale" or None, default=None
         How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
-        1 / (number of attributes). Other named kernels that have a gamma use it too.
+        1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
+        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     counting : {"algorithm", "visits", "capped"}, default="algorithm"
         Which trees are counted how often: as the paper's Algorithm 1 prints it, as the authors' ODDCL code does, or as
         their ODD_ST code does (a visit that has reached the whole component is not counted again).
@@ -54,6 +55,8 @@ class ODDCL(NodePairKernel):
     ----------
     graphs_ : Graphs
         The fitted graphs.
+    gamma_ : float
+        What ``gamma="scale"`` came to; absent for any other value.
     n_attributes_in_ : int
         Dimension of their vectors.
 

@@ -49,9 +49,10 @@ class ODDCLApprox(NodePairKernel):
         Depth of the visits, the paper's h. At 0 only the nodes themselves are compared.
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
-    gamma : float or None, default=None
+    gamma : float, "scale" or None, default=None
         How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
-        1 / (number of attributes). Other named kernels that have a gamma use it too.
+        1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
+        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     counting : {"algorithm", "visits", "capped"}, default="algorithm"
         Which trees are counted how often: as the paper's Algorithm 1 prints it, as the authors' ODDCL code does, or as
         their ODD_ST code does (a visit that has reached the whole component is not counted again).
@@ -97,6 +98,8 @@ class ODDCLApprox(NodePairKernel):
         The map z: ``map_(X)`` gives one row per attribute vector. None with the exact engine.
     graphs_ : Graphs
         The fitted graphs.
+    gamma_ : float
+        What ``gamma="scale"`` came to; absent for any other value.
     n_attributes_in_ : int
         Dimension of their vectors.
 
@@ -155,10 +158,11 @@ class ODDCLApprox(NodePairKernel):
 
     @property
     def learns_from_data(self) -> bool:
-        """Whether the map, or its number of components, follows from the fitted nodes."""
-        return self.method in ("auto", "nystroem") or self.n_components is None
+        """Whether the map, its number of components or its gamma follows from the fitted nodes."""
+        return super().learns_from_data or self.method in ("auto", "nystroem") or self.n_components is None
 
-    def _learn(self, graphs: Graphs, grid: Grid) -> None:  # noqa: ARG002 (the map is that of the kernel's own parameters)
+    def _learn(self, graphs: Graphs, grid: Grid) -> None:
+        super()._learn(graphs, grid)  # the map is that of the kernel's own parameters, whatever the grid
         seed = draw_seed(self.random_state)
         with one_blas_thread():
             sample = PairSample.draw(self, partial(view_trees, self), graphs, seed)

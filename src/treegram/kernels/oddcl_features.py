@@ -21,7 +21,7 @@ from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._axes import GridAxes
 from treegram.kernels._base import GraphKernel
 from treegram.kernels._choose_map import VECTOR_MAP
-from treegram.kernels._node_sums import NODE_KERNEL, NodeView, vectors_and_kernel, view_nodes
+from treegram.kernels._node_sums import NODE_KERNEL, NodeView, learn_gamma, vectors_and_kernel, view_nodes
 from treegram.kernels._tree_weights import TREES, count_trees, view_trees
 from treegram.kernels._vector_sums import PairSample, draw_seed, map_for, map_nodes, vector_self_sums
 from treegram.maps import FREQUENCIES, Constant, VectorMap, evaluate, fourier_map, one_blas_thread
@@ -54,9 +54,10 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         Depth of the visits, the paper's h. At 0 only the nodes themselves are compared.
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
-    gamma : float or None, default=None
+    gamma : float, "scale" or None, default=None
         How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
-        1 / (number of attributes). Other named kernels that have a gamma use it too.
+        1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
+        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     counting : {"algorithm", "visits", "capped"}, default="algorithm"
         Which trees are counted how often: as the paper's Algorithm 1 prints it, as the authors' ODDCL code does, or as
         their ODD_ST code does (a visit that has reached the whole component is not counted again).
@@ -102,6 +103,8 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         estimated from a random sample of some two thousand pairs of fitted graphs.
     map_ : object
         The map z: ``map_(X)`` gives one row per attribute vector.
+    gamma_ : float
+        What ``gamma="scale"`` came to; absent for any other value.
     n_attributes_in_ : int
         Dimension of the vectors of the fitted graphs.
 
@@ -118,8 +121,9 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     contiguous addition of z for each of its trees. Memory is that of the rows, ``8 n_features`` bytes per graph, and of
     the trees of the graphs that are transformed together: let large collections come in chunks (``treegram.streaming``).
 
-    With a data-independent ``method``, numbers for ``n_components``, ``n_features`` and ``random_state``, nothing depends
-    on what was fitted: ``transform`` works without ``fit``, and gives the same columns on any machine.
+    With a data-independent ``method``, a ``gamma`` other than "scale", and numbers for ``n_components``, ``n_features`` and
+    ``random_state``, nothing depends on what was fitted: ``transform`` works without ``fit``, and gives the same columns on
+    any machine.
 
     References
     ----------
@@ -154,7 +158,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
 
     depth: int = field(default=3, kw_only=False)
     lam: float = 1.0
-    gamma: float | None = None
+    gamma: float | str | None = None
     counting: str = "algorithm"
     node_kernel: str | NodeKernel = "rbf"
     missing_labels: str = "degree"
@@ -185,6 +189,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         self._check_parameters()
         graphs = as_graphs(X)
         self._seed = draw_seed(self.random_state)
+        learn_gamma(self, graphs)
         with one_blas_thread():
             sample = self._sample(graphs)
             view = view_nodes(self, graphs, [], GridAxes.of_points({}))
@@ -267,7 +272,8 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     def _is_stateless(self) -> bool:
         """Whether the parameters alone say all."""
         numbers = (self.n_components, self.n_features, self.random_state)
-        return self.method in FREQUENCIES and all(isinstance(number, Integral) for number in numbers)
+        is_given = self.method in FREQUENCIES and self.gamma != "scale"
+        return is_given and all(isinstance(number, Integral) for number in numbers)
 
     def _stateless_map(self, graphs: Graphs, seed: int) -> VectorMap:
         """The map that ``fit`` would make on these graphs, or on any others of their dimension."""

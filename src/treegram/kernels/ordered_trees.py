@@ -61,9 +61,10 @@ class OrderedTrees(GraphKernel):
         Depth of the visits, the paper's h. At 0 only the nodes themselves are compared.
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
-    gamma : float or None, default=None
+    gamma : float, "scale" or None, default=None
         How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
-        1 / (number of attributes). Other named kernels that have a gamma use it too.
+        1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
+        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     counting : {"algorithm", "visits", "capped"}, default="algorithm"
         Which trees are counted how often: as the paper's Algorithm 1 prints it, as the authors' ODDCL code does, or as
         their ODD_ST code does (a visit that has reached the whole component is not counted again).
@@ -87,6 +88,8 @@ class OrderedTrees(GraphKernel):
     ----------
     graphs_ : Graphs
         The fitted graphs.
+    gamma_ : float
+        What ``gamma="scale"`` came to; absent for any other value.
     n_attributes_in_ : int
         Dimension of their vectors.
 
@@ -129,7 +132,7 @@ class OrderedTrees(GraphKernel):
 
     depth: int = field(default=3, kw_only=False)
     lam: float = 1.0
-    gamma: float | None = None
+    gamma: float | str | None = None
     counting: str = "algorithm"
     node_kernel: str | NodeKernel = "rbf"
     tie_break: str = "lexicographic"
@@ -227,6 +230,9 @@ def _along_trees(node_kernel: NodeKernel, size: int) -> NodeKernel:
 def _product(node_kernel: NodeKernel, size: int, X: Floats, Y: Floats) -> Floats:
     d = X.shape[1] // size
     block = np.ones((len(X), len(Y)))
-    for i in range(0, size * d, d):
-        block *= node_kernel(X[:, i : i + d], Y[:, i : i + d])
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # what is no number is found in the kernels of graphs with themselves
+        for i in range(0, size * d, d):
+            block *= node_kernel(X[:, i : i + d], Y[:, i : i + d])
     return block

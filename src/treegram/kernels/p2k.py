@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._memory import require
 from treegram._params import FLAG, Number, Whole, Words, parameters
 from treegram._types import Floats, Ints
 from treegram.graphs import Graphs
@@ -25,6 +26,8 @@ from treegram.structure.propagation import METRICS, Draws, draw, hash_values, la
 
 __all__ = ["P2K"]
 
+# Densities of hundreds of attributes may exceed any number. From here on (1e260) all are in the farthest bin, however wide.
+LARGEST_LOG_DENSITY = 600.0
 RIDGE = 0.01  # added to the covariance of the mixtures, as the authors' code does
 
 
@@ -232,6 +235,9 @@ class P2K(GraphKernel):
                 "attribute_metric='hellinger' takes square roots, and attributes may be negative; use it with mode='gmm', "
                 "or choose another metric."
             )
+        require(
+            16.0 * (n_iterations + 1) * max(graphs.n_nodes, 1), f"The bins of all nodes after {n_iterations} iterations"
+        )
         rng = check_random_state(self.random_state)
         vectors = _vectors(graphs)
         # In sorted order sums have the same bits, and samples are the same, however graphs and nodes are ordered.
@@ -333,5 +339,6 @@ def _columns(graphs: Graphs, learned: Learned, *, spreads: bool) -> Floats:
     root = np.linalg.cholesky(learned.covariance)
     x, y = (solve_triangular(root, rows.T, lower=True).T for rows in (vectors, learned.samples))
     log_scale = np.log(root.diagonal()).sum() + 0.5 * len(root) * np.log(2 * np.pi)
-    densities: Floats = np.exp(-0.5 * cdist(x, y, "sqeuclidean") - log_scale)
+    log_densities = -0.5 * cdist(x, y, "sqeuclidean") - log_scale
+    densities: Floats = np.exp(np.minimum(log_densities, LARGEST_LOG_DENSITY))
     return densities

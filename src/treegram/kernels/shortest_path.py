@@ -49,9 +49,10 @@ class ShortestPath(GraphKernel):
         Kernel of two distances: whether they are equal, or the Brownian bridge of width ``c``.
     c : float, default=2
         Distances that differ by ``c`` or more are not alike under the Brownian bridge; 1 is the same as "delta".
-    gamma : float or None, default=None
+    gamma : float, "scale" or None, default=None
         How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
-        1 / (number of attributes). Other named kernels that have a gamma use it too.
+        1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
+        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
@@ -69,6 +70,8 @@ class ShortestPath(GraphKernel):
     ----------
     graphs_ : Graphs
         The fitted graphs.
+    gamma_ : float
+        What ``gamma="scale"`` came to; absent for any other value.
     n_attributes_in_ : int
         Dimension of their vectors.
 
@@ -109,7 +112,7 @@ class ShortestPath(GraphKernel):
 
     length_kernel: str = field(default="delta", kw_only=False)
     c: float = 2
-    gamma: float | None = None
+    gamma: float | str | None = None
     node_kernel: str | NodeKernel = "rbf"
     use_labels: bool = False
     missing_labels: str = "degree"

@@ -32,9 +32,10 @@ class WLCL(NodePairKernel):
     ----------
     n_iterations : int, default=3
         Number of iterations, the paper's h. At 0 only the nodes themselves are compared.
-    gamma : float or None, default=None
+    gamma : float, "scale" or None, default=None
         How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
-        1 / (number of attributes). Other named kernels that have a gamma use it too.
+        1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
+        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
@@ -51,6 +52,8 @@ class WLCL(NodePairKernel):
     ----------
     graphs_ : Graphs
         The fitted graphs.
+    gamma_ : float
+        What ``gamma="scale"`` came to; absent for any other value.
     n_attributes_in_ : int
         Dimension of their vectors.
 

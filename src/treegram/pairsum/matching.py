@@ -5,7 +5,8 @@ it is connected if the matched part of the graphs is. Such matchings are the cli
 which is never built. Up to three nodes, and with one kind of edge, the sums have closed forms: a few sparse-times-dense
 matrix products and one pass over the triangles, so that a pair of nodes costs about as much as its degrees. They count
 more than matchings and take back what is none, which costs rounding errors of the size of the diagonal, not of an entry.
-Beyond that, matchings are grown one pair of nodes at a time, each met once.
+Beyond that, matchings are grown one pair of nodes at a time, each met once. Where the node kernel is 1 for all nodes of a block,
+as it is without vectors, parts of up to three nodes are counted instead, graph by graph (``pairsum.parts``).
 
 A Gaussian node kernel is at most 1, so a matching weighs no more than any of its pairs. Those that weigh less than
 2^-53 / (s! N_s), where N_s is the most connected parts of s nodes that any graph has, are left out: a pair of graphs has
@@ -30,6 +31,7 @@ from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.pairsum.loops import matching as loops
 from treegram.pairsum.loops.tiles import Rows
+from treegram.pairsum.parts import LARGEST_PART, count_parts, list_triangles, part_squares, part_sums
 from treegram.pairsum.tiles import Layout, Span, cut, fill_matrix, number_alike
 
 __all__ = ["Matchables", "match_self_sums", "match_sums"]
@@ -80,6 +82,8 @@ def match_sums(
     """
     left = _flat(left, node_kernel)
     columns = left if right is None else _flat(right, node_kernel)
+    if _can_count([left, columns], node_kernel, max_size, threshold):
+        return part_sums(count_parts(left, max_size), None if right is None else count_parts(columns, max_size))
     sums = np.zeros((max_size, left.n_graphs, columns.n_graphs))
     if len(left.blocks) and len(columns.blocks):
         job = _Job.prepare(left, columns, node_kernel, max_size, threshold)
@@ -94,6 +98,8 @@ def match_self_sums(
 ) -> Floats:
     """The sums of each graph with itself: the diagonal of :func:`match_sums`, shape (max_size, n_graphs)."""
     nodes = _flat(nodes, node_kernel)
+    if _can_count([nodes], node_kernel, max_size, threshold):
+        return part_squares(count_parts(nodes, max_size))
     sums = np.zeros((max_size, nodes.n_graphs))
     if len(nodes.blocks):
         job = _Job.prepare(nodes, nodes, node_kernel, max_size, threshold)
@@ -161,14 +167,8 @@ class _Job:
 
 
 def _triangles(nodes: Matchables, *, is_needed: bool) -> tuple[Ints, Ints]:
-    """All triangles (a < b < c), graph after graph, and where those of each graph start."""
-    starts, triangles = np.zeros(nodes.n_graphs + 1, np.int64), np.empty((0, 3), np.int64)
-    if is_needed:
-        n_triangles = loops.list_triangles(nodes.offsets, nodes.indptr, nodes.indices, starts, triangles)
-        most = int(np.diff(starts).argmax()) if nodes.n_graphs else 0
-        triangles = allocate((n_triangles, 3), np.int64, f"Graph {most}: its triangles")
-        loops.list_triangles(nodes.offsets, nodes.indptr, nodes.indices, starts, triangles)
-    return triangles, starts
+    none = (np.empty((0, 3), np.int64), np.zeros(nodes.n_graphs + 1, np.int64))
+    return list_triangles(nodes) if is_needed else none
 
 
 def _flat(nodes: Matchables, node_kernel: NodeKernel) -> Matchables:
@@ -176,6 +176,14 @@ def _flat(nodes: Matchables, node_kernel: NodeKernel) -> Matchables:
     if node_kernel == Gaussian(0.0):
         return replace(nodes, vectors=np.zeros((len(nodes.blocks), 1)))
     return nodes
+
+
+def _can_count(sides: list[Matchables], node_kernel: NodeKernel, max_size: int, threshold: float) -> bool:
+    """Whether the node kernel is 1 within each block, and matchings are so small that counts of parts give their sums."""
+    if max_size > LARGEST_PART or threshold >= 1 or not isinstance(node_kernel, Gaussian):
+        return False
+    vectors = [nodes.vectors for nodes in sides if len(nodes.vectors)]
+    return all(bool((some == vectors[0][0]).all()) for some in vectors)
 
 
 def _log_most_matchings(sides: list[Matchables], max_size: int) -> float:

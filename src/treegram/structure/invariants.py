@@ -51,6 +51,7 @@ def pattern_features(
 
     Time is linear in the sizes of all patterns, times the levels (WL), or times the nodes of each ball (the others).
     """
+    distance = _check_extent(graphs, radius, levels, distance)
     ask = loops.Ask(0, len(graphs), radius, distance, levels, INVARIANTS[invariant], MATCHES[match])
     arrays = _arrays(graphs, missing_labels, use_edge_labels=use_edge_labels)
     if scope == "global" and invariant == "wl":
@@ -74,6 +75,7 @@ def ball_pair_features(
     n_jobs: int | None = None,
 ) -> Features:
     """The features of NSPDK, one row per graph: each pair of balls, counts scaled to length 1 for each (r, d)."""
+    distance = _check_extent(graphs, radius, 0, distance)
     ask = loops.Ask(0, len(graphs), radius, distance, 0, loops.NSPDK, loops.INVARIANT)
     arrays = _arrays(graphs, missing_labels, use_edge_labels=use_edge_labels)
     features = _join(_run(_pair_part, graphs, arrays, ask, n_jobs))
@@ -81,6 +83,13 @@ def ball_pair_features(
     n_rows = (radius + 1) * (distance + 1)  # per graph
     entries = (scaled.data, scaled.indices, scaled.indptr[::n_rows])
     return Features(type(scaled)(entries, shape=(len(graphs), len(features.codes))), features.codes)
+
+
+def _check_extent(graphs: Graphs, radius: int, levels: int, distance: int) -> int:
+    """The distance, as far as nodes can be apart; raises if balls of all radii and levels cannot be held at once."""
+    for number, what in ((radius, "radius"), (levels, "number of levels")):
+        require(24.0 * (float(number) + 1) * max(graphs.n_nodes, 1), f"Patterns with a {what} of {number}")
+    return min(distance, max(int(graphs.sizes.max(initial=1)) - 1, 0))
 
 
 def _arrays(graphs: Graphs, missing_labels: str, *, use_edge_labels: bool) -> Any:

@@ -103,8 +103,8 @@ def _visits(graphs: Graphs, g: int, depth: int, hashes: Hashes, arc_codes: Hashe
     indptr, indices = graphs.indptr, graphs.indices
     arcs = [[(arc, int(indices[arc])) for arc in range(indptr[v], indptr[v + 1])] for v in range(base, base + n)]
     for root in range(n):
-        n_visited = visit_from(root, depth, base, indptr, indices, order, distance)
-        encode(n_visited, depth, base, (indptr, indices), (hashes, arc_codes), seen)
+        n_visited = visit_from(root, min(depth, n), base, indptr, indices, order, distance)
+        encode(n_visited, distance[order[n_visited - 1]], base, (indptr, indices), (hashes, arc_codes), seen)
         visited = order[:n_visited].tolist()
         where = {base + v: int(distance[v]) for v in visited}
         yield _Visit(
@@ -123,7 +123,7 @@ def _add_visit(
     table: _Table, visit: _Visit, arc_codes: Hashes, ranks: list[int] | None, depth: int, counting: int
 ) -> None:
     """Make T_j(v) for all nodes of a visit, leaves first, and count them."""
-    top = min(depth, visit.distance[visit.order[-1]]) if counting == CAPPED else depth
+    top = visit.distance[visit.order[-1]]
     trees: dict[int, list[int]] = {}
     for v in reversed(visit.order):
         last = top - visit.distance[v]
@@ -136,9 +136,10 @@ def _add_visit(
             children = tuple(trees[w][j - 1] for _, w in sorted(below, key=lambda pair: pair[0]))
             tree = table.find(v, children, visit.codes[v][j], visit.sizes[v][j], 0 if ranks is None else ranks[v])
             trees[v].append(tree)
-            # Algorithm 1 counts T_j for every j up to depth: those beyond the DAG's floor repeat the last one.
-            again = visit.distance[v] if counting == ALGORITHM and j == last else 0
-            table.counts[tree] += 1.0 + again
+            # Trees cut below the DAG's floor repeat the last one, as ``loops.trees`` counts them.
+            again = visit.distance[v] if counting == ALGORITHM else 0
+            again += depth - top if counting != CAPPED else 0
+            table.counts[tree] += 1.0 + (again if j == last else 0)
 
 
 # -------------------------------------------------------------------- the table of all trees

@@ -79,7 +79,7 @@ def _count_some(
         table=empty_table(0),
     )
     seen, single, state = new_visit(largest, depth), np.zeros(largest), start_at(span[0])
-    arrays, asked = (graphs.offsets, graphs.indptr, graphs.indices), (depth, counting, span[1])
+    arrays, asked = (graphs.offsets, graphs.indptr, graphs.indices), (float(depth), counting, span[1])
 
     def count(records: Any) -> int:
         return int(loops.count_trees(arrays, hashes, asked, seen, single, state, records, STEPS_PER_CALL))
@@ -88,12 +88,13 @@ def _count_some(
 
 
 def new_visit(n: int, depth: int) -> Any:
-    """Arrays for a visit of up to n nodes."""
+    """Arrays for a visit of up to n nodes, none of which can be farther than n - 1 from the first."""
+    n_depths = min(depth, max(n - 1, 0)) + 1
     return loops.Visit(
         order=np.empty(n, np.int64),
         distance=np.full(n, -1, np.int64),
-        codes=np.empty((n, depth + 1), np.uint64),
-        sizes=np.empty((n, depth + 1)),
+        codes=np.empty((n, n_depths), np.uint64),
+        sizes=np.empty((n, n_depths)),
     )
 
 

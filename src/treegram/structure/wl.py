@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treegram._memory import allocate
 from treegram._parallel import run_tasks
 from treegram._types import Hashes, Ints
 from treegram.graphs import Graphs
@@ -43,7 +44,8 @@ def wl_colours(
 ) -> Hashes:
     """The colour of every node after 0, 1, ... iterations, shape (iterations + 1, n_nodes); linear in the edges."""
     hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
-    colours = np.empty((iterations + 1, graphs.n_nodes), np.uint64)
+    purpose = f"The colours of all nodes after each of {iterations} iterations"
+    colours = allocate((iterations + 1, max(graphs.n_nodes, 1)), np.uint64, purpose)[:, : graphs.n_nodes]
     tasks = [(graphs, hashes, *span, colours) for span in graph_spans(graphs, NODES_PER_TASK)]
     for _ in run_tasks(_colour_some, tasks, n_jobs=n_jobs, label="colours"):
         pass

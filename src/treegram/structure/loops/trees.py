@@ -49,16 +49,21 @@ def encode(n_visited, depth, base, arcs, hashes, seen):
 
 
 @jit
-def _tally_visit(n_visited, depth, counting, seen, single, first, used, records):
-    """Count the trees of one visit; those of one node go to ``single``. Returns the number of records."""
+def _tally_visit(n_visited, top, beyond, counting, seen, single, first, used, records):
+    """Count the trees of one visit; those of one node go to ``single``. Returns the number of records.
+
+    The visit has no node farther than ``top``; ``beyond`` is by how much the depth exceeds it.
+    """
     order, distance, codes, sizes = seen
     root = order[0]
-    top = min(depth, distance[order[n_visited - 1]]) if counting == CAPPED else depth
     for i in range(n_visited):
         v = order[i]
         last = top - distance[v]
-        # Algorithm 1 counts T_j for every j up to depth: those beyond the DAG's floor repeat the last one.
-        extra = float(distance[v]) if counting == ALGORITHM else 0.0
+        # Trees cut below the DAG's floor repeat the last one: Algorithm 1 counts T_j for every j up to depth, visits those
+        # up to depth - distance.
+        extra = 0.0 if counting == CAPPED else beyond
+        if counting == ALGORITHM:
+            extra += distance[v]
         single[v] += 1.0 if last > 0 else 1.0 + extra
         for j in range(1, last + 1):
             count = 1.0 + extra if j == last else 1.0
@@ -93,6 +98,8 @@ def _finish_graph(base, n, first, used, node_hashes, single, records):
 def count_trees(graphs, hashes, asked, seen, single, state, records, budget):
     """Count every tree at every node of the graphs state[GRAPH] .. last - 1, where ``asked`` is (depth, counting, last).
 
+    The depth is a float: it may be far larger than any graph, and only counts then.
+
     One record per node and tree, in an order that depends on the graph alone. Stops as ``loops.visits`` says.
     """
     (offsets, indptr, indices), (depth, counting, last) = graphs, asked
@@ -100,17 +107,18 @@ def count_trees(graphs, hashes, asked, seen, single, state, records, budget):
     while g < last:
         base, n = offsets[g], offsets[g + 1] - offsets[g]
         while root < n:
-            n_visited = visit(root, depth, base, indptr, indices, seen.order, seen.distance)
-            needed = used + n_visited * depth + n
+            n_visited = visit(root, min(depth, n), base, indptr, indices, seen.order, seen.distance)
+            top = seen.distance[seen.order[n_visited - 1]]
+            needed = used + n_visited * top + n
             is_room = has_room(needed, first, records.nodes, records.table)
             if steps > budget or not is_room:
                 leave(n_visited, seen.order, seen.distance)
                 save(state, used, first, g, root, 0)
                 return PAUSED if is_room else needed
-            encode(n_visited, depth, base, (indptr, indices), hashes, seen)
-            used = _tally_visit(n_visited, depth, counting, seen, single, first, used, records)
+            encode(n_visited, top, base, (indptr, indices), hashes, seen)
+            used = _tally_visit(n_visited, top, depth - top, counting, seen, single, first, used, records)
             leave(n_visited, seen.order, seen.distance)
-            steps += n_visited * (depth + 1)
+            steps += n_visited * (top + 1)
             root += 1
         used = _finish_graph(base, n, first, used, hashes[0], single, records)
         g, root, first = g + 1, 0, used

@@ -1,0 +1,122 @@
+"""k_A by name: every named kernel in every kernel that has one, numbers that are too large, and gamma="scale"."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from treegram import (
+    CSM,
+    GIK,
+    ODDCL,
+    WLCL,
+    GraphHopper,
+    Graphs,
+    KernelSum,
+    ODDCLApprox,
+    ODDCLFeatures,
+    OrderedTrees,
+    ShortestPath,
+)
+from treegram.attributes import NODE_KERNEL_NAMES
+from treegram.errors import ParameterError
+
+KERNELS = [ODDCL, WLCL, GIK, GraphHopper, ShortestPath, CSM, OrderedTrees, ODDCLApprox]
+EDGES = [[(0, 1), (1, 2), (2, 0)], [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 3)]]
+
+
+@pytest.fixture(params=KERNELS, ids=lambda kernel: kernel.__name__)
+def make(request):
+    return request.param
+
+
+def graphs_of(scale=1.0):
+    rng = np.random.default_rng(3)
+    sizes = (3, 3, 4)
+    return Graphs.from_edges(
+        EDGES, n_nodes=sizes, labels=[["C"] * n for n in sizes], attributes=[scale * rng.random((n, 2)) for n in sizes]
+    )
+
+
+@pytest.mark.parametrize("name", sorted(NODE_KERNEL_NAMES))
+def test_every_named_kernel_equals_its_function(make, name):
+    """Given as a function, with the gamma that a name gets."""
+    graphs = graphs_of()
+    given = make(node_kernel=lambda X, Y: pairwise_kernels(X.copy(), Y.copy(), name, filter_params=True, gamma=0.5))
+    named = make(node_kernel=name)
+    np.testing.assert_allclose(named.fit_transform(graphs), given.fit_transform(graphs), rtol=1e-9)
+    np.testing.assert_allclose(named.transform(graphs[1:]), given.transform(graphs[1:]), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "scale"), [("linear", 1e160), ("polynomial", 1e110), ("linear", 1e307)])
+def test_values_beyond_double_precision_are_an_error(make, name, scale):
+    with pytest.raises(ValueError, match=rf"node_kernel='{name}' gives values too large.*as large as [\d.]+e\+\d+"):
+        make(node_kernel=name).fit_transform(graphs_of(scale))
+
+
+def test_products_of_large_values_are_an_error():
+    """Each value of k_A is within the range of numbers, the product of three is not."""
+    for kernel in (CSM(3, node_kernel="linear"), OrderedTrees(node_kernel="linear", depth=2)):
+        with pytest.raises(ValueError, match="with itself is too large for double precision"):
+            kernel.fit_transform(graphs_of(1e80))
+        with pytest.raises(ValueError, match="with itself is too large for double precision"):
+            kernel.gram_grid(graphs_of(1e80))
+
+
+def test_the_cosine_does_not_see_how_large_vectors_are(make):
+    near, far = (make(node_kernel="cosine").fit_transform(graphs_of(scale)) for scale in (1.0, 1e200))
+    np.testing.assert_allclose(near, far, rtol=1e-9)
+
+
+# -------------------------------------------------------------------- gamma="scale"
+
+
+def test_gamma_scale_is_one_over_the_total_variance(make):
+    graphs = graphs_of(1000.0)
+    gamma = 1 / graphs.attributes.var(axis=0).sum()
+    scaled, given = make(gamma="scale"), make(gamma=gamma)
+    np.testing.assert_allclose(scaled.fit_transform(graphs), given.fit_transform(graphs), rtol=1e-12)
+    assert scaled.gamma_ == pytest.approx(gamma, rel=1e-12)
+    np.testing.assert_allclose(scaled.transform(graphs[1:]), given.transform(graphs[1:]), rtol=1e-12)
+    assert scaled.gamma_ == pytest.approx(gamma, rel=1e-12)
+    grid = make().gram_grid(graphs, gamma=["scale", 0.1])
+    np.testing.assert_allclose(grid[0], given.fit_transform(graphs), rtol=1e-12)
+
+
+def test_gamma_scale_learns_from_data(make):
+    assert make(gamma="scale").learns_from_data
+    assert KernelSum([make(gamma="scale")]).learns_from_data
+    if make is not ODDCLApprox:
+        assert not make().learns_from_data
+    assert not hasattr(make().fit(graphs_of()), "gamma_")
+
+
+def test_units_do_not_matter_with_gamma_scale(make):
+    small, large = (clone(make(gamma="scale")).fit_transform(graphs_of(scale)) for scale in (1e-3, 1e6))
+    np.testing.assert_allclose(small, large, rtol=1e-9)
+
+
+@pytest.mark.parametrize("attributes", [None, [[[7.0]] * n for n in (3, 3, 4)]])
+def test_without_variance_gamma_scale_is_the_default(make, attributes):
+    graphs = Graphs.from_edges(EDGES, attributes=attributes)
+    np.testing.assert_array_equal(make(gamma="scale").fit_transform(graphs), make().fit_transform(graphs))
+    assert make(gamma="scale").fit(graphs[:0]).transform(graphs[:0]).shape == (0, 0)
+
+
+def test_gamma_scale_of_features_needs_a_fit():
+    options = {"method": "orf", "n_components": 64, "n_features": None}
+    graphs = graphs_of(50.0)
+    gamma = 1 / graphs.attributes.var(axis=0).sum()
+    rows = [ODDCLFeatures(gamma=value, **options).fit_transform(graphs).toarray() for value in ("scale", gamma)]
+    np.testing.assert_allclose(*rows, atol=1e-9)
+    assert ODDCLFeatures(gamma="scale", **{**options, "n_features": 8}).__sklearn_tags__().requires_fit
+
+
+def test_gamma_scale_of_huge_vectors_is_an_error(make):
+    with pytest.raises(ValueError, match=r"gamma='scale' is out of the range of numbers.*as large as"):
+        make(gamma="scale").fit(graphs_of(1e200))
+
+
+def test_another_word_is_refused(make):
+    with pytest.raises(ParameterError, match=r"gamma of .* must be .*'scale'.*; got 'auto'"):
+        make(gamma="auto").fit(graphs_of())
