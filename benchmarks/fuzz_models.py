@@ -10,6 +10,7 @@ or that refuses the graphs by an ordinary error. Prints one line for each kind o
 from __future__ import annotations
 
 import argparse
+import copy
 import hashlib
 import json
 import multiprocessing
@@ -101,7 +102,7 @@ def _replace(content: Any, rng: random.Random) -> None:
         if rng.random() < 0.1:
             del content[key]
         else:
-            content[key] = rng.choice(NUMBERS if rng.random() < 0.6 else OTHERS)
+            content[key] = copy.deepcopy(rng.choice(NUMBERS if rng.random() < 0.6 else OTHERS))
         return
 
 

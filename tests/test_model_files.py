@@ -4,9 +4,13 @@ import hashlib
 import json
 import os
 import pickle
+import random
+import runpy
 import subprocess
 import sys
 import warnings
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -440,3 +444,33 @@ def test_graphs_are_checked_before_compiled_loops_see_them(path, graphs):
     start = sum(sizes[:number])
     changed = arrays[:start] + (10**12).to_bytes(8, "little") + arrays[start + 8 :]
     refused(path, joined(content, changed), "InvalidGraphError: Graph 0: a neighbour, 1000000000000, is no node")
+
+
+# -------------------------------------------------------------------- mutated files
+
+FUZZ = runpy.run_path(str(Path(__file__).resolve().parents[1] / "benchmarks" / "fuzz_models.py"), run_name="fuzz")
+
+
+@pytest.mark.parametrize("kind", FUZZ["MUTATIONS"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        GraphSVC(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), grid={}, C=1, cv=2, probability=True),
+        GraphGP(WL(n_iterations=1), grid={}),
+        ODDCLFeatures(depth=1, n_features=None),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_mutated_files_are_refused_or_work(model, kind, graphs, y, new, path):
+    """More of them: benchmarks/fuzz_models.py."""
+    save_model(model.fit(graphs, y), path)
+    original, rng, outcomes = path.read_bytes(), random.Random(0), Counter()
+    for _ in range(300):
+        data = FUZZ["MUTATIONS"][kind](original, rng)
+        path.write_bytes(data)
+        if data != original:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                outcomes[FUZZ["outcome"](path, kind != "damaged", new)] += 1
+    assert outcomes["refused"]
+    assert set(outcomes) <= {"refused", "loaded", "loaded, refuses graphs"}
