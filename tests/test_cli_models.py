@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from treegram import WL, GraphGP, Graphs, GraphSVC, load_model, save_model, save_tu
+from treegram import WL, GraphGP, Graphs, GraphSVC, ShortestPath, load_model, save_model, save_tu
 from treegram.cli import main
 
 N_GRAPHS = 20
@@ -190,6 +190,25 @@ def test_labels_that_were_never_fitted_are_told(run, model):
         "treegram predict: warning: No node of X has a label that ODDCL was fitted on: X has 7, 8, the fitted graphs have 1, 2. "
         "Do both name their labels alike?\n"
     )
+
+
+def test_kernels_warn_only_where_no_label_is_shared():
+    fitted, strange = WL().fit(make_graphs()), make_graphs(labels=(7, 8))
+    with pytest.warns(UserWarning, match=r"WL was fitted on: X has 7, 8, the fitted graphs have 1, 2\. Do") as caught:
+        fitted.transform(strange)
+    assert caught[0].filename == __file__
+    many = make_graphs(labels=("a", "b"))[:0] + Graphs.from_edges([[]], labels=[["a", "b", "c", "d"]])
+    with pytest.warns(UserWarning, match=r"X has 'a', 'b', 'c', \.\.\., the fitted"):
+        fitted.transform(many)
+    # Warnings are errors here: none of these warns.
+    fitted.transform(make_graphs(labels=(2, 7)))
+    fitted.transform(strange[:0])
+    fitted.transform(Graphs.from_edges([[]], labels=[[]]))
+    WL().fit(strange[:0]).transform(strange)
+    ShortestPath(use_labels=False).fit(make_graphs()).transform(strange)
+    both = strange + make_graphs()
+    with pytest.warns(UserWarning, match="X has 7, 8, the fitted"):  # labels that no node has do not count
+        WL().fit(both[N_GRAPHS:]).transform(both[:N_GRAPHS])
 
 
 # -------------------------------------------------------------------- gram --against

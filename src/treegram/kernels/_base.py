@@ -256,7 +256,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
                 f"No node of X has a label that {type(self).__name__} was fitted on: X has {_some(new)}, the fitted graphs have "
                 f"{_some(known)}. Do both name their labels alike?",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,  # the caller of transform, which scikit-learn wraps
             )
 
     def _refuse(self, now: str, then: str) -> None:
