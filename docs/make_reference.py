@@ -23,6 +23,7 @@ SECTIONS = {
     ),
     "selection": ("Models", "Estimators that take graphs and choose their kernel themselves."),
     "streaming": ("Streaming", "For more graphs than fit into memory."),
+    "persistence": ("Model files", "Fitted models in files that hold no code; see :doc:`saving`."),
     "plotting": ("Plotting", ""),
     "errors": ("Errors", ""),
 }

@@ -32,6 +32,7 @@ LAYERS = [
     {"preprocessing"},
     {"kernels"},
     {"streaming", "selection"},
+    {"persistence"},
     {"experiments"},
     {"__init__"},
     {"cli"},

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from treegram.errors import *
     from treegram.graphs import Graphs as Graphs
     from treegram.kernels import *
+    from treegram.persistence import *
     from treegram.plotting import *
     from treegram.preprocessing import *
     from treegram.selection import *
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
 # Where each public name lives; ``treegram.NAME`` is its one public path.
 _HOMES = {
     "datasets": ("TUChunks", "describe", "load_digits_graphs", "load_tu", "make_synthetic", "save_tu"),
-    "errors": ("DatasetError", "InvalidGraphError", "ParameterError", "StoreError", "StudyError", "TreegramError"),
+    "errors": (
+        "DatasetError",
+        "InvalidGraphError",
+        "ModelFileError",
+        "ParameterError",
+        "StoreError",
+        "StudyError",
+        "TreegramError",
+    ),
     "graphs": ("Graphs",),
     "kernels": (
         "CSM",
@@ -39,6 +48,7 @@ _HOMES = {
         "OrderedTrees",
         "ShortestPath",
     ),
+    "persistence": ("load_model", "save_model"),
     "plotting": ("plot_gram",),
     "preprocessing": ("CentroidDistance", "DropAttributes", "NeighbourMeans", "ScaleAttributes"),
     "selection": ("GraphGP", "GraphRidge", "GraphSVC"),

@@ -6,13 +6,22 @@
     ├── InvalidGraphError (also a ValueError)   a graph, label, attribute or edge that makes no sense
     ├── ParameterError (also a ValueError)      a parameter that is not among what is allowed
     ├── DatasetError (also a ValueError)        a file, folder or download that cannot be used
+    ├── ModelFileError (also a ValueError)      a model that cannot be saved, or a model file that cannot be used
     ├── StudyError (also a ValueError)          a study file that cannot be read or makes no sense
     └── StoreError (also a ValueError)          a store of results that cannot be opened, read or written
 
 A method called before ``fit`` raises scikit-learn's ``NotFittedError``.
 """
 
-__all__ = ["DatasetError", "InvalidGraphError", "ParameterError", "StoreError", "StudyError", "TreegramError"]
+__all__ = [
+    "DatasetError",
+    "InvalidGraphError",
+    "ModelFileError",
+    "ParameterError",
+    "StoreError",
+    "StudyError",
+    "TreegramError",
+]
 
 
 class TreegramError(Exception):
@@ -29,6 +38,10 @@ class ParameterError(TreegramError, ValueError):
 
 class DatasetError(TreegramError, ValueError):
     """A data file, folder or download that cannot be used; the message says which file and line, and why."""
+
+
+class ModelFileError(TreegramError, ValueError):
+    """A model that cannot be saved, or a model file that cannot be used; the message says which, and why."""
 
 
 class StudyError(TreegramError, ValueError):

@@ -25,6 +25,8 @@ __all__ = ["COMMANDS", "main"]
 COMMANDS = {
     "gram": "compute the Gram matrix of a data set and save it",
     "features": "compute one row of explicit features per graph and save them",
+    "fit": "choose and fit a model on a data set, and save it",
+    "predict": "predict new graphs by a saved model",
     "evaluate": "compare kernels on your data by nested cross-validation",
     "reproduce": "run a study, by default the paper's whole experiment; goes on where it was stopped",
     "report": "make a page with tables, statistics and plots from the results of a study",
@@ -51,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = partial(_tell_warning, _program(arguments))
+                warnings.showwarning = partial(_tell_warning, _program(arguments), set())
                 _dispatch(arguments)
         finally:
             sys.stdout.flush()
@@ -103,9 +105,12 @@ def _program(arguments: list[str]) -> str:
     return " ".join(["treegram", *arguments[:1]])
 
 
-def _tell_warning(program: str, message: Warning | str, *_where: object) -> None:
-    """Say it in one line, without the place in the code."""
-    print(f"{program}: warning: {' '.join(str(message).split())}", file=sys.stderr)
+def _tell_warning(program: str, told: set[str], message: Warning | str, *_where: object) -> None:
+    """Say it in one line, without the place in the code, and once."""
+    line = f"{program}: warning: {' '.join(str(message).split())}"
+    if line not in told:
+        told.add(line)
+        print(line, file=sys.stderr)
 
 
 def _one_line(error: Exception) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from treegram import Graphs
 from treegram._files import check_space
-from treegram.cli._data import add_data_arguments, load_data
+from treegram.cli._data import add_data_arguments, load_by_name, load_data
 from treegram.cli._gram_file import check_target, write_gram
 from treegram.cli._kernels import (
     KERNELS,
@@ -28,6 +28,7 @@ __all__ = ["EXAMPLES", "add_arguments", "run"]
 EXAMPLES = (
     "treegram gram ENZYMES --kernel oddcl --depth 3 --lam 1.2 --n-jobs 2 -o K.npz",
     "treegram gram ENZYMES --grid depth=0,1,2,3 --grid lam=0.5,1,1.2 -o grid.npz",
+    "treegram gram ENZYMES --against ./new -o rows.npz",
     "treegram gram --kernel oddst --help",
 )
 
@@ -50,6 +51,12 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:
             default="oddcl",
             help=f"one of {', '.join(KERNELS)} (default: oddcl); each has its own options: treegram gram --kernel NAME --help",
         )
+    parser.add_argument(
+        "--against",
+        metavar="NEW",
+        help="another data set: fit the kernel on DATA, and compare each graph of NEW with each of DATA. Rows are those of NEW, as "
+        "graph_ids and y; fitted_ids and fitted_y are of DATA",
+    )
     name = chooser.parse_known_args(arguments)[0].kernel
     add_kernel_options(parser, name)
     at_once = KERNELS[name].one_pass
@@ -70,16 +77,23 @@ def run(args: argparse.Namespace) -> None:
     kernel = KERNELS[args.kernel](**given_parameters(args, KERNELS[args.kernel]))
     grid = _grid(args)
     graphs, y = load_data(args)
-    check_space(args.output, 8 * len(graphs) ** 2 * int(np.prod([len(values) for values in grid.values()])))
+    new, y_new = (graphs, y) if args.against is None else load_by_name(args.against, args)
+    check_space(args.output, 8 * len(graphs) * len(new) * int(np.prod([len(values) for values in grid.values()])))
     start = time.perf_counter()
-    K = kernel.gram_grid(graphs, **grid) if grid else kernel.fit_transform(graphs)
+    if args.against is not None:
+        K = kernel.fit(graphs).transform(new)
+    else:
+        K = kernel.gram_grid(graphs, **grid) if grid else kernel.fit_transform(graphs)
     seconds = time.perf_counter() - start
-    arrays = {"K": K, "graph_ids": np.arange(len(graphs)), **{key: np.array(values) for key, values in grid.items()}}
-    if y is not None:
-        arrays["y"] = y
+    arrays = {"K": K, "graph_ids": np.arange(len(new)), **{key: np.array(values) for key, values in grid.items()}}
+    if y_new is not None:
+        arrays["y"] = y_new
+    if args.against is not None:
+        arrays |= {"fitted_ids": np.arange(len(graphs)), **({} if y is None else {"fitted_y": y})}
     write_gram(args.output, arrays, _meta(args, kernel, grid, graphs, seconds))
     made = args.kernel + approximation_text(approximation(kernel))
-    print(f"{args.output}: {shape_text(K.shape)} Gram matrix of {args.data}, {made}, {seconds:.2f} s")
+    of = args.data if args.against is None else f"{args.against} against {args.data}"
+    print(f"{args.output}: {shape_text(K.shape)} Gram matrix of {of}, {made}, {seconds:.2f} s")
 
 
 def _grid(args: argparse.Namespace) -> dict[str, list[Any]]:
@@ -92,6 +106,8 @@ def _grid(args: argparse.Namespace) -> dict[str, list[Any]]:
             flag = "--" + parameter.replace("_", "-")
             raise ValueError(f"{flag} and --grid {parameter}=... cannot be combined; give one of them.")
         grid[parameter] = values
+    if grid and args.against is not None:
+        raise ValueError("--grid and --against cannot be combined; give one of them.")
     return grid
 
 
@@ -105,5 +121,6 @@ def _meta(
         "grid": grid or None,
         **approximation(kernel),
         "contents": repr(graphs),
+        **({} if args.against is None else {"against": args.against}),
         **provenance(args.data, seconds),
     }

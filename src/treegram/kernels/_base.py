@@ -9,8 +9,9 @@ Most kernels have the three from a family: :class:`~treegram.kernels._node_pairs
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -247,6 +248,19 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         if graphs.directed != fitted.directed:
             new, old = ("directed", "undirected") if graphs.directed else ("undirected", "directed")
             self._refuse(f"The edges of X are {new}", f"on {old} ones")
+        if getattr(self, "use_labels", True):
+            self._warn_of_unknown_labels(graphs, fitted)
+
+    def _warn_of_unknown_labels(self, graphs: Graphs, fitted: Graphs) -> None:
+        """Warn where the two share no label at all: their labels are hardly the same ones under the same names."""
+        new, known = _used_labels(graphs), _used_labels(fitted)
+        if new and known and not set(new) & set(known):
+            warnings.warn(
+                f"No node of X has a label that {type(self).__name__} was fitted on: X has {_some(new)}, the fitted graphs have "
+                f"{_some(known)}. Do both name their labels alike?",
+                UserWarning,
+                stacklevel=6,  # the caller of transform, which scikit-learn wraps
+            )
 
     def _refuse(self, now: str, then: str) -> None:
         raise InvalidGraphError(f"{now}, but {type(self).__name__} was fitted {then}.")
@@ -286,6 +300,18 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
 
 def _count_of(n_attributes: int) -> str:
     return f"{n_attributes} attribute{'s' * (n_attributes != 1)}" if n_attributes else "no attributes"
+
+
+def _used_labels(graphs: Graphs) -> list[Hashable]:
+    """The labels that some node has, in order; none for graphs without labels."""
+    if graphs.labels is None:
+        return []
+    counts = np.bincount(graphs.labels, minlength=len(graphs.label_values))
+    return [graphs.label_values[code] for code in np.flatnonzero(counts)]
+
+
+def _some(labels: Sequence[Hashable], most: int = 3) -> str:
+    return ", ".join(repr(label) for label in labels[:most]) + ", ..." * (len(labels) > most)
 
 
 def _diagonals(grams: Floats) -> Floats:

@@ -1,0 +1,476 @@
+"""Model files: what comes back is what was saved, and no file does harm."""
+
+import hashlib
+import json
+import os
+import pickle
+import random
+import runpy
+import subprocess
+import sys
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.svm import SVC, LinearSVC
+
+import treegram
+from test_common import KERNELS, variants
+from treegram import (
+    ODDCL,
+    P2K,
+    WL,
+    CentroidDistance,
+    DropAttributes,
+    FeatureMap,
+    GraphGP,
+    GraphRidge,
+    Graphs,
+    GraphSVC,
+    KernelSum,
+    ModelFileError,
+    NeighbourMeans,
+    ODDCLApprox,
+    ODDCLFeatures,
+    ScaleAttributes,
+    load_model,
+    save_model,
+)
+from treegram.persistence._container import MAGIC
+from zoo import COLLECTIONS, LAWS_HOLD_ON
+
+N_GRAPHS = 24
+
+
+def make_graphs(seed=0, n_graphs=N_GRAPHS):
+    rng = np.random.default_rng(seed)
+    sizes = [3 + i % 4 for i in range(n_graphs)]
+    return Graphs.from_edges(
+        [[(j, j + 1) for j in range(n - 1)] + [(0, n - 1)] * (i % 2) for i, n in enumerate(sizes)],
+        n_nodes=sizes,
+        labels=[[["C", "N", "O"][(i + j * (i % 3)) % 3] for j in range(n)] for i, n in enumerate(sizes)],
+        attributes=[rng.normal(size=(n, 2)) for n in sizes],
+        targets=np.arange(n_graphs),
+    )
+
+
+@pytest.fixture
+def graphs():
+    return make_graphs()
+
+
+@pytest.fixture
+def new():
+    return make_graphs(1, 9)
+
+
+@pytest.fixture
+def y():
+    return np.arange(N_GRAPHS) % 2
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.tgm"
+
+
+def saved_and_loaded(model, path):
+    save_model(model, path)
+    return load_model(path)
+
+
+def assert_same(left, right):
+    if hasattr(left, "toarray"):
+        left, right = left.toarray(), right.toarray()
+    np.testing.assert_array_equal(left, right)
+
+
+# -------------------------------------------------------------------- what comes back
+
+
+@pytest.mark.parametrize(
+    "kernel", [v for kernel in KERNELS for v in variants(kernel)], ids=lambda k: " ".join(repr(k).split())
+)
+def test_every_kernel_comes_back_in_every_bit(kernel, path):
+    graphs = LAWS_HOLD_ON["mixed"].pack()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for fit in (kernel.fit, kernel.fit_transform):  # which differ in the last bits of what they normalise by
+            fit(graphs[:7])
+            loaded = saved_and_loaded(kernel, path)
+            assert type(loaded) is type(kernel)
+            assert repr(loaded) == repr(kernel)
+            assert loaded.graphs_ == kernel.graphs_
+            assert_same(loaded.transform(graphs), kernel.transform(graphs))
+
+
+@pytest.mark.parametrize("name", COLLECTIONS)
+def test_every_kind_of_graphs_comes_back(name, path):
+    graphs = COLLECTIONS[name].pack()
+    kernel = WL().fit(graphs)
+    loaded = saved_and_loaded(kernel, path)
+    assert loaded.graphs_ == graphs
+    assert loaded.graphs_.label_values == graphs.label_values
+    assert_same(loaded.transform(graphs), kernel.transform(graphs))
+
+
+def test_targets_are_not_in_the_file(graphs, path):
+    assert saved_and_loaded(WL().fit(graphs), path).graphs_.targets is None
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        WL(),
+        make_pipeline(ScaleAttributes("robust"), NeighbourMeans(), ODDCL(depth=1)),
+        KernelSum([WL(), make_pipeline(ScaleAttributes(), ODDCL(depth=1))]),
+        [WL(), "sp"],
+        "wl",
+        P2K(n_iterations=1),
+    ],
+    ids=["WL", "pipeline", "sum", "list", "name", "P2K"],
+)
+@pytest.mark.parametrize("classes", [(0, 1), ("a", "bc", "d"), (False, True)], ids=["int", "str", "bool"])
+def test_classifiers_come_back_in_every_bit(kernel, classes, graphs, new, path):
+    y = np.array(classes)[np.arange(N_GRAPHS) % len(classes)]
+    model = GraphSVC(kernel, C=[1, 10], cv=3, probability=True, class_weight=dict.fromkeys(classes, 2.0)).fit(graphs, y)
+    loaded = saved_and_loaded(model, path)
+    assert repr(loaded) == repr(model)
+    assert loaded.best_params_ == model.best_params_
+    assert loaded.classes_.dtype == model.classes_.dtype
+    for method in ("predict", "decision_function", "predict_proba"):
+        assert_same(getattr(loaded, method)(new), getattr(model, method)(new))
+    assert loaded.fit(graphs, y).best_params_ == model.best_params_
+
+
+def test_classes_that_are_objects_come_back(graphs, path):
+    model = GraphSVC(WL(), C=1, cv=2).fit(graphs, np.array(["no", "yes"] * 12, dtype=object))
+    loaded = saved_and_loaded(model, path)
+    assert loaded.classes_.tolist() == ["no", "yes"]
+    assert loaded.predict(graphs).tolist() == model.predict(graphs).tolist()
+
+
+@pytest.mark.parametrize("kernel", [WL(), make_pipeline(ScaleAttributes(), ODDCL(depth=1))], ids=["kernel", "pipeline"])
+def test_regressors_come_back_in_every_bit(kernel, graphs, new, path):
+    numbers = np.arange(N_GRAPHS) / 7
+    ridge = GraphRidge(kernel, cv=3).fit(graphs, numbers)
+    assert_same(saved_and_loaded(ridge, path).predict(new), ridge.predict(new))
+    process = GraphGP(kernel).fit(graphs, numbers)
+    loaded = saved_and_loaded(process, path)
+    for mine, theirs in zip(loaded.predict(new, return_std=True), process.predict(new, return_std=True), strict=True):
+        assert_same(mine, theirs)
+
+
+@pytest.mark.parametrize(
+    "transformer", [ScaleAttributes("robust"), CentroidDistance("append"), NeighbourMeans(2.0), DropAttributes()]
+)
+def test_transformers_come_back(transformer, graphs, new, path):
+    transformer.fit(graphs)
+    assert saved_and_loaded(transformer, path).transform(new) == transformer.transform(new)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        FeatureMap(),
+        FeatureMap(P2K(mode="hash"), sparse_output=False),
+        ODDCLFeatures(),
+        ODDCLFeatures(n_features=None),
+        ODDCLFeatures(method="orf", n_components=8, n_features=64),
+        ODDCLFeatures(method="nystroem", n_components=8, node_kernel="laplacian", random_state=None),
+    ],
+    ids=lambda features: " ".join(repr(features).split()),
+)
+def test_features_come_back_in_every_bit(features, graphs, new, path):
+    features.fit(graphs)
+    loaded = saved_and_loaded(features, path)
+    assert_same(loaded.transform(new), features.transform(new))
+    assert loaded.n_features_out_ == features.n_features_out_
+
+
+def test_features_without_attributes_come_back(path):
+    graphs = LAWS_HOLD_ON["no_attributes"].pack()
+    features = ODDCLFeatures(n_features=None).fit(graphs)
+    assert_same(saved_and_loaded(features, path).transform(graphs), features.transform(graphs))
+
+
+@pytest.mark.parametrize(
+    "final", [LogisticRegression(C=10), LinearSVC(), Ridge()], ids=lambda final: type(final).__name__
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_pipelines_that_end_in_a_linear_model_come_back(final, n_classes, graphs, new, path):
+    model = make_pipeline(ScaleAttributes(), ODDCLFeatures(n_features=64), final).fit(
+        graphs, np.arange(N_GRAPHS) % n_classes
+    )
+    loaded = saved_and_loaded(model, path)
+    assert_same(loaded.predict(new), model.predict(new))
+    if hasattr(model, "predict_proba"):
+        assert_same(loaded.predict_proba(new), model.predict_proba(new))
+
+
+def test_what_is_not_fitted_comes_back_so(graphs, path):
+    loaded = saved_and_loaded(make_pipeline("passthrough", ODDCL(depth=2)), path)
+    assert loaded[1].depth == 2
+    with pytest.raises(NotFittedError):
+        loaded.transform(graphs)
+    assert saved_and_loaded(GraphSVC(WL(), grid={"n_iterations": [1, 2]}), path).grid == {"n_iterations": [1, 2]}
+
+
+def test_arrays_among_the_parameters_come_back(path):
+    assert_same(saved_and_loaded(GraphRidge(alpha=np.array([0.5, 2])), path).alpha, [0.5, 2])
+
+
+def test_the_approximation_that_warned_when_fitted_does_not_warn_when_loaded(graphs, path):
+    kernel = ODDCLApprox(gamma=1e6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kernel.fit(graphs)
+    assert saved_and_loaded(kernel, path).method_ == kernel.method_
+
+
+def test_the_text_tells_versions_and_the_digest_of_the_data(graphs, path):
+    digests = []
+    for some in (graphs, graphs[:], graphs[::-1]):
+        save_model(WL().fit(some), path)
+        content, _ = parts(path.read_bytes())
+        digests.append(dict(content["model"]["estimator"][2])["digest"])
+    assert content["versions"]["treegram"] == treegram.__version__
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_the_file_is_loaded_in_another_process(graphs, y, path):
+    model = GraphSVC(WL(), C=1, cv=2).fit(graphs, y)
+    save_model(model, path)
+    code = "import sys, treegram; m = treegram.load_model(sys.argv[1]); print(m.decision_function(m.kernel_.graphs_).tolist())"
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == model.decision_function(graphs).tolist()
+
+
+# -------------------------------------------------------------------- what cannot be saved
+
+
+def linear(X, Y):
+    return X @ Y.T
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (ODDCL(node_kernel=linear), "node_kernel is <function linear .*cannot hold.* no functions"),
+        (GraphSVC(cv=KFold(3)), "cv is KFold.*cannot hold"),
+        (P2K(random_state=None), "random_state of P2K is None.*whole number"),
+        (KernelSum([WL(), P2K(random_state=None)]), "random_state of KernelSum is None"),
+        (GraphSVC(class_weight={0: float("inf")}), "class_weight is inf"),
+        (make_pipeline(WL(), SVC(kernel="precomputed")), "SVC cannot be saved.*there is GraphSVC"),
+        (LinearRegression(), r"sklearn.*LinearRegression cannot be saved"),
+        ("a model", "builtins.str cannot be saved"),
+        (WL, "cannot be saved"),
+        (Pipeline([("wl", WL())], memory=lambda: None), "memory is <function"),
+    ],
+)
+def test_what_a_file_cannot_hold_is_refused_and_nothing_is_written(model, message, graphs, path):
+    if isinstance(model, P2K | KernelSum):
+        model.fit(graphs)
+    path.write_text("older")
+    with pytest.raises(ModelFileError, match=message):
+        save_model(model, path)
+    assert path.read_text() == "older"
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_too_much_text_is_refused(path):
+    labels = [f"{i} {'x' * 50}" for i in range(30_000)]
+    kernel = WL(n_iterations=0).fit(Graphs.from_edges([[]], labels=[labels]))
+    with pytest.raises(ModelFileError, match=r"make 1\.\d MB of text.*number the labels"):
+        save_model(kernel, path)
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(FileNotFoundError, match="does not exist; make it first"):
+        save_model(WL(), tmp_path / "no" / "model.tgm")
+    with pytest.raises(FileNotFoundError):
+        load_model(tmp_path / "no.tgm")
+
+
+# -------------------------------------------------------------------- files that cannot be used
+
+
+def parts(data):
+    """The text and the arrays' bytes of a file."""
+    start = len(MAGIC) + 8
+    length = int.from_bytes(data[len(MAGIC) : start], "little")
+    return json.loads(data[start : start + length]), data[start + length : -32]
+
+
+def joined(content, arrays, length=None):
+    """A file with a digest that fits, as somebody who means harm would make it."""
+    text = content if isinstance(content, bytes) else json.dumps(content).encode()
+    data = MAGIC + (len(text) if length is None else length).to_bytes(8, "little") + text + arrays
+    return data + hashlib.sha256(data).digest()
+
+
+@pytest.fixture
+def svc_file(graphs, y, path):
+    save_model(GraphSVC(WL(n_iterations=1), grid={}, C=1, cv=2, probability=True).fit(graphs, y), path)
+    return path.read_bytes()
+
+
+def refused(path, data, message):
+    path.write_bytes(data)
+    with pytest.raises(ModelFileError, match=message) as caught:
+        load_model(path)
+    assert str(caught.value).startswith(f"{path} cannot be loaded: ")
+
+
+class Harm:
+    def __reduce__(self):
+        return (os.abort, ())
+
+
+def test_foreign_and_damaged_files_are_refused(svc_file, path):
+    refused(path, b"", "no model file of treegram")
+    refused(path, pickle.dumps(Harm()), "no model file of treegram")
+    refused(path, b"PK\3\4" + bytes(100), "no model file of treegram")
+    refused(path, MAGIC, "damaged or not complete")
+    for length in (20, len(svc_file) // 2, len(svc_file) - 1):
+        refused(path, svc_file[:length], "damaged or not complete.*save it again")
+    refused(path, svc_file + b"\0", "damaged or not complete")
+
+
+def test_what_is_no_regular_file_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path, tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(ModelFileError, match="it is no regular file"):
+            load_model(place)
+
+
+def test_newer_formats_are_refused(svc_file, path):
+    content, arrays = parts(svc_file)
+    refused(
+        path, joined({**content, "format": 2}, arrays), "has format 2, and this treegram reads formats up to 1. Update"
+    )
+    refused(path, joined({**content, "format": "1"}, arrays), "does not say which format")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"[]", "no JSON object"),
+        (b'{"format": 1}', "makes no sense .KeyError: 'arrays'"),
+        (b'{"format": NaN}', "the number NaN, which is not finite"),
+        (b'{"format": ' + b"[" * 100_000, "makes no sense .RecursionError"),
+        (b'{"format": ' + b"9" * 5000 + b"}", "makes no sense .ValueError"),
+        (b'{"format": 1, "arrays": [["<f8", [1000000000000]]]}', "array 0 is longer than the file"),
+        (b'{"format": 1, "arrays": [["<f8", [-1]]]}', "shape .-1., which makes no sense"),
+        (b'{"format": 1, "arrays": [["|O", [1]]]}', "an array of dtype '.O' cannot be"),
+        (b'{"format": 1, "arrays": [["<U99999", [1]]]}', "an array of dtype '<U99999' cannot be"),
+        (b'{"format": 1, "arrays": [["|b1", [8]]]}', "True and False has other values"),
+        (b'{"format": 1, "arrays": [["<U1", [2]]]}', "characters that do not exist"),
+        (b'{"format": 1, "arrays": [["<f8", [0]]]}', "8 bytes are left over"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"array": 1}}', "'array' is no kind of value"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"code": "import os"}}', "'code' is no kind of value"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"objects": [[1]]}}', "entry 0 of an array is no text"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": 5}', "a 'int' where an estimator is expected"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["os.system", {}, null]}}', "a 'os.system' where"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"depth": 1}, null]}}', "no parameter 'depth'"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"n_iterations": -1}, null]}}', "n_iterations of WL must"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"n_jobs": 99999}, null]}}', "n_jobs of WL is 99999"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["DropAttributes", {}, {}]}}', "learns nothing"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["Pipeline", {"steps": []}, null]}}', "must have steps"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["Pipeline", {"steps": [["a", 1]]}, null]}}', "a int as a step"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["Ridge", {"alpha": "x"}, null]}}', "'alpha' parameter of Ridge"),
+    ],
+)  # fmt: skip
+def test_texts_that_make_no_sense_are_refused(text, message, path):
+    refused(path, joined(text, b"\xff" * 8), message)
+
+
+def test_a_text_longer_than_the_file_is_refused(path):
+    refused(path, joined(b"{}", b"", length=2**63), "its text is longer than it may be")
+    refused(path, joined(b" " * (3 << 20), b""), "its text is longer than it may be")
+
+
+def learned(content):
+    return content["model"]["estimator"][2]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"support_": {"array": 0}}, "."),
+        ({"dual_coef_": 1.0}, "dual_coef_ must be an array of numbers of the shape"),
+        ({"intercept_": None}, "intercept_ must be an array"),
+        ({"n_support_": [1, 2]}, "n_support_ must be an array of 2 whole numbers"),
+        ({"classes_": {"objects": ["b", "a"]}}, "classes_ must be sorted"),
+        ({"classes_": {"objects": ["b"]}}, "at least two classes"),
+        ({"sigmoids_": None}, "sigmoids_ are missing"),
+        ({"best_score_": "high"}, "best_score_ must be a finite number"),
+        ({"kernel_": 5}, "kernel_ must be a graph kernel"),
+        ({"kernel_": {"estimator": ["WL", {}, None]}}, "kernel_ must be a fitted kernel"),
+    ],
+)
+def test_learned_values_that_do_not_fit_are_refused(change, message, svc_file, path):
+    content, arrays = parts(svc_file)
+    learned(content).update(change)
+    refused(path, joined(content, arrays), message)
+
+
+def test_graphs_that_are_not_the_fitted_ones_are_refused(svc_file, path):
+    content, arrays = parts(svc_file)
+    kernel = learned(content)["kernel_"]["estimator"]
+    kernel[2]["digest"] = "0" * 64
+    refused(path, joined(content, arrays), "its graphs are not those whose digest it has")
+
+
+def test_another_kernel_in_the_place_of_the_fitted_one_is_refused(svc_file, path):
+    content, arrays = parts(svc_file)
+    kernel = learned(content)["kernel_"]["estimator"]
+    kernel[1]["n_iterations"] = 2
+    refused(path, joined(content, arrays), "WL gives other values on its fitted graphs than when it was saved")
+
+
+def test_graphs_are_checked_before_compiled_loops_see_them(path, graphs):
+    save_model(WL().fit(graphs), path)
+    content, arrays = parts(path.read_bytes())
+    fields = dict(learned(content)["graphs"]["dict"])
+    number = fields["indices"]["array"]
+    sizes = [8 * int(np.prod(shape)) for _, shape in content["arrays"]]
+    start = sum(sizes[:number])
+    changed = arrays[:start] + (10**12).to_bytes(8, "little") + arrays[start + 8 :]
+    refused(path, joined(content, changed), "InvalidGraphError: Graph 0: a neighbour, 1000000000000, is no node")
+
+
+# -------------------------------------------------------------------- mutated files
+
+FUZZ = runpy.run_path(str(Path(__file__).resolve().parents[1] / "benchmarks" / "fuzz_models.py"), run_name="fuzz")
+
+
+@pytest.mark.parametrize("kind", FUZZ["MUTATIONS"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        GraphSVC(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), grid={}, C=1, cv=2, probability=True),
+        GraphGP(WL(n_iterations=1), grid={}),
+        ODDCLFeatures(depth=1, n_features=None),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_mutated_files_are_refused_or_work(model, kind, graphs, y, new, path):
+    """More of them: benchmarks/fuzz_models.py."""
+    save_model(model.fit(graphs, y), path)
+    original, rng, outcomes = path.read_bytes(), random.Random(0), Counter()
+    for _ in range(300):
+        data = FUZZ["MUTATIONS"][kind](original, rng)
+        path.write_bytes(data)
+        if data != original:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                outcomes[FUZZ["outcome"](path, kind != "damaged", new)] += 1
+    assert outcomes["refused"]
+    assert set(outcomes) <= {"refused", "loaded", "loaded, refuses graphs"}
