@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from treegram.datasets import *
     from treegram.errors import *
+    from treegram.explanations import *
     from treegram.graphs import Graphs as Graphs
     from treegram.kernels import *
     from treegram.plotting import *
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "datasets": ("TUChunks", "describe", "load_digits_graphs", "load_tu", "make_synthetic", "save_tu"),
     "errors": ("DatasetError", "InvalidGraphError", "ParameterError", "StoreError", "StudyError", "TreegramError"),
+    "explanations": ("Explanation", "explain"),
     "graphs": ("Graphs",),
     "kernels": (
         "CSM",
