@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Where each public name lives; ``treegram.NAME`` is its one public path.
 _HOMES = {
-    "datasets": ("TUChunks", "describe", "load_digits_graphs", "load_tu", "make_synthetic", "save_tu"),
+    "datasets": ("TUChunks", "describe", "load_digits_graphs", "load_tu", "make_motifs", "make_synthetic", "save_tu"),
     "errors": ("DatasetError", "InvalidGraphError", "ParameterError", "StoreError", "StudyError", "TreegramError"),
     "explanations": ("Explanation", "explain"),
     "graphs": ("Graphs",),
@@ -41,7 +41,7 @@ _HOMES = {
         "OrderedTrees",
         "ShortestPath",
     ),
-    "plotting": ("plot_gram",),
+    "plotting": ("plot_confusion", "plot_embedding", "plot_explanation", "plot_gram", "plot_graph", "plot_tree"),
     "preprocessing": ("CentroidDistance", "DropAttributes", "NeighbourMeans", "ScaleAttributes"),
     "selection": ("GraphGP", "GraphRidge", "GraphSVC"),
     "streaming": ("embed_chunks", "fit_chunks"),
