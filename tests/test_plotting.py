@@ -5,7 +5,19 @@ import sys
 import numpy as np
 import pytest
 
-from treegram.plotting import blank_axes, plot_gram
+import zoo
+from treegram import (
+    Explanation,
+    Graphs,
+    plot_confusion,
+    plot_embedding,
+    plot_explanation,
+    plot_gram,
+    plot_graph,
+    plot_tree,
+)
+from treegram.plotting import blank_axes
+from treegram.plotting._layout import hop_layout
 
 K = np.array([[1.0, 0.1, 0.8], [0.1, 1.0, 0.2], [0.8, 0.2, 1.0]])
 
@@ -78,3 +90,153 @@ def test_missing_matplotlib_gives_the_install_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'treegram\[plot\]'"):
         plot_gram(K)
+
+
+# -------------------------------------------------------------------- graphs
+
+
+CHAIN = Graphs.from_edges(
+    [[], [(0, 1), (1, 2)]],
+    n_nodes=[1, 3],
+    labels=[["C"], ["N", "C", "O"]],
+    attributes=[[[0, 0]], [[0, 1], [2, 3], [4, 5]]],
+)
+
+
+def test_nodes_are_coloured_around_zero():
+    ax = blank_axes()
+    assert plot_graph(CHAIN, 1, values=[0.5, -2.0, 0.0], ax=ax, title="A title") is ax
+    nodes = ax.collections[1]
+    assert nodes.get_clim() == (-2.0, 2.0)
+    np.testing.assert_array_equal(nodes.get_array(), [0.5, -2.0, 0.0])
+    assert [text.get_text() for text in ax.texts] == ["N", "C", "O"]
+    assert len(ax.collections[0].get_segments()) == 2
+    assert len(ax.figure.axes) == 2
+
+
+def test_attributes_and_arrays_can_be_places():
+    ax = plot_graph(CHAIN, 1, layout="attributes", ax=blank_axes())
+    np.testing.assert_array_equal(ax.collections[1].get_offsets(), CHAIN[1].attributes)
+    ax = plot_graph(CHAIN, 1, layout=[[0, 0], [5, 5], [9, 9]], ax=blank_axes())
+    np.testing.assert_array_equal(ax.collections[1].get_offsets(), [[0, 0], [5, 5], [9, 9]])
+
+
+def test_hop_layout_keeps_distances():
+    chain = Graphs.from_edges([[(i, i + 1) for i in range(5)]])
+    places = hop_layout(chain)
+    gaps = np.linalg.norm(places[:, None] - places[None], axis=2)
+    np.testing.assert_allclose(gaps, np.abs(np.subtract.outer(range(6), range(6))), atol=0.05)
+
+
+@pytest.mark.parametrize("name", ["mixed", "directed", "no_labels"])
+def test_any_graph_can_be_drawn(name, tmp_path):
+    graphs = zoo.LAWS_HOLD_ON[name].pack()
+    for index in range(len(graphs)):
+        assert np.isfinite(hop_layout(graphs[index])).all()
+        ax = plot_graph(graphs, index, values=np.zeros(graphs.sizes[index]), ax=blank_axes())
+        ax.figure.savefig(tmp_path / "graph.png", dpi=20)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"values": [1.0]}, r"one number per node, shape \(3,\); got shape \(1,\)"),
+        ({"layout": "spring"}, "must be 'hops', 'attributes' or an array"),
+        ({"layout": [[0, 0]]}, r"shape \(3, 2\); got \(1, 2\)"),
+    ],
+)
+def test_wrong_arguments_of_plot_graph(options, message):
+    with pytest.raises(ValueError, match=message):
+        plot_graph(CHAIN, 1, ax=blank_axes(), **options)
+    with pytest.raises(ValueError, match="needs two attributes per node; the graph has 0"):
+        plot_graph(Graphs.from_edges([[(0, 1)]]), layout="attributes", ax=blank_axes())
+
+
+def test_explanations_are_drawn_with_their_decision():
+    two = Explanation(
+        ("yes",), np.zeros(1), CHAIN.offsets, np.array([[0.5], [-1.25]]), np.ones((4, 1)), None, None, None
+    )
+    ax = plot_explanation(two, CHAIN, 1, ax=blank_axes())
+    assert ax.get_title() == "yes: -1.25"
+    assert ax.figure.axes[1].get_ylabel() == "added to the decision"
+    pairs = Explanation(
+        (("a", "b"), ("a", "c")),
+        np.zeros(2),
+        CHAIN.offsets,
+        np.array([[0, 0], [1, 2.0]]),
+        np.eye(4, 2),
+        None,
+        None,
+        None,
+    )
+    ax = plot_explanation(pairs, CHAIN, 1, output=1, ax=blank_axes())
+    assert ax.get_title() == "a rather than c: +2"
+    np.testing.assert_array_equal(ax.collections[1].get_array(), [1.0, 0.0, 0.0])
+    with pytest.raises(ValueError, match="must be the 2 that were explained; got 1"):
+        plot_explanation(two, CHAIN[1], ax=blank_axes())
+
+
+# -------------------------------------------------------------------- trees, embeddings, confusion
+
+
+def texts(ax):
+    return {text.get_text(): text.get_position() for text in ax.texts}
+
+
+def test_trees_have_their_root_on_top():
+    ax = plot_tree("C(N,S(O,P))", ax=blank_axes())
+    places = texts(ax)
+    assert {name: -y for name, (_, y) in places.items()} == {"C": 0, "N": 1, "S": 1, "O": 2, "P": 2}
+    assert places["N"][0] < places["O"][0] < places["P"][0]
+    assert places["S"][0] == (places["O"][0] + places["P"][0]) / 2
+    assert ax.get_title() == "C(N,S(O,P))"
+
+
+def test_edge_labels_stand_beside_edges():
+    places = texts(plot_tree("C(1:N,2:O)", ax=blank_axes()))
+    assert places.keys() == {"C", "N", "O", "1", "2"}
+    assert places["1"][1] == -0.5
+
+
+@pytest.mark.parametrize("name", ["C", "C()", "C #2", "C(N) #1"])
+def test_names_of_all_kernels_can_be_drawn(name):
+    assert "C" in " ".join(texts(plot_tree(name, ax=blank_axes())))
+
+
+@pytest.mark.parametrize("name", ["", "C(", "C)", "C,N", "(C)"])
+def test_what_is_no_tree_is_refused(name):
+    with pytest.raises(ValueError, match="name must be "):
+        plot_tree(name, ax=blank_axes())
+
+
+def test_embedding_is_kernel_pca():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2)) * [3, 1]
+    X -= X.mean(axis=0)
+    ax = plot_embedding(X @ X.T, np.arange(20) % 2, ax=blank_axes(), title="A title")
+    assert len(ax.collections) == 2
+    assert ax.get_title() == "A title"
+    places = np.empty((20, 2))
+    for c, points in enumerate(ax.collections):
+        places[c::2] = points.get_offsets()
+    np.testing.assert_allclose(places @ places.T, X @ X.T, atol=1e-9)
+    assert ax.get_xlabel().startswith("component 1, ")
+
+
+@pytest.mark.parametrize("y", [None, np.arange(30.0)])
+def test_embedding_of_numbers_and_without_targets(y, tmp_path):
+    ax = plot_embedding(np.eye(30), y, ax=blank_axes())
+    assert ax.get_legend() is None
+    ax.figure.savefig(tmp_path / "embedding.png")
+    plot_embedding([[1.0]], ax=blank_axes())
+    with pytest.raises(ValueError, match="y must have one entry per graph"):
+        plot_embedding(np.eye(3), [1, 2], ax=blank_axes())
+
+
+def test_confusion_counts_rows_by_truth():
+    ax = plot_confusion([0, 0, 0, 1, 2], [0, 1, 0, 1, 1], ax=blank_axes())
+    np.testing.assert_allclose(drawn(ax), [[2 / 3, 1 / 3, 0], [0, 1, 0], [0, 1, 0]])
+    assert [text.get_text() for text in ax.texts] == ["2", "1", "0", "0", "1", "0", "0", "1", "0"]
+    assert ax.get_title() == "60.0% of 5 graphs right"
+    with pytest.raises(ValueError, match=r"shapes \(2,\) and \(1,\)"):
+        plot_confusion([0, 1], [0], ax=blank_axes())

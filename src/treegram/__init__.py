@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from treegram.datasets import *
     from treegram.errors import *
+    from treegram.explanations import *
     from treegram.graphs import Graphs as Graphs
     from treegram.kernels import *
     from treegram.persistence import *
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 # Where each public name lives; ``treegram.NAME`` is its one public path.
 _HOMES = {
-    "datasets": ("TUChunks", "describe", "load_digits_graphs", "load_tu", "make_synthetic", "save_tu"),
+    "datasets": ("TUChunks", "describe", "load_digits_graphs", "load_tu", "make_motifs", "make_synthetic", "save_tu"),
     "errors": (
         "DatasetError",
         "InvalidGraphError",
@@ -29,6 +30,7 @@ _HOMES = {
         "StudyError",
         "TreegramError",
     ),
+    "explanations": ("Explanation", "explain"),
     "graphs": ("Graphs",),
     "kernels": (
         "CSM",
@@ -49,7 +51,7 @@ _HOMES = {
         "ShortestPath",
     ),
     "persistence": ("load_model", "save_model"),
-    "plotting": ("plot_gram",),
+    "plotting": ("plot_confusion", "plot_embedding", "plot_explanation", "plot_gram", "plot_graph", "plot_tree"),
     "preprocessing": ("CentroidDistance", "DropAttributes", "NeighbourMeans", "ScaleAttributes"),
     "selection": ("GraphGP", "GraphRidge", "GraphSVC"),
     "streaming": ("embed_chunks", "fit_chunks"),

@@ -20,13 +20,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from treegram._params import FLAG, NOTHING, SEED, Allowed, Checked, Whole, Words, allowed_values, parameters
 from treegram._types import Floats
-from treegram.errors import InvalidGraphError
+from treegram.errors import InvalidGraphError, ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._grids import Grid, GridValues, grid_values
 from treegram.kernels._node_sums import learn_gamma
+from treegram.kernels._spread import spread_over_trees
 
-__all__ = ["GraphKernel", "normalize_gram"]
+__all__ = ["EXPLAINED", "GraphKernel", "inverse_roots", "normalize_gram"]
 
+EXPLAINED = (
+    "These kernels can be: ODDCL, WLCL, GraphHopper, GIK, ODDST, WL, WLOA, NSPDK, ShortestPath, "
+    "and sums (KernelSum) and pipelines of these."
+)
 ROWS_AT_ONCE = 256  # that are normalised together: the factors of all pairs would be as large as the matrix
 
 
@@ -220,6 +225,36 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         values = GridValues(grams, rows, selves)
         return values.arranged(order, n_kept=len(lists))
 
+    # ---------------------------------------------------------------- explanations
+
+    def _node_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
+        """What each node adds to the sums of weights[i, j] K(G, G_i) over the fitted graphs G_i, shape (n_nodes, n_outputs).
+
+        Normalisation divides all that the nodes of a graph add by the same number. With ``spread``, what a node adds by the
+        tree around it is shared by the nodes of that tree.
+        """
+        if self._self_kernels is not None:
+            weights = weights * inverse_roots(self._self_kernels.reshape(-1))[:, None]
+        described = self._describe(graphs, self._own_grid())
+        return self._finish_shares(graphs, described, self._raw_shares(graphs, described, weights, spread), spread)
+
+    def _finish_shares(self, graphs: Graphs, described: Any, levels: Floats, spread: bool) -> Floats:  # noqa: FBT001
+        shares = spread_over_trees(graphs, levels) if spread else levels.sum(axis=0)
+        if self.normalize:
+            shares *= inverse_roots(self._self_sums(described).reshape(-1))[graphs.graph_ids, None]
+        return shares
+
+    def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, by_level: bool) -> Floats:  # noqa: ARG002, FBT001
+        """The same without normalisation, (n_levels, n_nodes, n_outputs): one level in all, or one for each depth of trees."""
+        raise ParameterError(f"{type(self).__name__} cannot be explained node by node. {EXPLAINED}")
+
+    def _refuse_levels(self, by_level: bool) -> None:  # noqa: FBT001
+        if by_level:
+            raise ParameterError(
+                f"The trees of {type(self).__name__} cannot be spread over their nodes: spread=True is for WL, WLOA and WLCL. "
+                "With spread=False each tree counts for its root."
+            )
+
     # ---------------------------------------------------------------- fitted graphs
 
     def _remember(self, X: Any) -> None:
@@ -325,13 +360,13 @@ def normalize_gram(K: Floats, rows: Floats, columns: Floats) -> None:
     ``rows`` and ``columns`` are the kernels with themselves of the graphs along either axis, with the leading axes of K. The
     two factors are multiplied first, so that a symmetric matrix stays so in every bit.
     """
-    row_factors, column_factors = (_inverse_roots(diagonal) for diagonal in (rows, columns))
+    row_factors, column_factors = (inverse_roots(diagonal) for diagonal in (rows, columns))
     for first in range(0, K.shape[-2], ROWS_AT_ONCE):
         some = slice(first, first + ROWS_AT_ONCE)
         K[..., some, :] *= row_factors[..., some, None] * column_factors[..., None, :]
 
 
-def _inverse_roots(diagonal: Floats) -> Floats:
+def inverse_roots(diagonal: Floats) -> Floats:
     positive = diagonal > 0
     roots: Floats = np.where(positive, 1.0 / np.sqrt(np.where(positive, diagonal, 1.0)), 0.0)
     return roots

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,10 +13,16 @@ from treegram.graphs import Graphs
 from treegram.kernels._grids import Grid
 from treegram.structure.wl import ColourFeatures, colour_features, wl_colours
 
-__all__ = ["COLOURS", "COLOUR_GRID", "colour_groups"]
+__all__ = ["COLOURS", "COLOUR_GRID", "colour_groups", "split_levels"]
 
 COLOURS: Mapping[str, Allowed] = {"n_iterations": (Whole(0),)}
 COLOUR_GRID: Grid = {"n_iterations": [0, 1, 2, 3, 4]}
+
+
+def split_levels(view: Any) -> Any:
+    """A view of nodes whose one group of colours is divided into one for each iteration."""
+    (colours,), levels = view.groups, range(view.axes.steps["n_iterations"][-1] + 1)
+    return replace(view, groups=[colours.kept(colours.iterations == level) for level in levels])
 
 
 def colour_groups(kernel: Any, graphs: Graphs, n_iterations: Sequence[int], offsets: Ints) -> list[ColourFeatures]:

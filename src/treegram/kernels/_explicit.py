@@ -20,7 +20,7 @@ from treegram._params import parameters
 from treegram._types import Floats
 from treegram.graphs import Graphs
 from treegram.kernels._axes import GridAxes
-from treegram.kernels._base import GraphKernel
+from treegram.kernels._base import GraphKernel, inverse_roots
 from treegram.kernels._grids import Grid
 from treegram.pairsum.sparse import feature_products
 from treegram.structure.features import Features
@@ -91,6 +91,31 @@ class ExplicitKernel(GraphKernel):
         check_is_fitted(self)
         fitted = self._fitted_features
         return [self._name_feature(fitted, column) for column in range(len(fitted.codes))]
+
+    def _feature_weights(self, weights: Floats) -> Floats:
+        """What each column of ``features`` is worth where the fitted graphs have weights: (n_features, n_outputs)."""
+        if self._self_kernels is not None:
+            weights = weights * inverse_roots(self._self_kernels.reshape(-1))[:, None]
+        worth: Floats = self._fitted_features.counts.T @ weights
+        return worth
+
+    def _column_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
+        """What each node adds to the products of its graph's row of ``features`` with weights, (n_nodes, n_outputs)."""
+        described = self._describe(graphs, self._own_grid())
+        return self._finish_shares(graphs, described, self._raw_column_shares(graphs, weights, spread), spread)
+
+    def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, by_level: bool) -> Floats:  # noqa: ARG002, FBT001
+        return self._raw_column_shares(graphs, self._fitted_features.counts.T @ weights, by_level)
+
+    def _raw_column_shares(self, graphs: Graphs, weights: Floats, by_level: bool) -> Floats:  # noqa: FBT001
+        """The same without normalisation, (n_levels, n_nodes, n_outputs)."""
+        self._refuse_levels(by_level)
+        shares: Floats = self._node_features(graphs).aligned(self._fitted_features.codes) @ weights
+        return shares[None]
+
+    @abstractmethod
+    def _node_features(self, graphs: Graphs) -> Features:
+        """The features of each node: the rows of a graph's nodes add up to its own row."""
 
     @property
     def _fitted_features(self) -> Any:

@@ -15,8 +15,9 @@ from treegram.attributes import NodeKernel
 from treegram.graphs import Graphs
 from treegram.kernels._axes import GridAxes
 from treegram.kernels._base import GraphKernel
+from treegram.kernels._colours import split_levels
 from treegram.kernels._grids import Grid
-from treegram.kernels._node_sums import NODE_KERNEL, node_pair_sums, node_self_sums, view_nodes
+from treegram.kernels._node_sums import NODE_KERNEL, node_pair_sums, node_self_sums, node_shares, view_nodes
 from treegram.structure.features import Features
 
 __all__ = ["NodePairKernel"]
@@ -47,6 +48,14 @@ class NodePairKernel(GraphKernel):
 
     def _pair_sums(self, left: Any, right: Any | None) -> Floats:
         return node_pair_sums(left, right, self.n_jobs)
+
+    def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, by_level: bool) -> Floats:  # noqa: ARG002, FBT001
+        if not by_level:
+            return node_shares(described, self._fitted, weights, self.n_jobs)
+        if not self.adds_up:
+            self._refuse_levels(by_level)
+        new, fitted = (split_levels(view) for view in (described, self._fitted))
+        return node_shares(new, fitted, weights, self.n_jobs)
 
     def _self_sums(self, described: Any) -> Floats:
         return node_self_sums(described, self.n_jobs)

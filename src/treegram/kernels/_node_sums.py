@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from treegram._params import FUNCTION, NOTHING, Allowed, Number, Words
 from treegram._types import Floats, Hashes, Ints
-from treegram.attributes import NODE_KERNEL_NAMES, NodeKernel, node_kernel_blocks, scaled_gamma
+from treegram.attributes import NODE_KERNEL_NAMES, Gaussian, NodeKernel, node_kernel_blocks, scaled_gamma
 from treegram.graphs import Graphs
 from treegram.kernels._axes import GridAxes
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
@@ -26,11 +26,13 @@ __all__ = [
     "node_blocks",
     "node_pair_sums",
     "node_self_sums",
+    "node_shares",
     "vectors_and_kernel",
     "view_nodes",
 ]
 
 LONG_ROW = 32  # features per node, from which on it pays to fold those that no other node has
+SHARES_AT_ONCE = 1 << 23  # of single nodes with fitted graphs: 64 MiB, however many nodes there are
 NODE_KERNEL: Mapping[str, Allowed] = {
     "gamma": (Number(0), Words("scale"), NOTHING),
     "node_kernel": (Words(*NODE_KERNEL_NAMES), FUNCTION),
@@ -93,6 +95,13 @@ def node_pair_sums(left: NodeView, right: NodeView | None, n_jobs: int | None) -
     """The kernel of each pair of graphs for each point of the grid; ``right=None``: left with itself."""
     if right is None:
         return _symmetric_sums(left, n_jobs)
+    rows, columns, weighting = _alike(left, right)
+    sums = pair_sums(rows, columns, right.node_kernel, weighting, n_jobs=n_jobs)
+    return right.axes.points(sums, 2)
+
+
+def _alike(left: NodeView, right: NodeView) -> tuple[Nodes, Nodes, Weighting]:
+    """The nodes of both sides with the features that both have, and their weights."""
     common = [
         np.intersect1d(new.codes, old.codes, assume_unique=True)
         for new, old in zip(left.groups, right.groups, strict=True)
@@ -101,8 +110,38 @@ def node_pair_sums(left: NodeView, right: NodeView | None, n_jobs: int | None) -
         _with_features(view, [group.aligned(codes) for group, codes in zip(view.groups, common, strict=True)])
         for view in (left, right)
     )
-    sums = pair_sums(rows, columns, right.node_kernel, _weighting(right.groups, common), n_jobs=n_jobs)
-    return right.axes.points(sums, 2)
+    return rows, columns, _weighting(right.groups, common)
+
+
+def node_shares(left: NodeView, right: NodeView, weights: Floats, n_jobs: int | None) -> Floats:
+    """What each node of the left adds to the sums of weights[i, j] K(G, G_i) over the graphs of the right.
+
+    Each node is summed as a graph of its own. Shape (n_groups, n_nodes, n_outputs), for views of one point.
+    """
+    rows, columns, weighting = _alike(left, right)
+    is_used = np.abs(weights).max(axis=1) > 0
+    columns = columns.taken(np.flatnonzero(is_used[columns.graph_ids]))
+    if not left.nodes.vectors.any() and not right.nodes.vectors.any() and isinstance(right.node_kernel, Gaussian):
+        return _plain_shares(rows, columns, weighting, weights)
+    n_nodes = len(rows.graph_ids)
+    shares = np.empty((weighting.n_groups, n_nodes, weights.shape[1]))
+    step = max(1, SHARES_AT_ONCE // max(1, weighting.n_groups * columns.n_graphs))
+    for first in range(0, n_nodes, step):
+        some = np.arange(first, min(first + step, n_nodes))
+        alone = replace(rows.taken(some), n_graphs=len(some), graph_ids=np.arange(len(some)))
+        sums = pair_sums(alone, columns, right.node_kernel, weighting, n_jobs=n_jobs)
+        shares[:, some] = sums[:, 0] @ weights
+    return shares
+
+
+def _plain_shares(rows: Nodes, columns: Nodes, weighting: Weighting, weights: Floats) -> Floats:
+    """The same where k_A is 1: sums of products of features alone."""
+    totals = columns.features.T @ weights[columns.graph_ids] * weighting.weights[weighting.kinds]
+    shares = np.empty((weighting.n_groups, len(rows.graph_ids), weights.shape[1]))
+    for group in range(weighting.n_groups):
+        own = np.flatnonzero(weighting.groups[weighting.kinds] == group)
+        shares[group] = rows.features[:, own] @ totals[own]
+    return shares
 
 
 def _symmetric_sums(view: NodeView, n_jobs: int | None) -> Floats:

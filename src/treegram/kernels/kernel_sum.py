@@ -13,7 +13,7 @@ from treegram._params import NOTHING, Allowed, Instance, parameters
 from treegram._types import Floats
 from treegram.errors import ParameterError
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels._base import GraphKernel, normalize_gram
+from treegram.kernels._base import GraphKernel, inverse_roots, normalize_gram
 from treegram.kernels._grids import Grid, GridValues, grid_values, parameter_names, with_parameters
 from treegram.kernels._pipelines import learns_from_data, split_pipeline
 from treegram.kernels.oddcl import ODDCL
@@ -193,6 +193,23 @@ class KernelSum(GraphKernel):
             normalize_gram(total.grams, diagonals, diagonals)
             normalize_gram(total.rows, total.selves, diagonals)
             total.selves[...] = total.selves > 0
+        return total
+
+    # ---------------------------------------------------------------- explanations
+
+    def _node_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
+        if self._self_kernels is not None:
+            weights = weights * inverse_roots(self._self_kernels.reshape(-1))[:, None]
+        total = np.zeros((graphs.n_nodes, weights.shape[1]))
+        for part in self.kernels_:
+            steps, final = split_pipeline(part)
+            seen = graphs
+            for step in steps:
+                seen = step.transform(seen)
+            total += final._node_shares(seen, weights, spread=spread)
+        if self.normalize:
+            selves = self._self_sums(self._describe(graphs, self._own_grid()))
+            total *= inverse_roots(selves)[graphs.graph_ids, None]
         return total
 
     # ---------------------------------------------------------------- sums

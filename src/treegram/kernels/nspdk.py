@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import field
+from typing import Any
 
 from treegram._params import Whole, parameters
 from treegram.graphs import Graphs
 from treegram.kernels._explicit import ExplicitKernel
 from treegram.kernels._grids import Grid
 from treegram.structure.features import Features
-from treegram.structure.invariants import ball_pair_features
+from treegram.structure.invariants import ball_pair_features, ball_pair_node_features
 
 __all__ = ["NSPDK"]
 
@@ -90,12 +91,11 @@ class NSPDK(ExplicitKernel):
     distance: int = 1
 
     def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:  # noqa: ARG002 (one group)
-        features = ball_pair_features(
-            graphs,
-            self.radius,
-            self.distance,
-            missing_labels=self.missing_labels,
-            use_edge_labels=self.use_edge_labels,
-            n_jobs=self.n_jobs,
-        )
-        return [features]
+        return [ball_pair_features(graphs, self.radius, self.distance, **self._options())]
+
+    def _node_features(self, graphs: Graphs) -> Features:
+        return ball_pair_node_features(graphs, self.radius, self.distance, **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        names = ("missing_labels", "use_edge_labels", "n_jobs")
+        return {name: getattr(self, name) for name in names}

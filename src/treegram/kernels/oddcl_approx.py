@@ -10,6 +10,7 @@ from treegram._params import parameters
 from treegram._types import Floats
 from treegram.graphs import Graphs
 from treegram.kernels._axes import GridAxes
+from treegram.kernels._base import GraphKernel
 from treegram.kernels._choose_map import VECTOR_MAP
 from treegram.kernels._grids import Grid
 from treegram.kernels._node_pairs import NodePairKernel
@@ -180,6 +181,8 @@ class ODDCLApprox(NodePairKernel):
 
     def _separate(self, graphs: Graphs, lists: Grid) -> list[dict[str, list[int]]]:
         return separate_overflows(self, graphs, lists)
+
+    _raw_shares = GraphKernel._raw_shares  # sums of vectors and choices of maps are not sums over nodes
 
     def _describe(self, graphs: Graphs, grid: Grid) -> Any:
         view = super()._describe(graphs, grid)

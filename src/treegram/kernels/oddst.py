@@ -109,6 +109,9 @@ class ODDST(ExplicitKernel):
             points += [weigh(phi, lam, np.arange(len(graphs)), rescale=self.normalize) for lam in grid["lam"]]
         return points
 
+    def _node_features(self, graphs: Graphs) -> Phi:
+        return weigh(count_trees(self, graphs, self.depth), self.lam, graphs.graph_ids, rescale=self.normalize)
+
     def _name_feature(self, fitted: Any, column: int) -> str:
         return read_tree(
             self.graphs_,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from treegram.graphs import Graphs
 from treegram.kernels._base import GraphKernel
 from treegram.kernels._grids import Grid
 from treegram.kernels._node_sums import NODE_KERNEL, node_blocks, vectors_and_kernel
-from treegram.pairsum.paths import PathEnds, group_equal, path_self_sums, path_sums
+from treegram.pairsum.paths import PathEnds, group_equal, path_end_shares, path_self_sums, path_sums
 from treegram.structure.distances import count_distances
 
 __all__ = ["ShortestPath"]
@@ -118,11 +120,16 @@ class ShortestPath(GraphKernel):
     missing_labels: str = "degree"
 
     def _describe(self, graphs: Graphs, grid: Grid) -> PathView:  # noqa: ARG002 (no one-pass parameters)
+        return self._view(graphs, join_equal=True)
+
+    def _view(self, graphs: Graphs, *, join_equal: bool) -> PathView:
         vectors, node_kernel = vectors_and_kernel(self, graphs)
         graph_ids, blocks = graphs.graph_ids, node_blocks(self, graphs)
         if node_kernel == Gaussian(0.0):  # it is 1 whatever the vectors, so they are equal to it
             vectors = np.zeros((graphs.n_nodes, 1))
-        groups, firsts = group_equal(graph_ids, blocks, vectors)
+        groups = firsts = np.arange(graphs.n_nodes)
+        if join_equal:
+            groups, firsts = group_equal(graph_ids, blocks, vectors)
         group_offsets = np.searchsorted(graph_ids[firsts], np.arange(len(graphs) + 1))
         ends = PathEnds(
             n_graphs=len(graphs),
@@ -146,6 +153,23 @@ class ShortestPath(GraphKernel):
         weights = self._length_weights(left.ends, fitted.ends)
         columns = None if right is None else right.ends
         return path_sums(left.ends, columns, fitted.node_kernel, weights, n_jobs=self.n_jobs)
+
+    def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, by_level: bool) -> Floats:  # noqa: ARG002, FBT001
+        """Each pair of ends shares what it adds, half and half."""
+        self._refuse_levels(by_level)
+        new, fitted = self._view(graphs, join_equal=False).ends, self._fitted.ends
+        lengths = self._length_weights(new, fitted)
+        sums = partial(
+            path_end_shares,
+            node_kernel=self._fitted.node_kernel,
+            length_weights=lengths,
+            weights=weights,
+            n_jobs=self.n_jobs,
+        )
+        starts = sums(new, fitted)
+        if not graphs.directed:  # a node ends as many paths as it starts
+            return starts[None]
+        return 0.5 * (starts + sums(new.reversed(), fitted.reversed()))[None]
 
     def _self_sums(self, described: PathView) -> Floats:
         weights = self._length_weights(described.ends)

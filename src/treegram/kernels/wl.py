@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._params import parameters
-from treegram._types import Ints
+from treegram._types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.kernels._colours import COLOUR_GRID, COLOURS, colour_groups
 from treegram.kernels._explicit import ExplicitKernel
@@ -98,6 +99,15 @@ class WL(ExplicitKernel):
 
     def _features(self, graphs: Graphs, grid: Grid) -> list[ColourFeatures]:
         return colour_groups(self, graphs, grid["n_iterations"], graphs.offsets)
+
+    def _node_features(self, graphs: Graphs) -> ColourFeatures:
+        return colour_groups(self, graphs, [self.n_iterations], np.arange(graphs.n_nodes + 1))[0]
+
+    def _raw_column_shares(self, graphs: Graphs, weights: Floats, by_level: bool) -> Floats:  # noqa: FBT001
+        colours = self._node_features(graphs)
+        n_levels = self.n_iterations + 1
+        levels = [colours.kept(colours.iterations == level) for level in range(n_levels)] if by_level else [colours]
+        return np.stack([level.aligned(self._fitted_features.codes) @ weights for level in levels])
 
     def _name_feature(self, fitted: Any, column: int) -> str:
         return read_colour(

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from treegram._params import parameters
-from treegram._types import Ints
+from treegram._types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.kernels._colours import COLOUR_GRID, COLOURS, colour_groups
 from treegram.kernels._explicit import ExplicitKernel
@@ -99,6 +100,26 @@ class WLOA(ExplicitKernel):
     def _features(self, graphs: Graphs, grid: Grid) -> list[UnfoldedColours]:
         return [_unfold(group) for group in colour_groups(self, graphs, grid["n_iterations"], graphs.offsets)]
 
+    def _node_features(self, graphs: Graphs) -> ColourFeatures:
+        return colour_groups(self, graphs, [self.n_iterations], np.arange(graphs.n_nodes + 1))[0]
+
+    def _raw_column_shares(self, graphs: Graphs, weights: Floats, by_level: bool) -> Floats:  # noqa: FBT001
+        """The n nodes of a colour share what its numbers 1 to n add: nothing tells which of them is the first."""
+        (unfolded,) = self._features(graphs, {"n_iterations": [self.n_iterations]})
+        nodes, colours = self._node_features(graphs), unfolded.colours
+        every_column = Features(sp.identity(len(unfolded.codes), format="csr"), unfolded.codes)
+        own_weights = every_column.aligned(self._fitted_features.codes) @ weights  # of each column of these graphs
+        keys = _entry_keys(colours.counts, np.arange(len(graphs)), np.arange(len(colours.codes)))
+        totals = np.zeros((len(keys), weights.shape[1]))  # of each colour of each graph
+        unfolded_keys = _entry_keys(unfolded.counts, np.arange(len(graphs)), unfolded.places, len(colours.codes))
+        np.add.at(totals, np.searchsorted(keys, unfolded_keys), own_weights[unfolded.counts.indices])
+        node_keys = _entry_keys(nodes.counts, graphs.graph_ids, np.arange(len(colours.codes)))
+        parts = (totals / colours.counts.data[:, None])[np.searchsorted(keys, node_keys)]
+        levels = nodes.iterations[nodes.counts.indices] if by_level else np.zeros(len(parts), np.int64)
+        shares = np.zeros((self.n_iterations + 1 if by_level else 1, graphs.n_nodes, weights.shape[1]))
+        np.add.at(shares, (levels, np.repeat(np.arange(graphs.n_nodes), np.diff(nodes.counts.indptr))), parts)
+        return shares
+
     def _name_feature(self, fitted: Any, column: int) -> str:
         colours, place = fitted.colours, fitted.places[column]
         colour = read_colour(
@@ -109,6 +130,13 @@ class WLOA(ExplicitKernel):
             use_edge_labels=self.use_edge_labels,
         )
         return f"{colour} #{fitted.numbers[column]}"
+
+
+def _entry_keys(counts: sp.csr_matrix, graph_ids: Ints, colours: Ints, n_colours: int | None = None) -> Ints:
+    """One number for the graph and the colour of each entry, given the graphs of the rows and the colours of the columns."""
+    width = len(colours) if n_colours is None else n_colours
+    keys: Ints = np.repeat(graph_ids, np.diff(counts.indptr)) * width + colours[counts.indices]
+    return keys
 
 
 def _unfold(colours: ColourFeatures) -> UnfoldedColours:

@@ -34,7 +34,7 @@ from treegram.pairsum.loops.tiles import Rows
 from treegram.pairsum.tiles import Layout, Span, cut, fill_matrix
 from treegram.structure.distances import Distances
 
-__all__ = ["PathEnds", "group_equal", "path_self_sums", "path_sums"]
+__all__ = ["PathEnds", "group_equal", "path_end_shares", "path_self_sums", "path_sums"]
 
 TILE_COLUMNS = 512  # the rows of one graph, their kernel with a tile and its sums then stay in the second-level cache
 SELF_COLUMNS = 64  # of a tile that meets its own graphs only: small, as all but its diagonal is thrown away
@@ -56,6 +56,10 @@ class PathEnds:
     def offsets(self) -> Ints:
         """Graph g has the groups offsets[g] .. offsets[g + 1] - 1."""
         return np.searchsorted(self.graph_ids, np.arange(self.n_graphs + 1))
+
+    def reversed(self) -> PathEnds:
+        """The same paths from their ends to their starts."""
+        return replace(self, distances=self.distances.reversed())
 
 
 def group_equal(graph_ids: Ints, blocks: Hashes, vectors: Floats) -> tuple[Ints, Ints]:
@@ -104,6 +108,31 @@ def path_self_sums(
     tiles = cut(job.layout.right.offsets, 1 + len(own.graph_ids) // SELF_COLUMNS)
     squares = run_tasks(partial(_square_sums, job), [(tile,) for tile in tiles], n_jobs=n_jobs, label="path sums")
     return np.concatenate([square.diagonal() for square in squares])
+
+
+def path_end_shares(
+    ends: PathEnds,
+    others: PathEnds,
+    *,
+    node_kernel: NodeKernel,
+    length_weights: Floats,
+    weights: Floats,
+    n_jobs: int | None = None,
+) -> Floats:
+    """What the paths that start at each group add to the sums of weights[i, j] K(G, G_i) over the other graphs.
+
+    Shape (n_groups, n_outputs). Groups are the columns here, each counted as a graph of its own.
+    """
+    shares = np.zeros((len(ends.graph_ids), weights.shape[1]))
+    if len(ends.graph_ids) and len(others.graph_ids):
+        job = replace(_Job.prepare(others, ends, node_kernel, length_weights), both_ways=False)
+        tiles = cut(job.layout.right.offsets, 1 + len(ends.graph_ids) // TILE_COLUMNS)
+        parts = run_tasks(
+            partial(_tile_shares, job, weights), [(tile,) for tile in tiles], n_jobs=n_jobs, label="path sums"
+        )
+        for order, part in parts:
+            shares[order] = part
+    return shares
 
 
 # -------------------------------------------------------------------- preparation
@@ -162,11 +191,23 @@ def _square_sums(job: _Job, tile: Span) -> Floats:
     return _sum_some(job, tile, tile)
 
 
+def _tile_shares(job: _Job, weights: Floats, tile: Span) -> tuple[Ints, Floats]:
+    """The groups of a tile, and the weighted sums of each of them with all row graphs."""
+    order, columns = job.layout.columns(tile)
+    alone = columns._replace(graphs=np.arange(len(order)))
+    sums = _sum_columns(job, order, alone, (0, len(job.layout.left.offsets) - 1), len(order))
+    return order, sums.T @ weights
+
+
 def _sum_some(job: _Job, tile: Span, graphs: Span) -> Floats:
     """The sums of some consecutive graphs of the left with those of a tile of the right."""
-    order, columns = job.layout.columns(tile)
+    return _sum_columns(job, *job.layout.columns(tile), graphs, tile[1] - tile[0])
+
+
+def _sum_columns(job: _Job, order: Ints, columns: Any, graphs: Span, n_sums: int) -> Floats:
+    """The sums of some consecutive graphs of the left with the ``n_sums`` graphs that the columns belong to."""
     paths = (job.row_partners, _list_partners(job, order), job.length_weights)
-    offsets, out = job.layout.left.offsets, np.zeros((graphs[1] - graphs[0], tile[1] - tile[0]))
+    offsets, out = job.layout.left.offsets, np.zeros((graphs[1] - graphs[0], n_sums))
     held = _held(job, graphs, len(order), paths[1].stops.shape[1] - 1)
     for start, stop in _calls(offsets, graphs):
         row, end = int(offsets[start]), int(offsets[stop])

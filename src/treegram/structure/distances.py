@@ -40,6 +40,14 @@ class Distances:
     counts: Floats
     both_ways: bool  # whether every pair counts in both directions, with the same length
 
+    def reversed(self) -> Distances:
+        """The same pairs from b to a."""
+        n_groups = len(self.starts) - 1
+        sources = np.repeat(np.arange(n_groups), np.diff(self.starts)).astype(np.int32)
+        order = np.lexsort((sources, self.lengths, self.partners))
+        starts = np.concatenate([[0], np.cumsum(np.bincount(self.partners, minlength=n_groups))])
+        return Distances(starts, sources[order], self.lengths[order], self.counts[order], self.both_ways)
+
 
 def count_distances(graphs: Graphs, groups: Ints, group_offsets: Ints, *, n_jobs: int | None = None) -> Distances:
     """Tally the distances between the nodes of each graph, group by group.

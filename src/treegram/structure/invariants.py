@@ -25,7 +25,7 @@ from treegram.structure.loops.visits import DONE, PLACE
 from treegram.structure.visits import STEPS_PER_CALL, empty_table, graph_spans, run_loop, start_at
 from treegram.structure.wl import wl_colours
 
-__all__ = ["INVARIANTS", "MATCHES", "SCOPES", "ball_pair_features", "pattern_features"]
+__all__ = ["INVARIANTS", "MATCHES", "SCOPES", "ball_pair_features", "ball_pair_node_features", "pattern_features"]
 
 
 INVARIANTS = {"wl": loops.WL, "sgk": loops.SGK, "nspdk": loops.NSPDK}
@@ -92,6 +92,33 @@ def _check_extent(graphs: Graphs, radius: int, levels: int, distance: int) -> in
     return min(distance, max(int(graphs.sizes.max(initial=1)) - 1, 0))
 
 
+def ball_pair_node_features(
+    graphs: Graphs,
+    radius: int,
+    distance: int,
+    *,
+    missing_labels: str = "degree",
+    use_edge_labels: bool = False,
+    n_jobs: int | None = None,
+) -> Features:
+    """The same features, one row per node: a pair counts for its first node, and a graph's rows add up to its own row.
+
+    Without direction every pair is there in both orders, which count alike, so that both nodes get half.
+    """
+    distance = _check_extent(graphs, radius, 0, distance)
+    ask = loops.Ask(0, len(graphs), radius, distance, 0, loops.NSPDK, loops.INVARIANT, by_node=True)
+    arrays = _arrays(graphs, missing_labels, use_edge_labels=use_edge_labels)
+    features = _join(_run(_pair_part, graphs, arrays, ask, n_jobs))
+    counts, n_rows = features.counts, (radius + 1) * (distance + 1)  # per node
+    own = (graphs.graph_ids[:, None] * n_rows + np.arange(n_rows)).ravel()  # the row of the graph that each adds to
+    joined = type(counts)((np.ones(len(own)), (own, np.arange(len(own)))), shape=(len(graphs) * n_rows, len(own)))
+    totals = joined @ counts
+    lengths = np.sqrt(np.asarray(totals.multiply(totals).sum(axis=1)).ravel())
+    data = counts.data / np.repeat(lengths[own], np.diff(counts.indptr))
+    entries = (data, counts.indices, counts.indptr[::n_rows])
+    return Features(type(counts)(entries, shape=(graphs.n_nodes, len(features.codes))), features.codes)
+
+
 def _arrays(graphs: Graphs, missing_labels: str, *, use_edge_labels: bool) -> Any:
     return loops.Arrays(
         graphs.offsets,
@@ -134,7 +161,8 @@ def _pattern_part(arrays: Any, ask: Any) -> tuple[Ints, Hashes, Floats]:
 
 
 def _pair_part(arrays: Any, ask: Any) -> tuple[Ints, Hashes, Floats]:
-    return _count(loops.count_pairs, arrays, ask, 0, (ask.last - ask.first) * (ask.radius + 1) * (ask.distance + 1))
+    n_counted = _n_nodes(arrays, ask) if ask.by_node else ask.last - ask.first
+    return _count(loops.count_pairs, arrays, ask, 0, n_counted * (ask.radius + 1) * (ask.distance + 1))
 
 
 def _count(loop: Callable[..., int], arrays: Any, ask: Any, n_kept: int, n_rows: int) -> tuple[Ints, Hashes, Floats]:

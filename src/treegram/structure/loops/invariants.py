@@ -31,7 +31,7 @@ Records = namedtuple("Records", "rows codes values table")
 # What all graphs share: CSR neighbours, hashes of labels, and colours given for the whole graphs (global scope) or none.
 Arrays = namedtuple("Arrays", "offsets indptr indices node_hashes arc_hashes given directed")
 # What is asked for: the graphs first .. last - 1; see ``structure.invariants`` for the rest.
-Ask = namedtuple("Ask", "first last radius distance levels invariant match")
+Ask = namedtuple("Ask", "first last radius distance levels invariant match by_node", defaults=(False,))
 # Arrays to work in: colours (levels + 1, n) and walks (2, n) by place.
 Scratch = namedtuple("Scratch", "ball colours walks")
 
@@ -361,7 +361,7 @@ def sum_patterns(arrays, ask, ball, held, state, lengths, records, budget):
 def count_pairs(arrays, ask, ball, held, state, lengths, records, budget):
     """How many ordered pairs of nodes show each pair of balls, by radius r and distance d; fills as ``sum_patterns``.
 
-    There is one row for each graph, r and d.
+    There is one row for each graph, r and d; or, by node, for each u, r and d.
     """
     used, first, g, u, steps = state[USED], state[FIRST], state[GRAPH], state[ROOT], 0
     n_rows = (ask.radius + 1) * (ask.distance + 1)
@@ -385,8 +385,12 @@ def count_pairs(arrays, ask, ball, held, state, lengths, records, budget):
                     used = _tally(r * (ask.distance + 1) + d, code, 1.0, first, used, records)
             leave(n_visited, order, distance)
             steps += n_visited * (ask.radius + 1)
+            if ask.by_node:
+                _settle(first, used, n_rows, (row + u) * n_rows, records, lengths)
+                first = used
             u += 1
-        _settle(first, used, n_rows, (g - ask.first) * n_rows, records, lengths)
+        if not ask.by_node:
+            _settle(first, used, n_rows, (g - ask.first) * n_rows, records, lengths)
         g, u, first = g + 1, 0, used
     save(state, used, first, g, u, 0)
     return DONE

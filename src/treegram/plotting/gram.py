@@ -1,19 +1,18 @@
-"""Pictures of finished numbers. matplotlib is imported only when a picture is drawn."""
+"""Gram matrices."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from treegram._types import Floats, Ints
+from treegram.plotting._axes import new_axes
 
-__all__ = ["plot_gram"]
+__all__ = ["check_gram", "plot_gram"]
 
 _MOST_CLASSES = 40  # beyond, names and lines would cover the picture
-_SIZE = (8, 7)  # inches
 _SHOWN = (0.01, 0.99)  # quantiles of the values off the diagonal between which the colours change
 
 
@@ -64,10 +63,10 @@ def plot_gram(
     >>> ax.get_title()
     'Two graphs'
     """
-    matrix = _check_gram(K)
+    matrix = check_gram(K)
     names, counts, order = _sort_by_class(y, len(matrix))
     if ax is None:
-        ax = _matplotlib("pyplot").subplots(figsize=_SIZE, layout="constrained")[1]
+        ax = new_axes()
     low, high = _colour_limits(matrix)
     image = ax.imshow(matrix[np.ix_(order, order)], cmap=cmap, vmin=low, vmax=high, interpolation="antialiased")
     _name_classes(ax, names, counts)
@@ -81,7 +80,8 @@ def plot_gram(
     return ax
 
 
-def _check_gram(K: ArrayLike) -> Floats:
+def check_gram(K: ArrayLike) -> Floats:
+    """A square matrix of finite numbers."""
     matrix = np.asarray(K, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ValueError(f"K must be a square matrix of at least one row; got an array of shape {matrix.shape}.")
@@ -106,18 +106,6 @@ def _sort_by_class(y: ArrayLike | None, n_graphs: int) -> tuple[list[str], Ints,
         raise ValueError(f"y must have one entry per graph, shape ({n_graphs},); got shape {targets.shape}.")
     classes, counts = np.unique(targets, return_counts=True)
     return [str(name) for name in classes.tolist()], counts, np.argsort(targets, kind="stable")
-
-
-def blank_axes() -> Any:
-    """Axes on a figure of their own that pyplot does not know, so that no window can open."""
-    return _matplotlib("figure").Figure(figsize=_SIZE, layout="constrained").subplots()
-
-
-def _matplotlib(module: str) -> Any:
-    try:
-        return import_module(f"matplotlib.{module}")
-    except ImportError as error:
-        raise ImportError("Pictures need matplotlib: pip install 'treegram[plot]'") from error
 
 
 def _name_classes(ax: Any, names: list[str], counts: Ints) -> None:

@@ -1,0 +1,204 @@
+"""Graphs, and what their nodes add to a decision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from treegram._types import Floats
+from treegram.graphs import Graphs, as_graphs
+from treegram.plotting._axes import _matplotlib, new_axes
+from treegram.plotting._layout import hop_layout
+
+__all__ = ["plot_explanation", "plot_graph"]
+
+_MOST_NAMES = 80  # nodes of a graph whose labels are still written
+
+
+def plot_graph(
+    graphs: Any,
+    index: int = 0,
+    *,
+    values: ArrayLike | None = None,
+    layout: str | ArrayLike = "hops",
+    ax: Any = None,
+    title: str | None = None,
+    cmap: str = "RdBu_r",
+    colorbar: bool = True,
+    colorbar_label: str = "value",
+) -> Any:
+    """Draw a graph, its nodes coloured by numbers if there are any.
+
+    Parameters
+    ----------
+    graphs : Graphs or list of graphs
+        The collection that the graph is in.
+    index : int, default=0
+        Which graph of the collection.
+    values : array-like of shape (n_nodes,), optional
+        One number for each node of the graph. Colours are centred at 0.
+    layout : {"hops", "attributes"} or array-like of shape (n_nodes, 2), default="hops"
+        Where nodes stand. "hops": as far apart as they are in hops, as well as paper allows. "attributes": the first two
+        attributes are their coordinates.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure of pyplot.
+    title : str, optional
+        Title of the picture.
+    cmap : str, default="RdBu_r"
+        Name of a matplotlib colour map that diverges from its middle.
+    colorbar : bool, default=True
+        Whether to add a colour bar, where there are values.
+    colorbar_label : str, default="value"
+        What the colour bar says.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the picture.
+
+    Examples
+    --------
+    >>> from treegram import Graphs, plot_graph
+    >>> graphs = Graphs.from_edges([[(0, 1), (1, 2)]], labels=[["N", "C", "O"]])
+    >>> ax = plot_graph(graphs, values=[0.5, -0.2, 0.0], title="A chain")
+    >>> [text.get_text() for text in ax.texts]
+    ['N', 'C', 'O']
+    """
+    graph = as_graphs(graphs)[index]
+    places = _places(graph, layout)
+    numbers = None if values is None else np.asarray(values, dtype=np.float64)
+    if numbers is not None and numbers.shape != (graph.n_nodes,):
+        raise ValueError(f"values must have one number per node, shape ({graph.n_nodes},); got shape {numbers.shape}.")
+    ax = new_axes() if ax is None else ax
+    _draw_edges(ax, graph, places)
+    nodes = _draw_nodes(ax, graph, places, numbers, cmap)
+    if numbers is not None and colorbar:
+        ax.figure.colorbar(nodes, ax=ax, fraction=0.046, pad=0.03).set_label(colorbar_label)
+    ax.set_aspect("equal")
+    ax.margins(0.1)
+    ax.set_axis_off()
+    if title is not None:
+        ax.set_title(title)
+    return ax
+
+
+def plot_explanation(
+    explanation: Any,
+    graphs: Any,
+    index: int = 0,
+    *,
+    output: int = 0,
+    layout: str | ArrayLike = "hops",
+    ax: Any = None,
+    title: str | None = None,
+    cmap: str = "RdBu_r",
+    colorbar: bool = True,
+) -> Any:
+    """Draw an explained graph, its nodes coloured by what they add to the decision.
+
+    Red speaks for the output and blue against it; white nodes do not matter.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        What :func:`explain` gives.
+    graphs : Graphs or list of graphs
+        The graphs that were explained.
+    index : int, default=0
+        Which of them.
+    output : int, default=0
+        Which of ``explanation.outputs``.
+    layout : {"hops", "attributes"} or array-like of shape (n_nodes, 2), default="hops"
+        Where nodes stand, as in :func:`plot_graph`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure of pyplot.
+    title : str, optional
+        Title of the picture; by default the output and the decision.
+    cmap : str, default="RdBu_r"
+        Name of a matplotlib colour map that diverges from its middle.
+    colorbar : bool, default=True
+        Whether to add a colour bar.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the picture.
+
+    Examples
+    --------
+    >>> from treegram import WLOA, GraphSVC, explain, make_motifs, plot_explanation
+    >>> graphs, y, _ = make_motifs(20, random_state=0)
+    >>> model = GraphSVC(WLOA(), grid={}, C=1, cv=2).fit(graphs, y)
+    >>> ax = plot_explanation(explain(model, graphs, spread=True), graphs, 12)
+    >>> ax.get_title().split(":")[0]
+    '1'
+    """
+    n_graphs = len(as_graphs(graphs))
+    if n_graphs != len(explanation.nodes):
+        raise ValueError(f"graphs must be the {len(explanation.nodes)} that were explained; got {n_graphs}.")
+    shares = explanation.nodes[index]
+    decision = explanation.decisions[index]
+    if len(explanation.outputs) > 1:
+        shares, decision = shares[:, output], decision[output]
+    if title is None:
+        title = f"{_name(explanation.outputs[output])}: {decision:+.3g}"
+    return plot_graph(
+        graphs,
+        index,
+        values=shares,
+        layout=layout,
+        ax=ax,
+        title=title,
+        cmap=cmap,
+        colorbar=colorbar,
+        colorbar_label="added to the decision",
+    )
+
+
+def _name(output: Any) -> str:
+    return f"{output[0]} rather than {output[1]}" if isinstance(output, tuple) else str(output)
+
+
+def _places(graph: Graphs, layout: str | ArrayLike) -> Floats:
+    if isinstance(layout, str) and layout == "hops":
+        return hop_layout(graph)
+    if isinstance(layout, str) and layout == "attributes":
+        if graph.attributes is None or graph.n_attributes < 2:
+            raise ValueError(f"layout='attributes' needs two attributes per node; the graph has {graph.n_attributes}.")
+        return np.asarray(graph.attributes[:, :2])
+    if isinstance(layout, str):
+        raise ValueError(f"layout must be 'hops', 'attributes' or an array of places; got {layout!r}.")
+    places = np.asarray(layout, dtype=np.float64)
+    if places.shape != (graph.n_nodes, 2):
+        raise ValueError(f"layout must have two coordinates per node, shape ({graph.n_nodes}, 2); got {places.shape}.")
+    return places
+
+
+def _draw_edges(ax: Any, graph: Graphs, places: Floats) -> None:
+    ends = places[graph.edges()]
+    if not graph.directed:
+        ax.add_collection(_matplotlib("collections").LineCollection(ends, colors="0.6", linewidths=1.2, zorder=1))
+        return
+    for start, end in ends:
+        arrow = {"arrowstyle": "-|>", "color": "0.6", "shrinkA": 9, "shrinkB": 9}
+        ax.annotate("", end, start, arrowprops=arrow, zorder=1)
+
+
+def _draw_nodes(ax: Any, graph: Graphs, places: Floats, values: Floats | None, cmap: str) -> Any:
+    size = 320 if graph.n_nodes <= 30 else 9600 / graph.n_nodes + 20
+    style: dict[str, Any] = {"s": size, "edgecolors": "0.3", "linewidths": 0.8, "zorder": 2}
+    if values is None:
+        nodes = ax.scatter(*places.T, c="0.9", **style)
+    else:
+        limit = float(np.abs(values).max(initial=0.0)) or 1.0
+        nodes = ax.scatter(*places.T, c=values, cmap=cmap, vmin=-limit, vmax=limit, **style)
+    if graph.labels is not None and graph.n_nodes <= _MOST_NAMES:
+        strong = (
+            np.zeros(graph.n_nodes, bool) if values is None else np.abs(values) > 0.6 * np.abs(values).max(initial=0.0)
+        )
+        for place, code, is_dark in zip(places, graph.labels, strong, strict=True):
+            text = {"color": "white" if is_dark else "black", "fontsize": min(9.0, 0.5 * size**0.5), "zorder": 3}
+            ax.text(*place, str(graph.label_values[code]), ha="center", va="center", **text)
+    return nodes

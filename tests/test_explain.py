@@ -1,0 +1,256 @@
+"""Explanations: shares of nodes, features and fitted graphs add up to decisions, and nothing depends on node numbers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+import strategies
+import zoo
+from treegram import (
+    CSM,
+    GIK,
+    NSPDK,
+    ODDCL,
+    ODDST,
+    P2K,
+    WL,
+    WLCL,
+    WLOA,
+    FeatureMap,
+    GraphGP,
+    GraphHopper,
+    GraphRidge,
+    Graphs,
+    GraphSVC,
+    KernelSum,
+    NeighbourMeans,
+    ODDCLApprox,
+    OrderedTrees,
+    ShortestPath,
+    explain,
+)
+from treegram.errors import ParameterError
+
+KERNELS = {
+    "ODDCL": ODDCL(depth=2, lam=0.8),
+    "ODDCL, large trees": ODDCL(depth=3, lam=1.2),
+    "ODDCL, not normalised": ODDCL(depth=1, normalize=False),
+    "ODDCL, linear": ODDCL(depth=1, node_kernel="linear"),
+    "WLCL": WLCL(n_iterations=2),
+    "GraphHopper": GraphHopper(),
+    "GraphHopper, labels": GraphHopper(use_labels=True, normalize=False),
+    "GIK": GIK(radius=1, n_levels=1),
+    "ODDST": ODDST(depth=2, lam=1.2, counting="visits"),
+    "ODDST, not normalised": ODDST(depth=1, lam=0.5, normalize=False),
+    "WL": WL(n_iterations=2, use_edge_labels=True),
+    "WL, not normalised": WL(n_iterations=1, normalize=False),
+    "WLOA": WLOA(n_iterations=2),
+    "NSPDK": NSPDK(radius=1, distance=2),
+    "ShortestPath": ShortestPath(),
+    "ShortestPath, brownian": ShortestPath("brownian", c=3, use_labels=True),
+    "KernelSum": KernelSum([ODDST(depth=1), make_pipeline(NeighbourMeans(), ODDCL(depth=1)), WL(normalize=False)]),
+    "KernelSum, not normalised": KernelSum([ShortestPath(), NSPDK()], normalize=False),
+    "pipeline": make_pipeline(NeighbourMeans(), ODDCL(depth=1)),
+}
+NEED_ATTRIBUTES = {"pipeline", "KernelSum"}
+NEED_EDGE_LABELS = {"WL"}
+EXPLICIT = {name: KERNELS[name] for name in ("ODDST", "ODDST, not normalised", "WL", "WLOA", "NSPDK")}
+SPREAD = {"WL": WL(), "WLOA": WLOA(), "WLCL": WLCL(), "sum": KernelSum([WL(), WLCL()])}
+UNEXPLAINED = {"CSM": CSM(), "OrderedTrees": OrderedTrees(), "P2K": P2K(), "ODDCLApprox": ODDCLApprox()}
+COLLECTIONS = {**zoo.LAWS_HOLD_ON, "edge_labels": zoo.COLLECTIONS["edge_labels"]}
+
+
+def fitted_ridge(kernel, graphs):
+    y = np.sin(np.arange(len(graphs)))
+    return GraphRidge(kernel, grid={}, alpha=0.1, cv=2).fit(graphs, y)
+
+
+def node_sums(found):
+    return np.array([shares.sum(axis=0) for shares in found.nodes]) + found.intercept
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+@pytest.mark.parametrize("name", KERNELS)
+def test_nodes_add_up_to_the_prediction(name, collection):
+    graphs = COLLECTIONS[collection].pack()
+    if name in NEED_ATTRIBUTES and not graphs.n_attributes:
+        pytest.skip("its transformer needs attributes")
+    model = fitted_ridge(KERNELS[name], graphs[:7])
+    found = explain(model, graphs)
+    assert [len(shares) for shares in found.nodes] == graphs.sizes.tolist()
+    np.testing.assert_allclose(node_sums(found)[..., None].ravel(), model.predict(graphs), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.decisions, model.predict(graphs), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.graphs.sum(axis=1) + found.intercept, found.decisions, rtol=0, atol=1e-9)
+    assert found.graphs.shape == (len(graphs), 7)
+    assert found.error < 1e-9
+    assert found.outputs == ("prediction",)
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS.keys() - {"ODDCL, linear"}))  # products of huge vectors overflow
+@settings(max_examples=15, deadline=None)
+@given(collection=strategies.collections(min_graphs=2, dimension=2, edge_labels=True, labelled=True))
+def test_nodes_add_up_on_any_graphs(name, collection):
+    graphs = collection.pack()
+    if not graphs.n_nodes:
+        return
+    found = explain(fitted_ridge(KERNELS[name], graphs), graphs)
+    assert found.error <= 1e-9 * max(1.0, np.abs(found.graphs).sum(axis=1).max())
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@settings(max_examples=10, deadline=None)
+@given(drawn=strategies.with_node_order(min_graphs=2, dimension=2, edge_labels=True, labelled=True, scale="plain"))
+def test_shares_move_with_their_nodes(name, drawn):
+    collection, places = drawn
+    graphs = collection.pack()
+    if not graphs.n_nodes:
+        return
+    model = fitted_ridge(KERNELS[name], graphs)
+    before, after = explain(model, graphs), explain(model, collection.renumbered(places).pack())
+    for old, new, place in zip(before.nodes, after.nodes, places, strict=True):
+        np.testing.assert_allclose(new[list(place)], old, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", EXPLICIT)
+def test_features_add_up_and_have_names(name):
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = fitted_ridge(EXPLICIT[name], graphs[:7])
+    found = explain(model, graphs)
+    sums = np.asarray(found.features.sum(axis=1)).ravel() + found.intercept
+    np.testing.assert_allclose(sums, model.predict(graphs), rtol=0, atol=1e-9)
+    assert len(found.feature_names) == found.features.shape[1]
+    ((top, share),) = found.top_features(3, 1)
+    assert top in found.feature_names
+    assert abs(share) == np.abs(found.features[[3]].toarray()).max()
+
+
+def test_features_of_a_sum_carry_the_name_of_their_kernel():
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    found = explain(fitted_ridge(KernelSum([WL(n_iterations=1), ODDST(depth=1)]), graphs), graphs)
+    sums = np.asarray(found.features.sum(axis=1)).ravel() + found.intercept
+    np.testing.assert_allclose(sums, found.decisions, rtol=0, atol=1e-9)
+    assert {name.split(":")[0] for name in found.feature_names} == {"WL", "ODDST"}
+    without = explain(fitted_ridge(KERNELS["KernelSum"], graphs), graphs)
+    assert without.features is None
+    assert without.feature_names is None
+    assert without.top_features(0) == []
+
+
+def test_shares_by_hand():
+    """A path N-C-O against an edge C-O: the N is nowhere else; C and O are by their labels, and O by its neighbour."""
+    graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["N", "C", "O"], ["C", "O"]])
+    kernel = WL(n_iterations=1, normalize=False).fit(graphs[1])
+    np.testing.assert_allclose(kernel._node_shares(graphs[0], np.ones((1, 1)), spread=False)[:, 0], [0, 1, 2])
+    # The tree O(C) has two nodes, each of which gets half.
+    np.testing.assert_allclose(kernel._node_shares(graphs[0], np.ones((1, 1)), spread=True)[:, 0], [0, 1.5, 1.5])
+    paths = ShortestPath(use_labels=True, normalize=False).fit(graphs[1])
+    np.testing.assert_allclose(paths._node_shares(graphs[0], np.ones((1, 1)), spread=False)[:, 0], [0, 1, 1])
+    assignment = WLOA(n_iterations=0, normalize=False).fit(Graphs.from_edges([[]], labels=[["C"]]))
+    twice = Graphs.from_edges([[(0, 1)]], labels=[["C", "C"]])  # one of the two is assigned, either of them
+    np.testing.assert_allclose(assignment._node_shares(twice, np.ones((1, 1)), spread=False)[:, 0], [0.5, 0.5])
+
+
+@pytest.mark.parametrize("counts", [(4, 4), (4, 4, 4)])
+def test_classifiers(counts):
+    rng = np.random.default_rng(0)
+    y = np.repeat([f"class {i}" for i in range(len(counts))], counts)
+    edges = [[(i, i + 1) for i in range(5)] for _ in y]
+    graphs = Graphs.from_edges(
+        edges, labels=[rng.integers(0, 2, 6).tolist() for _ in y], attributes=rng.normal(size=(len(y), 6, 2)).tolist()
+    )
+    model = GraphSVC(ODDCL(depth=1), grid={}, C=[10], cv=2).fit(graphs, y)
+    found = explain(model, graphs)
+    assert found.error < 1e-9
+    if len(counts) == 2:
+        np.testing.assert_allclose(node_sums(found), model.decision_function(graphs), rtol=0, atol=1e-9)
+        assert found.outputs == ("class 1",)
+        return
+    np.testing.assert_allclose(node_sums(found), model._decide(graphs), rtol=0, atol=1e-9)
+    assert found.outputs == (("class 0", "class 1"), ("class 0", "class 2"), ("class 1", "class 2"))
+    assert found.graphs.shape == (12, 12, 3)
+    np.testing.assert_array_equal(found.graphs[:, 8:, 0], 0)  # the third class says nothing about the first two
+
+
+def test_gaussian_process():
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = GraphGP(WLCL(), grid={}).fit(graphs, np.arange(len(graphs)))
+    np.testing.assert_allclose(node_sums(explain(model, graphs)), model.predict(graphs), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", EXPLICIT)
+def test_linear_models_on_features(name):
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    y = np.arange(len(graphs)) % 3
+    ridge = make_pipeline(NeighbourMeans(), FeatureMap(EXPLICIT[name]), Ridge()).fit(graphs, y)
+    found = explain(ridge, graphs)
+    np.testing.assert_allclose(node_sums(found), ridge.predict(graphs), rtol=0, atol=1e-9)
+    assert found.graphs is None
+    for classes in (y, y > 0):
+        logistic = make_pipeline(FeatureMap(EXPLICIT[name]), LogisticRegression()).fit(graphs, classes)
+        found = explain(logistic, graphs)
+        np.testing.assert_allclose(node_sums(found), logistic.decision_function(graphs), rtol=0, atol=1e-9)
+        assert found.outputs == ((0, 1, 2) if classes is y else (True,))
+        features = found.features if classes is y else (found.features,)
+        sums = np.column_stack([np.asarray(one.sum(axis=1)).ravel() for one in features]) + found.intercept
+        np.testing.assert_allclose(sums.squeeze(), found.decisions, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("collection", zoo.LAWS_HOLD_ON)
+@pytest.mark.parametrize("name", SPREAD)
+def test_spreading_keeps_the_sum_of_each_graph(name, collection):
+    graphs = zoo.LAWS_HOLD_ON[collection].pack()
+    model = fitted_ridge(SPREAD[name], graphs)
+    found = explain(model, graphs, spread=True)
+    assert found.error < 1e-9
+    at_roots = explain(model, graphs)
+    assert max(np.abs(a - b).max(initial=0) for a, b in zip(found.nodes, at_roots.nodes, strict=True)) > 1e-6
+
+
+@pytest.mark.parametrize("name", ["ODDCL", "ODDST", "ShortestPath", "NSPDK", "GIK"])
+def test_other_trees_are_not_spread(name):
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    with pytest.raises(ParameterError, match="spread=True is for WL, WLOA and WLCL"):
+        explain(fitted_ridge(KERNELS[name], graphs), graphs, spread=True)
+
+
+@pytest.mark.parametrize("name", UNEXPLAINED)
+def test_kernels_that_are_no_sums_over_nodes_are_refused(name):
+    graphs = zoo.collect(zoo.PATH, zoo.CYCLE, zoo.STAR, zoo.TRIANGLE).pack()
+    model = fitted_ridge(UNEXPLAINED[name], graphs)
+    with pytest.raises(ParameterError, match=f"{name} cannot be explained node by node. These kernels can be: ODDCL, "):
+        explain(model, graphs)
+    part = fitted_ridge(KernelSum([WL(), UNEXPLAINED[name]]), graphs)
+    with pytest.raises(ParameterError, match=f"{name} cannot be explained"):
+        explain(part, graphs)
+
+
+def test_models_that_cannot_be_explained_are_refused():
+    graphs, y = zoo.LAWS_HOLD_ON["mixed"].pack(), np.arange(11) % 2
+    with pytest.raises(ParameterError, match="must be a GraphSVC, GraphRidge or GraphGP"):
+        explain(WL().fit(graphs), graphs)
+    neighbours = make_pipeline(FeatureMap(WL()), KNeighborsClassifier(1)).fit(graphs, y)
+    with pytest.raises(ParameterError, match="must be a linear model"):
+        explain(neighbours, graphs)
+    bins = make_pipeline(FeatureMap(P2K()), Ridge()).fit(graphs, y)
+    with pytest.raises(ParameterError, match="P2K cannot be explained"):
+        explain(bins, graphs)
+
+
+def test_no_graphs_and_empty_graphs():
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = fitted_ridge(ODDCL(), graphs)
+    assert explain(model, graphs[:0]).nodes == []
+    (nothing,) = explain(model, graphs[0]).nodes
+    assert nothing.shape == (0,)
+
+
+def test_many_nodes_are_summed_some_at_a_time(monkeypatch):
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = fitted_ridge(ODDCL(), graphs)
+    expected = explain(model, graphs).nodes
+    monkeypatch.setattr("treegram.kernels._node_sums.SHARES_AT_ONCE", 50)
+    for some, all_at_once in zip(explain(model, graphs).nodes, expected, strict=True):
+        np.testing.assert_allclose(some, all_at_once, rtol=1e-12, atol=1e-14)
