@@ -1,6 +1,6 @@
 """Which estimators model files can hold, as plain values and back.
 
-A class stands in ``_CLASSES`` under its name, and in ``_STATES`` with two functions: one takes what the estimator has learned,
+A class stands in ``CLASSES`` under its name, and in ``_STATES`` with two functions: one takes what the estimator has learned,
 the other checks this and gives it to a new estimator. No class is looked up anywhere else. A fitted kernel is its parameters
 and its graphs: it is fitted again, so that compiled loops see what any ``fit`` would give them.
 """
