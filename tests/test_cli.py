@@ -220,7 +220,7 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("gramm", "treegram: error: unknown command 'gramm' (there are gram, features, evaluate, reproduce, report, info, demo); did you mean gram?"),
+        ("gramm", "treegram: error: unknown command 'gramm' (there are gram, features, fit, predict, evaluate, reproduce, report, info, demo); did you mean gram?"),
         ("--versoin", "treegram: error: unknown option --versoin; did you mean --version?"),
         ("gram TINY", "treegram gram: error: the following arguments are required: -o/--output"),
         ("info", "treegram info: error: the following arguments are required: DATA"),

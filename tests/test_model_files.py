@@ -263,6 +263,7 @@ def linear(X, Y):
     ("model", "message"),
     [
         (ODDCL(node_kernel=linear), "node_kernel is <function linear .*cannot hold.* no functions"),
+        (WL(n_iterations=1001), "n_iterations of WL is 1001; in a model file it may be 1000 at most"),
         (GraphSVC(cv=KFold(3)), "cv is KFold.*cannot hold"),
         (P2K(random_state=None), "random_state of P2K is None.*whole number"),
         (KernelSum([WL(), P2K(random_state=None)]), "random_state of KernelSum is None"),
@@ -433,6 +434,13 @@ def test_another_kernel_in_the_place_of_the_fitted_one_is_refused(svc_file, path
     kernel = learned(content)["kernel_"]["estimator"]
     kernel[1]["n_iterations"] = 2
     refused(path, joined(content, arrays), "WL gives other values on its fitted graphs than when it was saved")
+
+
+def test_a_file_cannot_ask_for_a_fit_that_takes_years(path, graphs):
+    save_model(P2K(n_iterations=1).fit(graphs), path)
+    content, arrays = parts(path.read_bytes())
+    content["model"]["estimator"][1]["n_iterations"] = 2**31
+    refused(path, joined(content, arrays), "n_iterations of P2K is 2147483648; in a model file it may be 1000 at most")
 
 
 def test_graphs_are_checked_before_compiled_loops_see_them(path, graphs):

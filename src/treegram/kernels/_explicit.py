@@ -18,9 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from treegram._params import parameters
 from treegram._types import Floats
+from treegram.errors import ParameterError
 from treegram.graphs import Graphs
 from treegram.kernels._axes import GridAxes
-from treegram.kernels._base import GraphKernel, inverse_roots
+from treegram.kernels._base import EXPLAINED, GraphKernel, inverse_roots
 from treegram.kernels._grids import Grid
 from treegram.pairsum.sparse import feature_products
 from treegram.structure.features import Features
@@ -113,9 +114,9 @@ class ExplicitKernel(GraphKernel):
         shares: Floats = self._node_features(graphs).aligned(self._fitted_features.codes) @ weights
         return shares[None]
 
-    @abstractmethod
-    def _node_features(self, graphs: Graphs) -> Features:
-        """The features of each node: the rows of a graph's nodes add up to its own row."""
+    def _node_features(self, graphs: Graphs) -> Features:  # noqa: ARG002 (for kernels that have them)
+        """The features of each node, for explanations: the rows of a graph's nodes add up to its own row."""
+        raise ParameterError(f"{type(self).__name__} cannot be explained node by node. {EXPLAINED}")
 
     @property
     def _fitted_features(self) -> Any:

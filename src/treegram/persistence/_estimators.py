@@ -1,6 +1,6 @@
 """Which estimators model files can hold, as plain values and back.
 
-A class stands in ``_CLASSES`` under its name, and in ``_STATES`` with two functions: one takes what the estimator has learned,
+A class stands in ``CLASSES`` under its name, and in ``_STATES`` with two functions: one takes what the estimator has learned,
 the other checks this and gives it to a new estimator. No class is looked up anywhere else. A fitted kernel is its parameters
 and its graphs: it is fitted again, so that compiled loops see what any ``fit`` would give them.
 """
@@ -43,6 +43,15 @@ CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (*(getattr(kernels, name) for name in kernels.__all__), *_OTHERS)
 }
 _MOST_JOBS = 1024  # threads that a file may ask for
+# What else a file may ask for: a kernel is fitted again, and should not take years.
+_MOST = {
+    "depth": 1000,
+    "n_iterations": 1000,
+    "radius": 1000,
+    "distance": 1000,
+    "n_components": 10**6,
+    "n_samples": 10**6,
+}
 
 Take = Callable[[Any], dict[str, Any]]
 Give = Callable[[Any, dict[str, Any]], None]
@@ -80,6 +89,7 @@ def to_saved(estimator: Any, *, with_learned: bool = True) -> Saved:
     if isinstance(estimator, Pipeline):
         steps = [(key, _plain(step, with_learned=with_learned)) for key, step in estimator.steps]
         return Saved(name, {**values, "steps": steps}, None)
+    _check_demands(estimator)
     parameters = {key: _plain(value, with_learned=False) for key, value in values.items()}
     state = _state_of(type(estimator))
     if state is None or not with_learned or not hasattr(estimator, state[0]):
@@ -138,7 +148,18 @@ def _restored(value: Any) -> Any:
     return type(value)(_restored(entry) for entry in value) if type(value) in (list, tuple) else value
 
 
+def _check_demands(estimator: Any) -> None:
+    """Raise if a parameter asks for more than files may ask for."""
+    for name, most in _MOST.items():
+        value = getattr(estimator, name, None)
+        if isinstance(value, int | np.integer) and value > most:
+            raise ModelFileError(
+                f"{name} of {type(estimator).__name__} is {value}; in a model file it may be {most} at most"
+            )
+
+
 def _check_parameters(estimator: Any) -> None:
+    _check_demands(estimator)
     jobs = getattr(estimator, "n_jobs", None)
     if jobs is not None and not (type(jobs) is int and abs(jobs) <= _MOST_JOBS):
         raise ModelFileError(
