@@ -195,7 +195,9 @@ def _draw_nodes(ax: Any, graph: Graphs, places: Floats, values: Floats | None, c
         limit = float(np.abs(values).max(initial=0.0)) or 1.0
         nodes = ax.scatter(*places.T, c=values, cmap=cmap, vmin=-limit, vmax=limit, **style)
     if graph.labels is not None and graph.n_nodes <= _MOST_NAMES:
-        strong = np.zeros(graph.n_nodes, bool) if values is None else np.abs(values) > 0.6 * np.abs(values).max(initial=0.0)
+        strong = (
+            np.zeros(graph.n_nodes, bool) if values is None else np.abs(values) > 0.6 * np.abs(values).max(initial=0.0)
+        )
         for place, code, is_dark in zip(places, graph.labels, strong, strict=True):
             text = {"color": "white" if is_dark else "black", "fontsize": min(9.0, 0.5 * size**0.5), "zorder": 3}
             ax.text(*place, str(graph.label_values[code]), ha="center", va="center", **text)
