@@ -66,7 +66,7 @@ def mean_auroc(shares: list[np.ndarray], masks: list[np.ndarray], chosen: np.nda
 # -------------------------------------------------------------------- cost
 
 
-def cost(name: str, kernel: tg.kernels.GraphKernel) -> list[object]:
+def cost(name: str, kernel: Any) -> list[object]:
     graphs = load(name)
     graphs = graphs[np.random.default_rng(0).permutation(len(graphs))[:200]]
     y = np.unique(graphs.targets, return_inverse=True)[1] % 2

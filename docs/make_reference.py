@@ -22,7 +22,7 @@ SECTIONS = {
         "Transformers from graphs to graphs with other vectors at their nodes, to be put before a kernel.",
     ),
     "selection": ("Models", "Estimators that take graphs and choose their kernel themselves."),
-    "explanations": ("Explanations", "Which nodes, features and fitted graphs made a decision."),
+    "explanations": ("Explanations", "Which nodes, features and fitted graphs made a decision; see :doc:`explain`."),
     "streaming": ("Streaming", "For more graphs than fit into memory."),
     "persistence": ("Model files", "Fitted models in files that hold no code; see :doc:`saving`."),
     "plotting": ("Plotting", ""),

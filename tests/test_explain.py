@@ -82,7 +82,7 @@ def test_nodes_add_up_to_the_prediction(name, collection):
     found = explain(model, graphs)
     assert [len(shares) for shares in found.nodes] == graphs.sizes.tolist()
     np.testing.assert_allclose(node_sums(found)[..., None].ravel(), model.predict(graphs), rtol=0, atol=1e-9)
-    np.testing.assert_allclose(found.decisions, model.predict(graphs), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.decisions, model.predict(graphs), rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.graphs.sum(axis=1) + found.intercept, found.decisions, rtol=0, atol=1e-9)
     assert found.graphs.shape == (len(graphs), 7)
     assert found.error < 1e-9

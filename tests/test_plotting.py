@@ -152,23 +152,16 @@ def test_wrong_arguments_of_plot_graph(options, message):
         plot_graph(Graphs.from_edges([[(0, 1)]]), layout="attributes", ax=blank_axes())
 
 
+def explained(outputs, intercept, shares):
+    return Explanation(outputs, np.array(intercept), CHAIN.offsets, np.array(shares), None, None, lambda: None)
+
+
 def test_explanations_are_drawn_with_their_decision():
-    two = Explanation(
-        ("yes",), np.zeros(1), CHAIN.offsets, np.array([[0.5], [-1.25]]), np.ones((4, 1)), None, None, None
-    )
+    two = explained(("yes",), [0.5], [[1.0], [-2.0], [0.0], [0.25]])
     ax = plot_explanation(two, CHAIN, 1, ax=blank_axes())
     assert ax.get_title() == "yes: -1.25"
     assert ax.figure.axes[1].get_ylabel() == "added to the decision"
-    pairs = Explanation(
-        (("a", "b"), ("a", "c")),
-        np.zeros(2),
-        CHAIN.offsets,
-        np.array([[0, 0], [1, 2.0]]),
-        np.eye(4, 2),
-        None,
-        None,
-        None,
-    )
+    pairs = explained((("a", "b"), ("a", "c")), [0.0, 1.0], np.eye(4, 2))
     ax = plot_explanation(pairs, CHAIN, 1, output=1, ax=blank_axes())
     assert ax.get_title() == "a rather than c: +2"
     np.testing.assert_array_equal(ax.collections[1].get_array(), [1.0, 0.0, 0.0])

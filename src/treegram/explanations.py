@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from itertools import combinations
 from typing import Any
 
@@ -53,7 +54,7 @@ class Explanation:
     intercept : ndarray of shape (n_outputs,)
         What is added to the sum of all parts.
     decisions : ndarray of shape (n_graphs,) or (n_graphs, n_outputs)
-        What the model says of each graph.
+        What the model says of each graph: the sum of its nodes and the intercept.
     nodes : list of ndarray of shape (n_nodes,) or (n_nodes, n_outputs)
         For each graph what its nodes add.
     graphs : ndarray of shape (n_graphs, n_fitted) or (n_graphs, n_fitted, n_outputs), or None
@@ -63,22 +64,26 @@ class Explanation:
     feature_names : list of str or None
         What the columns of ``features`` count.
     error : float
-        The largest difference between a decision and the sum of its nodes and the intercept: rounding.
+        The largest difference between the sum over nodes and that over fitted graphs, which is how the model decides (linear
+        models: over features). It is rounding.
     """
 
     outputs: tuple[Any, ...]
     intercept: Floats
     _offsets: Ints = field(repr=False)
-    _decisions: Floats = field(repr=False)  # (n_graphs, n_outputs)
     _node_shares: Floats = field(repr=False)  # (n_nodes, n_outputs)
-    _rows: Floats | None = field(repr=False)  # kernels with the fitted graphs
     _weights: Floats | None = field(repr=False)  # of the fitted graphs, (n_fitted, n_outputs)
-    _table: FeatureTable | None = field(repr=False)
+    # On demand, as each costs another pass: kernels with the fitted graphs, and the table of features.
+    _read_rows: Callable[[], Floats] | None = field(repr=False)
+    _read_table: Callable[[], FeatureTable | None] = field(repr=False)
 
     @property
     def decisions(self) -> Floats:
-        """What the model says of each graph."""
-        return self._squeezed(self._decisions)
+        """What the nodes of each graph and the intercept add up to."""
+        ids = np.repeat(np.arange(len(self._offsets) - 1), np.diff(self._offsets))
+        sums = np.tile(self.intercept, (len(self._offsets) - 1, 1))
+        np.add.at(sums, ids, self._node_shares)
+        return self._squeezed(sums)
 
     @property
     def nodes(self) -> list[Floats]:
@@ -92,13 +97,21 @@ class Explanation:
             return None
         return self._squeezed(self._rows[:, :, None] * self._weights)
 
+    @cached_property
+    def _rows(self) -> Floats | None:
+        return None if self._read_rows is None else self._read_rows()
+
+    @cached_property
+    def _table(self) -> FeatureTable | None:
+        return self._read_table()
+
     @property
     def features(self) -> Any:
         """What each feature adds."""
         if self._table is None:
             return None
-        shares = tuple(self._table.rows @ sp.diags(column) for column in self._table.weights.T)
-        return shares[0] if len(self.outputs) == 1 else tuple(share.tocsr() for share in shares)
+        shares = tuple((self._table.rows @ sp.diags(column)).tocsr() for column in self._table.weights.T)
+        return shares[0] if len(self.outputs) == 1 else shares
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -107,11 +120,13 @@ class Explanation:
 
     @property
     def error(self) -> float:
-        """The largest difference between a decision and the sum of its nodes and the intercept."""
-        ids = np.repeat(np.arange(len(self._decisions)), np.diff(self._offsets))
-        sums = np.tile(self.intercept, (len(self._decisions), 1))
-        np.add.at(sums, ids, self._node_shares)
-        return float(np.abs(sums - self._decisions).max(initial=0.0))
+        """The largest difference between the sum over nodes and that over fitted graphs, or over features."""
+        if self._rows is not None and self._weights is not None:
+            sums = self._rows @ self._weights
+        else:
+            assert self._table is not None  # linear models have one
+            sums = self._table.rows @ self._table.weights
+        return float(np.abs(self._squeezed(sums + self.intercept) - self.decisions).max(initial=0.0))
 
     def top_features(self, graph: int, n: int = 10, *, output: int = 0) -> list[tuple[str, float]]:
         """The features that add most to a decision, for or against.
@@ -168,7 +183,8 @@ def explain(model: Any, X: Any, *, spread: bool = False) -> Explanation:
     For two classes shares add up to ``decision_function``, above 0 for the second class. For more, GraphSVC decides between
     the classes of each pair, and the shares are those of each pair's decision. A pair of nodes (ShortestPath, NSPDK) counts
     half for each; of a directed pair of NSPDK, all counts for the first. Nodes of one colour share equally what WLOA gives to
-    their number. Time is about that of two calls of ``decision_function``.
+    their number. Time is about that of two calls of ``decision_function``; the views by fitted graph and by feature are computed
+    when they are first asked for.
 
     Examples
     --------
@@ -191,9 +207,9 @@ def explain(model: Any, X: Any, *, spread: bool = False) -> Explanation:
         graphs = step.transform(graphs)
     graphs = kernel._check_like_fitted(graphs)
     shares = kernel._node_shares(graphs, weights, spread=spread)
-    rows = kernel.transform(graphs)
-    table = _feature_table(kernel, graphs, weights)
-    return Explanation(outputs, intercept, graphs.offsets, rows @ weights + intercept, shares, rows, weights, table)
+    read_table = partial(_feature_table, kernel, graphs, weights)
+    read_rows = partial(kernel.transform, graphs)
+    return Explanation(outputs, intercept, graphs.offsets, shares, weights, read_rows, read_table)
 
 
 # -------------------------------------------------------------------- what models are made of
@@ -272,10 +288,12 @@ def _explain_table(model: Pipeline, graphs: Graphs, *, spread: bool) -> Explanat
     if not isinstance(kernel, ExplicitKernel):
         raise ParameterError(f"{type(kernel).__name__} cannot be explained node by node. {EXPLAINED}")
     graphs = kernel._check_like_fitted(graphs)
-    rows = kernel.features(graphs)
     shares = kernel._column_shares(graphs, weights, spread=spread)
-    table = FeatureTable(rows, weights, kernel.feature_names)
-    return Explanation(outputs, intercept, graphs.offsets, rows @ weights + intercept, shares, None, None, table)
+
+    def read_table() -> FeatureTable:
+        return FeatureTable(kernel.features(graphs), weights, kernel.feature_names)
+
+    return Explanation(outputs, intercept, graphs.offsets, shares, None, None, read_table)
 
 
 def _read_linear(linear: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
