@@ -31,7 +31,9 @@ __all__ = [
     "ScaleAttributes",
 ]
 
-WIDEST_MIDDLE = 5.0  # the middle nine tenths of all values in units of the middle half, up to which that is a scale for all
+WIDEST_MIDDLE = (
+    5.0  # the middle nine tenths of all values in units of the middle half, up to which that is a scale for all
+)
 
 
 class AttributeTransformer(Checked, TransformerMixin, BaseEstimator, ABC):
