@@ -21,6 +21,9 @@ from zoo import COLLECTIONS, LAWS_HOLD_ON
 MIXED = LAWS_HOLD_ON["mixed"]
 STATELESS = {"method": "orf", "n_components": 20, "n_features": 128, "random_state": 3}
 
+# So few columns that collisions matter; what ``fit`` then says has a test of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:.*far more than tolerance:UserWarning")
+
 
 def some_graphs(n_graphs=40, d=2, seed=0, n_nodes=10):
     random = np.random.default_rng(seed)
@@ -263,9 +266,26 @@ def test_a_nearly_sparse_kernel_is_told_and_done_as_well_as_can_be():
         graphs.offsets, graphs.edges(), labels=graphs.labels, attributes=100 * random.standard_normal((600, 6))
     )
     features = ODDCLFeatures(n_components=64, random_state=0)
-    with pytest.warns(UserWarning, match=r"nearly sparse.*explicit features keep an estimated Gram error"):
+    with pytest.warns(UserWarning, match=r"nearly sparse.*explicit features keep an estimated Gram error") as caught:
         features.fit(far)
     assert features.estimated_error_ > 0.05
+    assert f"error of {features.estimated_error_:.1%}." in str(caught[0].message)  # hashing included, as everywhere
+
+
+def test_an_error_by_hashing_that_is_far_from_the_tolerance_is_told():
+    features = ODDCLFeatures(n_features=16, random_state=0)
+    with pytest.warns(UserWarning, match=r"hashed to 16 columns: estimated Gram error .*larger n_features") as caught:
+        features.fit(some_graphs(60))
+    assert features.estimated_error_ > 0.1
+    assert len(caught) == 1
+    assert f"estimated Gram error {features.estimated_error_:.1%}, far" in str(caught[0].message)
+
+
+def test_the_sentence_has_the_error_that_is_reported():
+    features = ODDCLFeatures(gamma=0.01, n_features=1 << 16, tolerance=0.2, random_state=0)
+    features.fit(some_graphs(160))
+    assert features.method_ == "nystroem"
+    assert features.choice_.endswith(f"estimated Gram error {features.estimated_error_:.1e}.")
 
 
 # -------------------------------------------------------------------- the same bits

@@ -11,7 +11,7 @@ import naive
 import naive_wl
 from naive_wl import assert_normalized, assert_same_gram
 from strategies import collections, in_two_parts, with_node_order
-from treegram import WL, WLCL, Graphs, InvalidGraphError, load_tu
+from treegram import NSPDK, ODDST, WL, WLCL, WLOA, Graphs, InvalidGraphError, load_tu
 from treegram.structure.wl import wl_colours
 from zoo import COLLECTIONS
 
@@ -285,3 +285,12 @@ def test_the_same_bits_for_any_number_of_jobs(data_dir):
     graphs = load_tu("ENZYMES", data_dir=data_dir)[0][:80]
     for make in (WL, WLCL):
         np.testing.assert_array_equal(make(n_jobs=1).fit_transform(graphs), make(n_jobs=3).fit_transform(graphs))
+
+
+@pytest.mark.parametrize("kernel", [WL(), WLOA(), ODDST(), NSPDK()], ids=lambda kernel: type(kernel).__name__)
+def test_kernels_that_ignore_vectors_take_graphs_with_and_without_them(kernel):
+    edges, labels = [[(0, 1), (1, 2)], [(0, 1)]], [["C", "O", "C"], ["C", "O"]]
+    bare = Graphs.from_edges(edges, labels=labels)
+    full = Graphs.from_edges(edges, labels=labels, attributes=[[[1.0], [2.0], [3.0]], [[1.0], [2.0]]])
+    for fitted, new in ((bare, full), (full, bare)):
+        np.testing.assert_array_equal(kernel.fit(fitted).transform(new), kernel.transform(fitted))

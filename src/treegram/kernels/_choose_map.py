@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -60,9 +60,19 @@ class MapChoice:
 
     vector_map: VectorMap | None
     method: str
-    sentence: str
+    sentence: str  # with {error} in the place of the error, which may grow by what the caller does with the map
     error: float
     is_complete: bool = False  # whether every distinct vector could be a pivot, so that nothing is approximated
+    warning: str = ""  # what the user should know, likewise
+
+    def told(self, error: float) -> str:
+        """The sentence, with the error that the caller has measured."""
+        return self.sentence.format(error=f"{error:.1e}")
+
+    def warn(self, error: float) -> None:
+        """Warn, if there is something to warn of."""
+        if self.warning:
+            warnings.warn(self.warning.format(error=f"{error:.1%}"), UserWarning, stacklevel=_outside())
 
 
 def choose_map(request: MapRequest, error_of: ErrorOf) -> MapChoice:
@@ -84,9 +94,7 @@ def choose_map(request: MapRequest, error_of: ErrorOf) -> MapChoice:
         sentence = f"As asked for: {request.method} with {vector_map.n_components} components."
         is_complete = request.method == "nystroem" and _few_distinct(request) is not None
         return MapChoice(vector_map, request.method, sentence, error_of(vector_map), is_complete)
-    choice = _grow(request, request.method, error_of)
-    _warn_if_poor(request, choice)
-    return choice
+    return _with_warning(request, _grow(request, request.method, error_of))
 
 
 def _choose_by_data(request: MapRequest, error_of: ErrorOf) -> MapChoice:
@@ -104,8 +112,7 @@ def _choose_by_data(request: MapRequest, error_of: ErrorOf) -> MapChoice:
     choice = _grow(request, "nystroem", error_of)
     if choice.error > request.tolerance:
         choice = _better_of(request, error_of, choice)
-        _warn_if_poor(request, choice)
-    return choice
+    return _with_warning(request, choice)
 
 
 def _treat_sparse(request: MapRequest, error_of: ErrorOf, median: float) -> MapChoice:
@@ -114,15 +121,11 @@ def _treat_sparse(request: MapRequest, error_of: ErrorOf, median: float) -> MapC
     advice = "Scale the attributes (ScaleAttributes) or lower gamma if nodes should see each other"
     if request.exact_is_there:
         sentence = f"{state}, so the exact engine is used."
-        warnings.warn(f"{sentence} ODDCL does the same at once. {advice}.", UserWarning, stacklevel=_outside())
-        return MapChoice(None, "exact", sentence, 0.0)
+        warning = f"{sentence} ODDCL does the same at once. {advice}."
+        return MapChoice(None, "exact", sentence, 0.0, warning=warning)
     choice = _better_of(request, error_of, _fixed(request, "nystroem", error_of))
-    warnings.warn(
-        f"{state}: explicit features keep an estimated Gram error of {choice.error:.1%}. {advice}, or use the exact kernel ODDCL.",
-        UserWarning,
-        stacklevel=_outside(),
-    )
-    return choice
+    warning = f"{state}: explicit features keep an estimated Gram error of {{error}}. {advice}, or use the exact kernel ODDCL."
+    return replace(choice, warning=warning)
 
 
 # -------------------------------------------------------------------- maps of some method
@@ -163,19 +166,20 @@ def _better_of(request: MapRequest, error_of: ErrorOf, choice: MapChoice) -> Map
 
 
 def _made(vector_map: VectorMap, method: str, error: float) -> MapChoice:
-    sentence = f"{method} with {vector_map.n_components} components: estimated Gram error {error:.1e}."
+    sentence = f"{method} with {vector_map.n_components} components: estimated Gram error {{error}}."
     return MapChoice(vector_map, method, sentence, error)
 
 
-def _warn_if_poor(request: MapRequest, choice: MapChoice) -> None:
-    if choice.error > request.tolerance:
-        other = "" if request.method == "auto" else " try method='auto',"
-        warnings.warn(
-            f"{choice.sentence} That is more than tolerance={request.tolerance:g}, with the largest number of components. "
-            f"Give a larger n_components or tolerance,{other} or use the exact kernel ODDCL.",
-            UserWarning,
-            stacklevel=_outside(),
-        )
+def _with_warning(request: MapRequest, choice: MapChoice) -> MapChoice:
+    """The choice, with a warning if its error is not within the tolerance."""
+    if choice.error <= request.tolerance:
+        return choice
+    other = "" if request.method == "auto" else " try method='auto',"
+    warning = (
+        f"{choice.sentence} That is more than tolerance={request.tolerance:g}, with the largest number of components. "
+        f"Give a larger n_components or tolerance,{other} or use the exact kernel ODDCL."
+    )
+    return replace(choice, warning=warning)
 
 
 def _outside() -> int:

@@ -171,10 +171,11 @@ class ODDCLApprox(NodePairKernel):
             choice = map_for(self, view, graphs.n_attributes, sample, seed, exact_is_there=True)
         self.map_ = choice.vector_map
         self.method_ = choice.method
-        self.choice_ = choice.sentence
+        self.choice_ = choice.told(choice.error)
         self.n_components_ = 0 if choice.vector_map is None else choice.vector_map.n_components
         self.estimated_error_ = choice.error
         self._is_complete = choice.is_complete
+        choice.warn(choice.error)
 
     def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:
         return tree_groups(self, graphs, grid["depth"], grid["lam"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, Self
@@ -28,6 +28,8 @@ from treegram.maps import FREQUENCIES, Constant, VectorMap, evaluate, fourier_ma
 from treegram.pairsum.vectors import hash_graphs, spread_rows
 
 __all__ = ["ODDCLFeatures"]
+
+FAR = 10.0  # an error of so many times the tolerance is worth a warning, wherever it comes from
 
 
 @parameters
@@ -77,7 +79,8 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         in the Gram matrix is within the tolerance, as estimated on the fitted graphs. A Fourier map has a cosine and a sine
         for each frequency: an odd number becomes the next even one.
     tolerance : float, default=0.01
-        Largest relative error of the Gram matrix wanted of z, where the number of components is chosen.
+        Largest relative error of the Gram matrix wanted of z, where the number of components is chosen. If hashing makes it
+        ten times as large, ``fit`` warns.
     n_features : int or None, default=4096
         Columns of a hashed row. None: not hashed; one column for each tree of the fitted graphs and component of z.
     normalize : bool, default=True
@@ -197,14 +200,25 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
             assert choice.vector_map is not None  # the exact engine was not on offer
             self.map_ = choice.vector_map
             self.method_ = choice.method
-            self.choice_ = choice.sentence
             self.n_components_ = choice.vector_map.n_components
             self.n_attributes_in_ = graphs.n_attributes
             self._kind = _kind(graphs)
             self._codes = None if self.n_features is not None else count_trees(self, graphs, self.depth).codes
             self.n_features_out_ = self.n_features if self._codes is None else len(self._codes) * self.n_components_
             self.estimated_error_ = self._error_on(sample)
+        self.choice_ = choice.told(self.estimated_error_)
+        is_chosen = self.n_components is None and self.n_features is not None
+        if is_chosen and not choice.warning and self.estimated_error_ > FAR * self.tolerance:
+            choice = replace(choice, warning=self._warning())
+        choice.warn(self.estimated_error_)
         return self
+
+    def _warning(self) -> str:
+        return (
+            f"{self.method_} with {self.n_components_} components, hashed to {self.n_features} columns: estimated Gram error "
+            f"{{error}}, far more than tolerance={self.tolerance:g}. Give a larger n_features, or None for one column per tree "
+            "and component, or use the exact kernel ODDCL."
+        )
 
     def transform(self, X: Any) -> Floats | sp.csr_matrix:
         """The rows of graphs.
