@@ -245,6 +245,7 @@ GRIDS = {"depth": [2, 0, 1], "lam": [0.5, 1.3], "n_iterations": [2, 0], "max_siz
 LOOPED = {"radius": [0, 1], "missing_labels": ["constant", "degree"]}
 
 
+@only_if(lambda kernel: {*GRIDS, *LOOPED} & kernel.get_params(deep=False).keys())
 def check_a_grid_equals_single_computations(kernel, collection):
     graphs, parameters = collection.pack(), kernel.get_params()
     lists = {name: values for name, values in GRIDS.items() if name in kernel.one_pass}

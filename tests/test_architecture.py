@@ -21,7 +21,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # From the ground up. A module imports modules of lower layers and of its own package, never a neighbour in its layer.
 LAYERS = [
     {"_types", "_numba_cache", "_wording", "_machine"},
-    {"errors", "_files", "_memory", "_numba", "_progress", "_rows"},
+    {"errors", "_files", "_memory", "_numba", "_progress", "_rows", "_axes"},
     {"_params"},
     {"_pack", "_parallel"},
     {"_validate"},

@@ -236,7 +236,7 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
         ("gram TINY --depth 1.5 -o K.npz", "argument --depth: expected a whole number of at least 0, got '1.5'"),
         ("gram TINY --lam 0 -o K.npz", "argument --lam: expected a number greater than 0, got '0'"),
         ("gram TINY --lam nan -o K.npz", "argument --lam: expected a number greater than 0, got 'nan'"),
-        ("gram TINY --gamma -1 -o K.npz", "argument --gamma: expected a number of at least 0 or None, got '-1'"),
+        ("gram TINY --gamma -1 -o K.npz", "argument --gamma: expected a number of at least 0"),
         ("gram TINY --counting visit -o K.npz", "expected one of 'algorithm', 'capped', 'visits', got 'visit'; did you mean visits"),
         ("gram TINY --node-kernel rfb -o K.npz", "'sigmoid', got 'rfb'; did you mean rbf?"),
         ("gram TINY --grid depth=0,-2 -o K.npz", "argument --grid: expected a whole number of at least 0, got '-2'"),

@@ -11,6 +11,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import treegram
 from checks import APPLIES, LAWS, ONCE
+from treegram import ParameterError
+from treegram._params import allowed_values
 from treegram.kernels._base import GraphKernel
 from zoo import LAWS_HOLD_ON
 
@@ -68,7 +70,6 @@ VARIANTS = {
 }
 # Laws that a kernel breaks on purpose: {(estimator, law): the reason}. They must fail, or the entry is out of date.
 BROKEN_ON_PURPOSE = {
-    ("KernelSum", "a_grid_equals_single_computations"): "its parts say which lists; see kernels/test_kernel_sum.py",
     ("ShortestPath", "normalized_diagonal_is_1"): "a graph without edges has no pair of nodes to compare",
 }
 
@@ -113,7 +114,7 @@ def test_discovery_finds_the_kernels():
 
 # -------------------------------------------------------------------- scikit-learn's own checks
 
-# These do not care what X is. check_param_validation is among them because parameters are looked at before X is.
+# These do not care what X is.
 APPLICABLE = [
     "check_do_not_raise_errors_in_init_or_set_params",
     "check_estimator_cloneable",
@@ -123,7 +124,6 @@ APPLICABLE = [
     "check_get_params_invariance",
     "check_mixin_order",
     "check_no_attributes_set_in_init",
-    "check_param_validation",
     "check_parameters_default_constructible",
     "check_set_params",
     "check_transformers_unfitted",
@@ -131,6 +131,7 @@ APPLICABLE = [
 ]
 # These fit on tables of numbers. What they mean for graphs, if anything, and the law that says it.
 INAPPLICABLE = {
+    "check_param_validation": "parameters are checked by treegram._params; see test_every_parameter_is_checked",
     "check_array_api_input": "graphs are no arrays",
     "check_complex_data": "graphs are no arrays; complex attributes are refused when a collection is made",
     "check_dict_unchanged": "law: transform_changes_nothing",
@@ -172,6 +173,23 @@ INAPPLICABLE = {
 def test_scikit_learn_checks_that_do_not_look_at_x(estimator, check):
     for variant in variants(estimator):
         getattr(estimator_checks, check)(estimator.__name__, variant)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "parameter"),
+    [(estimator, name) for estimator in ESTIMATORS for name in allowed_values(estimator)],
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
+)
+def test_every_parameter_is_checked(estimator, parameter):
+    graphs, y = LAWS_HOLD_ON["mixed"].pack(), [i % 2 for i in range(len(LAWS_HOLD_ON["mixed"]))]
+    bad = estimator().set_params(**{parameter: NotAValue()})
+    with pytest.raises(ParameterError, match=f"^{parameter} of {estimator.__name__} must be .*; got <NotAValue>"):
+        bad.fit(graphs, y)
+
+
+class NotAValue:
+    def __repr__(self):
+        return "<NotAValue>"
 
 
 def test_every_other_scikit_learn_check_is_accounted_for():

@@ -204,6 +204,7 @@ def test_features_without_attributes_come_back(path):
     "final", [LogisticRegression(C=10), LinearSVC(), Ridge()], ids=lambda final: type(final).__name__
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.filterwarnings("ignore:.*hashed to 64 columns")
 def test_pipelines_that_end_in_a_linear_model_come_back(final, n_classes, graphs, new, path):
     model = make_pipeline(ScaleAttributes(), ODDCLFeatures(n_features=64), final).fit(
         graphs, np.arange(N_GRAPHS) % n_classes

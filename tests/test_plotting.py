@@ -16,7 +16,7 @@ from treegram import (
     plot_graph,
     plot_tree,
 )
-from treegram.plotting import blank_axes
+from treegram._axes import blank_axes
 from treegram.plotting._layout import hop_layout
 
 K = np.array([[1.0, 0.1, 0.8], [0.1, 1.0, 0.2], [0.8, 0.2, 1.0]])

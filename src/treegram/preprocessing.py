@@ -124,9 +124,9 @@ class ScaleAttributes(AttributeTransformer):
     Examples
     --------
     >>> from treegram import Graphs, ScaleAttributes
-    >>> graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], attributes=[[[1], [2]], [[3], [4], [900]]])
+    >>> graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], attributes=[[[1], [2]], [[3], [4], [9]]])
     >>> ScaleAttributes("robust").fit_transform(graphs).attributes.ravel()
-    array([ -1. ,  -0.5,   0. ,   0.5, 448.5])
+    array([-1. , -0.5,  0. ,  0.5,  3. ])
     """
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {"method": (Words("standard", "robust"),)}

@@ -143,7 +143,7 @@ def test_two_folders_that_number_their_labels_anew_are_not_confused(tmp_path):
     second = Graphs.from_edges([[(0, 1)]], labels=[["Br", "O"]], targets=["b"])
     save_tu(first, tmp_path / "FIRST")
     save_tu(second, tmp_path / "SECOND")
-    kernel = WL(iterations=0, normalize=False).fit(load_tu(tmp_path / "FIRST")[0])
+    kernel = WL(n_iterations=0, normalize=False).fit(load_tu(tmp_path / "FIRST")[0])
     assert kernel.transform(load_tu(tmp_path / "SECOND")[0]) == 1  # O alone
 
 

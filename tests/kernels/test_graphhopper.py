@@ -53,11 +53,10 @@ def test_worked_examples(pair, value):
 
 def positions(graphs):
     """{(a, b): count} of each node, from 0, both halves."""
-    hops = count_hops(graphs)
-    names = [(a, b) for b in range(9) for a in range(b // 2 + 1 if hops.halved else b + 1)]
-    dense = hops.counts.toarray()
+    dense, halved = count_hops(graphs).toarray(), not graphs.directed
+    names = [(a, b) for b in range(9) for a in range(b // 2 + 1 if halved else b + 1)]
     found = [{names[i]: count for i, count in enumerate(row) if count} for row in dense]
-    if hops.halved:
+    if halved:
         found = [row | {(b - a, b): count for (a, b), count in row.items()} for row in found]
     return found
 

@@ -18,7 +18,7 @@ STAR = "Graphs.from_edges([[(0, i) for i in range(1, 20000)]])"
 RING = "Graphs.from_edges([[(i, (i + 1) % 20000) for i in range(20000)] + [(i, i * 7919 % 20000) for i in range(1, 9999)]])"
 # Over and over again: signals come at any moment of a computation.
 REPEATED = {
-    "NSPDK": ("NSPDK(4, 6)", SMALL),
+    "NSPDK": ("NSPDK(4, distance=6)", SMALL),
     "GIK": ("GIK()", SMALL),
     "ODDCL": ("ODDCL(4)", SMALL),
     "ODDST": ("ODDST(4)", SMALL),

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from treegram._axes import matplotlib_module
 from treegram.experiments.statistics import Ranking
-from treegram.plotting import _matplotlib
 
 __all__ = ["accuracy_plot", "critical_difference_diagram", "time_plot"]
 
@@ -192,7 +192,7 @@ def _time_axis(ax: Any, seconds: Any) -> None:
 
 
 def _axes(n_rows: float) -> Any:
-    return _matplotlib("figure").Figure(figsize=(_WIDTH, _ROW * n_rows), layout="constrained").subplots()
+    return matplotlib_module("figure").Figure(figsize=(_WIDTH, _ROW * n_rows), layout="constrained").subplots()
 
 
 def _numbers(values: Sequence[float | None] | None, rows: Any, argument: str) -> Any:

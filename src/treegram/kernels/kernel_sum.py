@@ -96,7 +96,8 @@ class KernelSum(GraphKernel):
             Values by name.
         """
         params: dict[str, Any] = super().get_params(deep=False)
-        for i, part in enumerate(self.kernels or ()) if deep else ():
+        parts = self.kernels if deep and isinstance(self.kernels, list | tuple) else ()
+        for i, part in enumerate(parts):
             params[str(i)] = part
             if hasattr(part, "get_params") and not isinstance(part, type):
                 params |= {f"{i}__{name}": value for name, value in part.get_params().items()}

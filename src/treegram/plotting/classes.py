@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from treegram._axes import new_axes
 from treegram._types import Floats
-from treegram.plotting._axes import new_axes
 from treegram.plotting.gram import check_gram
 
 __all__ = ["plot_confusion", "plot_embedding"]

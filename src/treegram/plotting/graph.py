@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from treegram._axes import matplotlib_module, new_axes
 from treegram._types import Floats
 from treegram.graphs import Graphs, as_graphs
-from treegram.plotting._axes import _matplotlib, new_axes
 from treegram.plotting._layout import hop_layout
 
 __all__ = ["plot_explanation", "plot_graph"]
@@ -179,7 +179,7 @@ def _places(graph: Graphs, layout: str | ArrayLike) -> Floats:
 def _draw_edges(ax: Any, graph: Graphs, places: Floats) -> None:
     ends = places[graph.edges()]
     if not graph.directed:
-        ax.add_collection(_matplotlib("collections").LineCollection(ends, colors="0.6", linewidths=1.2, zorder=1))
+        ax.add_collection(matplotlib_module("collections").LineCollection(ends, colors="0.6", linewidths=1.2, zorder=1))
         return
     for start, end in ends:
         arrow = {"arrowstyle": "-|>", "color": "0.6", "shrinkA": 9, "shrinkB": 9}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treegram.plotting._axes import _matplotlib, new_axes
+from treegram._axes import matplotlib_module, new_axes
 
 __all__ = ["plot_tree"]
 
@@ -42,7 +42,7 @@ def plot_tree(name: str, *, ax: Any = None, title: str | None = None) -> Any:
     edges: list[tuple[tuple[float, float], tuple[float, float], str]] = []
     _place(tree, 0, 0.0, places, edges)
     lines = [(start, end) for start, end, _ in edges]
-    ax.add_collection(_matplotlib("collections").LineCollection(lines, colors="0.6", linewidths=1.2, zorder=1))
+    ax.add_collection(matplotlib_module("collections").LineCollection(lines, colors="0.6", linewidths=1.2, zorder=1))
     for start, end, label in edges:
         middle = (0.5 * (start[0] + end[0]), 0.5 * (start[1] + end[1]))
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1}

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
+from treegram._axes import matplotlib_module
 from treegram.experiments.report._html_elements import Markup
-from treegram.plotting import _matplotlib
 
 __all__ = ["draw", "labels"]
 
@@ -33,7 +33,7 @@ def labels(names: Sequence[str]) -> list[str]:
 
 def draw(name: str, description: str, plot: Callable[[], Any]) -> Markup:
     """Draw; ids begin with the name, and the description is for those who cannot see."""
-    with _matplotlib("style").context(_STYLE), warnings.catch_warnings(), io.BytesIO() as file:
+    with matplotlib_module("style").context(_STYLE), warnings.catch_warnings(), io.BytesIO() as file:
         # It measures with its own font; a browser finds one that has the sign.
         warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)
         plot().figure.savefig(file, format="svg", metadata={"Date": None})

@@ -12,15 +12,15 @@ _SIZE = (8, 7)  # inches
 
 def new_axes(size: tuple[float, float] = _SIZE) -> Any:
     """Axes on a new figure of pyplot."""
-    return _matplotlib("pyplot").subplots(figsize=size, layout="constrained")[1]
+    return matplotlib_module("pyplot").subplots(figsize=size, layout="constrained")[1]
 
 
 def blank_axes() -> Any:
     """Axes on a figure of their own that pyplot does not know, so that no window can open."""
-    return _matplotlib("figure").Figure(figsize=_SIZE, layout="constrained").subplots()
+    return matplotlib_module("figure").Figure(figsize=_SIZE, layout="constrained").subplots()
 
 
-def _matplotlib(module: str) -> Any:
+def matplotlib_module(module: str) -> Any:
     try:
         return import_module(f"matplotlib.{module}")
     except ImportError as error:
