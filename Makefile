@@ -8,7 +8,7 @@ PYTEST := -m pytest -q -n auto --dist worksteal
 UNCOMPILED := tests/structure
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-all coverage check format bench docs wheel audit clean
+.PHONY: help setup demo test test-fast test-all coverage check format bench bench-scale fuzz docs links wheel audit clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -20,7 +20,7 @@ $(READY): pyproject.toml
 	@$(PYTHON) -m venv --clear .venv
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@echo "Installing treegram and its tools into .venv ..."
-	@$(BIN)/python -m pip install --quiet --editable '.[plot,networkx]' --group test --group lint
+	@$(BIN)/python -m pip install --quiet --editable '.[all]' --group test --group lint
 	@touch $@
 
 demo: $(READY)   ## load, compute, cross-validate, draw: the main job on data that needs no download
@@ -40,7 +40,7 @@ coverage: $(READY) ## statements and branches that the fast tests run; fails bel
 	@$(BIN)/coverage erase
 	@$(BIN)/coverage run $(PYTEST) -m "not slow"
 	@NUMBA_DISABLE_JIT=1 $(BIN)/coverage run $(PYTEST) -W ignore::RuntimeWarning $(UNCOMPILED)
-	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage combine --quiet && rm -f .coverage.*  # tests kill processes, whose data cannot be read
 	@$(BIN)/coverage report --include='*/loops/*'
 	@$(BIN)/coverage report --omit='*/loops/*'
 	@$(BIN)/coverage json --quiet --omit='*/loops/*' -o .coverage.json
@@ -55,10 +55,19 @@ format: $(READY) ## let ruff mend what it can
 bench: $(READY)  ## measure speed and memory, as ratios within one run
 	@$(BIN)/python benchmarks/run.py
 
+bench-scale: $(READY) ## measure clusters, stores, landmarks and a million graphs (SCALE="dask zarr" for some of these)
+	@$(BIN)/python benchmarks/bench_scale.py $(SCALE)
+
+fuzz: $(READY)   ## feed it mutated files and graphs, a minute of each kind (FUZZ="--seconds 600 --kind stores" for others)
+	@$(BIN)/python benchmarks/fuzz.py $(FUZZ)
+
 docs: $(DOCS_READY) ## build the documentation; a warning is an error
-	@rm -rf docs/api docs/_build
+	@rm -rf docs/api docs/auto_examples docs/_build
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --doctree-dir docs/_build/doctrees docs docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html"
+
+links: $(DOCS_READY) ## ask whether the links of the documentation to the web still lead somewhere (needs a network)
+	@$(BIN)/sphinx-build --quiet -b linkcheck --doctree-dir docs/_build/doctrees docs docs/_build/links
 
 $(DOCS_READY): $(READY) pyproject.toml
 	@echo "Installing what builds the documentation into .venv ..."
@@ -75,5 +84,5 @@ audit: $(READY)  ## look for known security advisories about the installed packa
 	@$(BIN)/pip-audit --skip-editable
 
 clean:           ## remove the environment, the built documentation and all caches
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist docs/api docs/_build .coverage*
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist docs/api docs/auto_examples docs/_build .coverage*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

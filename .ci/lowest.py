@@ -4,6 +4,7 @@ import tomllib
 from pathlib import Path
 
 project = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text())["project"]
-optional = [requirement for extra in project["optional-dependencies"].values() for requirement in extra]
+extras = project["optional-dependencies"]
+optional = [requirement for name, extra in extras.items() if name != "all" for requirement in extra]
 for requirement in project["dependencies"] + optional:
     print(requirement.replace(">=", "=="))

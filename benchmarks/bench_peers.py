@@ -25,7 +25,7 @@ def for_grakel(graphs: tg.Graphs, *, attributes: bool) -> list[Any]:
 
     converted = []
     for graph in graphs:
-        values = graph.attributes if attributes else graph.labels
+        values = graph.attributes if attributes else graph.degrees if graph.labels is None else graph.labels
         edges = [(a, b) for a, b in np.concatenate([graph.edges(), graph.edges()[:, ::-1]]).tolist()]
         converted.append(
             Graph(edges, node_labels=dict(enumerate(values.tolist())), edge_labels=dict.fromkeys(edges, 1))
@@ -104,8 +104,13 @@ def compare(
     some = graphs[np.random.default_rng(0).permutation(len(graphs))[:n_theirs]]
     converted = for_grakel(some, attributes=attributes)
     their_time = timed(lambda: theirs().fit_transform(converted))
-    work, part = (float((chosen.sizes**power).sum()) for chosen in (graphs, some))
-    return our_time, their_time * (work / part) ** 2
+    return our_time, extrapolated(their_time, graphs, some, power)
+
+
+def extrapolated(seconds: float, graphs: tg.Graphs, some: tg.Graphs, power: int) -> float:
+    """What all graphs would take by the time of some: with the square of the number of nodes, or of their power in each graph."""
+    work, part = (float((chosen.sizes.astype(float) ** power).sum()) for chosen in (graphs, some))
+    return seconds * (work / part) ** 2
 
 
 def main() -> str:

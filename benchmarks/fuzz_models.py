@@ -29,7 +29,7 @@ import numpy as np
 MAGIC = b"treegram-model\n"
 HEAD = len(MAGIC) + 8
 BATCH = 1000  # files for each process
-SECONDS = 20  # for one file
+SECONDS = 20  # of processor time for one file
 SLACK = 256 << 20  # bytes: the constant beside 4 times the file
 NUMBERS = (-1, 0, 1, 2, 3, 7, 64, 1000, 2**31, 2**63, 10**30, 0.5, -0.0, 1e308, 1e-308)
 OTHERS = (None, True, False, "", "WL", "os.system", [], {}, {"array": 0}, {"array": 3}, {"tuple": []}, {"dict": []})
@@ -177,7 +177,7 @@ def run_batch(folder: str, seed: int, n_files: int, results: Any) -> None:
     originals = [file.read_bytes() for file in files]
     path = Path(folder) / f"mutant-{seed}.bin"
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGALRM, _time_is_up)
+    signal.signal(signal.SIGPROF, _time_is_up)
     for _ in range(n_files):
         number = rng.randrange(len(files))
         kind = rng.choice(list(MUTATIONS))
@@ -186,14 +186,15 @@ def run_batch(folder: str, seed: int, n_files: int, results: Any) -> None:
             continue
         path.write_bytes(data)
         _limit_memory(4 * len(data) + SLACK)
-        signal.alarm(SECONDS)
+        # Again each second: what compiled code has swallowed comes back. Time of the processor: others may use it, too.
+        signal.setitimer(signal.ITIMER_PROF, SECONDS, 1)
         try:
             found = outcome(path, kind != "damaged", graphs)
         except TimeoutError:
             found = f"BAD: {SECONDS} s"
         except Exception as error:
             found = f"BAD: {type(error).__name__}"
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         counts[kind, found] += 1
         if found.startswith("BAD"):
             kept = path.with_name(f"bad-{seed}-{sum(counts.values())}.bin")
@@ -226,7 +227,7 @@ def main() -> None:
         results = context.SimpleQueue()
         process = context.Process(target=run_batch, args=(folder, seed, BATCH, results))
         process.start()
-        process.join(timeout=BATCH * 2)
+        process.join(timeout=BATCH * 20)
         if process.exitcode != 0:
             process.kill()
             print(
@@ -237,8 +238,9 @@ def main() -> None:
             total.update(results.get())
         seed += 1
         print(f"{sum(total.values())} files, seeds {args.seed} to {seed - 1}", flush=True)
-    for (kind, found), count in sorted(total.items()):
-        print(f"{kind:15}{found:25}{count:8}")
+        if seed % 10 == 0 or time.monotonic() >= end:
+            for (kind, found), count in sorted(total.items()):
+                print(f"{kind:15}{found:25}{count:8}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,28 @@
-"""Write what the stores in results/ say to the report pages beside them and into the README: ``python benchmarks/result_tables.py``.
+"""Write what the stores in results/ say to the report pages beside them and into docs/results.md: ``python benchmarks/result_tables.py``.
 
-The README has two tables between marks such as ``<!-- results: paper -->`` and ``<!-- end of results -->``.
+docs/results.md has parts between marks such as ``<!-- results: paper -->`` and ``<!-- end of results -->``: tables of
+accuracies, ``<!-- cells: paper, readings -->``, which says of each published number whether it is reproduced, and a picture
+of ranks.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from math import hypot
 from pathlib import Path
+from statistics import mean
 
 from treegram.experiments import Store, Summary, summarise, write_report
-from treegram.experiments.report import accuracy_table, render_block, render_compact_table
+from treegram.experiments.diagrams import critical_difference_diagram
+from treegram.experiments.report import render_block, render_compact_table, score_table
 from treegram.experiments.report.document import Bullets
+from treegram.experiments.statistics import Ranking
+from treegram.experiments.summary import Cell
 
 ROOT = Path(__file__).parents[1]
-STUDIES = ("paper", "beyond", "other_folds")
+STUDIES = ("paper", "beyond", "other_folds", "readings")
 
 
 def summary_of(path: Path) -> Summary:
@@ -22,23 +30,142 @@ def summary_of(path: Path) -> Summary:
         return summarise(store)
 
 
-def readme_part(studies: str, results: Path) -> str:
+def accuracies(summaries: Sequence[Summary]) -> str:
     """The accuracies of some studies over the same data sets in one table, and what a reader should know about them."""
-    summaries = [summary_of(results / f"{name}.sqlite") for name in studies.split(", ")]
-    tables = [accuracy_table(summary, decimals=1, deviations=False) for summary in summaries]
+    tables = [score_table(summary, decimals=1, deviations=False) for summary in summaries]
     first, *others = tables
     # The largest class heads each table, and is shown once.
     table = replace(first, rows=first.rows + tuple(row for other in others for row in other.rows[1:]))
     return f"{render_compact_table(table)}\n{render_block(Bullets(summaries[0].remarks))}\n"
 
 
-def updated(readme: str, results: Path) -> str:
-    """The README with the tables that the stores give."""
+# -------------------------------------------------------------------- the published numbers, one by one
+
+
+def agrees(cell: Cell, published: Cell) -> bool:
+    """Whether a cell is within two standard deviations of the number that is published for another: 2 sqrt(s^2 + p^2)."""
+    if cell.mean is None or published.published is None or len(cell.repeats) < cell.n_planned:
+        return False
+    margin = 2 * hypot(cell.deviation or 0.0, published.published_deviation or 0.0)
+    return abs(cell.mean - published.published) <= margin
+
+
+def is_reading(name: str, row: str) -> bool:
+    """Whether a name is that of another reading of a row: ``ROW, words`` or ``ROW (words)``."""
+    return name.startswith((f"{row}, ", f"{row} ("))
+
+
+def difference(cell: Cell, published: Cell) -> float:
+    """Points from the number that is published for another cell to this one."""
+    return (cell.mean or 0.0) - (published.published or 0.0)
+
+
+def verdict(cell: Cell, others: Sequence[Cell]) -> str:
+    """What became of one published number: reproduced, reproduced under the nearest of the other readings, or not."""
+    if cell.published is None or cell.mean is None:
+        return cell.published_words or "\N{EN DASH}"
+    points = f"{difference(cell, cell):+.1f}"
+    if agrees(cell, cell):
+        return f"yes ({points})"
+    nearest = min((cell, *others), key=lambda one: (not agrees(one, cell), abs(difference(one, cell))))
+    if nearest is cell:
+        return f"**no** ({points})"
+    words, nearer = nearest.kernel.removeprefix(cell.kernel).strip(" ,()"), f"{difference(nearest, cell):+.1f}"
+    return f"{words} ({nearer})" if agrees(nearest, cell) else f"**no** ({points}; {words} {nearer})"
+
+
+def published_cells(summaries: Sequence[Summary]) -> list[tuple[Cell, list[Cell]]]:
+    """Each cell of the first study that has a published number, with those of all other readings of its row."""
+    every = [cell for summary in summaries for cell in summary.cells if cell.repeats]
+    return [
+        (cell, [one for one in every if one.dataset == cell.dataset and is_reading(one.kernel, cell.kernel)])
+        for cell in summaries[0].cells
+        if cell.published is not None
+    ]
+
+
+def one_by_one(summaries: Sequence[Summary]) -> str:
+    """A table of verdicts, how many there are of each, and how far each reading goes."""
+    first, pairs = summaries[0], published_cells(summaries)
+    others = {(cell.kernel, cell.dataset): readings for cell, readings in pairs}
+    lines = [["kernel", *(dataset.name for dataset in first.datasets)], ["---"] * (1 + len(first.datasets))]
+    for kernel in dict.fromkeys(cell.kernel for cell, _ in pairs):
+        row = first.row(kernel)
+        lines.append([kernel, *(verdict(cell, others.get((kernel, cell.dataset), ())) for cell in row)])
+    table = re.sub(r"-(?=\d)", "\N{MINUS SIGN}", "\n".join(f"| {' | '.join(line)} |" for line in lines))
+    return f"{counts(pairs)}\n\n{table}\n\n{render_block(Bullets(reaches(pairs)))}\n"
+
+
+def counts(pairs: Sequence[tuple[Cell, list[Cell]]]) -> str:
+    """How many published numbers there are of each verdict."""
+    yes = sum(agrees(cell, cell) for cell, _ in pairs)
+    other = sum(not agrees(cell, cell) and any(agrees(one, cell) for one in some) for cell, some in pairs)
+    return (
+        f"Of {len(pairs)} published accuracies {yes} are reproduced, {other} are reproduced under another reading, and "
+        f"{len(pairs) - yes - other} are not."
+    )
+
+
+def reaches(pairs: Sequence[tuple[Cell, list[Cell]]]) -> tuple[str, ...]:
+    """For each other reading of a row that is not reproduced everywhere: on how many data sets it agrees, and how far it is off."""
+    open_rows = {cell.kernel for cell, _ in pairs if not agrees(cell, cell)}
+    readings: dict[str, list[tuple[Cell, Cell]]] = {}
+    for cell, some in pairs:
+        for other in some:
+            if cell.kernel in open_rows:
+                readings.setdefault(other.kernel, []).append((other, cell))
+    return tuple(
+        f"{name}: agrees on {sum(agrees(*one) for one in found)} of {len(found)} "
+        f"({', '.join(other.dataset for other, _ in found)}); {mean(abs(difference(*one)) for one in found):.1f} points off "
+        f"on average, {found[0][1].kernel} itself {mean(abs(difference(cell, cell)) for _, cell in found):.1f}."
+        for name, found in readings.items()
+    )
+
+
+# -------------------------------------------------------------------- the picture
+
+
+def rankings(results: Path) -> dict[str, Ranking]:
+    """The mean ranks of the paper's kernels on its six data sets, by the published numbers and by ours."""
+    found = summary_of(results / "paper.sqlite").comparisons[0]
+    assert found.published is not None
+    assert found.ours is not None
+    return {"the published numbers": found.published, "our runs": found.ours}
+
+
+def ranks_in_words(results: Path) -> str:
+    """What the picture shows, for those who cannot see it; a test holds it equal to the stores."""
+    ranked = (
+        f"{title}: {', '.join(f'{name} {rank:.2f}' for rank, name in sorted(zip(one.mean_ranks, one.names, strict=True)))}; "
+        f"critical difference {one.critical_difference:.2f}"
+        for title, one in rankings(results).items()
+    )
+    return "Mean ranks by " + ". By ".join(ranked) + "."
+
+
+def draw_ranks(results: Path, path: Path) -> None:
+    """Two diagrams of ranks, one below the other, as PNG that says in words what it shows."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 5.6), layout="constrained")
+    figure.get_layout_engine().set(hspace=0.08)
+    for axes, (title, ranking) in zip(figure.subplots(2), rankings(results).items(), strict=True):
+        critical_difference_diagram(ranking, axes)
+        axes.set_title(f"By {title}", loc="left", fontsize=11, fontweight="bold", pad=12)
+    figure.savefig(path, dpi=130, metadata={"Description": ranks_in_words(results), "Software": None})
+
+
+PARTS = {"results": accuracies, "cells": one_by_one}
+
+
+def updated(page: str, results: Path) -> str:
+    """The page with what the stores give."""
 
     def part(found: re.Match[str]) -> str:
-        return f"{found[1]}\n\n{readme_part(found[2], results)}\n{found[3]}"
+        summaries = [summary_of(results / f"{name}.sqlite") for name in found[3].split(", ")]
+        return f"{found[1]}\n\n{PARTS[found[2]](summaries)}\n{found[4]}"
 
-    return re.sub(r"(<!-- results: (.*?) -->)\n.*?(<!-- end of results -->)", part, readme, flags=re.DOTALL)
+    return re.sub(r"(<!-- (results|cells): (.*?) -->)\n.*?(<!-- end of results -->)", part, page, flags=re.DOTALL)
 
 
 def minutes(name: str, kernel: str, results: Path) -> float:
@@ -52,6 +179,7 @@ if __name__ == "__main__":
             write_report(
                 summary_of(ROOT / "results" / f"{study}.sqlite"), ROOT / "results" / f"{study}{ending}", overwrite=True
             )
-    readme = ROOT / "README.md"
-    readme.write_text(updated(readme.read_text(), ROOT / "results"))
+    page = ROOT / "docs" / "results.md"
+    page.write_text(updated(page.read_text(), ROOT / "results"))
+    draw_ranks(ROOT / "results", ROOT / "docs" / "_static" / "ranks.png")
     print(f"ODDCL_ST: {minutes('paper', 'ODDCL_ST', ROOT / 'results'):.1f} minutes of processor time")

@@ -1,14 +1,47 @@
-"""Run all benchmarks, or those named, such as ``gram memory``; print the tables, and keep those of all in RESULTS.md."""
+"""Run all benchmarks, or those named, such as ``gram memory``; print the tables, and keep them in RESULTS.md.
+
+Each part of RESULTS.md says when and where it was measured; parts that are not run stay as they are.
+"""
 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from pathlib import Path
 
 from common import machine
 
-NAMES = ("gram", "memory", "start", "kernels", "peers", "approx", "selection")
+NAMES = (
+    "gram",
+    "memory",
+    "start",
+    "formats",
+    "kernels",
+    "peers",
+    "validation",
+    "approx",
+    "selection",
+    "explain",
+    "gp",
+    "probability",
+    "model_files",
+)
+RESULTS = Path(__file__).with_name("RESULTS.md")
+HEADER = """# Measured speed and memory
+
+By `make bench`, or part by part by `python benchmarks/run.py NAME ...`. Each part says when and where it was measured.
+"""
+PART = re.compile(r"<!-- (\w+) -->\n(.*?)(?=\n<!-- \w+ -->|\Z)", re.DOTALL)
+
+
+def keep(name: str, text: str) -> None:
+    """Put a part into RESULTS.md in the place of its older one."""
+    parts = dict(PART.findall(RESULTS.read_text())) if RESULTS.exists() else {}
+    parts[name] = text
+    RESULTS.write_text(
+        "\n".join([HEADER, *(f"<!-- {one} -->\n{parts[one].strip()}\n" for one in NAMES if one in parts)])
+    )
 
 
 def main() -> None:
@@ -16,14 +49,10 @@ def main() -> None:
     unknown = set(chosen) - set(NAMES)
     if unknown:
         sys.exit(f"Unknown benchmark: {', '.join(sorted(unknown))}. There are: {', '.join(NAMES)}.")
-    header = f"# Measured speed and memory\n\nBy `make bench`. {machine()}.\n"
-    print(header, flush=True)
-    parts = [header]
     for name in chosen:
-        parts.append(importlib.import_module(f"bench_{name}").main())
-        print(parts[-1], flush=True)
-    if tuple(chosen) == NAMES:
-        Path(__file__).with_name("RESULTS.md").write_text("\n".join(parts))
+        text = f"*`python benchmarks/run.py {name}`, {machine()}.*\n\n{importlib.import_module(f'bench_{name}').main()}"
+        print(text, flush=True)
+        keep(name, text)
 
 
 if __name__ == "__main__":

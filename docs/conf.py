@@ -10,16 +10,29 @@ from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
 sys.path.insert(0, str(Path(__file__).parent))
+from make_commands import write_commands
 from make_reference import write_reference
 
 write_reference(Path(__file__).parent)
+write_commands(Path(__file__).parent)
 project = "treegram"
 author = "The treegram developers"
 copyright = "the treegram developers, MIT licence"  # noqa: A001 (Sphinx's name for it)
 version = release = installed_version("treegram")
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser", "sphinx_gallery.gen_gallery"]
 exclude_patterns = ["_build"]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "reset_modules": ("matplotlib", "gallery_style.use"),
+    "thumbnail_size": (480, 300),
+    "image_srcset": ["2x"],  # sharp on screens with small pixels
+    "remove_config_comments": True,
+    "show_memory": False,
+    "min_reported_time": 3600,  # times of this machine say nothing to a reader
+    "write_computation_times": False,
+}
 templates_path = ["_templates"]
 nitpicky = True  # a reference that leads nowhere is a warning, and make docs stops at warnings
 

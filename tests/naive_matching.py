@@ -121,7 +121,17 @@ def lsh(projected, offset, width):
 
 
 def p2k_histograms(
-    collection, g, *, iterations, columns, spreads, draws, label_width, attribute_width, missing_labels="degree"
+    collection,
+    g,
+    *,
+    iterations,
+    columns,
+    spreads,
+    draws,
+    label_width,
+    widths,
+    missing_labels="degree",
+    use_labels=True,
 ):
     """How many nodes of graph g have each (t, column, label bin, attribute bin).
 
@@ -129,7 +139,7 @@ def p2k_histograms(
     the directions and offsets of the columns.
     """
     adjacent = naive.neighbours(collection, g)
-    labels = naive.node_labels(collection, g, missing_labels)
+    labels = naive.node_labels(collection, g, missing_labels) if use_labels else [0] * collection.n_nodes[g]
     alphabet = sorted(set(labels), key=repr)
     distributions = [[1.0 if label == known else 0.0 for known in alphabet] for label in labels]
     rows, bins = columns[g], Counter()
@@ -138,7 +148,7 @@ def p2k_histograms(
         for F, A in zip(distributions, rows, strict=True):
             label_bin = lsh(sum(f * coordinate(a) for f, a in zip(F, alphabet, strict=True)), label_offset, label_width)
             for j, value in enumerate(A):
-                bins[t, j, label_bin, lsh(value * directions[j], offsets[j], attribute_width)] += 1
+                bins[t, j, label_bin, lsh(value * directions[j], offsets[j], widths[j])] += 1
         distributions = spread_once(adjacent, distributions)
         rows = spread_once(adjacent, rows) if spreads else rows
     return bins

@@ -220,7 +220,7 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("gramm", "treegram: error: unknown command 'gramm' (there are gram, features, fit, predict, evaluate, reproduce, report, info, demo); did you mean gram?"),
+        ("gramm", "treegram: error: unknown command 'gramm' (there are gram, features, fit, predict, explain, evaluate, reproduce, report, info, warm, demo); did you mean gram?"),
         ("--versoin", "treegram: error: unknown option --versoin; did you mean --version?"),
         ("gram TINY", "treegram gram: error: the following arguments are required: -o/--output"),
         ("info", "treegram info: error: the following arguments are required: DATA"),
@@ -240,8 +240,10 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
         ("gram TINY --counting visit -o K.npz", "expected one of 'algorithm', 'capped', 'visits', got 'visit'; did you mean visits"),
         ("gram TINY --node-kernel rfb -o K.npz", "'sigmoid', got 'rfb'; did you mean rbf?"),
         ("gram TINY --grid depth=0,-2 -o K.npz", "argument --grid: expected a whole number of at least 0, got '-2'"),
+        ("gram TINY --grid depth -o K.npz", "argument --grid: expected NAME=VALUE,VALUE,..., such as depth=0,1,2, got 'depth'"),
+        ("gram TINY --grid dept=1 -o K.npz", "the kernel oddcl has no parameter 'dept' (it has "),
         ("gram TINY --depth 1 --grid depth=0,1 -o K.npz", "--depth and --grid depth=... cannot be combined"),
-        ("gram TINY -o K.txt", "The output file must end in .npz or .npy; got 'K.txt'."),
+        ("gram TINY -o K.txt", "The output file must end in .npz, .npy or .zarr; got 'K.txt'."),
         ("gram TINY -o none/K.npz", "The folder none of the output file does not exist"),
         ("gram TINY -o TINY/folder.npz", "TINY/folder.npz is a folder; the output must be a file."),
         ("gram ENZMES --no-download -o K.npz", "Unknown data set 'ENZMES'"),
@@ -482,9 +484,10 @@ def test_info_has_no_heading_where_there_is_nothing_to_say(run, monkeypatch):
 
 
 def test_info_tells_what_the_reader_leaves_out(run, folder):
-    Path("TINY/TINY_edge_attributes.txt").write_text("0.5\n")
     with Path("TINY/TINY_A.txt").open("a") as file:
         file.write("1, 2\n3, 3\n")
+    n_lines = len(Path("TINY/TINY_A.txt").read_text().splitlines())  # each direction of an edge gets another number
+    Path("TINY/TINY_edge_attributes.txt").write_text("".join(f"{i}\n" for i in range(n_lines)))
     Path("TINY/TINY_edge_labels.txt").unlink()
     code, out, err = run("info", "TINY")
     assert (code, err) == (0, "")
@@ -593,3 +596,56 @@ def test_a_closed_pipe_ends_quietly(folder):
 def test_a_warning_is_one_line(run, monkeypatch):
     monkeypatch.setattr("treegram.cli.info.run", lambda args: warnings.warn("so\n  it is", UserWarning, stacklevel=1))
     assert run("info", "digits") == (0, "", "treegram info: warning: so it is\n")
+
+
+# -------------------------------------------------------------------- stores larger than memory, clusters
+
+
+def test_gram_writes_a_zarr_store_and_goes_on_with_it(folder, run, graphs):
+    import zarr
+
+    for _ in range(2):  # the second time there is nothing left to do, and nothing to force
+        code, out, err = run("gram", "TINY", "-o", "K.zarr", "--depth", 1)
+        assert (code, err) == (0, "")
+        assert out.startswith("K.zarr: 8 x 8 Gram matrix of TINY, oddcl, ")
+    K = zarr.open_array(folder / "K.zarr" / "gram", mode="r")[:]
+    np.testing.assert_allclose(K, ODDCL(depth=1).fit_transform(graphs), rtol=1e-13)
+    code, _, err = run("gram", "TINY", "-o", "K.zarr", "--depth", 2)
+    assert code == 2
+    assert "K.zarr holds another matrix: its kernel is" in err
+
+
+@pytest.mark.parametrize("option", [("--grid", "depth=0,1"), ("--against", "TINY")])
+def test_a_zarr_store_holds_one_matrix(option, folder, run):
+    code, _, err = run("gram", "TINY", "-o", "K.zarr", *option)
+    assert code == 2
+    assert "A .zarr store holds one matrix" in err
+    assert not (folder / "K.zarr").exists()
+
+
+def test_a_zarr_store_of_single_precision(folder, run, graphs):
+    import zarr
+
+    code, _, err = run("gram", "TINY", "-o", "K.zarr", "--depth", 1, "--dtype", "float32")
+    assert code == 0, err
+    assert zarr.open_array(folder / "K.zarr" / "gram", mode="r").dtype == np.float32
+    code, _, err = run("gram", "TINY", "-o", "K.npz", "--depth", 1, "--dtype", "float32")
+    assert code == 0, err
+    with np.load(folder / "K.npz") as file:
+        assert file["K"].dtype == np.float32
+
+
+@pytest.mark.slow
+def test_a_local_cluster_lives_as_long_as_the_command(folder, run, graphs):
+    code, _, err = run("gram", "TINY", "-o", "K.npz", "--depth", 1, "--workers", 2)
+    assert code == 0
+    assert "2 workers, dashboard: http://" in err
+    np.testing.assert_array_equal(np.load("K.npz")["K"], ODDCL(depth=1).fit_transform(graphs))
+
+
+def test_a_scheduler_that_is_not_there_is_an_error(folder, run, monkeypatch):
+    monkeypatch.setattr("treegram.cli._cluster.PATIENCE", 0.3)
+    code, _, err = run("gram", "TINY", "-o", "K.npz", "--scheduler", "tcp://127.0.0.1:9")
+    assert code == 2
+    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in err
+    assert not (folder / "K.npz").exists()

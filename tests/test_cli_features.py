@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
 import treegram
-from treegram import ODDCL, Graphs, ODDCLFeatures, load_tu, save_tu
+from treegram import ODDCL, Graphs, ODDCLFeatures, Shards, load_tu, save_tu
 from treegram.cli import main
 from treegram.cli._kernels import parameter_texts
 
@@ -217,9 +217,9 @@ def test_memory_is_not_that_of_all_rows(run, folder):
     ("words", "message"),
     [
         ("TINY", "treegram features: error: the following arguments are required: -o/--output"),
-        ("TINY -o Z.npy", "The output file must end in .npz; got 'Z.npy'."),
-        ("TINY -o Z.txt", "The output file must end in .npz; got 'Z.txt'."),
-        ("TINY -o none/Z.npz", "The folder none of the output file does not exist; make it first."),
+        ("TINY -o Z.npy", "The output file must end in .npz or .shards; got 'Z.npy'."),
+        ("TINY -o Z.txt", "The output file must end in .npz or .shards; got 'Z.txt'."),
+        ("TINY -o none/Z.npz", "The folder none of the output file does not exist; create it first."),
         ("TINY -o TINY/folder.npz", "TINY/folder.npz is a folder; the output must be a file."),
         ("TINY --kernel wl -o Z.npz", "unknown option --kernel: features are those of the kernel oddcl; treegram gram"),
         ("TINY --n-feature 3 -o Z.npz", "unknown option --n-feature; did you mean --n-features"),
@@ -227,7 +227,7 @@ def test_memory_is_not_that_of_all_rows(run, folder):
         ("TINY --method fft -o Z.npz", "expected one of 'auto', 'nystroem', 'orf', 'qmc', 'rff', got 'fft'"),
         ("TINY --chunk 0 -o Z.npz", "argument --chunk: expected a whole number of at least 1, got '0'"),
         ("TINY --chunk none -o Z.npz", "argument --chunk: expected a whole number of at least 1, got 'none'"),
-        ("TINY --chunk 2 --n-features none -o Z.npz", "--chunk and --n-features none cannot be combined"),
+        ("TINY --chunk 2 --n-features none -o Z.npz", "--n-features none needs all graphs at once"),
         ("TINY --node-kernel linear --method rff -o Z.npz", "method='rff' approximates the Gaussian kernel alone"),
         ("ENZMES --no-download -o Z.npz", "Unknown data set 'ENZMES'"),
         ("ENZMES --no-download --chunk 2 -o Z.npz", "Unknown data set 'ENZMES'"),
@@ -331,3 +331,27 @@ def test_a_folder_without_write_permission_is_told_before_the_computation(run, f
     code, _, err = run("TINY -o Z.npz")
     assert code == 2
     assert "The folder . cannot be written to (Permission denied)." in err
+
+
+def test_shards_hold_the_same_rows(folder, run):
+    options = "TINY --chunk 3 --depth 1 --method orf --n-components 8 --n-features 64 --random-state 0"
+    assert run(f"{options} -o Z.npz")[0] == 0
+    for _ in range(2):  # the second time all is there
+        code, out, _ = run(f"{options} -o Z.shards")
+        assert code == 0
+        assert out.startswith("Z.shards: ")
+    rows = sp.vstack([rows for rows, _ in Shards("Z.shards")])
+    assert (rows != sp.load_npz("Z.npz")).nnz == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("TINY -o Z.npz --workers 2", "choose a name that ends in .shards"),
+        ("TINY -o Z.shards --n-features none", "--n-features none needs all graphs at once"),
+    ],
+)
+def test_workers_write_shards_of_hashed_rows_alone(folder, run, words, message):
+    code, _, err = run(words)
+    assert code == 2
+    assert message in err

@@ -1,14 +1,31 @@
 """The commands that fit a model, predict by it, and compare one data set with another."""
 
 import csv
+import hashlib
 import io
 import json
+import pickle
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
-from treegram import WL, GraphGP, Graphs, GraphSVC, ShortestPath, load_model, save_model, save_tu
+from treegram import (
+    WL,
+    DropAttributes,
+    GraphGP,
+    GraphHopper,
+    Graphs,
+    GraphSVC,
+    KernelSum,
+    ODDCLFeatures,
+    ShortestPath,
+    load_model,
+    save_model,
+    save_tu,
+)
 from treegram.cli import main
 
 N_GRAPHS = 20
@@ -82,7 +99,7 @@ def test_fit_saves_a_classifier_with_probabilities(run):
     assert model.predict_proba(make_graphs()).shape == (N_GRAPHS, 2)
 
 
-@pytest.mark.parametrize("words", ["fit NUMBERS", "fit TRAIN --target numbers"])
+@pytest.mark.parametrize("words", ["fit NUMBERS", "fit TRAIN --task numbers"])
 def test_fit_saves_a_gaussian_process_for_numbers(run, words):
     code, out, err = run(f"{words} --kernel wl --jobs 1 -o model.tgm")
     assert (code, err) == (0, "")
@@ -92,13 +109,13 @@ def test_fit_saves_a_gaussian_process_for_numbers(run, words):
 
 
 def test_fit_refuses_what_cannot_be_fitted(run):
-    refused(run, "fit NUMBERS --target classes -o model.tgm", "Unknown label type: continuous")
+    refused(run, "fit NUMBERS --task classes -o model.tgm", "Unknown label type: continuous")
     refused(run, "fit TRAIN --folds 30 -o model.tgm", "Use 10 folds or fewer")
-    refused(run, "fit TRAIN --target words -o model.tgm", "--target: invalid choice: 'words'")
+    refused(run, "fit TRAIN --task words -o model.tgm", "--task: invalid choice: 'words'")
     refused(run, "fit TRAIN --kernel lw -o model.tgm", "unknown kernel 'lw'")
     refused(run, "fit TRAIN -o no/model.tgm", "The folder no of the output file does not exist")
     Path("TRAIN/TRAIN_graph_labels.txt").unlink()
-    refused(run, "fit TRAIN -o model.tgm", "TRAIN has no targets, so that there is nothing to learn")
+    refused(run, "fit TRAIN -o model.tgm", "TRAIN has no targets, so there is nothing to learn")
 
 
 def test_fit_replaces_a_file_only_by_force(run):
@@ -131,9 +148,10 @@ def test_predict_writes_classes_and_probabilities(run, model):
     assert run("predict model.tgm NEW")[1] == Path("out.csv").read_text()
 
 
-def test_predict_writes_error_bars(run):
+@pytest.mark.parametrize("before", [[], [DropAttributes()]], ids=["model", "pipeline"])
+def test_predict_writes_error_bars(run, before):
     graphs = make_graphs(targets=np.arange(N_GRAPHS) / 8)
-    fitted = GraphGP(WL(), grid={}).fit(graphs, graphs.targets)
+    fitted = make_pipeline(*before, GraphGP(WL(), grid={})).fit(graphs, graphs.targets)
     save_model(fitted, "model.tgm")
     table = rows(run("predict model.tgm NEW")[1])
     mean, std = fitted.predict(make_graphs(n_graphs=6), return_std=True)
@@ -166,8 +184,8 @@ def test_predict_refuses_graphs_of_another_kind(run, model):
 
 def test_predict_refuses_files_that_hold_no_model(run, model):
     save_model(WL().fit(make_graphs()), "kernel.tgm")
-    refused(run, "predict kernel.tgm NEW -o out.csv", "kernel.tgm holds a WL, which predicts nothing; fit a model with")
-    refused(run, "predict NEW/NEW_A.txt NEW", "NEW_A.txt cannot be loaded: it is no model file of treegram.")
+    refused(run, "predict kernel.tgm NEW -o out.csv", "kernel.tgm holds a WL, which cannot predict; fit a model with")
+    refused(run, "predict NEW/NEW_A.txt NEW", "NEW_A.txt cannot be loaded: it is not a treegram model file.")
     refused(run, "predict missing.tgm NEW", "missing.tgm: No such file or directory")
     Path("half.tgm").write_bytes(Path("model.tgm").read_bytes()[:1000])
     refused(run, "predict half.tgm NEW -o out.csv", "half.tgm cannot be loaded: it is damaged or not complete")
@@ -188,7 +206,7 @@ def test_labels_that_were_never_fitted_are_told(run, model):
     assert len(rows(out)) == N_GRAPHS
     assert err == (
         "treegram predict: warning: No node of X has a label that ODDCL was fitted on: X has 7, 8, the fitted graphs have 1, 2. "
-        "Do both name their labels alike?\n"
+        "Do both use the same names for labels?\n"
     )
 
 
@@ -206,9 +224,24 @@ def test_kernels_warn_only_where_no_label_is_shared():
     fitted.transform(Graphs.from_edges([[]], labels=[[]]))
     WL().fit(strange[:0]).transform(strange)
     ShortestPath(use_labels=False).fit(make_graphs()).transform(strange)
+    KernelSum([ShortestPath(use_labels=False), GraphHopper()]).fit(make_graphs()).transform(strange)
+    with pytest.warns(UserWarning, match=r"KernelSum was fitted on: X has 7, 8"):
+        KernelSum([ShortestPath(use_labels=False), WL()]).fit(make_graphs()).transform(strange)
     both = strange + make_graphs()
     with pytest.warns(UserWarning, match="X has 7, 8, the fitted"):  # labels that no node has do not count
         WL().fit(both[N_GRAPHS:]).transform(both[:N_GRAPHS])
+
+
+@pytest.mark.parametrize("n_features", [64, None])
+def test_features_warn_where_no_label_is_shared(n_features, tmp_path):
+    features = ODDCLFeatures(depth=1, method="nystroem", n_components=4, n_features=n_features).fit(make_graphs())
+    save_model(features, tmp_path / "features.tgm")
+    for fitted in (features, load_model(tmp_path / "features.tgm")):
+        with pytest.warns(UserWarning, match=r"ODDCLFeatures was fitted on: X has 7, 8\. Do both use") as caught:
+            fitted.transform(make_graphs(labels=(7, 8)))
+        assert caught[0].filename == __file__
+        fitted.transform(make_graphs(labels=(2, 7)))  # warnings are errors here
+        fitted.transform(make_graphs()[:0])
 
 
 # -------------------------------------------------------------------- gram --against
@@ -236,3 +269,152 @@ def test_gram_against_refuses_what_does_not_go_together(run):
     )
     refused(run, "gram TRAIN --against NEW --grid depth=0,1 -o K.npz", "--grid and --against cannot be combined")
     refused(run, "gram TRAIN --against nothing-here -o K.npz", "nothing-here")
+
+
+# -------------------------------------------------------------------- explain
+
+
+def test_explain_writes_one_page(run, model):
+    code, out, err = run("explain model.tgm NEW -o page.html")
+    assert (code, err) == (0, "")
+    assert out == "page.html: 6 of 6 graphs of NEW, explained by model.tgm\n"
+    page = Path("page.html").read_text()
+    assert page.count("<article") == 6
+    assert '<th scope="col">true</th>' in page
+    assert "treegram explain model.tgm NEW" in page
+
+
+def test_explain_takes_some_graphs(run, model):
+    for words, numbers in (
+        ("--graphs 0-1,4", [0, 1, 4]),
+        ("--graphs 5,5", [5]),
+        ("--limit 2", [0, 1]),
+        ("--graphs 3-5 --limit 1", [3]),
+    ):
+        code, out, _ = run(f"explain model.tgm NEW {words} -o page.html --force")
+        assert code == 0
+        assert out.startswith(f"page.html: {len(numbers)} of 6 graphs")
+        page = Path("page.html").read_text()
+        assert [int(n) for n in re.findall(r'<article id="graph-(\d+)"', page)] == numbers
+
+
+def test_explain_draws_molecules(run):
+    pytest.importorskip("rdkit")
+    graphs = Graphs.from_edges([[(0, 1)], [(0, 1)]] * 4, labels=[["C", "O"], ["C", "N"]] * 4, targets=[0, 1] * 4)
+    save_tu(graphs, "MOLECULES")
+    save_model(GraphSVC("wl", grid={}, C=1, cv=2).fit(graphs, graphs.targets), "model.tgm")
+    Path("new.smi").write_text("CO methanol\nCN\n" * 4)
+    assert run("explain model.tgm MOLECULES --smiles new.smi -o page.html")[0] == 0
+    assert Path("page.html").read_text().count('class="molecule"') == 8
+    Path("short.smi").write_text("CO\n")
+    refused(
+        run, "explain model.tgm MOLECULES --smiles short.smi -o out.html", "molecules must have one entry per graph, 8"
+    )
+    Path("bytes.smi").write_bytes(b"\xff\xfe")
+    refused(run, "explain model.tgm MOLECULES --smiles bytes.smi -o out.html", "bytes.smi is not UTF-8 text")
+    refused(run, "explain model.tgm MOLECULES --smiles none.smi -o out.html", "none.smi: No such file")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("NEW --graphs 4-6", "--graphs names graph 6, but NEW has graphs 0 to 5 only"),
+        ("NEW --graphs 6-4", "must be numbers and ranges such as 0-19"),
+        ("NEW --graphs -1", "must be numbers and ranges"),
+        ("NEW --graphs 1,,2", "must be numbers and ranges"),
+        ("NEW --limit 0", "--limit"),
+        ("BARE", "The nodes of X have no attributes, but ODDCL was fitted on nodes with 2"),
+        ("nothing-here", "nothing-here"),
+    ],
+)
+def test_explain_refuses_what_makes_no_sense(run, model, words, message):
+    refused(run, f"explain model.tgm {words} -o page.html", message)
+
+
+def forged(change):
+    """The model file with its text changed, and a digest that fits."""
+    data = Path("model.tgm").read_bytes()
+    head = len(b"treegram-model\n") + 8
+    length = int.from_bytes(data[head - 8 : head], "little")
+    content = json.loads(data[head : head + length])
+    change(content)
+    text = json.dumps(content).encode()
+    whole = data[: head - 8] + len(text).to_bytes(8, "little") + text + data[head + length : -32]
+    Path("forged.tgm").write_bytes(whole + hashlib.sha256(whole).digest())
+
+
+@pytest.mark.parametrize("command", ["predict", "explain"])
+def test_newer_and_hostile_files_are_refused(run, model, command):
+    forged(lambda content: content.update(format=99))
+    refused(
+        run, f"{command} forged.tgm NEW -o out", "it has format 99, and this treegram reads formats up to 1. Update"
+    )
+
+    def call_a_program(content):
+        content["model"]["class"] = "os.system"
+
+    forged(call_a_program)
+    refused(run, f"{command} forged.tgm NEW -o out", "forged.tgm cannot be loaded")
+    Path("pickled.tgm").write_bytes(pickle.dumps(print))
+    refused(run, f"{command} pickled.tgm NEW -o out", "it is not a treegram model file")
+
+
+@pytest.mark.parametrize("command", ["predict", "explain"])
+def test_one_graph_empty_graphs_and_no_targets(run, model, command):
+    empty = Graphs.from_edges(
+        [[], [(0, 1)]], labels=[[], [1, 2]], attributes=[np.empty((0, 2)), [[0.0, 1.0], [1.0, 0.0]]]
+    )
+    save_tu(empty, "EMPTY")  # has no targets, either
+    assert run(f"{command} model.tgm EMPTY -o out")[0] == 0
+    text = Path("out").read_text()
+    assert "true</th>" not in text
+    if command == "explain":
+        assert "This graph has no nodes." in text
+    else:
+        assert len(rows(text)) == 2
+    save_tu(empty[1], "ONE")
+    assert run(f"{command} model.tgm ONE -o out --force")[0] == 0
+
+
+def test_fit_refuses_one_graph_and_one_class(run):
+    save_tu(make_graphs()[:1], "ONE")
+    refused(run, "fit ONE --kernel wl -o model.tgm", "class")
+    save_tu(make_graphs(targets=[1] * N_GRAPHS), "SAME")
+    refused(run, "fit SAME --kernel wl -o model.tgm", "class")
+
+
+def test_classes_that_were_never_fitted_are_wrong(run, model):
+    save_tu(make_graphs(targets=[5, 6] * 10), "OTHERS")
+    assert run("explain model.tgm OTHERS -o page.html --limit 3")[0] == 0
+    assert "0 of 3" in Path("page.html").read_text()
+
+
+@pytest.mark.filterwarnings("ignore:1 molecule of 3 left out")
+@pytest.mark.parametrize("suffix", ["csv", "smi"])
+def test_explain_takes_and_draws_molecules_as_the_model_does(run, suffix):
+    pytest.importorskip("rdkit")
+    rows = ["CCO", "CCCO", "CCCCO", "OCCO", "c1ccccc1", "Cc1ccccc1", "CCc1ccccc1", "c1ccncc1"] * 3
+    Path("train.csv").write_text("smiles,y\n" + "".join(f"{one},{i % 8 // 4}\n" for i, one in enumerate(rows)))
+    assert run("fit train.csv --target y --kernel wl --folds 3 -o m.tgm")[0] == 0
+    head = "smiles\n" if suffix == "csv" else ""
+    Path(f"new.{suffix}").write_text(head + "CCCCCO\nnonsense\nCCCc1ccccc1\n")
+    code, out, _ = run(f"explain m.tgm new.{suffix} --skip-bad -o page.html")
+    assert code == 0
+    assert "2 of 2 graphs" in out
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert page.count("<article") == 2
+    assert page.count('class="molecule"') == 2
+
+
+def test_explain_refuses_models_that_it_cannot_explain(run, model):
+    save_model(WL().fit(make_graphs()), "kernel.tgm")
+    refused(run, "explain kernel.tgm NEW -o page.html", "kernel.tgm holds a WL, which cannot predict")
+    refused(run, "explain NEW/NEW_A.txt NEW -o page.html", "it is not a treegram model file")
+    Path("half.tgm").write_bytes(Path("model.tgm").read_bytes()[:1000])
+    refused(run, "explain half.tgm NEW -o page.html", "it is damaged or not complete")
+    save_model(GraphSVC("orderedtrees", grid={}, C=1, cv=2).fit(make_graphs(), make_graphs().targets), "ordered.tgm")
+    refused(run, "explain ordered.tgm NEW -o page.html", "OrderedTrees cannot be explained node by node")
+    save_model(GraphSVC(), "unfitted.tgm")
+    refused(run, "explain unfitted.tgm NEW -o page.html", "This GraphSVC instance is not fitted yet")
+    Path("page.html").write_text("older")
+    refused(run, "explain model.tgm NEW -o page.html", "page.html exists already; give --force")

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import shutil
 import sqlite3
 from dataclasses import replace
@@ -13,7 +14,8 @@ import pytest
 
 from treegram import make_synthetic, save_tu
 from treegram.cli import main
-from treegram.cli.evaluate import study_text
+from treegram.cli.evaluate import _candidates, study_text
+from treegram.experiments import data as checks
 from treegram.experiments import run as runner
 from treegram.experiments._sqlite import connect
 from treegram.experiments.store import Store
@@ -109,7 +111,7 @@ def rows(path):
 
 def repeats(path, dataset, kernel):
     """The mean accuracy of each repeat, in percent."""
-    accuracies = [row.accuracy for row in rows(path) if (row.dataset, row.kernel) == (dataset, kernel)]
+    accuracies = [row.score for row in rows(path) if (row.dataset, row.kernel) == (dataset, kernel)]
     return 100 * np.reshape(accuracies, (3, 3)).mean(axis=1)
 
 
@@ -125,7 +127,7 @@ def is_one_line(code, out, err):
 
 def stop_after(monkeypatch, n_folds, error):
     """Make the fold after so many folds end in an error."""
-    select, done = runner.select, []
+    select, done = runner.select_gram, []
 
     def interrupted(*args, **options):
         if len(done) == n_folds:
@@ -133,7 +135,7 @@ def stop_after(monkeypatch, n_folds, error):
         done.append(1)
         return select(*args, **options)
 
-    monkeypatch.setattr(runner, "select", interrupted)
+    monkeypatch.setattr(runner, "select_gram", interrupted)
 
 
 def forbid_computing(monkeypatch):
@@ -142,7 +144,7 @@ def forbid_computing(monkeypatch):
     def computed(*args, **options):
         raise AssertionError("computed")
 
-    monkeypatch.setattr(runner, "select", computed)
+    monkeypatch.setattr(runner, "select_gram", computed)
     monkeypatch.setattr(runner, "gram_grids", computed)
 
 
@@ -194,8 +196,8 @@ def test_a_finished_run_is_only_printed_again(run, store, finished, monkeypatch)
 
 
 def test_data_is_hashed_once(run, store, monkeypatch):
-    digest, hashed = runner._digest, []
-    monkeypatch.setattr(runner, "_digest", lambda *data: hashed.append(data) or digest(*data))
+    digest, hashed = checks._digest, []
+    monkeypatch.setattr(checks, "_digest", lambda *data: hashed.append(data) or digest(*data))
     assert run("reproduce", "small.toml")[0] == 0
     assert len(hashed) == 2
 
@@ -278,7 +280,7 @@ def test_what_is_wrong_in_a_study_is_told_with_its_line(run, folder, old, new, m
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("reproduce papr", "the name of a study that comes with the package: beyond, paper; did you mean paper?"),
+        ("reproduce papr", "the name of a study that comes with the package: beyond, paper, wide; did you mean paper?"),
         ("reproduce small.toml --datasets C", "The study small has no data set 'C'; it has A, B."),
         (
             "reproduce small.toml --kernels tree",
@@ -298,7 +300,7 @@ def test_what_is_wrong_in_a_study_is_told_with_its_line(run, folder, old, new, m
         ("report", "treegram report: error: the following arguments are required: STORE"),
         ("report none.sqlite", "There is no store none.sqlite; check its name, or run a study that writes it."),
         ("report none.sqlite -o page.txt", "The output file must end in .html; got 'page.txt'."),
-        ("report none.sqlite -o none/page.html", "The folder none of the output file does not exist; make it first."),
+        ("report none.sqlite -o none/page.html", "The folder none of the output file does not exist; create it first."),
         ("report small.toml", "small.toml is not a store of results, or it is damaged"),
     ],
 )
@@ -313,11 +315,12 @@ def test_bad_input_is_one_line_and_leaves_nothing(run, folder, words, message):
 @pytest.mark.parametrize(
     ("targets", "message"),
     [
-        (None, "A has no targets; a study needs a class for each graph."),
-        ([3] * 24, "A: Classification needs at least two classes; all 24 graphs are of class 3."),
+        (None, "A has no targets; a study needs a class or a number for each graph."),
+        ([3] * 24, "A: Classification needs at least two classes; got 24 graphs of class 3 alone."),
         (
-            [1] * 22 + [2] * 2,
-            "A: Class 2 has 2 graphs, too few for 3 folds. No number of folds would do: leave this class out, or join it with another.",
+            [*range(12)] * 2,
+            "A: The largest class, 0, has 2 graphs, too few for 3 outer and INNER inner folds. No number of folds would do: more graphs are "
+            "needed.",
         ),
     ],
 )
@@ -330,6 +333,7 @@ def test_targets_that_cannot_be_used_are_told_before_anything_is_computed(
     forbid_computing(monkeypatch)
     code, out, err = run(*command.split())
     assert is_one_line(code, out, err)
+    message = message.replace("INNER", "2" if "reproduce" in command else "3")
     assert err == f"treegram {command.split()[0]}: error: {message}\n"
     assert not list(folder.glob("*.sqlite*"))
 
@@ -358,13 +362,13 @@ def test_a_damaged_store_is_told_and_left_alone(run, store, command):
 
 
 def test_an_error_in_one_kernel_names_it_and_keeps_the_others(run, folder, sets):
-    """Graphs without attributes cannot be scaled: the second kernel fails, what the first has done stays."""
+    """Graphs without attributes cannot be scaled: the second kernel fails, what the first has done of this repeat stays."""
     shutil.rmtree("A")
     save_tu(replace(sets["A"], attributes=None), "A")
     code, out, err = run("reproduce", "small.toml", "--datasets", "A")
     assert is_one_line(code, out, err)
     assert "error: colours, scaled on A: ScaleAttributes changes node attributes, but the graphs have none" in err
-    assert [row.kernel for row in rows("small.sqlite")] == ["trees"] * 9
+    assert [row.kernel for row in rows("small.sqlite")] == ["trees"] * 3
 
 
 # -------------------------------------------------------------------- evaluate
@@ -423,11 +427,170 @@ def test_evaluate_with_fewer_repeats_shows_these_alone(run, folder):
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_evaluate_has_a_valid_study_for_every_kernel(name):
-    text = study_text(["A", 'odd "name"'], [name], folds=4, repeats=2)
+    text = study_text(
+        ["A", 'odd "name"'], _candidates([name], None, None), {"repeats": 2, "outer_folds": 4, "inner_folds": 4}
+    )
     study = parse_study("A", text.encode(), "the command line")
     assert study.datasets == ("A", 'odd "name"')
     assert (study.protocol.repeats, study.protocol.outer_folds, study.protocol.inner_folds) == (2, 4, 4)
     assert [one.kernel for entry in study.entries for one in entry.candidates] == [name]
+
+
+def save_with(sets, targets):
+    shutil.rmtree("A")
+    save_tu(replace(sets["A"], targets=np.array(targets)), "A")
+
+
+def test_evaluate_predicts_numbers_where_targets_are_such(run, folder, sets):
+    sizes = sets["A"].attributes.reshape(24, -1).mean(axis=1)
+    save_with(sets, sizes)
+    code, out, err = run("evaluate", "A", "--kernel", "oddcl", "--kernel", "wl", "--folds", 3, "--repeats", 2)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].split() == ["mean", "absolute", "error", "A"]
+    assert lines[2].split()[:3] == ["mean", "of", "targets"]
+    assert float(lines[2].split()[3]) == pytest.approx(np.abs(sizes - sizes.mean()).mean(), rel=1e-3)
+    assert "also   data set  RMSE" in out
+    found = rows("A.sqlite")
+    assert {row.target for row in found} == {"numbers"}
+    assert {tuple(row.chosen) for row in found if row.kernel == "wl"} == {("alpha", "kernel", "n_iterations")}
+    assert commands("A.sqlite")[0].endswith("--task numbers")
+    assert run("report", "A.sqlite") == (0, "A.html\nA.md\n", "")
+    page = Path("A.md").read_text()
+    for words in (
+        "## Mean absolute error",
+        "RMSE, mean",
+        "R², mean",
+        "Errors of wl minus those of oddcl",
+        "ridge fits",
+    ):
+        assert words in page
+    assert "support vector" not in page
+
+
+def test_evaluate_takes_whole_numbers_for_numbers_if_told_so(run, folder, sets):
+    save_with(sets, np.arange(24))
+    words = ("evaluate", "A", "--kernel", "wl", "--folds", 2, "--repeats", 1)
+    assert "mean absolute error" in run(*words, "--task", "numbers")[1]
+    assert rows("A.sqlite")[0].target == "numbers"
+
+
+def test_evaluate_does_not_mix_classes_and_numbers(run, folder, sets):
+    save_with(sets, np.linspace(0, 1, 24))
+    code, out, err = run("evaluate", "A", "B", "--kernel", "wl")
+    assert is_one_line(code, out, err)
+    assert "A has numbers, B has classes. Evaluate them one by one." in err
+    code, out, err = run("evaluate", "A", "--task", "classes")
+    assert is_one_line(code, out, err)
+    assert "A: The targets are numbers, not classes. Use --task numbers" in err
+    code, out, err = run("evaluate", "A", "--min-class-size", 3)
+    assert is_one_line(code, out, err)
+    assert new_files(folder) == []
+
+
+def test_evaluate_shows_other_scores_of_classes(run, folder):
+    code, out, err = run("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1)
+    assert (code, err) == (0, "")
+    assert "also  data set  balanced accuracy, %  macro F1, %  ROC AUC, %" in out
+    assert all(len(row.decisions) == len(row.actual) for row in rows("A.sqlite"))
+
+
+def test_evaluate_searches_scales_and_widths(run, folder):
+    words = ("evaluate", "A", "--kernel", "oddcl", "--kernel", "wl", "--folds", 2, "--repeats", 1)
+    code, _, err = run(*words, "--scale", "raw,robust", "--gamma", "none,0.01,scale")
+    assert (code, err) == (0, "")
+    with Store.open("A.sqlite", create=False) as store:
+        study = parse_study("A", store.study_text().encode(), "A")
+    trees, colours = study.entries
+    found = [(one.attributes, one.grid.get("gamma")) for one in trees.candidates]
+    assert found == [((), None), ((), (0.01, "scale")), (("robust",), None), (("robust",), (0.01, "scale"))]
+    assert [(one.attributes, one.grid.get("gamma")) for one in colours.candidates] == [((), None)]
+    assert commands("A.sqlite")[0].endswith("--scale raw,robust --gamma none,0.01,scale")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--scale standrd", "expected raw, standard, robust, got 'standrd'; did you mean standard?"),
+        ("--gamma 0", "expected a number greater than 0"),
+        ("--kernel wl --gamma scale", "--gamma means nothing to wl; these kernels use it: csm, gik"),
+        ("--kernel wl --scale robust", "--scale means nothing to wl; these kernels use it: csm, gik"),
+    ],
+)
+def test_scales_and_widths_that_cannot_be_are_told(run, folder, words, message):
+    code, out, err = run("evaluate", "A", *words.split())
+    assert is_one_line(code, out, err)
+    assert message in err
+    assert new_files(folder) == []
+
+
+@pytest.mark.filterwarnings("always")
+def test_vectors_in_too_large_a_unit_are_told_with_the_cure(run, folder, sets):
+    shutil.rmtree("A")
+    save_tu(replace(sets["A"], attributes=sets["A"].attributes * 1e6), "A")
+    words = ("evaluate", "A", "--kernel", "oddcl", "--folds", 2, "--repeats", 1)
+    code, _, err = run(*words)
+    assert code == 0
+    assert err.startswith("treegram evaluate: warning: oddcl on A: the Gram matrices are nearly diagonal. ")
+    assert "--scale standard" in err
+    assert err.count("\n") == 1
+    assert run(*words, "--scale", "standard", "--store", "scaled.sqlite")[2] == ""
+
+
+def test_a_control_has_a_store_of_its_own(run, folder):
+    words = ("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1)
+    plain = run(*words)[1]
+    code, out, err = run(*words, "--control", "permuted-targets")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[3] != plain.splitlines()[3]
+    assert commands("A-permuted-targets.sqlite")[0].endswith("--control permuted-targets")
+    assert run("report", "A-permuted-targets.sqlite")[0] == 0
+    assert "This is a control: the targets are permuted among the graphs" in Path("A-permuted-targets.md").read_text()
+    code, out, err = run(*words, "--control", "turned")
+    assert is_one_line(code, out, err)
+    assert "A: The control turned needs graphs with 2 attributes or more; these have 1." in err
+
+
+def test_draws_of_random_numbers_are_repeated(run, folder):
+    words = ("evaluate", "A", "--folds", 3, "--repeats", 2, "--redraw")
+    code, _, err = run(*words, "--kernel", "p2k", "--kernel", "wl")
+    assert (code, err) == (0, "")
+    assert commands("A.sqlite")[0].endswith("--repeats 2 --redraw")
+    with Store.open("A.sqlite", create=False) as store:
+        assert re.findall(r"name = .*\n(.*)", store.study_text()) == ["redraw = true", 'kernel = "wl"']
+    code, out, err = run(*words, "--kernel", "wl")
+    assert is_one_line(code, out, err)
+    assert "--redraw means nothing to wl; these kernels draw random numbers: oddcl-approx, p2k." in err
+
+
+RARE = [1] * 15 + [2] * 8 + [7]
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_rare_class_is_told_and_stops_nothing(run, folder, sets):
+    save_with(sets, RARE)
+    code, _, err = run("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1)
+    assert code == 0
+    assert err == (
+        "treegram evaluate: warning: A: class 7 (1 graph) is too few for 3 outer and 3 inner folds: some folds test or train "
+        "without any. To leave out such classes, use --min-class-size 5, or min_class_size = 5 in the [protocol] of a study.\n"
+    )
+    assert sum(len(row.actual) for row in rows("A.sqlite")) == 24
+
+
+@pytest.mark.filterwarnings("always")
+def test_rare_classes_can_be_left_out(run, folder, sets):
+    save_with(sets, RARE)
+    code, out, err = run("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1, "--min-class-size", 5)
+    assert code == 0
+    assert (
+        err == "treegram evaluate: warning: A: class 7 (1 graph) is left out, fewer than 5 graphs (min_class_size).\n"
+    )
+    assert sum(len(row.actual) for row in rows("A.sqlite")) == 23
+    assert commands("A.sqlite")[0].endswith("--min-class-size 5")
+    code, out, err = run("evaluate", "A", "--kernel", "wl", "--folds", 3, "--min-class-size", 10, "--store", "b.sqlite")
+    assert is_one_line(code, out, err)
+    assert "Fewer than two classes have 10 graphs or more" in err
 
 
 # -------------------------------------------------------------------- report
@@ -516,11 +679,12 @@ def test_a_report_needs_no_kernel_of_this_version(run, store):
 
 
 CRAFTED = [
-    ("result", "accuracy", "50"),
-    ("result", "accuracy", "-1"),
+    ("result", "score", "50"),
+    ("result", "score", "-1"),
+    ("result", "target", "'numbers'"),
     ("result", "chosen", '\'{"C": ' + "[" * 5000 + "'"),
     ("result", "chosen", '\'{"C": 1' + "0" * 400 + "}'"),
-    ("result", "inner_accuracy", "9e999"),
+    ("result", "inner_score", "9e999"),
     ("dataset", "n_graphs", "0"),
     ("dataset", "class_counts", "'{}'"),
     ("gram_time", "seconds", "9e999"),

@@ -43,7 +43,12 @@ VARIANTS = {
         {"depth": 1, "method": "nystroem", "n_components": 64, "random_state": 0, "lam": 1.2},
     ],
     "OrderedTrees": [{"depth": 2, "tie_break": "colexicographic"}, {"depth": 1, "counting": "visits", "lam": 1.2}],
-    "P2K": [{"mode": "hash"}, {"n_iterations": 0}, {"mode": "hash", "standardize": False, "normalize": False}],
+    "P2K": [
+        {"mode": "hash"},
+        {"n_iterations": 0},
+        {"mode": "hash", "standardize": False, "normalize": False},
+        {"attribute_width": "scale", "use_labels": False},
+    ],
     "GIK": [
         {"radius": 1, "scope": "global"},
         {"radius": 1, "invariant": "sgk", "match": "invariant"},

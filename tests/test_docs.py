@@ -1,29 +1,62 @@
-"""The documentation: it names all that is public, its links lead somewhere, and its Python runs.
+"""The documentation: it names all that is public, its links lead somewhere, and its code and commands run.
 
-Data sets of the public collection are replaced by small ones of the same name, so that every block runs, on any machine.
+Files that a page names are replaced by small ones of the same name, so that every block runs, on any machine. The block on PyTorch
+Geometric runs where torch_geometric is installed (CONTRIBUTING.md says how), and blocks that need a cluster are compiled alone.
+Examples of the gallery are run by the build of the documentation.
 """
 
+import ast
 import re
 import runpy
+import shlex
+import shutil
+import tomllib
+import warnings
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import gemmi
 import networkx as nx
+import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import treegram as tg
-from treegram.cli import main
+from treegram.cli import COMMANDS, main
+from treegram.experiments.study_file import parse_study
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
-DATA_SETS = ["BZR", "COX2", "DHFR", "ENZYMES", "PROTEINS", "SYNTHETICnew"]
+EXAMPLES = sorted((ROOT / "examples").glob("*/*.py"))
+DATA_SETS = ["BZR", "COX2", "DHFR", "ENZYMES", "PROTEINS", "SYNTHETICnew", "mine", "new", "solubility"]
+COMMAND_LINES = {"text", ""}
+LANGUAGES = {"python", "toml", "{toctree}", "{image}", "{include}", *COMMAND_LINES}
+# What is read here and not run: commands that take long, which have tests of their own, and what needs a cluster.
+NOT_RUN = {"demo", "evaluate", "report", "reproduce", "warm", "--workers", "--scheduler", "--help"}
 
 
-def python_blocks(page):
-    """The text of each block that is marked as Python, with the number of its first line."""
-    text = page.read_text()
-    for block in re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        yield text.count("\n", 0, block.start(1)) + 1, block.group(1)
+RUN_IF_INSTALLED = {"torch_geometric"}
+COMPILED_ALONE = {"dask_jobqueue", "dask_kubernetes", "ray"}
+
+
+def blocks(page):
+    """The language and the text of each block, with the number of its first line."""
+    text = page.read_text(encoding="utf-8")
+    for block in re.finditer(r"^```([^\n`]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        language = block.group(1).split(" ")[0]
+        assert language in LANGUAGES, f"{page.name}: nothing here runs blocks in {language}"
+        yield language, block.group(2), text.count("\n", 0, block.start(2)) + 1
+
+
+def commands(block, first):
+    """The words of each command in a block, and the number of its line; what follows a # is for the reader."""
+    for line, text in enumerate(block.splitlines(), start=first):
+        if found := re.match(r"(?:\$ )?treegram (.*)", text):
+            yield line, shlex.split(found[1], comments=True)
 
 
 def compiled(page, line, block):
@@ -31,16 +64,59 @@ def compiled(page, line, block):
     return compile("\n" * (line - 1) + block, str(page), "exec")
 
 
+def is_run(block):
+    """Whether all that a block imports is meant to be here, and is."""
+    nodes = list(ast.walk(ast.parse(block)))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
+    packages = {name.partition(".")[0] for name in names}
+    return packages.isdisjoint(COMPILED_ALONE) and all(find_spec(name) for name in packages & RUN_IF_INSTALLED)
+
+
 @pytest.fixture(scope="module")
-def data_sets(tmp_path_factory):
-    """A folder with small data sets, and a file that the command has made of one."""
+def made(tmp_path_factory):
+    """A folder with small data sets, a model, and a file of molecules."""
     folder = tmp_path_factory.mktemp("docs")
     graphs, y = tg.load_digits_graphs(n_levels=3)
     few = graphs[y < 2][:40]  # two classes, labels and vectors
     for name in DATA_SETS:
         tg.save_tu(few, folder / name)
-    options = "--depth 1 --method qmc --n-components 64 --random-state 0 --chunk 20"
-    assert main(["features", str(folder / "PROTEINS"), *options.split(), "-o", str(folder / "Z.npz")]) == 0
+    tg.save_model(tg.GraphSVC(tg.WLOA(1), grid={}, C=1, cv=2).fit(few, y[y < 2][:40]), folder / "model.tgm")
+    (folder / "new.csv").write_text("smiles\nCCO\nc1ccccc1O\n")
+    wide = few.with_attributes(np.tile(few.attributes, 6))  # 18 columns, as ENZYMES has
+    raw = folder / "data" / "ENZYMES" / "raw"  # where PyTorch Geometric looks before it downloads
+    raw.parent.mkdir(parents=True)
+    tg.save_tu(wide, raw, name="ENZYMES")
+    write_foreign_files(folder)
+    return folder
+
+
+def write_foreign_files(folder):
+    """Structures and Parquet files that the page on own data reads."""
+    for name in ("1ubq.cif", "4hhb.pdb"):
+        helix = [
+            f"ATOM  {i:5d}  CA  ALA A{i:4d}    {1.5 * i:8.3f}{i % 3:8.3f}{0:8.3f}  1.00  0.00           C"
+            for i in range(1, 9)
+        ]
+        structure = gemmi.read_pdb_string("\n".join([*helix, "END"]))
+        structure.setup_entities()
+        if name.endswith("cif"):
+            structure.make_mmcif_document().write_file(str(folder / name))
+        else:
+            structure.write_pdb(str(folder / name))
+    rows = {"edge_index": [[[0, 1], [1, 0]]] * 2, "y": [[0], [1]], "num_nodes": [2, 2]}
+    edges = {"edge_attr": [[[1, 0], [1, 0]]] * 2}
+    parquet.write_table(pa.table(rows | {"node_feat": [[[1.0, 0.0], [0.0, 1.0]]] * 2}), folder / "mutag.parquet")
+    parquet.write_table(pa.table(rows | edges | {"node_feat": [[[5, 0], [7, 1]]] * 2}), folder / "molhiv.parquet")
+
+
+@pytest.fixture
+def data_sets(made, tmp_path, monkeypatch):
+    """The reader's working folder, with these data sets in it; nothing is downloaded."""
+    folder = shutil.copytree(made, tmp_path / "reader")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("TREEGRAM_DATA", str(folder))
+    monkeypatch.setenv("TREEGRAM_MIRROR", (folder / "nowhere").as_uri())
     return folder
 
 
@@ -53,24 +129,152 @@ def molecule():
     return graph
 
 
+# -------------------------------------------------------------------- code and commands
+
+
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
-def test_every_python_block_runs(page, data_sets, molecule, monkeypatch):
-    monkeypatch.chdir(data_sets)
-    monkeypatch.setenv("TREEGRAM_DATA", str(data_sets))
-    monkeypatch.setenv("TREEGRAM_MIRROR", (data_sets / "nowhere").as_uri())  # nothing is downloaded
+def test_python_and_short_commands_run_in_their_order(page, data_sets, molecule, capsys):
     names = {"my_graphs": [molecule, molecule]}
-    for line, block in python_blocks(page):
-        exec(compiled(page, line, block), names)
+    with warnings.catch_warnings():
+        if "torch_geometric" in page.read_text(encoding="utf-8"):
+            warnings.simplefilter("ignore", DeprecationWarning)  # it uses what torch will remove
+        if "import grakel" in page.read_text(encoding="utf-8"):
+            warnings.simplefilter("ignore")  # it uses what numpy and scikit-learn will remove
+            pytest.importorskip("grakel", reason="GraKeL has no wheel for this Python")
+        for language, block, first in blocks(page):
+            if language == "python":
+                code = compiled(page, first, block)
+                exec(code if is_run(block) else "", names)
+            elif language in COMMAND_LINES:
+                run_commands(page, block, first, capsys)
+
+
+def run_commands(page, block, first, capsys):
+    for line, words in commands(block, first):
+        if NOT_RUN.isdisjoint(words):
+            assert main(words) == 0, f"{page.name}:{line}: {capsys.readouterr().err}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_every_command_is_understood(page, monkeypatch, capsys):
+    found = [command for language, *block in blocks(page) if language in COMMAND_LINES for command in commands(*block)]
+    for line, words in found:
+        assert words[0] in COMMANDS, f"{page.name}:{line}"
+        monkeypatch.setattr(import_module(f"treegram.cli.{words[0]}"), "run", lambda args: None)
+        assert main(words) == 0, f"{page.name}:{line}: {capsys.readouterr().err}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_every_study_is_valid(page):
+    for language, block, _ in blocks(page):
+        if language == "toml":
+            assert parse_study("study", block.encode(), page.name).datasets
+
+
+def test_mistakes_on_a_page_are_found(tmp_path, monkeypatch, capsys):
+    page = tmp_path / "page.md"
+    page.write_text("```text\ntreegram gram ENZYMES --dept 3 -o K.npz\n```\n")
+    with pytest.raises(AssertionError, match=r"page.md:2: .*unknown option --dept"):
+        test_every_command_is_understood(page, monkeypatch, capsys)
+    page.write_text("```bash\nls\n```\n")
+    with pytest.raises(AssertionError, match="blocks in bash"):
+        test_every_command_is_understood(page, monkeypatch, capsys)
+
+
+# -------------------------------------------------------------------- links
+
+
+def source(page, link):
+    """The file that a link of a page leads to, or is made of when the documentation is built."""
+    path = Path(re.sub(r"\.html$", ".md", link))
+    if path.parts[0] == "auto_examples":
+        name = "GALLERY_HEADER.rst" if path.stem == "index" else Path(*path.parts[1:]).with_suffix(".py")
+        return ROOT / "examples" / name
+    made = {"reference.rst": "make_reference.py", "commands.rst": "make_commands.py"}
+    return page.parent / made.get(str(path), path)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_links_to_files_lead_to_files(page):
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
-    made = {"reference.rst"}  # by docs/make_reference.py
-    assert [link for link in links if link not in made and not (page.parent / link).exists()] == []
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text)
+    links += re.findall(r'href="([^"#:]+)"', text)
+    links += re.findall(r"^```\{image\} (\S+)$", text, re.MULTILINE)
+    assert [link for link in links if not source(page, link).exists()] == []
+
+
+def test_links_of_the_readme_are_absolute_and_lead_to_files():
+    """The package index shows the README, and knows no other file of the repository."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    home = project["urls"]["Repository"]
+    raw = home.replace("https://github.com", "https://raw.githubusercontent.com")
+    code = r"^```.*?^```$|`[^`\n]*`"
+    text = re.sub(code, "", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    defined = dict(re.findall(r"^\[([^\]]+)\]: (\S+)$", text, re.MULTILINE))
+    links = [*defined.values(), *re.findall(r"\]\(([^)\s]+)\)", text), *project["urls"].values()]
+    for link in links:
+        path = re.fullmatch(rf"(?:{home}/(?:blob|tree)|{raw})/main/(.+)", link)
+        assert path or link in (home, f"{home}/issues"), link
+        assert path is None or (ROOT / path[1]).exists(), link
+    used = {name.lower() for name in re.findall(r"\[([^\[\]]+)\](?![\[(:])", text)}
+    assert used == {name.lower() for name in defined}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_links_to_the_web_are_well_formed(page):
+    for link in re.findall(r"https?://[^\s)>\"`]+", page.read_text(encoding="utf-8")):
+        parts = urlsplit(link.rstrip(".,;"))
+        assert parts.scheme == "https"
+        assert re.fullmatch(r"[\w-]+(\.[\w-]+)+", parts.netloc), link
+
+
+# -------------------------------------------------------------------- what is complete
 
 
 def test_the_reference_lists_every_public_name_once():
     page = runpy.run_path(str(ROOT / "docs" / "make_reference.py"))["reference_page"]()
     listed = re.findall(r"^   (\w+)$", page, re.MULTILINE)
     assert sorted(listed) == sorted(tg.__all__)
+
+
+def test_the_page_of_commands_has_every_option(capsys):
+    page = runpy.run_path(str(ROOT / "docs" / "make_commands.py"))["commands_page"]()
+    sections = re.split(r"^treegram (\w+)\n-+$", page, flags=re.MULTILINE)
+    assert sections[1::2] == list(COMMANDS)
+    for name, section in zip(sections[1::2], sections[2::2], strict=True):
+        assert main([name, "--help"]) == 0
+        options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", capsys.readouterr().out.split("examples:")[0]))
+        assert options <= set(re.findall(r"--[a-z][a-z-]*", sections[0] + section)), name
+
+
+def test_every_page_is_in_the_menu():
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    listed = {
+        line
+        for toctree in re.findall(r"^```\{toctree\}\n(.*?)^```$", index, re.M | re.S)
+        for line in toctree.split("\n")
+    }
+    assert {page.stem for page in PAGES[1:]} - listed == {"index"}
+
+
+def test_the_readme_is_short_and_quotes_the_results():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len([line for line in readme.splitlines() if not line.startswith("[")]) <= 130
+    rows = (ROOT / "docs" / "results.md").read_text(encoding="utf-8").splitlines()
+    for name in ("selected", "selected, other folds"):
+        (row,) = (line for line in rows if line.startswith(f"| {name} |"))
+        enzymes, proteins = row.replace("*", "").split(" | ")[4:6]
+        assert f"{enzymes} %" in readme
+        assert f"{proteins} %" in readme
+
+
+def test_the_gallery_has_examples_of_all_kinds():
+    assert len(EXAMPLES) >= 15
+    for example in EXAMPLES:
+        text = example.read_text(encoding="utf-8")
+        title, underline, blank = (ast.get_docstring(ast.parse(text)) or "").splitlines()[:3]
+        assert underline == "=" * len(title), example
+        assert not blank
+        assert example.name.startswith("plot_")
+        assert "plt.show()" in text
+        assert "load_tu(" not in text  # nothing is downloaded

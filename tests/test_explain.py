@@ -1,12 +1,18 @@
 """Explanations: shares of nodes, features and fitted graphs add up to decisions, and nothing depends on node numbers."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from sklearn.linear_model import LogisticRegression, Ridge
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.svm import SVC
 
+import naive
 import strategies
 import zoo
 from treegram import (
@@ -26,13 +32,17 @@ from treegram import (
     Graphs,
     GraphSVC,
     KernelSum,
+    Landmarks,
+    MoleculeGraphs,
     NeighbourMeans,
     ODDCLApprox,
     OrderedTrees,
+    ScaleAttributes,
     ShortestPath,
     explain,
 )
 from treegram.errors import ParameterError
+from treegram.kernels.registry import KERNELS as REGISTERED
 
 KERNELS = {
     "ODDCL": ODDCL(depth=2, lam=0.8),
@@ -49,6 +59,10 @@ KERNELS = {
     "WL, not normalised": WL(n_iterations=1, normalize=False),
     "WLOA": WLOA(n_iterations=2),
     "NSPDK": NSPDK(radius=1, distance=2),
+    "P2K": P2K(n_iterations=2),
+    "P2K, hash": P2K(n_iterations=1, mode="hash", normalize=False),
+    "CSM": CSM(),
+    "CSM, edges": CSM(max_size=2, use_labels=True, use_edge_labels=True, normalize=False),
     "ShortestPath": ShortestPath(),
     "ShortestPath, brownian": ShortestPath("brownian", c=3, use_labels=True),
     "KernelSum": KernelSum([ODDST(depth=1), make_pipeline(NeighbourMeans(), ODDCL(depth=1)), WL(normalize=False)]),
@@ -56,10 +70,20 @@ KERNELS = {
     "pipeline": make_pipeline(NeighbourMeans(), ODDCL(depth=1)),
 }
 NEED_ATTRIBUTES = {"pipeline", "KernelSum"}
-NEED_EDGE_LABELS = {"WL"}
-EXPLICIT = {name: KERNELS[name] for name in ("ODDST", "ODDST, not normalised", "WL", "WLOA", "NSPDK")}
-SPREAD = {"WL": WL(), "WLOA": WLOA(), "WLCL": WLCL(), "sum": KernelSum([WL(), WLCL()])}
-UNEXPLAINED = {"CSM": CSM(), "OrderedTrees": OrderedTrees(), "P2K": P2K(), "ODDCLApprox": ODDCLApprox()}
+EXPLICIT = {
+    name: KERNELS[name] for name in ("ODDST", "ODDST, not normalised", "WL", "WLOA", "NSPDK", "P2K", "P2K, hash")
+}
+SPREAD = {
+    "WL": WL(),
+    "WLOA": WLOA(),
+    "WLCL": WLCL(),
+    "ODDST": ODDST(depth=2, lam=1.2, counting="visits"),
+    "ODDST, not normalised": ODDST(depth=2, lam=0.5, normalize=False),
+    "ODDCL": ODDCL(depth=2, lam=0.8, counting="capped"),
+    "ODDCL, deep": ODDCL(depth=30, lam=1.5),
+    "sum": KernelSum([WL(), WLCL(), ODDCL(depth=1)]),
+}
+UNEXPLAINED = {"OrderedTrees": OrderedTrees(), "ODDCLApprox": ODDCLApprox()}
 COLLECTIONS = {**zoo.LAWS_HOLD_ON, "edge_labels": zoo.COLLECTIONS["edge_labels"]}
 
 
@@ -198,6 +222,46 @@ def test_linear_models_on_features(name):
         np.testing.assert_allclose(sums.squeeze(), found.decisions, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("kernel", [WL(), make_pipeline(NeighbourMeans(), ODDCL(depth=1))], ids=["kernel", "pipeline"])
+def test_linear_models_on_landmarks(kernel, spread):
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    y = np.arange(len(graphs)) % 3
+    for classes in (y, y > 0):
+        model = make_pipeline(NeighbourMeans(), Landmarks(kernel, 6), LogisticRegression()).fit(graphs, classes)
+        found = explain(model, graphs, spread=spread)
+        np.testing.assert_allclose(node_sums(found), model.decision_function(graphs), rtol=0, atol=1e-9)
+        assert found.graphs.shape[:2] == (len(graphs), len(model[1].landmarks_))
+        assert found.error < 1e-9
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_pipelines_that_end_in_a_model(nested):
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    end = GraphRidge(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), grid={}, alpha=0.1, cv=2)
+    end = make_pipeline(ScaleAttributes(), end) if nested else end
+    model = make_pipeline(NeighbourMeans(), "passthrough", end).fit(graphs, np.sin(np.arange(len(graphs))))
+    found = explain(model, graphs)
+    np.testing.assert_allclose(found.decisions, model.predict(graphs), rtol=0, atol=1e-9)
+    assert found.error < 1e-9
+
+
+def test_a_pipeline_that_takes_molecules_is_explained_atom_by_atom():
+    pytest.importorskip("rdkit")
+    smiles = ["CO", "CCO", "CC(C)O", "OCCC", "CN", "CCN", "CC(C)N", "NCCC"]
+    model = make_pipeline(MoleculeGraphs(), GraphSVC(WL(), grid={}, C=1, cv=2)).fit(smiles, [0] * 4 + [1] * 4)
+    found = explain(model, ["CCCCO", "CCCCN"])
+    np.testing.assert_allclose(found.decisions, model.decision_function(["CCCCO", "CCCCN"]), rtol=0, atol=1e-9)
+    assert [len(shares) for shares in found.nodes] == [5, 5]
+
+
+def test_sparse_coefficients_of_linear_models():
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = make_pipeline(FeatureMap(WL()), SGDClassifier(random_state=0)).fit(graphs, np.arange(len(graphs)) % 2)
+    model[-1].sparsify()
+    np.testing.assert_allclose(explain(model, graphs).decisions, model.decision_function(graphs), rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("collection", zoo.LAWS_HOLD_ON)
 @pytest.mark.parametrize("name", SPREAD)
 def test_spreading_keeps_the_sum_of_each_graph(name, collection):
@@ -209,10 +273,78 @@ def test_spreading_keeps_the_sum_of_each_graph(name, collection):
     assert max(np.abs(a - b).max(initial=0) for a, b in zip(found.nodes, at_roots.nodes, strict=True)) > 1e-6
 
 
-@pytest.mark.parametrize("name", ["ODDCL", "ODDST", "ShortestPath", "NSPDK", "GIK"])
-def test_other_trees_are_not_spread(name):
+@pytest.mark.parametrize("name", sorted(SPREAD.keys() - {"ODDCL, deep"}))
+@settings(max_examples=15, deadline=None)
+@given(collection=strategies.collections(min_graphs=2, dimension=2, edge_labels=True, labelled=True, scale="plain"))
+def test_spreading_keeps_the_sums_of_any_graphs(name, collection):
+    graphs = collection.pack()
+    if not graphs.n_nodes:
+        return
+    found = explain(fitted_ridge(SPREAD[name], graphs), graphs, spread=True)
+    assert found.error <= 1e-9 * max(1.0, np.abs(found.graphs).sum(axis=1).max())
+
+
+def literal_trees(collection, g, depth, counting):
+    """Each time that a tree is counted: its DAG, its root and its depth."""
+    adjacent = naive.neighbours(collection, g)
+    for r in range(len(adjacent)):
+        if counting == "algorithm":
+            children = naive.dag(adjacent, r, depth)
+            yield from ((children, v, j) for v in children for j in range(depth + 1))
+            continue
+        last = depth if counting == "visits" else min(depth, max(naive.distances(adjacent, r).values()))
+        for q in range(last + 1):
+            children = naive.dag(adjacent, r, q)
+            yield from ((children, v, q) for v in children)
+
+
+def unrolled(children, v, j):
+    """The nodes of T_j(v), as often as they are in it."""
+    return [v, *(u for w in children[v] if j for u in unrolled(children, w, j - 1))]
+
+
+def literal_shares(kernel, collection, weights):
+    """What nodes add to the weighted sums over the same graphs, each tree shared by its nodes, without normalisation."""
+    counts = [naive.tree_counts(collection, g, kernel.depth, counting=kernel.counting) for g in range(len(collection))]
+    shares = []
+    for g, n in enumerate(collection.n_nodes):
+        own, labels = np.zeros(n), naive.node_labels(collection, g)
+        bare = [dict.fromkeys(around) for around in naive.neighbours(collection, g)]
+        for children, v, j in literal_trees(collection, g, kernel.depth, kernel.counting):
+            t = naive.tree(children, labels, bare, v, j)
+            total = 0.0
+            for i, fitted in enumerate(counts):
+                for w, F in enumerate(fitted):
+                    x, y = (collection.attributes[a][b] for a, b in ((g, v), (i, w)))
+                    alike = naive.rbf(1 / len(x))(x, y) if isinstance(kernel, ODDCL) else 1.0
+                    total += weights[i] * kernel.lam ** naive.size(t) * F[t] * alike
+            nodes = unrolled(children, v, j)
+            np.add.at(own, nodes, total / len(nodes))
+        shares.append(own)
+    return np.concatenate(shares)
+
+
+@pytest.mark.parametrize("counting", naive.COUNTINGS)
+@pytest.mark.parametrize("kernel", [ODDST, ODDCL])
+@settings(max_examples=10, deadline=None)
+@given(
+    collection=strategies.collections(min_graphs=1, max_graphs=3, dimension=2, labelled=True, scale="plain"),
+    depth=st.integers(0, 3),
+)
+def test_trees_are_shared_by_their_nodes(kernel, counting, collection, depth):
+    graphs = collection.pack()
+    if not graphs.n_nodes:
+        return
+    one = kernel(depth=depth, lam=0.7, counting=counting, normalize=False).fit(graphs)
+    weights = np.sin(1.0 + np.arange(len(graphs)))
+    shares = one._node_shares(graphs, weights[:, None], spread=True)[:, 0]
+    np.testing.assert_allclose(shares, literal_shares(one, collection, weights), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["ShortestPath", "NSPDK", "GIK"])
+def test_kernels_without_trees_cannot_spread_them(name):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
-    with pytest.raises(ParameterError, match="spread=True is for WL, WLOA and WLCL"):
+    with pytest.raises(ParameterError, match="spread=True is for ODDCL, ODDST, WL, WLCL and WLOA"):
         explain(fitted_ridge(KERNELS[name], graphs), graphs, spread=True)
 
 
@@ -220,11 +352,28 @@ def test_other_trees_are_not_spread(name):
 def test_kernels_that_are_no_sums_over_nodes_are_refused(name):
     graphs = zoo.collect(zoo.PATH, zoo.CYCLE, zoo.STAR, zoo.TRIANGLE).pack()
     model = fitted_ridge(UNEXPLAINED[name], graphs)
-    with pytest.raises(ParameterError, match=f"{name} cannot be explained node by node. These kernels can be: ODDCL, "):
+    with pytest.raises(
+        ParameterError, match=f"{name} cannot be explained node by node. These kernels can be: CSM, GIK, "
+    ):
         explain(model, graphs)
     part = fitted_ridge(KernelSum([WL(), UNEXPLAINED[name]]), graphs)
     with pytest.raises(ParameterError, match=f"{name} cannot be explained"):
         explain(part, graphs)
+
+
+def test_the_error_names_all_kernels_that_can_be_explained():
+    """Of all kernels by name: what is named works, and what is not is refused."""
+    graphs = zoo.collect(zoo.PATH, zoo.CYCLE, zoo.STAR, zoo.TRIANGLE).pack()
+    with pytest.raises(ParameterError) as told:
+        explain(fitted_ridge(OrderedTrees(), graphs), graphs)
+    named = set(re.findall(r"\b[A-Z]\w+", str(told.value).split("can be: ")[1])) - {"KernelSum"}
+    assert named == {cls.__name__ for cls in REGISTERED.values() if cls.explained_by}
+    for cls in REGISTERED.values():
+        if cls.explained_by:
+            assert explain(fitted_ridge(cls(), graphs), graphs).error < 1e-9
+        else:
+            with pytest.raises(ParameterError, match=f"{cls.__name__} cannot be explained"):
+                explain(fitted_ridge(cls(), graphs), graphs)
 
 
 def test_models_that_cannot_be_explained_are_refused():
@@ -232,11 +381,14 @@ def test_models_that_cannot_be_explained_are_refused():
     with pytest.raises(ParameterError, match="must be a GraphSVC, GraphRidge or GraphGP"):
         explain(WL().fit(graphs), graphs)
     neighbours = make_pipeline(FeatureMap(WL()), KNeighborsClassifier(1)).fit(graphs, y)
-    with pytest.raises(ParameterError, match="must be a linear model"):
+    with pytest.raises(ParameterError, match="must be a fitted linear model"):
         explain(neighbours, graphs)
-    bins = make_pipeline(FeatureMap(P2K()), Ridge()).fit(graphs, y)
-    with pytest.raises(ParameterError, match="P2K cannot be explained"):
-        explain(bins, graphs)
+    machine = make_pipeline(FeatureMap(WL()), SVC(kernel="linear")).fit(graphs, y)  # decides by pairs of classes
+    with pytest.raises(ParameterError, match="must be a fitted linear model"):
+        explain(machine, graphs)
+    scaled = make_pipeline(FeatureMap(WL()), MaxAbsScaler(), Ridge()).fit(graphs, y)
+    with pytest.raises(ParameterError, match="a linear model on the rows of a FeatureMap"):
+        explain(scaled, graphs)
 
 
 def test_no_graphs_and_empty_graphs():

@@ -230,6 +230,19 @@ def test_a_scratch_folder_is_private_and_goes_with_all_that_is_in_it(tmp_path):
     assert names(tmp_path) == ["finished"]
 
 
+@unix
+def test_another_writer_that_tidies_up_just_before_the_rename_leaves_the_file(tmp_path, monkeypatch):
+    rename = Path.replace
+
+    def tidy_and_rename(part, target):
+        remove_leftovers(tmp_path)
+        return rename(part, target)
+
+    monkeypatch.setattr(Path, "replace", tidy_and_rename)
+    write(tmp_path / "file")
+    assert names(tmp_path) == ["file"]
+
+
 # -------------------------------------------------------------------- before the computation
 
 
@@ -249,7 +262,7 @@ def test_a_target_that_can_be_written_is_left_alone(tmp_path):
         pytest.param(
             "x" * 300, OSError, r"x cannot be written \(File name too long\); choose another name", marks=unix
         ),
-        ("none/file", FileNotFoundError, r"none of the output file does not exist; make it first"),
+        ("none/file", FileNotFoundError, r"none of the output file does not exist; create it first"),
         ("folder", IsADirectoryError, r"folder is a folder; the output must be a file"),
     ],
 )

@@ -2,6 +2,7 @@ import copy
 import dataclasses
 import enum
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from treegram import WL, Graphs, InvalidGraphError
 from treegram.graphs import as_graphs
 from treegram.structure import labels as labels_module
 from treegram.structure.labels import hash_label
+from zoo import COLLECTIONS
 
 
 @pytest.fixture
@@ -503,7 +505,7 @@ def test_a_collection_made_from_its_own_arrays_is_equal(graphs):
         ({"offsets": [0, 4, 4, 5, 8]}, "offsets must be a contiguous .* array of int64; got list"),
         ({"offsets": np.array([0, 5, 4, 5, 8])}, "offsets must start at 0 and never decrease"),
         ({"offsets": np.empty(0, np.int64)}, "offsets must start at 0"),
-        ({"offsets": np.array([0, 4, 4, 6, 8])}, "Graph [023]: a neighbour, .*, is no node of this graph"),
+        ({"offsets": np.array([0, 4, 4, 6, 8])}, "Graph [023]: a neighbour, .*, is not a node of this graph"),
         ({"indptr": np.array([0, 2, 4, 7, 8, 8, 9, 11])}, "indptr must be .* of length 9"),
         ({"indptr": np.array([0, 2, 4, 7, 8, 8, 9, 11, 13])}, "indices must be .* of length 13"),
         ({"indices": np.array([1, 2, 0, 2, 0, 1, 99, 2, 6, 5, 7, 6])}, "Graph 0: a neighbour, 99"),
@@ -536,7 +538,7 @@ def test_arrays_that_do_not_fit_together_are_refused(graphs, change, message):
 
 def test_a_changed_pickle_is_refused(graphs):
     state = {**graphs.__dict__, "indices": graphs.indices + 5}
-    with pytest.raises(InvalidGraphError, match="is no node of this graph"):
+    with pytest.raises(InvalidGraphError, match="is not a node of this graph"):
         object.__new__(Graphs).__setstate__(state)
 
 
@@ -675,3 +677,80 @@ def test_masked_arrays_without_a_hidden_value_are_ordinary_arrays():
 def test_what_is_not_a_list_of_graphs_is_refused(given_as, message):
     with pytest.raises(InvalidGraphError, match=message):
         as_graphs(given_as)
+
+
+# -------------------------------------------------------------------- views and parts
+
+
+def test_the_view_in_notebooks_is_a_table_and_pictures_and_escapes_what_it_shows():
+    graphs = Graphs.from_edges(
+        [[(0, 1), (1, 2)], [], [(i, i + 1) for i in range(99)]],
+        labels=[["<b>", "C", "O"], ["C"], ["C"] * 100],
+        attributes=[np.zeros((3, 2)), np.zeros((1, 2)), np.zeros((100, 2))],
+        edge_labels=[["<i>", "-"], [], ["-"] * 99],
+        edge_attributes=[[[0.5], [1.5]], [], [[1.0]] * 99],
+        targets=["<script>", "b", "b"],
+    )
+    page = graphs._repr_html_()
+    assert page.count("<svg") == 2  # the third graph is too large to be drawn
+    assert page.count("<circle") == 4
+    assert page.count("<line") == 2
+    for tag in ("<script>", "<b>", "<i>"):
+        assert tag not in page
+        assert tag.replace("<", "&lt;").replace(">", "&gt;") in page
+    for text in ("3, undirected", "104, 34.7 per graph", "2 columns", "1 column", "graph 1: b"):
+        assert text in page
+    assert all(
+        page.count(f"<{tag}") == page.count(f"</{tag}>") for tag in ("table", "tr", "td", "svg", "figure", "div")
+    )
+
+
+def test_nodes_in_the_view_do_not_cover_each_other_and_a_single_label_is_not_written():
+    path = Graphs.from_edges([[(i, i + 1) for i in range(20)]], labels=[["C"] * 21])
+    page = path._repr_html_()
+    circles = re.findall(r"<circle cx='([\d.]+)' cy='([\d.]+)' r='([\d.]+)'", page)
+    x, y, r = np.array(circles, dtype=float).T
+    assert (np.hypot(np.diff(x), np.diff(y)) > 2 * r[0]).all()
+    assert "<text" not in page
+
+
+@pytest.mark.parametrize("name", sorted(COLLECTIONS))
+def test_every_collection_has_a_view(name):
+    page = COLLECTIONS[name].pack()._repr_html_()
+    assert page.startswith("<div><table>")
+    assert "nan" not in page
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([0, 3], "nodes must be numbers from 0 to 2; got 3"),
+        ([-1], "nodes must be numbers from 0 to 2; got -1"),
+        ([0, 0], "nodes must name each node once"),
+        ([0.5], "nodes must be whole numbers, or 3 times True or False; got an array of dtype float64"),
+        ([True, False], "nodes must be whole numbers, or 3 times True or False; got an array of dtype bool"),
+        ([[0]], "nodes must be whole numbers"),
+    ],
+)
+def test_subgraphs_refuse_what_names_no_nodes(nodes, message):
+    with pytest.raises(InvalidGraphError, match=message):
+        Graphs.from_edges([[(0, 1), (1, 2)]]).subgraph(nodes)
+
+
+def test_other_attributes_are_checked_and_all_else_stays():
+    graphs = Graphs.from_edges([[(0, 1)]], labels=[["C", "O"]], attributes=[[[1.0], [2.0]]], targets=[1])
+    other = graphs.with_attributes([[5.0, 6.0], [7.0, 8.0]])
+    assert other.attributes.tolist() == [[5.0, 6.0], [7.0, 8.0]]
+    assert other.with_attributes([1.0, 2.0]) == graphs
+    assert graphs.with_attributes(None) == Graphs.from_edges([[(0, 1)]], labels=[["C", "O"]], targets=[1])
+    with pytest.raises(InvalidGraphError, match="one row per node"):
+        graphs.with_attributes([[1.0]])
+    with pytest.raises(InvalidGraphError, match="not finite"):
+        graphs.with_attributes([[1.0], [np.nan]])
+
+
+@pytest.mark.parametrize("given", [{"labels": [["C", "O"], 3]}, {"edge_labels": [["-"], 1.5]}])
+def test_a_value_where_a_list_must_be_is_named(given):
+    # Found by benchmarks/fuzz.py.
+    with pytest.raises(InvalidGraphError, match=f"Graph 1: {next(iter(given))} must be a list"):
+        Graphs.from_edges([[(0, 1)], [(0, 1)]], **given)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDClassifier, SGDRegressor
 from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC, LinearSVC
@@ -34,6 +34,7 @@ from treegram import (
     Graphs,
     GraphSVC,
     KernelSum,
+    Landmarks,
     ModelFileError,
     NeighbourMeans,
     ODDCLApprox,
@@ -184,6 +185,8 @@ def test_transformers_come_back(transformer, graphs, new, path):
         ODDCLFeatures(n_features=None),
         ODDCLFeatures(method="orf", n_components=8, n_features=64),
         ODDCLFeatures(method="nystroem", n_components=8, node_kernel="laplacian", random_state=None),
+        Landmarks(WL(), 5),
+        Landmarks(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), tolerance=0.1),
     ],
     ids=lambda features: " ".join(repr(features).split()),
 )
@@ -194,6 +197,14 @@ def test_features_come_back_in_every_bit(features, graphs, new, path):
     assert loaded.n_features_out_ == features.n_features_out_
 
 
+@pytest.mark.parametrize("kernel", [ODDCL(gamma="scale"), P2K()], ids=lambda kernel: type(kernel).__name__)
+def test_landmarks_of_kernels_that_learn_from_all_graphs_are_refused(kernel, graphs, path):
+    landmarks = Landmarks(kernel, 3).fit(graphs)
+    with pytest.raises(ModelFileError, match=f"Landmarks cannot be saved with {type(kernel).__name__} as it is"):
+        save_model(landmarks, path)
+    assert not path.exists()
+
+
 def test_features_without_attributes_come_back(path):
     graphs = LAWS_HOLD_ON["no_attributes"].pack()
     features = ODDCLFeatures(n_features=None).fit(graphs)
@@ -201,7 +212,15 @@ def test_features_without_attributes_come_back(path):
 
 
 @pytest.mark.parametrize(
-    "final", [LogisticRegression(C=10), LinearSVC(), Ridge()], ids=lambda final: type(final).__name__
+    "final",
+    [
+        LogisticRegression(C=10),
+        LinearSVC(),
+        Ridge(),
+        SGDClassifier("log_loss", random_state=0),
+        SGDRegressor(random_state=0),
+    ],
+    ids=lambda final: type(final).__name__,
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.filterwarnings("ignore:.*hashed to 64 columns")
@@ -294,7 +313,7 @@ def test_too_much_text_is_refused(path):
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(FileNotFoundError, match="does not exist; make it first"):
+    with pytest.raises(FileNotFoundError, match="does not exist; create it first"):
         save_model(WL(), tmp_path / "no" / "model.tgm")
     with pytest.raises(FileNotFoundError):
         load_model(tmp_path / "no.tgm")
@@ -336,9 +355,9 @@ class Harm:
 
 
 def test_foreign_and_damaged_files_are_refused(svc_file, path):
-    refused(path, b"", "no model file of treegram")
-    refused(path, pickle.dumps(Harm()), "no model file of treegram")
-    refused(path, b"PK\3\4" + bytes(100), "no model file of treegram")
+    refused(path, b"", "not a treegram model file")
+    refused(path, pickle.dumps(Harm()), "not a treegram model file")
+    refused(path, b"PK\3\4" + bytes(100), "not a treegram model file")
     refused(path, MAGIC, "damaged or not complete")
     for length in (20, len(svc_file) // 2, len(svc_file) - 1):
         refused(path, svc_file[:length], "damaged or not complete.*save it again")
@@ -348,7 +367,7 @@ def test_foreign_and_damaged_files_are_refused(svc_file, path):
 def test_what_is_no_regular_file_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for place in (tmp_path, tmp_path / "pipe", "/dev/zero"):
-        with pytest.raises(ModelFileError, match="it is no regular file"):
+        with pytest.raises(ModelFileError, match="it is not a regular file"):
             load_model(place)
 
 
@@ -363,21 +382,21 @@ def test_newer_formats_are_refused(svc_file, path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"[]", "no JSON object"),
+        (b"[]", "not a JSON object"),
         (b'{"format": 1}', "makes no sense .KeyError: 'arrays'"),
         (b'{"format": NaN}', "the number NaN, which is not finite"),
         (b'{"format": ' + b"[" * 100_000, "makes no sense .RecursionError"),
         (b'{"format": ' + b"9" * 5000 + b"}", "makes no sense .ValueError"),
         (b'{"format": 1, "arrays": [["<f8", [1000000000000]]]}', "array 0 is longer than the file"),
-        (b'{"format": 1, "arrays": [["<f8", [-1]]]}', "shape .-1., which makes no sense"),
+        (b'{"format": 1, "arrays": [["<f8", [-1]]]}', "shape .-1., which is not valid"),
         (b'{"format": 1, "arrays": [["|O", [1]]]}', "an array of dtype '.O' cannot be"),
         (b'{"format": 1, "arrays": [["<U99999", [1]]]}', "an array of dtype '<U99999' cannot be"),
         (b'{"format": 1, "arrays": [["|b1", [8]]]}', "True and False has other values"),
         (b'{"format": 1, "arrays": [["<U1", [2]]]}', "characters that do not exist"),
         (b'{"format": 1, "arrays": [["<f8", [0]]]}', "8 bytes are left over"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"array": 1}}', "'array' is no kind of value"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"code": "import os"}}', "'code' is no kind of value"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"objects": [[1]]}}', "entry 0 of an array is no text"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"array": 1}}', "'array' is not a kind of value"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"code": "import os"}}', "'code' is not a kind of value"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"objects": [[1]]}}', "entry 0 of an array is neither a text"),
         (b'{"format": 1, "arrays": [["<f8", [1]]], "model": 5}', "a 'int' where an estimator is expected"),
         (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["os.system", {}, null]}}', "a 'os.system' where"),
         (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"depth": 1}, null]}}', "no parameter 'depth'"),
@@ -415,12 +434,47 @@ def learned(content):
         ({"best_score_": "high"}, "best_score_ must be a finite number"),
         ({"kernel_": 5}, "kernel_ must be a graph kernel"),
         ({"kernel_": {"estimator": ["WL", {}, None]}}, "kernel_ must be a fitted kernel"),
+        ({"account_": "all"}, "account_ must be a list of records"),
+        ({"account_": [{"dict": [["candidate", 1]]}]}, "a record of account_ must have candidate, reason"),
     ],
 )
 def test_learned_values_that_do_not_fit_are_refused(change, message, svc_file, path):
     content, arrays = parts(svc_file)
     learned(content).update(change)
     refused(path, joined(content, arrays), message)
+
+
+def test_support_vectors_are_counted(graphs, y, path):
+    model = GraphSVC(WL(n_iterations=1), grid={}, C=1, cv=2).fit(graphs, y)
+    model.n_support_ = model.n_support_ - [1, 0]
+    save_model(model, path)
+    refused(path, path.read_bytes(), "n_support_ must count support_")
+
+
+def test_negative_scales_of_a_gaussian_process_are_refused(graphs, path):
+    save_model(GraphGP(WL(), grid={}).fit(graphs, np.arange(N_GRAPHS)), path)
+    content, arrays = parts(path.read_bytes())
+    learned(content)["scale_"] = -1.0
+    refused(path, joined(content, arrays), "scale_, unit and noise must not be negative")
+
+
+def test_a_factor_of_landmarks_that_is_none_is_refused(graphs, path):
+    landmarks = Landmarks(WL(), 3).fit(graphs)
+    landmarks._factor = -landmarks._factor
+    save_model(landmarks, path)
+    refused(path, path.read_bytes(), "factor must have a positive diagonal")
+
+
+def test_maps_of_vectors_and_linear_models_that_make_no_sense_are_refused(graphs, y, path):
+    features = ODDCLFeatures(method="orf", n_components=8, n_features=64).fit(graphs)
+    save_model(features, path)
+    content, arrays = parts(path.read_bytes())
+    text = json.dumps(content).replace('"Fourier"', '"Taylor"')
+    refused(path, joined(text.encode(), arrays), "'Taylor' is not a map of vectors")
+    model = make_pipeline(FeatureMap(), LogisticRegression()).fit(graphs, y)
+    del model[-1].classes_
+    save_model(model, path)
+    refused(path, path.read_bytes(), "a linear model must have a number of features, and a classifier its classes")
 
 
 def test_graphs_that_are_not_the_fitted_ones_are_refused(svc_file, path):
@@ -452,7 +506,7 @@ def test_graphs_are_checked_before_compiled_loops_see_them(path, graphs):
     sizes = [8 * int(np.prod(shape)) for _, shape in content["arrays"]]
     start = sum(sizes[:number])
     changed = arrays[:start] + (10**12).to_bytes(8, "little") + arrays[start + 8 :]
-    refused(path, joined(content, changed), "InvalidGraphError: Graph 0: a neighbour, 1000000000000, is no node")
+    refused(path, joined(content, changed), "InvalidGraphError: Graph 0: a neighbour, 1000000000000, is not a node")
 
 
 # -------------------------------------------------------------------- mutated files

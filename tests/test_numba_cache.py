@@ -3,8 +3,12 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
+
+from treegram import _numba
+from treegram.structure.loops.features import number_sorted
 
 MODULE = """
 from treegram._numba import jit
@@ -19,6 +23,13 @@ from numba.core.caching import IndexDataCacheFile
 def full(*args):
     raise OSError(28, "No space left on device")
 IndexDataCacheFile._open_for_write = full
+"""
+NO_NEW_FILES = """
+import tempfile
+from numba.core.caching import IndexDataCacheFile
+def refuse(*args, **options):
+    raise PermissionError(13, "Permission denied")
+tempfile.TemporaryFile = IndexDataCacheFile._open_for_write = refuse
 """
 NO_FOLDER = "from numba.core import caching; caching.CompileResultCacheImpl._locator_classes = []; "
 
@@ -64,3 +75,68 @@ def test_a_full_disk_costs_the_cache_and_nothing_else(call, tmp_path):
 
 def test_no_folder_for_a_cache_is_no_error(call):
     assert call(NO_FOLDER) == ["4", "1.0", "0"]
+
+
+def test_a_cache_that_cannot_be_written_to_is_read(call, tmp_path):
+    assert call() == ["4", "1.0", "0"]
+    # Permissions do not bind the superuser, who runs the tests in containers: the folder refuses new files in another way.
+    assert call(NO_NEW_FILES) == ["4", "1.0", "2"]
+    for path in cache_files(tmp_path, "nbi"):
+        path.unlink()
+    assert call(NO_NEW_FILES) == ["4", "1.0", "0"]
+
+
+def test_processes_that_compile_at_once_share_a_cache(tmp_path):
+    (tmp_path / "loop.py").write_text(MODULE)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_DISABLE_JIT": "0"}
+    command = [sys.executable, "-c", CALL]
+    processes = [
+        subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    for process in processes:
+        out, complaints = process.communicate()
+        assert (process.returncode, complaints, out.split()[:2]) == (0, b"", [b"4", b"1.0"])
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["4", "1.0", "2"]
+
+
+TELL = """
+import gc, io, sys
+class Pretender(io.StringIO):
+    def isatty(self):
+        return IS_TERMINAL
+real, sys.stderr = sys.stderr, Pretender()
+import numpy as np
+from treegram.structure.loops.features import number_sorted
+number_sorted(np.zeros(3, np.uint64), np.arange(3), np.zeros(3, np.int64))
+from treegram._numba import compilations
+assert compilations.count == 1 and gc.isenabled()
+real.write(sys.stderr.getvalue().replace("\\r", "|"))
+sys.stderr = real
+"""
+
+
+def test_a_notebook_is_told_once_of_each_part(monkeypatch, capsys):
+    monkeypatch.setattr(_numba, "is_notebook", lambda: True)
+    listener = _numba._Compilations()
+    event = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=number_sorted.py_func)})
+    for _ in range(2):
+        listener.on_start(event)
+        listener.on_end(event)
+    told = "treegram: compiling the loops over graphs; this usually takes 3 s, once per installation ...\n"
+    assert capsys.readouterr() == ("", told)
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_compiling_is_not_told_where_nobody_looks(tmp_path, is_terminal):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_DISABLE_JIT": "0"}
+    command = [sys.executable, "-c", TELL.replace("IS_TERMINAL", str(is_terminal))]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    told = done.stderr.split("|")
+    if not is_terminal:
+        assert told == [""]
+        return
+    assert told[1].startswith("treegram: compiling the loops over graphs; this usually takes 3 s")
+    assert told[2:] == [" " * len(told[1]), ""]  # wiped; the pretender is gone when the process ends and sums up

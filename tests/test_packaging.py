@@ -9,8 +9,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-OPTIONAL = [requirement for extra in PROJECT["optional-dependencies"].values() for requirement in extra]
-MODULES = {"scikit-learn": "sklearn"}  # packages whose module has another name
+EXTRAS = {name: extra for name, extra in PROJECT["optional-dependencies"].items() if name != "all"}
+OPTIONAL = [requirement for extra in EXTRAS.values() for requirement in extra]
+MODULES = {"scikit-learn": "sklearn", "torch-geometric": "torch_geometric"}  # packages whose module has another name
 
 
 def names(requirements):
@@ -32,9 +33,17 @@ def imported_packages():
 
 def test_what_is_imported_is_declared_and_the_other_way_round():
     needed = set(imported_packages()) - sys.stdlib_module_names - {"treegram"}
-    needed -= {"llvmlite"}  # numba's own, in step with it
+    needed -= {"llvmlite", "IPython"}  # numba's own, in step with it; imported in notebooks alone, which run in it
     assert needed <= names(PROJECT["dependencies"] + OPTIONAL)
     assert names(PROJECT["dependencies"]) <= needed
+
+
+def test_all_is_every_extra_that_installs_everywhere():
+    (everything,) = PROJECT["optional-dependencies"]["all"]
+    assert set(everything.removeprefix("treegram[").removesuffix("]").split(",")) == set(EXTRAS) - {
+        "pyg",
+        "gin",
+    }  # torch
 
 
 def test_lowest_versions_are_those_of_every_dependency(capsys):

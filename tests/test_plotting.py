@@ -16,8 +16,8 @@ from treegram import (
     plot_graph,
     plot_tree,
 )
-from treegram._axes import blank_axes
-from treegram.plotting._layout import hop_layout
+from treegram._matplotlib import blank_axes
+from treegram.plotting._layout import hop_layout, node_places
 
 K = np.array([[1.0, 0.1, 0.8], [0.1, 1.0, 0.2], [0.8, 0.2, 1.0]])
 
@@ -114,11 +114,47 @@ def test_nodes_are_coloured_around_zero():
     assert len(ax.figure.axes) == 2
 
 
+def test_nodes_of_a_chain_have_room_on_all_sides():
+    ax = plot_graph(CHAIN, 1, layout=[[0, 0], [5, 0], [10, 0]], ax=blank_axes())
+    assert ax.get_ylim() == (-1.5, 1.5)
+    assert ax.get_xlim() == (-1.5, 11.5)
+
+
+def test_a_single_label_is_not_written_on_every_node():
+    assert not plot_graph(Graphs.from_edges([[(0, 1)]], labels=[["C", "C"]]), ax=blank_axes()).texts
+
+
 def test_attributes_and_arrays_can_be_places():
     ax = plot_graph(CHAIN, 1, layout="attributes", ax=blank_axes())
     np.testing.assert_array_equal(ax.collections[1].get_offsets(), CHAIN[1].attributes)
     ax = plot_graph(CHAIN, 1, layout=[[0, 0], [5, 5], [9, 9]], ax=blank_axes())
     np.testing.assert_array_equal(ax.collections[1].get_offsets(), [[0, 0], [5, 5], [9, 9]])
+
+
+def test_coordinates_are_found_where_joined_nodes_are_close():
+    rng = np.random.default_rng(0)
+    edges = [(i, i + 1) for i in range(9)]
+    line = np.column_stack([np.arange(10.0), 0.1 * rng.normal(size=10)])
+    for vectors, is_used in ((line, True), (rng.normal(size=(10, 2)), False), (np.hstack([line, line]), False)):
+        graph = Graphs.from_edges([edges], attributes=[vectors])
+        assert np.array_equal(node_places(graph, "auto"), vectors) == is_used
+    turned = line @ np.linalg.qr(rng.normal(size=(3, 3)))[0][:2]  # the same line in space
+    places = node_places(Graphs.from_edges([edges], attributes=[turned]), "auto")
+    distances = [np.linalg.norm(one[:, None] - one[None], axis=2) for one in (places, line)]
+    np.testing.assert_allclose(*distances, atol=1e-9)
+
+
+def test_molecules_are_drawn_by_rdkit():
+    pytest.importorskip("rdkit")
+    two = explained(("yes",), [0.5], [[1.0], [-2.0], [0.0], [0.25]])
+    ax = plot_explanation(two, CHAIN, 1, molecule="NCO", ax=blank_axes())
+    image = ax.images[0].get_array()
+    assert ax.get_title() == "yes: -1.25"
+    red, blue = (image[..., one] > image[..., other] + 0.03 for one, other in ((0, 2), (2, 0)))
+    assert red.any()  # the O, a little
+    assert blue.any()  # the N
+    with pytest.raises(ValueError, match="molecule: its atom 0 is O, but the node's label is 'N'"):
+        plot_explanation(two, CHAIN, 1, molecule="OCN", ax=blank_axes())
 
 
 def test_hop_layout_keeps_distances():
@@ -141,7 +177,7 @@ def test_any_graph_can_be_drawn(name, tmp_path):
     ("options", "message"),
     [
         ({"values": [1.0]}, r"one number per node, shape \(3,\); got shape \(1,\)"),
-        ({"layout": "spring"}, "must be 'hops', 'attributes' or an array"),
+        ({"layout": "spring"}, "must be 'auto', 'hops', 'attributes' or an array"),
         ({"layout": [[0, 0]]}, r"shape \(3, 2\); got \(1, 2\)"),
     ],
 )
@@ -167,6 +203,10 @@ def test_explanations_are_drawn_with_their_decision():
     np.testing.assert_array_equal(ax.collections[1].get_array(), [1.0, 0.0, 0.0])
     with pytest.raises(ValueError, match="must be the 2 that were explained; got 1"):
         plot_explanation(two, CHAIN[1], ax=blank_axes())
+    with pytest.raises(IndexError, match="index must be a number from 0 to 1; got 2"):
+        plot_explanation(two, CHAIN, 2, ax=blank_axes())
+    with pytest.raises(IndexError, match="output must be a number from 0 to 1; got 2"):
+        plot_explanation(pairs, CHAIN, 1, output=2, ax=blank_axes())
 
 
 # -------------------------------------------------------------------- trees, embeddings, confusion
@@ -207,19 +247,31 @@ def test_embedding_is_kernel_pca():
     X = rng.normal(size=(20, 2)) * [3, 1]
     X -= X.mean(axis=0)
     ax = plot_embedding(X @ X.T, np.arange(20) % 2, ax=blank_axes(), title="A title")
-    assert len(ax.collections) == 2
     assert ax.get_title() == "A title"
-    places = np.empty((20, 2))
-    for c, points in enumerate(ax.collections):
-        places[c::2] = points.get_offsets()
+    (points,) = ax.collections
+    places = np.asarray(points.get_offsets())
+    assert len(np.unique(points.to_rgba(points.get_array()), axis=0)) == 2
     np.testing.assert_allclose(places @ places.T, X @ X.T, atol=1e-9)
     assert ax.get_xlabel().startswith("component 1, ")
 
 
-@pytest.mark.parametrize("y", [None, np.arange(30.0)])
-def test_embedding_of_numbers_and_without_targets(y, tmp_path):
+@pytest.mark.parametrize("n_classes", [3, 10, 11, 20])
+def test_classes_of_an_embedding_have_colours_of_their_own_and_a_legend_beside_the_points(n_classes):
+    ax = plot_embedding(np.eye(40), [f"class {i % n_classes:2}" for i in range(40)], ax=blank_axes())
+    (points,) = ax.collections
+    assert len(np.unique(points.to_rgba(points.get_array()), axis=0)) == n_classes
+    legend = ax.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == [f"class {i:2}" for i in range(n_classes)]
+    shown = [handle.get_markerfacecolor() for handle in legend.legend_handles]
+    np.testing.assert_allclose(np.array([handle[:3] for handle in shown]), points.to_rgba(range(n_classes))[:, :3])
+    assert legend.get_window_extent().x0 >= ax.get_window_extent().x1
+
+
+@pytest.mark.parametrize("y", [None, np.arange(30.0), [f"class {i}" for i in range(30)]])
+def test_embedding_of_numbers_of_many_classes_and_without_targets(y, tmp_path):
     ax = plot_embedding(np.eye(30), y, ax=blank_axes())
     assert ax.get_legend() is None
+    assert len(ax.figure.axes) == (2 if isinstance(y, np.ndarray) else 1)  # numbers have a colour bar
     ax.figure.savefig(tmp_path / "embedding.png")
     plot_embedding([[1.0]], ax=blank_axes())
     with pytest.raises(ValueError, match="y must have one entry per graph"):

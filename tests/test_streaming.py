@@ -209,11 +209,21 @@ def test_names_of_labels_and_classes_come_in_every_chunk(tmp_path):
 
 
 def test_what_is_left_out_is_told(tmp_path):
-    write(tmp_path, **{**GOOD, "A": "1, 2\n1, 2\n3, 3\n", "edge_attributes": "1\n"})
+    write(tmp_path, **{**GOOD, "A": "1, 2\n1, 2\n2, 1\n3, 3\n", "edge_attributes": "1\n1\n2\n1\n"})
     with pytest.warns(UserWarning, match=r"edge attributes in P_edge_attributes.txt .* 1 self loop is dropped"):
         chunks = TUChunks(tmp_path)
     with pytest.warns(UserWarning, match=r"1 line repeats an earlier one \(of P_A.txt\)"):
-        list(chunks)
+        assert all(chunk.edge_attributes is None for chunk in chunks)
+
+
+@pytest.mark.filterwarnings("ignore:.*repeats an earlier one")
+def test_edge_attributes_come_in_every_chunk(tmp_path):
+    graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(1, 0)]], edge_attributes=[[[1.5, 2], [0.1, 3]], [[4, 1e-9]]])
+    save_tu(graphs, tmp_path / "VECTORS")
+    assert Graphs.concatenate(list(TUChunks(tmp_path / "VECTORS", chunk_size=1))) == graphs
+    write(tmp_path, **{**GOOD, "A": "1, 2\n1, 2\n", "edge_attributes": "1\n2\n"})
+    with pytest.raises(DatasetError, match=r"P_edge_attributes.txt:2: .* other attributes here, 2.0, than in line 1"):
+        list(TUChunks(tmp_path))
 
 
 @pytest.mark.parametrize("size", [0, 1.5, "a", None])
@@ -276,7 +286,7 @@ def test_what_a_stream_must_have_is_told():
     without = Graphs.from_arrays(bare.offsets, bare.edges(), attributes=bare.attributes)
     with pytest.raises(ValueError, match="targets"):
         fit_chunks(SGDClassifier(), features, [without], classes=[0, 1])
-    with pytest.raises(TypeError, match=r"model must have partial_fit, .* Ridge\(\) has not"):
+    with pytest.raises(TypeError, match=r"model must have partial_fit, .* got Ridge\(\)"):
         fit_chunks(Ridge(), features, [graphs])
     with pytest.raises(ValueError, match="n_epochs must be at least 1; got 0"):
         fit_chunks(SGDClassifier(), features, [graphs], classes=[0, 1], n_epochs=0)

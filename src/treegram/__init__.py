@@ -7,21 +7,39 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from treegram.convert.molecules import *
+    from treegram.convert.parquet import *
     from treegram.datasets import *
+    from treegram.edges import *
     from treegram.errors import *
+    from treegram.explanation_page import *
     from treegram.explanations import *
     from treegram.graphs import Graphs as Graphs
     from treegram.kernels import *
     from treegram.persistence import *
     from treegram.plotting import *
     from treegram.preprocessing import *
+    from treegram.scale import *
     from treegram.selection import *
     from treegram.streaming import *
 
 # Where each public name lives; ``treegram.NAME`` is its one public path.
 _HOMES = {
-    "datasets": ("TUChunks", "describe", "load_digits_graphs", "load_tu", "make_motifs", "make_synthetic", "save_tu"),
+    "convert.molecules": ("MoleculeGraphs", "bad_molecules", "load_molecules", "scaffold_groups"),
+    "convert.parquet": ("ParquetChunks", "load_parquet", "save_parquet"),
+    "datasets": (
+        "TUChunks",
+        "describe",
+        "load_digits_graphs",
+        "load_tu",
+        "make_molecules",
+        "make_motifs",
+        "make_synthetic",
+        "save_tu",
+    ),
+    "edges": ("DiscretiseEdges",),
     "errors": (
+        "ClusterError",
         "DatasetError",
         "InvalidGraphError",
         "ModelFileError",
@@ -30,6 +48,7 @@ _HOMES = {
         "StudyError",
         "TreegramError",
     ),
+    "explanation_page": ("write_explanation_page",),
     "explanations": ("Explanation", "explain"),
     "graphs": ("Graphs",),
     "kernels": (
@@ -45,6 +64,7 @@ _HOMES = {
         "FeatureMap",
         "GraphHopper",
         "KernelSum",
+        "Landmarks",
         "ODDCLApprox",
         "ODDCLFeatures",
         "OrderedTrees",
@@ -54,6 +74,7 @@ _HOMES = {
     "plotting": ("plot_confusion", "plot_embedding", "plot_explanation", "plot_gram", "plot_graph", "plot_tree"),
     "preprocessing": ("CentroidDistance", "DropAttributes", "NeighbourMeans", "ScaleAttributes"),
     "selection": ("GraphGP", "GraphRidge", "GraphSVC"),
+    "scale": ("Shards", "features_to_shards", "gram_to_zarr"),
     "streaming": ("embed_chunks", "fit_chunks"),
 }
 

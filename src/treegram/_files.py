@@ -20,12 +20,23 @@ from functools import partial
 from io import BufferedRandom
 from pathlib import Path
 
+from treegram.errors import StoreError
+
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["check_space", "check_writable", "remove_leftovers", "replacing", "scratch_folder", "sync", "sync_folder"]
+__all__ = [
+    "check_space",
+    "check_writable",
+    "only_writer",
+    "remove_leftovers",
+    "replacing",
+    "scratch_folder",
+    "sync",
+    "sync_folder",
+]
 
 _TEMPORARY = re.compile(r"\.treegram-[0-9a-f]{32}\.part")
 _DAY = 86_400  # seconds
@@ -37,7 +48,7 @@ _MARGIN = 1 << 20  # bytes that the rest of a file may need
 def check_writable(path: Path) -> None:
     """Raise if no file can be written to this path, so that nobody computes for an hour in vain."""
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"The folder {path.parent} of the output file does not exist; make it first.")
+        raise FileNotFoundError(f"The folder {path.parent} of the output file does not exist; create it first.")
     try:
         is_folder = stat.S_ISDIR(path.stat().st_mode)
     except FileNotFoundError:
@@ -77,8 +88,9 @@ def replacing(path: Path) -> Iterator[BufferedRandom]:
             os.fchmod(file.fileno(), mode)  # the umask may have taken some
         yield file
         sync(file)
-        file.close()  # Windows renames closed files only
-        part.replace(path)
+        if fcntl is None:  # Windows renames closed files only
+            file.close()
+        part.replace(path)  # still locked: without the lock, another writer would take it for a leftover
         sync_folder(path.parent)
 
 
@@ -93,6 +105,26 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
         if lock is not None:
             os.close(lock)
+
+
+@contextlib.contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """Make a folder if there is none, and write to it as the only process that does; a second one gets an error.
+
+    What a killed writer left under temporary names (``*.partial``) is removed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        if hasattr(os, "O_DIRECTORY"):  # Windows has no locks here: there the second writer is not noticed
+            descriptor = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            if not _has_no_writer(descriptor):
+                raise StoreError(
+                    f"Another process is writing to {folder}. Wait until it has ended, or choose another path."
+                )
+        for leftover in folder.rglob("*.partial"):
+            leftover.unlink(missing_ok=True)
+        yield
 
 
 def sync(file: BufferedRandom) -> None:

@@ -1,16 +1,23 @@
-"""What a run was made with: versions and the kind of machine, nothing that names its owner, its user or a folder."""
+"""What a run was made with, and where: versions and the kind of machine, nothing that names its owner, its user or a folder."""
 
 from __future__ import annotations
 
 import os
 import platform
+import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = ["describe_machine", "package_versions"]
+__all__ = ["describe_machine", "is_notebook", "package_versions"]
 
 _PACKAGES = ("treegram", "numpy", "scipy", "scikit-learn", "numba")  # whose versions can change a result or a time
+
+
+def is_notebook() -> bool:
+    """Whether this is the kernel of a notebook: whoever runs one has imported IPython, so that nothing is imported here."""
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return get_ipython is not None and hasattr(get_ipython(), "kernel")
 
 
 def package_versions() -> dict[str, str]:

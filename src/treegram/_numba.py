@@ -1,4 +1,4 @@
-"""How all hot loops are compiled: one decorator, and a word to the user while the first call compiles.
+"""How all hot loops are compiled: one decorator, and a word to the user while the first calls compile.
 
 Compiled code releases the interpreter lock and is cached on disk, so that each loop compiles once per installation.
 ``contracted`` lets a * b + c become one instruction and nothing else: sums keep their order, so results reproduce.
@@ -7,40 +7,113 @@ Compiled code releases the interpreter lock and is cached on disk, so that each 
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
+import time
 from functools import partial
 from typing import Any
 
 from numba import njit
 from numba.core import event
 
+from treegram._machine import is_notebook
 from treegram._numba_cache import cached
 
-__all__ = ["contracted", "jit", "reordered"]
+__all__ = ["compilations", "contracted", "jit", "reordered"]
+
+# What is compiled, by the package that it belongs to, and the seconds that this usually takes (benchmarks/bench_start.py).
+_PARTS = {
+    "datasets": ("the reader of tables", 1),
+    "structure": ("the loops over graphs", 3),
+    "pairsum": ("the sums over pairs of nodes", 5),
+    "selection": ("the solver", 6),
+}
 
 
 def jit(function: Any = None, /, **options: Any) -> Any:
-    """Compile a function when it is first called; options are those of :func:`numba.njit`."""
-    return partial(jit, **options) if function is None else cached(njit(nogil=True, **options)(function))
+    """Compile a function when it is first called; options are those of :func:`numba.njit`.
+
+    A function whose name begins with an underscore is called by compiled code alone: without a door to Python there is less
+    to compile.
+    """
+    if function is None:
+        return partial(jit, **options)
+    is_private = function.__name__.startswith("_")
+    usual = {"nogil": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": is_private}
+    return cached(njit(**(usual | options))(function))
 
 
 contracted = partial(jit, fastmath={"contract"})
 reordered = partial(jit, fastmath={"contract", "reassoc", "arcp", "nnan", "nsz"})
 
 
-class _Announcer(event.Listener):  # type: ignore[misc, unused-ignore]
-    """Says once, on a terminal, why the first call takes its time."""
+class _Compilations(event.Listener):  # type: ignore[misc, unused-ignore]
+    """Counts compilations and their time, and says on a terminal or in a notebook why the first calls take theirs.
 
-    announced = False
+    numba reports one compilation at a time, under a lock; those of inner functions come within that of an outer one.
+    Garbage is not collected meanwhile: compiling makes millions of small objects that live as long as it lasts, and
+    looking through them takes a twentieth of the time.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.seconds = 0.0
+        self._depth = 0
+        self._start = 0.0
+        self._collects_garbage = False
+        self._said = ""
+        self._told = set[str]()  # in a notebook, where lines stay
 
     def on_start(self, event: Any) -> None:
-        module = getattr(event.data["dispatcher"].py_func, "__module__", "")
-        if not self.announced and module.startswith("treegram.") and sys.stderr is not None and sys.stderr.isatty():
-            self.announced = True
-            print("treegram: compiling its loops; this happens once per installation ...", file=sys.stderr, flush=True)
+        """A compilation begins."""
+        self._depth += 1
+        if self._depth > 1:
+            return
+        self._start = time.perf_counter()
+        self._collects_garbage = gc.isenabled()
+        gc.disable()
+        package, _, rest = getattr(event.data["dispatcher"].py_func, "__module__", "").partition(".")
+        if package == "treegram":
+            what, usual = _PARTS.get(rest.partition(".")[0], ("a loop", 1))
+            self._say(f"treegram: compiling {what}; this usually takes {usual} s, once per installation ...")
 
-    def on_end(self, event: Any) -> None:
-        """Nothing to say: the result follows."""
+    def on_end(self, event: Any) -> None:  # noqa: ARG002 (numba's signature)
+        """A compilation has ended, with an error or without."""
+        self._depth -= 1
+        self.count += 1
+        if self._depth:
+            return
+        self.seconds += time.perf_counter() - self._start
+        if self._collects_garbage:
+            gc.enable()
+        if self._said:
+            self._wipe()
+
+    def _say(self, line: str) -> None:
+        if _is_terminal():
+            if not self._said:
+                atexit.register(self._sum_up)
+            self._said = line
+            sys.stderr.write(f"\r{line}")
+            sys.stderr.flush()
+        elif line not in self._told and is_notebook():
+            self._told.add(line)
+            print(line, file=sys.stderr)
+
+    def _wipe(self) -> None:
+        if _is_terminal():
+            sys.stderr.write("\r" + " " * len(self._said) + "\r")
+            sys.stderr.flush()
+
+    def _sum_up(self) -> None:
+        if _is_terminal():
+            print(f"treegram: compiling took {self.seconds:.0f} s; the next run will not need it.", file=sys.stderr)
 
 
-event.register("numba:compile", _Announcer())
+def _is_terminal() -> bool:
+    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+
+
+compilations = _Compilations()
+event.register("numba:compile", compilations)

@@ -1,11 +1,16 @@
-"""numba's cache of compiled code on disk, in which a damaged file or a full disk costs a compilation and never an error."""
+"""numba's cache of compiled code on disk, in which a damaged file or a full disk costs a compilation and never an error.
+
+A folder that cannot be written to is read all the same if it holds compiled code: that of an image, or of a cluster's nodes.
+"""
 
 from __future__ import annotations
 
 import contextlib
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.extending import is_jitted
 
 __all__ = ["cached"]
@@ -19,7 +24,30 @@ def cached(function: Any) -> Any:
     return function
 
 
+@cache
+def _reading(locator: Any) -> Any:
+    """The same way to find a folder; one with compiled code will do even if nothing can be written there."""
+
+    class Reading(locator):  # type: ignore[misc, unused-ignore]
+        def ensure_cache_path(self) -> None:
+            try:
+                super().ensure_cache_path()
+            except OSError:
+                if not any(Path(self.get_cache_path()).glob("*.nbi")):
+                    raise
+
+    return Reading
+
+
+class _Places(CompileResultCacheImpl):  # type: ignore[misc, unused-ignore]
+    def __init__(self, py_func: Any) -> None:
+        self._locator_classes = [_reading(locator) for locator in CompileResultCacheImpl._locator_classes]
+        super().__init__(py_func)
+
+
 class _ForgivingCache(FunctionCache):  # type: ignore[misc, unused-ignore]
+    _impl_class = _Places
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code; None, which makes numba compile, where it is missing or cannot be read."""
         try:

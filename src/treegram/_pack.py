@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from treegram._types import Floats, Ints
+from treegram._wording import counted
 from treegram.errors import InvalidGraphError
 
 # -------------------------------------------------------------------- checks, each for one thing
@@ -21,7 +23,7 @@ def as_list(values: Iterable[Any], name: str, n_graphs: int | None = None) -> li
         raise InvalidGraphError(f"{name} must be a sequence with one entry per graph; got {type(values).__name__}.")
     entries = list(values)
     if n_graphs is not None and len(entries) != n_graphs:
-        graphs = f"{n_graphs} graph{'' if n_graphs == 1 else 's'}"
+        graphs = counted(n_graphs, "graph")
         raise InvalidGraphError(f"{name} must have one entry per graph: {graphs}, got {len(entries)} entries.")
     return entries
 
@@ -52,7 +54,7 @@ def check_edge_list(edges: ArrayLike, graph: int) -> Ints:
     return pairs.astype(np.int64)
 
 
-def as_vectors(vectors: ArrayLike, name: str) -> Floats:
+def as_vectors(vectors: ArrayLike, name: str, thing: str = "node") -> Floats:
     """Real numbers as a new array in double precision."""
     refuse_masked(vectors, name)
     try:
@@ -60,33 +62,34 @@ def as_vectors(vectors: ArrayLike, name: str) -> Floats:
         if given.dtype.kind not in "cmM":  # whose conversion would lose a part, or make numbers of dates
             return np.array(given, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
+        reason = re.sub(r"np\.str_\((.*)\)", r"\1", str(error))
         raise InvalidGraphError(
-            f"{name} must be one vector of numbers per node, all of one length ({error})."
+            f"{name} must be one vector of numbers per {thing}, all of one length ({reason})."
         ) from None
     raise InvalidGraphError(
         f"{name} must be real numbers; got dtype {given.dtype}. Convert them to real numbers first."
     )
 
 
-def check_vectors(vectors: ArrayLike, graph: int) -> Floats:
-    block = as_vectors(vectors, f"Graph {graph}: attributes")
+def check_vectors(vectors: ArrayLike, graph: int, name: str = "attributes", thing: str = "node") -> Floats:
+    block = as_vectors(vectors, f"Graph {graph}: {name}", thing)
     if block.ndim == 1 and block.size:
         block = block[:, None]
     if block.ndim not in (1, 2):
         raise InvalidGraphError(
-            f"Graph {graph}: attributes must have the shape (n_nodes, n_attributes); got {block.shape}."
+            f"Graph {graph}: {name} must have the shape (n_{thing}s, n_attributes); got {block.shape}."
         )
     return block
 
 
-def stack_vectors(blocks: list[Floats]) -> Floats:
+def stack_vectors(blocks: list[Floats], name: str = "attributes") -> Floats:
     dimension: int | None = None
     for i, block in enumerate(blocks):
         if not len(block):
             continue
         if dimension is not None and block.shape[1] != dimension:
             raise InvalidGraphError(
-                f"Graph {i}: attributes have {block.shape[1]} columns, those of earlier graphs {dimension}."
+                f"Graph {i}: {name} have {block.shape[1]} columns, those of earlier graphs {dimension}."
             )
         dimension = block.shape[1]
     return np.concatenate([np.empty((0, dimension or 0)), *(b for b in blocks if len(b))])
@@ -103,6 +106,14 @@ def check_count(n_nodes: int, graph: int) -> int:
     return count
 
 
+def count_of(values: Any, i: int, name: str) -> int:
+    """How many values graph i has; an error if it has one value where there must be a list."""
+    try:
+        return len(values)
+    except TypeError:
+        raise InvalidGraphError(f"Graph {i}: {name} must be a list with one entry for each; got {values!r}.") from None
+
+
 def graph_sizes(
     pairs: list[Ints],
     n_nodes: Sequence[int] | None,
@@ -116,7 +127,7 @@ def graph_sizes(
         if n_nodes is not None:
             told["n_nodes"] = check_count(n_nodes[i], i)
         if labels is not None:
-            told["labels"] = len(labels[i])
+            told["labels"] = count_of(labels[i], i, "labels")
         if vectors is not None:
             told["attributes"] = len(vectors[i])
         if len(set(told.values())) > 1:
@@ -124,6 +135,25 @@ def graph_sizes(
             raise InvalidGraphError(f"Graph {i}: the number of nodes is contradictory: {counts}.")
         sizes.append(next(iter(told.values())) if told else int(pair.max(initial=-1)) + 1)
     return sizes
+
+
+def join_edge_lists(pairs: list[Ints], sizes: list[int], offsets: Ints) -> Ints:
+    """All edges with nodes numbered through, if each names nodes of its own graph."""
+    for i, (pair, size) in enumerate(zip(pairs, sizes, strict=True)):
+        if len(pair) and (pair.min() < 0 or pair.max() >= size):
+            bad = pair[((pair < 0) | (pair >= size)).any(axis=1)][0]
+            raise InvalidGraphError(
+                f"Graph {i}: edge ({bad[0]}, {bad[1]}) names a node that does not exist; the graph has {size} nodes, "
+                f"numbered from 0 to {size - 1}."
+            )
+    return np.concatenate([np.empty((0, 2), np.int64), *(p + o for p, o in zip(pairs, offsets[:-1], strict=True))])
+
+
+def check_edge_data(data: Sequence[Any] | None, pairs: list[Ints], noun: str) -> None:
+    """Raise if a graph has not as many edge labels or vectors as edges."""
+    for i, (rows, pair) in enumerate(zip(data or (), pairs, strict=data is not None)):
+        if count_of(rows, i, "edge_labels") != len(pair):
+            raise InvalidGraphError(f"Graph {i}: {counted(len(pair), 'edge')} but {counted(len(rows), noun)}.")
 
 
 def check_offsets(offsets: ArrayLike) -> Ints:
@@ -164,22 +194,50 @@ def check_edges(edges: ArrayLike, offsets: Ints) -> Ints:
 
 
 def check_attributes(attributes: ArrayLike, offsets: Ints) -> Floats:
-    vectors = as_vectors(attributes, "attributes")
-    if vectors.ndim == 1:
-        vectors = vectors[:, None]
-    if vectors.ndim != 2 or len(vectors) != offsets[-1]:
-        raise InvalidGraphError(
-            f"attributes must have the shape ({offsets[-1]}, n_attributes), one row per node; got {vectors.shape}."
-        )
-    finite = np.isfinite(vectors).all(axis=1)
-    if not finite.all():
-        node = int((~finite).argmax())
+    vectors = _check_rows(attributes, int(offsets[-1]), "attributes", "node")
+    node = _first_infinite(vectors)
+    if node is not None:
         graph = int(np.searchsorted(offsets, node, side="right")) - 1
         raise InvalidGraphError(
             f"Graph {graph}: the attributes of its node {node - offsets[graph]} are not finite: {vectors[node].tolist()}. "
             "Replace or remove missing values first."
         )
     return vectors
+
+
+def check_edge_attributes(attributes: ArrayLike, pairs: Ints, offsets: Ints) -> Floats:
+    vectors = _check_rows(attributes, len(pairs), "edge_attributes", "edge")
+    edge = _first_infinite(vectors)
+    if edge is not None:
+        graph, ends = owner_and_ends(pairs[edge], offsets)
+        raise InvalidGraphError(
+            f"Graph {graph}: the attributes of its edge {ends} are not finite: {vectors[edge].tolist()}. "
+            "Replace or remove missing values first."
+        )
+    return vectors
+
+
+def owner_and_ends(pair: Ints, offsets: Ints) -> tuple[int, tuple[int, int]]:
+    """The graph of an edge, and the numbers of its nodes within it."""
+    graph = int(np.searchsorted(offsets, pair[0], side="right")) - 1
+    return graph, (int(pair[0] - offsets[graph]), int(pair[1] - offsets[graph]))
+
+
+def _check_rows(values: ArrayLike, length: int, name: str, thing: str) -> Floats:
+    """One row of numbers for each node or edge."""
+    vectors = as_vectors(values, name, thing)
+    if vectors.ndim == 1:
+        vectors = vectors[:, None]
+    if vectors.ndim != 2 or len(vectors) != length:
+        raise InvalidGraphError(
+            f"{name} must have the shape ({length}, n_attributes), one row per {thing}; got {vectors.shape}."
+        )
+    return vectors
+
+
+def _first_infinite(vectors: Floats) -> int | None:
+    finite = np.isfinite(vectors).all(axis=1)
+    return None if finite.all() else int((~finite).argmax())
 
 
 def check_targets(targets: ArrayLike, n_graphs: int) -> NDArray[Any]:
@@ -317,29 +375,93 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
-def compress_edges(pairs: Ints, codes: Ints | None, offsets: Ints, *, directed: bool) -> tuple[Ints, Ints, Ints | None]:
-    """CSR neighbours from node pairs: no self loops, each edge once, both directions unless directed."""
+def chosen_nodes(nodes: ArrayLike, n_nodes: int) -> NDArray[np.bool_]:
+    """Whether each node is among some, given as numbers or as a mask."""
+    chosen = as_array(nodes, "nodes")
+    if chosen.dtype == bool and chosen.shape == (n_nodes,):
+        return chosen
+    if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+        raise InvalidGraphError(
+            f"nodes must be whole numbers, or {n_nodes} times True or False; got an array of dtype {chosen.dtype} and "
+            f"shape {chosen.shape}."
+        )
+    if chosen.size and (chosen.min() < 0 or chosen.max() >= n_nodes):
+        wrong = chosen[(chosen < 0) | (chosen >= n_nodes)][0]
+        raise InvalidGraphError(f"nodes must be numbers from 0 to {n_nodes - 1}; got {wrong}.")
+    is_chosen = np.zeros(n_nodes, dtype=bool)
+    is_chosen[chosen.astype(np.int64)] = True
+    if np.count_nonzero(is_chosen) < len(chosen):
+        raise InvalidGraphError("nodes must name each node once.")
+    return is_chosen
+
+
+def compress_edges(
+    pairs: Ints, offsets: Ints, data: dict[str, NDArray[Any]], *, directed: bool
+) -> tuple[Ints, Ints, dict[str, NDArray[Any]]]:
+    """CSR neighbours from node pairs: no self loops, each edge once, both directions unless directed.
+
+    ``data`` has arrays with one row per pair, by a name for messages; it comes back with one row per arc.
+    """
     n_nodes = int(offsets[-1])
-    proper = pairs[:, 0] != pairs[:, 1]
-    pairs = pairs[proper]
-    keys = pairs[:, 0] * n_nodes + pairs[:, 1]
+    sources, ends = (np.ascontiguousarray(column) for column in pairs.T)
+    if _is_compressed(sources, ends, n_nodes, data, directed=directed):
+        return _starts(sources, n_nodes), ends.copy() if ends.base is not None else ends, data
+    kept = np.flatnonzero(sources != ends)
+    keys = sources[kept] * n_nodes + ends[kept]
     if not directed:
-        keys = np.concatenate([keys, pairs[:, 1] * n_nodes + pairs[:, 0]])
-    if codes is None:
+        keys = np.concatenate([keys, ends[kept] * n_nodes + sources[kept]])
+        kept = np.tile(kept, 2)
+    if not data:
         keys.sort()  # sorting and comparing neighbours takes a fifth of the time of np.unique
-        arcs, arc_codes = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]], None
+        arcs = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
     else:
-        codes = codes[proper] if directed else np.tile(codes[proper], 2)
         arcs, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        arc_codes = codes[first]
-        unequal = arc_codes[inverse] != codes
-        if unequal.any():
-            source, end = divmod(int(keys[unequal.argmax()]), n_nodes)
-            graph = int(np.searchsorted(offsets, source, side="right")) - 1
-            raise InvalidGraphError(
-                f"Graph {graph}: the edge between its nodes {source - offsets[graph]} and {end - offsets[graph]} is listed "
-                "more than once with different labels."
-                + ("" if directed else " If labels depend on the direction, give directed=True.")
-            )
-    indptr = np.searchsorted(arcs, np.arange(n_nodes + 1, dtype=np.int64) * n_nodes)
-    return indptr.astype(np.int64), arcs % max(n_nodes, 1), arc_codes
+        for name, rows in data.items():
+            _check_same(rows[kept], first, inverse, keys, offsets, name, directed=directed)
+        data = {name: rows[kept[first]] for name, rows in data.items()}
+    sources, ends = np.divmod(arcs, max(n_nodes, 1))
+    return _starts(sources, n_nodes), ends, data
+
+
+def _starts(sources: Ints, n_nodes: int) -> Ints:
+    """Where the arcs of each node start."""
+    return np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=n_nodes))])
+
+
+def _is_compressed(sources: Ints, ends: Ints, n_nodes: int, data: dict[str, NDArray[Any]], *, directed: bool) -> bool:
+    """Whether arcs are already in order, without loops, and in both directions if undirected: most files are like this."""
+    steps = np.diff(sources)
+    if (sources == ends).any() or (steps < 0).any() or ((steps == 0) & (ends[1:] <= ends[:-1])).any():
+        return False
+    if directed or not len(sources):
+        return True
+    back = arcs_back(_starts(sources, n_nodes), ends)
+    return back is not None and all(np.array_equal(rows, rows[back]) for rows in data.values())
+
+
+def arcs_back(indptr: Ints, indices: Ints) -> Ints | None:
+    """For each arc of sorted neighbours the arc that leads back, or None if one does not."""
+    from scipy.sparse import csr_matrix
+
+    n_nodes = len(indptr) - 1
+    small = np.int32 if max(len(indices), n_nodes) < 2**31 else np.int64
+    arrays = (np.arange(len(indices), dtype=small), indices.astype(small), indptr.astype(small))
+    arcs = csr_matrix(arrays, shape=(n_nodes, n_nodes))
+    back = arcs.tocsc()  # its transpose, row by row, sorted
+    is_symmetric = np.array_equal(back.indptr, arcs.indptr) and np.array_equal(back.indices, arcs.indices)
+    return back.data if is_symmetric else None
+
+
+def _check_same(
+    rows: NDArray[Any], first: Ints, inverse: Ints, keys: Ints, offsets: Ints, name: str, *, directed: bool
+) -> None:
+    """Raise if an edge that is listed more than once has different data."""
+    unequal = rows[first][inverse] != rows
+    unequal = unequal.any(axis=1) if unequal.ndim > 1 else unequal
+    if unequal.any():
+        pair = np.array(divmod(int(keys[unequal.argmax()]), int(offsets[-1])))
+        graph, (source, end) = owner_and_ends(pair, offsets)
+        raise InvalidGraphError(
+            f"Graph {graph}: the edge between its nodes {source} and {end} is listed more than once with different {name}."
+            + ("" if directed else f" If {name} depend on the direction, give directed=True.")
+        )

@@ -1,16 +1,21 @@
-"""The one door for parallel work: joblib, so that the backend is the user's choice (``joblib.parallel_config``)."""
+"""The one door for parallel work: joblib, so that the backend is the user's choice (``joblib.parallel_config``).
+
+Short tasks that share arrays run in threads (:func:`run_tasks`). Tasks worth sending away (:func:`send_tasks`) go to threads,
+processes, or the workers of a Dask cluster: ``with joblib.parallel_config("dask"): ...``.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
 from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
 
 from treegram._progress import track
 
-__all__ = ["run_tasks"]
+__all__ = ["run_tasks", "send_tasks"]
 
 
 def run_tasks(
@@ -19,16 +24,49 @@ def run_tasks(
     *,
     n_jobs: int | None,
     label: str | None,
-    in_order: bool = True,
 ) -> Generator[Any]:
-    """Results of function(*task) for each task; threads by default, progress on a terminal unless the label is None.
+    """Results of function(*task) for each task, in order, by threads of this process; progress on a terminal, with this label.
 
-    The compiled loops release the interpreter lock, so threads share all arrays and copy none.
+    The compiled loops release the interpreter lock, so threads share all arrays and copy none; tasks may write to them.
     """
-    order = "generator" if in_order else "generator_unordered"
-    results = Parallel(n_jobs=n_jobs, prefer="threads", return_as=order)(delayed(function)(*task) for task in tasks)
-    kept = _left_quietly(results)
-    return kept if label is None else track(kept, total=len(tasks), label=label)
+    jobs = (delayed(function)(*task) for task in tasks)
+    results = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(jobs)
+    return _shown(_left_quietly(results), len(tasks), label)
+
+
+def send_tasks(
+    function: Callable[..., Any],
+    shared: Any,
+    tasks: Sequence[tuple[Any, ...]],
+    *,
+    n_jobs: int | None,
+    label: str | None,
+) -> Generator[tuple[tuple[Any, ...], Any]]:
+    """Pairs of a task and function(shared, *task), as they are finished, by the workers that the user has chosen.
+
+    Workers may be on other machines: ``shared``, sent to each of them once, is not to be written to. The default is threads.
+    """
+    backend = get_active_backend(prefer="threads")[0]
+    client = getattr(backend, "client", None)
+    if client is None:
+        numbered = delayed(_numbered)
+        jobs = (numbered(function, shared, i, task) for i, task in enumerate(tasks))
+        return_as = "generator_unordered" if backend.supports_return_generator else "list"  # the latter for Ray
+        outcomes = Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as)(jobs)
+        results = _left_quietly(outcomes) if return_as != "list" else outcomes
+    else:
+        from treegram._dask import run_on_dask
+
+        results = run_on_dask(client, function, shared, tasks)
+    return _shown(((tasks[i], result) for i, result in results), len(tasks), label)
+
+
+def _numbered(function: Callable[..., Any], shared: Any, number: int, task: tuple[Any, ...]) -> tuple[int, Any]:
+    return number, function(shared, *task)
+
+
+def _shown(results: Iterable[Any], total: int, label: str | None) -> Generator[Any]:
+    return (result for result in results) if label is None else track(results, total=total, label=label)
 
 
 def _left_quietly(results: Generator[Any]) -> Generator[Any]:

@@ -21,6 +21,7 @@ __all__ = [
     "FUNCTION",
     "LIST",
     "NOTHING",
+    "PRECISION",
     "SEED",
     "SPLITTER",
     "Allowed",
@@ -146,6 +147,10 @@ FUNCTION = _Test(callable, "a function")
 LIST = _Test(
     lambda value: hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping), "a list of numbers"
 )
+PRECISION = _Test(
+    lambda value: isinstance(value, type | np.dtype) and value in (np.float64, np.float32),
+    "numpy.float64, numpy.float32",
+)
 SPLITTER = _Test(lambda value: hasattr(value, "split") and hasattr(value, "get_n_splits"), "a splitter of scikit-learn")
 SEED: Allowed = (
     Whole(0, 2**32 - 1),
@@ -187,10 +192,16 @@ def parameters(kind: type[T]) -> type[T]:
 
 
 class Checked:
-    """A class whose parameters are checked against what it allows; only ``fit`` does so, as in scikit-learn."""
+    """An estimator of graphs whose parameters are checked against what it allows; only ``fit`` does so, as in scikit-learn."""
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {}
 
     def _check_parameters(self) -> None:
         for name, allowed in allowed_values(type(self)).items():
             check_value(name, type(self).__name__, getattr(self, name), allowed)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc] # of BaseEstimator, which comes after this class
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        return tags

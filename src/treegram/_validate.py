@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from treegram._pack import check_label, plain_label
-from treegram._types import Floats, Ints
+from treegram._pack import arcs_back, check_label, plain_label
+from treegram._types import Ints
 from treegram.errors import InvalidGraphError
 
 __all__ = ["check_collection"]
@@ -30,10 +30,10 @@ def check_collection(fields: dict[str, Any]) -> None:
     _check_neighbours(offsets, indptr, indices)
     _check_labels(fields["labels"], fields["label_values"], "label", n_nodes, "one per node")
     _check_labels(fields["edge_labels"], fields["edge_label_values"], "edge_label", n_arcs, "one per arc")
+    _check_vectors(fields["edge_attributes"], "edge_attributes", n_arcs, "one per arc")
     if not fields["directed"]:
-        _check_symmetry(indptr, indices, fields["edge_labels"])
-    if fields["attributes"] is not None:
-        _check_vectors(fields["attributes"], n_nodes)
+        _check_symmetry(indptr, indices, fields)
+    _check_vectors(fields["attributes"], "attributes", n_nodes, "one per node")
     targets = fields["targets"]
     if targets is not None and not (
         isinstance(targets, np.ndarray) and targets.ndim and len(targets) == len(offsets) - 1
@@ -70,7 +70,9 @@ def _check_neighbours(offsets: Ints, indptr: Ints, indices: Ints) -> None:
     outside = (indices < low) | (indices >= high)
     if outside.any():
         graph = int(np.searchsorted(indptr[offsets], outside.argmax(), side="right")) - 1
-        raise InvalidGraphError(f"Graph {graph}: a neighbour, {indices[outside.argmax()]}, is no node of this graph.")
+        raise InvalidGraphError(
+            f"Graph {graph}: a neighbour, {indices[outside.argmax()]}, is not a node of this graph."
+        )
     sources = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     wrong = sources == indices
     wrong[1:] |= (sources[1:] == sources[:-1]) & (indices[1:] <= indices[:-1])
@@ -80,17 +82,14 @@ def _check_neighbours(offsets: Ints, indptr: Ints, indices: Ints) -> None:
         )
 
 
-def _check_symmetry(indptr: Ints, indices: Ints, codes: Ints | None) -> None:
-    """Every arc has its counterpart, with the same label."""
-    from scipy.sparse import csr_matrix
-
-    n_nodes = len(indptr) - 1
-    data = np.zeros(len(indices), np.int64) if codes is None else codes
-    back = csr_matrix((data, indices, indptr), shape=(n_nodes, n_nodes)).tocsc()  # its transpose, row by row, sorted
-    if not (np.array_equal(back.indptr, indptr) and np.array_equal(back.indices, indices)):
+def _check_symmetry(indptr: Ints, indices: Ints, fields: dict[str, Any]) -> None:
+    """Every arc has its counterpart, with the same label and vector."""
+    back = arcs_back(indptr, indices)
+    if back is None:
         raise InvalidGraphError("Edges are not directed, but an arc lacks its counterpart in indices.")
-    if not np.array_equal(back.data, data):
-        raise InvalidGraphError("Edges are not directed, but the two arcs of an edge have different edge_labels.")
+    for name in ("edge_labels", "edge_attributes"):
+        if fields[name] is not None and not np.array_equal(fields[name][back], fields[name]):
+            raise InvalidGraphError(f"Edges are not directed, but the two arcs of an edge have different {name}.")
 
 
 def _check_labels(codes: Any, values: tuple[Hashable, ...], name: str, length: int, what: str) -> None:
@@ -112,20 +111,21 @@ def _check_labels(codes: Any, values: tuple[Hashable, ...], name: str, length: i
         raise InvalidGraphError(f"{name}_values must be distinct.")
 
 
-def _check_vectors(vectors: Any, n_nodes: int) -> Floats:
+def _check_vectors(vectors: Any, name: str, length: int, what: str) -> None:
+    if vectors is None:
+        return
     if (
         not isinstance(vectors, np.ndarray)
         or vectors.dtype != np.float64
         or vectors.ndim != 2
-        or len(vectors) != n_nodes
+        or len(vectors) != length
         or not vectors.flags.c_contiguous
     ):
         raise InvalidGraphError(
-            f"attributes must be a contiguous array of float64 with {n_nodes} rows, one per node; {_got(vectors)}."
+            f"{name} must be a contiguous array of float64 with {length} rows, {what}; {_got(vectors)}."
         )
     if not np.isfinite(vectors).all():
-        raise InvalidGraphError("attributes must be finite numbers.")
-    return vectors
+        raise InvalidGraphError(f"{name} must be finite numbers.")
 
 
 def _got(value: object) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from unicodedata import category
 
-__all__ = ["counted", "listed", "suggest"]
+__all__ = ["counted", "listed", "suggest", "visible"]
 
 _MOST_SUGGESTED = 2
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of writing
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -26,3 +28,8 @@ def suggest(word: str, words: Iterable[str]) -> str:
     close = difflib.get_close_matches(word.lower(), by_lower, n=_MOST_SUGGESTED, cutoff=0.6)
     names = [repr(name) if " " in name else name for name in (by_lower[match] for match in close)]
     return f"; did you mean {' or '.join(names)}?" if names else ""
+
+
+def visible(text: str) -> str:
+    """The same text; what could steer a terminal, break a page or turn words around becomes a sign that one sees."""
+    return "".join("\N{REPLACEMENT CHARACTER}" if category(c) in ("Cc", "Cs") or c in _TURNING else c for c in text)

@@ -8,12 +8,14 @@
     ├── DatasetError (also a ValueError)        a file, folder or download that cannot be used
     ├── ModelFileError (also a ValueError)      a model that cannot be saved, or a model file that cannot be used
     ├── StudyError (also a ValueError)          a study file that cannot be read or makes no sense
-    └── StoreError (also a ValueError)          a store of results that cannot be opened, read or written
+    ├── StoreError (also a ValueError)          a store of results that cannot be opened, read or written
+    └── ClusterError (also a RuntimeError)      workers that died, or that cannot be used
 
 A method called before ``fit`` raises scikit-learn's ``NotFittedError``.
 """
 
 __all__ = [
+    "ClusterError",
     "DatasetError",
     "InvalidGraphError",
     "ModelFileError",
@@ -50,3 +52,7 @@ class StudyError(TreegramError, ValueError):
 
 class StoreError(TreegramError, ValueError):
     """A store of results that cannot be opened, read or written; the message says which file, why, and what is safe."""
+
+
+class ClusterError(TreegramError, RuntimeError):
+    """Workers of a cluster that died, or that cannot be used; the message says what to do."""

@@ -20,14 +20,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from treegram._types import Floats, Ints
 from treegram.errors import ParameterError
-from treegram.graphs import Graphs, as_graphs
-from treegram.kernels import FeatureMap, KernelSum
-from treegram.kernels._base import EXPLAINED, inverse_roots
-from treegram.kernels._explicit import ExplicitKernel
+from treegram.graphs import Graphs
+from treegram.kernels import FeatureMap, KernelSum, Landmarks
+from treegram.kernels._base import inverse_roots
+from treegram.kernels._explicit import HasFeatures
 from treegram.kernels._pipelines import split_pipeline
 from treegram.selection import GraphGP, GraphRidge, GraphSVC
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explanation", "explain", "split_model"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class FeatureTable:
 
     rows: sp.csr_matrix  # (n_graphs, n_features)
     weights: Floats  # (n_features, n_outputs)
-    read_names: Callable[[], list[str]]  # on demand: names take longer than numbers
+    read_name: Callable[[int], str]  # of a column, on demand: names take longer than numbers
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class Explanation:
     nodes : list of ndarray of shape (n_nodes,) or (n_nodes, n_outputs)
         For each graph what its nodes add.
     graphs : ndarray of shape (n_graphs, n_fitted) or (n_graphs, n_fitted, n_outputs), or None
-        What each fitted graph adds: above 0, it speaks for the output. None for linear models, which keep no graphs.
+        What each fitted graph (of :class:`Landmarks`: each landmark) adds: above 0, it speaks for the output. None for linear
+        models on a :class:`FeatureMap`, which keep no graphs.
     features : csr_matrix of shape (n_graphs, n_features), tuple of these, or None
         What each feature adds, one matrix for each output. None for a kernel without explicit features.
     feature_names : list of str or None
@@ -116,7 +117,9 @@ class Explanation:
     @property
     def feature_names(self) -> list[str] | None:
         """What the columns of ``features`` count."""
-        return None if self._table is None else self._table.read_names()
+        if self._table is None:
+            return None
+        return [self._table.read_name(column) for column in range(len(self._table.weights))]
 
     @property
     def error(self) -> float:
@@ -145,12 +148,11 @@ class Explanation:
         list of (str, float)
             Name and share of each, the largest first; empty for a kernel without explicit features.
         """
-        names = self.feature_names
-        if names is None or self._table is None:
+        if self._table is None:
             return []
         shares = np.asarray(self._table.rows[[graph]].toarray()[0] * self._table.weights[:, output])
         order = np.argsort(-np.abs(shares), kind="stable")[:n]
-        return [(names[column], float(shares[column])) for column in order if shares[column]]
+        return [(self._table.read_name(column), float(shares[column])) for column in order.tolist() if shares[column]]
 
     def _squeezed(self, values: Floats) -> Floats:
         return values[..., 0] if len(self.outputs) == 1 else values
@@ -165,13 +167,14 @@ def explain(model: Any, X: Any, *, spread: bool = False) -> Explanation:
     Parameters
     ----------
     model : GraphSVC, GraphRidge, GraphGP or Pipeline
-        The fitted model, or a fitted pipeline of transformers, a :class:`FeatureMap` and a linear model. Its kernel must be
-        ODDCL, WLCL, GraphHopper, GIK, ODDST, WL, WLOA, NSPDK or ShortestPath, or a sum or pipeline of these.
+        The fitted model, or a fitted pipeline of transformers that ends in one, or in a :class:`FeatureMap` or
+        :class:`Landmarks` and a linear model. Its kernel must be ODDCL, WLCL, GraphHopper, GIK, ODDST, WL, WLOA, NSPDK or
+        ShortestPath, or a sum or pipeline of these.
     X : Graphs or list of graphs
-        The graphs to explain, new or not.
+        The graphs to explain, new or not; molecules for a pipeline that begins with :class:`MoleculeGraphs`.
     spread : bool, default=False
-        Whether what a tree adds is shared evenly by all nodes of the tree, rather than given to its root. For WL, WLOA and
-        WLCL.
+        Whether what a tree adds is shared evenly by all nodes of the tree, rather than given to its root. For kernels of trees
+        and colours: ODDCL, ODDST, WL, WLCL and WLOA.
 
     Returns
     -------
@@ -198,18 +201,38 @@ def explain(model: Any, X: Any, *, spread: bool = False) -> Explanation:
     >>> bool(abs(found.nodes[0].sum() + found.intercept[0] - model.predict(graphs[:1])[0]) < 1e-9)
     True
     """
-    graphs = as_graphs(X)
-    if isinstance(model, Pipeline) and _ends_in_table(model):
-        return _explain_table(model, graphs, spread=spread)
-    weights, intercept, outputs = _read_model(model)
-    steps, kernel = split_pipeline(model.kernel_)
-    for step in steps:
-        graphs = step.transform(graphs)
-    graphs = kernel._check_like_fitted(graphs)
+    steps, rows, final = split_model(model)
+    weights, intercept, outputs = _read_model(final) if rows is None else _read_linear(final)
+    if isinstance(rows, Landmarks):
+        weights = rows._landmark_weights(weights)
+    inner, kernel = split_pipeline((final if rows is None else rows).kernel_)
+    for step in [*steps, *inner]:
+        X = step.transform(X)
+    graphs = kernel._check_like_fitted(X)
+    if isinstance(rows, FeatureMap):
+        kernel._check_explained(spread=spread)
+        shares = kernel._column_shares(graphs, weights, spread=spread)
+        read_columns = partial(_read_columns, kernel, graphs, weights)
+        return Explanation(outputs, intercept, graphs.offsets, shares, None, None, read_columns)
     shares = kernel._node_shares(graphs, weights, spread=spread)
     read_table = partial(_feature_table, kernel, graphs, weights)
     read_rows = partial(kernel.transform, graphs)
     return Explanation(outputs, intercept, graphs.offsets, shares, weights, read_rows, read_table)
+
+
+def split_model(model: Any) -> tuple[list[Any], FeatureMap | Landmarks | None, Any]:
+    """The transformers of graphs before a model, what makes rows for it if it is a linear one, and the model itself."""
+    *steps, final = _flat_steps(model)
+    rows = steps.pop() if steps and isinstance(steps[-1], FeatureMap | Landmarks) else None
+    return steps, rows, final
+
+
+def _flat_steps(model: Any) -> list[Any]:
+    """The steps of a pipeline, also of one within it; a model that is none is its only step."""
+    if not isinstance(model, Pipeline):
+        return [model]
+    steps = (step for _, step in model.steps if step is not None and step != "passthrough")
+    return [flat for step in steps for flat in _flat_steps(step)]
 
 
 # -------------------------------------------------------------------- what models are made of
@@ -219,8 +242,8 @@ def _read_model(model: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
     """Weights of the fitted graphs (n_fitted, n_outputs), intercepts and the names of the outputs."""
     if not isinstance(model, GraphSVC | GraphRidge | GraphGP):
         raise ParameterError(
-            "model of explain must be a GraphSVC, GraphRidge or GraphGP, or a pipeline of a FeatureMap and a linear model; "
-            f"got {model!r}."
+            "model of explain must be a GraphSVC, GraphRidge or GraphGP, a linear model on the rows of a FeatureMap or of "
+            f"Landmarks, or a pipeline that ends in one of these; got {model!r}."
         )
     check_is_fitted(model)
     if isinstance(model, GraphSVC):
@@ -229,6 +252,8 @@ def _read_model(model: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
 
 
 def _read_machines(model: GraphSVC) -> tuple[Floats, Floats, tuple[Any, ...]]:
+    if model.solver == "landmarks":
+        raise ParameterError("A GraphSVC with solver='landmarks' cannot be explained; fit one with solver='exact'.")
     classes = model.classes_.tolist()
     pairs = list(combinations(range(len(classes)), 2))
     starts = np.concatenate([[0], np.cumsum(model.n_support_)])
@@ -242,10 +267,31 @@ def _read_machines(model: GraphSVC) -> tuple[Floats, Floats, tuple[Any, ...]]:
     return weights, model.intercept_, tuple((classes[i], classes[j]) for i, j in pairs)
 
 
+def _read_linear(linear: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
+    """Weights of the features (n_features, n_outputs), intercepts and the names of the outputs."""
+    if not hasattr(linear, "coef_") or hasattr(linear, "dual_coef_"):  # SVC has both, and decides by pairs of classes
+        raise ParameterError(
+            "The last step of a pipeline to explain must be a fitted linear model, with coef_, such as LogisticRegression, "
+            f"LinearSVC or Ridge; got {linear!r}."
+        )
+    coef = linear.coef_.toarray() if sp.issparse(linear.coef_) else linear.coef_  # after sparsify()
+    weights = np.atleast_2d(np.asarray(coef, dtype=np.float64)).T
+    intercept = np.broadcast_to(np.asarray(linear.intercept_, dtype=np.float64), (weights.shape[1],))
+    if not hasattr(linear, "classes_"):
+        names = ("prediction",) if weights.shape[1] == 1 else tuple(range(weights.shape[1]))
+        return weights, intercept, names
+    classes = tuple(linear.classes_.tolist())
+    return weights, intercept, classes[1:] if len(classes) == 2 else classes
+
+
+def _read_columns(kernel: HasFeatures, graphs: Graphs, weights: Floats) -> FeatureTable:
+    return FeatureTable(kernel.features(graphs), weights, kernel._name_reader())
+
+
 def _feature_table(kernel: Any, graphs: Graphs, weights: Floats) -> FeatureTable | None:
     """The features of an explicit kernel, or of a sum of these, with their weights; None for any other kernel."""
-    if isinstance(kernel, ExplicitKernel):
-        return FeatureTable(kernel.features(graphs), kernel._feature_weights(weights), kernel.feature_names)
+    if isinstance(kernel, HasFeatures):
+        return _read_columns(kernel, graphs, kernel._feature_weights(weights))
     if not isinstance(kernel, KernelSum):
         return None
     tables, finals = [], []
@@ -265,48 +311,10 @@ def _feature_table(kernel: Any, graphs: Graphs, weights: Floats) -> FeatureTable
     if kernel.normalize:
         rows = sp.diags(inverse_roots(kernel._self_sums(kernel._describe(graphs, {})))) @ rows
 
-    def read_names() -> list[str]:
-        return [f"{name}: {one}" for name, table in zip(finals, tables, strict=True) for one in table.read_names()]
+    starts = np.cumsum([0, *(len(table.weights) for table in tables)])
 
-    return FeatureTable(rows, np.concatenate([table.weights for table in tables]), read_names)
+    def read_name(column: int) -> str:
+        part = int(np.searchsorted(starts, column, side="right")) - 1
+        return f"{finals[part]}: {tables[part].read_name(column - int(starts[part]))}"
 
-
-# -------------------------------------------------------------------- linear models on rows of features
-
-
-def _ends_in_table(model: Pipeline) -> bool:
-    return len(model.steps) >= 2 and isinstance(model.steps[-2][1], FeatureMap)
-
-
-def _explain_table(model: Pipeline, graphs: Graphs, *, spread: bool) -> Explanation:
-    check_is_fitted(model)
-    *before, features, linear = (step for _, step in model.steps)
-    for step in before:
-        graphs = graphs if step in (None, "passthrough") else step.transform(graphs)
-    weights, intercept, outputs = _read_linear(linear)
-    kernel = features.kernel_
-    if not isinstance(kernel, ExplicitKernel):
-        raise ParameterError(f"{type(kernel).__name__} cannot be explained node by node. {EXPLAINED}")
-    graphs = kernel._check_like_fitted(graphs)
-    shares = kernel._column_shares(graphs, weights, spread=spread)
-
-    def read_table() -> FeatureTable:
-        return FeatureTable(kernel.features(graphs), weights, kernel.feature_names)
-
-    return Explanation(outputs, intercept, graphs.offsets, shares, None, None, read_table)
-
-
-def _read_linear(linear: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
-    """Weights of the features (n_features, n_outputs), intercepts and the names of the outputs."""
-    if not hasattr(linear, "coef_"):
-        raise ParameterError(
-            "The last step of a pipeline to explain must be a linear model, with coef_, such as LogisticRegression, LinearSVC "
-            f"or Ridge; got {linear!r}."
-        )
-    weights = np.atleast_2d(np.asarray(linear.coef_, dtype=np.float64)).T
-    intercept = np.broadcast_to(np.asarray(linear.intercept_, dtype=np.float64), (weights.shape[1],))
-    if not hasattr(linear, "classes_"):
-        names = ("prediction",) if weights.shape[1] == 1 else tuple(range(weights.shape[1]))
-        return weights, intercept, names
-    classes = tuple(linear.classes_.tolist())
-    return weights, intercept, classes[1:] if len(classes) == 2 else classes
+    return FeatureTable(rows, np.concatenate([table.weights for table in tables]), read_name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -17,8 +17,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._params import Allowed, Checked, Number, Words
+from treegram._params import Allowed, Checked, Number, Words, parameters
 from treegram._types import Floats, Ints
+from treegram._wording import counted
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
 
@@ -85,8 +86,6 @@ class AttributeTransformer(Checked, TransformerMixin, BaseEstimator, ABC):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.one_d_array = True
         tags.requires_fit = self.learns_from_data
         return tags
 
@@ -98,6 +97,7 @@ class AttributeTransformer(Checked, TransformerMixin, BaseEstimator, ABC):
         """The graphs with their new attributes."""
 
 
+@parameters
 class ScaleAttributes(AttributeTransformer):
     """Scale each attribute by what its values are like over all nodes of the fitted graphs.
 
@@ -131,8 +131,7 @@ class ScaleAttributes(AttributeTransformer):
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {"method": (Words("standard", "robust"),)}
 
-    def __init__(self, method: str = "standard") -> None:
-        self.method = method
+    method: str = field(default="standard", kw_only=False)
 
     @property
     def learns_from_data(self) -> bool:
@@ -161,13 +160,14 @@ class ScaleAttributes(AttributeTransformer):
             return graphs
         if vectors.shape[1] != self.n_attributes_in_:
             raise InvalidGraphError(
-                f"The nodes of X have {vectors.shape[1]} attribute{'s' * (vectors.shape[1] != 1)}, but ScaleAttributes was "
+                f"The nodes of X have {counted(vectors.shape[1], 'attribute')}, but ScaleAttributes was "
                 f"fitted on nodes with {self.n_attributes_in_}."
             )
         with np.errstate(over="ignore"):
             return _with_vectors(graphs, (vectors - self.center_) / self.scale_, self)
 
 
+@parameters
 class CentroidDistance(AttributeTransformer):
     """Describe each node by how far its vector is from the mean vector of its graph.
 
@@ -188,8 +188,7 @@ class CentroidDistance(AttributeTransformer):
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {"mode": (Words("replace", "append"),)}
 
-    def __init__(self, mode: str = "replace") -> None:
-        self.mode = mode
+    mode: str = field(default="replace", kw_only=False)
 
     def _change(self, graphs: Graphs) -> Graphs:
         vectors = _vectors(graphs, self)
@@ -200,13 +199,14 @@ class CentroidDistance(AttributeTransformer):
         return _with_vectors(graphs, joined, self)
 
 
+@parameters
 class NeighbourMeans(AttributeTransformer):
     """Append to each node's vector the weighted mean of its neighbours' vectors.
 
     Parameters
     ----------
     weight : float, default=0.5
-        Factor of the means: how much the neighbours count beside the node itself.
+        Factor of the means: how much the neighbours count compared with the node itself.
 
     Notes
     -----
@@ -227,8 +227,7 @@ class NeighbourMeans(AttributeTransformer):
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {"weight": (Number(0),)}
 
-    def __init__(self, weight: float = 0.5) -> None:
-        self.weight = weight
+    weight: float = field(default=0.5, kw_only=False)
 
     def _change(self, graphs: Graphs) -> Graphs:
         vectors = _vectors(graphs, self)

@@ -28,8 +28,8 @@ def embed_chunks(features: Any, chunks: Iterable[Graphs]) -> Iterator[tuple[Any,
 
     Parameters
     ----------
-    features : ODDCLFeatures, or another transformer of graphs
-        Used as it is if it is fitted or needs no fitting, else fitted on the first chunk. Files are often sorted: if the
+    features : ODDCLFeatures, or another transformer of graphs, or None
+        Used as it is if it is fitted or needs no fitting, else fitted on the first chunk; None gives chunks as they are. Files are often sorted: if the
         first chunk is unlike the others, fit before, on a sample such as a chunk of ``TUChunks(..., shuffle=True)``.
     chunks : iterable of Graphs or lists of graphs
         The graphs.
@@ -43,13 +43,15 @@ def embed_chunks(features: Any, chunks: Iterable[Graphs]) -> Iterator[tuple[Any,
 
     Examples
     --------
-    >>> from treegram import make_synthetic
-    >>> from treegram import ODDCLFeatures, embed_chunks
+    >>> from treegram import ODDCLFeatures, embed_chunks, make_synthetic
     >>> graphs, _ = make_synthetic(10, random_state=0)
     >>> features = ODDCLFeatures(depth=1, method="orf", n_components=32, n_features=256, random_state=0)
     >>> [rows.shape for rows, targets in embed_chunks(features, [graphs[:6], graphs[6:]])]
     [(6, 256), (4, 256)]
     """
+    if features is None:
+        yield from chunks  # type: ignore[misc]
+        return
     for chunk in map(as_graphs, chunks):
         if not _is_fitted(features):
             features.fit(chunk)
@@ -65,9 +67,10 @@ def fit_chunks(
     ----------
     model : estimator with ``partial_fit``
         For instance :class:`sklearn.linear_model.SGDClassifier`; trained in place.
-    features : ODDCLFeatures, or another transformer of graphs
-        Used as it is if it is fitted or needs no fitting, else fitted on the first chunk.
-    chunks : iterable of Graphs
+    features : ODDCLFeatures, or another transformer of graphs, or None
+        Used as it is if it is fitted or needs no fitting, else fitted on the first chunk. None: the chunks are rows already,
+        see :class:`treegram.Shards`.
+    chunks : iterable of Graphs, or Shards
         The graphs with their targets. They should come in random order: a stream that shows one class after the other
         teaches each time to forget the class before (``TUChunks(..., shuffle=True)`` mixes a folder).
     classes : array-like, optional
@@ -87,8 +90,7 @@ def fit_chunks(
     Examples
     --------
     >>> from sklearn.linear_model import SGDClassifier
-    >>> from treegram import make_synthetic
-    >>> from treegram import ODDCLFeatures, fit_chunks
+    >>> from treegram import ODDCLFeatures, fit_chunks, make_synthetic
     >>> graphs, y = make_synthetic(20, random_state=0)
     >>> features = ODDCLFeatures(depth=1, method="orf", n_components=32, n_features=256, random_state=0)
     >>> model = fit_chunks(SGDClassifier(random_state=0), features, [graphs[::2], graphs[1::2]], classes=[0, 1])
@@ -98,7 +100,7 @@ def fit_chunks(
     if n_epochs < 1:
         raise ValueError(f"n_epochs must be at least 1; got {n_epochs}.")
     if not hasattr(model, "partial_fit"):
-        raise TypeError(f"model must have partial_fit, to learn chunk by chunk; {model!r} has not. SGDClassifier has.")
+        raise TypeError(f"model must have partial_fit, to learn chunk by chunk, as SGDClassifier has; got {model!r}.")
     if n_epochs > 1 and iter(chunks) is chunks:
         raise ValueError(f"n_epochs={n_epochs} needs chunks that can be iterated again; got a {type(chunks).__name__}.")
     options = {"classes": _classes(chunks, classes)} if is_classifier(model) else {}

@@ -219,7 +219,7 @@ def test_checksums_are_those_of_the_real_files(data_dir):
         ("/endless", "is larger than 5000 bytes, more than a data set of the collection has"),
         ("/elsewhere", "SET.zip (leads to ftp|cannot be downloaded)"),
         ("/garbage", "SET.zip cannot be downloaded"),
-        ("/superscript", "The archive of 'SET' is damaged or no zip file"),
+        ("/superscript", "The archive of 'SET' is damaged or not a zip file"),
         ("/slow", "the download took longer than 1 seconds"),
         ("/red", r"the server says 404 \\x1b\[31mred\\x07\.$"),
     ],
@@ -366,7 +366,7 @@ def test_a_list_of_members_that_would_fill_the_memory_is_not_read(home, mirror, 
 )
 def test_damaged_archives(home, mirror, damage):
     mirror(damage(zipped(members(node_labels="1\n2\n3\n" * 100))))
-    with pytest.raises(DatasetError, match="The archive of 'SET' is damaged or no zip file"):
+    with pytest.raises(DatasetError, match="The archive of 'SET' is damaged or not a zip file"):
         load_tu("SET", data_dir=home)
     assert_nothing_stays(home)
 
@@ -396,7 +396,7 @@ def test_other_compressions_are_refused(home, mirror, method, at):
 def test_a_name_that_is_no_text(home, mirror):
     data = zipped([*members(), ("SET/\u00e9\u00e9.txt", "x")]).replace("\u00e9\u00e9".encode(), b"\xff\xfe\xff\xfe")
     mirror(data)
-    with pytest.raises(DatasetError, match="The archive of 'SET' is damaged or no zip file"):
+    with pytest.raises(DatasetError, match="The archive of 'SET' is damaged or not a zip file"):
         load_tu("SET", data_dir=home)
     assert_nothing_stays(home)
 
@@ -421,7 +421,7 @@ def test_a_known_set_with_one_more_table_is_refused(data_dir, home, mirror):
     n_nodes = (data_dir / "MUTAG" / "MUTAG_graph_indicator.txt").read_text().count("\n")
     mirror(zipped([*files, ("MUTAG/MUTAG_node_attributes.txt", "0.5\n" * n_nodes)]), "MUTAG")
     with pytest.raises(
-        DatasetError, match=r"The archive of 'MUTAG' holds MUTAG_node_attributes.txt, which the data set"
+        DatasetError, match=r"The archive of 'MUTAG' holds MUTAG_node_attributes.txt, which is not part of"
     ):
         load_tu("MUTAG", data_dir=home)
     assert_nothing_stays(home)

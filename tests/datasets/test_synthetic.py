@@ -14,7 +14,7 @@ def adjacency(graphs, i):
 
 def test_defaults_are_those_of_the_paper():
     graphs, y = make_synthetic(random_state=0)
-    assert repr(graphs) == "Graphs(300 graphs, 30000 nodes, 58800 edges, undirected, no labels, 1 attribute, targets)"
+    assert repr(graphs) == "Graphs(300 graphs, 30,000 nodes, 58,800 edges, undirected, no labels, 1 attribute, targets)"
     assert set(graphs.sizes) == {100}
     assert {graph.n_edges for graph in graphs} == {196}
     assert np.bincount(y).tolist() == [150, 150]

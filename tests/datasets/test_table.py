@@ -149,7 +149,7 @@ def test_the_first_line_tells_the_number_of_columns(table):
 
 
 def test_a_long_first_line_takes_no_memory_for_short_ones(table):
-    with pytest.raises(DatasetError, match=r"T_table.txt:2: expected 100000 numbers, got 1"):
+    with pytest.raises(DatasetError, match=r"T_table.txt:2: expected 100,000 numbers, got 1"):
         read_numbers(table("1 " * 100_000 + "\n1" * 100_000))
 
 

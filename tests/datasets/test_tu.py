@@ -136,10 +136,40 @@ def test_directed_edges_keep_their_direction_and_label(write):
     assert graphs.edge_labels.tolist() == [0, 1, 2]
 
 
-def test_edge_attributes_are_named_once(write):
-    with pytest.warns(UserWarning, match=r"SET: The edge attributes in SET_edge_attributes.txt are left out") as told:
-        assert load_tu(write(edge_attributes="nobody reads this"))[0] == EXPECTED
+EDGE_VECTORS = "0.5, 1\n0.5, 1\n1.5, 1\n1.5, 1\n2.5, 1\n2.5, 1\n3.5, 1\n3.5, 1\n"
+
+
+def test_edge_attributes_are_read(write):
+    graphs, _ = load_tu(write(edge_attributes=EDGE_VECTORS))
+    assert graphs.edges().tolist() == [[0, 1], [0, 2], [1, 2], [3, 4]]
+    assert graphs.edge_attributes[graphs._edge_arcs()].tolist() == [[0.5, 1], [2.5, 1], [1.5, 1], [3.5, 1]]
+
+
+def test_edge_attributes_that_depend_on_the_direction_are_left_out_by_name(write):
+    folder = write(edge_attributes=EDGE_VECTORS.replace("3.5, 1\n", "3.5, -1\n", 1))
+    with pytest.warns(UserWarning, match=r"SET_edge_attributes.txt are left out: .* Load with directed=True") as told:
+        assert load_tu(folder)[0] == EXPECTED
     assert len(told) == 1
+    assert load_tu(folder, directed=True)[0].edge_attributes[-2:].tolist() == [[3.5, -1], [3.5, 1]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"edge_attributes": "nobody"}, "SET_edge_attributes.txt:1: expected a finite number, got 'nobody'"),
+        (
+            {"edge_attributes": "1\n2\n"},
+            "SET_edge_attributes.txt:2: expected 8 lines, one for each of the edges, got 2",
+        ),
+        (
+            {"A": FILES["A"] + "1, 2\n", "edge_labels": None, "edge_attributes": "1\n" * 8 + "2\n"},
+            r"SET_edge_attributes.txt:9: the edge \(1, 2\) has other attributes here, 2.0, than in line 1, 1.0.",
+        ),
+    ],
+)
+def test_bad_edge_attributes_are_named_with_their_lines(write, changes, message):
+    with pytest.raises(DatasetError, match=message):
+        load_tu(write(**changes))
 
 
 @pytest.mark.parametrize("text", ["", "\n", " \r\n\n"])

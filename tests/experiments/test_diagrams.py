@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from treegram.experiments.diagrams import accuracy_plot, critical_difference_diagram, time_plot
+from treegram.experiments.diagrams import critical_difference_diagram, score_plot, time_plot
 from treegram.experiments.statistics import friedman_nemenyi
 
 KERNELS = ["ODDCL", "WL", "GraphHopper"]
@@ -104,7 +104,7 @@ def test_a_diagram_without_groups_can_be_drawn():
 
 
 def test_accuracies_stand_in_the_rows_of_their_kernels():
-    ax = accuracy_plot(
+    ax = score_plot(
         KERNELS, [72.0, 53.5, None], [1.0, None, None], [73.4, None, 68.3], [1.0, None, 1.3], title="ENZYMES"
     )
     assert_readable(ax)
@@ -122,7 +122,7 @@ def test_accuracies_stand_in_the_rows_of_their_kernels():
 
 @pytest.mark.parametrize(("majority", "is_seen"), [(78.8, True), (16.7, False)])
 def test_the_largest_class_is_a_line_where_it_leaves_room_for_the_dots(majority, is_seen):
-    ax = accuracy_plot(KERNELS, [88.0, 87.0, 79.5], majority=majority)
+    ax = score_plot(KERNELS, [88.0, 87.0, 79.5], baseline=("largest class", majority))
     low, high = ax.get_xlim()
     assert (low < majority < high) == is_seen
     label = f"largest class {majority}" + ("" if is_seen else ", off the axis")
@@ -131,7 +131,7 @@ def test_the_largest_class_is_a_line_where_it_leaves_room_for_the_dots(majority,
 
 
 def test_without_published_numbers_dots_lie_on_the_lines():
-    for ax in (accuracy_plot(KERNELS, [1.0, 2.0, 3.0]), time_plot(KERNELS, [1.0, 2.0, 3.0])):
+    for ax in (score_plot(KERNELS, [1.0, 2.0, 3.0]), time_plot(KERNELS, [1.0, 2.0, 3.0])):
         np.testing.assert_array_equal(markers(ax, "treegram"), [[1, 0], [2, 1], [3, 2]])
         assert [text.get_text() for text in ax.get_legend().get_texts()] == ["treegram"]
         assert_readable(ax)
@@ -165,7 +165,7 @@ def test_times_of_any_size_are_on_the_axis(seconds):
     assert_readable(ax)
 
 
-@pytest.mark.parametrize("plot", [accuracy_plot, time_plot])
+@pytest.mark.parametrize("plot", [score_plot, time_plot])
 def test_a_value_too_few_is_refused(plot):
     with pytest.raises(ValueError, match="ours must hold one value for each of the 3 kernels; got 2"):
         plot(KERNELS, [1.0, 2.0])
@@ -176,7 +176,7 @@ def test_given_axes_are_used_and_pyplot_stays_out_of_it():
 
     axes = Figure(figsize=(7, 9), layout="constrained").subplots(3)
     assert critical_difference_diagram(ranking_of(5), axes[0]) is axes[0]
-    assert accuracy_plot(KERNELS, [1.0, 2.0, 3.0], ax=axes[1]) is axes[1]
+    assert score_plot(KERNELS, [1.0, 2.0, 3.0], ax=axes[1]) is axes[1]
     assert time_plot(KERNELS, [1.0, 2.0, 3.0], ax=axes[2]) is axes[2]
     axes[0].figure.draw_without_rendering()
 

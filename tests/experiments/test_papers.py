@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from treegram.experiments.study import Candidate, Protocol, entry_key
+from treegram.experiments.study import BASELINES, Candidate, Pair, Protocol, entry_key
 from treegram.experiments.study_file import read_study, shipped_studies
 from treegram.kernels.registry import KERNELS
 
@@ -119,7 +119,7 @@ def test_statistics_are_those_of_the_paper(paper):
     assert first.datasets == DATASETS
     assert list(second.kernels) == printed
     assert second.datasets == ("ENZYMES", "PROTEINS", "SYNTHETICnew")
-    assert paper.pairs == (("ODDCL_ST", "WL", ("COX2", "BZR", "DHFR", "ENZYMES")),)
+    assert paper.pairs == (Pair("ODDCL_ST", ("WL",), ("COX2", "BZR", "DHFR", "ENZYMES")),)
 
 
 def test_the_second_study_has_the_folds_of_the_first_and_one_list_for_all_data_sets(paper):
@@ -130,3 +130,27 @@ def test_the_second_study_has_the_folds_of_the_first_and_one_list_for_all_data_s
     assert beyond.entries[0].name == "selected"
     assert len(beyond.entries[0].candidates) > 1
     assert beyond.protocol.fitted_on == "all"
+
+
+def test_the_wide_study_has_every_kernel_and_none_of_the_data_sets_that_auto_was_made_on(rows):
+    wide = read_study("wide")
+    made_on = {"ENZYMES", "PROTEINS", "SYNTHETICnew", "COX2", "BZR", "DHFR", "MUTAG", "Cuneiform"}
+    assert len(wide.datasets) == 9
+    assert not made_on & set(wide.datasets)
+    assert wide.protocol.fitted_on == "training"
+    assert not any(entry.fitted_on for entry in wide.entries)
+    assert wide.entries[0].candidates == (Candidate("auto"),)
+    used = {choice.kernel for entry in wide.entries for choice in entry.candidates}
+    assert used == {"auto", *KERNELS} - {"oddcl-approx", "orderedtrees"}
+    assert [entry.baseline for entry in wide.entries if entry.baseline] == list(BASELINES)
+    assert wide.entries[1].candidates == rows["ODDCL_ST"].candidates
+
+
+def test_the_wide_study_tests_auto_alone_and_against_all_others():
+    wide = read_study("wide")
+    _, *others = (entry.name for entry in wide.entries)
+    assert {pair.kernel for pair in wide.pairs} == {"auto"}
+    assert {pair.datasets for pair in wide.pairs} == {one.datasets for one in wide.comparisons} == {wide.datasets}
+    assert set(wide.pairs[0].baselines) == set(others), "the best of all"
+    assert set(wide.pairs[1].baselines) == {entry.name for entry in wide.entries[1:] if not entry.baseline}
+    assert [{"auto", *others} - set(one.kernels) for one in wide.comparisons] == [{"GIN"}, set()]

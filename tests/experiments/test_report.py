@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from rows import make_row
 
+from treegram._html import Markup, element, join
 from treegram._wording import listed
 from treegram.experiments.records import DatasetFacts, GramTime
 from treegram.experiments.report import (
@@ -20,11 +21,10 @@ from treegram.experiments.report import (
     sentences,
 )
 from treegram.experiments.report._figures import labels
-from treegram.experiments.report._format import NONE, accuracy, duration, factor, p_value, share, signed
-from treegram.experiments.report._html_elements import Markup, element, join
+from treegram.experiments.report._format import NONE, duration, factor, measured, p_value, share, signed
 from treegram.experiments.statistics import friedman_nemenyi
 from treegram.experiments.store import Store
-from treegram.experiments.study import Candidate, Comparison, Protocol, Published, Study, StudyEntry, entry_key
+from treegram.experiments.study import Candidate, Comparison, Pair, Protocol, Published, Study, StudyEntry, entry_key
 from treegram.experiments.study_file import read_study
 from treegram.experiments.summary import summarise
 
@@ -59,7 +59,7 @@ def make_study(n_kernels=3, datasets=("D1", "D2"), published=True, **options):
     names = tuple(f"K{i}" for i in range(n_kernels))
     if published and n_kernels > 3:
         options["comparisons"] = (Comparison("everything", names, datasets),)
-        options["pairs"] = (("K1", "K2", datasets),)
+        options["pairs"] = (Pair("K1", ("K2",), datasets),)
     return Study(
         name="example",
         title="An example",
@@ -137,10 +137,10 @@ class Page(HTMLParser):
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        (accuracy(83.014, 1.949), "83.01 ± 1.95"),
-        (accuracy(83.0), "83.00"),
-        (accuracy(None, words="out of time"), "out of time"),
-        (accuracy(None), NONE),
+        (measured(83.014, 1.949), "83.01 ± 1.95"),
+        (measured(83.0), "83.00"),
+        (measured(None, words="out of time"), "out of time"),
+        (measured(None), NONE),
         (signed(-0.6), "\N{MINUS SIGN}0.60"),
         (signed(1.234), "+1.23"),
         (signed(-0.004), "0.00"),
@@ -171,12 +171,14 @@ def test_a_ranking_says_who_beats_whom_and_no_more():
     scores = np.tile([3.0, 2.0, 1.0], (12, 1))
     said = sentences.ranking_verdict(friedman_nemenyi(scores, ["A", "B", "C"]), "Here")
     assert said.startswith(
-        "Here Friedman's test over 3 kernels and 12 data sets gives χ² = 24.00, p < 0.001, which rejects"
+        "Here A has the best mean rank, 1.00. Friedman's test over 3 kernels and 12 data sets gives χ² = 24.00, p < 0.001, which "
+        "rejects"
     )
     assert "A is significantly better than B and C and B is significantly better than C; it separates no other" in said
     scores[:6] = scores[:6, ::-1]
     said = sentences.ranking_verdict(friedman_nemenyi(scores, ["A", "B", "C"]), "Here")
     assert said.endswith("these numbers do not show that any kernel differs from another.")
+    assert said.startswith("Here A, B and C share the best mean rank, 2.00.")
 
 
 def test_the_papers_claims_are_held_against_its_numbers(summary_of):
@@ -213,15 +215,15 @@ def test_kernels_that_share_the_highest_number_are_all_named(summary_of):
     assert sentences.best(summary).startswith(
         "The highest mean accuracy: on D1, K1 and K2 with 90.00 each after 1 repeat; on D2, K2 with "
     )
-    assert [sentences.is_highest(cell, summary) for cell in shared] == [False, True, True]
+    assert [sentences.is_best(cell, summary) for cell in shared] == [False, True, True]
 
 
 def test_numbers_below_the_largest_class_are_named(summary_of):
     summary = summary_of(make_study(4))
-    assert sentences.below_majority(summary, published=True) == (
+    assert sentences.below_baseline(summary, published=True) == (
         "Published accuracies below the share of the largest class: on D1 (75.00 %) K0 70.00, K1 71.00, K2 72.00, K3 73.00."
     )
-    assert sentences.below_majority(summary, published=False) == ""
+    assert sentences.below_baseline(summary, published=False) == ""
 
 
 def test_labels_of_pictures_are_short_and_all_different():
@@ -238,7 +240,7 @@ def test_the_text_table_has_ours_above_the_published(summary_of):
     lines = text_table(summary_of(make_study(4), skip={("K1", "D2")})).splitlines()
     assert lines[0].split() == ["accuracy,", "%", "D1", "D2"]
     assert lines[2].split() == ["largest", "class", "75.0", "75.0"]
-    rows = {line[:4].strip(): i for i, line in enumerate(lines)}
+    rows = {line[:4].strip(): i for i, line in reversed([*enumerate(lines)])}  # of the first table
     first = rows["K0"]
     assert re.fullmatch(r"K0 +8\d\.\d ±\d\.\d \* +8\d\.\d ±\d\.\d", lines[first])
     assert lines[first + 1].split(maxsplit=3) == ["published", "70.0", "±1.0", "out of memory"]
@@ -309,7 +311,15 @@ def test_a_page_says_all(summary_of):
     summary = summary_of(make_study(4), repeats=2, skip={("K1", "D2")})
     html = write_html(summary)
     page = Page(html)
-    titles = ["Accuracy", "Time of one Gram matrix", "Statistics", "Chosen parameters", "Every fold", "Provenance"]
+    titles = [
+        "Accuracy",
+        "Time of one Gram matrix",
+        "Time of one fold",
+        "Statistics",
+        "Chosen parameters",
+        "Every fold",
+        "Provenance",
+    ]
     for title in titles:
         assert f"<h2>{title}</h2>" in html
     assert page.count("svg") == 2 + 2 + 1  # accuracy, time, ranks of K1 to K3 as published; K1 on D2 is missing in ours
@@ -320,6 +330,7 @@ def test_a_page_says_all(summary_of):
     assert "Our numbers cannot be ranked yet: there is no complete repeat of K1 on D2." in page.text
     assert "n_iterations 3, C 10 100 %" in page.text
     assert f"{cell.folds[0][1]:.1f}" in page.text
+    assert f"study file SHA-256 {summary.digest}" in page.text
 
 
 def test_a_complete_page_has_diagrams_of_both_rankings(summary_of):

@@ -11,7 +11,7 @@ from rows import make_row
 from treegram.experiments.records import DatasetFacts, GramTime
 from treegram.experiments.report import build_document, render_html
 from treegram.experiments.store import Store
-from treegram.experiments.study import Candidate, Comparison, Protocol, Published, Study, StudyEntry, entry_key
+from treegram.experiments.study import Candidate, Comparison, Pair, Protocol, Published, Study, StudyEntry, entry_key
 from treegram.experiments.summary import summarise
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -55,7 +55,7 @@ def page(tmp_path_factory):
         protocol=Protocol(repeats=2, outer_folds=10, inner_folds=2),
         about=SCRIPT,
         comparisons=(Comparison("all", names, datasets),),
-        pairs=((names[0], names[1], datasets),),
+        pairs=(Pair(names[0], (names[1],), datasets),),
         dataset_notes={datasets[0]: SCRIPT},
     )
     with Store.open(tmp_path_factory.mktemp("store") / "example.sqlite") as store:

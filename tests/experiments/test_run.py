@@ -1,5 +1,6 @@
 """Running a study: the rows, the part that is asked for, what survives, what is refused."""
 
+import hashlib
 import os
 import random
 import signal
@@ -10,13 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.svm import SVC
 
 from treegram import ODDCL, Graphs, StudyError, load_tu, make_synthetic, save_tu
+from treegram.experiments._selection import auto_recipe
 from treegram.experiments.run import build_kernel, run_study
 from treegram.experiments.store import Store
-from treegram.experiments.study import Candidate, entry_key
+from treegram.experiments.study import Candidate, StudyEntry, entry_key
 from treegram.experiments.study_file import parse_study
 from treegram.selection.crossval import check_classes, folds, seed_of
 
@@ -88,7 +91,15 @@ def test_a_study_gives_one_row_per_fold(study, loaded, tmp_path):
         assert row.chosen["C"] in study.protocol.C
         _, codes = check_classes(loaded(row.dataset)[1], 3, 2)
         test = folds(codes, 3, seed_of(7, row.dataset, row.repeat))[row.fold][1]
-        assert row.accuracy == pytest.approx(np.mean(np.array(row.predicted) == codes[test]))
+        assert row.score == pytest.approx(np.mean(np.array(row.predicted) == codes[test]))
+
+
+def test_an_entry_runs_on_its_own_data_sets_alone(study, loaded, tmp_path):
+    trees, colours, *_ = study.entries
+    narrow = replace(study, entries=(replace(trees, datasets=("B",)), colours))
+    added, rows = run(narrow, tmp_path / "s", loaded, repeats=1)
+    assert added == len(rows) == 3 * 3
+    assert {(row.dataset, row.kernel) for row in rows} == {("B", "trees"), ("A", "colours"), ("B", "colours")}
 
 
 def test_a_row_equals_plain_scikit_learn(study, loaded, tmp_path):
@@ -105,11 +116,72 @@ def test_a_row_equals_plain_scikit_learn(study, loaded, tmp_path):
                 machine = GridSearchCV(SVC(kernel="precomputed", tol=1e-6), {"C": study.protocol.C}, cv=inner)
                 searches[depth, lam] = machine.fit(K[np.ix_(train, train)], codes[train]), K[np.ix_(test, train)]
         best = max(search.best_score_ for search, _ in searches.values())
-        assert row.inner_accuracy == pytest.approx(best)
+        assert row.inner_score == pytest.approx(best)
         search, tests = searches[row.chosen["depth"], row.chosen["lam"]]
         assert search.best_score_ == pytest.approx(best)
         assert search.best_params_["C"] == row.chosen["C"]
         assert (search.predict(tests) == np.array(row.predicted)).all()
+
+
+def test_a_row_of_numbers_equals_plain_scikit_learn(study, loaded, tmp_path):
+    """One entry, literally: KernelRidge on centred targets, for each alpha and each kernel's parameters, in the same folds."""
+    study = replace(study, protocol=replace(study.protocol, target="numbers", alpha=(0.01, 1.0, 100.0)))
+    graphs = loaded("A")[0]
+    y = np.array([graph.attributes.mean() + graph.n_edges for graph in graphs])
+    rows = run(study, tmp_path / "s", lambda _: (graphs, y), datasets=["A"], kernels=["trees"], repeats=1)[1]
+    grams = {(d, lam): ODDCL(depth=d, lam=lam).fit_transform(graphs) for d in (0, 1) for lam in (0.5, 1)}
+
+    def predict(K, alpha, train, test):
+        model = KernelRidge(alpha=alpha, kernel="precomputed").fit(K[np.ix_(train, train)], y[train] - y[train].mean())
+        return model.predict(K[np.ix_(test, train)]) + y[train].mean()
+
+    outer = KFold(3, shuffle=True, random_state=seed_of(7, "A", 0))
+    for row, (train, test) in zip(rows, outer.split(y), strict=True):
+        inner = KFold(2, shuffle=True, random_state=seed_of(7, "A", 0, row.fold))
+        parts = [(train[a], train[b]) for a, b in inner.split(train)]
+        scores = {
+            (point, alpha): np.mean(
+                [1 - np.mean((predict(K, alpha, a, b) - y[b]) ** 2) / y[train].var() for a, b in parts]
+            )
+            for point, K in grams.items()
+            for alpha in (0.01, 1.0, 100.0)
+        }
+        point, alpha = (row.chosen["depth"], row.chosen["lam"]), row.chosen["alpha"]
+        assert row.inner_score == pytest.approx(max(scores.values())) == pytest.approx(scores[point, alpha])
+        np.testing.assert_allclose(row.actual, y[test])
+        np.testing.assert_allclose(row.predicted, predict(grams[point], alpha, train, test))
+        assert row.score == pytest.approx(np.abs(y[test] - row.predicted).mean())
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_decisions_are_those_of_scikit_learn(study, loaded, tmp_path, n_classes):
+    graphs = loaded("A")[0]
+    means = [graph.attributes.mean() for graph in graphs]
+    y = np.argsort(np.argsort(means)) * n_classes // 36
+    rows = run(study, tmp_path / "s", lambda _: (graphs, y), datasets=["A"], kernels=["trees"], repeats=1)[1]
+    for row, (train, test) in zip(rows, folds(y, 3, seed_of(7, "A", 0)), strict=True):
+        K = ODDCL(depth=row.chosen["depth"], lam=row.chosen["lam"]).fit_transform(graphs)
+        machine = SVC(C=row.chosen["C"], kernel="precomputed", tol=1e-6).fit(K[np.ix_(train, train)], y[train])
+        decisions = machine.decision_function(K[np.ix_(test, train)])
+        assert len(set(decisions.ravel())) > 3
+        np.testing.assert_allclose(np.reshape(row.decisions, decisions.shape), decisions, atol=5e-3)
+
+
+@pytest.mark.parametrize("n_rare", [1, 2])
+def test_a_rare_class_is_a_warning(study, loaded, tmp_path, n_rare):
+    y = [1] * 20 + [2] * (16 - n_rare) + [3] * n_rare
+    with pytest.warns(UserWarning, match=rf"A: class 3 \({n_rare} graphs?\) is too few for 3 outer and 2 inner folds"):
+        rows = run(study, tmp_path / "s", lambda name: (loaded(name)[0], y), datasets=["A"], repeats=1)[1]
+    assert sum(len(row.actual) for row in rows) == 4 * 36
+    few = replace(study, protocol=replace(study.protocol, min_class_size=3))
+    with pytest.warns(UserWarning, match=rf"A: class 3 \({n_rare} graphs?\) is left out, fewer than 3 graphs"):
+        rows = run(few, tmp_path / "t", lambda name: (loaded(name)[0], y), datasets=["A"], repeats=1)[1]
+    assert sum(len(row.actual) for row in rows) == 4 * (36 - n_rare)
+    kept = [i for i in range(36) if y[i] < 3]
+    literal = run(
+        study, tmp_path / "u", lambda name: (loaded(name)[0][kept], np.array(y)[kept]), datasets=["A"], repeats=1
+    )[1]
+    assert rows == literal
 
 
 def test_threads_and_parts_change_nothing(study, loaded, tmp_path):
@@ -149,10 +221,104 @@ def test_what_learns_sees_training_graphs_alone_unless_declared(study, loaded, t
     scaled = replace(study.entries[2], candidates=(replace(study.entries[2].candidates[0], attributes=("standard",)),))
     others = slice(1, None)  # the outlier's own graph is the first of the test graphs
     before, after = first_row(graphs, scaled, "a"), first_row(changed, scaled, "b")
-    assert (before.chosen, before.inner_accuracy) == (after.chosen, after.inner_accuracy)
+    assert (before.chosen, before.inner_score) == (after.chosen, after.inner_score)
     assert before.predicted[others] == after.predicted[others]
     everywhere = replace(scaled, fitted_on="all")
     assert first_row(graphs, everywhere, "c").chosen != first_row(changed, everywhere, "d").chosen
+
+
+def test_whole_repeats_come_first_and_fewer_where_fewer_are_planned(study, loaded, tmp_path):
+    study = replace(study, protocol=replace(study.protocol, repeats_on={"B": 1}))
+    study = replace(study, entries=(study.entries[1], replace(study.entries[0], repeats=2)))
+    order = []
+    with Store.open(tmp_path / "s") as store:
+        add = store.add_row
+        store.add_row = lambda key, row: (order.append((row.repeat, row.dataset, row.kernel)), add(key, row))
+        run_study(study, store, {name: loaded(name) for name in "AB"})
+    first = [(0, "A", "colours"), (0, "A", "trees"), (0, "B", "colours"), (0, "B", "trees")]
+    assert order[::3] == [*first, (1, "A", "colours"), (1, "A", "trees"), (2, "A", "colours")]
+
+
+@pytest.mark.parametrize(("most", "n_computed"), [(2**30, 1), (0, 3)], ids=["there is room", "there is none"])
+def test_gram_matrices_are_kept_for_the_next_repeat_where_there_is_room(
+    study, loaded, tmp_path, monkeypatch, most, n_computed
+):
+    from treegram.experiments import run as module
+
+    calls = []
+    monkeypatch.setattr(module, "_MOST_HELD", most)
+    monkeypatch.setattr(module, "_on_all", lambda *given, on_all=module._on_all: (calls.append(1), on_all(*given))[1])
+    one = replace(study, entries=study.entries[1:2], datasets=("A",))
+    assert run(one, tmp_path / "s", loaded)[0] == 9
+    assert len(calls) == n_computed
+
+
+def test_each_repeat_has_another_draw(study, loaded, tmp_path):
+    """Rows of repeat r are those of the same kernel with random_state=r."""
+    drawn = StudyEntry("drawn", (Candidate("p2k", {"n_iterations": 1}),), redraw=True)
+    fixed = StudyEntry("drawn", (Candidate("p2k", {"n_iterations": 1, "random_state": 2}),))
+    found, of_two = (
+        run(replace(study, entries=(entry,), datasets=("A",)), tmp_path / str(i), loaded)[1]
+        for i, entry in enumerate((drawn, fixed))
+    )
+    decisions = [[row.decisions for row in rows] for rows in (found, of_two)]
+    assert decisions[0][6:] == decisions[1][6:]
+    assert decisions[0][:6] != decisions[1][:6]
+
+
+def test_choices_that_need_what_graphs_do_not_have_are_left_out(study, loaded, tmp_path):
+    with_edges = Candidate("wl", {"use_edge_labels": True})
+    entry = StudyEntry(
+        "any",
+        (
+            Candidate("wl"),
+            with_edges,
+            replace(with_edges, attributes=("edges",)),
+            Candidate("wlcl", attributes=("robust",)),
+        ),
+    )
+    graphs, y = loaded("A")
+    plain = replace(graphs, attributes=None)
+    sums = np.repeat(np.arange(graphs.n_nodes), graphs.degrees) + graphs.indices
+    rich = replace(plain, edge_attributes=sums[:, None] % 7.0)
+
+    def kernels(graphs):
+        return {row.chosen["kernel"] for row in run(one, tmp_path / f"{graphs!r}", {"A": (graphs, y)}.__getitem__)[1]}
+
+    one = replace(study, entries=(entry,), datasets=("A",))
+    assert kernels(plain) == {"wl"}
+    assert kernels(rich) <= {"wl", "wl use_edge_labels=True edges"}
+    assert kernels(graphs) <= {"wl", "wlcl robust"}
+    one = replace(study, entries=(StudyEntry("only", (with_edges,)),), datasets=("A",))
+    with pytest.raises(StudyError, match="only on A: use_edge_labels=True, but the graphs have no edge labels"):
+        kernels(plain)
+
+
+def test_a_run_says_what_it_was_made_of_and_another_recipe_is_refused(study, loaded, tmp_path, monkeypatch):
+    from treegram.experiments import run as module
+
+    automatic = replace(study, entries=(StudyEntry("auto", (Candidate("auto"),)),), datasets=("A",), text="a text")
+    monkeypatch.setattr(
+        module,
+        "select_auto",
+        lambda protocol, graphs, y, train, test, seed: {
+            "predicted": tuple(y[test].tolist()),
+            "chosen": {"kernel": "k"},
+            "inner_score": 0.5,
+            "n_fits": 1,
+            "n_unconverged": 0,
+        },
+    )
+    run(automatic, tmp_path / "s", loaded, repeats=1)
+    with Store.open(tmp_path / "s") as store:
+        versions = store.runs()[0].versions
+    assert versions["auto"] == auto_recipe()
+    assert versions["study file"] == automatic.digest[:12] == hashlib.sha256(b"a text").hexdigest()[:12]
+    monkeypatch.setattr(module, "auto_recipe", lambda: "another")
+    with pytest.raises(
+        StudyError, match=rf"has results of another version of the kernel 'auto': {auto_recipe()}, where"
+    ):
+        run(automatic, tmp_path / "s", loaded)
 
 
 def test_gram_times_are_noted_once(study, loaded, tmp_path):
@@ -178,14 +344,25 @@ def test_kernels_are_built_as_written():
     ("change", "message"),
     [
         ({"y": None}, "A has no targets"),
-        ({"y": np.linspace(0, 1, 36)}, "A: The targets are numbers, and a study needs classes; GraphRidge predicts"),
-        ({"y": [1] * 36}, "at least two classes; all 36 graphs are of class 1"),
-        ({"y": [1] * 34 + [2] * 2}, "Class 2 has 2 graphs, too few for 3 folds"),
-        ({"y": [1] * 33 + [2] * 3, "inner_folds": 5}, "3 graphs, too few for 5 inner folds"),
+        ({"y": np.linspace(0, 1, 36)}, "A: The targets are numbers, not classes. Use --task numbers"),
+        ({"y": [1] * 35}, "There are 36 graphs, but 35 targets"),
+        ({"y": [1] * 36}, "at least two classes; got 36 graphs of class 1 alone"),
+        (
+            {"y": [*range(18)] * 2},
+            "The largest class, 0, has 2 graphs, too few for 3 outer and 2 inner folds. No number",
+        ),
+        (
+            {"y": [*range(6)] * 6, "inner_folds": 5},
+            "6 graphs, too few for 3 outer and 5 inner folds. Use fewer folds, 4",
+        ),
+        ({"y": [0.5] * 36, "target": "numbers"}, "A: All targets are 0.5: there is nothing to learn"),
+        ({"y": [*"abc"] * 12, "target": "numbers"}, "A: y must be real numbers"),
+        ({"y": np.arange(36), "target": "numbers", "inner_folds": 30}, "too few graphs, 36, for 3 outer and 30 inner"),
     ],
 )
 def test_targets_that_cannot_be_split_are_refused_before_anything_runs(study, loaded, tmp_path, change, message):
-    study = replace(study, protocol=replace(study.protocol, inner_folds=change.get("inner_folds", 2)))
+    protocol = {"inner_folds": change.get("inner_folds", 2), "target": change.get("target", "classes")}
+    study = replace(study, protocol=replace(study.protocol, **protocol))
     with pytest.raises(StudyError, match=message):
         run(study, tmp_path / "s", lambda name: (loaded(name)[0], change["y"]))
     with Store.open(tmp_path / "s") as store:
@@ -227,7 +404,7 @@ def test_other_data_under_the_same_name_is_refused(study, loaded, tmp_path):
 )
 def test_data_that_differs_in_no_count_is_refused_too(study, loaded, tmp_path, change):
     run(study, tmp_path / "s", loaded, datasets=["A"], kernels=["colours"], repeats=1)
-    with pytest.raises(StudyError, match=r"but other edges, labels, vectors or classes\. Use another store"):
+    with pytest.raises(StudyError, match=r"but other edges, labels, vectors or targets\. Use another store"):
         run(study, tmp_path / "s", lambda name: change(*loaded(name)), datasets=["A"], kernels=["colours"])
 
 

@@ -15,6 +15,7 @@ from treegram.experiments.statistics import (
     bayesian_signed_rank,
     corrected_resampled_t_test,
     friedman_nemenyi,
+    holm,
     paired_t_test,
     t_test_from_summary,
 )
@@ -354,3 +355,27 @@ def test_correlated_test_laws(values, share, rope):
         tail = bayesian_correlated_t_test(values, share, rope=0.0)
         p_value = corrected_resampled_t_test(values, share).p_value
         assert min(tail.first_better, tail.second_better) == pytest.approx(p_value / 2, abs=1e-12)
+
+
+# -------------------------------------------------------------------- several tests at once
+
+
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_holm_rejects_what_his_steps_reject(p_values):
+    """Literally: go from the smallest up, and stop at the first p that is not below level / (number left)."""
+    level = 0.05
+    rejected, left = set(), len(p_values)
+    for i in sorted(range(len(p_values)), key=p_values.__getitem__):
+        if p_values[i] * left >= level:
+            break
+        rejected.add(i)
+        left -= 1
+    assert {i for i, p in enumerate(holm(p_values)) if p < level} == rejected
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_is_never_kinder_than_no_correction_nor_harsher_than_bonferroni(p_values):
+    corrected = holm(p_values)
+    assert all(p <= one <= min(1.0, len(p_values) * p) for p, one in zip(p_values, corrected, strict=True))
+    ordered = [corrected[i] for i in np.argsort(p_values, kind="stable")]
+    assert ordered == sorted(ordered)

@@ -1,4 +1,5 @@
 import contextlib
+import json
 import math
 import os
 import platform
@@ -23,7 +24,7 @@ from hypothesis import strategies as st
 import treegram
 from treegram import _machine
 from treegram.errors import StoreError, TreegramError
-from treegram.experiments import _claims
+from treegram.experiments import _claims, _sqlite
 from treegram.experiments.records import DatasetFacts, GramTime, Row
 from treegram.experiments.store import Store
 
@@ -35,14 +36,17 @@ ROW = Row(
     actual=(5, 1, 65535, 2),
     predicted=(5, 0, 65535, 2),
     chosen={"kernel": "oddcl", "lam": 1.2, "depth": 3, "C": 100.0},
-    inner_accuracy=0.1 + 0.2,
+    inner_score=0.1 + 0.2,
     n_fits=168,
     n_unconverged=1,
     seconds=12.345678901234567,
     run=1,
+    decisions=(0.5, -1.25, 3.0, 0.0),
 )
 TIME = GramTime("ENZYMES", "ODDCL", {"lam": 1.2, "depth": 3}, 0.36, learns=True, run=1)
 FACTS = DatasetFacts("ENZYMES", 600, {"1": 100, "10": 300, "2": 200}, 32.6, 62.1, 18, "5ca1ab1e")
+NUMBERS = {"lowest": -1.5, "highest": 2.0, "mean": 0.1, "deviation": 0.7, "mean_error": 0.5}
+NUMBER_FACTS = replace(FACTS, class_counts={}, numbers=NUMBERS)
 
 # Begins like every program below, which run in processes of their own; ROW(i) is the i-th row of the key "k".
 PROGRAM = """
@@ -88,6 +92,76 @@ def bits(value):
     return struct.pack("<d", value)
 
 
+def older(path, *rows):
+    """Make a store of version 3 at a path, as treegram wrote it before there were numbers and decisions."""
+    schema = _sqlite._SCHEMAS[3]
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript(schema)
+        connection.execute(f"PRAGMA application_id = {_sqlite._APPLICATION_ID}")
+        connection.execute("PRAGMA user_version = 3")
+        for row in rows:
+            connection.execute(
+                "INSERT INTO result VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    "k", row.dataset, row.kernel, row.repeat, row.fold, row.score,
+                    struct.pack(f"<{len(row.actual)}H", *row.actual), struct.pack(f"<{len(row.actual)}H", *row.predicted),
+                    json.dumps(row.chosen, sort_keys=True), row.inner_score, row.n_fits, row.n_unconverged, row.seconds, row.run,
+                ),
+            )  # fmt: skip
+        connection.execute(
+            "INSERT INTO dataset VALUES (?, ?, ?, ?, ?, ?, ?)",
+            ("ENZYMES", 600, json.dumps(FACTS.class_counts), 32.6, 62.1, 18, "5ca1ab1e"),
+        )
+        connection.commit()
+
+
+# -------------------------------------------------------------------- stores of version 3
+
+
+def test_an_older_store_is_read_and_stays_as_it_is(path):
+    rows = [replace(ROW, fold=fold, decisions=()) for fold in range(3)]
+    older(path, *rows)
+    before = path.read_bytes()
+    for create in (False, True):
+        with Store.open(path, create=create) as store:
+            assert store.rows() == store.rows(["k"]) == rows
+            assert store.datasets() == [FACTS]
+    assert path.read_bytes() == before
+
+
+def test_an_older_store_is_upgraded_by_who_adds_to_it(path, store):
+    rows = [replace(ROW, fold=fold, decisions=()) for fold in range(3)]
+    old = path.with_name("old.db")
+    older(old, *rows)
+    new = replace(ROW, fold=9)
+    with Store.open(old) as first, Store.open(old) as second:
+        first.add_row("k", new)
+        assert first.rows() == second.rows() == [*rows, new]  # who opened it before sees the new tables too
+        second.add_row("n", replace(ROW, actual=(0.5,) * 4, predicted=(0.25,) * 4))
+    with Store.open(old, create=False) as store:
+        assert len(store.rows()) == 5
+        assert store.datasets() == [FACTS]
+
+
+def test_an_upgrade_is_all_or_nothing(path):
+    older(path, replace(ROW, decisions=()))
+    before = path.read_bytes()
+    program = """
+from treegram.experiments import _sqlite
+connection = _sqlite.connect(Path(path), create=True)
+connection.set_trace_callback(lambda statement: os.kill(os.getpid(), 9) if statement.startswith("PRAGMA user_version =") else None)
+_sqlite.upgrade(connection)
+"""
+    process = start(program, path)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    with Store.open(path, create=False) as store:
+        assert store.rows() == [replace(ROW, decisions=())]
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
+    assert path.read_bytes() == before
+
+
 # -------------------------------------------------------------------- what goes in comes out
 
 names = st.text(max_size=20)  # any letter there is
@@ -96,23 +170,27 @@ reals = st.floats(min_value=0.0, allow_infinity=False)
 numbers = st.integers(0, 2**31)
 plain = st.none() | st.booleans() | st.integers(-(2**80), 2**80) | st.floats(-1e299, 1e299) | names
 values = plain | st.lists(plain, max_size=3)
-folds = st.lists(st.tuples(st.integers(0, 65535), st.integers(0, 65535)), min_size=1, max_size=30)
+targets = [st.integers(0, 65535), st.floats(-1e300, 1e300)]
+folds = st.one_of(st.lists(st.tuples(one, one), min_size=1, max_size=30) for one in targets)
+singles = st.floats(width=32, allow_nan=False, allow_infinity=False)
 rows = st.builds(
-    lambda fold_classes, n_unconverged, n_more, **fields: Row(
-        actual=tuple(actual for actual, _ in fold_classes),
-        predicted=tuple(predicted for _, predicted in fold_classes),
+    lambda predictions, decision, n_unconverged, n_more, **fields: Row(
+        actual=tuple(actual for actual, _ in predictions),
+        predicted=tuple(predicted for _, predicted in predictions),
+        decisions=decision * len(predictions),
         n_unconverged=n_unconverged,
         n_fits=n_unconverged + n_more,
         **fields,
     ),
-    fold_classes=folds,
+    predictions=folds,
+    decision=st.lists(singles, max_size=3).map(tuple),
     n_more=numbers,
     dataset=names,
     kernel=names,
     repeat=numbers,
     fold=numbers,
     chosen=st.dictionaries(names, values, max_size=4),
-    inner_accuracy=shares,
+    inner_score=shares,
     n_unconverged=numbers,
     seconds=reals,
     run=numbers,
@@ -128,21 +206,22 @@ def test_a_row_comes_back_bit_by_bit(row, key):
         with Store.open(Path(folder) / "s.db", create=False) as store:
             (found,) = store.rows([key])
             assert store.done(key) == {(row.repeat, row.fold)}
-    for field in ("accuracy", "inner_accuracy", "seconds"):
+    for field in ("score", "inner_score", "seconds"):
         assert bits(getattr(found, field)) == bits(getattr(row, field))
     assert found == row
 
 
 def test_numbers_of_numpy_are_numbers(store):
     classes = {"actual": tuple(np.arange(3)), "predicted": tuple(np.arange(3)[::-1])}
-    row = replace(ROW, inner_accuracy=np.float32(0.5), fold=np.int64(3), **classes, n_fits=np.int32(168))
+    row = replace(ROW, inner_score=np.float32(0.5), fold=np.int64(3), **classes, n_fits=np.int32(168), decisions=())
+    row = replace(row, decisions=())
     store.add_row("k", row)
-    assert store.rows() == [replace(ROW, inner_accuracy=0.5, actual=(0, 1, 2), predicted=(2, 1, 0))]
+    assert store.rows() == [replace(ROW, inner_score=0.5, actual=(0, 1, 2), predicted=(2, 1, 0), decisions=())]
 
 
 def test_the_first_row_of_a_fold_stays(store):
     store.add_row("k", ROW)
-    store.add_row("k", replace(ROW, inner_accuracy=0.0, run=2))
+    store.add_row("k", replace(ROW, inner_score=0.0, run=2))
     assert store.rows() == [ROW]
 
 
@@ -305,7 +384,7 @@ def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "model.db"
     with Store.open(path) as store:
         for fold in range(60):
-            store.add_row("k", replace(ROW, fold=fold, actual=(0,) * 500, predicted=tuple(range(500))))
+            store.add_row("k", replace(ROW, fold=fold, actual=(0,) * 500, predicted=tuple(range(500)), decisions=()))
     return path
 
 
@@ -358,9 +437,7 @@ def test_a_file_of_another_program_is_refused(path, pragmas):
 def test_another_version_is_refused(full, version):
     with contextlib.closing(sqlite3.connect(full)) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
-    refused(
-        full, f"is a store of version {version}, but this treegram reads and writes version 3; use the treegram that"
-    )
+    refused(full, f"is a store of version {version}, but this treegram reads versions 3 and 4; use the treegram that")
 
 
 @pytest.mark.parametrize(
@@ -370,7 +447,7 @@ def test_another_version_is_refused(full, version):
         "CREATE VIEW v AS SELECT load_extension('evil')",
         "DROP TABLE gram_time; CREATE VIEW gram_time AS SELECT 1 AS key, 1 AS dataset",
         "CREATE TABLE more (x)",
-        "CREATE INDEX i ON result (accuracy)",
+        "CREATE INDEX i ON result (score)",
         "DROP TABLE gram_time",
         "ALTER TABLE result ADD COLUMN evil AS (abs(fold))",
         "CREATE VIRTUAL TABLE f USING fts5(x)",
@@ -393,11 +470,16 @@ def test_a_schema_that_is_not_ours_to_the_letter_is_refused(full, statements):
         "chosen = CAST(x'ff' AS TEXT)",
         "predicted = x'010203'",
         "predicted = 5",
-        "accuracy = 'high'",
-        "accuracy = 50",
-        "accuracy = -1",
-        "accuracy = 0.5",
-        "inner_accuracy = 1.5",
+        "score = 'high'",
+        "score = 50",
+        "score = -1",
+        "score = 0.5",
+        "target = 'numbers'",
+        "target = 'both'",
+        "decisions = x'0102'",
+        "decisions = 'none'",
+        "decisions = x'0000c07f'",
+        "inner_score = 1.5",
         "actual = x''",
         "actual = predicted",
         "actual = x'', predicted = x''",
@@ -427,6 +509,8 @@ def test_a_record_that_cannot_be_read_is_an_error_of_the_store(full, change):
         "n_graphs = 0",
         "n_graphs = 599",
         "class_counts = '{}'",
+        "numbers = '{}', class_counts = '{}'",
+        "numbers = '{\"mean\": 1}', class_counts = '{}'",
         'class_counts = \'{"1": 0, "2": 600}\'',
         'class_counts = \'{"1": -1, "2": 601}\'',
         "mean_nodes = 9e999",
@@ -447,10 +531,16 @@ def test_facts_that_cannot_be_right_are_an_error_of_the_store(path, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"predicted": (1,)}, "as many predicted classes as test graphs"),
-        ({"actual": (), "predicted": ()}, "as many predicted classes as test graphs"),
-        ({"inner_accuracy": 50.0}, "between 0 and 1, not 50"),
-        ({"inner_accuracy": math.nan}, "between 0 and 1, not nan"),
+        ({"predicted": (1,)}, "as many predictions as test graphs"),
+        ({"actual": (), "predicted": ()}, "as many predictions as test graphs"),
+        ({"actual": (0.5,) * 4, "inner_score": 1.5}, "at most 1, not 1.5"),
+        ({"actual": (0.5,) * 4, "inner_score": -math.inf}, "at most 1, not -inf"),
+        ({"actual": (0.5,) * 4}, "all classes or all numbers"),
+        ({"actual": (0.5, math.nan, 0.5, 0.5), "predicted": (0.5,) * 4}, "targets must be finite"),
+        ({"decisions": (1.0, 2.0)}, "as many decisions for each test graph"),
+        ({"decisions": (1.0, 2.0, math.inf, 0.0)}, "decisions must be finite"),
+        ({"inner_score": 50.0}, "between 0 and 1, not 50"),
+        ({"inner_score": math.nan}, "between 0 and 1, not nan"),
         ({"fold": -1}, "numbered from 0"),
         ({"n_unconverged": 169}, "no more fits can fail"),
         ({"seconds": math.inf}, "seconds must be a finite number"),
@@ -472,7 +562,7 @@ def test_nothing_there(path):
 
 
 def test_a_missing_folder(tmp_path):
-    with pytest.raises(StoreError, match=r"The folder .*none of the store .* does not exist; make it first"):
+    with pytest.raises(StoreError, match=r"The folder .*none of the store .* does not exist; create it first"):
         Store.open(tmp_path / "none" / "s.db")
 
 
@@ -630,7 +720,7 @@ def test_a_writer_killed_at_any_moment_leaves_all_rows_that_it_finished(path):
             assert store._connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
             found = store.rows()
         assert [10 * row.repeat + row.fold for row in found] == list(range(len(found)))
-        assert [row.accuracy for row in found] == [1 / (i + 1) for i in range(len(found))]
+        assert [row.score for row in found] == [1 / (i + 1) for i in range(len(found))]
         assert told[-1] <= len(found) <= told[-1] + 1  # the last one may be stored but not told
         n_before = len(found)
 
@@ -692,7 +782,7 @@ def test_a_store_is_created_once(path, model):
         first.execute("BEGIN IMMEDIATE")
         second = start('say("found", len(Store.open(path).rows()))', path)
         time.sleep(0.5)  # the second sees an empty file, and waits for its turn to fill it
-        for statement in [*tables, f"PRAGMA application_id = {application}", "PRAGMA user_version = 3", "COMMIT"]:
+        for statement in [*tables, f"PRAGMA application_id = {application}", "PRAGMA user_version = 4", "COMMIT"]:
             first.execute(statement)
     assert second.communicate()[0] == "found 0\n"
 
@@ -817,3 +907,15 @@ def test_compacting_under_another_process_is_refused(store, other):
     kill(other.process)
     store.compact()
     assert len(store.rows()) == 2
+
+
+@pytest.mark.parametrize("piece", [b"CREATE TABLE ", b"CREATE ", b"key", b" TEXT", b"PRIMARY KEY"])
+def test_a_schema_that_is_no_text_is_called_damaged(tmp_path, piece):
+    # Found by benchmarks/fuzz.py: SQLite quotes the schema in its message, which Python then cannot decode.
+    path = tmp_path / "results.sqlite"
+    Store.open(path).close()
+    content = path.read_bytes()
+    assert piece in content
+    path.write_bytes(content.replace(piece, b"\xff" * len(piece)))
+    with pytest.raises(StoreError, match="damaged"):
+        Store.open(path, create=False)

@@ -1,5 +1,6 @@
 """Study files: every mistake is an error with its line, and identity covers what determines a result."""
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from treegram import StudyError, TreegramError
 from treegram.experiments._toml import MAX_BYTES
-from treegram.experiments.study import Candidate, Comparison, Protocol, Published, Study, StudyEntry, entry_key
+from treegram.experiments.study import Candidate, Comparison, Pair, Protocol, Published, Study, StudyEntry, entry_key
 from treegram.experiments.study_file import read_study, shipped_studies
 
 BASE = """\
@@ -125,8 +126,16 @@ def test_all_of_a_file_is_read(write):
             ),
         ),
         comparisons=(Comparison("all", ("first", "second", "third"), ("MUTAG", "mine")),),
-        pairs=(("first", "third", ("MUTAG",)),),
+        pairs=(Pair("first", ("third",), ("MUTAG",)),),
     )
+
+
+def test_an_entry_may_have_data_sets_of_its_own(write):
+    text = 'title = "t"\ndatasets = ["A", "B"]\n[[kernels]]\nname = "k"\nkernel = "csm"\ndatasets = ["{}"]\n'
+    (entry,) = read_study(write(text.format("B"))).entries
+    assert (entry.is_for("A"), entry.is_for("B")) == (False, True)
+    with pytest.raises(StudyError, match=r"mine.toml:6: .*unknown data set 'C'"):
+        read_study(write(text.format("C")))
 
 
 def test_what_is_left_out_has_the_defaults_of_the_paper(write):
@@ -214,7 +223,7 @@ WRONG = {
     "no kernel at all": (
         '[[kernels]]\nname = "third"\n[[kernels.choices]]',
         '[[kernels]] #!\nname = "third"\n[[kernels]]\nname = "x"',
-        "one of 'kernel', 'sum' and 'choices'",
+        "one of 'kernel', 'sum', 'choices' and 'baseline'",
     ),
     "kernel and sum": (
         '[[kernels]]\nname = "second"',
@@ -323,6 +332,45 @@ WRONG = {
         'baseline = "fourth" #!',
         "unknown kernel 'fourth'",
     ),
+    "a choice is no rival of itself": (
+        'baseline = "third"',
+        'baseline = ["third", "first"] #!',
+        "'first' is compared with",
+    ),
+    "an unknown rival": (
+        'baseline = "third"',
+        'baseline = ["second", "thrid"] #!',
+        "unknown kernel 'thrid'; did you mean",
+    ),
+    # baselines, draws and repeats
+    "unknown baseline": (
+        "[[comparisons]]",
+        '[[kernels]]\nname = "x"\nbaseline = "gni" #!\n[[comparisons]]',
+        "unknown baseline 'gni'; did you mean gin?",
+    ),
+    "baseline and kernel": (
+        "[[comparisons]]",
+        '[[kernels]]\nname = "x"\nbaseline = "gin"\nkernel = "wl" #!\n[[comparisons]]',
+        "'kernel' does not go with 'baseline', which chooses by itself",
+    ),
+    "redraw what is drawn": (
+        "[[comparisons]]",
+        '[[kernels]]\nname = "x"\nkernel = "p2k"\nparameters = { random_state = 1 }\nredraw = true #!\n[[comparisons]]',
+        "'random_state' is given, and 'redraw' sets it",
+    ),
+    "redraw what draws nothing": (
+        'note = "A note."',
+        "redraw = true #!",
+        "the kernel 'oddcl' has no parameter 'random_state'",
+    ),
+    "redraw is false": ('note = "A note."', "redraw = false #!", "'redraw' can only be true, got False"),
+    "repeats on another data set": (
+        "seed = 7",
+        "seed = 7\nrepeats_on = { MUTAGG = 1 } #!",
+        "unknown data set 'MUTAGG'",
+    ),
+    "no repeats on a data set": ("seed = 7", "seed = 7\nrepeats_on = { MUTAG = 0 } #!", "at least 1, got 0"),
+    "no repeats of an entry": ('note = "A note."', "repeats = 0 #!", "'repeats' must be a whole number of at least 1"),
     "pair with itself": ('baseline = "third"', 'baseline = "first" #!', "'first' is compared with itself"),
     "pair on nothing": ('datasets = ["MUTAG"]', "datasets = [] #!", "'datasets' is empty"),
     # syntax
@@ -350,6 +398,37 @@ def test_a_mistake_is_an_error_with_its_line(write, case):
     assert words in message
     assert isinstance(caught.value, TreegramError)
     assert isinstance(caught.value, ValueError)
+
+
+def test_baselines_draws_rivals_and_fewer_repeats_are_read(write):
+    more = """[[kernels]]
+name = "net"
+baseline = "gin"
+repeats = 1
+[[kernels]]
+name = "drawn"
+kernel = "p2k"
+redraw = true
+[[pairs]]
+kernel = "first"
+baseline = ["second", "net"]
+datasets = ["mine"]
+"""
+    study = read_study(write(BASE.replace("seed = 7", "seed = 7\nrepeats_on = { mine = 1 }") + more))
+    net, drawn = study.entries[3:]
+    assert net == StudyEntry("net", (), baseline="gin", repeats=1)
+    assert drawn == StudyEntry("drawn", (Candidate("p2k"),), redraw=True)
+    assert study.pairs[1] == Pair("first", ("second", "net"), ("mine",))
+    planned = [[study.repeats_of(entry, name) for name in study.datasets] for entry in study.entries[2:]]
+    assert planned == [[2, 1], [1, 1], [2, 1]]
+    assert study.digest == hashlib.sha256(study.text.encode()).hexdigest()
+
+
+def test_baselines_predict_no_numbers(write):
+    content = BASE.replace("C = [1, 10.0]", 'target = "numbers"').replace("MUTAG = 81, ", "").replace("MUTAG = 1.5", "")
+    content = content[: content.index("[kernels.published]")] + content[content.index('[[kernels]]\nname = "second"') :]
+    with pytest.raises(StudyError, match="baselines predict classes, and do not go with target"):
+        read_study(write(content + '[[kernels]]\nname = "x"\nbaseline = "gin"\n'))
 
 
 @pytest.mark.parametrize(
@@ -398,7 +477,7 @@ def test_names_and_paths(write, tmp_path, monkeypatch):
     assert read_study("paper").title != "A small study"
     assert read_study("./paper").title == "A small study"
     for missing in ("papre", tmp_path, "a\0b", tmp_path / "none.toml"):
-        with pytest.raises(StudyError, match=r"the study cannot be read .* beyond, paper"):
+        with pytest.raises(StudyError, match=r"the study cannot be read .* beyond, paper, wide"):
             read_study(missing)
     with pytest.raises(StudyError, match="did you mean paper"):
         read_study("papre")

@@ -7,17 +7,20 @@ import numpy as np
 import pytest
 from rows import make_row
 
+from treegram.errors import StoreError
 from treegram.experiments.records import DatasetFacts, GramTime
+from treegram.experiments.report.sentences import progress
 from treegram.experiments.statistics import (
     bayesian_correlated_t_test,
     bayesian_signed_rank,
     corrected_resampled_t_test,
     friedman_nemenyi,
+    holm,
     paired_t_test,
     t_test_from_summary,
 )
 from treegram.experiments.store import Store
-from treegram.experiments.study import Candidate, Comparison, Protocol, Published, Study, StudyEntry, entry_key
+from treegram.experiments.study import Candidate, Comparison, Pair, Protocol, Published, Study, StudyEntry, entry_key
 from treegram.experiments.study_file import read_study
 from treegram.experiments.summary import ROPE, summarise
 
@@ -159,9 +162,9 @@ def test_of_several_kernels_the_chosen_one_is_named(store):
 def test_the_majority_is_the_largest_class(store):
     store.put_dataset(DatasetFacts("D", 50, {"-1": 10, "1": 40}, 3.0, 2.0, 1, "d1"))
     (dataset,) = summarise(store, STUDY).datasets
-    assert dataset.majority == 80.0
+    assert dataset.baseline == 80.0
     (unknown,) = summarise(store, replace(STUDY, datasets=("E",))).datasets
-    assert (unknown.facts, unknown.majority) == (None, None)
+    assert (unknown.facts, unknown.baseline) == (None, None)
 
 
 def test_kernels_say_what_they_learn_from(store):
@@ -222,6 +225,21 @@ def test_a_study_without_comparisons_gets_one_of_everything(store):
     assert not summarise(store, replace(three_kernels(), datasets=("D",))).comparisons
 
 
+def test_an_entry_with_data_sets_of_its_own_is_planned_on_these_alone(store):
+    whole = three_kernels()
+    first, *others = whole.entries
+    study = replace(whole, entries=(replace(first, datasets=("E",)), *others))
+    fill(store, study, skip={("A", "D")})
+    summary = summarise(store, study)
+    assert [cell.n_planned for cell in summary.row("A")] == [0, PROTOCOL.repeats]
+    assert "all 15 repeats are done" in progress(summary)
+    assert not summary.comparisons
+    pair = replace(study, entries=study.entries[:2])
+    assert [test.dataset for test in summarise(store, pair).pairs[0].tests] == ["E"]
+    apart = replace(study, entries=(study.entries[0], replace(others[0], datasets=("D",))))
+    assert not summarise(store, apart).pairs
+
+
 def test_two_kernels_are_compared_as_a_pair(store):
     summary = summarise(store, three_kernels(names=("A", "B")))
     assert not summary.comparisons
@@ -247,7 +265,7 @@ def test_the_papers_own_table_does_not_carry_its_claims(store):
 
 
 def test_pairs_are_tested_on_the_folds_that_both_have(store):
-    study = three_kernels(pairs=(("A", "B", ("D", "E")),))
+    study = three_kernels(pairs=(Pair("A", ("B",), ("D", "E")),))
     first, second = np.array([[0.9, 0.8], [0.7, 0.9], [0.6, 0.8]]), np.array([[0.6, 0.7], [0.8, 0.6], [0.5, 0.5]])
     for dataset in study.datasets:
         add(store, study, "A", dataset, first)
@@ -266,8 +284,43 @@ def test_pairs_are_tested_on_the_folds_that_both_have(store):
     assert pair.published is None
 
 
+def test_of_several_rivals_the_best_of_each_data_set_is_met_on_the_repeats_of_both(store):
+    study = three_kernels(pairs=(Pair("A", ("B", "C"), ("D", "E")),))
+    add(store, study, "A", "D", [[0.8, 0.8], [0.8, 0.6], [0.8, 0.8]])
+    add(store, study, "B", "D", [[0.7, 0.7], [0.7, 0.7], [0.7, 0.8]])
+    add(store, study, "C", "D", [[0.9, 0.7]])  # the best on the one repeat that it has
+    add(store, study, "A", "E", [[0.5, 0.6], [0.5, 0.7]])
+    add(store, study, "B", "E", [[0.9, 0.9], [0.9, 0.8]])
+    (pair,) = summarise(store, study).pairs
+    assert pair.baseline == "the best of 2 others"
+    assert [(test.baseline, test.n_repeats) for test in pair.tests] == [("C", 1), ("B", 2)]
+    assert [test.corrected.difference for test in pair.tests] == [pytest.approx(0), pytest.approx(-30)]
+    assert [test.holm for test in pair.tests] == holm([test.corrected.p_value for test in pair.tests])
+    assert [test.published for test in pair.tests] == [None, None]
+
+
+def test_kernels_are_ranked_on_the_repeats_that_all_have(store):
+    study = three_kernels(comparisons=(Comparison("all", NAMES, ("D", "E")),))
+    fill(store, study, skip={("B", "D")})
+    add(store, study, "B", "D", {(1, 0): 0.5, (1, 1): 0.6})
+    summary = summarise(store, study)
+    cells = summary.column("D")
+    on_d = [np.mean(cell.folds[cell.repeats.index(1)]) for cell in cells]
+    on_e = [cell.mean for cell in summary.column("E")]
+    assert summary.comparisons[0].ours == friedman_nemenyi([on_d, on_e], NAMES)
+
+
+def test_fewer_repeats_can_be_planned(store):
+    study = replace(STUDY, datasets=("D", "E"), protocol=replace(PROTOCOL, repeats_on={"E": 2}))
+    study = replace(study, entries=(WL, replace(WL, name="net", candidates=(), baseline="gin", repeats=1)))
+    for dataset in study.datasets:
+        add(store, study, "WL", dataset, [[0.5, 0.6]] * 3)
+    summary = summarise(store, study)
+    assert [(cell.n_planned, len(cell.repeats)) for cell in summary.cells] == [(3, 3), (2, 2), (1, 0), (1, 0)]
+
+
 def test_one_data_set_says_nothing_about_data_sets(store):
-    study = three_kernels(pairs=(("A", "B", ("D",)),))
+    study = three_kernels(pairs=(Pair("A", ("B",), ("D",)),))
     fill(store, study)
     (pair,) = summarise(store, study).pairs
     assert pair.ours is None
@@ -286,7 +339,7 @@ def test_published_pairs_are_tested_from_means_and_deviations(store):
 
 
 def test_one_repeat_is_enough_for_the_folds_and_not_for_the_repeats(store):
-    study = three_kernels(pairs=(("A", "B", ("D",)),))
+    study = three_kernels(pairs=(Pair("A", ("B",), ("D",)),))
     for kernel, accuracies in (("A", [[0.9, 0.7]]), ("B", [[0.6, 0.7]])):
         add(store, study, kernel, "D", accuracies)
     ((test,),) = (pair.tests for pair in summarise(store, study).pairs)
@@ -298,7 +351,7 @@ def test_one_repeat_is_enough_for_the_folds_and_not_for_the_repeats(store):
 
 
 def test_a_summary_is_fit_for_json_and_does_not_depend_on_the_order_of_rows(tmp_path):
-    study = three_kernels(pairs=(("A", "B", ("D", "E")),))
+    study = three_kernels(pairs=(Pair("A", ("B",), ("D", "E")),))
     accuracies = {(r, f): (3 + r * f + f) / 10 for r in range(3) for f in range(2)}
     summaries = []
     for order in (1, -1):
@@ -308,3 +361,75 @@ def test_a_summary_is_fit_for_json_and_does_not_depend_on_the_order_of_rows(tmp_
                     add(store, study, entry.name, dataset, dict(list(accuracies.items())[::order]))
             summaries.append(json.dumps(asdict(summarise(store, study)), allow_nan=False))
     assert summaries[0] == summaries[1]
+
+
+# -------------------------------------------------------------------- numbers
+
+
+def number_row(dataset, kernel, repeat, fold, error):
+    """A fold in which every number is predicted too high by so much, and whose targets have variance 1."""
+    row = make_row(dataset, kernel, repeat, fold, 0.5, {"alpha": 1.0})
+    return replace(row, actual=(-1.0, 1.0), predicted=(-1.0 + error, 1.0 + error))
+
+
+def number_facts(name, deviation):
+    numbers = {"lowest": -1.0, "highest": 1.0, "mean": 0.0, "deviation": deviation, "mean_error": 0.9}
+    return DatasetFacts(name, 10, {}, 5.0, 5.0, 0, "d", numbers)
+
+
+def test_of_numbers_the_lower_error_is_better(store):
+    names, datasets = ("low", "middle", "high"), ("D", "E")
+    entries = tuple(
+        replace(WL, name=name, candidates=(Candidate("wl", {"n_iterations": i}),)) for i, name in enumerate(names)
+    )
+    protocol = replace(PROTOCOL, target="numbers")
+    study = Study("numbers", "Numbers", datasets, entries, protocol, pairs=(Pair("low", ("high",), datasets),))
+    for dataset, deviation in (("D", 2.0), ("E", 4.0)):
+        store.put_dataset(number_facts(dataset, deviation))
+        for i, entry in enumerate(entries):
+            for repeat in range(3):
+                for fold in range(2):
+                    error = (i + 1) / 4 + (repeat + fold) / 64
+                    store.add_row(
+                        entry_key(study, entry, dataset), number_row(dataset, entry.name, repeat, fold, error)
+                    )
+    summary = summarise(store, study)
+    cell = summary.row("low")[0]
+    np.testing.assert_allclose(cell.folds, [[0.25 + (repeat + fold) / 64 for fold in (0, 1)] for repeat in range(3)])
+    assert [one.name for one in cell.others] == ["RMSE", "R²"]
+    assert cell.others[0].mean == pytest.approx(cell.mean)
+    assert cell.others[1].mean == pytest.approx(np.mean([1 - fold**2 for repeat in cell.folds for fold in repeat]))
+    assert summary.datasets[0].baseline == 0.9
+    (pair,) = summary.pairs
+    # Half a unit of error less: 25 % of the targets' deviation on D, 12.5 % on E.
+    assert [test.corrected.difference for test in pair.tests] == pytest.approx([25.0, 12.5])
+    assert pair.ours.first_better > 0.5 > pair.ours.second_better
+
+
+def test_of_numbers_the_lowest_error_has_rank_one(store):
+    entries = tuple(replace(WL, name=f"K{i}", candidates=(Candidate("wl", {"n_iterations": i}),)) for i in range(3))
+    study = Study("numbers", "Numbers", ("D", "E"), entries, replace(PROTOCOL, repeats=1, target="numbers"))
+    for dataset in study.datasets:
+        for i, entry in enumerate(entries):
+            for fold in range(2):
+                store.add_row(entry_key(study, entry, dataset), number_row(dataset, entry.name, 0, fold, 1.0 + i))
+    (comparison,) = summarise(store, study).comparisons
+    assert comparison.ours.mean_ranks == (1.0, 2.0, 3.0)
+
+
+def test_rows_of_other_targets_than_the_study_says_are_refused(store):
+    store.add_row(entry_key(STUDY, WL, "D"), number_row("D", "WL", 0, 0, 1.0))
+    with pytest.raises(StoreError, match="WL on D has other targets than the study says"):
+        summarise(store, STUDY)
+
+
+def test_other_scores_are_means_over_the_folds_that_define_them(store):
+    for fold, decisions in enumerate([(0.0, 1.0), ()]):
+        row = replace(make_row("D", "WL", 0, fold, 0.5, {}), actual=(0, 1), predicted=(1, 1), decisions=decisions)
+        store.add_row(entry_key(STUDY, WL, "D"), row)
+    others = {one.name: (one.mean, one.deviation) for one in only_cell(STUDY, store).others}
+    assert others == {
+        "balanced accuracy": (50.0, None),
+        "macro F1": (pytest.approx(100 / 3), None),
+        "ROC AUC": (100.0, None),
+    }

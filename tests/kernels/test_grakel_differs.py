@@ -1,4 +1,4 @@
-"""Where GraKeL computes something else than the definition, shown; ours follows the definition (docs/kernels.md)."""
+"""Where GraKeL computes something else than the definition, shown; ours follows the definition (docs/from_grakel.md)."""
 
 import numpy as np
 import pytest

@@ -124,7 +124,7 @@ def test_a_grid_equals_single_computations(lists, normalize):
 
 
 def test_a_list_that_no_part_takes_is_refused():
-    with pytest.raises(ParameterError, match="KernelSum has no parameter 'gammas'; did you mean 'gamma'"):
+    with pytest.raises(ParameterError, match="KernelSum has no parameter 'gammas'; did you mean gamma"):
         KernelSum().gram_grid(MIXED, gammas=[1.0])
     with pytest.raises(ParameterError, match=r"no parameter 'depth'.*Valid parameters are c, "):
         KernelSum([ShortestPath()]).gram_grid(MIXED, depth=[1])

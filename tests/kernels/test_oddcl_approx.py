@@ -23,6 +23,18 @@ RANDOM = ["rff", "orf", "qmc"]
 MIXED = LAWS_HOLD_ON["mixed"]
 
 
+@pytest.fixture(autouse=True)
+def dear_pairs(monkeypatch):
+    """The sets of these tests are so small that "auto" would never look for a map: each pair of nodes shall take days."""
+    monkeypatch.setattr(_choose_map, "PAIR_SECONDS", 1e6)
+
+
+@pytest.fixture
+def usual_pairs(dear_pairs, monkeypatch):
+    """Pairs of nodes take as long as they do."""
+    monkeypatch.undo()
+
+
 def graphs_with(attributes, *, seed=0, n_graphs=60, n_nodes=12):
     """Random graphs of three labels over a given array of vectors."""
     random = np.random.default_rng(seed)
@@ -219,6 +231,39 @@ def test_auto_says_that_a_nearly_sparse_kernel_is_one_and_uses_the_exact_engine(
     with pytest.warns(UserWarning, match="nearly sparse"):
         kernel.fit(graphs[:30])
     np.testing.assert_array_equal(kernel.transform(graphs), exact.transform(graphs))
+
+
+@pytest.mark.usefixtures("usual_pairs")
+def test_auto_takes_the_exact_engine_at_once_where_that_is_cheaper_than_a_search(monkeypatch):
+    monkeypatch.setattr(_vector_sums.PairSample, "draw", lambda *_: pytest.fail("a sample was drawn"))
+    graphs = smooth()
+    kernel = ODDCLApprox()
+    np.testing.assert_array_equal(kernel.fit_transform(graphs), ODDCL().fit_transform(graphs))
+    assert (kernel.method_, kernel.n_components_, kernel.estimated_error_) == ("exact", 0, 0.0)
+    assert kernel.choice_.startswith("The exact engine is used: ")
+    assert kernel.choice_.endswith(" s, less than the search for a map may cost.")
+
+
+def test_auto_gives_up_its_search_when_it_has_cost_its_share(monkeypatch):
+    monkeypatch.setattr(_choose_map, "PAIR_SECONDS", 3e-6)  # some 0.26 s: enough for two or three maps
+    monkeypatch.setattr(_choose_map, "CHOOSING_SECONDS", 0.02)
+    kernel = ODDCLApprox(tolerance=1e-12, n_components=300).fit(smooth())
+    assert kernel.method_ == "exact"
+    assert "components would cost, and fewer are not enough" in kernel.choice_
+
+
+def test_costs_grow_with_what_is_gone_through():
+    costs = _choose_map.Costs(n_pairs=1e9, n_vectors=50_000, n_attributes=3)
+    assert costs.exact == pytest.approx(1e9 * (_choose_map.PAIR_SECONDS + 3 * _choose_map.PAIR_DIMENSION_SECONDS))
+    assert costs.trial(16) < costs.trial(24)
+    assert costs.with_map(16) < costs.with_map(24)
+
+
+def test_equal_nodes_of_a_graph_are_one_in_the_costs():
+    graphs = graphs_with(np.zeros((720, 1)))
+    view = view_trees(ODDCLApprox(), graphs)
+    n_kinds = [len(set(labels)) for labels in np.split(np.asarray(graphs.labels), 60)]
+    assert _vector_sums.gram_costs(view).n_pairs <= sum(n_kinds) ** 2 / 2
 
 
 def test_far_clusters_have_a_low_rank_and_are_not_taken_for_sparse():

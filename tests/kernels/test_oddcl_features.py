@@ -227,14 +227,19 @@ def test_stateless_features_check_their_parameters():
         ODDCLFeatures(**STATELESS, node_kernel="linear").transform(some_graphs())
 
 
-@pytest.mark.parametrize("options", [STATELESS, {"random_state": 0}, {"random_state": 0, "n_features": None}])
-def test_rows_do_not_depend_on_what_is_transformed_with_them(options):
+# BLAS rounds products of a few rows otherwise than those of many, and Nystroem's inverse root multiplies what differs: by up to
+# 5e-10 on an AMD EPYC with numpy 2.4.6.
+@pytest.mark.parametrize(
+    ("options", "tolerance"),
+    [(STATELESS, 1e-13), ({"random_state": 0}, 1e-8), ({"random_state": 0, "n_features": None}, 1e-8)],
+)
+def test_rows_do_not_depend_on_what_is_transformed_with_them(options, tolerance):
     graphs = some_graphs()
     features = ODDCLFeatures(**options).fit(graphs[:20])
     whole = features.transform(graphs)
     parts = [features.transform(graphs[a:b]) for a, b in ((0, 7), (7, 8), (8, 40))]
     joined = sp.vstack(parts).toarray() if sp.issparse(whole) else np.concatenate(parts)
-    np.testing.assert_allclose(joined, whole.toarray() if sp.issparse(whole) else whole, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(joined, whole.toarray() if sp.issparse(whole) else whole, rtol=0, atol=tolerance)
 
 
 def test_without_attributes_one_component_is_exact():

@@ -114,11 +114,21 @@ def literal_histograms(kernel, fitted, collection):
             spreads=kernel.mode == "gmm",
             draws=literal_draws(kernel),
             label_width=kernel.label_width,
-            attribute_width=kernel.attribute_width,
+            widths=literal_widths(kernel, fitted),
             missing_labels=kernel.missing_labels,
+            use_labels=kernel.use_labels,
         )
         for g in range(len(collection))
     ]
+
+
+def literal_widths(kernel, fitted):
+    """One width for all columns, or the interquartile range of each over the fitted nodes."""
+    columns = [row for graph in literal_columns(kernel, fitted, fitted) for row in graph]
+    if kernel.attribute_width != "scale":
+        return [kernel.attribute_width] * len(columns[0])
+    ranges = [np.quantile(column, 0.75) - np.quantile(column, 0.25) for column in zip(*columns, strict=True)]
+    return [one if one > 0 else 1.0 for one in ranges]
 
 
 SETTINGS = [
@@ -127,6 +137,8 @@ SETTINGS = [
     {"mode": "hash", "attribute_width": 0.1, "missing_labels": "constant"},
     {"mode": "gmm"},
     {"mode": "gmm", "n_samples": 3, "attribute_width": 0.01, "label_metric": "l2"},
+    {"mode": "gmm", "attribute_width": "scale"},
+    {"mode": "hash", "standardize": False, "attribute_width": "scale", "use_labels": False},
 ]
 ZOO = {key: collection for key, collection in COLLECTIONS.items() if sum(collection.n_nodes)}
 

@@ -26,6 +26,11 @@ REPEATED = {
     "ODDST": ("ODDST(4)", SMALL),
     "ShortestPath": ("ShortestPath()", SMALL),
     "GraphHopper": ("GraphHopper()", SMALL),
+    "OrderedTrees": ("OrderedTrees(4)", SMALL),
+    "P2K": ("P2K()", SMALL),
+    "WLOA": ("WLOA(5)", SMALL),
+    "WLCL": ("WLCL(5)", SMALL),
+    "Landmarks": ("Landmarks(WL(), 40)", SMALL),
 }
 # One computation that takes from half a minute to years.
 LONG = {
@@ -33,6 +38,9 @@ LONG = {
     "ODDCL on a star": ("ODDCL(3)", STAR),
     "GraphHopper on a large graph": ("GraphHopper()", RING),
     "ShortestPath on a large graph": ("ShortestPath()", RING),
+    "NSPDK on a large graph": ("NSPDK(4, distance=6)", RING),
+    "GIK on a large graph": ("GIK()", RING),
+    "OrderedTrees on a large graph": ("OrderedTrees(8)", RING),
 }
 
 

@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from treegram import CSM, GIK, GraphHopper, Graphs, ShortestPath, _memory
+from treegram import (
+    CSM,
+    GIK,
+    WL,
+    FeatureMap,
+    GraphHopper,
+    Graphs,
+    Landmarks,
+    ODDCLFeatures,
+    ShortestPath,
+    _memory,
+)
 
 SMALL = [(0, 1), (1, 2)]
 PATH = [(i, i + 1) for i in range(299)]
@@ -43,3 +54,29 @@ def test_an_allocation_that_fails_says_what_it_was_for(monkeypatch):
         MemoryError, match=r"Graph 7: its trees would take 4.29e\+09 GiB of memory, more than can be had"
     ):
         _memory.allocate((1 << 59,), np.float64, "Graph 7: its trees")
+
+
+@pytest.mark.parametrize(
+    "transformer",
+    [
+        ODDCLFeatures(depth=1, method="orf", n_components=64, n_features=1 << 18),
+        ODDCLFeatures(depth=1, method="orf", n_components=1 << 12, n_features=None),
+        FeatureMap(WL(n_iterations=3), sparse_output=False),
+        Landmarks(WL(), 300),
+    ],
+    ids=["hashed", "spread", "dense", "landmarks"],
+)
+def test_rows_that_do_not_fit_are_told_with_the_ways_out(transformer):
+    rng = np.random.default_rng(0)
+    graphs = Graphs.from_edges(
+        [PATH[:9]] * 300, labels=rng.integers(0, 20, (300, 10)).tolist(), attributes=list(rng.normal(size=(300, 10, 1)))
+    )
+    with pytest.raises(
+        MemoryError, match=r"Rows of features for .* would take [0-9.]+ [MG]iB .* are free. features_to_"
+    ):
+        transformer.fit_transform(graphs)
+
+
+def test_the_message_has_a_way_out():
+    with pytest.raises(MemoryError, match=r"1 MiB are free. Leave such graphs out, .* such as WL or ODDCL"):
+        GraphHopper().fit(collection(PATH, 300))

@@ -71,11 +71,17 @@ def test_invert_keeps_every_entry_once():
     features = sp.csr_matrix(matrix)
     n_listed = int((slots[features.indices] < 0).sum())
     inverted = node_loops.Inverted(
-        slots, np.empty((2, 3), np.int64), np.zeros((2, 8)), np.zeros(7, np.int64), np.empty(n_listed, np.int64),
-        np.empty(n_listed),
-    )  # fmt: skip
+        slots=slots.astype(np.int32),
+        lanes=np.zeros(6, np.int32),
+        slot_lanes=np.zeros((2, 3), np.int64),
+        lane_kinds=np.zeros((2, 2), np.int64),
+        dense=np.zeros((2, 8)),
+        ends=np.zeros(7, np.int32),
+        listed=np.empty(n_listed, np.int32),
+        values=np.empty(n_listed),
+    )
     node_loops.invert(features.indptr, features.indices, features.data, inverted)
-    dense, ends, listed, values = inverted[2:]
+    dense, ends, listed, values = inverted[4:]
     rebuilt = np.zeros_like(matrix)
     for t in np.flatnonzero(slots < 0):
         span = slice(ends[t - 1] if t else 0, ends[t])

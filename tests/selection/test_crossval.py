@@ -8,6 +8,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from treegram import ODDCL, load_digits_graphs
+from treegram.selection import machines
 from treegram.selection.crossval import Fits, check_classes, choose, distinct, folds, score, seed_of, select
 
 CS = np.array([0.01, 1.0, 100.0, 10000.0])
@@ -200,8 +201,9 @@ def test_the_smallest_class_decides_how_many_folds_there_can_be():
 @pytest.mark.parametrize(
     ("y", "n_outer", "n_inner", "message"),
     [
-        (["a"] * 5, 2, 2, "at least two classes; all 5 graphs are of class a"),
-        ([], 2, 2, "at least two classes; there are no graphs"),
+        (["a"] * 5, 2, 2, "at least two classes; got 5 graphs of class a alone"),
+        (["a"], 2, 2, "at least two classes; got 1 graph of class a alone"),
+        ([], 2, 2, "at least two classes; got no graphs"),
         ([0] * 9 + [1] * 3, 4, 2, "Class 1 has 3 graphs, too few for 4 folds. Use fewer folds"),
         ([0] * 9 + [1] * 4, 4, 4, "too few for 4 inner folds within the training part of 4"),
         ([0] * 9 + [1] * 3, 1, 4, "Class 1 has 3 graphs, too few for 4 folds"),
@@ -261,3 +263,27 @@ def test_missing_values_of_pandas():
 
 def test_counts_of_fits_add_up():
     assert Fits(3, 1) + Fits(4, 0) == Fits(7, 1)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_many_small_classes_are_fitted_together_and_equal_one_by_one(monkeypatch, weighted):
+    """30 classes, whose 435 machines take two calls; those that pair steps do not finish are fitted on their own."""
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(150, 4)), np.arange(150) % 30
+    K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
+    weights = rng.uniform(0.5, 2.0, 150) if weighted else None
+    calls = []
+
+    def counted(*arguments):
+        calls.append(arguments[:2])
+        return climb_pairs(*arguments)
+
+    climb_pairs = machines.climb_pairs
+    monkeypatch.setattr(machines, "climb_pairs", counted)
+    monkeypatch.setattr(machines, "_WORK", 2 * 10**2 * 300)
+    together = machines.fit_machines(K, codes, 30, np.arange(150), CS[:2], 1e-9, weights)
+    assert calls == [(0, 301), (301, 435)]
+    monkeypatch.setattr(machines, "_MANY", 1000)
+    alone = machines.fit_machines(K, codes, 30, np.arange(150), CS[:2], 1e-9, weights)
+    np.testing.assert_allclose(together.coefficients, alone.coefficients, atol=1e-7)
+    np.testing.assert_allclose(together.intercepts, alone.intercepts, atol=1e-7)

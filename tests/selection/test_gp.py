@@ -137,7 +137,7 @@ def test_a_target_that_never_changes(ink):
     ("noise", "y", "message"),
     [
         ([1, 0], range(10), "noise must be positive and finite"),
-        (1.0, ["a"] * 10, "y must be numbers"),
+        (1.0, ["a"] * 10, "y must be real numbers"),
         (1.0, [None] * 10, r"y\[0\] is None"),
         (1.0, range(9), "10 graphs, got 9 targets"),
     ],

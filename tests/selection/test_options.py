@@ -113,6 +113,7 @@ def test_ridge_weights_are_those_of_kernel_ridge(rare, is_weighted):
         ([1.0, 2.0], r"one number for each of 66 graphs; got shape \(2,\)"),
         ([-1.0] * 66, r"sample_weight\[0\] is -1.0"),
         ([1.0] * 65 + [np.nan], r"sample_weight\[65\] is nan"),
+        ([0.0] * 66, "sample_weight must be above 0 for some graph"),
     ],
 )
 def test_wrong_weights_are_an_error(rare, kind, weights, message):

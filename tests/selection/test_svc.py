@@ -352,7 +352,7 @@ def test_what_they_are():
         ({"scoring": "acuracy"}, "scoring must be the name of a scikit-learn scorer.*got 'acuracy'"),
         ({"scoring": lambda model, X, y: np.nan}, "score that is not a finite number for ODDCL"),
         ({"cv": []}, "cv must give at least one pair"),
-        ({"grid": {"dept": [1]}}, "ODDCL has no parameter 'dept'; did you mean 'depth'.*counting, depth, gamma"),
+        ({"grid": {"dept": [1]}}, "ODDCL has no parameter 'dept'; did you mean depth.*counting, depth, dtype, gamma"),
         ({"grid": {"depth": []}}, r"The grid's depth must be a list of at least one value"),
         ({"grid": {"depth": 1}}, r"The grid's depth must be a list of at least one value; got 1"),
         ({"grid": {"depth": None}}, r"The grid's depth must be a list of at least one value; got None"),
@@ -392,10 +392,11 @@ def test_wrong_strengths_are_an_error(two, kind, name, values, message):
 @pytest.mark.parametrize(
     ("kind", "y", "message"),
     [
-        (GraphSVC, [1] * 20, "at least two classes; all 20 graphs are of class 1"),
+        (GraphSVC, [1] * 20, "at least two classes; got 20 graphs of class 1 alone"),
         (GraphSVC, [0, 0, 1, 1, *range(2, 18)], "No class has 3 graphs, one for each fold. Use 2 folds or fewer"),
         (GraphSVC, np.linspace(0, 1, 20), "Unknown label type: continuous"),
-        (GraphRidge, ["a", "b"] * 10, "y must be numbers; got an array of dtype <U1. For classes use GraphSVC"),
+        (GraphRidge, [1j] * 20, "y must be real numbers; got an array of dtype complex128"),
+        (GraphRidge, ["a", "b"] * 10, "y must be real numbers; got an array of dtype <U1. For classes use GraphSVC"),
         (GraphRidge, [1.0] * 19 + [np.inf], "y must be finite numbers; got inf"),
         *[
             (kind, y, message)
@@ -418,5 +419,5 @@ def test_wrong_targets_are_an_error(two, kind, y, message):
 def test_too_few_graphs_are_an_error(two):
     with pytest.raises(ValueError, match="4 graphs are too few for 10 folds"):
         GraphRidge().fit(two[0][:4], [1, 2, 3, 4])
-    with pytest.raises(ValueError, match="there are no graphs"):
+    with pytest.raises(ValueError, match="got no graphs"):
         GraphSVC().fit(two[0][:0], [])

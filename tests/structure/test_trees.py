@@ -362,3 +362,17 @@ def test_reading_trees_without_labels_shows_degrees_or_zeros():
 def test_edge_labels_that_are_wanted_but_missing_are_an_error():
     with pytest.raises(InvalidGraphError, match="use_edge_labels=True, but the graphs have no edge labels"):
         tree_features(Graphs.from_edges([[(0, 1)]]), 1, use_edge_labels=True)
+
+
+def test_a_slice_hashes_its_own_labels_alone(monkeypatch):
+    """A collection keeps the values of all labels; a slice of it has few of them, and those of the others cost nothing."""
+    graphs = Graphs.from_edges([[(0, 1)]] * 50, labels=[[f"a{i}", f"b{i}"] for i in range(50)])
+    hashed = []
+
+    def listed(value):
+        hashed.append(value)
+        return hash_label(value)
+
+    monkeypatch.setattr("treegram.structure.labels.hash_label", listed)
+    node_hashes(graphs[7:9], "degree")
+    assert sorted(hashed) == ["a7", "a8", "b7", "b8"]

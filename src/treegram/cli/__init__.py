@@ -17,8 +17,10 @@ from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 
+from treegram._progress import verbosely
 from treegram._wording import suggest
 from treegram.cli._parser import Parser
+from treegram.errors import TreegramError
 
 __all__ = ["COMMANDS", "main"]
 
@@ -27,10 +29,12 @@ COMMANDS = {
     "features": "compute one row of explicit features per graph and save them",
     "fit": "choose and fit a model on a data set, and save it",
     "predict": "predict new graphs by a saved model",
+    "explain": "make a page that shows which nodes made the predictions of a saved model",
     "evaluate": "compare kernels on your data by nested cross-validation",
-    "reproduce": "run a study, by default the paper's whole experiment; goes on where it was stopped",
+    "reproduce": "run a study, by default the paper's whole experiment; resumes where it was stopped",
     "report": "make a page with tables, statistics and plots from the results of a study",
     "info": "tell what a data set holds, and what is odd about it",
+    "warm": "compile all that later runs will need",
     "demo": "load, compute, cross-validate, draw: the main job on bundled data",
 }
 EXAMPLES = ("treegram info ENZYMES", "treegram gram ENZYMES --kernel oddcl --depth 3 -o K.npz")
@@ -65,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("Stopped; nothing was written.", file=sys.stderr)
         return 130
-    except (ValueError, OSError, MemoryError, ImportError) as error:  # a TreegramError is a ValueError
+    except (TreegramError, ValueError, OSError, MemoryError, ImportError) as error:
         if sys.flags.dev_mode:
             raise
         print(f"{_program(arguments)}: error: {_one_line(error)}", file=sys.stderr)
@@ -84,7 +88,12 @@ def _dispatch(arguments: list[str]) -> None:
     module = import_module(f"treegram.cli.{name}")
     parser = Parser(f"treegram {name}", COMMANDS[name], module.EXAMPLES)
     module.add_arguments(parser, arguments[1:])
-    module.run(parser.read(arguments[1:]))
+    parser.add_argument(
+        "--verbose", action="store_true", help="without a terminal, write a line about progress to stderr now and then"
+    )
+    args = parser.read(arguments[1:])
+    with verbosely(args.verbose):
+        module.run(args)
 
 
 def _top_parser() -> Parser:

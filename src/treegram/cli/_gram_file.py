@@ -25,7 +25,7 @@ _ENDINGS = (".npz", ".npy")
 def check_target(path: Path, *, overwrite: bool) -> None:
     """Raise if a Gram matrix cannot be written to this path, or may not be."""
     if path.suffix not in _ENDINGS:
-        raise ValueError(f"The output file must end in {' or '.join(_ENDINGS)}; got {str(path)!r}.")
+        raise ValueError(f"The output file must end in {', '.join(_ENDINGS)} or .zarr; got {str(path)!r}.")
     for file in (path, path.with_suffix(".json")) if path.suffix == ".npy" else (path,):
         check_writable(file)
         if file.exists() and not overwrite:

@@ -17,13 +17,14 @@ from typing import Any
 from treegram._params import FLAG, FUNCTION, LIST, Allowed, Number, Whole, allowed_values, words_of
 from treegram._wording import suggest
 from treegram.cli._parser import Parser
-from treegram.kernels.registry import KERNELS
+from treegram.kernels.registry import AUTO, KERNELS
 
 __all__ = [
     "KERNELS",
     "add_kernel_options",
     "add_options",
     "given_parameters",
+    "kernel_choice",
     "kernel_name",
     "parameter_texts",
     "read_list",
@@ -35,10 +36,19 @@ _MOST_SHOWN = 4  # choices that stand in the place of the value; more of them ar
 
 def kernel_name(text: str) -> str:
     """The name of a kernel, checked; for argparse."""
+    return _one_of(text, list(KERNELS))
+
+
+def kernel_choice(text: str) -> str:
+    """The name of a kernel, or "auto" for a choice among many; for argparse."""
+    return _one_of(text, [*KERNELS, AUTO])
+
+
+def _one_of(text: str, names: list[str]) -> str:
     name = text.lower()
-    if name not in KERNELS:
+    if name not in names:
         raise argparse.ArgumentTypeError(
-            f"unknown kernel {text!r} (there are {', '.join(KERNELS)}){suggest(text, KERNELS)}"
+            f"unknown kernel {text!r} (there are {', '.join(names)}){suggest(text, names)}"
         )
     return name
 

@@ -7,13 +7,17 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from treegram import Graphs
 from treegram._params import Whole
-from treegram.cli._data import add_folder_arguments, load_by_name
+from treegram.cli._cluster import add_cluster_arguments, on_cluster
+from treegram.cli._data import add_folder_arguments
 from treegram.cli._kernels import read_word
 from treegram.cli._parser import Parser
+from treegram.experiments.data import check_data
 from treegram.experiments.report import brief_blocks, render_text
-from treegram.experiments.run import check_data, run_checked
+from treegram.experiments.run import run_checked
 from treegram.experiments.store import Store
 from treegram.experiments.study import Scope, Study
 from treegram.experiments.summary import summarise
@@ -43,23 +47,21 @@ def add_run_arguments(parser: Parser, repeats: str) -> None:
         help="SQLite file that keeps every finished fold; a run with the same file continues where it stopped, and several "
         "may share one (default: the study's name with .sqlite)",
     )
+    add_cluster_arguments(parser)
     add_folder_arguments(parser)
 
 
 def run_and_print(
-    study: Study, scope: Scope, args: argparse.Namespace, command: str, sources: Mapping[str, str] | None = None
+    study: Study, scope: Scope, args: argparse.Namespace, command: str, loaded: Mapping[str, tuple[Graphs, Any]]
 ) -> None:
-    """Run what is missing, and print the table of all that is there.
-
-    ``sources`` says for data sets that are not found under their names what to load.
-    """
+    """Run what is missing on the data sets, which are given by name, and print the table of all that is there."""
     path = args.store or Path(f"{study.name}.sqlite")
     # Before there is a store: data that cannot be used leaves no file behind.
-    loaded = {name: load_by_name((sources or {}).get(name, name), args) for name in scope.datasets}
     data = check_data(loaded, study.protocol)
     with Store.open(path) as store:
         try:
-            run_checked(study, scope, data, store, command=command, n_jobs=args.jobs)
+            with on_cluster(args):
+                run_checked(study, scope, data, store, command=command, n_jobs=args.jobs)
         except KeyboardInterrupt:
             print(f"Stopped. What was finished is in {path}; the same command continues from there.", file=sys.stderr)
             raise SystemExit(130) from None

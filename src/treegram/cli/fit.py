@@ -8,23 +8,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from treegram import GraphGP, GraphSVC, save_model
 from treegram._files import check_writable
-from treegram._params import Whole
+from treegram._params import Number, Whole
 from treegram._wording import counted
-from treegram.cli._data import add_data_arguments, load_data
-from treegram.cli._kernels import KERNELS, kernel_name, read_word
+from treegram.cli._data import add_data_arguments, are_numbers, load_data
+from treegram.cli._kernels import KERNELS, kernel_choice, read_word
+from treegram.cli._molecules import is_molecule_file, with_molecules
 from treegram.cli._output import add_output_arguments
 from treegram.cli._parser import Parser
+from treegram.kernels.registry import AUTO
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = (
     "treegram fit ENZYMES --kernel oddcl --kernel wl -o enzymes.tgm",
-    "treegram fit ./solubility --target numbers -o solubility.tgm",
+    "treegram fit ENZYMES --kernel auto --max-seconds 300 -o enzymes.tgm",
+    "treegram fit ./solubility --task numbers -o solubility.tgm",
+    "treegram fit molecules.csv --smiles-column smiles --target y -o molecules.tgm",
 )
 
 
@@ -37,15 +38,21 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
         metavar="NAME",
         dest="kernels",
         action="append",
-        type=kernel_name,
+        type=kernel_choice,
         help=f"one of {', '.join(KERNELS)}; may be given several times, and the best is taken (default: oddcl). Its parameters are "
-        "chosen, too",
+        "chosen, too. Or auto alone, which tries many kernels and sums of the best, and tells what it tried",
     )
     parser.add_argument(
-        "--target",
+        "--max-seconds",
+        metavar="X",
+        type=partial(read_word, (Number(0),)),
+        help="after so many seconds no further kernel is tried (default: all are)",
+    )
+    parser.add_argument(
+        "--task",
         choices=("classes", "numbers"),
         help="what the targets are: classes make a support vector machine with probabilities, numbers a Gaussian process with "
-        "error bars (default: numbers if some target is no whole number)",
+        "error bars (default: numbers if some target is not a whole number)",
     )
     parser.add_argument(
         "--folds",
@@ -64,19 +71,23 @@ def run(args: argparse.Namespace) -> None:
     _check_target(args.output, overwrite=args.force)
     graphs, y = load_data(args)
     if y is None:
-        raise ValueError(
-            f"{args.data} has no targets, so that there is nothing to learn; add its graph labels or graph attributes."
-        )
-    kernels = list(dict.fromkeys(args.kernels or ["oddcl"]))
-    is_number = args.target == "numbers" if args.target else _are_numbers(y)
+        cure = "name them with --target" if is_molecule_file(args.data) else "add its graph labels or graph attributes"
+        raise ValueError(f"{args.data} has no targets, so there is nothing to learn; {cure}.")
+    kernels: Any = list(dict.fromkeys(args.kernels or ["oddcl"]))
+    if AUTO in kernels and len(kernels) > 1:
+        raise ValueError("--kernel auto cannot be combined with other kernels: it tries all that suit the data.")
+    kernels = AUTO if kernels == [AUTO] else kernels
+    is_number = args.task == "numbers" if args.task else are_numbers(y)
     model: Any
     if is_number:
-        model = GraphGP(kernels, n_jobs=args.jobs)
+        model = GraphGP(kernels, max_seconds=args.max_seconds, n_jobs=args.jobs)
     else:
-        model = GraphSVC(kernels, cv=args.folds, probability=True, n_jobs=args.jobs)
+        model = GraphSVC(kernels, cv=args.folds, probability=True, max_seconds=args.max_seconds, n_jobs=args.jobs)
     start = time.perf_counter()
     model.fit(graphs, y)
-    save_model(model, args.output)
+    save_model(with_molecules(model, args), args.output)
+    if kernels == AUTO:
+        print(model.tell_account())
     chosen = ", ".join(
         f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in model.best_params_.items()
@@ -96,8 +107,3 @@ def _check_target(path: Path, *, overwrite: bool) -> None:
     check_writable(path)
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists already; give --force to replace it, or another name.")
-
-
-def _are_numbers(y: NDArray[Any]) -> bool:
-    """Whether some target is no whole number."""
-    return y.dtype.kind == "f" and bool((y != np.round(y)).any())

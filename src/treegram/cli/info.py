@@ -9,12 +9,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from treegram import describe
+from treegram._wording import counted
 from treegram.cli._data import add_data_arguments, load_data
 from treegram.cli._parser import Parser
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
-EXAMPLES = ("treegram info ENZYMES", "treegram info ./my_folder --json")
+EXAMPLES = (
+    "treegram info ENZYMES",
+    "treegram info ./my_folder --json",
+    "treegram info molecules.csv --smiles-column smiles --target y",
+)
 
 _MOST_VALUES = 10  # classes or labels in one line
 _MOST_COLUMNS = 20  # rows of the table of attributes
@@ -43,7 +48,9 @@ def _render(report: dict[str, Any]) -> Iterator[str]:
     yield from _targets(report["targets"])
     for name in ("node_labels", "edge_labels"):
         yield _line(name.replace("_", " "), _values(report[name], share=True) if report[name] else "none")
-    yield from _attributes(report["attributes"])
+    yield from _attributes("attributes", report["attributes"])
+    if report["edge_attributes"]:
+        yield from _attributes("edge vectors", report["edge_attributes"])
     for title in ("left out", "odd"):
         if sentences := report[title.replace(" ", "_")]:
             yield title
@@ -86,14 +93,14 @@ def _targets(targets: dict[str, Any] | None) -> Iterator[str]:
             yield _line("targets" if i == 0 else "", f"numbers, {_spread(column)}")
 
 
-def _attributes(attributes: dict[str, Any] | None) -> Iterator[str]:
+def _attributes(name: str, attributes: dict[str, Any] | None) -> Iterator[str]:
     if attributes is None:
-        yield _line("attributes", "none")
+        yield _line(name, "none")
         return
-    columns, kernel = attributes["columns"], attributes["node_kernel"]
+    columns, kernel = attributes["columns"], attributes.get("node_kernel")
     yield _line(
-        "attributes",
-        f"{attributes['n_columns']} column{'s' * (len(columns) != 1)}, {attributes['n_distinct']} distinct vectors",
+        name,
+        f"{counted(attributes['n_columns'], 'column')}, {attributes['n_distinct']} distinct vectors",
     )
     yield f"    {'column':>6} {'min':>11} {'max':>11} {'mean':>11} {'sd':>11}"
     for i, column in enumerate(columns[:_MOST_COLUMNS]):

@@ -9,21 +9,31 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from treegram import Graphs, load_model
-from treegram._files import check_writable, replacing
+import numpy as np
+from numpy.typing import NDArray
+
+from treegram import GraphGP, Graphs
+from treegram._files import replacing
 from treegram._wording import counted
 from treegram.cli._data import add_data_arguments, load_data
+from treegram.cli._model_file import add_model_argument, check_output, load_predictor
+from treegram.cli._molecules import load_for_model
 from treegram.cli._parser import Parser
+from treegram.explanations import split_model
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
-EXAMPLES = ("treegram predict enzymes.tgm ./new -o predictions.csv", "treegram predict enzymes.tgm ./new | head")
+EXAMPLES = (
+    "treegram predict enzymes.tgm ./new -o predictions.csv",
+    "treegram predict enzymes.tgm ./new | head",
+    "treegram predict molecules.tgm new.csv -o predictions.csv",
+)
 
 
 def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (what every command is given)
     """The arguments of the command."""
-    parser.add_argument("model", metavar="MODEL", type=Path, help="file that treegram fit, or save_model, has written")
-    add_data_arguments(parser)
+    add_model_argument(parser)
+    add_data_arguments(parser, for_model=True)
     parser.add_argument(
         "-o",
         "--output",
@@ -38,16 +48,15 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
 def run(args: argparse.Namespace) -> None:
     """Predict and write; nothing is written unless all of it can be."""
     if args.output is not None:
-        check_writable(args.output)
-        if args.output.exists() and not args.force:
-            raise FileExistsError(f"{args.output} exists already; give --force to replace it, or another name.")
-    model = load_model(args.model)
-    if not hasattr(model, "predict"):
-        raise ValueError(
-            f"{args.model} holds a {type(model).__name__}, which predicts nothing; fit a model with treegram fit."
-        )
-    graphs, _ = load_data(args)
-    text = _table(*_predictions(model, graphs))
+        check_output(args.output, overwrite=args.force)
+    model = load_predictor(args.model)
+    molecules = load_for_model(model, args)
+    if molecules is not None:
+        model, graphs, numbers = molecules[:3]
+    else:
+        graphs, _ = load_data(args)
+        numbers = np.arange(len(graphs))
+    text = _table(numbers, *_predictions(model, graphs))
     if args.output is None:
         sys.stdout.write(text)
         return
@@ -58,7 +67,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _predictions(model: Any, graphs: Graphs) -> tuple[list[str], list[Any]]:
     """The columns after the number of the graph: their names, and their values."""
-    if hasattr(model, "log_marginal_likelihood_"):
+    if isinstance(split_model(model)[-1], GraphGP):
         mean, std = model.predict(graphs, return_std=True)
         return ["prediction", "std"], [mean, std]
     columns = [model.predict(graphs)]
@@ -68,12 +77,12 @@ def _predictions(model: Any, graphs: Graphs) -> tuple[list[str], list[Any]]:
     return ["prediction", *names], [*columns, *model.predict_proba(graphs).T]
 
 
-def _table(names: list[str], columns: list[Any]) -> str:
-    """The columns as CSV."""
+def _table(numbers: NDArray[np.int64], names: list[str], columns: list[Any]) -> str:
+    """The numbers of the graphs and the columns as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["graph", *map(_shown, names)])
-    for i, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+    for i, *row in zip(*(column.tolist() for column in (numbers, *columns)), strict=True):
         writer.writerow([i, *map(_shown, row)])
     return text.getvalue()
 

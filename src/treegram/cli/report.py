@@ -28,7 +28,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
         help="page to write; its Markdown is written beside it (default: the store's name with .html)",
     )
     parser.add_argument(
-        "--force", action="store_true", help="replace these files even if they are no reports that treegram wrote"
+        "--force", action="store_true", help="replace these files even if treegram did not write them as reports"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from treegram.cli._data import load_by_name
 from treegram.cli._parser import Parser
 from treegram.cli._study import add_run_arguments, run_and_print
 from treegram.experiments.study_file import read_study, shipped_studies
@@ -38,7 +39,8 @@ def run(args: argparse.Namespace) -> None:
     scope = study.scope(args.datasets, args.kernels, args.repeats)
     beside = {name: Path(args.study).parent / name for name in study.datasets if args.data_dir is None}
     sources = {name: str(folder) for name, folder in beside.items() if folder.is_dir()}
-    run_and_print(study, scope, args, _command(study.name, args), sources)
+    loaded = {name: load_by_name(sources.get(name, name), args) for name in scope.datasets}
+    run_and_print(study, scope, args, _command(study.name, args), loaded)
 
 
 def _command(name: str, args: argparse.Namespace) -> str:

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from treegram._types import Ints
 from treegram.datasets._folder import (
     check_count,
     contradiction,
     count_repeated,
+    depend_on_direction,
     edge_blocks,
+    edges_left_out,
     find_tables,
     left_out,
     owner_blocks,
@@ -29,13 +30,12 @@ from treegram.datasets._folder import (
     row_blocks,
     with_names,
 )
+from treegram.datasets._pieces import Pieces
 from treegram.datasets._table import Block, read_span
 from treegram.errors import DatasetError, InvalidGraphError
 from treegram.graphs import Graphs
 
 __all__ = ["TUChunks"]
-
-PIECES_PER_CHUNK = 16  # shuffled: a chunk is made of so many stretches of the files
 
 
 class _Span(NamedTuple):
@@ -45,7 +45,7 @@ class _Span(NamedTuple):
     n_columns: int
 
 
-class TUChunks:
+class TUChunks(Pieces):
     """A folder in the TU text format as a stream of chunks, each read from disk when its turn comes.
 
     The files are read and checked once, when the object is made, as :func:`treegram.load_tu` does; afterwards each chunk is
@@ -109,11 +109,8 @@ class TUChunks:
         random_state: Any = None,
         directed: bool = False,
     ) -> None:
-        if not isinstance(chunk_size, int | np.integer) or chunk_size < 1:
-            shown = chunk_size.item() if isinstance(chunk_size, np.generic) else chunk_size
-            raise ValueError(f"chunk_size must be a whole number of at least 1; got {shown!r}.")
-        self.chunk_size: int = int(chunk_size)
-        self.shuffle, self.random_state, self.directed = shuffle, random_state, directed
+        super().__init__(chunk_size, shuffle=shuffle, random_state=random_state)
+        self.directed = directed
         self._tables = find_tables(Path(folder).expanduser())
         self._names = read_all_names(self._tables)
         ids, counts = _read_sizes(self._tables["graph_indicator"])
@@ -124,25 +121,12 @@ class TUChunks:
         self.n_graphs = check_count(self._tables, int(ids[-1]), line, n_nodes, self.targets)
         self._sizes = np.zeros(self.n_graphs, np.int64)
         np.add.at(self._sizes, ids - 1, counts)
-        size = max(1, self.chunk_size // PIECES_PER_CHUNK) if shuffle else self.chunk_size
-        self._graphs = np.append(np.arange(0, self.n_graphs, size), self.n_graphs)  # at which graph each piece starts
+        self._cut(self.n_graphs)
         self._find_pieces()
 
-    def __len__(self) -> int:
-        """Number of chunks."""
-        return -(-(len(self._graphs) - 1) // self._pieces_per_chunk)
-
-    def __iter__(self) -> Iterator[Graphs]:
-        order = np.arange(len(self._graphs) - 1)
-        if self.shuffle:
-            order = check_random_state(self.random_state).permutation(order)
-        for first in range(0, len(order), self._pieces_per_chunk):
-            chosen = order[first : first + self._pieces_per_chunk]
-            yield Graphs.concatenate([self._read_piece(i) for i in chosen.tolist()])
-
     @property
-    def _pieces_per_chunk(self) -> int:
-        return min(PIECES_PER_CHUNK, self.chunk_size) if self.shuffle else 1
+    def _files(self) -> list[Path]:
+        return [file for _, file in sorted(self._tables.items())]
 
     def _find_pieces(self) -> None:
         """Read and check all tables, and note where in them the pieces are."""
@@ -158,6 +142,7 @@ class TUChunks:
             ("node_attributes", self._nodes, "nodes"),
             ("A", self._edges, "edges"),
             ("edge_labels", self._edges, "edges"),
+            ("edge_attributes", self._edges, "edges"),
         ):
             if kind in self._tables:
                 length = n_edges if things == "edges" else n_nodes
@@ -165,17 +150,29 @@ class TUChunks:
                     self._tables[kind],
                     length,
                     things,
-                    whole=kind != "node_attributes",
+                    whole=not kind.endswith("attributes"),
                     n_columns=2 if kind == "A" else None,
                     names=self._names.get(kind),
                 )
                 self._spans[kind] = _find_span(blocks, lines)
-        self._warn(left_out(self._tables, self._n_loops, 0))
+        notes = self._drop_directions() if "edge_attributes" in self._spans and not self.directed else []
+        self._warn(notes + left_out(self._tables, self._n_loops, 0))
+
+    def _drop_directions(self) -> list[str]:
+        """Leave out edge attributes that undirected graphs cannot hold; gives a sentence that says so."""
+        tables = (
+            (self._read_table(kind, i, self._edges) for kind in ("A", "edge_attributes"))
+            for i in range(len(self._graphs) - 1)
+        )
+        if not any(depend_on_direction(*pair) for pair in tables):
+            return []
+        del self._spans["edge_attributes"]
+        return [edges_left_out(self._tables)]
 
     def _read_piece(self, i: int) -> Graphs:
         """One piece as a collection."""
         edges = self._read_table("A", i, self._edges)
-        edge_labels = self._read_table("edge_labels", i, self._edges)
+        edge_data = {kind: self._read_table(kind, i, self._edges) for kind in ("edge_labels", "edge_attributes")}
         graphs = slice(self._graphs[i], self._graphs[i + 1])
         if n_repeated := count_repeated(edges):
             self._warn(left_out({"A": self._tables["A"]}, 0, n_repeated))
@@ -185,15 +182,15 @@ class TUChunks:
                 edges - 1 - self._nodes[i],
                 labels=self._read_table("node_labels", i, self._nodes),
                 attributes=self._read_table("node_attributes", i, self._nodes),
-                edge_labels=edge_labels,
+                **edge_data,
                 directed=self.directed,
                 targets=None if self.targets is None else self.targets[graphs],
             )
         except InvalidGraphError:
-            if edge_labels is None:
+            if not any(rows is not None for rows in edge_data.values()):
                 raise
             first_row = int(self._edges[i])
-            raise contradiction(self._tables, edges, edge_labels, first_row, directed=self.directed) from None
+            raise contradiction(self._tables, edges, edge_data, first_row, directed=self.directed) from None
         return with_names(made, self._names)
 
     def _read_table(self, kind: str, i: int, lines: Ints) -> Any:
@@ -204,7 +201,7 @@ class TUChunks:
         first, last = lines[i : i + 2].tolist()
         start, stop = starts[i : i + 2].tolist()
         shape = (last - first, n_columns)
-        return read_span(self._tables[kind], (start, stop), shape, first, whole=kind != "node_attributes")
+        return read_span(self._tables[kind], (start, stop), shape, first, whole=not kind.endswith("attributes"))
 
     def _warn(self, notes: list[str]) -> None:
         if notes:

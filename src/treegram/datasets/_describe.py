@@ -40,8 +40,8 @@ def describe(graphs: Any, y: ArrayLike | None = None) -> dict[str, Any]:
     -------
     dict
         Ready for JSON: ``n_graphs``, ``directed``, spreads of ``nodes``, ``edges`` and ``degrees``, ``targets``,
-        ``node_labels``, ``edge_labels``, ``attributes``, ``shape`` and ``copies`` (counts of special graphs), and ``odd``, a
-        list of sentences about what one should know or act on.
+        ``node_labels``, ``edge_labels``, ``attributes``, ``edge_attributes``, ``shape`` and ``copies`` (counts of special
+        graphs), and ``odd``, a list of sentences about what one should know or act on.
 
     Notes
     -----
@@ -76,6 +76,7 @@ def _survey(graphs: Graphs, y: NDArray[Any] | None) -> dict[str, Any]:
         "node_labels": _labels(graphs.labels, graphs.label_values),
         "edge_labels": _labels(graphs.edge_labels, graphs.edge_label_values),
         "attributes": _attributes(graphs),
+        "edge_attributes": _edge_attributes(graphs),
         "shape": _shape(graphs, edges_per_graph),
         "copies": _copies(graphs, y),
     }
@@ -126,15 +127,22 @@ def _labels(codes: Ints | None, values: tuple[Any, ...]) -> list[dict[str, Any]]
 
 
 def _attributes(graphs: Graphs) -> dict[str, Any] | None:
-    vectors = graphs.attributes
-    if vectors is None:
+    if graphs.attributes is None:
         return None
-    deviations = vectors.std(axis=0) if len(vectors) else np.zeros(graphs.n_attributes)
+    return {**_columns(graphs.attributes), "node_kernel": _node_kernel(graphs, graphs.attributes)}
+
+
+def _edge_attributes(graphs: Graphs) -> dict[str, Any] | None:
+    """Each edge counts once."""
+    return None if graphs.edge_attributes is None else _columns(graphs.edge_attributes[graphs._edge_arcs()])
+
+
+def _columns(vectors: Floats) -> dict[str, Any]:
+    deviations = vectors.std(axis=0) if len(vectors) else np.zeros(vectors.shape[1])
     return {
-        "n_columns": graphs.n_attributes,
+        "n_columns": vectors.shape[1],
         "n_distinct": _n_distinct(vectors),
         "columns": [{**_spread(column), "sd": float(sd)} for column, sd in zip(vectors.T, deviations, strict=True)],
-        "node_kernel": _node_kernel(graphs, vectors),
     }
 
 
@@ -190,7 +198,7 @@ def _shape(graphs: Graphs, edges_per_graph: Ints) -> dict[str, int]:
 def _copies(graphs: Graphs, y: NDArray[Any] | None) -> dict[str, int]:
     """Graphs that are there more than once, node by node, and how many of those have another target."""
     at_nodes = [array for array in (graphs.labels, graphs.attributes) if array is not None]
-    at_arcs = [] if graphs.edge_labels is None else [graphs.edge_labels]
+    at_arcs = [array for array in (graphs.edge_labels, graphs.edge_attributes) if array is not None]
     first: dict[bytes, int] = {}
     found = Counter[str]()
     for i in range(len(graphs)):

@@ -52,7 +52,7 @@ def load_digits_graphs(*, threshold: int = 4, neighbours: int = 4, n_levels: int
     >>> from treegram import load_digits_graphs
     >>> graphs, y = load_digits_graphs()
     >>> graphs
-    Graphs(1797 graphs, 48401 nodes, 65792 edges, undirected, 1 label, 3 attributes, targets)
+    Graphs(1,797 graphs, 48,401 nodes, 65,792 edges, undirected, 1 label, 3 attributes, targets)
     """
     from sklearn.datasets import load_digits  # brings all of scikit-learn's data sets along
 

@@ -6,9 +6,7 @@ import difflib
 import hashlib
 import http.client
 import os
-import shutil
 import sys
-import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from treegram._files import scratch_folder
 from treegram._progress import track
 from treegram.datasets._unzip import unpack
 from treegram.errors import DatasetError
@@ -89,22 +88,17 @@ def fetch(name: str, home: Path, check: Callable[[Path], object]) -> Path:
     url = f"{(mirror or _COLLECTION).rstrip('/')}/{quote(name)}.zip"
     try:
         home.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=home))
+        with scratch_folder(home) as work:
+            _download(url, work / "archive.zip", name)
+            unpack(work / "archive.zip", name, work / name)
+            _verify(work / name, name)
+            check(work / name)
+            return _publish(work / name, home / name)
     except OSError as error:
         raise DatasetError(
-            f"The data set {name!r} cannot be stored in {home} ({error.strerror}). Name another folder by data_dir or "
-            "by the environment variable TREEGRAM_DATA."
+            f"The data set {name!r} cannot be stored in {home} ({error.strerror or error}). Name another folder by data_dir "
+            "or by the environment variable TREEGRAM_DATA."
         ) from None
-    try:
-        _download(url, work / "archive.zip", name)
-        unpack(work / "archive.zip", name, work / name)
-        _verify(work / name, name)
-        check(work / name)
-        return _publish(work / name, home / name)
-    except OSError as error:
-        raise DatasetError(f"The data set {name!r} cannot be stored in {home} ({error.strerror or error}).") from None
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def _download(url: str, goal: Path, name: str) -> None:
@@ -203,7 +197,7 @@ def _verify(folder: Path, name: str) -> None:
     for file, expected in known.items():
         path = folder / file
         if not path.is_file():
-            raise DatasetError(f"The archive of {name!r} lacks {file}; it is not the data set that we know.")
+            raise DatasetError(f"The archive of {name!r} lacks {file}; it is not the known data set.")
         with path.open("rb") as stream:
             got = hashlib.file_digest(stream, "sha256").hexdigest()
         if got != expected:
@@ -212,7 +206,7 @@ def _verify(folder: Path, name: str) -> None:
             )
     for path in sorted(folder.glob(f"{name}_*")):
         if path.name not in known:
-            raise DatasetError(f"The archive of {name!r} holds {path.name}, which the data set that we know has not.")
+            raise DatasetError(f"The archive of {name!r} holds {path.name}, which is not part of the known data set.")
 
 
 def _publish(folder: Path, goal: Path) -> Path:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._types import Ints
+from treegram._types import Floats, Ints
 from treegram.datasets._label_names import Names, apply_names, check_named, class_names, read_names
 from treegram.datasets._table import Block, join_blocks, read_blocks
 from treegram.errors import DatasetError
@@ -28,7 +28,9 @@ __all__ = [
     "check_folder",
     "contradiction",
     "count_repeated",
+    "depend_on_direction",
     "edge_blocks",
+    "edges_left_out",
     "find_tables",
     "left_out",
     "owner_blocks",
@@ -69,7 +71,12 @@ def set_names(folder: Path) -> list[str]:
 def check_folder(folder: Path) -> Path:
     """The folder, if it holds data."""
     if not set_names(folder):
-        what = "holds no NAME_A.txt" if folder.is_dir() else "is a file" if folder.exists() else "does not exist"
+        if folder.is_file():
+            raise DatasetError(
+                f"{folder} is a file; expected a folder with data in the TU format. Names of other files must end in .parquet (graphs), or "
+                ".smi, .sdf, .csv or .tsv (molecules)."
+            )
+        what = "holds no NAME_A.txt" if folder.is_dir() else "does not exist"
         raise DatasetError(f"The folder {folder} {what}; expected a folder with data in the TU format.")
     return folder
 
@@ -198,18 +205,50 @@ def check_count(tables: Tables, largest: int, line: int, n_nodes: int, targets: 
     return len(targets)
 
 
-def contradiction(tables: Tables, edges: Ints, labels: Ints, first_row: int = 0, *, directed: bool) -> DatasetError:
-    """The error for an edge that has two labels, with both lines; edges are numbered from 1."""
-    seen: dict[tuple[int, ...], int] = {}
-    for row, (pair, label) in enumerate(zip(edges.tolist(), labels.tolist(), strict=True)):
-        first = seen.setdefault(tuple(pair if directed else sorted(pair)), row)
-        if label != labels[first].tolist() and pair[0] != pair[1]:
-            break
-    hint = "" if directed else " If labels depend on the direction, load with directed=True."
+def contradiction(
+    tables: Tables, edges: Ints, data: dict[str, NDArray[Any] | None], first_row: int = 0, *, directed: bool
+) -> DatasetError:
+    """The error for an edge that has two labels or two vectors, with both lines; edges are numbered from 1."""
+    kind, row, first = next(_contradictions(edges, data, directed=directed))
+    rows: Any = data[kind]
+    noun = "another label" if kind == "edge_labels" else "other attributes"
+    hint = "" if directed else f" If {kind.removeprefix('edge_')} depend on the direction, load with directed=True."
     return DatasetError(
-        f"{tables['edge_labels']}:{first_row + row + 1}: the edge ({pair[0]}, {pair[1]}) has another label here, "
-        f"{', '.join(map(str, label))}, than in line {first_row + first + 1}, "
-        f"{', '.join(map(str, labels[first].tolist()))}.{hint}"
+        f"{tables[kind]}:{first_row + row + 1}: the edge ({edges[row, 0]}, {edges[row, 1]}) has {noun} here, "
+        f"{', '.join(map(str, rows[row].tolist()))}, than in line {first_row + first + 1}, "
+        f"{', '.join(map(str, rows[first].tolist()))}.{hint}"
+    )
+
+
+def _contradictions(
+    edges: Ints, data: dict[str, NDArray[Any] | None], *, directed: bool
+) -> Iterator[tuple[str, int, int]]:
+    """Each table, row and earlier row in which one edge has different data; self loops do not count."""
+    for kind, rows in data.items():
+        seen: dict[tuple[int, ...], int] = {}
+        for row, pair in enumerate(edges.tolist() if rows is not None else ()):
+            first = seen.setdefault(tuple(pair if directed else sorted(pair)), row)
+            if rows is not None and (rows[row] != rows[first]).any() and pair[0] != pair[1]:
+                yield kind, row, first
+
+
+def depend_on_direction(edges: Ints, vectors: Floats) -> bool:
+    """Whether some edge has another vector in one direction than in the other."""
+    if not len(edges):
+        return False
+    size = int(edges.max()) + 1
+    arcs, first = np.unique(edges @ np.array([size, 1]), return_index=True)
+    back = edges[first] @ np.array([1, size])
+    place = np.minimum(np.searchsorted(arcs, back), len(arcs) - 1)
+    is_listed = arcs[place] == back
+    return bool((vectors[first] != vectors[first[place]])[is_listed].any())
+
+
+def edges_left_out(tables: Tables) -> str:
+    """What to say of edge attributes that an undirected graph cannot hold."""
+    return (
+        f"The edge attributes in {tables['edge_attributes'].name} are left out: they differ between the two directions of an "
+        "edge. Load with directed=True to keep them."
     )
 
 
@@ -227,10 +266,6 @@ def count_repeated(edges: Ints) -> int:
 def left_out(tables: Tables, n_loops: int, n_repeated: int) -> list[str]:
     """One sentence for each thing in the files that the graphs do not show."""
     found = []
-    if "edge_attributes" in tables:
-        found.append(
-            f"The edge attributes in {tables['edge_attributes'].name} are left out: Graphs cannot hold them yet."
-        )
     if "graph_labels" in tables and "graph_attributes" in tables:
         found.append(
             f"The graph attributes in {tables['graph_attributes'].name} are left out: the graph labels are the targets."

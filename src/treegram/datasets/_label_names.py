@@ -22,7 +22,7 @@ from treegram._types import Ints
 from treegram.datasets._table import Block, show
 from treegram.errors import DatasetError
 
-__all__ = ["Names", "apply_names", "check_named", "class_names", "name_lines", "read_names"]
+__all__ = ["Names", "apply_names", "check_named", "class_names", "name_lines", "parse_name", "read_names"]
 
 _MAX_BYTES = 1 << 26
 _MAX_WIDTH = 100  # characters
@@ -53,7 +53,7 @@ def read_names(path: Path, *, are_classes: bool) -> Names:
         lines.pop()
     first: dict[Hashable, int] = {}
     for number, line in enumerate(lines):
-        name = _read_name(line, f"{path}:{number + 1}", are_classes=are_classes)
+        name = parse_name(line, f"{path}:{number + 1}", are_classes=are_classes)
         if first.setdefault(name, number) != number:
             raise DatasetError(f"{path}:{number + 1}: {show(line)} is also the name in line {first[name] + 1}.")
     if not first:
@@ -94,7 +94,8 @@ def apply_names(
     return join_codes([codes], [tuple(names.values[number] for number in numbers)])
 
 
-def _read_name(line: bytes, where: str, *, are_classes: bool) -> Hashable:
+def parse_name(line: bytes, where: str, *, are_classes: bool) -> Hashable:
+    """The label that a line stands for."""
     try:
         name = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError):  # a UnicodeDecodeError is a ValueError

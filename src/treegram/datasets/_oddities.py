@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from treegram._wording import counted
+
 __all__ = ["oddities"]
 
 _SCALES = 10  # columns whose standard deviations differ by more
@@ -22,6 +24,7 @@ def oddities(found: dict[str, Any]) -> list[str]:
         *_about_shape(found),
         *_about_labels(found),
         *_about_vectors(found),
+        *_about_edges(found),
     ]
 
 
@@ -47,11 +50,11 @@ def _about_targets(found: dict[str, Any]) -> Iterator[str]:
                 f"{targets['majority']:.1%} of the cases."
             )
         if small := sum(count < _FOLDS for count in counts):
-            yield f"{_count(small, 'class has', 'classes have')} fewer than {_FOLDS} graphs: too few for {_FOLDS} stratified folds."
+            yield f"{counted(small, 'class has', 'classes have')} fewer than {_FOLDS} graphs: too few for {_FOLDS} stratified folds."
     copies = found["copies"]
     if copies["graphs"]:
         other = f", {copies['other_target']} of them with another target" if copies["other_target"] else ""
-        yield f"{_count(copies['graphs'], 'graph is an exact copy', 'graphs are exact copies')} of an earlier one{other}."
+        yield f"{counted(copies['graphs'], 'graph is an exact copy', 'graphs are exact copies')} of an earlier one{other}."
 
 
 def _about_shape(found: dict[str, Any]) -> Iterator[str]:
@@ -59,14 +62,14 @@ def _about_shape(found: dict[str, Any]) -> Iterator[str]:
     if found["n_graphs"] > 1 and shape["distinct_structures"] == 1:
         yield "All graphs have the same structure, node by node: they can differ in labels and attributes alone."
     if shape["graphs_without_nodes"]:
-        yield f"{_count(shape['graphs_without_nodes'], 'graph has', 'graphs have')} no nodes: kernel values are 0."
+        yield f"{counted(shape['graphs_without_nodes'], 'graph has', 'graphs have')} no nodes: kernel values are 0."
     if shape["graphs_without_edges"]:
-        yield f"{_count(shape['graphs_without_edges'], 'graph has', 'graphs have')} nodes but no edges."
+        yield f"{counted(shape['graphs_without_edges'], 'graph has', 'graphs have')} nodes but no edges."
     if shape["disconnected_graphs"]:
-        yield f"{_count(shape['disconnected_graphs'], 'graph is', 'graphs are')} not connected."
+        yield f"{counted(shape['disconnected_graphs'], 'graph is', 'graphs are')} not connected."
     if shape["isolated_nodes"]:
-        where = _count(shape["graphs_with_isolated_nodes"], "graph", "graphs")
-        yield f"{_count(shape['isolated_nodes'], 'node has', 'nodes have')} no neighbour, in {where}."
+        where = counted(shape["graphs_with_isolated_nodes"], "graph", "graphs")
+        yield f"{counted(shape['isolated_nodes'], 'node has', 'nodes have')} no neighbour, in {where}."
 
 
 def _about_labels(found: dict[str, Any]) -> Iterator[str]:
@@ -84,7 +87,8 @@ def _about_vectors(found: dict[str, Any]) -> Iterator[str]:
         return
     constant = [str(i) for i, column in enumerate(attributes["columns"]) if column["min"] == column["max"]]
     if constant and found["nodes"]["total"]:
-        yield f"Attribute {_plural('column', len(constant))} {', '.join(constant)} never {'changes' if len(constant) == 1 else 'change'}."
+        words = ("column", "changes") if len(constant) == 1 else ("columns", "change")
+        yield f"Attribute {words[0]} {', '.join(constant)} never {words[1]}."
     deviations = {i: column["sd"] for i, column in enumerate(attributes["columns"]) if column["sd"] > 0}
     if deviations and max(deviations.values()) > _SCALES * min(deviations.values()):
         wide, narrow = max(deviations, key=lambda i: deviations[i]), min(deviations, key=lambda i: deviations[i])
@@ -114,9 +118,6 @@ def _about_node_kernel(kernel: dict[str, Any] | None) -> Iterator[str]:
         )
 
 
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
-
-
-def _plural(noun: str, number: int) -> str:
-    return noun if number == 1 else noun + "s"
+def _about_edges(found: dict[str, Any]) -> Iterator[str]:
+    if found["edge_attributes"]:
+        yield "Kernels do not use edge attributes as they are: DiscretiseEdges makes edge labels of them."

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treegram._files import scratch_folder
 from treegram._types import Ints
 from treegram.datasets._label_names import name_lines
 from treegram.errors import DatasetError
@@ -45,7 +44,7 @@ def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = N
     ------
     DatasetError
         If the folder is not empty or cannot be written, or if the format cannot hold the collection: without any
-        node, with a last graph that has no node and no target, or with attribute vectors of length 0.
+        node, with a last graph that has no node and no target, or with vectors of length 0.
 
     See Also
     --------
@@ -53,7 +52,7 @@ def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = N
 
     Notes
     -----
-    Labels that are no whole numbers are numbered in ``NAME_node_labels.txt``, and line ``i + 1`` of
+    Labels that are not whole numbers are numbered in ``NAME_node_labels.txt``, and line ``i + 1`` of
     ``NAME_node_label_names.txt`` is the label with the number ``i``, as JSON: ``"C"``, ``2.5`` or ``["C", 1]`` for a tuple.
     ``NAME_edge_label_names.txt`` and ``NAME_graph_label_names.txt`` are alike. Other readers of the format take no notice
     of these files. Numbers are given anew in each folder, so only readers that know the names may compare two of them.
@@ -89,23 +88,21 @@ def _check_storable(graphs: Graphs) -> None:
         raise DatasetError(
             f"Graph {len(graphs) - 1}, the last one, has no node: without targets a TU folder cannot show that it exists."
         )
-    if graphs.attributes is not None and not graphs.n_attributes:
-        raise DatasetError("A TU folder cannot hold attributes of length 0.")
+    for name, vectors in (("attributes", graphs.attributes), ("edge attributes", graphs.edge_attributes)):
+        if vectors is not None and len(vectors) and not vectors.shape[1]:
+            raise DatasetError(f"A TU folder cannot hold {name} of length 0.")
 
 
 def _write_folder(goal: Path, files: dict[str, list[str]]) -> None:
     if goal.exists() and (not goal.is_dir() or any(goal.iterdir())):
         raise DatasetError(f"The folder {goal} exists and is not empty; nothing was written.")
-    work = Path(tempfile.mkdtemp(prefix=f".{goal.name}-", dir=goal.parent))
-    try:
-        (work / goal.name).mkdir()  # a folder with the usual rights; that of tempfile is for its owner only
+    with scratch_folder(goal.parent) as work:
+        (work / goal.name).mkdir()  # a folder with the usual rights; the one for work is for its owner only
         for file, lines in files.items():
             (work / goal.name / f"{file}.txt").write_bytes("".join(f"{line}\n" for line in lines).encode())
         if goal.exists():
             goal.rmdir()  # it is empty; a rename over it would fail on Windows
         (work / goal.name).rename(goal)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 # -------------------------------------------------------------------- the lines of each file
@@ -121,6 +118,8 @@ def _tables(graphs: Graphs) -> dict[str, list[str]]:
         files |= _label_files("edge_label", graphs.edge_labels, graphs.edge_label_values)
     if graphs.attributes is not None:
         files["node_attributes"] = _join(graphs.attributes.tolist())
+    if graphs.edge_attributes is not None:
+        files["edge_attributes"] = _join(graphs.edge_attributes.tolist())
     if graphs.targets is not None:
         files |= _target_files(graphs.targets)
     return files

@@ -80,7 +80,7 @@ def make_synthetic(
     >>> from treegram import make_synthetic
     >>> graphs, y = make_synthetic(10, random_state=0)
     >>> graphs
-    Graphs(10 graphs, 1000 nodes, 1960 edges, undirected, no labels, 1 attribute, targets)
+    Graphs(10 graphs, 1,000 nodes, 1,960 edges, undirected, no labels, 1 attribute, targets)
     >>> y
     array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
     """

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treegram._types import Floats, Ints
+from treegram._wording import counted
 from treegram.errors import DatasetError
 
 __all__ = ["Block", "join_blocks", "read_blocks", "read_span", "show"]
@@ -69,7 +70,7 @@ def read_blocks(
         first_row += len(rows)
     if not first_row:
         if not may_be_empty:
-            raise DatasetError(f"{path}: the file is empty; expected {_count(n_columns or 1)} in each line.")
+            raise DatasetError(f"{path}: the file is empty; expected {counted(n_columns or 1, 'number')} in each line.")
         yield Block(_no_rows(n_columns or 1, whole=whole), 0, 0, np.empty(0, np.uint8))
 
 
@@ -121,7 +122,7 @@ def _read_lines(path: Path) -> Iterator[tuple[int, NDArray[np.uint8]]]:
                     size = max(BLOCK_BYTES, len(rest))  # twice as much each time: a long line is not copied often
                     if len(rest) > _MAX_LINE:
                         raise DatasetError(
-                            f"{path}: a line is longer than {_MAX_LINE} bytes; this is no table of numbers."
+                            f"{path}: a line is longer than {_MAX_LINE} bytes; this is not a table of numbers."
                         )
                     continue
                 text, rest, size = rest + lines + newline, after, BLOCK_BYTES
@@ -148,20 +149,23 @@ def _unreadable(path: Path, error: OSError) -> DatasetError:
 
 
 def _count_columns(text: NDArray[np.uint8]) -> int:
-    from treegram.datasets.loops.parse import count_columns  # numba is loaded with the first table, not before
-
-    return max(1, count_columns(text))
+    first_line = text[: int((text == ord("\n")).argmax())]
+    return max(1, len(_TOKEN.findall(first_line.tobytes())))
 
 
 def _parse(
     text: NDArray[np.uint8], path: Path, first_row: int, n_columns: int, *, whole: bool
 ) -> tuple[NDArray[Any], int]:
     """The rows of some whole lines, and the byte where they end: the first blank line's, or the end of the text."""
-    from treegram.datasets.loops.parse import scan_table
+    from treegram.datasets.loops.parse import read_long, scan_table  # numba is loaded with the first table, not before
 
     room = min(int(np.count_nonzero(text == ord("\n"))) * n_columns, len(text) // 2 + 1)
     values, left = np.empty(room), np.empty((room, 3), dtype=np.int64)
-    stop, n_values, n_left = scan_table(text, n_columns, whole, values, left)
+    found = np.zeros(2, np.int64)
+    stop = scan_table(text, n_columns, values, left, found)
+    n_values, n_left = found.tolist()
+    if n_left:
+        n_left = read_long(text, whole, values, left, n_left)
     for index, start, end in left[:n_left].tolist():
         token = text[start:end].tobytes()
         number = float(token) if _NUMBER.fullmatch(token) else math.nan
@@ -206,7 +210,7 @@ def _as_integers(rows: Floats, text: NDArray[np.uint8], path: Path, first_row: i
 def _check_blank(text: NDArray[np.uint8], path: Path, row: int, n_columns: int) -> None:
     if text.tobytes().strip(b" \t\r\n"):
         raise DatasetError(
-            f"{path}:{row + 1}: expected {_count(n_columns)}, got a blank line in the middle of the file."
+            f"{path}:{row + 1}: expected {counted(n_columns, 'number')}, got a blank line in the middle of the file."
         )
 
 
@@ -217,15 +221,11 @@ def _complaint(line: bytes, n_columns: int) -> str:
         return ""
     if any(not field.strip(b" \t\r") for field in line.split(b",")):
         return f"expected a number on either side of each comma, got {show(line)}."
-    return f"expected {_count(n_columns)}, got {len(tokens)}: {show(line)}."
+    return f"expected {counted(n_columns, 'number')}, got {len(tokens)}: {show(line)}."
 
 
 def _count_lines(text: NDArray[np.uint8]) -> int:
     return int(np.count_nonzero(text == ord("\n")))
-
-
-def _count(n_columns: int) -> str:
-    return f"{n_columns} number{'' if n_columns == 1 else 's'}"
 
 
 def show(piece: bytes) -> str:

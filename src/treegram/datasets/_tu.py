@@ -19,7 +19,9 @@ from treegram.datasets._folder import (
     check_folder,
     contradiction,
     count_repeated,
+    depend_on_direction,
     edge_blocks,
+    edges_left_out,
     find_tables,
     left_out,
     owner_blocks,
@@ -71,7 +73,7 @@ def load_tu(
     graphs : Graphs
         The graphs, in the order of their ids; ids that no node has are graphs without nodes. Several columns of
         node or edge labels make labels that are tuples. Labels and classes that :func:`save_tu` has named are strings
-        (or what else they were) again.
+        (or what else they were) again. Attributes of nodes and edges are real vectors.
     y : ndarray of shape (n_graphs,) or (n_graphs, n_columns), or None
         The graph labels as they are (-1 and 1 stay -1 and 1), else the graph attributes, else None; also kept as
         ``graphs.targets``.
@@ -84,8 +86,8 @@ def load_tu(
     Warns
     -----
     UserWarning
-        Once, if the files hold what the graphs do not show: edge attributes, graph attributes beside graph labels,
-        self loops, repeated lines.
+        Once, if the files hold what the graphs do not show: graph attributes beside graph labels, self loops, repeated
+        lines, and edge attributes that differ between the two directions of an edge, unless ``directed=True``.
 
     See Also
     --------
@@ -148,6 +150,7 @@ class _Contents(NamedTuple):
     labels: Ints | None
     attributes: Floats | None
     edge_labels: Ints | None
+    edge_attributes: Floats | None
     targets: NDArray[Any] | None
     names: dict[str, Names]
 
@@ -162,18 +165,22 @@ def _read_tables(tables: Tables) -> _Contents:
     labels = _read_rows(tables, "node_labels", len(owners), "nodes", names)
     attributes = _read_rows(tables, "node_attributes", len(owners), "nodes", names)
     edge_labels = _read_rows(tables, "edge_labels", len(edges), "edges", names)
-    return _Contents(owners, n_graphs, edges, labels, attributes, edge_labels, targets, names)
+    edge_attributes = _read_rows(tables, "edge_attributes", len(edges), "edges", names)
+    return _Contents(owners, n_graphs, edges, labels, attributes, edge_labels, edge_attributes, targets, names)
 
 
 def _read_folder(tables: Tables, *, directed: bool) -> tuple[Graphs, list[str]]:
     """The graphs, and sentences about what the files hold beyond them."""
-    owners, n_graphs, edges, labels, attributes, edge_labels, targets, names = _read_tables(tables)
+    owners, n_graphs, edges, labels, attributes, edge_labels, edge_attributes, targets, names = _read_tables(tables)
     pairs = edges
     if (np.diff(owners) < 0).any():
         order = np.argsort(owners, kind="stable")
         pairs = np.argsort(order)[edges]
         labels = None if labels is None else labels[order]
         attributes = None if attributes is None else attributes[order]
+    notes = []
+    if edge_attributes is not None and not directed and depend_on_direction(edges, edge_attributes):
+        notes, edge_attributes = [edges_left_out(tables)], None
     try:
         graphs = Graphs.from_arrays(
             np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=n_graphs))]),
@@ -181,18 +188,22 @@ def _read_folder(tables: Tables, *, directed: bool) -> tuple[Graphs, list[str]]:
             labels=labels,
             attributes=attributes,
             edge_labels=edge_labels,
+            edge_attributes=edge_attributes,
             directed=directed,
             targets=targets,
         )
     except InvalidGraphError:
-        if edge_labels is None:
+        if edge_labels is None and edge_attributes is None:
             raise
-        raise contradiction(tables, edges + 1, edge_labels, directed=directed) from None
+        edge_data = {"edge_labels": edge_labels, "edge_attributes": edge_attributes}
+        raise contradiction(tables, edges + 1, edge_data, directed=directed) from None
     n_loops = int(np.count_nonzero(edges[:, 0] == edges[:, 1]))
-    return with_names(graphs, names), left_out(tables, n_loops, count_repeated(edges))
+    return with_names(graphs, names), notes + left_out(tables, n_loops, count_repeated(edges))
 
 
 def _read_rows(tables: Tables, kind: str, length: int, things: str, names: dict[str, Names]) -> NDArray[Any] | None:
     if kind not in tables:
         return None
-    return join_blocks(row_blocks(tables[kind], length, things, whole=kind != "node_attributes", names=names.get(kind)))
+    return join_blocks(
+        row_blocks(tables[kind], length, things, whole=not kind.endswith("attributes"), names=names.get(kind))
+    )

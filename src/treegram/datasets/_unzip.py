@@ -7,6 +7,7 @@ archive is refused as a whole.
 
 from __future__ import annotations
 
+import errno
 import re
 import stat
 import struct
@@ -46,9 +47,14 @@ def unpack(archive: Path, name: str, folder: Path) -> None:
         RuntimeError,
         struct.error,
         ValueError,
+        OSError,
     ) as error:
+        if (
+            isinstance(error, OSError) and error.errno != errno.EINVAL
+        ):  # EINVAL: the archive names a place before its start
+            raise
         raise DatasetError(
-            f"The archive of {name!r} is damaged or no zip file ({ascii(str(error))[1:-1]}). Try again."
+            f"The archive of {name!r} is damaged or not a zip file ({ascii(str(error))[1:-1]}). Try again."
         ) from None
     if not (folder / f"{name}_A.txt").is_file():
         raise DatasetError(f"The archive of {name!r} holds no {name}/{name}_A.txt; it is not a TU data set.")

@@ -10,7 +10,7 @@ from typing import Any
 from treegram.experiments.records import Row
 from treegram.experiments.study import Candidate, Protocol, StudyEntry
 
-__all__ = ["Histogram", "combinations", "describe", "histograms", "shown"]
+__all__ = ["Histogram", "chooses_itself", "combinations", "describe", "histograms", "shown"]
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,23 @@ def shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
-def _parameters(entry: StudyEntry) -> list[str]:
-    """What is chosen: the kernel if there are several, the parameters of the grids, and C."""
+def chooses_itself(entry: StudyEntry) -> bool:
+    """Whether the study does not list what is chosen from: a baseline, or the kernel "auto"."""
+    return bool(entry.baseline) or entry.candidates == (Candidate("auto"),)
+
+
+def _parameters(entry: StudyEntry, protocol: Protocol, rows: Sequence[Row]) -> list[str]:
+    """What is chosen: the kernel if there are several, the parameters of the grids, and C or alpha; or what rows name."""
+    if chooses_itself(entry):
+        found = {name for row in rows for name in row.chosen}
+        return sorted(found, key=lambda name: (name != "kernel", name == protocol.strengths[0], name))
     names = dict.fromkeys(name for candidate in entry.candidates for name in candidate.grid)
-    return [*(["kernel"] if len(entry.candidates) > 1 else []), *names, "C"]
+    return [*(["kernel"] if len(entry.candidates) > 1 else []), *names, protocol.strengths[0]]
 
 
-def combinations(entry: StudyEntry, rows: Sequence[Row]) -> tuple[tuple[str, int], ...]:
+def combinations(entry: StudyEntry, protocol: Protocol, rows: Sequence[Row]) -> tuple[tuple[str, int], ...]:
     """Chosen combinations, most frequent first, each with its number of folds."""
-    names = _parameters(entry)
+    names = _parameters(entry, protocol, rows)
     counts = Counter(
         ", ".join(f"{name} {shown(row.chosen[name])}" for name in names if name in row.chosen) for row in rows
     )
@@ -46,11 +54,13 @@ def combinations(entry: StudyEntry, rows: Sequence[Row]) -> tuple[tuple[str, int
 
 def histograms(entry: StudyEntry, protocol: Protocol, rows: Sequence[Row]) -> tuple[Histogram, ...]:
     """How often each value of each parameter was chosen, those that never were included."""
-    offered: dict[str, dict[str, int]] = {name: {} for name in _parameters(entry)}
+    offered: dict[str, dict[str, int]] = {name: {} for name in _parameters(entry, protocol, rows)}
     for candidate in entry.candidates:
         for name, values in candidate.grid.items():
             offered[name].update((shown(value), 0) for value in values)
-    offered["C"] = {shown(value): 0 for value in sorted(protocol.C)}
+    strength, values = protocol.strengths
+    if strength in offered:
+        offered[strength] = {shown(value): 0 for value in sorted(values)}
     for row in rows:
         for name in offered.keys() & row.chosen.keys():
             value = shown(row.chosen[name])

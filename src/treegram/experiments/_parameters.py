@@ -12,15 +12,17 @@ from treegram.errors import ParameterError
 from treegram.experiments._toml import Item, elements, known_name, plain
 from treegram.kernels.registry import KERNELS
 
-__all__ = ["read_parameter", "read_transformations"]
+__all__ = ["read_parameter", "read_transformations", "transformations"]
 
 
 def read_parameter(kernels: Sequence[str], item: Item) -> Any:
     """The value of a parameter that all these kernels have and accept."""
     key, value = item.key, plain(item)
     if key == "n_jobs":
-        raise item.error("'n_jobs' changes no result and is no part of a study; say --jobs when you run it")
+        raise item.error("'n_jobs' changes no result and is not part of a study; give --jobs when you run it")
     for kernel in kernels:
+        if kernel not in KERNELS:
+            raise item.error(f"the kernel {kernel!r} has no parameters: it chooses them")
         kind = KERNELS[kernel]
         known = [name for name in inspect.signature(kind).parameters if name != "n_jobs"]
         if key not in known:
@@ -40,7 +42,13 @@ def read_parameter(kernels: Sequence[str], item: Item) -> Any:
 
 
 def read_transformations(item: Item) -> tuple[str, ...]:
-    """Names of transformations of the attributes; the same one may come twice."""
+    """Names of transformations of the graphs; the same one may come twice."""
+    return tuple(known_name(one, transformations(), "transformation of attributes") for one in elements(item))
+
+
+def transformations() -> dict[str, Any]:
+    """What studies can do to the graphs before the kernel, by name: to vectors, or to the vectors of edges."""
+    from treegram.edges import DiscretiseEdges
     from treegram.preprocessing import TRANSFORMATIONS
 
-    return tuple(known_name(one, TRANSFORMATIONS, "transformation of attributes") for one in elements(item))
+    return {**TRANSFORMATIONS, "edges": DiscretiseEdges}

@@ -15,10 +15,11 @@ from typing import Any
 
 from treegram.errors import StoreError
 
-__all__ = ["connect", "set_journal", "telling"]
+__all__ = ["VERSION", "connect", "set_journal", "telling", "upgrade", "version_of"]
 
 _APPLICATION_ID = 0x5472476D  # "TrGm"; marks the file as ours
-_VERSION = 3  # of the tables below
+VERSION = 4  # of the tables below
+_OLDER = 3  # can be read too, and is upgraded by the first who writes
 _SHORTEST = 100  # bytes, SQLite's header; SQLite itself takes a file of one byte for an empty one, and would fill it
 _PATIENCE = 60.0  # seconds to wait for another process that writes: its writes take milliseconds, compacting seconds
 
@@ -29,13 +30,14 @@ CREATE TABLE run (
 CREATE TABLE study (only INTEGER PRIMARY KEY CHECK (only = 1), name TEXT NOT NULL, text TEXT NOT NULL);
 CREATE TABLE dataset (
     name TEXT NOT NULL PRIMARY KEY, n_graphs INTEGER NOT NULL, class_counts TEXT NOT NULL,
-    mean_nodes REAL NOT NULL, mean_edges REAL NOT NULL, n_attributes INTEGER NOT NULL, digest TEXT NOT NULL
+    mean_nodes REAL NOT NULL, mean_edges REAL NOT NULL, n_attributes INTEGER NOT NULL, digest TEXT NOT NULL,
+    numbers TEXT
 ) WITHOUT ROWID;
 CREATE TABLE result (
     key TEXT NOT NULL, dataset TEXT NOT NULL, kernel TEXT NOT NULL, repeat INTEGER NOT NULL, fold INTEGER NOT NULL,
-    accuracy REAL NOT NULL, actual BLOB NOT NULL, predicted BLOB NOT NULL, chosen TEXT NOT NULL,
-    inner_accuracy REAL NOT NULL, n_fits INTEGER NOT NULL, n_unconverged INTEGER NOT NULL, seconds REAL NOT NULL,
-    run INTEGER NOT NULL,
+    score REAL NOT NULL, actual BLOB NOT NULL, predicted BLOB NOT NULL, chosen TEXT NOT NULL,
+    inner_score REAL NOT NULL, n_fits INTEGER NOT NULL, n_unconverged INTEGER NOT NULL, seconds REAL NOT NULL,
+    run INTEGER NOT NULL, target TEXT, decisions BLOB,
     PRIMARY KEY (key, repeat, fold)
 ) WITHOUT ROWID;
 CREATE TABLE gram_time (
@@ -43,6 +45,17 @@ CREATE TABLE gram_time (
     seconds REAL NOT NULL, learns INTEGER NOT NULL, run INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
+
+# Version 3 knew classes alone, and kept no decisions.
+_OLDER_SCHEMA = _SCHEMA
+for _now, _then in (
+    (" NOT NULL,\n    numbers TEXT\n", " NOT NULL\n"),
+    (" target TEXT, decisions BLOB,", ""),
+    (" score REAL", " accuracy REAL"),
+    (" inner_score REAL", " inner_accuracy REAL"),
+):
+    _OLDER_SCHEMA = _OLDER_SCHEMA.replace(_now, _then)
+_SCHEMAS = {_OLDER: _OLDER_SCHEMA, VERSION: _SCHEMA}
 
 _SAFE = "All that was finished before is safe in it"
 _MEANINGS = {
@@ -70,6 +83,8 @@ def telling(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)  # without a code: text that is no text
         meaning = _MEANINGS.get(code & 0xFF, _OTHER)
         raise StoreError(f"{path} {meaning} (SQLite says: {error}.)") from error
+    except UnicodeDecodeError as error:  # SQLite quotes the damaged text in its message
+        raise StoreError(f"{path} {_MEANINGS[sqlite3.SQLITE_CORRUPT]}") from error
 
 
 def connect(path: Path, *, create: bool) -> sqlite3.Connection:
@@ -97,6 +112,28 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
     return connection
 
 
+def version_of(connection: sqlite3.Connection) -> int:
+    """The version of a store's tables, which another process may just have upgraded."""
+    return int(_pragma(connection, "user_version"))
+
+
+def upgrade(connection: sqlite3.Connection) -> None:
+    """Make the tables those of this version, with all that is in them; all or nothing."""
+    statements = {statement.split()[2]: statement for statement in _SCHEMA.split(";\n") if statement}
+    with _writing(connection):
+        if version_of(connection) == VERSION:
+            return
+        for table in ("dataset", "result"):
+            connection.execute(f"CREATE TEMPORARY TABLE older AS SELECT * FROM main.{table}")
+            connection.execute(f"DROP TABLE main.{table}")
+            connection.execute(statements[table])
+            # New columns come last, and nothing is known of them.
+            new = ", NULL" if table == "dataset" else ", NULL, NULL"
+            connection.execute(f"INSERT INTO main.{table} SELECT *{new} FROM older")
+            connection.execute("DROP TABLE older")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
 def set_journal(connection: sqlite3.Connection, mode: str) -> bool:
     """Change the journal; whether this disk can have it. An error at once if another process uses the file."""
     connection.execute("PRAGMA busy_timeout = 0")
@@ -112,7 +149,7 @@ def _check_path(path: Path, *, create: bool) -> None:
         found = path.stat()
     except FileNotFoundError:
         if not path.parent.is_dir():
-            raise StoreError(f"The folder {path.parent} of the store {path} does not exist; make it first.") from None
+            raise StoreError(f"The folder {path.parent} of the store {path} does not exist; create it first.") from None
         if not create:
             raise StoreError(f"There is no store {path}; check its name, or run a study that writes it.") from None
     except OSError as error:
@@ -130,13 +167,20 @@ def _create_tables(connection: sqlite3.Connection) -> None:
     """Make the tables if the file is empty. All or nothing, also if two processes try at once or one is killed."""
     if not _is_empty(connection):
         return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with _writing(connection):
         if _is_empty(connection):
             for statement in _SCHEMA.split(";\n"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {_VERSION}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+@contextlib.contextmanager
+def _writing(connection: sqlite3.Connection) -> Iterator[None]:
+    """One transaction, in which nobody else writes: all of it, or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:  # SQLite has rolled back by itself after some errors
@@ -154,14 +198,14 @@ def _check_content(path: Path, connection: sqlite3.Connection) -> None:
     if _pragma(connection, "application_id") != _APPLICATION_ID:
         content = "is empty" if _is_empty(connection) else "is an SQLite file of another program"
         raise StoreError(f"{path} {content}, not a store of results; give another file.")
-    version = _pragma(connection, "user_version")
-    if version != _VERSION:
+    version = version_of(connection)
+    if version not in _SCHEMAS:
         raise StoreError(
-            f"{path} is a store of version {version}, but this treegram reads and writes version {_VERSION}; "
+            f"{path} is a store of version {version}, but this treegram reads versions {_OLDER} and {VERSION}; "
             "use the treegram that wrote it, or give another file."
         )
     with contextlib.closing(sqlite3.connect(":memory:")) as model:
-        model.executescript(_SCHEMA)
+        model.executescript(_SCHEMAS[version])
         if _objects(connection) != _objects(model):
             raise StoreError(
                 f"{path} does not have exactly the tables of a store: it is damaged or not to be trusted; give another file."

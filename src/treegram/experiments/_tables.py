@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from treegram.experiments._sqlite import VERSION
 from treegram.experiments.records import DatasetFacts, GramTime, Row, Run
 
 __all__ = ["DATASET", "GRAM_TIME", "RESULT", "RUN", "Table"]
@@ -34,6 +35,7 @@ class Table(Generic[T]):
     name: str
     record: Callable[..., T]  # takes the columns by name
     columns: Mapping[str, _Kind]
+    older: Mapping[str, str] = field(default_factory=dict)  # what stands for a column in a store of version 3
 
     def insertion(self, record: T, **more: Any) -> tuple[str, tuple[Any, ...]]:
         """The statement that adds a record, with values for columns that are not part of it, and its values."""
@@ -41,9 +43,10 @@ class Table(Generic[T]):
         marks = ", ".join("?" * len(values))
         return f"INSERT INTO {self.name} ({', '.join(values)}) VALUES ({marks})", tuple(values.values())
 
-    def selection(self) -> str:
-        """The query for all lines, without conditions."""
-        return f"SELECT {', '.join(self.columns)} FROM {self.name}"
+    def selection(self, version: int) -> str:
+        """The query for all lines of a store of this version, without conditions."""
+        older = {} if version == VERSION else self.older
+        return f"SELECT {', '.join(older.get(name, name) for name in self.columns)} FROM {self.name}"
 
     def build(self, line: Sequence[Any]) -> T:
         """The record of a line; any error means that the line cannot be right."""
@@ -71,11 +74,40 @@ def _check_values(values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _row(*, accuracy: float, **columns: Any) -> Row:
-    row = Row(**columns)
-    if row.accuracy != accuracy:
-        raise ValueError(f"the accuracy {accuracy}, where the predicted classes give {row.accuracy}")
+def _row(*, target: str, score: float, actual: bytes, predicted: bytes, **columns: Any) -> Row:
+    form = _FORMS[target]
+    row = Row(actual=_unpack(form, actual), predicted=_unpack(form, predicted), **columns)
+    if row.score != score:
+        raise ValueError(f"the score {score}, where the predictions give {row.score}")
     return row
+
+
+_FORMS = {"classes": "H", "numbers": "d"}  # of targets, see struct
+
+
+def _pack(form: str, values: Sequence[float]) -> bytes:
+    return struct.pack(f"<{len(values)}{form}", *values)
+
+
+def _unpack(form: str, content: bytes) -> tuple[Any, ...]:
+    return struct.unpack(f"<{len(content) // struct.calcsize(form)}{form}", content)
+
+
+def _pack_targets(targets: Sequence[Any]) -> bytes:
+    return _pack("d" if isinstance(targets[0], float) else "H", targets)
+
+
+def _content(value: Any) -> bytes:
+    if not isinstance(value, bytes):
+        raise TypeError(f"expected bytes, got {type(value).__name__}")
+    return value
+
+
+def _target(value: Any) -> str:
+    """None, as in stores of version 3, means classes."""
+    if value not in (None, *_FORMS):
+        raise ValueError(f"targets are {' or '.join(_FORMS)}")
+    return value or "classes"
 
 
 _TEXT = _Kind(lambda text: text, str)
@@ -85,9 +117,14 @@ _FLAG = _Kind(int, bool)
 _JSON = _Kind(_to_json, _from_json)
 _SORTED_JSON = _Kind(lambda value: _to_json(value, sort_keys=True), _from_json)
 _COUNTS = _Kind(_to_json, lambda text: {name: int(count) for name, count in _from_json(text).items()})
-_CLASSES = _Kind(
-    lambda classes: struct.pack(f"<{len(classes)}H", *classes),
-    lambda content: struct.unpack(f"<{len(content) // 2}H", content),
+_TARGETS = _Kind(_pack_targets, _content)
+_TARGET = _Kind(lambda target: target, _target)
+_DECISIONS = _Kind(
+    lambda decisions: _pack("f", decisions) or None, lambda content: _unpack("f", _content(content or b""))
+)
+_NUMBERS = _Kind(
+    lambda numbers: _to_json(numbers) if numbers else None,
+    lambda text: {name: float(value) for name, value in _from_json(text or "{}").items()},
 )
 
 RUN = Table("run", Run, {"id": _NUMBER, "started": _TEXT, "command": _TEXT, "versions": _JSON, "machine": _JSON})
@@ -96,17 +133,19 @@ DATASET = Table(
     DatasetFacts,
     {
         "name": _TEXT, "n_graphs": _INTEGER, "class_counts": _COUNTS, "mean_nodes": _REAL, "mean_edges": _REAL,
-        "n_attributes": _INTEGER, "digest": _TEXT,
+        "n_attributes": _INTEGER, "digest": _TEXT, "numbers": _NUMBERS,
     },
+    {"numbers": "NULL"},
 )  # fmt: skip
 RESULT = Table(
     "result",
     _row,
     {
-        "dataset": _TEXT, "kernel": _TEXT, "repeat": _INTEGER, "fold": _INTEGER, "accuracy": _REAL, "actual": _CLASSES,
-        "predicted": _CLASSES, "chosen": _SORTED_JSON, "inner_accuracy": _REAL, "n_fits": _INTEGER,
-        "n_unconverged": _INTEGER, "seconds": _REAL, "run": _INTEGER,
+        "dataset": _TEXT, "kernel": _TEXT, "repeat": _INTEGER, "fold": _INTEGER, "score": _REAL, "actual": _TARGETS,
+        "predicted": _TARGETS, "chosen": _SORTED_JSON, "inner_score": _REAL, "n_fits": _INTEGER,
+        "n_unconverged": _INTEGER, "seconds": _REAL, "run": _INTEGER, "target": _TARGET, "decisions": _DECISIONS,
     },
+    {"score": "accuracy", "inner_score": "inner_accuracy", "target": "NULL", "decisions": "NULL"},
 )  # fmt: skip
 GRAM_TIME = Table(
     "gram_time",

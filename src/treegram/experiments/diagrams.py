@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from treegram._axes import matplotlib_module
+from treegram._matplotlib import matplotlib_module
 from treegram.experiments.statistics import Ranking
 
-__all__ = ["accuracy_plot", "critical_difference_diagram", "time_plot"]
+__all__ = ["critical_difference_diagram", "score_plot", "time_plot"]
 
 _WIDTH = 7.0  # inches
 _ROW = 0.27  # inches for one kernel
@@ -105,21 +105,22 @@ def _critical_difference(ax: Any, ranking: Ranking) -> None:
     ax.annotate(text, (1, y), (0, 6), **_BESIDE)
 
 
-def accuracy_plot(
+def score_plot(
     kernels: Sequence[str],
     ours: Sequence[float | None],
     deviations: Sequence[float | None] | None = None,
     published: Sequence[float | None] | None = None,
     published_deviations: Sequence[float | None] | None = None,
     *,
-    majority: float | None = None,
+    baseline: tuple[str, float] | None = None,
+    label: str = "accuracy, %",
     title: str | None = None,
     ax: Any = None,
 ) -> Any:
-    """Draw the accuracy of each kernel on one data set, from top to bottom, ours above the published one.
+    """Draw the score of each kernel on one data set, from top to bottom, ours above the published one.
 
-    Accuracies are in percent, None where there is none; deviations are drawn to both sides. ``majority``, the accuracy of
-    always answering the largest class, is a line.
+    A score is None where there is none; deviations are drawn to both sides. ``baseline``, a name and the score of no learning
+    such as always answering the largest class, is a line. ``label`` says what the score is.
     """
     if ax is None:
         ax = _axes(len(kernels) + 4.5)
@@ -130,20 +131,20 @@ def accuracy_plot(
     if published is not None:
         x, spread = _numbers(published, rows, "published"), _numbers(published_deviations, rows, "published_deviations")
         _dots(ax, x, rows + apart, spread, "published", _THEIRS)
-    ax.set_xlabel("accuracy, %", **_TEXT)
-    if majority is not None:
-        _baseline(ax, majority)
+    ax.set_xlabel(label, **_TEXT)
+    if baseline is not None:
+        _baseline(ax, *baseline)
     _finish(ax, title)
     return ax
 
 
-def _baseline(ax: Any, majority: float) -> None:
+def _baseline(ax: Any, name: str, value: float) -> None:
     """A dashed line, unless the dots would lose more than a third of the width to it: then the legend must do."""
     low, high = ax.get_xlim()
     reach = (high - low) / 2
-    is_near = low - reach < majority < high + reach
-    label = f"largest class {majority:.1f}" + ("" if is_near else ", off the axis")
-    ax.axvline(majority, color="#666666", linewidth=1.2, linestyle=(0, (4, 3)), label=label)
+    is_near = low - reach < value < high + reach
+    label = f"{name} {value:.3g}" + ("" if is_near else ", off the axis")
+    ax.axvline(value, color="#666666", linewidth=1.2, linestyle=(0, (4, 3)), label=label)
     if not is_near:
         ax.set_xlim(low, high)
 

@@ -1,4 +1,4 @@
-"""Run a study: for each data set and entry all Gram matrices, then fold after fold, each kept as soon as it is done.
+"""Run a study, repeat by repeat: all Gram matrices of an entry, then fold after fold, each kept as soon as it is done.
 
 What is in the store is never computed again, so a run that was stopped, in whatever way, continues where it stopped. Folds and
 seeds follow from names and numbers alone: the results do not depend on who computes them, when, or in which order.
@@ -7,33 +7,41 @@ seeds follow from names and numbers alone: the results do not depend on who comp
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.multiclass import type_of_target
 
-from treegram._parallel import run_tasks
+from treegram._memory import available_bytes
+from treegram._parallel import send_tasks
 from treegram._progress import track
-from treegram._types import Floats, Ints
+from treegram._types import Ints
 from treegram.datasets import load_tu
 from treegram.errors import StudyError
-from treegram.experiments.records import DatasetFacts, GramTime, Row
+from treegram.experiments._describe_choices import chooses_itself
+from treegram.experiments._parameters import transformations
+from treegram.experiments._selection import Grams, auto_recipe, joined, select_auto, select_gram, unique
+from treegram.experiments.baselines import SELECTIONS, baseline_versions
+from treegram.experiments.data import CheckedData, check_data, refuse_other_data
+from treegram.experiments.records import GramTime, Row
 from treegram.experiments.store import Store
 from treegram.experiments.study import Candidate, Protocol, Scope, Study, StudyEntry, entry_key
 from treegram.graphs import Graphs
 from treegram.kernels._grids import gram_grids, with_parameters
 from treegram.kernels._pipelines import learns_from_data
 from treegram.kernels.kernel_sum import KernelSum
-from treegram.kernels.registry import KERNELS
-from treegram.preprocessing import TRANSFORMATIONS
-from treegram.selection.crossval import check_classes, check_targets, distinct, folds, seed_of, select
+from treegram.kernels.registry import AUTO, KERNELS
+from treegram.selection._diagonal import nearest_similarity, warn_if_diagonal
+from treegram.selection.crossval import folds, seed_of
+from treegram.selection.ridge import number_folds
 
-__all__ = ["CheckedData", "build_kernel", "check_data", "run_checked", "run_study"]
+__all__ = ["build_kernel", "run_checked", "run_study"]
+
+_MOST_HELD = 4 * 2**30  # bytes of Gram matrices that wait for the next repeat
+_DIGITS = 12  # of a digest, in what is said of a run
 
 
 def run_study(
@@ -90,88 +98,61 @@ def run_checked(
     study: Study, scope: Scope, data: Sequence[CheckedData], store: Store, *, command: str, n_jobs: int | None
 ) -> int:
     """As `run_study`, with data that is checked already; ``command`` is what the store says was asked for."""
-    _refuse_other_data(data, store)
+    made_of = _made_of(study, scope)
+    refuse_other_data(data, store)
+    _refuse_other_recipe(study, store)
     store.put_study(study.name, study.text)
-    run = store.begin_run(command).id
+    run = store.begin_run(command, made_of).id
     for one in data:
         store.put_dataset(one.facts)
-    job = _Job(study, store, run, n_jobs)
-    n_planned = scope.repeats * study.protocol.outer_folds
-    missing = sum(
-        n_planned - sum(repeat < scope.repeats for repeat, _ in store.done(entry_key(study, entry, one.name)))
+    job = _Job(study, store, run, n_jobs, min(_MOST_HELD, available_bytes() / 4))
+    # Whole repeats first: what a stopped run leaves is a smaller study of everything, not a part of it.
+    tasks = [
+        (repeat, one, entry)
+        for repeat in range(scope.repeats)
         for one in data
         for entry in scope.entries
-    )
-    rows = (row for one in data for entry in scope.entries for row in job.rows(one, entry, scope.repeats))
-    return sum(1 for _row in track(rows, total=missing, label=study.name))
+        if repeat < study.repeats_of(entry, one.name)
+    ]
+    n_missing = sum(len(job.missing(entry_key(study, entry, one.name), repeat)) for repeat, one, entry in tasks)
+    rows = (row for task in tasks for row in job.rows(*task))
+    return sum(1 for _row in track(rows, total=n_missing, label=study.name))
 
 
-# -------------------------------------------------------------------- data and kernels
+def _made_of(study: Study, scope: Scope) -> dict[str, str]:
+    """Beside versions of packages, what a run's rows depend on: the study file, and the recipes of what chooses by itself."""
+    recipe = {AUTO: auto_recipe()} if any(map(_is_auto, scope.entries)) else {}
+    return {"study file": study.digest[:_DIGITS], **recipe, **baseline_versions(scope.entries)}
 
 
-@dataclass(frozen=True)
-class CheckedData:
-    """A data set that can be cross-validated, with what a report says of it."""
-
-    name: str
-    graphs: Graphs
-    codes: Ints
-    facts: DatasetFacts
-
-
-def check_data(data: Mapping[str, tuple[Graphs, Any]], protocol: Protocol) -> list[CheckedData]:
-    """The data sets, each hashed; a `StudyError` names the first one that cannot be cross-validated."""
-    return [_check_one(name, graphs, y, protocol) for name, (graphs, y) in data.items()]
+def _refuse_other_recipe(study: Study, store: Store) -> None:
+    """Raise if the store has results of another "auto": its key says the name alone."""
+    keys = [entry_key(study, entry, name) for entry in study.entries if _is_auto(entry) for name in study.datasets]
+    runs = {run.id: run.versions.get(AUTO) for run in store.runs()} if keys else {}
+    others = {runs.get(row.run) for row in store.rows(keys)} - {None, auto_recipe()} if keys else set()
+    if others:
+        raise StudyError(
+            f"{store.path} has results of another version of the kernel {AUTO!r}: {', '.join(map(str, others))}, where this one is "
+            f"{auto_recipe()}. Use another store, or the treegram that began this one."
+        )
 
 
-def _check_one(name: str, graphs: Graphs, y: Any, protocol: Protocol) -> CheckedData:
-    if y is None:
-        raise StudyError(f"{name} has no targets; a study needs a class for each graph.")
-    try:
-        if type_of_target(check_targets(y)).startswith("continuous"):
-            raise ValueError("The targets are numbers, and a study needs classes; GraphRidge predicts numbers.")
-        classes, codes = check_classes(y, protocol.outer_folds, protocol.inner_folds)
-    except ValueError as error:
-        raise StudyError(f"{name}: {error}") from error
-    counts = {str(one): int(count) for one, count in zip(classes, np.bincount(codes), strict=True)}
-    facts = DatasetFacts(
-        name=name,
-        n_graphs=len(graphs),
-        class_counts=counts,
-        mean_nodes=graphs.n_nodes / len(graphs),
-        mean_edges=graphs.n_edges / len(graphs),
-        n_attributes=graphs.n_attributes,
-        digest=_digest(graphs, codes),
-    )
-    return CheckedData(name, graphs, codes, facts)
+# -------------------------------------------------------------------- kernels
 
 
-def _digest(graphs: Graphs, codes: Ints) -> str:
-    """SHA-256 of every array and label of the graphs, and of their classes."""
-    digest = hashlib.sha256()
-    parts = {field.name: getattr(graphs, field.name) for field in fields(graphs)} | {"targets": codes}
-    for name, value in parts.items():
-        if isinstance(value, np.ndarray):
-            digest.update(f"{name} {value.dtype.str} {value.shape}".encode() + value.tobytes())
-        else:
-            digest.update(f"{name} {value}".encode())
-    return digest.hexdigest()
+def _is_auto(entry: StudyEntry) -> bool:
+    return entry.candidates == (Candidate(AUTO),)
 
 
-def _refuse_other_data(data: Sequence[CheckedData], store: Store) -> None:
-    """Raise if the store has results for a data set of the same name that is another one."""
-    known = {facts.name: asdict(facts) for facts in store.datasets()}
-    used = {row.dataset for row in store.rows()} if known else set()
-    for one in data:
-        now, then = asdict(one.facts), known.get(one.name, asdict(one.facts))
-        if one.name in used and now != then:
-            changed = [key for key in now if now[key] != then[key] and key != "digest"]
-            changes = ", ".join(f"{key} is {now[key]} and was {then[key]}" for key in changed)
-            raise StudyError(
-                f"{one.name} is not the data set that {store.path} has results for: "
-                f"{changes or 'as many graphs of the same sizes, but other edges, labels, vectors or classes'}. "
-                "Use another store."
-            )
+def _drawn(entry: StudyEntry, repeat: int) -> StudyEntry:
+    """The entry with this repeat's draw of random numbers."""
+    return replace(entry, candidates=tuple(_seeded(one, repeat) for one in entry.candidates)) if entry.redraw else entry
+
+
+def _seeded(candidate: Candidate, seed: int) -> Candidate:
+    if candidate.summands:
+        return replace(candidate, summands=tuple(_seeded(one, seed) for one in candidate.summands))
+    return replace(candidate, parameters={**candidate.parameters, "random_state": seed})
 
 
 def build_kernel(candidate: Candidate, n_jobs: int | None = None) -> Any:
@@ -180,8 +161,28 @@ def build_kernel(candidate: Candidate, n_jobs: int | None = None) -> Any:
         kernel: Any = KernelSum([build_kernel(one, n_jobs) for one in candidate.summands])
     else:
         kernel = KERNELS[candidate.kernel](**candidate.parameters, n_jobs=n_jobs)
-    steps = [TRANSFORMATIONS[name]() for name in candidate.attributes]
+    steps = [transformations()[name]() for name in candidate.attributes]
     return make_pipeline(*steps, kernel) if steps else kernel
+
+
+def _suited(entry: StudyEntry, graphs: Graphs) -> StudyEntry:
+    """The entry without choices that need what these graphs do not have; one that has no other choice says so itself."""
+    kept = tuple(one for one in entry.candidates if _suits(one, graphs))
+    return replace(entry, candidates=kept) if kept else entry
+
+
+def _suits(candidate: Candidate, graphs: Graphs) -> bool:
+    """Whether the graphs have the vectors, edge vectors and edge labels that the candidate is about."""
+    if candidate.summands:
+        return all(_suits(one, graphs) for one in candidate.summands)
+    cuts_edges = "edges" in candidate.attributes
+    needs_vectors = set(candidate.attributes) - {"edges", "none"}
+    needs_labels = candidate.parameters.get("use_edge_labels", False) and not cuts_edges
+    return (
+        (graphs.n_attributes > 0 or not needs_vectors)
+        and (graphs.n_edge_attributes > 0 or not cuts_edges)
+        and (graphs.edge_labels is not None or not needs_labels)
+    )
 
 
 def _describe(candidate: Candidate) -> dict[str, Any]:
@@ -194,41 +195,22 @@ def _name(candidate: Candidate) -> str:
     return " ".join([candidate.kernel, *fixed, *candidate.attributes])
 
 
-@dataclass(frozen=True)
-class _Grams:
-    """Gram matrices without repetitions, each with the first choice of kernel and parameters that gives it."""
-
-    chosen: list[dict[str, Any]]
-    matrices: list[Floats]
+def _on_all(candidate: Candidate, graphs: Graphs, n_jobs: int | None) -> Grams:
+    """The matrices over all graphs: of a kernel that learns nothing from data, or is allowed to learn from all."""
+    points, found = gram_grids(build_kernel(candidate, n_jobs), graphs, candidate.grid)
+    return unique([{**_describe(candidate), **point} for point in points], found)
 
 
-def _unique(chosen: Sequence[dict[str, Any]], matrices: Sequence[Floats]) -> _Grams:
-    kept, positions = distinct(matrices)
-    return _Grams([chosen[positions.index(i)] for i in range(len(kept))], kept)
-
-
-def _on_all(candidates: Sequence[Candidate], graphs: Graphs, n_jobs: int | None) -> _Grams:
-    """The matrices over all graphs: for kernels that learn nothing from data, or are allowed to learn from all."""
-    chosen, matrices = [], []
-    for candidate in candidates:
-        points, found = gram_grids(build_kernel(candidate, n_jobs), graphs, candidate.grid)
-        chosen += [{**_describe(candidate), **point} for point in points]
-        matrices += found
-    return _unique(chosen, matrices)
-
-
-def _on_training(candidates: Sequence[Candidate], graphs: Graphs, train: Ints, test: Ints) -> _Grams:
-    """The matrices of one fold: kernels fitted on its training graphs alone; kernels between test graphs are 0."""
-    chosen, matrices = [], []
-    for candidate in candidates:
-        points, squares, rows = gram_grids(build_kernel(candidate), graphs[train], candidate.grid, graphs[test])
-        chosen += [{**_describe(candidate), **point} for point in points]
-        for square, row in zip(squares, rows, strict=True):
-            K = np.zeros((len(graphs), len(graphs)))
-            K[np.ix_(train, train)] = square
-            K[np.ix_(test, train)] = row
-            matrices.append(K)
-    return _unique(chosen, matrices)
+def _on_training(candidate: Candidate, graphs: Graphs, train: Ints, test: Ints) -> Grams:
+    """The matrices of one fold: a kernel fitted on its training graphs alone; kernels between test graphs are 0."""
+    points, squares, rows = gram_grids(build_kernel(candidate), graphs[train], candidate.grid, graphs[test])
+    matrices = []
+    for square, row in zip(squares, rows, strict=True):
+        K = np.zeros((len(graphs), len(graphs)))
+        K[np.ix_(train, train)] = square
+        K[np.ix_(test, train)] = row
+        matrices.append(K)
+    return unique([{**_describe(candidate), **point} for point in points], matrices)
 
 
 # -------------------------------------------------------------------- units of work
@@ -240,86 +222,112 @@ class _Job:
     store: Store
     run: int
     n_jobs: int | None
+    most_held: float  # bytes of Gram matrices that are kept for the next repeats
+    held: dict[str, list[Grams | None]] = field(default_factory=dict)  # by key
 
-    def rows(self, data: CheckedData, entry: StudyEntry, repeats: int) -> Iterator[Row]:
-        """Compute and keep what is missing of an entry on a data set; a row is given when it is in the store."""
+    def rows(self, repeat: int, data: CheckedData, entry: StudyEntry) -> Generator[Row]:
+        """Compute and keep what is missing of a repeat; a row is given when it is in the store."""
         try:
-            yield from self._rows(data, entry, repeats)
+            yield from self._rows(repeat, data, entry)
         except ValueError as error:
             raise StudyError(f"{entry.name} on {data.name}: {error}") from error
 
-    def _rows(self, data: CheckedData, entry: StudyEntry, repeats: int) -> Iterator[Row]:
+    def _rows(self, repeat: int, data: CheckedData, entry: StudyEntry) -> Generator[Row]:
         key = entry_key(self.study, entry, data.name)
-        shared: _Grams | None = None  # by all folds; none if each fold needs its own
-        for repeat in range(repeats):
-            if not self._missing(key, repeat) or not self.store.claim(f"{key} {repeat}"):
-                continue
-            missing = self._missing(key, repeat)  # asked again: somebody may just have finished it
-            learns = any(learns_from_data(build_kernel(candidate)) for candidate in entry.candidates)
-            if missing:
-                self._time(key, data, entry, learns=learns)
-            if missing and shared is None and not (learns and self._fitted_on(entry) == "training"):
-                shared = _on_all(entry.candidates, data.graphs, self.n_jobs)
+        if not self.missing(key, repeat) or not self.store.claim(f"{key} {repeat}"):
+            return
+        if missing := self.missing(key, repeat):  # asked again: somebody may just have finished it
+            entry = _drawn(_suited(entry, data.graphs), repeat)
+            unit = _Unit(self.study.protocol, data, entry, self._shared(key, data, entry), self.run)
             split = self._folds(data, repeat)
-            units = [(data, entry, shared, repeat, fold, *split[fold]) for fold in missing]
-            with contextlib.closing(
-                run_tasks(self._unit, units, n_jobs=self.n_jobs, label=None, in_order=False)
-            ) as rows:
-                for row in rows:
+            tasks = [(repeat, fold, *split[fold]) for fold in missing]
+            # Workers send rows back; this process alone writes them.
+            with contextlib.closing(send_tasks(_run_fold, unit, tasks, n_jobs=self.n_jobs, label=None)) as rows:
+                for _, row in rows:
                     self.store.add_row(key, row)
                     yield row
-            self.store.release(f"{key} {repeat}")
+        self.store.release(f"{key} {repeat}")
 
-    def _missing(self, key: str, repeat: int) -> list[int]:
+    def missing(self, key: str, repeat: int) -> list[int]:
         """The folds of a repeat that the store does not have."""
         done = self.store.done(key)
         return [fold for fold in range(self.study.protocol.outer_folds) if (repeat, fold) not in done]
 
+    def _shared(self, key: str, data: CheckedData, entry: StudyEntry) -> list[Grams | None]:
+        """The Gram matrices of each candidate, kept where there is room; None for one of which each fold needs its own."""
+        if chooses_itself(entry):
+            return []
+        learns = [learns_from_data(build_kernel(one)) for one in entry.candidates]
+        self._time(key, data, entry, learns=any(learns))
+        if key in self.held:
+            return self.held[key]
+        is_own = (entry.fitted_on or self.study.protocol.fitted_on) == "training"
+        found = [
+            None if is_own and does_learn else _on_all(one, data.graphs, self.n_jobs)
+            for one, does_learn in zip(entry.candidates, learns, strict=True)
+        ]
+        shared = [one for one in found if one]
+        if len(shared) == len(found):
+            similarities = (nearest_similarity(K) for one in shared for K in one.matrices)
+            warn_if_diagonal(similarities, f"{entry.name} on {data.name}", has_attributes=data.graphs.n_attributes > 0)
+        # Repeats come round in the same order, so that the first to come are as good to keep as the last.
+        n_bytes = sum(one.n_bytes for one in shared)
+        n_bytes += sum(one.n_bytes for grams in self.held.values() for one in grams if one)
+        if not entry.redraw and n_bytes <= self.most_held:
+            self.held[key] = found
+        return found
+
     def _folds(self, data: CheckedData, repeat: int) -> list[tuple[Ints, Ints]]:
         protocol = self.study.protocol
-        return folds(data.codes, protocol.outer_folds, seed_of(protocol.seed, data.name, repeat))
-
-    def _fitted_on(self, entry: StudyEntry) -> str:
-        return entry.fitted_on or self.study.protocol.fitted_on
+        seed = seed_of(protocol.seed, data.name, repeat)
+        if protocol.target == "numbers":
+            return number_folds(len(data.targets), protocol.outer_folds, seed)
+        return folds(data.targets, protocol.outer_folds, seed)
 
     def _time(self, key: str, data: CheckedData, entry: StudyEntry, *, learns: bool) -> None:
         """Note how long one Gram matrix takes on one thread."""
         if self.store.gram_times([key]):
             return
-        kernel = with_parameters(build_kernel(entry.candidates[0]), entry.timed)
-        kernel.fit_transform(data.graphs[:10])  # loops are compiled before the clock starts
+        first = entry.candidates[0]
+        kernel = with_parameters(build_kernel(first), entry.timed)
+        uses_edge_vectors = any("edges" in one.attributes for one in first.summands or (first,))
+        graphs = data.graphs if uses_edge_vectors else replace(data.graphs, edge_attributes=None)
+        kernel.fit_transform(graphs[:10])  # loops are compiled before the clock starts
         start = time.process_time()
-        kernel.fit_transform(data.graphs)
+        kernel.fit_transform(graphs)
         seconds = time.process_time() - start
         self.store.add_gram_time(key, GramTime(data.name, entry.name, dict(entry.timed), seconds, learns, self.run))
 
-    def _unit(
-        self,
-        data: CheckedData,
-        entry: StudyEntry,
-        shared: _Grams | None,
-        repeat: int,
-        fold: int,
-        train: Ints,
-        test: Ints,
-    ) -> Row:
-        start = time.thread_time()
-        grams = _on_training(entry.candidates, data.graphs, train, test) if shared is None else shared
-        protocol = self.study.protocol
-        seed = seed_of(protocol.seed, data.name, repeat, fold)
-        Cs = np.sort(np.array(protocol.C, dtype=np.float64))
-        best = select(grams.matrices, data.codes, train, test, Cs, n_folds=protocol.inner_folds, seed=seed)
-        return Row(
-            dataset=data.name,
-            kernel=entry.name,
-            repeat=repeat,
-            fold=fold,
-            actual=tuple(data.codes[test].tolist()),
-            predicted=tuple(best.predicted.tolist()),
-            chosen={**grams.chosen[best.gram], "C": best.C},
-            inner_accuracy=best.inner_accuracy,
-            n_fits=best.fits.n_fits,
-            n_unconverged=best.fits.n_unconverged,
-            seconds=time.thread_time() - start,
-            run=self.run,
-        )
+
+@dataclass(frozen=True)
+class _Unit:
+    """What all folds of an entry on a data set share."""
+
+    protocol: Protocol
+    data: CheckedData
+    entry: StudyEntry
+    grams: list[Grams | None]  # by candidate; None: each fold makes its own
+    run: int
+
+
+def _run_fold(unit: _Unit, repeat: int, fold: int, train: Ints, test: Ints) -> Row:
+    start = time.thread_time()
+    data, protocol = unit.data, unit.protocol
+    seed = seed_of(protocol.seed, data.name, repeat, fold)
+    if chooses_itself(unit.entry):
+        select = SELECTIONS[unit.entry.baseline] if unit.entry.baseline else select_auto
+        found = select(protocol, data.graphs, data.targets, train, test, seed)
+    else:
+        pairs = zip(unit.entry.candidates, unit.grams, strict=True)
+        grams = [shared or _on_training(one, data.graphs, train, test) for one, shared in pairs]
+        found = select_gram(protocol, joined(grams), data.targets, train, test, seed)
+    return Row(
+        dataset=data.name,
+        kernel=unit.entry.name,
+        repeat=repeat,
+        fold=fold,
+        actual=tuple(data.targets[test].tolist()),
+        seconds=time.thread_time() - start,
+        run=unit.run,
+        **found,
+    )

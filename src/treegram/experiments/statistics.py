@@ -3,7 +3,7 @@
 Over many data sets: :func:`friedman_nemenyi` for all kernels at once, :func:`bayesian_signed_rank` for two. On one data
 set: :func:`paired_t_test` over repeats as papers do it, :func:`t_test_from_summary` where only a table is published, and
 two tests that respect that folds share training graphs, :func:`corrected_resampled_t_test` and
-:func:`bayesian_correlated_t_test`. Differences are always first minus second. Text and pictures are made elsewhere.
+:func:`bayesian_correlated_t_test`; :func:`holm` corrects p-values of several data sets. Differences are always first minus second. Text and pictures are made elsewhere.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ __all__ = [
     "bayesian_signed_rank",
     "corrected_resampled_t_test",
     "friedman_nemenyi",
+    "holm",
     "paired_t_test",
     "t_test_from_summary",
 ]
@@ -305,6 +306,34 @@ def bayesian_signed_rank(
     winners = np.argmax([1 - better - worse, better, worse], axis=0)
     equal, first, second = (np.bincount(winners, minlength=3) / n_samples).tolist()
     return Posterior(first_better=first, practically_equal=equal, second_better=second)
+
+
+def holm(p_values: ArrayLike) -> list[float]:
+    """P-values corrected for being several: rejecting those below a level, one wrongly is no likelier than the level.
+
+    Holm's method: the smallest of m is multiplied by m, the next by m - 1, and so on; none becomes smaller than one before it.
+
+    Parameters
+    ----------
+    p_values : array-like of shape (n_tests,)
+        The p-values, independent or not.
+
+    Returns
+    -------
+    list of float
+        The corrected ones, in the same order.
+
+    Examples
+    --------
+    >>> from treegram.experiments.statistics import holm
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    values = _check_finite(p_values, "p_values", 1)
+    order = np.argsort(values, kind="stable")
+    corrected = np.empty(len(values))
+    corrected[order] = np.minimum(np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1)), 1.0)
+    return [float(one) for one in corrected]
 
 
 def _correlated(differences: ArrayLike, test_fraction: float) -> tuple[float, float, float]:

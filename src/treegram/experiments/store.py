@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any, Self, TypeVar
 from treegram._machine import describe_machine, package_versions
 from treegram.errors import StoreError
 from treegram.experiments._claims import Claims
-from treegram.experiments._sqlite import connect, set_journal, telling
+from treegram.experiments._sqlite import VERSION, connect, set_journal, telling, upgrade, version_of
 from treegram.experiments._tables import DATASET, GRAM_TIME, RESULT, RUN, Table
 from treegram.experiments.records import DatasetFacts, GramTime, Row, Run
 
@@ -32,7 +32,8 @@ class Store:
     """One file of results, open; a context manager that closes it.
 
     Make it by `Store.open`. Several processes may use one file at the same time, each with a store of its own, and a
-    thread needs its own too. Reading changes no byte of the file.
+    thread needs its own too. Reading changes no byte of the file. A store of version 3 becomes one of this version when
+    something is added to it.
 
     While there are writers, files that end in ``-wal`` and ``-shm`` stand beside it and belong to it. When the last one
     closes, one file holds all. What a killed process leaves behind is put in order by whoever opens the store next.
@@ -89,13 +90,15 @@ class Store:
 
     # ------------------------------------------------------------------ about the run
 
-    def begin_run(self, command: str) -> Run:
+    def begin_run(self, command: str, made_of: Mapping[str, str] | None = None) -> Run:
         """Note that a process begins to add to this store, with what, and on what kind of machine.
 
         Parameters
         ----------
         command : str
             What was asked for. It is stored as it is, so it should name no private folder.
+        made_of : mapping of str to str, optional
+            What the rows depend on beside the versions of packages, to be kept with these.
 
         Returns
         -------
@@ -104,7 +107,7 @@ class Store:
         """
         started = datetime.now(UTC).isoformat(timespec="seconds")
         versions, machine = package_versions(), describe_machine()
-        run = Run(0, started, command, versions, machine)
+        run = Run(0, started, command, {**versions, **(made_of or {})}, machine)
         return replace(run, id=self._write(*RUN.insertion(run)))
 
     def runs(self) -> list[Run]:
@@ -162,7 +165,7 @@ class Store:
             Says under which conditions the row was made: all that could change it, besides repeat and fold.
         row : Row
             The result. Its ``chosen`` holds texts, numbers, true, false, None and lists of these (a tuple comes back as a
-            list), and its classes are below 65,536.
+            list), its classes are below 65,536, and its decisions are numbers of single precision.
         """
         statement, values = RESULT.insertion(row, key=key)
         # Not OR IGNORE, which would swallow a broken row as well.
@@ -233,6 +236,8 @@ class Store:
             if not self._has_wal:
                 with contextlib.suppress(sqlite3.OperationalError):  # not now: the plain journal is as safe
                     self._has_wal = set_journal(self._connection, "wal")
+            if version_of(self._connection) != VERSION:
+                upgrade(self._connection)
             return self._connection.execute(statement, values).lastrowid or 0
 
     def _lines(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -241,7 +246,9 @@ class Store:
 
     def _read(self, table: Table[T], condition: str, values: tuple[Any, ...] = ()) -> list[T]:
         """The records of the lines that meet a condition."""
-        lines = self._lines(f"{table.selection()} {condition}", values)
+        with telling(self.path):
+            version = version_of(self._connection)
+        lines = self._lines(f"{table.selection(version)} {condition}", values)
         try:
             return [table.build(line) for line in lines]
         except (ValueError, TypeError, OverflowError, RecursionError, struct.error) as error:

@@ -15,8 +15,11 @@ from treegram._wording import suggest
 from treegram.errors import StudyError
 
 __all__ = [
+    "BASELINES",
+    "CONTROLS",
     "Candidate",
     "Comparison",
+    "Pair",
     "Protocol",
     "Published",
     "Scope",
@@ -24,6 +27,22 @@ __all__ = [
     "StudyEntry",
     "entry_key",
 ]
+
+
+# What a study may do to its data sets, to see what scores rest on; `controls` has the functions.
+CONTROLS = {
+    "permuted-targets": "the targets are permuted among the graphs, so that nothing can be learned",
+    "permuted-vectors": "the vectors are permuted among all nodes of all graphs",
+    "turned": "the vectors of each graph are turned at random about their mean, as coordinates without a common frame",
+    "without-twins": "of graphs that are equal in labels, vectors and edges only the first is kept",
+}
+
+# What an entry may be instead of kernels; `baselines` has the functions.
+BASELINES = {
+    "summary-svm": "a support vector machine on means, variances and histograms of each graph's labels, vectors and degrees",
+    "summary-forest": "a random forest on the same numbers",
+    "gin": "a graph isomorphism network, with early stopping",
+}
 
 
 @dataclass(frozen=True)
@@ -51,11 +70,19 @@ class StudyEntry:
     """One line of the study's table: what is selected from, under one name."""
 
     name: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...]  # empty for a baseline
     timed: Mapping[str, Any] = field(default_factory=dict)  # parameters for the time of one Gram matrix
     note: str = ""
     published: Published = field(default_factory=Published)
     fitted_on: str = ""  # overrides the protocol's unless empty
+    datasets: tuple[str, ...] = ()  # of the study's; empty: all
+    baseline: str = ""  # a name in BASELINES, in place of candidates
+    repeats: int | None = None  # at most so many, for what is expensive
+    redraw: bool = False  # whether random_state is the number of the repeat, so that means are over draws, too
+
+    def is_for(self, dataset: str) -> bool:
+        """Whether the entry is run on this data set of the study."""
+        return not self.datasets or dataset in self.datasets
 
 
 @dataclass(frozen=True)
@@ -66,10 +93,22 @@ class Protocol:
     outer_folds: int = 10
     inner_folds: int = 10
     seed: int = 0
-    C: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)
+    C: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)  # of a support vector machine
     fitted_on: str = (
         "training"  # what learns from data sees: "training" graphs of the outer fold, or "all" (declared label-free)
     )
+    target: str = "classes"  # or "numbers": targets are numbers
+    alpha: tuple[float, ...] = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)  # of ridge regression
+    min_class_size: int = 1  # graphs of classes with fewer are left out
+    control: str = ""  # a name in CONTROLS; empty: data as they are
+    repeats_on: Mapping[str, int] = field(default_factory=dict)  # data set -> at most so many repeats
+
+    @property
+    def strengths(self) -> tuple[str, tuple[float, ...]]:
+        """What the model's strength of regularisation is called, and the values to choose from, as the model orders them."""
+        if self.target == "numbers":
+            return "alpha", tuple(sorted(self.alpha, reverse=True))
+        return "C", tuple(sorted(self.C))
 
 
 @dataclass(frozen=True)
@@ -78,6 +117,15 @@ class Comparison:
 
     name: str
     kernels: tuple[str, ...]
+    datasets: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two kernels that are compared data set by data set."""
+
+    kernel: str
+    baselines: tuple[str, ...]  # from several, the one with the best mean on each data set
     datasets: tuple[str, ...]
 
 
@@ -103,9 +151,21 @@ class Study:
     reference: str = ""
     remarks: tuple[str, ...] = ()  # what a reader of the table of accuracies should know
     comparisons: tuple[Comparison, ...] = ()
-    pairs: tuple[tuple[str, str, tuple[str, ...]], ...] = ()  # (kernel, baseline, data sets) for the t-tests
+    pairs: tuple[Pair, ...] = ()
     dataset_notes: Mapping[str, str] = field(default_factory=dict)  # data set -> what a reader should know
     text: str = field(default="", compare=False)  # the file it was read from
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the file, as ``sha256sum`` gives it."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def repeats_of(self, entry: StudyEntry, dataset: str) -> int:
+        """How many repeats are planned of an entry on a data set: none where it is for other data sets."""
+        if not entry.is_for(dataset):
+            return 0
+        most = self.protocol.repeats
+        return min(most, entry.repeats or most, self.protocol.repeats_on.get(dataset, most))
 
     def scope(
         self,
@@ -140,7 +200,8 @@ class Study:
 def entry_key(study: Study, entry: StudyEntry, dataset: str) -> str:
     """What determines an entry's results on a data set, as 16 hexadecimal digits.
 
-    Equal keys mean equal rows: the key covers the candidates, the folds, the seed and the values of C, and nothing else. A
+    Equal keys mean equal rows: the key covers the candidates, the folds, the seed, the kind of target and the values of C or alpha, and
+    nothing else. A
     new entry, another data set, more repeats, a note or another name do not change it; a changed grid does.
     """
     protocol = study.protocol
@@ -150,11 +211,22 @@ def entry_key(study: Study, entry: StudyEntry, dataset: str) -> str:
         "outer_folds": protocol.outer_folds,
         "inner_folds": protocol.inner_folds,
         "seed": protocol.seed,
-        "C": _canonical(protocol.C),
         "fitted_on": entry.fitted_on or protocol.fitted_on,
+        **_target_content(protocol),
+        **({"baseline": entry.baseline} if entry.baseline else {}),
+        **({"redraw": True} if entry.redraw else {}),
     }
     words = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(words.encode()).hexdigest()[:16]
+
+
+def _target_content(protocol: Protocol) -> dict[str, Any]:
+    """What is usual is left out, so that the keys of older stores stay."""
+    control = {"control": protocol.control} if protocol.control else {}
+    if protocol.target == "numbers":
+        return {"target": protocol.target, "alpha": _canonical(protocol.alpha), **control}
+    smallest = {"min_class_size": protocol.min_class_size} if protocol.min_class_size > 1 else {}
+    return {"C": _canonical(protocol.C), **smallest, **control}
 
 
 def _content(candidate: Candidate) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -31,7 +31,17 @@ from treegram.experiments._toml import (
     text,
     texts,
 )
-from treegram.experiments.study import Candidate, Comparison, Protocol, Published, Study, StudyEntry
+from treegram.experiments.study import (
+    BASELINES,
+    CONTROLS,
+    Candidate,
+    Comparison,
+    Pair,
+    Protocol,
+    Published,
+    Study,
+    StudyEntry,
+)
 
 __all__ = ["parse_stored_study", "parse_study", "read_study", "shipped_studies"]
 
@@ -41,9 +51,10 @@ Default = TypeVar("Default")
 
 @dataclass(frozen=True)
 class _Vocabulary:
-    """How a file's kernels, parameters and transformations are read: any of the right form, unless told otherwise."""
+    """How a file's kernels, baselines, parameters and transformations are read: any of the right form, unless told otherwise."""
 
     kernel: Callable[[Item], str] = printable_name
+    baseline: Callable[[Item], str] = printable_name
     parameter: Callable[[Sequence[str], Item], Any] = lambda _kernels, item: plain(item)
     transformations: Callable[[Item], tuple[str, ...]] = lambda item: tuple(map(printable_name, elements(item)))
 
@@ -60,7 +71,7 @@ def read_study(study: str | os.PathLike[str]) -> Study:
     Parameters
     ----------
     study : str or path
-        The name of a study that comes with the package ("paper", "beyond"), or the path of a file.
+        The name of a study that comes with the package ("paper", "beyond", "wide"), or the path of a file.
 
     Returns
     -------
@@ -92,10 +103,11 @@ def read_study(study: str | os.PathLike[str]) -> Study:
 def parse_study(name: str, content: bytes, file: str) -> Study:
     """A study from the content of its file, to run it; ``file`` is what errors call it."""
     from treegram.experiments._parameters import read_parameter, read_transformations
-    from treegram.kernels.registry import KERNELS
+    from treegram.kernels.registry import AUTO, KERNELS
 
-    kernel = partial(known_name, known=KERNELS, what="kernel")
-    vocabulary = _Vocabulary(kernel, read_parameter, read_transformations)
+    kernel = partial(known_name, known=[*KERNELS, AUTO], what="kernel")
+    baseline = partial(known_name, known=BASELINES, what="baseline")
+    vocabulary = _Vocabulary(kernel, baseline, read_parameter, read_transformations)
     return _study(name, read_toml(file, content), vocabulary, content.decode())
 
 
@@ -123,13 +135,19 @@ def _study(name: str, root: Item, vocabulary: _Vocabulary, source: str) -> Study
     rows = tuple(_entry(item, datasets, vocabulary) for item in items)
     names = [row.name for row in rows]
     refuse_repetition([item.at("name") for item in items], names, "name")
+    protocol = _optional(keys, "protocol", partial(_protocol, datasets=datasets), Protocol())
+    for item, row in zip(items, rows, strict=True):
+        if protocol.target == "numbers" and row.published.accuracy:
+            raise item.at("published").error('published accuracies do not go with target = "numbers"')
+        if protocol.target == "numbers" and row.baseline:
+            raise item.at("baseline").error('baselines predict classes, and do not go with target = "numbers"')
     comparisons = _optional(keys, "comparisons", partial(_comparisons, kernels=names, datasets=datasets), ())
     return Study(
         name=name,
         title=text(keys["title"]),
         datasets=datasets,
         entries=rows,
-        protocol=_optional(keys, "protocol", _protocol, Protocol()),
+        protocol=protocol,
         about=_optional(keys, "about", text, "").strip(),
         reference=_optional(keys, "reference", text, "").strip(),
         remarks=_optional(keys, "remarks", texts, ()),
@@ -140,16 +158,29 @@ def _study(name: str, root: Item, vocabulary: _Vocabulary, source: str) -> Study
     )
 
 
-def _protocol(item: Item) -> Protocol:
+def _protocol(item: Item, datasets: Collection[str]) -> Protocol:
     default = Protocol()
-    keys = known_keys(item, (), ("repeats", "outer_folds", "inner_folds", "seed", "C", "fitted_on"))
+    keys = known_keys(item, (), tuple(field.name for field in fields(Protocol)))
+    target = _optional(
+        keys, "target", partial(known_name, known=("classes", "numbers"), what="kind of target"), default.target
+    )
+    for key in ("alpha",) if target == "classes" else ("C", "min_class_size"):
+        if key in keys:
+            raise keys[key].error(f'{key!r} does not go with target = "{target}"')
     return Protocol(
         repeats=_optional(keys, "repeats", partial(integer, least=1), default.repeats),
         outer_folds=_optional(keys, "outer_folds", partial(integer, least=2), default.outer_folds),
         inner_folds=_optional(keys, "inner_folds", partial(integer, least=2), default.inner_folds),
         seed=_optional(keys, "seed", partial(integer, least=0, most=2**32 - 1), default.seed),
-        C=_optional(keys, "C", _penalties, default.C),
+        C=_optional(keys, "C", _strengths, default.C),
         fitted_on=_optional(keys, "fitted_on", _fitted_on, default.fitted_on),
+        target=target,
+        alpha=_optional(keys, "alpha", _strengths, default.alpha),
+        min_class_size=_optional(keys, "min_class_size", partial(integer, least=1), default.min_class_size),
+        control=_optional(keys, "control", partial(known_name, known=CONTROLS, what="control"), default.control),
+        repeats_on=_optional(
+            keys, "repeats_on", partial(_by_dataset, datasets=datasets, read=partial(integer, least=1)), {}
+        ),
     )
 
 
@@ -157,7 +188,7 @@ def _fitted_on(item: Item) -> str:
     return known_name(item, ("training", "all"), "choice")
 
 
-def _penalties(item: Item) -> tuple[float, ...]:
+def _strengths(item: Item) -> tuple[float, ...]:
     found = elements(item)
     values = tuple(number(one, above=0.0) for one in found)
     refuse_repetition(found, values, "value")
@@ -205,16 +236,16 @@ def _comparison(item: Item, kernels: Collection[str], datasets: Collection[str])
     return Comparison(text(keys["name"]), compared, over)
 
 
-def _pairs(
-    item: Item, kernels: Collection[str], datasets: Collection[str]
-) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+def _pairs(item: Item, kernels: Collection[str], datasets: Collection[str]) -> tuple[Pair, ...]:
     pairs = []
     for one in elements(item):
         keys = known_keys(one, ("kernel", "baseline", "datasets"))
-        kernel, baseline = (known_name(keys[key], kernels, "kernel") for key in ("kernel", "baseline"))
-        if kernel == baseline:
-            raise keys["baseline"].error(f"{kernel!r} is compared with itself")
-        pairs.append((kernel, baseline, texts(keys["datasets"], datasets, "data set")))
+        kernel, baseline = known_name(keys["kernel"], kernels, "kernel"), keys["baseline"]
+        several = isinstance(baseline.value, list)
+        rivals = texts(baseline, kernels, "kernel") if several else (known_name(baseline, kernels, "kernel"),)
+        if kernel in rivals:
+            raise baseline.error(f"{kernel!r} is compared with itself")
+        pairs.append(Pair(kernel, rivals, texts(keys["datasets"], datasets, "data set")))
     return tuple(pairs)
 
 
@@ -222,33 +253,61 @@ def _pairs(
 
 _SUMMAND = ("parameters", "attributes")
 _CANDIDATE = ("kernel", "sum", "grid", *_SUMMAND)
+_OF_KERNELS = (*_CANDIDATE, "choices", "timed", "fitted_on", "redraw")
 
 
 def _entry(item: Item, datasets: Collection[str], vocabulary: _Vocabulary) -> StudyEntry:
-    keys = known_keys(item, ("name",), (*_CANDIDATE, "choices", "timed", "note", "published", "fitted_on"))
-    name = printable_name(keys["name"])
-    if "choices" in keys:
-        if misplaced := next((key for key in _CANDIDATE if key in keys), None):
-            raise keys[misplaced].error(f"{misplaced!r} does not go with 'choices'; say it in each [[kernels.choices]]")
-        found = [(one, known_keys(one, (), _CANDIDATE)) for one in elements(keys["choices"])]
-    else:
-        found = [(item, keys)]
-    candidates = tuple(_candidate(*one, vocabulary) for one in found)
-    timed = [part.kernel for part in candidates[0].summands or candidates[:1]]
+    optional = (
+        *(*_CANDIDATE, "choices", "baseline", "timed"),
+        *("note", "published", "fitted_on", "datasets", "repeats", "redraw"),
+    )
+    keys = known_keys(item, ("name",), optional)
+    if "baseline" in keys and (misplaced := next((key for key in _OF_KERNELS if key in keys), None)):
+        raise keys[misplaced].error(f"{misplaced!r} does not go with 'baseline', which chooses by itself")
+    candidates = () if "baseline" in keys else _candidates(item, keys, vocabulary)
+    if any("auto" in (part.kernel for part in (one, *one.summands)) for one in candidates) and (
+        candidates != (Candidate("auto"),) or {"timed", "fitted_on", "redraw"} & keys.keys()
+    ):
+        raise item.error("the kernel 'auto' goes alone: it has candidates of its own, fitted on training graphs")
+    timed = [part.kernel for one in candidates[:1] for part in one.summands or (one,)]
     return StudyEntry(
-        name=name,
+        name=printable_name(keys["name"]),
         candidates=candidates,
         timed={key: vocabulary.parameter(timed, value) for key, value in _optional_keys(keys, "timed").items()},
         note=_optional(keys, "note", text, "").strip(),
         published=_optional(keys, "published", partial(_published, datasets=datasets), Published()),
         fitted_on=_optional(keys, "fitted_on", _fitted_on, ""),
+        datasets=_optional(keys, "datasets", partial(texts, known=datasets, what="data set"), ()),
+        baseline=_optional(keys, "baseline", vocabulary.baseline, ""),
+        repeats=_optional(keys, "repeats", partial(integer, least=1), None),
+        redraw=_optional(keys, "redraw", partial(_redraw, candidates=candidates, vocabulary=vocabulary), default=False),
     )
+
+
+def _redraw(item: Item, candidates: Sequence[Candidate], vocabulary: _Vocabulary) -> bool:
+    """True, of kernels that all draw random numbers, and leave the seed to the repeats."""
+    if item.value is not True:
+        raise item.error(f"'redraw' can only be true, got {item.value!r}; leave it out")
+    for part in (part for one in candidates for part in one.summands or (one,)):
+        if "random_state" in part.parameters:
+            raise item.error("'random_state' is given, and 'redraw' sets it; leave out one of them")
+        vocabulary.parameter([part.kernel], Item(item.file, item.lines, (*item.path, "random_state"), 0))
+    return True
+
+
+def _candidates(item: Item, keys: Mapping[str, Item], vocabulary: _Vocabulary) -> tuple[Candidate, ...]:
+    """What inner cross-validation chooses from: the entry's one kernel or sum, or its choices."""
+    if "choices" not in keys:
+        return (_candidate(item, keys, vocabulary),)
+    if misplaced := next((key for key in _CANDIDATE if key in keys), None):
+        raise keys[misplaced].error(f"{misplaced!r} does not go with 'choices'; say it in each [[kernels.choices]]")
+    return tuple(_candidate(one, known_keys(one, (), _CANDIDATE), vocabulary) for one in elements(keys["choices"]))
 
 
 def _candidate(item: Item, keys: Mapping[str, Item], vocabulary: _Vocabulary) -> Candidate:
     """One kernel, or a sum of several, with the grid that is selected from."""
     if ("kernel" in keys) == ("sum" in keys):
-        raise item.error("one of 'kernel', 'sum' and 'choices' must be here, and only one")
+        raise item.error("one of 'kernel', 'sum', 'choices' and 'baseline' must be here, and only one")
     if "kernel" in keys:
         kernel = _summand(keys, vocabulary)
         return replace(kernel, grid=_grid(keys, [kernel], vocabulary))

@@ -1,19 +1,22 @@
 """The finished numbers of a study: everything that a report says, computed once from the rows of a store.
 
 :func:`summarise` makes one frozen `Summary` of plain data; ``dataclasses.asdict`` of it is fit for JSON. ``report/`` makes
-tables and pages of it. Accuracies, deviations and differences are in percent throughout.
+tables and pages of it. Accuracies, deviations and differences are in percent throughout. The score of numbers is the mean
+absolute error, in the unit of the targets; tests compare it in percent of the targets' standard deviation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import hypot
+from dataclasses import dataclass, replace
+from math import hypot, inf
 
 import numpy as np
 
+from treegram._types import Floats
 from treegram.errors import StoreError
-from treegram.experiments._describe_choices import Histogram, combinations, describe, histograms, shown
+from treegram.experiments._describe_choices import Histogram, chooses_itself, combinations, describe, histograms, shown
+from treegram.experiments.metrics import Metric, main_metric, other_metrics
 from treegram.experiments.records import DatasetFacts, GramTime, Row, Run
 from treegram.experiments.statistics import (
     Posterior,
@@ -23,11 +26,12 @@ from treegram.experiments.statistics import (
     bayesian_signed_rank,
     corrected_resampled_t_test,
     friedman_nemenyi,
+    holm,
     paired_t_test,
     t_test_from_summary,
 )
 from treegram.experiments.store import Store
-from treegram.experiments.study import Comparison, Protocol, Study, StudyEntry, entry_key
+from treegram.experiments.study import BASELINES, Comparison, Pair, Protocol, Study, StudyEntry, entry_key
 from treegram.experiments.study_file import parse_stored_study
 
 __all__ = [
@@ -36,6 +40,7 @@ __all__ = [
     "ComparisonSummary",
     "DatasetSummary",
     "KernelSummary",
+    "Measured",
     "PairSummary",
     "PairTest",
     "Summary",
@@ -46,13 +51,23 @@ ROPE = 1.0  # differences up to so many points are of no practical importance
 
 
 @dataclass(frozen=True)
+class Measured:
+    """Another score of a cell: means over folds, then over repeats."""
+
+    name: str  # as `treegram.experiments.metrics` has it
+    mean: float | None  # None: not measured, or not defined in any fold
+    deviation: float | None  # of the repeats' means
+
+
+@dataclass(frozen=True)
 class Cell:
     """One kernel on one data set."""
 
     kernel: str
     dataset: str
+    n_planned: int  # repeats; 0 where the kernel is not run on this data set
     repeats: tuple[int, ...]  # numbers of the complete ones; all below is of these alone
-    folds: tuple[tuple[float, ...], ...]  # accuracy by repeat and outer fold
+    folds: tuple[tuple[float, ...], ...]  # accuracy, or mean absolute error, by repeat and outer fold
     mean: float | None  # of the repeats' means
     deviation: float | None  # of the repeats' means, with n - 1; None for a single repeat
     published: float | None
@@ -69,6 +84,13 @@ class Cell:
     published_seconds: float | None
     speed_up: float | None  # published seconds per second of ours
     n_unused: int  # outer folds of repeats that are not complete
+    others: tuple[Measured, ...]  # the other scores
+
+    @property
+    def fold_seconds(self) -> float | None:
+        """Mean processor time of an outer fold."""
+        n_folds = sum(map(len, self.folds))
+        return self.cpu_seconds / n_folds if n_folds else None
 
     @property
     def mark(self) -> str:
@@ -87,6 +109,7 @@ class KernelSummary:
     timed: str  # parameters of the timed Gram matrix
     learns_from: str | None  # "training" graphs of each outer fold, "all" graphs, "" for nothing; None until it was run
     note: str
+    is_baseline: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,7 +118,7 @@ class DatasetSummary:
 
     name: str
     facts: DatasetFacts | None  # None until something was run on it
-    majority: float | None  # accuracy of always answering the largest class
+    baseline: float | None  # score of always answering the largest class, or the mean of all numbers
     note: str
 
 
@@ -107,7 +130,7 @@ class ComparisonSummary:
     kernels: tuple[str, ...]
     datasets: tuple[str, ...]
     ours: Ranking | None  # None unless all cells are there
-    missing: tuple[tuple[str, str], ...]  # (kernel, data set) without a complete repeat
+    missing: tuple[tuple[str, str], ...]  # (kernel, data set) without a complete repeat that all kernels have
     published: Ranking | None  # None if fewer than three kernels have a number on every data set
     dropped: tuple[str, ...]  # kernels without a published number on every data set
 
@@ -117,9 +140,11 @@ class PairTest:
     """Two kernels on one data set; None where the numbers do not suffice."""
 
     dataset: str
+    baseline: str  # the second kernel; of several, the one with the best mean here
     n_repeats: int  # which both have
     over_repeats: TTest | None
     corrected: TTest | None  # over folds, after Nadeau and Bengio
+    holm: float | None  # the p-value of the corrected test, corrected for the other data sets, too
     posterior: Posterior | None  # with the rope `ROPE`
     published: TTest | None  # from means and deviations alone
 
@@ -129,10 +154,15 @@ class PairSummary:
     """Two kernels on several data sets, first minus second."""
 
     kernel: str
-    baseline: str
+    baselines: tuple[str, ...]  # of several, each data set has the best, chosen in hindsight
     tests: tuple[PairTest, ...]
     ours: Posterior | None  # Bayesian signed-rank over the data sets; None unless all are there
     published: Posterior | None
+
+    @property
+    def baseline(self) -> str:
+        """What the kernel is compared with, in words."""
+        return self.baselines[0] if len(self.baselines) == 1 else f"the best of {len(self.baselines)} others"
 
 
 @dataclass(frozen=True)
@@ -140,6 +170,7 @@ class Summary:
     """All that a report says."""
 
     study: str
+    digest: str  # SHA-256 of the study file
     title: str
     about: str
     reference: str
@@ -177,7 +208,7 @@ class Summary:
 
     @property
     def n_fits(self) -> int:
-        """The number of fits of a support vector machine in these."""
+        """The number of fits of a model in these."""
         return sum(cell.n_fits for cell in self.cells)
 
     @property
@@ -220,6 +251,7 @@ def summarise(store: Store, study: Study | None = None) -> Summary:
     cells = {(entry.name, name): _cell(study, entry, name, store) for entry in study.entries for name in study.datasets}
     return Summary(
         study=study.name,
+        digest=study.digest,
         title=study.title,
         about=study.about,
         reference=study.reference,
@@ -228,8 +260,8 @@ def summarise(store: Store, study: Study | None = None) -> Summary:
         kernels=tuple(_kernel(entry, study, store) for entry in study.entries),
         datasets=tuple(_dataset(name, facts.get(name), study) for name in study.datasets),
         cells=tuple(cells.values()),
-        comparisons=tuple(_comparison(one, cells) for one in _comparisons(study)),
-        pairs=tuple(_pair(*pair, cells, study.protocol) for pair in _pairs(study)),
+        comparisons=tuple(_comparison(one, cells, study.protocol) for one in _comparisons(study)),
+        pairs=tuple(_pair(pair, cells, study.protocol, _units(study, facts)) for pair in _pairs(study)),
         runs=tuple(store.runs()),
     )
 
@@ -246,13 +278,17 @@ def _stored_study(store: Store) -> Study:
 
 def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
     key = entry_key(study, entry, dataset)
-    rows = [row for row in store.rows([key]) if row.repeat < study.protocol.repeats]  # there may have been more once
+    n_planned = study.repeats_of(entry, dataset)
+    rows = [row for row in store.rows([key]) if row.repeat < n_planned]  # there may have been more once
+    if any(row.target != study.protocol.target for row in rows):
+        raise StoreError(f"{store.path} is damaged: {entry.name} on {dataset} has other targets than the study says.")
     by_repeat = _complete(rows, study.protocol.outer_folds)
     used = [row for repeat in by_repeat.values() for row in repeat]
-    folds = tuple(tuple(100 * row.accuracy for row in repeat) for repeat in by_repeat.values())
-    means = [float(np.mean(repeat)) for repeat in folds]
-    mean = float(np.mean(means)) if means else None
-    deviation = float(np.std(means, ddof=1)) if len(means) > 1 else None
+    scores = _scores(main_metric(study.protocol.target), by_repeat)
+    folds = tuple(
+        tuple(one for one in repeat if one is not None) for repeat in scores
+    )  # the main score is always there
+    mean, deviation = _mean_over_repeats(scores)
     printed = entry.published.accuracy.get(dataset)
     published = None if isinstance(printed, str) else printed
     spread = entry.published.deviation.get(dataset)
@@ -260,6 +296,7 @@ def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
     return Cell(
         kernel=entry.name,
         dataset=dataset,
+        n_planned=n_planned,
         repeats=tuple(by_repeat),
         folds=folds,
         mean=mean,
@@ -269,7 +306,7 @@ def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
         published_words=printed if isinstance(printed, str) else "",
         difference=None if mean is None or published is None else mean - published,
         margin=None if deviation is None and spread is None else 2 * hypot(deviation or 0.0, spread or 0.0),
-        chosen=combinations(entry, used),
+        chosen=combinations(entry, study.protocol, used),
         histograms=histograms(entry, study.protocol, used),
         n_fits=sum(row.n_fits for row in used),
         n_unconverged=sum(row.n_unconverged for row in used),
@@ -278,7 +315,27 @@ def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
         published_seconds=published_seconds,
         speed_up=published_seconds / gram_seconds if published_seconds and gram_seconds else None,
         n_unused=len(rows) - len(used),
+        others=tuple(
+            Measured(metric.name, *_mean_over_repeats(_scores(metric, by_repeat)))
+            for metric in other_metrics(study.protocol.target)
+        ),
     )
+
+
+def _scores(metric: Metric, by_repeat: Mapping[int, Sequence[Row]]) -> list[list[float | None]]:
+    """A score by repeat and fold, in percent where it is a share."""
+    factor = 100 if metric.in_percent else 1
+    return [
+        [None if (one := metric.measure(row)) is None else factor * one for row in repeat]
+        for repeat in by_repeat.values()
+    ]
+
+
+def _mean_over_repeats(scores: Sequence[Sequence[float | None]]) -> tuple[float | None, float | None]:
+    """Mean and standard deviation (n - 1) of the means of repeats, over the folds that have the score."""
+    present = [[one for one in repeat if one is not None] for repeat in scores]
+    means = [float(np.mean(repeat)) for repeat in present if repeat]
+    return (float(np.mean(means)) if means else None, float(np.std(means, ddof=1)) if len(means) > 1 else None)
 
 
 def _complete(rows: Iterable[Row], n_folds: int) -> dict[int, list[Row]]:
@@ -299,18 +356,27 @@ def _seconds(times: Sequence[GramTime]) -> float | None:
 def _kernel(entry: StudyEntry, study: Study, store: Store) -> KernelSummary:
     times = store.gram_times([entry_key(study, entry, name) for name in study.datasets])
     source = entry.fitted_on or study.protocol.fitted_on
+    learns_from = None if not times else source if any(time.learns for time in times) else ""
     return KernelSummary(
         name=entry.name,
-        candidates=tuple(map(describe, entry.candidates)),
+        candidates=(BASELINES.get(entry.baseline, entry.baseline),)
+        if entry.baseline
+        else tuple(map(describe, entry.candidates)),
         timed=", ".join(f"{name} {shown(value)}" for name, value in entry.timed.items()),
-        learns_from=None if not times else source if any(time.learns for time in times) else "",
+        learns_from="training" if chooses_itself(entry) else learns_from,
         note=entry.note,
+        is_baseline=bool(entry.baseline),
     )
 
 
 def _dataset(name: str, facts: DatasetFacts | None, study: Study) -> DatasetSummary:
-    majority = 100 * max(facts.class_counts.values()) / facts.n_graphs if facts else None
-    return DatasetSummary(name, facts, majority, study.dataset_notes.get(name, ""))
+    return DatasetSummary(name, facts, _baseline(facts), study.dataset_notes.get(name, ""))
+
+
+def _baseline(facts: DatasetFacts | None) -> float | None:
+    if facts is None:
+        return None
+    return facts.numbers["mean_error"] if facts.numbers else 100 * max(facts.class_counts.values()) / facts.n_graphs
 
 
 # -------------------------------------------------------------------- tests
@@ -319,49 +385,88 @@ Cells = Mapping[tuple[str, str], Cell]
 
 
 def _comparisons(study: Study) -> tuple[Comparison, ...]:
-    """Those of the study; if it names none, one of everything."""
-    if study.comparisons or len(study.entries) < 3 or len(study.datasets) < 2:
+    """Those of the study; if it names none and runs everything everywhere, one of everything."""
+    is_whole = not any(entry.datasets for entry in study.entries)
+    if study.comparisons or not is_whole or len(study.entries) < 3 or len(study.datasets) < 2:
         return study.comparisons
     names = tuple(entry.name for entry in study.entries)
     return (Comparison("all kernels, all data sets", names, study.datasets),)
 
 
-def _pairs(study: Study) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+def _pairs(study: Study) -> tuple[Pair, ...]:
     """Those of the study; if it names none and has two kernels, these."""
     if study.pairs or len(study.entries) != 2:
         return study.pairs
     first, second = study.entries
-    return ((first.name, second.name, study.datasets),)
+    common = tuple(name for name in study.datasets if first.is_for(name) and second.is_for(name))
+    return (Pair(first.name, (second.name,), common),) if common else ()
 
 
-def _comparison(comparison: Comparison, cells: Cells) -> ComparisonSummary:
+def _units(study: Study, facts: Mapping[str, DatasetFacts]) -> dict[str, float]:
+    """What one point is in scores of each data set, positive where higher is better: a test of errors is one of their fall.
+
+    A point of numbers is a hundredth of the targets' standard deviation, so that data sets of all units can be compared.
+    """
+    if study.protocol.target == "classes":
+        return dict.fromkeys(study.datasets, 1.0)
+    return {name: -100.0 / one.numbers["deviation"] for name, one in facts.items() if one.numbers}
+
+
+def _comparison(comparison: Comparison, cells: Cells, protocol: Protocol) -> ComparisonSummary:
     kernels, datasets = comparison.kernels, comparison.datasets
-    ours = {kernel: [cells[kernel, dataset].mean for dataset in datasets] for kernel in kernels}
+    common = {dataset: _common([cells[kernel, dataset] for kernel in kernels]) for dataset in datasets}
+    ours = {kernel: [_mean(cells[kernel, dataset], common[dataset]) for dataset in datasets] for kernel in kernels}
     published = {kernel: [cells[kernel, dataset].published for dataset in datasets] for kernel in kernels}
-    missing = [(kernel, dataset) for kernel in kernels for dataset in datasets if cells[kernel, dataset].mean is None]
+    missing = [(kernel, datasets[i]) for kernel, means in ours.items() for i, mean in enumerate(means) if mean is None]
     dropped = tuple(kernel for kernel, numbers in published.items() if None in numbers)
     return ComparisonSummary(
         name=comparison.name,
         kernels=kernels,
         datasets=datasets,
-        ours=None if missing else _ranking(ours),
+        ours=None if missing else _ranking(ours, higher_is_better=main_metric(protocol.target).higher_is_better),
         missing=tuple(missing),
         published=_ranking({kernel: numbers for kernel, numbers in published.items() if kernel not in dropped}),
         dropped=dropped if len(dropped) < len(kernels) else (),
     )
 
 
-def _ranking(scores: Mapping[str, Sequence[float | None]]) -> Ranking | None:
+def _common(cells: Sequence[Cell]) -> list[int]:
+    """The repeats that all cells have, without cells that have none."""
+    found = [set(cell.repeats) for cell in cells if cell.repeats]
+    return sorted(set.intersection(*found)) if found else []
+
+
+def _folds(cell: Cell, repeats: Sequence[int]) -> Floats:
+    return np.array([cell.folds[cell.repeats.index(repeat)] for repeat in repeats], dtype=np.float64)
+
+
+def _mean(cell: Cell, repeats: Sequence[int]) -> float | None:
+    """The mean over these repeats, so that all kernels are compared on the same folds; None if the cell has none."""
+    return float(_folds(cell, repeats).mean(axis=1).mean()) if cell.repeats and repeats else None
+
+
+def _ranking(scores: Mapping[str, Sequence[float | None]], *, higher_is_better: bool = True) -> Ranking | None:
     if len(scores) < 3:
         return None
-    return friedman_nemenyi(np.array(list(scores.values()), dtype=np.float64).T, list(scores))
+    sign = 1.0 if higher_is_better else -1.0
+    return friedman_nemenyi(sign * np.array(list(scores.values()), dtype=np.float64).T, list(scores))
 
 
-def _pair(kernel: str, baseline: str, datasets: Sequence[str], cells: Cells, protocol: Protocol) -> PairSummary:
-    tests = tuple(_pair_test(cells[kernel, name], cells[baseline, name], protocol) for name in datasets)
+def _pair(pair: Pair, cells: Cells, protocol: Protocol, units: Mapping[str, float]) -> PairSummary:
+    found = [
+        _pair_test(
+            cells[pair.kernel, name], [cells[one, name] for one in pair.baselines], protocol, units.get(name, 1.0)
+        )
+        for name in pair.datasets
+    ]
+    corrected = iter(holm([test.corrected.p_value for test in found if test.corrected]))
+    tests = tuple(replace(test, holm=next(corrected)) if test.corrected else test for test in found)
     ours = [None if test.corrected is None else test.corrected.difference for test in tests]
-    published = [_difference(cells[kernel, name].published, cells[baseline, name].published) for name in datasets]
-    return PairSummary(kernel, baseline, tests, _signed_rank(ours), _signed_rank(published))
+    published: list[float | None] = [None]
+    if len(pair.baselines) == 1:
+        kernel, baseline = pair.kernel, pair.baselines[0]
+        published = [_difference(cells[kernel, one].published, cells[baseline, one].published) for one in pair.datasets]
+    return PairSummary(pair.kernel, pair.baselines, tests, _signed_rank(ours), _signed_rank(published))
 
 
 def _difference(first: float | None, second: float | None) -> float | None:
@@ -374,18 +479,26 @@ def _signed_rank(differences: Sequence[float | None]) -> Posterior | None:
     return bayesian_signed_rank(present, rope=ROPE) if len(present) == len(differences) > 1 else None
 
 
-def _pair_test(first: Cell, second: Cell, protocol: Protocol) -> PairTest:
+def _pair_test(first: Cell, rivals: Sequence[Cell], protocol: Protocol, unit: float) -> PairTest:
     """Compare on the repeats that both have: their folds are the same, so that differences are paired."""
+
+    def score(cell: Cell) -> float:
+        common = _common([first, cell])
+        return unit * float(_folds(cell, common).mean()) if cell.repeats and common else -inf
+
+    second = max(rivals, key=score)
     common = sorted(set(first.repeats) & set(second.repeats))
-    one, other = (np.array([cell.folds[cell.repeats.index(repeat)] for repeat in common]) for cell in (first, second))
+    one, other = (unit * _folds(cell, common) for cell in (first, second))
     share = 1 / protocol.outer_folds
     return PairTest(
         dataset=first.dataset,
+        baseline=second.kernel,
         n_repeats=len(common),
         over_repeats=paired_t_test(one.mean(axis=1), other.mean(axis=1)) if len(common) > 1 else None,
         corrected=corrected_resampled_t_test(one - other, share) if common else None,
+        holm=None,
         posterior=bayesian_correlated_t_test(one - other, share, rope=ROPE) if common else None,
-        published=_published_test(first, second, protocol.repeats),
+        published=_published_test(first, second, protocol.repeats) if len(rivals) == 1 else None,
     )
 
 

@@ -5,6 +5,7 @@ from treegram.kernels.feature_map import FeatureMap
 from treegram.kernels.gik import GIK
 from treegram.kernels.graphhopper import GraphHopper
 from treegram.kernels.kernel_sum import KernelSum
+from treegram.kernels.landmarks import Landmarks
 from treegram.kernels.nspdk import NSPDK
 from treegram.kernels.oddcl import ODDCL
 from treegram.kernels.oddcl_approx import ODDCLApprox
@@ -30,6 +31,7 @@ __all__ = [
     "FeatureMap",
     "GraphHopper",
     "KernelSum",
+    "Landmarks",
     "ODDCLApprox",
     "ODDCLFeatures",
     "OrderedTrees",

@@ -45,7 +45,8 @@ class GridAxes:
         sums = sums.reshape(self.shape + sums.shape[sums.ndim - n_last :])
         if self.places is None:
             return sums
-        for axis in range(len(self.shape)):
-            np.cumsum(sums, axis=axis, out=sums)
+        for axis, n in enumerate(self.shape):
+            if n > 1:
+                np.cumsum(sums, axis=axis, out=sums)
         as_asked = all(np.array_equal(some, np.arange(n)) for some, n in zip(self.places, self.shape, strict=True))
         return sums if as_asked else sums[np.ix_(*self.places)]

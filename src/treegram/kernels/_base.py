@@ -18,21 +18,26 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._params import FLAG, NOTHING, SEED, Allowed, Checked, Whole, Words, allowed_values, parameters
-from treegram._types import Floats
+from treegram._memory import require_gram
+from treegram._params import FLAG, NOTHING, PRECISION, SEED, Allowed, Checked, Whole, Words, allowed_values, parameters
+from treegram._types import Floats, Ints
+from treegram._wording import counted, listed
 from treegram.errors import InvalidGraphError, ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._grids import Grid, GridValues, grid_values
 from treegram.kernels._node_sums import learn_gamma
-from treegram.kernels._spread import spread_over_trees
 
-__all__ = ["EXPLAINED", "GraphKernel", "inverse_roots", "normalize_gram"]
+__all__ = [
+    "GraphKernel",
+    "inverse_roots",
+    "normalize_gram",
+    "used_labels",
+    "warn_of_edge_vectors",
+    "warn_of_unknown_labels",
+]
 
-EXPLAINED = (
-    "These kernels can be: ODDCL, WLCL, GraphHopper, GIK, ODDST, WL, WLOA, NSPDK, ShortestPath, "
-    "and sums (KernelSum) and pipelines of these."
-)
-ROWS_AT_ONCE = 256  # that are normalised together: the factors of all pairs would be as large as the matrix
+NARROW_ROWS = 1024  # computed in double precision before they are written in single precision
+ROWS_AT_ONCE = 32  # that are normalised together: the factors of these stay in cache
 
 
 @parameters
@@ -42,6 +47,8 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     name: ClassVar[str] = ""  # in the command and in study files; "" for a kernel that they cannot name
     one_pass: ClassVar[tuple[str, ...]] = ()  # parameters of which one pass can take many values
     uses_attributes: ClassVar[bool] = True
+    # What explanations give each part of a kernel to: "" (it is no sum over nodes), "nodes", or "trees", which can be spread.
+    explained_by: ClassVar[str] = ""
     _usual_grid: ClassVar[Grid] = {}
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "missing_labels": (Words("degree", "constant"),),
@@ -49,10 +56,12 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         "use_edge_labels": (FLAG,),
         "normalize": (FLAG,),
         "random_state": SEED,
+        "dtype": (Words("float64", "float32"), PRECISION),
         "n_jobs": (Whole(), NOTHING),
     }
 
     normalize: bool = True
+    dtype: Any = "float64"
     n_jobs: int | None = None
 
     @property
@@ -109,6 +118,10 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         ndarray of shape (n_graphs, n_graphs)
             The Gram matrix, symmetric and positive semidefinite.
         """
+        X = as_graphs(X)
+        require_gram(len(X), len(X), n_bytes=self._bytes)
+        if self._bytes < 8:
+            return self.fit(X)._narrow_gram()
         self._remember(X)
         K = self._pair_sums(self._fitted, None)
         diagonals = self._finite(_diagonals(K))
@@ -132,11 +145,13 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         graphs = self._check_like_fitted(X)
-        described = self._describe(graphs, self._own_grid())
-        K = self._pair_sums(described, self._fitted)
-        if self._self_kernels is not None:
-            normalize_gram(K, self._finite(self._self_sums(described)), self._self_kernels)
-        return K.reshape(K.shape[-2:])
+        require_gram(len(graphs), len(self.graphs_), n_bytes=self._bytes)
+        if self._bytes < 8:
+            K = np.empty((len(graphs), len(self.graphs_)), self.dtype)
+            for rows in _spans(len(graphs)):
+                K[rows] = self._narrow(self._rows(graphs[rows]))
+            return K
+        return self._rows(graphs)
 
     def diag(self, X: Any) -> Floats:
         """The kernel of each graph with itself, which costs far less than a matrix.
@@ -173,13 +188,53 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
             gives with these values.
         """
         self._check_parameters()
-        return grid_values(self, as_graphs(X), None, lists).grams
+        grams = grid_values(self, as_graphs(X), None, lists).grams
+        return grams if self._bytes == 8 else self._narrow(grams)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.one_d_array = True
-        return tags
+    # ---------------------------------------------------------------- matrices, and their numbers in single precision
+
+    def _rows(self, graphs: Graphs) -> Floats:
+        """The kernel of some graphs with the fitted ones."""
+        described = self._describe(graphs, self._own_grid())
+        K = self._pair_sums(described, self._fitted)
+        if self._self_kernels is not None:
+            normalize_gram(K, self._finite(self._self_sums(described)), self._self_kernels)
+        return K.reshape(K.shape[-2:])
+
+    @property
+    def _bytes(self) -> int:
+        """Of a number in a result."""
+        return np.dtype(self.dtype).itemsize
+
+    def _narrow_gram(self) -> Floats:
+        """The Gram matrix of the fitted graphs, computed in double precision some rows at a time, each half of it once."""
+        n = len(self.graphs_)
+        gram = np.empty((n, n), self.dtype)
+        for rows in _spans(n):
+            own = self._describe(self.graphs_[rows], self._own_grid())
+            self._put(gram, rows, rows, self._pair_sums(own, None))
+            if rows.stop < n:
+                rest = slice(rows.stop, n)
+                self._put(gram, rows, rest, self._pair_sums(own, self._describe(self.graphs_[rest], self._own_grid())))
+        return gram
+
+    def _put(self, gram: Floats, rows: slice, columns: slice, K: Floats) -> None:
+        """Write a part of a matrix and its mirror image."""
+        if self._self_kernels is not None:
+            normalize_gram(K, self._self_kernels[..., rows], self._self_kernels[..., columns])
+        gram[rows, columns] = self._narrow(K.reshape(K.shape[-2:]))
+        gram[columns, rows] = gram[rows, columns].T
+
+    def _narrow(self, K: Floats) -> Floats:
+        """The numbers in single precision, if it can hold them."""
+        with np.errstate(over="ignore"):
+            narrow = K.astype(self.dtype)
+        if not np.isfinite(narrow).all():
+            raise ValueError(
+                f"{type(self).__name__} gives numbers as large as {np.abs(K).max():.3g}, which dtype={self.dtype!r} cannot hold. Use "
+                "normalize=True, or dtype='float64'."
+            )
+        return narrow
 
     # ---------------------------------------------------------------- one pass of a grid
 
@@ -208,6 +263,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """All matrices for lists of one-pass parameters, with one leading axis per list."""
         grid = {name: lists.get(name, [getattr(self, name)]) for name in self.one_pass}
         X_new = X[:0] if X_new is None else X_new
+        require_gram(*(len(values) for values in grid.values()), len(X) + len(X_new), len(X))
         self._check_alike(X_new, X)
         worker = clone(self)
         worker._learn(X, grid)
@@ -235,24 +291,29 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """
         if self._self_kernels is not None:
             weights = weights * inverse_roots(self._self_kernels.reshape(-1))[:, None]
+        self._check_explained(spread=spread)
         described = self._describe(graphs, self._own_grid())
-        return self._finish_shares(graphs, described, self._raw_shares(graphs, described, weights, spread), spread)
+        return self._normalize_shares(graphs, described, self._raw_shares(graphs, described, weights, spread=spread))
 
-    def _finish_shares(self, graphs: Graphs, described: Any, levels: Floats, spread: bool) -> Floats:  # noqa: FBT001
-        shares = spread_over_trees(graphs, levels) if spread else levels.sum(axis=0)
+    def _normalize_shares(self, graphs: Graphs, described: Any, shares: Floats) -> Floats:
         if self.normalize:
-            shares *= inverse_roots(self._self_sums(described).reshape(-1))[graphs.graph_ids, None]
+            shares = shares * inverse_roots(self._self_sums(described).reshape(-1))[graphs.graph_ids, None]
         return shares
 
-    def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, by_level: bool) -> Floats:  # noqa: ARG002, FBT001
-        """The same without normalisation, (n_levels, n_nodes, n_outputs): one level in all, or one for each depth of trees."""
-        raise ParameterError(f"{type(self).__name__} cannot be explained node by node. {EXPLAINED}")
+    def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+        """The same without normalisation; for kernels with ``explained_by``."""
+        raise NotImplementedError
 
-    def _refuse_levels(self, by_level: bool) -> None:  # noqa: FBT001
-        if by_level:
+    def _check_explained(self, *, spread: bool) -> None:
+        if not self.explained_by:
             raise ParameterError(
-                f"The trees of {type(self).__name__} cannot be spread over their nodes: spread=True is for WL, WLOA and WLCL. "
-                "With spread=False each tree counts for its root."
+                f"{type(self).__name__} cannot be explained node by node. These kernels can be: "
+                f"{', '.join(_kernels_explained_by('nodes', 'trees'))}, and sums (KernelSum) and pipelines of these."
+            )
+        if spread and self.explained_by != "trees":
+            raise ParameterError(
+                f"{type(self).__name__} has no trees to be spread over their nodes: spread=True is for "
+                f"{listed(_kernels_explained_by('trees'))}. Use spread=False."
             )
 
     # ---------------------------------------------------------------- fitted graphs
@@ -260,6 +321,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     def _remember(self, X: Any) -> None:
         self._check_parameters()
         graphs = as_graphs(X)
+        warn_of_edge_vectors(self, graphs, stacklevel=4)
         self._learn(graphs, self._own_grid())
         self._fitted = self._describe(graphs, self._own_grid())
         self.graphs_ = graphs
@@ -283,22 +345,47 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         if graphs.directed != fitted.directed:
             new, old = ("directed", "undirected") if graphs.directed else ("undirected", "directed")
             self._refuse(f"The edges of X are {new}", f"on {old} ones")
-        if getattr(self, "use_labels", True):
-            self._warn_of_unknown_labels(graphs, fitted)
+        if self._uses_labels:
+            labels, known = used_labels(graphs), used_labels(fitted)
+            if labels and known and not set(labels) & set(known):
+                # stacklevel: the caller of transform, which scikit-learn wraps
+                warn_of_unknown_labels(
+                    type(self).__name__, labels, f", the fitted graphs have {_some(known)}", stacklevel=6
+                )
 
-    def _warn_of_unknown_labels(self, graphs: Graphs, fitted: Graphs) -> None:
-        """Warn where the two share no label at all: their labels are hardly the same ones under the same names."""
-        new, known = _used_labels(graphs), _used_labels(fitted)
-        if new and known and not set(new) & set(known):
-            warnings.warn(
-                f"No node of X has a label that {type(self).__name__} was fitted on: X has {_some(new)}, the fitted graphs have "
-                f"{_some(known)}. Do both name their labels alike?",
-                UserWarning,
-                stacklevel=6,  # the caller of transform, which scikit-learn wraps
-            )
+    @property
+    def _uses_labels(self) -> bool:
+        return bool(getattr(self, "use_labels", True))
 
     def _refuse(self, now: str, then: str) -> None:
         raise InvalidGraphError(f"{now}, but {type(self).__name__} was fitted {then}.")
+
+    def _own_kernels(self) -> Floats:
+        """The kernel of each fitted graph with itself, as ``diag`` gives it."""
+        known = self._self_kernels
+        sums: Floats = (self._self_sums(self._fitted) if known is None else known).reshape(-1)
+        return sums if known is None else (sums > 0).astype(float)
+
+    def _columns(self, chosen: Ints) -> Floats:
+        """The kernel of all fitted graphs with some of them."""
+        K = self._pair_sums(self._fitted, self._describe(self.graphs_[chosen], self._own_grid()))
+        if self._self_kernels is not None:
+            normalize_gram(K, self._self_kernels, self._self_kernels[..., chosen])
+        return K.reshape(K.shape[-2:])
+
+    def _square(self, chosen: Ints) -> Floats:
+        """The kernel of some fitted graphs with each other."""
+        K = self._pair_sums(self._describe(self.graphs_[chosen], self._own_grid()), None)
+        if self._self_kernels is not None:
+            normalize_gram(K, *2 * (self._self_kernels[..., chosen],))
+        return K.reshape(K.shape[-2:])
+
+    def _keep(self, chosen: Ints) -> None:
+        """Forget all fitted graphs but some; what was learned from all of them stays."""
+        self.graphs_ = self.graphs_[chosen]
+        self._fitted = self._describe(self.graphs_, self._own_grid())
+        if self._self_kernels is not None:
+            self._self_kernels = self._self_kernels[..., chosen]
 
     def _finite(self, diagonals: Floats) -> Floats:
         """The kernels of graphs with themselves, the largest of all, if they are numbers."""
@@ -333,11 +420,47 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """The kernel of each graph with itself, not normalised, with the same leading axes."""
 
 
+def _spans(n: int) -> list[slice]:
+    """The numbers below n in spans of so many rows as are computed at once where results are in single precision."""
+    return [slice(first, min(first + NARROW_ROWS, n)) for first in range(0, n, NARROW_ROWS)]
+
+
+def _kernels_explained_by(*ways: str) -> list[str]:
+    """The names of treegram's kernels that are explained in one of these ways."""
+    found, known = set(), [GraphKernel]
+    while known:
+        kernel = known.pop()
+        known += kernel.__subclasses__()
+        if kernel.explained_by in ways and kernel.name and kernel.__module__.startswith("treegram."):
+            found.add(kernel.__name__)
+    return sorted(found)
+
+
 def _count_of(n_attributes: int) -> str:
-    return f"{n_attributes} attribute{'s' * (n_attributes != 1)}" if n_attributes else "no attributes"
+    return counted(n_attributes, "attribute") if n_attributes else "no attributes"
 
 
-def _used_labels(graphs: Graphs) -> list[Hashable]:
+def warn_of_unknown_labels(name: str, new: Sequence[Hashable], known: str, *, stacklevel: int) -> None:
+    """Warn where new graphs share no label with the fitted ones: labels are hardly the same ones under the same names."""
+    warnings.warn(
+        f"No node of X has a label that {name} was fitted on: X has {_some(new)}{known}. Do both use the same names for labels?",
+        UserWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def warn_of_edge_vectors(kernel: object, graphs: Graphs, *, stacklevel: int) -> None:
+    """Warn where edges have vectors: no kernel compares these as they are."""
+    if graphs.n_edge_attributes:
+        warnings.warn(
+            f"{type(kernel).__name__} does not use the vectors of the edges. Put DiscretiseEdges() before a kernel with "
+            "use_edge_labels=True, or leave edge_attributes out of the graphs.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def used_labels(graphs: Graphs) -> list[Hashable]:
     """The labels that some node has, in order; none for graphs without labels."""
     if graphs.labels is None:
         return []
@@ -361,9 +484,12 @@ def normalize_gram(K: Floats, rows: Floats, columns: Floats) -> None:
     two factors are multiplied first, so that a symmetric matrix stays so in every bit.
     """
     row_factors, column_factors = (inverse_roots(diagonal) for diagonal in (rows, columns))
-    for first in range(0, K.shape[-2], ROWS_AT_ONCE):
-        some = slice(first, first + ROWS_AT_ONCE)
-        K[..., some, :] *= row_factors[..., some, None] * column_factors[..., None, :]
+    factors = np.empty((min(ROWS_AT_ONCE, K.shape[-2]), K.shape[-1]))
+    for point in np.ndindex(K.shape[:-2]):
+        for first in range(0, K.shape[-2], ROWS_AT_ONCE):
+            rows_here = K[point][first : first + ROWS_AT_ONCE]
+            some = row_factors[point][first : first + ROWS_AT_ONCE, None]
+            rows_here *= np.multiply(some, column_factors[point], out=factors[: len(some)])
 
 
 def inverse_roots(diagonal: Floats) -> Floats:

@@ -17,7 +17,7 @@ from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.maps import FREQUENCIES, Constant, VectorMap, distinct_rows, fourier_map, kernel_block, nystroem_map
 
-__all__ = ["VECTOR_MAP", "MapChoice", "MapRequest", "choose_map"]
+__all__ = ["VECTOR_MAP", "Costs", "MapChoice", "MapRequest", "choose_map"]
 
 ErrorOf = Callable[[VectorMap], float]
 
@@ -33,6 +33,44 @@ FEWEST_COMPONENTS = 16  # the first number tried; then half as many again, and s
 SAMPLE_NODES = 2000  # for a look at the data
 SPARSE_MEDIAN = 1e-6  # a median k_A below this: most pairs of nodes do not see each other at all
 LOW_RANK_TRACE = 0.05  # unexplained share of the trace below which a sample is said to have a low rank
+# Seconds on one thread of one machine (benchmarks/bench_approx.py). They are compared with each other alone, and counts alone
+# are put in, never a clock: the choice is the same on every machine.
+PAIR_SECONDS, PAIR_DIMENSION_SECONDS = 2.4e-9, 5e-11  # exact: a pair of nodes, and each dimension of it
+CHOOSING_SECONDS, TRIAL_SECONDS = 0.15, 0.015  # to look at the data and draw a sample; to try a map on it
+PRODUCT_SECONDS, ADDITION_SECONDS = 1e-10, 1e-9  # of matrix products; of one vector's component for one tree
+TREES_PER_NODE = 10  # some
+PATIENCE = 0.25  # share of the exact engine's time that may be spent on looking for something cheaper
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Estimated seconds of a Gram matrix, by the exact engine and with a map, from counts of what they go through."""
+
+    n_pairs: float  # of nodes with equal labels, equal nodes of a graph merged
+    n_vectors: int
+    n_attributes: int
+
+    @property
+    def exact(self) -> float:
+        """With the exact engine."""
+        return self.n_pairs * (PAIR_SECONDS + PAIR_DIMENSION_SECONDS * self.n_attributes)
+
+    @property
+    def allowed(self) -> float:
+        """For the search of a map."""
+        return PATIENCE * self.exact
+
+    def trial(self, n_components: int) -> float:
+        """To make a map of so many components, and to try it on the sample."""
+        return TRIAL_SECONDS + self._evaluation(n_components)
+
+    def with_map(self, n_components: int) -> float:
+        """With a map that is there."""
+        additions = ADDITION_SECONDS * TREES_PER_NODE * self.n_vectors * n_components
+        return self._evaluation(n_components) + additions
+
+    def _evaluation(self, n_components: int) -> float:
+        return PRODUCT_SECONDS * self.n_vectors * n_components * (n_components + self.n_attributes)
 
 
 @dataclass(frozen=True)
@@ -46,7 +84,7 @@ class MapRequest:
     node_kernel: NodeKernel
     vectors: Floats  # (n_nodes, n_attributes); no columns: the graphs have no attributes
     blocks: Hashes  # nodes of different blocks never meet
-    exact_is_there: bool  # whether the exact engine may take over
+    costs: Costs | None  # None: the exact engine cannot take over
 
     @property
     def most(self) -> int:
@@ -98,8 +136,13 @@ def choose_map(request: MapRequest, error_of: ErrorOf) -> MapChoice:
 
 
 def _choose_by_data(request: MapRequest, error_of: ErrorOf) -> MapChoice:
+    costs = request.costs
+    if costs is not None and costs.allowed < CHOOSING_SECONDS + costs.trial(min(FEWEST_COMPONENTS, request.most)):
+        return _exact_for_time(costs, "less than the search for a map may cost")
     few = _few_distinct(request)
     if few is not None:
+        if costs is not None and costs.exact < costs.with_map(len(few)):
+            return _exact_for_time(costs, f"less than {len(few)} components, one for each distinct vector, would cost")
         vector_map = nystroem_map(
             few, np.ones(len(few)), request.node_kernel, len(few), seed=0
         )  # nothing random is left
@@ -110,16 +153,23 @@ def _choose_by_data(request: MapRequest, error_of: ErrorOf) -> MapChoice:
     if median < SPARSE_MEDIAN and not _has_low_rank(request, sample):
         return _treat_sparse(request, error_of, median)
     choice = _grow(request, "nystroem", error_of)
+    if choice.vector_map is None:
+        return choice
     if choice.error > request.tolerance:
         choice = _better_of(request, error_of, choice)
     return _with_warning(request, choice)
+
+
+def _exact_for_time(costs: Costs, why: str) -> MapChoice:
+    sentence = f"The exact engine is used: {costs.n_pairs:.1e} pairs of nodes take it some {costs.exact:.2g} s, {why}."
+    return MapChoice(None, "exact", sentence, 0.0)
 
 
 def _treat_sparse(request: MapRequest, error_of: ErrorOf, median: float) -> MapChoice:
     """The exact engine where it is there; else the best of what does not fit."""
     state = f"k_A is nearly sparse: its median over pairs of nodes with equal labels is {median:.0e}, and it has no low rank"
     advice = "Scale the attributes (ScaleAttributes) or lower gamma if nodes should see each other"
-    if request.exact_is_there:
+    if request.costs is not None:
         sentence = f"{state}, so the exact engine is used."
         warning = f"{sentence} ODDCL does the same at once. {advice}."
         return MapChoice(None, "exact", sentence, 0.0, warning=warning)
@@ -147,10 +197,20 @@ def _fixed(request: MapRequest, method: str, error_of: ErrorOf) -> MapChoice:
 
 
 def _grow(request: MapRequest, method: str, error_of: ErrorOf) -> MapChoice:
-    """Raise the number of components by half until the measured error is within the tolerance, or no more are allowed."""
+    """Raise the number of components by half until the measured error is within the tolerance, or no more are allowed.
+
+    With ``method="auto"`` the exact engine takes over as soon as it is the cheaper one, or the search has cost its share.
+    """
     make = _maker(request, method)
-    n_components = min(FEWEST_COMPONENTS, request.most)
+    costs = request.costs if request.method == "auto" else None
+    n_components, spent = min(FEWEST_COMPONENTS, request.most), CHOOSING_SECONDS
     while True:
+        if costs is not None:
+            spent += costs.trial(n_components)
+            if spent > costs.allowed or costs.with_map(n_components) > costs.exact:
+                return _exact_for_time(
+                    costs, f"less than {n_components} components would cost, and fewer are not enough"
+                )
         vector_map = make(n_components)
         error = error_of(vector_map)
         if error <= request.tolerance or n_components >= request.most:

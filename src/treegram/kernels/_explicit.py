@@ -7,7 +7,7 @@ A kernel of this family is its phi, the method ``_features``. Rows and their nam
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,15 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from treegram._params import parameters
 from treegram._types import Floats
-from treegram.errors import ParameterError
 from treegram.graphs import Graphs
 from treegram.kernels._axes import GridAxes
-from treegram.kernels._base import EXPLAINED, GraphKernel, inverse_roots
+from treegram.kernels._base import GraphKernel, inverse_roots
 from treegram.kernels._grids import Grid
 from treegram.pairsum.sparse import feature_products
 from treegram.structure.features import Features
 
-__all__ = ["ExplicitKernel"]
+__all__ = ["ExplicitKernel", "HasFeatures"]
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,45 @@ class GraphRows:
     axes: GridAxes
 
 
+class HasFeatures(GraphKernel):
+    """Base of the kernels whose rows of features are public: what explanations need of them."""
+
+    @property
+    @abstractmethod
+    def _fitted_counts(self) -> sp.csr_matrix:
+        """The rows of the fitted graphs, not normalised."""
+
+    @abstractmethod
+    def features(self, X: Any) -> sp.csr_matrix:
+        """The explicit features of graphs."""
+
+    @abstractmethod
+    def _name_reader(self) -> Callable[[int], str]:
+        """What gives the name of a column of ``features``."""
+
+    @abstractmethod
+    def _raw_column_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
+        """As ``_column_shares``, without normalisation."""
+
+    def _feature_weights(self, weights: Floats) -> Floats:
+        """What each column of ``features`` is worth where the fitted graphs have weights: (n_features, n_outputs)."""
+        if self._self_kernels is not None:
+            weights = weights * inverse_roots(self._self_kernels.reshape(-1))[:, None]
+        worth: Floats = self._fitted_counts.T @ weights
+        return worth
+
+    def _column_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
+        """What each node adds to the products of its graph's row of ``features`` with weights, (n_nodes, n_outputs)."""
+        self._check_explained(spread=spread)
+        described = self._describe(graphs, self._own_grid())
+        return self._normalize_shares(graphs, described, self._raw_column_shares(graphs, weights, spread=spread))
+
+    def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
+        return self._raw_column_shares(graphs, self._fitted_counts.T @ weights, spread=spread)
+
+
 @parameters
-class ExplicitKernel(GraphKernel):
+class ExplicitKernel(HasFeatures):
     """A kernel that is the inner product of rows of features, and that does not look at vectors."""
 
     uses_attributes: ClassVar[bool] = False
@@ -90,33 +126,25 @@ class ExplicitKernel(GraphKernel):
             One name per column.
         """
         check_is_fitted(self)
-        fitted = self._fitted_features
-        return [self._name_feature(fitted, column) for column in range(len(fitted.codes))]
+        return [self._feature_name(column) for column in range(len(self._fitted_features.codes))]
 
-    def _feature_weights(self, weights: Floats) -> Floats:
-        """What each column of ``features`` is worth where the fitted graphs have weights: (n_features, n_outputs)."""
-        if self._self_kernels is not None:
-            weights = weights * inverse_roots(self._self_kernels.reshape(-1))[:, None]
-        worth: Floats = self._fitted_features.counts.T @ weights
-        return worth
+    def _feature_name(self, column: int) -> str:
+        return self._name_feature(self._fitted_features, column)
 
-    def _column_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
-        """What each node adds to the products of its graph's row of ``features`` with weights, (n_nodes, n_outputs)."""
-        described = self._describe(graphs, self._own_grid())
-        return self._finish_shares(graphs, described, self._raw_column_shares(graphs, weights, spread), spread)
+    def _name_reader(self) -> Callable[[int], str]:
+        return self._feature_name
 
-    def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, by_level: bool) -> Floats:  # noqa: ARG002, FBT001
-        return self._raw_column_shares(graphs, self._fitted_features.counts.T @ weights, by_level)
-
-    def _raw_column_shares(self, graphs: Graphs, weights: Floats, by_level: bool) -> Floats:  # noqa: FBT001
-        """The same without normalisation, (n_levels, n_nodes, n_outputs)."""
-        self._refuse_levels(by_level)
+    def _raw_column_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         shares: Floats = self._node_features(graphs).aligned(self._fitted_features.codes) @ weights
-        return shares[None]
+        return shares
 
-    def _node_features(self, graphs: Graphs) -> Features:  # noqa: ARG002 (for kernels that have them)
+    def _node_features(self, graphs: Graphs) -> Features:
         """The features of each node, for explanations: the rows of a graph's nodes add up to its own row."""
-        raise ParameterError(f"{type(self).__name__} cannot be explained node by node. {EXPLAINED}")
+        raise NotImplementedError
+
+    @property
+    def _fitted_counts(self) -> sp.csr_matrix:
+        return self._fitted_features.counts
 
     @property
     def _fitted_features(self) -> Any:

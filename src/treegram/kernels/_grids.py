@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import product
 from typing import Any, Self, TypeAlias
 
@@ -17,6 +16,7 @@ from sklearn.base import clone
 
 from treegram._params import check_value
 from treegram._types import Floats
+from treegram._wording import suggest
 from treegram.errors import ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._pipelines import split_pipeline
@@ -125,9 +125,8 @@ def _check_grid(kernel: Any, grid: Mapping[str, Any]) -> None:
     known = kernel._grid_names()
     for name, values in grid.items():
         if name not in known:
-            near = get_close_matches(name, known, 1)
             raise ParameterError(
-                f"{type(kernel).__name__} has no parameter {name!r}{f'; did you mean {near[0]!r}?' if near else '.'} "
+                f"{type(kernel).__name__} has no parameter {name!r}{suggest(name, known) or '.'} "
                 f"Valid parameters are {', '.join(sorted(known))}."
             )
         if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):

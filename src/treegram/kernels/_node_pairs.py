@@ -15,7 +15,6 @@ from treegram.attributes import NodeKernel
 from treegram.graphs import Graphs
 from treegram.kernels._axes import GridAxes
 from treegram.kernels._base import GraphKernel
-from treegram.kernels._colours import split_levels
 from treegram.kernels._grids import Grid
 from treegram.kernels._node_sums import NODE_KERNEL, node_pair_sums, node_self_sums, node_shares, view_nodes
 from treegram.structure.features import Features
@@ -27,6 +26,7 @@ __all__ = ["NodePairKernel"]
 class NodePairKernel(GraphKernel):
     """A kernel that is a sum over pairs of nodes: of the products of their features, times a kernel on their vectors."""
 
+    explained_by = "nodes"
     adds_up: ClassVar[bool] = False  # whether a larger value of a one-pass parameter only adds features
     _allowed = NODE_KERNEL
 
@@ -49,13 +49,15 @@ class NodePairKernel(GraphKernel):
     def _pair_sums(self, left: Any, right: Any | None) -> Floats:
         return node_pair_sums(left, right, self.n_jobs)
 
-    def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, by_level: bool) -> Floats:  # noqa: ARG002, FBT001
-        if not by_level:
-            return node_shares(described, self._fitted, weights, self.n_jobs)
-        if not self.adds_up:
-            self._refuse_levels(by_level)
-        new, fitted = (split_levels(view) for view in (described, self._fitted))
-        return node_shares(new, fitted, weights, self.n_jobs)
+    def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+        if spread:
+            return self._spread_shares(graphs, described, weights)
+        (shares,) = node_shares(described, self._fitted, weights, self.n_jobs)
+        return shares
+
+    def _spread_shares(self, graphs: Graphs, described: Any, weights: Floats) -> Floats:
+        """The same, shared by the nodes of trees; for kernels with ``explained_by = "trees"``."""
+        raise NotImplementedError
 
     def _self_sums(self, described: Any) -> Floats:
         return node_self_sums(described, self.n_jobs)

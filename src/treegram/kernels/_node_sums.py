@@ -14,6 +14,7 @@ from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import NODE_KERNEL_NAMES, Gaussian, NodeKernel, node_kernel_blocks, scaled_gamma
 from treegram.graphs import Graphs
 from treegram.kernels._axes import GridAxes
+from treegram.pairsum.entries import entry_sums
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.features import Features
 from treegram.structure.labels import node_hashes
@@ -24,6 +25,7 @@ __all__ = [
     "WeightedFeatures",
     "learn_gamma",
     "node_blocks",
+    "node_entry_shares",
     "node_pair_sums",
     "node_self_sums",
     "node_shares",
@@ -121,7 +123,7 @@ def node_shares(left: NodeView, right: NodeView, weights: Floats, n_jobs: int | 
     rows, columns, weighting = _alike(left, right)
     is_used = np.abs(weights).max(axis=1) > 0
     columns = columns.taken(np.flatnonzero(is_used[columns.graph_ids]))
-    if not left.nodes.vectors.any() and not right.nodes.vectors.any() and isinstance(right.node_kernel, Gaussian):
+    if _is_plain(left, right):
         return _plain_shares(rows, columns, weighting, weights)
     n_nodes = len(rows.graph_ids)
     shares = np.empty((weighting.n_groups, n_nodes, weights.shape[1]))
@@ -129,9 +131,34 @@ def node_shares(left: NodeView, right: NodeView, weights: Floats, n_jobs: int | 
     for first in range(0, n_nodes, step):
         some = np.arange(first, min(first + step, n_nodes))
         alone = replace(rows.taken(some), n_graphs=len(some), graph_ids=np.arange(len(some)))
-        sums = pair_sums(alone, columns, right.node_kernel, weighting, n_jobs=n_jobs)
-        shares[:, some] = sums[:, 0] @ weights
+        # The fitted graphs stand first: sums over large graphs on the left and single nodes on the right are up to four times faster.
+        sums = pair_sums(columns, alone, right.node_kernel, weighting, n_jobs=n_jobs)
+        shares[:, some] = np.einsum("gin,io->gno", sums[:, 0], weights)
     return shares
+
+
+def _is_plain(left: NodeView, right: NodeView) -> bool:
+    """Whether k_A is 1 for all pairs of nodes."""
+    is_zero = not left.nodes.vectors.any() and not right.nodes.vectors.any()
+    return is_zero and isinstance(right.node_kernel, Gaussian)
+
+
+def node_entry_shares(left: NodeView, right: NodeView, weights: Floats) -> Floats:
+    """The same for each feature of each node, (n_entries, n_outputs), for views of one point with one group.
+
+    Entries are in the order of the features, by row and code.
+    """
+    (mine,), (theirs,) = left.groups, right.groups
+    is_used = np.abs(weights).max(axis=1, initial=0.0) > 0
+    columns = replace(right.nodes, features=theirs.aligned(mine.codes))
+    columns = columns.taken(np.flatnonzero(is_used[columns.graph_ids]))
+    mine.counts.sort_indices()
+    rows = replace(left.nodes, features=mine.counts)
+    if _is_plain(left, right):
+        totals = columns.features.T @ weights[columns.graph_ids]
+        shares: Floats = rows.features.data[:, None] * totals[rows.features.indices]
+        return shares
+    return entry_sums(rows, columns, right.node_kernel, weights[columns.graph_ids])
 
 
 def _plain_shares(rows: Nodes, columns: Nodes, weighting: Weighting, weights: Floats) -> Floats:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from treegram._params import Allowed, Number, Whole, Words
 from treegram._types import Floats, Ints
@@ -15,7 +16,7 @@ from treegram.kernels._axes import GridAxes
 from treegram.kernels._grids import Grid
 from treegram.kernels._node_sums import NodeView, WeightedFeatures, view_nodes
 from treegram.structure.features import Features
-from treegram.structure.trees import COUNTINGS, Phi, tree_features
+from treegram.structure.trees import COUNTINGS, Phi, spread_trees, tree_features
 
 __all__ = [
     "TREES",
@@ -23,6 +24,7 @@ __all__ = [
     "count_trees",
     "refuse_overflow",
     "separate_overflows",
+    "spread_counted_trees",
     "tree_groups",
     "view_trees",
     "weigh",
@@ -48,6 +50,19 @@ def count_trees(kernel: Any, graphs: Graphs, depth: int) -> Phi:
         missing_labels=kernel.missing_labels,
         use_edge_labels=kernel.use_edge_labels,
         n_jobs=kernel.n_jobs,
+    )
+
+
+def spread_counted_trees(kernel: Any, graphs: Graphs, phi: Phi, values: Floats) -> Floats:
+    """What each entry of :func:`count_trees` adds, shared by the nodes of its tree."""
+    return spread_trees(
+        graphs,
+        phi,
+        values,
+        kernel.depth,
+        counting=kernel.counting,
+        missing_labels=kernel.missing_labels,
+        use_edge_labels=kernel.use_edge_labels,
     )
 
 
@@ -97,18 +112,28 @@ def refuse_overflow(sizes: Floats, lam: float, depth: int) -> None:
 def separate_overflows(kernel: Any, graphs: Graphs, lists: Grid) -> list[dict[str, list[int]]]:
     """One pass for all lambdas that cannot overflow; any other gets one of its own, in which graphs are rescaled.
 
-    A tree has at most as many nodes as a full one of the largest degree.
+    A tree has at most as many nodes as there are walks of at most its depth from its root.
     """
     everything = {name: list(range(len(values))) for name, values in lists.items()}
     if not kernel.normalize or len(lists.get("lam", ())) < 2:
         return [everything]
-    degree, depth = float(graphs.degrees.max(initial=0)), max(lists.get("depth", [kernel.depth]))
-    depth = min(depth, int(graphs.sizes.max(initial=0)))  # no shortest path is longer
-    with np.errstate(over="ignore"):
-        largest = float(np.sum(np.power(degree, np.arange(depth + 1))))
+    largest = _most_walks(graphs, max(lists.get("depth", [kernel.depth])))
     alone = [i for i, lam in enumerate(lists["lam"]) if _overflows(largest, lam)]
     safe = [i for i in everything["lam"] if i not in alone]
     return [{**everything, "lam": positions} for positions in [safe, *([i] for i in alone)] if positions]
+
+
+def _most_walks(graphs: Graphs, depth: int) -> float:
+    """The number of walks of at most so many steps from the node that has the most of them; infinity for too many."""
+    n = graphs.n_nodes
+    neighbours = sp.csr_matrix((np.ones(len(graphs.indices)), graphs.indices, graphs.indptr), shape=(n, n))
+    walks = total = np.ones(n)
+    for _ in range(min(depth, int(graphs.sizes.max(initial=0)))):  # no shortest path is longer
+        walks = neighbours @ walks
+        total = total + walks
+        if not walks.any() or np.isinf(walks).any():
+            break
+    return float(total.max(initial=0.0))
 
 
 def _overflows(largest: float, lam: float) -> bool:

@@ -10,16 +10,26 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
+from treegram._rows import equal_rows
 from treegram._types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.kernels._base import normalize_gram
-from treegram.kernels._choose_map import MapChoice, MapRequest, choose_map
+from treegram.kernels._choose_map import Costs, MapChoice, MapRequest, choose_map
 from treegram.kernels._node_sums import NodeView, WeightedFeatures, node_pair_sums, node_self_sums
 from treegram.maps import VectorMap, distinct_rows, evaluate
 from treegram.pairsum.vectors import Entries, add_products, component_ranges, make_entries, self_products
 from treegram.structure.features import Features
 
-__all__ = ["MappedView", "PairSample", "draw_seed", "map_for", "map_nodes", "vector_pair_sums", "vector_self_sums"]
+__all__ = [
+    "MappedView",
+    "PairSample",
+    "draw_seed",
+    "gram_costs",
+    "map_for",
+    "map_nodes",
+    "vector_pair_sums",
+    "vector_self_sums",
+]
 
 SAMPLE_GRAPHS = 48  # on either side of the sample of pairs: some two thousand pairs
 SAMPLE_GRAPH_NODES = 20_000  # on either side, so that large graphs do not make the sample dear
@@ -112,9 +122,15 @@ def draw_seed(random_state: Any) -> int:
 
 
 def map_for(
-    estimator: Any, view: NodeView, n_attributes: int, sample: PairSample, seed: int, *, exact_is_there: bool
+    estimator: Any,
+    view: NodeView,
+    n_attributes: int,
+    error_of: Callable[[VectorMap], float],
+    seed: int,
+    *,
+    costs: Costs | None,
 ) -> MapChoice:
-    """The map that the estimator's parameters ask for on the graphs of a view, by its measured error on the sample."""
+    """The map that the estimator's parameters ask for on the graphs of a view, by its measured error."""
     request = MapRequest(
         method=estimator.method,
         n_components=estimator.n_components,
@@ -123,9 +139,17 @@ def map_for(
         node_kernel=view.node_kernel,
         vectors=view.nodes.vectors[:, :n_attributes],
         blocks=view.nodes.blocks,
-        exact_is_there=exact_is_there,
+        costs=costs,
     )
-    return choose_map(request, sample.error_of)
+    return choose_map(request, error_of)
+
+
+def gram_costs(view: NodeView) -> Costs:
+    """What a Gram matrix of the graphs of a view costs."""
+    nodes = view.nodes
+    _, first = equal_rows(nodes.vectors, nodes.graph_ids, nodes.blocks)
+    sizes = np.unique(nodes.blocks[first], return_counts=True)[1].astype(np.float64)
+    return Costs(float((sizes**2).sum()) / 2, *nodes.vectors.shape)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._memory import require_rows
 from treegram._params import FLAG, NOTHING, Checked, Instance
 from treegram._types import Floats
 from treegram.errors import ParameterError
@@ -107,7 +108,10 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = self.kernel_.features(X)
-        return rows if self.sparse_output else rows.toarray()
+        if self.sparse_output:
+            return rows
+        require_rows(rows.shape[0], float(rows.shape[0]) * rows.shape[1])
+        return rows.toarray()
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002 (scikit-learn's signature)
         """What each column counts: a tree such as ``C(N,C(O))``, a colour, or a bin.
@@ -124,9 +128,3 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return np.asarray(self.kernel_.feature_names(), dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.one_d_array = True
-        return tags

@@ -14,18 +14,19 @@ from sklearn.preprocessing import normalize as normalize_rows
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._params import NOTHING, Checked, Whole, parameters
-from treegram._types import Floats
+from treegram._types import Floats, Hashes
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._axes import GridAxes
-from treegram.kernels._base import GraphKernel
+from treegram.kernels._base import GraphKernel, used_labels, warn_of_edge_vectors, warn_of_unknown_labels
 from treegram.kernels._choose_map import VECTOR_MAP
 from treegram.kernels._node_sums import NODE_KERNEL, NodeView, learn_gamma, vectors_and_kernel, view_nodes
 from treegram.kernels._tree_weights import TREES, count_trees, view_trees
 from treegram.kernels._vector_sums import PairSample, draw_seed, map_for, map_nodes, vector_self_sums
 from treegram.maps import FREQUENCIES, Constant, VectorMap, evaluate, fourier_map, one_blas_thread
 from treegram.pairsum.vectors import hash_graphs, spread_rows
+from treegram.structure.labels import node_hashes
 
 __all__ = ["ODDCLFeatures"]
 
@@ -61,8 +62,9 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     counting : {"algorithm", "visits", "capped"}, default="algorithm"
-        Which trees are counted how often: as the paper's Algorithm 1 prints it, as the authors' ODDCL code does, or as
-        their ODD_ST code does (a visit that has reached the whole component is not counted again).
+        Which trees are counted how often: as the paper's Algorithm 1 prints it; over all visits, as a related module of the
+        authors' code does (that their ODDCL did so too is inferred); or as their ODD_ST code does (a visit that has reached
+        the whole component is not counted again).
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite; others than "rbf"
@@ -122,7 +124,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     of a tree with itself is exact; pairs of different trees add noise of standard deviation at most
     ``2 / sqrt(n_features)`` to an entry of the normalised kernel. As a vector z stays in one piece, a node costs one
     contiguous addition of z for each of its trees. Memory is that of the rows, ``8 n_features`` bytes per graph, and of
-    the trees of the graphs that are transformed together: let large collections come in chunks (``treegram.streaming``).
+    the trees of the graphs that are transformed together: let large collections come in chunks (:func:`embed_chunks`).
 
     With a data-independent ``method``, a ``gamma`` other than "scale", and numbers for ``n_components``, ``n_features`` and
     ``random_state``, nothing depends on what was fitted: ``transform`` works without ``fit``, and gives the same columns on
@@ -191,18 +193,20 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         graphs = as_graphs(X)
+        warn_of_edge_vectors(self, graphs, stacklevel=3)
         self._seed = draw_seed(self.random_state)
         learn_gamma(self, graphs)
         with one_blas_thread():
             sample = self._sample(graphs)
             view = view_nodes(self, graphs, [], GridAxes.of_points({}))
-            choice = map_for(self, view, graphs.n_attributes, sample, self._seed, exact_is_there=False)
+            choice = map_for(self, view, graphs.n_attributes, sample.error_of, self._seed, costs=None)
             assert choice.vector_map is not None  # the exact engine was not on offer
             self.map_ = choice.vector_map
             self.method_ = choice.method
             self.n_components_ = choice.vector_map.n_components
             self.n_attributes_in_ = graphs.n_attributes
             self._kind = _kind(graphs)
+            self._labels = _label_hashes(graphs)
             self._codes = None if self.n_features is not None else count_trees(self, graphs, self.depth).codes
             self.n_features_out_ = self.n_features if self._codes is None else len(self._codes) * self.n_components_
             self.estimated_error_ = self._error_on(sample)
@@ -278,8 +282,6 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.one_d_array = True
         tags.requires_fit = not self._is_stateless()
         return tags
 
@@ -331,6 +333,14 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
             )
         if new is not None and self._kind is not None and new != self._kind:
             raise InvalidGraphError(f"X has {new}, but {type(self).__name__} was fitted on graphs with {self._kind}.")
+        labels = _label_hashes(graphs)
+        if len(labels) and len(self._labels) and not np.isin(labels, self._labels).any():
+            warn_of_unknown_labels(type(self).__name__, used_labels(graphs), "", stacklevel=5)
+
+
+def _label_hashes(graphs: Graphs) -> Hashes:
+    """The labels that some node has, as hashes: the graphs themselves are not kept. None for graphs without labels."""
+    return np.unique(node_hashes(graphs, "constant")) if graphs.labels is not None else np.empty(0, np.uint64)
 
 
 def _kind(graphs: Graphs) -> str | None:

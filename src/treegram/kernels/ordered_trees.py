@@ -66,8 +66,9 @@ class OrderedTrees(GraphKernel):
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     counting : {"algorithm", "visits", "capped"}, default="algorithm"
-        Which trees are counted how often: as the paper's Algorithm 1 prints it, as the authors' ODDCL code does, or as
-        their ODD_ST code does (a visit that has reached the whole component is not counted again).
+        Which trees are counted how often: as the paper's Algorithm 1 prints it; over all visits, as a related module of the
+        authors' code does (that their ODDCL did so too is inferred); or as their ODD_ST code does (a visit that has reached
+        the whole component is not counted again).
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
@@ -81,6 +82,9 @@ class OrderedTrees(GraphKernel):
         Whether trees also carry the labels of their edges.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
+    dtype : {"float64", "float32"}, default="float64"
+        Numbers of the result; numpy's types will do. All is computed in double precision: "float32" rounds each number of the
+        result, by at most one part in 16 million, and halves the memory of a Gram matrix, at no gain in time.
     n_jobs : int or None, default=None
         Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
 

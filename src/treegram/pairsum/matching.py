@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from math import factorial
 from typing import Any
@@ -88,8 +87,7 @@ def match_sums(
     if len(left.blocks) and len(columns.blocks):
         job = _Job.prepare(left, columns, node_kernel, max_size, threshold)
         tiles = cut(columns.offsets, 1 + len(columns.blocks) // TILE_COLUMNS)
-        tile_sums = partial(_tile_sums, job)
-        fill_matrix(tile_sums, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="matchings")
+        fill_matrix(_tile_sums, job, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="matchings")
     return sums
 
 
@@ -255,12 +253,15 @@ def _tile(job: _Job, span: Span) -> Any:
     arcs = np.arange(indptr[-1]) + np.repeat(graphs.indptr[order] - indptr[:-1], degrees)
     first_nodes = graphs.offsets[span[0] + columns.graphs] - start  # of the graph of each column
     triangles = graphs.triangles[graphs.triangle_starts[span[0]] : graphs.triangle_starts[span[1]]]
+    triangles = np.sort(
+        position[triangles - start], axis=1
+    )  # by their first columns: those near a row are found at once
     return loops.Tile(
         columns=columns,
         indptr=indptr,
         indices=position[graphs.indices[arcs] + np.repeat(first_nodes, degrees)],
         codes=graphs.codes[arcs],
-        triangles=position[triangles - start],
+        triangles=triangles[np.argsort(triangles[:, 0], kind="stable")],
     )
 
 

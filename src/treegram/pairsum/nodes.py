@@ -5,14 +5,14 @@ Every kernel that is such a sum goes through :func:`pair_sums`, tile by tile (``
 - nodes of one graph with equal block and equal vector are merged first;
 - a Gaussian k_A is skipped where it is below 2^-53 / (largest graph), which changes no entry of the normalised matrix by
   more than rounding does (by Cauchy-Schwarz the skipped part of K(G, G') is at most 2^-53 sqrt(K(G, G) K(G', G')));
-- features that many nodes have are summed as dense rows, the others through lists of the nodes that have them;
+- features that many nodes have are summed as dense rows, four rows of a graph at once, the others through lists of the nodes
+  that have them; both are gathered by column first, and by graph only once for each row graph and block;
 - several weightings of the features (the lambda grid) and several feature sets (the depths) share each k_A.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,9 @@ __all__ = ["Nodes", "Weighting", "pair_sums", "self_sums"]
 TILE_COLUMNS = 800  # nodes of the largest block in one tile: its vectors and sums then stay in the second-level cache
 SELF_COLUMNS = 4096  # nodes in one tile of graphs that meet themselves alone: blocks are small there
 DENSE_SHARE = 0.15  # a feature that this share of its block has is summed densely; below, lists are faster
-TILE_BYTES = 8 << 20  # of the result: a tile is held apart until it is written, one or two for each worker
+# Of the result: a tile is held apart until it is written, one or two for each worker. Where the result is large, as many tiles
+# as keep the workers busy are enough: in narrow tiles of tiny graphs nothing is left of what a row costs but its start.
+TILE_BYTES, MOST_TILES = 8 << 20, 24
 # Compiled code cannot be interrupted: so many rows, or rows of so many multiplications, keep each call well under a second.
 ROWS_PER_CALL, COST_PER_CALL = 1 << 14, 1 << 30
 GIVEN_ROWS = 1024  # rows of a node kernel that is not the Gaussian, computed at a time
@@ -99,11 +101,8 @@ def pair_sums(
         return np.zeros(shape)
     sums = np.empty(shape)
     job = _Job.prepare(left, columns, node_kernel, weighting)
-    largest_block = int(np.bincount(job.layout.right.blocks, minlength=1).max())
-    n_tiles = 1 + max(largest_block // TILE_COLUMNS, sums.nbytes // TILE_BYTES)
-    tiles = cut(job.layout.right.offsets, n_tiles)
-    tile_sums = partial(_tile_sums, job)
-    fill_matrix(tile_sums, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="pair sums")
+    tiles = job.spans(sums.nbytes)
+    fill_matrix(_tile_sums, job, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="pair sums")
     return sums
 
 
@@ -149,51 +148,110 @@ class _Job:
     rows: Any  # loops.Rows
     features: sp.csr_matrix  # of the columns
     weights: Any  # loops.Weights
-    slots: Ints
-    kinds: Ints
+    lanes: _Lanes
     n_groups: int
+    made_of: tuple[Nodes, Nodes, NodeKernel, Weighting]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Job.prepare, self.made_of  # less to send to a worker than what follows from it
 
     @classmethod
     def prepare(cls, left: Nodes, right: Nodes, node_kernel: NodeKernel, weighting: Weighting) -> _Job:
-        rows = left.taken(np.lexsort((left.blocks, left.graph_ids)))
-        layout = Layout.make(rows, right, node_kernel)
+        layout = Layout.make(left, right, node_kernel)
+        # Rows of one graph and block by place: neighbours have nearly the same window, and are summed together.
+        row_order = np.lexsort((layout.left.places, layout.left.blocks, left.graph_ids))
+        layout = replace(layout, left=layout.left.taken(row_order))
+        order = _hot_first(right.features)
+        row_features, features = _renumbered([left.features[row_order], right.features], order)
+        kinds = weighting.kinds[order]
         largest = max(int(np.diff(nodes.offsets).max()) for nodes in (left, right))
-        slots, kinds = _choose_dense(right.features, layout.right.blocks, layout.n_blocks, weighting.kinds)
-        side, features = layout.left, rows.features
+        side = layout.left
         return cls(
             layout=layout,
             reach=layout.reach(53 * np.log(2) + np.log(largest + 1)),
             rows=loops.Rows(
-                rows.graph_ids, side.blocks, side.vectors, side.places, features.indptr, features.indices, features.data
+                left.graph_ids,
+                side.blocks,
+                side.vectors,
+                side.places,
+                row_features.indptr,
+                row_features.indices,
+                row_features.data,
             ),
-            features=right.features,
-            weights=loops.Weights(weighting.kinds, weighting.groups, weighting.weights),
-            slots=slots,
-            kinds=kinds,
+            features=features,
+            weights=loops.Weights(kinds, weighting.groups, weighting.weights),
+            lanes=_Lanes.choose(features, layout.right.blocks, layout.n_blocks, kinds, len(weighting.groups)),
             n_groups=weighting.n_groups,
+            made_of=(left, right, node_kernel, weighting),
         )
 
+    def spans(self, n_bytes: int) -> list[Span]:
+        """The tiles of a result of so many bytes."""
+        largest_block = int(np.bincount(self.layout.right.blocks, minlength=1).max())
+        n_tiles = 1 + max(largest_block // TILE_COLUMNS, min(n_bytes // TILE_BYTES, MOST_TILES))
+        return cut(self.layout.right.offsets, n_tiles)
 
-def _choose_dense(features: sp.csr_matrix, blocks: Ints, n_blocks: int, kinds: Ints) -> tuple[Ints, Ints]:
-    """A dense row for each common feature of a block, rows of one kind side by side.
 
-    Returns each feature's row or -1, and for each block the kinds of its rows, with their number in the last column.
-    """
-    n_features = features.shape[1]
-    support = np.bincount(features.indices, minlength=n_features)
-    feature_blocks = np.zeros(n_features, np.int64)
-    feature_blocks[features.indices] = np.repeat(blocks, np.diff(features.indptr))
-    block_sizes = np.bincount(blocks, minlength=n_blocks)
-    common = np.flatnonzero((support > 0) & (support >= DENSE_SHARE * block_sizes[feature_blocks]))
-    common = common[np.lexsort((kinds[common], feature_blocks[common]))]
-    numbers = np.bincount(feature_blocks[common], minlength=n_blocks)
-    rows = np.arange(len(common)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
-    slots = np.full(n_features, -1, np.int64)
-    slots[common] = rows
-    block_kinds = np.zeros((n_blocks, int(numbers.max(initial=0)) + 1), np.int64)
-    block_kinds[feature_blocks[common], rows] = kinds[common]
-    block_kinds[:, -1] = numbers
-    return slots, block_kinds
+def _hot_first(features: sp.csr_matrix) -> Ints:
+    """The features, those of many nodes first, those of one node in the order of the nodes: what is looked up stays in cache."""
+    support = np.bincount(features.indices, minlength=features.shape[1])
+    shared = np.flatnonzero(support > 1)
+    shared = shared[np.argsort(-support[shared], kind="stable")]
+    single = features.indices[support[features.indices] == 1]
+    return np.concatenate([shared, single, np.flatnonzero(support == 0)])
+
+
+def _renumbered(matrices: list[sp.csr_matrix], order: Ints) -> list[sp.csr_matrix]:
+    """The matrices with their columns in another order."""
+    numbers = np.empty(len(order), matrices[0].indices.dtype)
+    numbers[order] = np.arange(len(order))
+    return [sp.csr_matrix((m.data, numbers[m.indices], m.indptr), shape=m.shape) for m in matrices]
+
+
+@dataclass(frozen=True)
+class _Lanes:
+    """Which features of a block are summed densely, and where the sums of each kind are gathered: see ``loops.Inverted``."""
+
+    slots: Ints
+    lanes: Ints
+    slot_lanes: Ints
+    lane_kinds: Ints
+
+    @classmethod
+    def choose(cls, features: sp.csr_matrix, blocks: Ints, n_blocks: int, kinds: Ints, n_kinds: int) -> _Lanes:
+        """A dense row for each common feature of a block, and a lane for each kind that has such rows.
+
+        Where all features are of one kind, each block has a lane for it.
+        """
+        n_features = features.shape[1]
+        support = np.bincount(features.indices, minlength=n_features)
+        feature_blocks = np.zeros(n_features, np.int64)
+        feature_blocks[features.indices] = np.repeat(blocks, np.diff(features.indptr))
+        block_sizes = np.bincount(blocks, minlength=n_blocks)
+        common = np.flatnonzero((support > 0) & (support >= DENSE_SHARE * block_sizes[feature_blocks]))
+        common = common[np.lexsort((kinds[common], feature_blocks[common]))]
+        keys = feature_blocks * n_kinds + kinds  # block and kind
+        with_lane = np.arange(n_blocks) if n_kinds == 1 else np.unique(keys[common])
+        slot_numbers, slot_table = _number_within(feature_blocks[common], n_blocks)
+        lane_numbers, lane_kinds = _number_within(with_lane // n_kinds, n_blocks)
+        lane_kinds[with_lane // n_kinds, lane_numbers] = with_lane % n_kinds
+        places = np.minimum(np.searchsorted(with_lane, keys), max(len(with_lane) - 1, 0))
+        lanes = (
+            np.where(with_lane[places] == keys, lane_numbers[places], -1) if len(with_lane) else np.full(n_features, -1)
+        )
+        slots = np.full(n_features, -1, np.int64)
+        slots[common] = slot_numbers
+        slot_table[feature_blocks[common], slot_numbers] = lanes[common]
+        return cls(slots.astype(np.int32), lanes.astype(np.int32), slot_table, lane_kinds)
+
+
+def _number_within(blocks: Ints, n_blocks: int) -> tuple[Ints, Ints]:
+    """Number entries within their blocks, which are sorted; gives also a table of zeros for them, numbers in the last column."""
+    sizes = np.bincount(blocks, minlength=n_blocks)
+    numbers = np.arange(len(blocks)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    table = np.zeros((n_blocks, int(sizes.max(initial=0)) + 1), np.int64)
+    table[:, -1] = sizes
+    return numbers, table
 
 
 # -------------------------------------------------------------------- one tile
@@ -202,9 +260,9 @@ def _choose_dense(features: sp.csr_matrix, blocks: Ints, n_blocks: int, kinds: I
 def _tile_sums(job: _Job, span: Span, n_rows: int) -> Floats:
     """The sums of the first row graphs with those of a span, shape (n_groups, n_weights, row graphs, column graphs)."""
     order, columns = job.layout.columns(span)
-    out = np.zeros((n_rows, job.n_groups, span[1] - span[0], job.weights.weights.shape[1]))
+    out = np.zeros((job.n_groups, job.weights.weights.shape[1], n_rows, span[1] - span[0]))
     _add_tile(job, order, columns, int(job.layout.left.offsets[n_rows]), out)
-    return out.transpose(1, 3, 0, 2)
+    return out
 
 
 def _own_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, span: Span) -> Floats:
@@ -224,12 +282,12 @@ def _own_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, span:
         features=sp.csr_matrix((features.data, own, features.indptr), shape=(len(graphs), len(first))),
     )
     weighting = replace(weighting, kinds=weighting.kinds[features.indices[first]])
-    out = np.zeros((inside.n_graphs, weighting.n_groups, 1, weighting.weights.shape[1]))
+    out = np.zeros((weighting.n_groups, weighting.weights.shape[1], inside.n_graphs, 1))
     if len(graphs):
         job = _Job.prepare(inside, inside, node_kernel, weighting)
         order, columns = job.layout.columns((0, inside.n_graphs))
         _add_tile(job, order, columns._replace(graphs=np.zeros_like(columns.graphs)), len(graphs), out)
-    return out[:, :, 0].transpose(1, 2, 0)
+    return out[..., 0]
 
 
 def _add_tile(job: _Job, order: Ints, columns: Any, n_rows: int, out: Floats) -> None:
@@ -247,13 +305,16 @@ def _add_tile(job: _Job, order: Ints, columns: Any, n_rows: int, out: Floats) ->
 
 def _invert(job: _Job, features: sp.csr_matrix) -> Any:
     """The columns of a tile by feature."""
-    n_listed = int(np.count_nonzero(job.slots[features.indices] < 0))
+    chosen = job.lanes
+    n_listed = int(np.count_nonzero(chosen.slots[features.indices] < 0))
     inverted = loops.Inverted(
-        slots=job.slots,
-        kinds=job.kinds,
-        dense=np.zeros((job.kinds.shape[1] - 1, features.shape[0])),
-        ends=np.zeros(len(job.slots) + 1, np.int64),
-        listed=np.empty(n_listed, np.int64),
+        slots=chosen.slots,
+        lanes=chosen.lanes,
+        slot_lanes=chosen.slot_lanes,
+        lane_kinds=chosen.lane_kinds,
+        dense=np.zeros((chosen.slot_lanes.shape[1] - 1, features.shape[0])),
+        ends=np.zeros(len(chosen.slots) + 1, np.int32),
+        listed=np.empty(n_listed, np.uint32),
         values=np.empty(n_listed),
     )
     loops.invert(features.indptr, features.indices, features.data, inverted)

@@ -90,8 +90,7 @@ def path_sums(
     if len(left.graph_ids) and len(columns.graph_ids):
         job = _Job.prepare(left, columns, node_kernel, length_weights)
         tiles = cut(job.layout.right.offsets, 1 + len(columns.graph_ids) // TILE_COLUMNS)
-        tile_sums = partial(_tile_sums, job)
-        fill_matrix(tile_sums, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="path sums")
+        fill_matrix(_tile_sums, job, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="path sums")
     return sums
 
 

@@ -26,15 +26,14 @@ def feature_products(left: sp.csr_matrix, right: sp.csr_matrix | None) -> Floats
     """
     columns = left if right is None else right
     out = np.empty((left.shape[0], columns.shape[0]))
+    if right is None and not left.has_sorted_indices:
+        # Entries (i, j) and (j, i) then add up the same products in the same order.
+        left = columns = left.sorted_indices()
     transposed = columns.T.tocsr()
     for first in range(0, left.shape[0], ROWS_PER_PRODUCT):
-        part = slice(first, first + ROWS_PER_PRODUCT)
-        if right is not None:
-            out[part] = (left[part] @ transposed).toarray()
-            continue
-        upper = (left[part] @ columns[first:].T).toarray()
-        square = upper[:, : len(upper)]
-        square[...] = np.triu(square) + np.triu(square, 1).T
-        out[part, first:] = upper
-        out[first:, part] = upper.T
+        part, rest = slice(first, first + ROWS_PER_PRODUCT), slice(first if right is None else 0, None)
+        product = left[part] @ (transposed[:, rest] if rest.start else transposed)
+        out[part, rest] = product.toarray()
+        if right is None:
+            out[part.stop :, part] = out[part, part.stop :].T
     return out

@@ -15,15 +15,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from treegram._parallel import run_tasks
+from treegram._parallel import send_tasks
 from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
-from treegram.pairsum.loops.tiles import Columns, Kernel
+from treegram.pairsum.loops import tiles as loops
 
 __all__ = ["Layout", "Side", "Span", "cut", "fill_matrix", "number_alike"]
 
 Span = tuple[int, int]  # first graph, and the one after the last
 
+NUMBERS_PER_CALL = 1 << 24  # that are mirrored
 MANY_DIMENSIONS = 64  # of vectors: beyond, one coordinate is as good a direction as any, and costs nothing
 
 
@@ -46,6 +47,10 @@ class Side:
     blocks: Ints  # numbered from 0, on both sides alike
     vectors: Floats
     places: Floats  # along the direction in which the vectors vary most, in units of the largest coordinate
+
+    def taken(self, order: Ints) -> Side:
+        """The nodes in another order, each within its graph."""
+        return Side(self.offsets, self.blocks[order], self.vectors[order], self.places[order])
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ class Layout:
         inside = slice(first, int(self.right.offsets[span[1]]))
         order = first + np.lexsort((side.places[inside], side.blocks[inside]))
         graphs = np.repeat(np.arange(span[1] - span[0]), np.diff(side.offsets[span[0] : span[1] + 1]))
-        tile = Columns(
+        tile = loops.Columns(
             graphs=graphs[order - first],
             block_starts=np.searchsorted(side.blocks[order], np.arange(self.n_blocks + 1)),
             vectors=np.ascontiguousarray(side.vectors[order].T),
@@ -98,7 +103,7 @@ class Layout:
     def kernel(self, rows: Span, columns: Any, reach: float) -> Any:
         """The node kernel of some rows with a tile, as compiled loops take it."""
         if isinstance(self.node_kernel, Gaussian):
-            return Kernel(np.empty((0, 0)), float(self.node_kernel.gamma), reach)
+            return loops.Kernel(np.empty((0, 0)), float(self.node_kernel.gamma), reach)
         given = np.zeros((rows[1] - rows[0], len(columns.graphs)))
         blocks, vectors = self.left.blocks[slice(*rows)], self.left.vectors[slice(*rows)]
         for block in np.unique(blocks):
@@ -106,7 +111,7 @@ class Layout:
             inside = slice(columns.block_starts[block], columns.block_starts[block + 1])
             if inside.stop > inside.start:
                 given[chosen, inside] = self.node_kernel(vectors[chosen], columns.vectors[:, inside].T)
-        return Kernel(given, 0.0, reach)
+        return loops.Kernel(given, 0.0, reach)
 
 
 def number_alike(*values: Hashes) -> tuple[int, list[Ints]]:
@@ -137,7 +142,8 @@ def cut(offsets: Ints, n_tiles: int) -> list[Span]:
 
 
 def fill_matrix(
-    tile_sums: Callable[[Span, int], Floats],
+    tile_sums: Callable[[Any, Span, int], Floats],
+    job: Any,
     tiles: list[Span],
     sums: Floats,
     *,
@@ -145,17 +151,29 @@ def fill_matrix(
     n_jobs: int | None,
     label: str,
 ) -> None:
-    """Fill ``sums`` with the sums of all tiles: ``tile_sums(span, n)`` gives those of the first n rows with a span of columns.
+    """Fill ``sums`` with the sums of all tiles.
 
+    ``tile_sums(job, span, n)`` gives those of the first n rows with a span of columns; the job is what all tiles share.
     A symmetric matrix takes the rows up to each tile's last graph, and its mirror image; it is symmetric in all bits.
     """
     # Later tiles of a symmetric matrix have more rows: the longest tasks first keep all workers busy to the end.
     tasks = [(span, span[1] if symmetric else sums.shape[-2]) for span in reversed(tiles)]
-    parts = run_tasks(tile_sums, tasks, n_jobs=n_jobs, label=label)
-    for ((first, last), n_rows), part in zip(tasks, parts, strict=True):
-        sums[..., :n_rows, first:last] = part
+    matrices = sums.reshape(-1, *sums.shape[-2:])
+    for ((first, last), n_rows), part in send_tasks(tile_sums, job, tasks, n_jobs=n_jobs, label=label):
         if symmetric:
-            square = sums[..., first:last, first:last]
-            square += square.swapaxes(-1, -2).copy()
-            square *= 0.5
-            sums[..., first:last, :first] = part[..., :first, :].swapaxes(-1, -2)
+            # Its lower half first, in whole rows: a narrow strip of many large matrices takes a page of memory per number.
+            for own, matrix in zip(np.ascontiguousarray(part).reshape(-1, *part.shape[-2:]), matrices, strict=True):
+                loops.place_lower(own, first, matrix)
+        else:
+            sums[..., :n_rows, first:last] = part
+    if symmetric:
+        _mirror(matrices)
+
+
+def _mirror(matrices: Floats) -> None:
+    """Fill the upper halves from the lower ones, by calls that are short enough to be interrupted between them."""
+    n = matrices.shape[-1]
+    step = max(1, NUMBERS_PER_CALL // max(n, 1))
+    for matrix in matrices:
+        for first in range(0, n, step):
+            loops.mirror(first, min(first + step, n), matrix)

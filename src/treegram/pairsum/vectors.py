@@ -18,6 +18,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
+from treegram._memory import require_rows
 from treegram._parallel import run_tasks
 from treegram._types import Floats, Hashes, Ints
 from treegram.maps import VectorMap, evaluate
@@ -148,6 +149,8 @@ def self_products(entries: Entries, vectors: Floats, out: Floats, *, n_jobs: int
 def spread_rows(entries: Entries, vectors: Floats, *, n_jobs: int | None = None) -> sp.csr_matrix:
     """One sparse row per graph: the vectors Z_t(G) of all trees side by side, tree t in columns t D .. t D + D - 1."""
     width = vectors.shape[1]
+    n_numbers = float(len(entries.graphs)) * width
+    require_rows(entries.n_graphs, n_numbers, 4)  # the sums, a copy in order, and the columns of both
     sums = _sums(entries, (0, entries.n_trees), vectors, n_jobs)
     trees = np.repeat(np.arange(entries.n_trees), np.diff(entries.trees))
     order = np.argsort(entries.graphs, kind="stable")
@@ -188,6 +191,8 @@ def hash_graphs(
     component_signs = random.choice((-1.0, 1.0), vector_map.n_components)
     columns, signs = np.empty(len(codes), np.int64), np.empty(len(codes))
     loops.place_trees(codes, tree_seed, n_columns, columns, signs)
+    n_numbers = float(len(offsets) - 1) * n_columns
+    require_rows(len(offsets) - 1, n_numbers)
     out = np.empty((len(offsets) - 1, n_columns))
     goals = np.arange(0, offsets[-1] + NODES_PER_TASK, NODES_PER_TASK)
     cuts = np.unique(np.concatenate([[0], np.searchsorted(offsets, goals), [len(offsets) - 1]]).clip(max=len(out)))

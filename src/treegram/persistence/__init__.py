@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from treegram._files import check_writable, replacing
@@ -18,7 +21,7 @@ from treegram.persistence._container import FORMAT, read_container, write_contai
 from treegram.persistence._estimators import restore, to_saved
 from treegram.persistence._values import from_json, to_json
 
-__all__ = ["load_model", "save_model"]
+__all__ = ["load_model", "model_digest", "save_model"]
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
@@ -36,7 +39,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     ------
     ModelFileError
         If the model holds what a file cannot: a function, a splitter, an estimator of another package, a random state that is
-        no number.
+        not a number.
 
     Notes
     -----
@@ -65,6 +68,17 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         write_container(file, content, arrays)
 
 
+def model_digest(model: Any) -> str:
+    """SHA-256 of what a file would hold of a model: the same for the same class, parameters and learned numbers."""
+    arrays: list[NDArray[Any]] = []
+    saved = to_json(to_saved(model), arrays, "The model")
+    digest = hashlib.sha256(json.dumps(saved, sort_keys=True).encode())
+    for array in arrays:
+        digest.update(f"{array.dtype.str} {array.shape} ".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
 def load_model(path: str | os.PathLike[str]) -> Any:
     """Load what :func:`save_model` has saved.
 
@@ -84,7 +98,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is no model file, is damaged, was written by a newer version, or holds what makes no sense.
+        If the file is not a model file, is damaged, was written by a newer version, or holds what makes no sense.
     """
     source = Path(path)
     try:

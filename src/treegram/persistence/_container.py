@@ -69,7 +69,7 @@ def read_container(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:
         raise ModelFileError("its text is longer than it may be")
     content = json.loads(bytes(data[_HEAD : _HEAD + length]), parse_constant=_refuse_constant)
     if not isinstance(content, dict):
-        raise ModelFileError("its text is no JSON object")
+        raise ModelFileError("its text is not a JSON object")
     _check_format(content.get("format"))
     return content, _arrays(data[_HEAD + length : end], content["arrays"])
 
@@ -77,15 +77,15 @@ def read_container(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:
 def _read(path: Path) -> memoryview:
     """All bytes of a file that is whole."""
     if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
-        raise ModelFileError("it is no regular file")
+        raise ModelFileError("it is not a regular file")
     with path.open("rb") as file:
         start = file.read(len(MAGIC))
         if start != MAGIC:
-            raise ModelFileError("it is no model file of treegram")
+            raise ModelFileError("it is not a treegram model file")
         data = memoryview(start + file.read())
     end = len(data) - _DIGEST
     if end < _HEAD or hashlib.sha256(data[:end]).digest() != bytes(data[end:]):
-        raise ModelFileError("it is damaged or not complete: its digest does not fit. Copy or save it again")
+        raise ModelFileError("it is damaged or not complete: its digest does not match. Copy or save it again")
     return data
 
 
@@ -117,7 +117,7 @@ def _arrays(data: memoryview, kinds: list[Any]) -> list[NDArray[Any]]:
     for name, shape in kinds:
         _check_type(name)
         if len(shape) > 2 or not all(type(n) is int and 0 <= n < 2**48 for n in shape):
-            raise ModelFileError(f"array {len(arrays)} has the shape {shape}, which makes no sense")
+            raise ModelFileError(f"array {len(arrays)} has the shape {shape}, which is not valid")
         end = start + np.dtype(name).itemsize * math.prod(shape)
         if end > len(data):
             raise ModelFileError(f"array {len(arrays)} is longer than the file")

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
-from treegram import kernels, preprocessing, selection
+from treegram import edges, kernels, preprocessing, selection
 from treegram._params import Checked
+from treegram.convert.molecules import MoleculeGraphs
 from treegram.errors import ModelFileError
 from treegram.kernels._base import GraphKernel
 from treegram.persistence import _states
@@ -27,6 +28,8 @@ from treegram.persistence._values import Saved
 __all__ = ["CLASSES", "restore", "to_saved"]
 
 _OTHERS: tuple[type[Any], ...] = (
+    edges.DiscretiseEdges,
+    MoleculeGraphs,
     preprocessing.CentroidDistance,
     preprocessing.DropAttributes,
     preprocessing.NeighbourMeans,
@@ -38,6 +41,8 @@ _OTHERS: tuple[type[Any], ...] = (
     LogisticRegression,
     Pipeline,
     Ridge,
+    SGDClassifier,
+    SGDRegressor,
 )
 CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (*(getattr(kernels, name) for name in kernels.__all__), *_OTHERS)
@@ -50,6 +55,8 @@ _MOST = {
     "radius": 1000,
     "distance": 1000,
     "n_components": 10**6,
+    "n_landmarks": 10**6,
+    "max_size": 6,  # of CSM, whose time grows exponentially with it
     "n_samples": 10**6,
 }
 
@@ -57,15 +64,18 @@ Take = Callable[[Any], dict[str, Any]]
 Give = Callable[[Any, dict[str, Any]], None]
 # For each class the attribute that shows whether it is fitted, what takes its learned state, and what gives it back.
 _STATES: dict[str, tuple[str, Take, Give]] = {
+    "DiscretiseEdges": ("thresholds_", _states.take_edges, _states.give_edges),
     "FeatureMap": ("kernel_", _states.take_feature_map, _states.give_feature_map),
     "GraphGP": ("kernel_", _states.take_gp, _states.give_gp),
     "GraphRidge": ("kernel_", _states.take_ridge, _states.give_ridge),
     "GraphSVC": ("kernel_", _states.take_svc, _states.give_svc),
-    "LinearSVC": ("coef_", _states.take_linear, _states.give_linear),
-    "LogisticRegression": ("coef_", _states.take_linear, _states.give_linear),
+    "Landmarks": ("landmarks_", _states.take_landmarks, _states.give_landmarks),
     "ODDCLFeatures": ("map_", _states.take_oddcl_features, _states.give_oddcl_features),
-    "Ridge": ("coef_", _states.take_linear, _states.give_linear),
     "ScaleAttributes": ("scale_", _states.take_scale, _states.give_scale),
+    **dict.fromkeys(
+        ("LinearSVC", "LogisticRegression", "Ridge", "SGDClassifier", "SGDRegressor"),
+        ("coef_", _states.take_linear, _states.give_linear),
+    ),
 }
 _KERNEL_STATE = ("graphs_", _states.take_kernel, _states.give_kernel)
 

@@ -52,6 +52,8 @@ def _number(value: Any, name: str) -> float:
 def graphs_to_fields(graphs: Graphs) -> dict[str, Any]:
     """The arrays of a collection, without its targets."""
     content = {field.name: getattr(graphs, field.name) for field in fields(Graphs) if field.name != "targets"}
+    if content["edge_attributes"] is None:
+        del content["edge_attributes"]  # files, and digests, of older versions have none
     for name in ("label_values", "edge_label_values"):
         values = content[name]
         if values and all(type(value) is int and abs(value) < 2**63 for value in values):
@@ -131,6 +133,23 @@ def give_scale(scaler: Any, learned: dict[str, Any]) -> None:
     scaler.center_, scaler.scale_, scaler.n_attributes_in_ = center, scale, n_attributes
 
 
+def take_edges(transformer: Any) -> dict[str, Any]:
+    """The thresholds of each column."""
+    return {"thresholds": list(transformer.thresholds_)}
+
+
+def give_edges(transformer: Any, learned: dict[str, Any]) -> None:
+    """The same, if they are ascending."""
+    thresholds = learned["thresholds"]
+    if not isinstance(thresholds, list):
+        raise ModelFileError("thresholds must be a list of arrays")
+    for cuts in thresholds:
+        _floats(cuts, np.shape(cuts), "thresholds")
+        if cuts.ndim != 1 or (cuts[1:] <= cuts[:-1]).any():
+            raise ModelFileError("thresholds must be ascending numbers for each column")
+    transformer.thresholds_ = thresholds
+
+
 def take_feature_map(features: Any) -> dict[str, Any]:
     """The fitted kernel."""
     return {"kernel": features.kernel_}
@@ -143,6 +162,30 @@ def give_feature_map(features: Any, learned: dict[str, Any]) -> None:
     features.n_features_out_ = kernel.features([]).shape[1]
 
 
+def take_landmarks(landmarks: Any) -> dict[str, Any]:
+    """The kernel, fitted on the landmarks, and which graphs these are."""
+    final = split_pipeline(landmarks.kernel_)[1]
+    if final.learns_from_data:
+        raise ModelFileError(
+            f"Landmarks cannot be saved with {type(final).__name__} as it is: it has learned from all fitted graphs, of which "
+            "only the landmarks are left. Use a kernel that learns nothing from graphs (for gamma, give a number), and put "
+            "transformers before Landmarks in a pipeline."
+        )
+    names = ("kernel_", "landmarks_", "trace_error_")
+    return {name: getattr(landmarks, name) for name in names} | {"factor": landmarks._factor}
+
+
+def give_landmarks(landmarks: Any, learned: dict[str, Any]) -> None:
+    """The same, with one column for each landmark."""
+    kernel, n = _fitted_kernel(learned["kernel_"])
+    landmarks.landmarks_ = _whole(learned["landmarks_"], n, "landmarks_", 2**62)
+    landmarks._factor = _floats(learned["factor"], (n, n), "factor")
+    if (landmarks._factor.diagonal() <= 0).any():
+        raise ModelFileError("factor must have a positive diagonal")
+    landmarks.trace_error_ = _number(learned["trace_error_"], "trace_error_")
+    landmarks.kernel_, landmarks.n_features_out_ = kernel, n
+
+
 def take_oddcl_features(features: Any) -> dict[str, Any]:
     """The map of vectors, the columns, and what is told about them."""
     kinds = {"Constant": (), "Fourier": ("frequencies",), "Nystroem": ("pivots", "mixing")}
@@ -150,6 +193,7 @@ def take_oddcl_features(features: Any) -> dict[str, Any]:
     return {
         "map": (name, *(getattr(features.map_, part) for part in kinds[name])),
         "codes": features._codes,
+        "labels": features._labels,
         "seed": int(features._seed),
         "kind": features._kind,
         "n_attributes": features.n_attributes_in_,
@@ -170,6 +214,7 @@ def give_oddcl_features(features: Any, learned: dict[str, Any]) -> None:
     features.map_ = _vector_map(features, learned["map"], n_attributes)
     features._seed, features._kind, features.n_attributes_in_ = seed, kind, n_attributes
     features._codes = _codes(learned["codes"], is_wanted=features.n_features is None)
+    features._labels = _codes(learned["labels"], is_wanted=True)
     features.n_components_ = features.map_.n_components
     features.n_features_out_ = (
         features.n_features if features._codes is None else len(features._codes) * features.n_components_
@@ -193,16 +238,18 @@ def _vector_map(features: Any, saved: Any, n_attributes: int) -> VectorMap:
         _, node_kernel = vectors_and_kernel(features, nothing)
         shapes = (n, n_attributes), (n, n)
         return Nystroem(node_kernel, _floats(pivots, shapes[0], "pivots"), _floats(mixing, shapes[1], "mixing"))
-    raise ModelFileError(f"{kind!r} is no map of vectors")
+    raise ModelFileError(f"{kind!r} is not a map of vectors")
 
 
 def _codes(codes: Any, *, is_wanted: bool) -> Any:
     if not is_wanted and codes is None:
         return None
     if not is_wanted or not isinstance(codes, np.ndarray) or codes.dtype != np.uint64 or codes.ndim != 1:
-        raise ModelFileError("codes must be an array of 64-bit codes where n_features is None, and nothing else")
+        raise ModelFileError(
+            "codes, where n_features is None, and labels must be arrays of 64-bit codes, and nothing else"
+        )
     if (codes[1:] <= codes[:-1]).any():
-        raise ModelFileError("codes must be sorted, each once")
+        raise ModelFileError("codes and labels must be sorted, each once")
     return codes
 
 
@@ -211,10 +258,14 @@ def _codes(codes: Any, *, is_wanted: bool) -> Any:
 
 def take_svc(model: Any) -> dict[str, Any]:
     """All that predictions need, and what was chosen; not the table of all candidates."""
+    if model.solver == "landmarks":
+        raise ModelFileError(
+            "A GraphSVC with solver='landmarks' cannot be saved in a model file; a pipeline of Landmarks and LinearSVC can."
+        )
     names = ("kernel_", "classes_", "best_params_", "support_", "n_support_", "dual_coef_", "intercept_")
     learned = {name: getattr(model, name) for name in names}
     learned |= {"best_score_": model.best_score_, "n_unconverged_": int(model.n_unconverged_)}
-    return {**learned, "sigmoids_": getattr(model, "sigmoids_", None)}
+    return {**learned, "sigmoids_": getattr(model, "sigmoids_", None), "account_": model.account_}
 
 
 def give_svc(model: Any, learned: dict[str, Any]) -> None:
@@ -236,8 +287,20 @@ def give_svc(model: Any, learned: dict[str, Any]) -> None:
     model.classes_, model.support_, model.n_support_ = classes, support, n_support
     model.best_score_ = _number(learned["best_score_"], "best_score_")
     model.best_params_ = dict(learned["best_params_"])
+    model.account_ = _account(learned.get("account_", []))
     model.n_unconverged_ = int(_number(learned["n_unconverged_"], "n_unconverged_"))
     model.kernel_ = kernel
+
+
+def _account(records: Any) -> list[dict[str, Any]]:
+    """What a search has tried, in the form that tables are made of; files of older versions have none."""
+    kinds = {"candidate": str, "reason": str, "graphs": int, "score": float | None, "seconds": float, "note": str}
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+        raise ModelFileError("account_ must be a list of records")
+    for record in records:
+        if record.keys() != kinds.keys() or not all(isinstance(record[name], kind) for name, kind in kinds.items()):
+            raise ModelFileError(f"a record of account_ must have {', '.join(kinds)}")
+    return [dict(record) for record in records]
 
 
 def _check_classes(classes: Any) -> NDArray[Any]:
@@ -250,7 +313,7 @@ def _check_classes(classes: Any) -> NDArray[Any]:
 
 def take_ridge(model: Any) -> dict[str, Any]:
     """All that predictions need, and what was chosen."""
-    names = ("kernel_", "best_params_", "best_score_", "dual_coef_", "intercept_")
+    names = ("kernel_", "best_params_", "best_score_", "dual_coef_", "intercept_", "account_")
     return {name: getattr(model, name) for name in names}
 
 
@@ -261,12 +324,13 @@ def give_ridge(model: Any, learned: dict[str, Any]) -> None:
     model.intercept_ = _number(learned["intercept_"], "intercept_")
     model.best_score_ = _number(learned["best_score_"], "best_score_")
     model.best_params_ = dict(learned["best_params_"])
+    model.account_ = _account(learned.get("account_", []))
     model.kernel_ = kernel
 
 
 def take_gp(model: Any) -> dict[str, Any]:
     """All that predictions and their error bars need, and what was chosen."""
-    names = ("kernel_", "best_params_", "log_marginal_likelihood_", "scale_", "dual_coef_", "intercept_")
+    names = ("kernel_", "best_params_", "log_marginal_likelihood_", "scale_", "dual_coef_", "intercept_", "account_")
     learned = {name: getattr(model, name) for name in names}
     return {**learned, "unit": model._unit, "half_inverse": model._half_inverse}
 
@@ -280,6 +344,7 @@ def give_gp(model: Any, learned: dict[str, Any]) -> None:
         setattr(model, name, _number(learned[name], name))
     model._unit = _number(learned["unit"], "unit")
     model.best_params_ = dict(learned["best_params_"])
+    model.account_ = _account(learned.get("account_", []))
     if min(model._unit, model.scale_, _number(model.best_params_["noise"], "noise")) < 0:
         raise ModelFileError("scale_, unit and noise must not be negative")
     model.kernel_ = kernel
@@ -308,7 +373,7 @@ def give_linear(model: Any, learned: dict[str, Any]) -> None:
     model.coef_ = _floats(learned["coef_"], shape, "coef_")
     intercept = learned["intercept_"]
     if isinstance(intercept, np.ndarray):
-        model.intercept_ = _floats(intercept, shape[:-1], "intercept_")
+        model.intercept_ = _floats(intercept, shape[:-1] or (1,), "intercept_")
     else:
         model.intercept_ = _number(intercept, "intercept_")
     model.n_features_in_ = n_features

@@ -28,8 +28,7 @@ class Saved:
 
 def to_json(value: Any, arrays: list[NDArray[Any]], where: str) -> Any:
     """The value as JSON; arrays are appended to the list. ``where`` says in an error whose value it is."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = _without_numpy(value)
     if value is None or isinstance(value, bool | str) or type(value) is int:
         return value
     if type(value) is float and math.isfinite(value):
@@ -51,6 +50,14 @@ def to_json(value: Any, arrays: list[NDArray[Any]], where: str) -> Any:
         f"{where} is {value!r}, which a model file cannot hold: it has plain values, arrays and treegram's own estimators, but no "
         "functions and no other objects. Set it to such a value before the model is saved."
     )
+
+
+def _without_numpy(value: Any) -> Any:
+    """Numbers of numpy as Python's own, and its types of numbers by name."""
+    if isinstance(value, np.generic):
+        return value.item()
+    is_type = isinstance(value, np.dtype) or value is np.float32 or value is np.float64
+    return np.dtype(value).name if is_type else value
 
 
 def _widened(array: NDArray[Any]) -> NDArray[Any]:
@@ -83,7 +90,7 @@ def from_json(value: Any, arrays: list[NDArray[Any]]) -> Any:
     if kind == "estimator":
         name, parameters, learned = content
         return Saved(name, _values(parameters, arrays), None if learned is None else _values(learned, arrays))
-    raise ModelFileError(f"{kind!r} is no kind of value")
+    raise ModelFileError(f"{kind!r} is not a kind of value")
 
 
 def _values(fields: dict[str, Any], arrays: list[NDArray[Any]]) -> dict[str, Any]:
@@ -94,6 +101,6 @@ def _objects(entries: list[Any]) -> NDArray[Any]:
     array = np.empty(len(entries), dtype=object)
     for i, entry in enumerate(entries):
         if not isinstance(entry, str | int | float):
-            raise ModelFileError(f"entry {i} of an array is no text and no number")
+            raise ModelFileError(f"entry {i} of an array is neither a text nor a number")
         array[i] = entry
     return array

@@ -1,18 +1,56 @@
-"""Places for the nodes of a graph: as far apart on paper as they are in hops."""
+"""Places for the nodes of a graph: their coordinates, or as far apart on paper as they are in hops."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import shortest_path
 
 from treegram._types import Floats
 from treegram.graphs import Graphs
 
-__all__ = ["hop_layout"]
+__all__ = ["hop_layout", "node_places"]
 
 _STEPS = 200
 _GAP = 1.5  # hops between parts that are not joined, on top of the widest part
+_NEAR = 0.6  # of the mean distance of all pairs of nodes: below, joined nodes are close, as in space
+
+
+def node_places(graph: Graphs, layout: str | ArrayLike) -> Floats:
+    """Places (n_nodes, 2) of the nodes of a graph, as the parameter ``layout`` of the pictures says."""
+    if not isinstance(layout, str):
+        places = np.asarray(layout, dtype=np.float64)
+        if places.shape != (graph.n_nodes, 2):
+            raise ValueError(
+                f"layout must have two coordinates per node, shape ({graph.n_nodes}, 2); got {places.shape}."
+            )
+        return places
+    if layout == "hops" or (layout == "auto" and not _has_coordinates(graph)):
+        return hop_layout(graph)
+    if layout not in ("auto", "attributes"):
+        raise ValueError(f"layout must be 'auto', 'hops', 'attributes' or an array of places; got {layout!r}.")
+    if graph.attributes is None or graph.n_attributes < 2:
+        raise ValueError(f"layout='attributes' needs two attributes per node; the graph has {graph.n_attributes}.")
+    return np.asarray(graph.attributes) if graph.n_attributes == 2 else _flattened(graph.attributes)
+
+
+def _has_coordinates(graph: Graphs) -> bool:
+    """Whether there are two or three attributes and joined nodes are close, as those of molecules and scenes are."""
+    if graph.attributes is None or graph.n_attributes not in (2, 3) or not len(graph.indices) or graph.n_nodes < 3:
+        return False
+    ends = graph.attributes[graph.edges()]
+    joined = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).mean()
+    all_pairs = np.linalg.norm(graph.attributes[:, None] - graph.attributes[None], axis=2).sum()
+    return bool(joined < _NEAR * all_pairs / (graph.n_nodes * (graph.n_nodes - 1)))
+
+
+def _flattened(vectors: Floats) -> Floats:
+    """Seen from where they are widest: the first two principal components."""
+    centred = vectors - vectors.mean(axis=0)
+    axes = np.linalg.svd(centred, full_matrices=False)[2][:2]
+    places: Floats = centred @ axes.T
+    return places if places.shape[1] == 2 else np.column_stack([places, np.zeros(len(places))])
 
 
 def hop_layout(graph: Graphs) -> Floats:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from treegram._axes import new_axes
+from treegram._matplotlib import new_axes
 from treegram._types import Floats
 from treegram.plotting.gram import check_gram
 
@@ -24,7 +24,8 @@ def plot_embedding(K: ArrayLike, y: ArrayLike | None = None, *, ax: Any = None, 
     K : array-like of shape (n_graphs, n_graphs)
         The Gram matrix.
     y : array-like of shape (n_graphs,), optional
-        Class or number of each graph, for the colours. More than twenty different ones count as numbers.
+        Class or number of each graph, for the colours. Of more than twenty classes there is no legend; so many
+        different numbers get a colour bar.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure of pyplot.
     title : str, optional
@@ -47,21 +48,28 @@ def plot_embedding(K: ArrayLike, y: ArrayLike | None = None, *, ax: Any = None, 
     if targets is not None and targets.shape != (len(places),):
         raise ValueError(f"y must have one entry per graph, shape ({len(places)},); got shape {targets.shape}.")
     ax = new_axes() if ax is None else ax
-    classes = [] if targets is None else np.unique(targets).tolist()
-    if targets is not None and len(classes) > _MOST_CLASSES:
-        points = ax.scatter(*places.T, c=targets.astype(np.float64), cmap="viridis", s=22)
-        ax.figure.colorbar(points, ax=ax, fraction=0.046, pad=0.03)
-    elif targets is None:
+    if targets is None:
         ax.scatter(*places.T, s=22)
-    for number, name in enumerate(classes if len(classes) <= _MOST_CLASSES else []):
-        colour = f"C{number}" if number < 10 else None
-        ax.scatter(*places[targets == name].T, s=22, alpha=0.8, label=str(name), color=colour)
-    if classes and len(classes) <= _MOST_CLASSES:
-        ax.legend(title="class", frameon=False)
+    else:
+        _scatter_classes(ax, places, targets)
     ax.set(xlabel=f"component 1, {shares[0]:.0%} of the variance", ylabel=f"component 2, {shares[1]:.0%}")
     if title is not None:
         ax.set_title(title)
     return ax
+
+
+def _scatter_classes(ax: Any, places: Floats, targets: NDArray[Any]) -> None:
+    classes, codes = np.unique(targets, return_inverse=True)
+    if len(classes) <= _MOST_CLASSES:
+        points = ax.scatter(*places.T, s=22, alpha=0.8, c=codes, cmap="tab10" if len(classes) <= 10 else "tab20")
+        points.set_clim(0, 9 if len(classes) <= 10 else 19)
+        handles = points.legend_elements(num=None)[0]
+        ax.legend(handles, map(str, classes), title="class", loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    elif targets.dtype.kind in "iuf":
+        points = ax.scatter(*places.T, s=22, c=targets.astype(np.float64), cmap="viridis")
+        ax.figure.colorbar(points, ax=ax, fraction=0.046, pad=0.03)
+    else:
+        ax.scatter(*places.T, s=22, c=codes, cmap="nipy_spectral")
 
 
 def _components(K: Floats) -> tuple[Floats, Floats]:

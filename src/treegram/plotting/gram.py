@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from treegram._axes import new_axes
+from treegram._matplotlib import new_axes
 from treegram._types import Floats, Ints
 
 __all__ = ["check_gram", "plot_gram"]

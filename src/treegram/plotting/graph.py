@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from treegram._axes import matplotlib_module, new_axes
+from treegram._matplotlib import matplotlib_module, new_axes
 from treegram._types import Floats
 from treegram.graphs import Graphs, as_graphs
-from treegram.plotting._layout import hop_layout
+from treegram.plotting._layout import node_places
+from treegram.plotting._molecules import molecule_of, molecule_png
 
 __all__ = ["plot_explanation", "plot_graph"]
 
@@ -22,7 +24,7 @@ def plot_graph(
     index: int = 0,
     *,
     values: ArrayLike | None = None,
-    layout: str | ArrayLike = "hops",
+    layout: str | ArrayLike = "auto",
     ax: Any = None,
     title: str | None = None,
     cmap: str = "RdBu_r",
@@ -30,6 +32,8 @@ def plot_graph(
     colorbar_label: str = "value",
 ) -> Any:
     """Draw a graph, its nodes coloured by numbers if there are any.
+
+    Labels are written on the nodes of small graphs, unless the collection has but one label.
 
     Parameters
     ----------
@@ -39,9 +43,10 @@ def plot_graph(
         Which graph of the collection.
     values : array-like of shape (n_nodes,), optional
         One number for each node of the graph. Colours are centred at 0.
-    layout : {"hops", "attributes"} or array-like of shape (n_nodes, 2), default="hops"
-        Where nodes stand. "hops": as far apart as they are in hops, as well as paper allows. "attributes": the first two
-        attributes are their coordinates.
+    layout : {"auto", "hops", "attributes"} or array-like of shape (n_nodes, 2), default="auto"
+        Where nodes stand. "hops": as far apart as they are in hops, as well as paper allows. "attributes": the attributes are
+        their coordinates; of more than two, the two directions in which they differ most. "auto": by attributes where there
+        are two or three and they look like coordinates, with joined nodes close to each other, else by hops.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure of pyplot.
     title : str, optional
@@ -67,7 +72,7 @@ def plot_graph(
     ['N', 'C', 'O']
     """
     graph = as_graphs(graphs)[index]
-    places = _places(graph, layout)
+    places = node_places(graph, layout)
     numbers = None if values is None else np.asarray(values, dtype=np.float64)
     if numbers is not None and numbers.shape != (graph.n_nodes,):
         raise ValueError(f"values must have one number per node, shape ({graph.n_nodes},); got shape {numbers.shape}.")
@@ -75,9 +80,12 @@ def plot_graph(
     _draw_edges(ax, graph, places)
     nodes = _draw_nodes(ax, graph, places, numbers, cmap)
     if numbers is not None and colorbar:
-        ax.figure.colorbar(nodes, ax=ax, fraction=0.046, pad=0.03).set_label(colorbar_label)
+        bar = ax.figure.colorbar(
+            nodes, ax=ax, fraction=0.046, pad=0.03, panchor=(0.5, 0.5)
+        )  # the graph stays in the middle
+        bar.set_label(colorbar_label)
     ax.set_aspect("equal")
-    ax.margins(0.1)
+    _leave_room(ax, places)
     ax.set_axis_off()
     if title is not None:
         ax.set_title(title)
@@ -90,7 +98,8 @@ def plot_explanation(
     index: int = 0,
     *,
     output: int = 0,
-    layout: str | ArrayLike = "hops",
+    layout: str | ArrayLike = "auto",
+    molecule: Any = None,
     ax: Any = None,
     title: str | None = None,
     cmap: str = "RdBu_r",
@@ -110,8 +119,10 @@ def plot_explanation(
         Which of them.
     output : int, default=0
         Which of ``explanation.outputs``.
-    layout : {"hops", "attributes"} or array-like of shape (n_nodes, 2), default="hops"
+    layout : {"auto", "hops", "attributes"} or array-like of shape (n_nodes, 2), default="auto"
         Where nodes stand, as in :func:`plot_graph`.
+    molecule : RDKit molecule or str, optional
+        The molecule that the graph is, or its SMILES: RDKit then draws it. Its atoms must be the nodes, in their order.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure of pyplot.
     title : str, optional
@@ -138,12 +149,18 @@ def plot_explanation(
     n_graphs = len(as_graphs(graphs))
     if n_graphs != len(explanation.nodes):
         raise ValueError(f"graphs must be the {len(explanation.nodes)} that were explained; got {n_graphs}.")
+    if not -n_graphs <= index < n_graphs:
+        raise IndexError(f"index must be a number from 0 to {n_graphs - 1}; got {index}.")
+    if not 0 <= output < len(explanation.outputs):
+        raise IndexError(f"output must be a number from 0 to {len(explanation.outputs) - 1}; got {output}.")
     shares = explanation.nodes[index]
     decision = explanation.decisions[index]
     if len(explanation.outputs) > 1:
         shares, decision = shares[:, output], decision[output]
     if title is None:
         title = f"{_name(explanation.outputs[output])}: {decision:+.3g}"
+    if molecule is not None:
+        return _plot_molecule(molecule_of(molecule, as_graphs(graphs)[index], "molecule"), shares, ax, title)
     return plot_graph(
         graphs,
         index,
@@ -153,27 +170,31 @@ def plot_explanation(
         title=title,
         cmap=cmap,
         colorbar=colorbar,
-        colorbar_label="added to the decision",
+        colorbar_label="added to the prediction"
+        if explanation.outputs[output] == "prediction"
+        else "added to the decision",
     )
+
+
+def _plot_molecule(molecule: Any, shares: Floats, ax: Any, title: str) -> Any:
+    image = matplotlib_module("image").imread(io.BytesIO(molecule_png(molecule, shares)), format="png")
+    ax = new_axes() if ax is None else ax
+    ax.imshow(image)
+    ax.set_axis_off()
+    ax.set_title(title)
+    return ax
 
 
 def _name(output: Any) -> str:
     return f"{output[0]} rather than {output[1]}" if isinstance(output, tuple) else str(output)
 
 
-def _places(graph: Graphs, layout: str | ArrayLike) -> Floats:
-    if isinstance(layout, str) and layout == "hops":
-        return hop_layout(graph)
-    if isinstance(layout, str) and layout == "attributes":
-        if graph.attributes is None or graph.n_attributes < 2:
-            raise ValueError(f"layout='attributes' needs two attributes per node; the graph has {graph.n_attributes}.")
-        return np.asarray(graph.attributes[:, :2])
-    if isinstance(layout, str):
-        raise ValueError(f"layout must be 'hops', 'attributes' or an array of places; got {layout!r}.")
-    places = np.asarray(layout, dtype=np.float64)
-    if places.shape != (graph.n_nodes, 2):
-        raise ValueError(f"layout must have two coordinates per node, shape ({graph.n_nodes}, 2); got {places.shape}.")
-    return places
+def _leave_room(ax: Any, places: Floats) -> None:
+    """Room around the nodes, as much above a chain as beside it, so that no node is cut off."""
+    if len(places):
+        low, high = places.min(axis=0), places.max(axis=0)
+        room = 0.15 * (float((high - low).max()) or 1.0)
+        ax.set(xlim=(low[0] - room, high[0] + room), ylim=(low[1] - room, high[1] + room))
 
 
 def _draw_edges(ax: Any, graph: Graphs, places: Floats) -> None:
@@ -194,7 +215,7 @@ def _draw_nodes(ax: Any, graph: Graphs, places: Floats, values: Floats | None, c
     else:
         limit = float(np.abs(values).max(initial=0.0)) or 1.0
         nodes = ax.scatter(*places.T, c=values, cmap=cmap, vmin=-limit, vmax=limit, **style)
-    if graph.labels is not None and graph.n_nodes <= _MOST_NAMES:
+    if len(graph.label_values) > 1 and graph.labels is not None and graph.n_nodes <= _MOST_NAMES:
         strong = (
             np.zeros(graph.n_nodes, bool) if values is None else np.abs(values) > 0.6 * np.abs(values).max(initial=0.0)
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from treegram._axes import matplotlib_module, new_axes
+from treegram._matplotlib import matplotlib_module, new_axes
 
-__all__ = ["plot_tree"]
+__all__ = ["plot_tree", "tree_places"]
 
 Tree = tuple[str, list["Tree"]]  # label of the root, and the trees below it
 
@@ -36,11 +37,8 @@ def plot_tree(name: str, *, ax: Any = None, title: str | None = None) -> Any:
     >>> sorted(text.get_text() for text in ax.texts)
     ['C', 'C', 'N', 'O']
     """
-    tree = _read(name)
+    places, edges = tree_places(name)
     ax = new_axes((5, 4)) if ax is None else ax
-    places: list[tuple[str, float, float]] = []
-    edges: list[tuple[tuple[float, float], tuple[float, float], str]] = []
-    _place(tree, 0, 0.0, places, edges)
     lines = [(start, end) for start, end, _ in edges]
     ax.add_collection(matplotlib_module("collections").LineCollection(lines, colors="0.6", linewidths=1.2, zorder=1))
     for start, end, label in edges:
@@ -56,6 +54,14 @@ def plot_tree(name: str, *, ax: Any = None, title: str | None = None) -> Any:
     ax.set_axis_off()
     ax.set_title(name if title is None else title)
     return ax
+
+
+def tree_places(name: str) -> tuple[list[Any], list[Any]]:
+    """Labels of the nodes with their places, the root at height 0, and edges as (upper place, lower place, label)."""
+    places: list[tuple[str, float, float]] = []
+    edges: list[tuple[tuple[float, float], tuple[float, float], str]] = []
+    _place(_read(name), 0, 0.0, places, edges)
+    return places, edges
 
 
 def _place(tree: Tree, depth: int, left: float, places: list[Any], edges: list[Any]) -> tuple[float, float]:
@@ -82,7 +88,7 @@ def _read(name: str) -> Tree:
     """The tree that a name spells."""
     stack: list[Tree] = [("", [])]
     word = ""
-    for letter in name:
+    for letter in re.findall(r'"(?:[^"\\]|\\.)*"|.', name, re.DOTALL):  # labels in quotes are whole
         if letter == "(":
             stack.append((word.strip(), []))
         elif letter in ",)":

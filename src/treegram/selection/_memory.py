@@ -17,6 +17,6 @@ def check_memory(n_graphs: int) -> None:
     if needed > available:
         raise MemoryError(
             f"A search over {n_graphs:,} graphs needs {spell_bytes(needed)} for Gram matrices, {_COPIES} of {n_graphs:,} x "
-            f"{n_graphs:,} numbers; {spell_bytes(available)} is available. Fit on fewer graphs, or use ODDCLFeatures with a linear "
-            "model, which needs no Gram matrix."
+            f"{n_graphs:,} numbers; {spell_bytes(available)} is available. Fit on fewer graphs, or use what needs no Gram matrix: "
+            "GraphSVC(solver='landmarks'), or ODDCLFeatures with a linear model."
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
 from treegram._types import Floats, Ints
+from treegram._wording import counted
 from treegram.maps import one_blas_thread
-from treegram.selection.machines import TOLERANCE, fit_machines, vote
+from treegram.selection.machines import TOLERANCE, fit_machines, one_against_rest, vote
 
 __all__ = [
+    "Decide",
     "Fits",
     "Selection",
     "check_classes",
@@ -38,6 +40,7 @@ __all__ = [
 ]
 
 
+Decide = Callable[..., tuple[Floats, "Fits"]]  # as decide_held_out
 _DIGITS = 12  # to which Gram matrices and mean accuracies are compared: beyond, there is only rounding
 
 
@@ -60,6 +63,7 @@ class Selection:
     C: float
     inner_accuracy: float
     predicted: Ints  # (n_test,) classes
+    decisions: Floats  # (n_test,) above 0 for the second of two classes, or (n_test, n_classes)
     fits: Fits
 
 
@@ -82,7 +86,7 @@ def check_classes(y: Any, n_outer: int, n_inner: int) -> tuple[NDArray[Any], Int
         )
         wanted = f"{n_inner} folds" if n_outer == 1 else wanted
         raise ValueError(
-            f"Class {classes[smallest]!s} has {count} graph{'s' * (count > 1)}, too few for {wanted}. "
+            f"Class {classes[smallest]!s} has {counted(count, 'graph')}, too few for {wanted}. "
             f"{_advise(count, n_outer, n_inner)}"
         )
     return classes, codes
@@ -92,8 +96,8 @@ def encode_classes(y: Any) -> tuple[NDArray[Any], Ints]:
     """The sorted classes and the position of each graph's class among them; an error where there are not two."""
     classes, codes = np.unique(check_targets(y), return_inverse=True)
     if len(classes) < 2:
-        found = f"all {len(codes)} graphs are of class {classes[0]!s}" if len(classes) else "there are no graphs"
-        raise ValueError(f"Classification needs at least two classes; {found}.")
+        found = f"{counted(len(codes), 'graph')} of class {classes[0]!s} alone" if len(classes) else "no graphs"
+        raise ValueError(f"Classification needs at least two classes; got {found}.")
     return classes, codes.astype(np.int64)
 
 
@@ -170,10 +174,14 @@ def score(
     Cs: Floats,
     weights: Floats | None = None,
     test_weights: Floats | None = None,
+    decide: Decide | None = None,
 ) -> tuple[Floats, Fits]:
-    """Accuracy on the test part for each C, ascending; weights multiply C, one for each graph of all."""
+    """Accuracy on the test part for each C, ascending; weights multiply C, one for each graph of all.
+
+    ``decide`` is there for matrices that are not Gram matrices: see :func:`decide_held_out`.
+    """
     n_classes = int(codes.max()) + 1
-    decisions, fits = decide_held_out(K, codes, train, test, Cs, weights)
+    decisions, fits = (decide or decide_held_out)(K, codes, train, test, Cs, weights)
     is_right = vote(decisions, n_classes) == codes[test]
     if test_weights is None or not test_weights.any():
         return is_right.mean(axis=1), fits
@@ -213,8 +221,9 @@ def select(
                 fits += some
         g, c = choose(scores)
         decisions, some = decide_held_out(grams[g], codes, train, test, Cs[: c + 1])
-    predicted = vote(decisions[-1], int(codes.max()) + 1)
-    return Selection(g, float(Cs[c]), float(scores[g, c]), predicted, fits + some)
+    n_classes = int(codes.max()) + 1
+    predicted, clear = vote(decisions[-1], n_classes), one_against_rest(decisions[-1], n_classes)
+    return Selection(g, float(Cs[c]), float(scores[g, c]), predicted, clear, fits + some)
 
 
 def count_fits(gaps: Floats) -> Fits:

@@ -7,33 +7,24 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._parallel import run_tasks
-from treegram._params import Allowed, Checked
-from treegram._types import Floats
-from treegram.graphs import as_graphs
-from treegram.kernels._grids import with_parameters
+from treegram._params import Allowed, parameters
+from treegram._progress import verbosely
+from treegram._types import Floats, Ints
+from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._pipelines import split_pipeline
 from treegram.maps import one_blas_thread
-from treegram.selection._memory import check_memory
-from treegram.selection.crossval import distinct
-from treegram.selection.ridge import check_numbers
-from treegram.selection.search import (
-    SEARCH,
-    STRENGTHS,
-    check_fit,
-    check_strengths,
-    gram_blocks,
-    list_entries,
-    takes_graphs,
-)
+from treegram.selection.crossval import Fits
+from treegram.selection.model import STRENGTHS, GraphModel, check_fit, check_numbers
+from treegram.selection.search import Given, Score, check_strengths
 
 __all__ = ["GraphGP"]
 
 
-class GraphGP(Checked, RegressorMixin, BaseEstimator):
+@parameters
+class GraphGP(RegressorMixin, GraphModel):
     r"""Gaussian process regression on graphs that chooses its kernel, the kernel's parameters and the noise.
 
     Targets less their mean, over their standard deviation, are taken for a sample of
@@ -48,18 +39,28 @@ class GraphGP(Checked, RegressorMixin, BaseEstimator):
     ----------
     kernel : GraphKernel, Pipeline, str or list of these, default=None
         What to choose from: a kernel, a pipeline of transformers that ends in one, the name of a kernel on the command line
-        such as "wl", or several of these. None: :class:`ODDCL`.
+        such as "wl", or several of these. None: :class:`ODDCL`. "auto": some twelve candidates that suit the graphs, and sums
+        of the best, chosen by likelihood; see :doc:`/models`.
     grid : "auto", dict, or list of these, default="auto"
         Values to try for each parameter of the kernel; see :class:`GraphSVC`.
     noise : float or sequence of float, default=(0.0001, 0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
         Values to try for the variance of the noise over that of the signal, where K has ones on its diagonal.
+    max_seconds : float or None, default=None
+        After so many seconds no further kernel is begun. The first one always is, so that there is a model. Without a
+        limit, the result depends on graphs, targets and seed alone.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for their decompositions, as in joblib; -1 means all.
+    verbose : int, default=0
+        Above 0, a line is printed for each kernel that was searched; where no terminal and no notebook shows progress, stderr
+        gets a line about it every half minute.
 
     Attributes
     ----------
     kernel_ : GraphKernel or Pipeline
         The best kernel with its parameters, fitted on all graphs.
+    account_ : list of dict
+        What was tried, in this order: candidate, reason, number of graphs, best score, seconds, and a note ("chosen", or why
+        it was left out). ``tell_account()`` gives it as a table.
     best_params_ : dict
         Name of the best kernel, the parameters chosen for it, and noise.
     log_marginal_likelihood_ : float
@@ -94,23 +95,9 @@ class GraphGP(Checked, RegressorMixin, BaseEstimator):
     True
     """
 
-    _allowed: ClassVar[Mapping[str, Allowed]] = {
-        **{name: SEARCH[name] for name in ("kernel", "grid", "n_jobs")},
-        "noise": STRENGTHS,
-    }
+    _allowed: ClassVar[Mapping[str, Allowed]] = {"noise": STRENGTHS}
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        grid: Any = "auto",
-        noise: float | Sequence[float] = (0.0001, 0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10),
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.grid = grid
-        self.noise = noise
-        self.n_jobs = n_jobs
+    noise: float | Sequence[float] = (0.0001, 0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose a kernel, its parameters and the noise, and fit them on all graphs.
@@ -133,10 +120,9 @@ class GraphGP(Checked, RegressorMixin, BaseEstimator):
         if len(numbers) < 2:
             raise ValueError(f"A Gaussian process needs at least two graphs; got {len(numbers)}.")
         noises = check_strengths("noise", self.noise)[::-1]
-        check_memory(len(graphs))
         self.intercept_, self._unit = float(numbers.mean()), float(numbers.std()) or 1.0
         normal = (numbers - self.intercept_) / self._unit
-        with one_blas_thread():
+        with one_blas_thread(), verbosely(self.verbose):
             self._choose(graphs, normal, noises)
             values, vectors = _decompose(self.kernel_.fit_transform(graphs))
             damped = values + self.best_params_["noise"]
@@ -145,22 +131,15 @@ class GraphGP(Checked, RegressorMixin, BaseEstimator):
             self._half_inverse = vectors / np.sqrt(damped)  # times its transpose: (K + noise)^-1
         return self
 
-    def _choose(self, graphs: Any, y: Floats, noises: Floats) -> None:
-        candidates, likelihoods = [], []
-        for entry in list_entries(self.kernel, self.grid, self.n_jobs):
-            for points, grams in gram_blocks(entry, graphs):
-                kept, positions = distinct(grams)
-                rated = partial(log_marginal_likelihoods, y=y, noises=noises)
-                found = list(run_tasks(rated, [(K,) for K in kept], n_jobs=self.n_jobs, label=f"fitting {entry.name}"))
-                likelihoods += [found[position] for position in positions]
-                candidates += [(entry, point) for point in points]
-        table = np.array(likelihoods)
-        best, noise = np.unravel_index(int(np.argmax(np.round(table, 9))), table.shape)
-        params = [{"kernel": entry.name, **point, "noise": float(n)} for entry, point in candidates for n in noises]
-        self.results_ = {"params": params, "log_marginal_likelihood": table.ravel()}
-        self.best_params_ = params[best * len(noises) + noise]
-        self.log_marginal_likelihood_ = float(table[best, noise])
-        self.kernel_ = with_parameters(candidates[best][0].kernel, candidates[best][1])
+    def _choose(self, graphs: Graphs, y: Floats, noises: Floats) -> None:
+        everyone = np.arange(len(y))  # no graph is held out
+        found = self._search(Given(graphs, y, None, noises, [(everyone, everyone)]), "noise")
+        likelihoods = found.table["mean_test_score"]
+        self.results_ = {"params": found.table["params"], "log_marginal_likelihood": likelihoods}
+        self.log_marginal_likelihood_ = float(likelihoods[found.index])
+
+    def _fold_score(self, given: Given) -> Score:
+        return partial(_score_likelihoods, y=given.targets, noises=given.strengths)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: FBT001, FBT002 (scikit-learn's signature)
         """The numbers that go with graphs, and how sure they are.
@@ -190,9 +169,6 @@ class GraphGP(Checked, RegressorMixin, BaseEstimator):
         left = np.maximum(_self_kernels(self.kernel_, graphs) - explained, 0.0) + self.best_params_["noise"]
         return mean, self._unit * np.sqrt(self.scale_ * left)
 
-    def __sklearn_tags__(self) -> Any:
-        return takes_graphs(super().__sklearn_tags__())
-
 
 # -------------------------------------------------------------------- likelihoods
 
@@ -212,6 +188,11 @@ def log_marginal_likelihoods(K: Floats, *, y: Floats, noises: Floats) -> Floats:
     scales = np.maximum(scales, np.finfo(np.float64).tiny)
     likelihoods: Floats = -0.5 * (np.log(damped).sum(axis=1) + len(y) * (np.log(2 * np.pi * scales) + 1))
     return likelihoods
+
+
+def _score_likelihoods(K: Floats, train: Ints, test: Ints, *, y: Floats, noises: Floats) -> tuple[Floats, Fits]:  # noqa: ARG001
+    """The likelihoods as the search wants them, to 9 digits: beyond, there is only rounding."""
+    return np.round(log_marginal_likelihoods(K, y=y, noises=noises), 9), Fits(len(noises))
 
 
 def _self_kernels(kernel: Any, graphs: Any) -> Floats:

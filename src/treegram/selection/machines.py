@@ -7,9 +7,10 @@ from functools import cache
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treegram._types import Floats, Ints
-from treegram.selection.loops.solver import BEGUN, FRESH, MORE, SINGULAR, climb_path, walk_faces
+from treegram.selection.loops.solver import BEGUN, FRESH, MORE, SINGULAR, climb_pairs, climb_path, walk_faces
 
 __all__ = ["TOLERANCE", "Machines", "Path", "decide", "fit_machines", "fit_path", "one_against_rest", "vote"]
 
@@ -17,6 +18,8 @@ TOLERANCE = 1e-3  # the gap at which a machine has converged, as in libsvm
 
 _RIDGE = 1e-10  # times the largest diagonal entry: keeps factors of singular blocks positive, far below the tolerance
 _LARGEST_RIDGE = 1e-2  # a matrix that is a little indefinite, as one in single precision is, takes a larger one
+_MANY = 20  # classes from which on the machines of small ones are fitted together
+_SMALL = 200  # graphs of two such classes
 _WORK = 1e8  # multiplications in one compiled call: tenths of a second, after which Ctrl-C is heard
 
 
@@ -177,7 +180,14 @@ def fit_machines(
     coefficients = np.zeros((len(Cs), n_classes - 1, len(order)))
     intercepts = np.empty((len(Cs), len(pairs)))
     gaps = np.full(len(Cs), -1.0)
+    is_done = np.zeros(len(pairs), bool)
+    if n_classes > _MANY and _RIDGE * square.diagonal().max() * Cs[-1] <= tol:
+        is_done = _fit_small_pairs(
+            np.array(pairs), square, offsets, own_weights, Cs, tol, coefficients, intercepts, gaps
+        )
     for pair, (i, j) in enumerate(pairs):
+        if is_done[pair]:
+            continue
         own, other = slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1])
         n_own, n_other = own.stop - own.start, other.stop - other.start
         if not n_own or not n_other:  # never for a class without graphs
@@ -191,6 +201,28 @@ def fit_machines(
         intercepts[:, pair] = path.intercepts
         np.maximum(gaps, path.gaps, out=gaps)
     return Machines(order, offsets, coefficients, intercepts, gaps)
+
+
+def _fit_small_pairs(
+    pairs: Ints,
+    square: Floats,
+    offsets: Ints,
+    weights: Floats,
+    Cs: Floats,
+    tol: float,
+    coefficients: Floats,
+    intercepts: Floats,
+    gaps: Floats,
+) -> NDArray[np.bool_]:
+    """Fit machines of many small classes by few calls, in place; True where that was enough."""
+    sizes = np.diff(offsets)
+    largest = 2 * int(sizes.max())
+    n_done, at_once = np.zeros(len(pairs), np.int64), int(_WORK / (len(Cs) * largest**2)) + 1
+    if sizes.min() > 0 and largest <= _SMALL:
+        for first in range(0, len(pairs), at_once):
+            last = min(first + at_once, len(pairs))
+            climb_pairs(first, last, pairs, square, offsets, weights, Cs, tol, coefficients, intercepts, gaps, n_done)
+    return n_done == len(Cs)
 
 
 def _block(square: Floats, own: slice, other: slice) -> Floats:

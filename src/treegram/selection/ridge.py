@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._params import Allowed, Checked
+from treegram._params import Allowed, parameters
 from treegram._types import Floats, Ints
-from treegram.graphs import Graphs
 from treegram.maps import one_blas_thread
-from treegram.selection.crossval import Fits
+from treegram.selection.crossval import Fits, choose
+from treegram.selection.model import STRENGTHS, CrossValidatedModel, check_numbers, list_splits
 from treegram.selection.scoring import NumberAnswers, Scorer, check_scoring, rate
-from treegram.selection.search import (
-    SEARCH,
-    STRENGTHS,
-    check_fit,
-    check_strengths,
-    check_weights,
-    keep,
-    list_entries,
-    list_splits,
-    search,
-    takes_graphs,
-)
+from treegram.selection.search import Given, Score, Splits
 
-__all__ = ["GraphRidge", "check_numbers"]
+__all__ = ["GraphRidge", "RidgeSelection", "number_folds", "select_ridge"]
 
 
-class GraphRidge(Checked, RegressorMixin, BaseEstimator):
+@parameters
+class GraphRidge(RegressorMixin, CrossValidatedModel):
     r"""Kernel ridge regression on graphs that chooses its kernel, the kernel's parameters and alpha.
 
     All Gram matrices of a grid are made in one pass where the kernel can, each is scored with each alpha by cross-validation
@@ -50,7 +41,8 @@ class GraphRidge(Checked, RegressorMixin, BaseEstimator):
     ----------
     kernel : GraphKernel, Pipeline, str or list of these, default=None
         What to choose from: a kernel, a pipeline of transformers that ends in one, the name of a kernel on the command line
-        such as "wl", or several of these. None: :class:`ODDCL`.
+        such as "wl", or several of these. None: :class:`ODDCL`. "auto": some twelve candidates that suit the graphs, and sums
+        of the best, chosen by cross-validation; see :doc:`/models`.
     grid : "auto", dict, or list of these, default="auto"
         Values to try for each parameter of the kernel, such as ``{"depth": [1, 2], "lam": [0.5, 1]}``; ``{}`` takes the
         kernel as it is. "auto": values that are usual for the kernel, the paper's for ODDCL and ODDST (depth 0 to 3, lam
@@ -64,16 +56,23 @@ class GraphRidge(Checked, RegressorMixin, BaseEstimator):
         Number of shuffled folds, or a scikit-learn splitter, or pairs of (training ids, test ids).
     random_state : int, RandomState instance or None, default=0
         Seed of the folds, where ``cv`` is a number.
+    max_seconds : float or None, default=None
+        After so many seconds no further kernel is begun. The first one always is, so that there is a model. Without a
+        limit, the result depends on graphs, targets and seed alone.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for fits, as in joblib; -1 means all. None: one for fits, and the kernel's own
         number for Gram matrices.
     verbose : int, default=0
-        Above 0, a line is printed for each kernel that was searched.
+        Above 0, a line is printed for each kernel that was searched; where no terminal and no notebook shows progress, stderr
+        gets a line about it every half minute.
 
     Attributes
     ----------
     kernel_ : GraphKernel or Pipeline
         The best kernel with its parameters, fitted on all graphs.
+    account_ : list of dict
+        What was tried, in this order: candidate, reason, number of graphs, best score, seconds, and a note ("chosen", or why
+        it was left out). ``tell_account()`` gives it as a table.
     best_params_ : dict
         Name of the best kernel, the parameters chosen for it, and alpha.
     best_score_ : float
@@ -86,6 +85,8 @@ class GraphRidge(Checked, RegressorMixin, BaseEstimator):
         The coefficients c.
     intercept_ : float
         The weighted mean of the fitted targets.
+    n_fits_ : int
+        How many machines were fitted, one for each candidate, fold and alpha.
 
     See Also
     --------
@@ -112,75 +113,30 @@ class GraphRidge(Checked, RegressorMixin, BaseEstimator):
     [2.0, 2.1, 2.3, 1.9]
     """
 
-    _allowed: ClassVar[Mapping[str, Allowed]] = {**SEARCH, "alpha": STRENGTHS}
+    _allowed: ClassVar[Mapping[str, Allowed]] = {"alpha": STRENGTHS}
+    _strength = "alpha"
+    _order = slice(None, None, -1)
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        grid: Any = "auto",
-        alpha: float | Sequence[float] = (0.0001, 0.001, 0.01, 0.1, 1, 10, 100),
-        scoring: Any = None,
-        cv: Any = 10,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.grid = grid
-        self.alpha = alpha
-        self.scoring = scoring
-        self.cv = cv
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    alpha: float | Sequence[float] = (0.0001, 0.001, 0.01, 0.1, 1, 10, 100)
 
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose a kernel, its parameters and alpha, and fit them on all graphs.
+    def _read_targets(self, given: NDArray[Any]) -> Floats:
+        return check_numbers(given)
 
-        Parameters
-        ----------
-        X : Graphs or list of graphs
-            The graphs.
-        y : array-like of shape (n_graphs,)
-            One number for each graph.
-        sample_weight : array-like of shape (n_graphs,), default=None
-            Weights of the squared errors, in each fit and in the scores of the search, but for a ``scoring`` function of your
-            own.
-        groups : array-like of shape (n_graphs,), default=None
-            For a splitter that keeps groups together, such as :class:`sklearn.model_selection.GroupKFold`.
-
-        Returns
-        -------
-        self
-            The fitted model.
-        """
-        self._check_parameters()
-        graphs, targets = check_fit(X, y)
-        numbers = check_numbers(targets)
-        weights = check_weights(sample_weight, len(numbers))
-        alphas = check_strengths("alpha", self.alpha)[::-1]
-        scorer = check_scoring(self.scoring)
-        splits = self._splits(numbers, groups)
-        rate_fold = partial(_score_ridges, graphs=graphs, y=numbers, alphas=alphas, weights=weights, scorer=scorer)
-        with one_blas_thread():
-            entries = list_entries(self.kernel, self.grid, self.n_jobs)
-            found = search(
-                entries, graphs, splits, rate_fold, ("alpha", alphas), n_jobs=self.n_jobs, verbose=int(self.verbose)
-            )
-            keep(self, found)
-            self.intercept_ = float(np.average(numbers, weights=weights))
-            K = self.kernel_.fit_transform(graphs)
-            best = np.array([self.best_params_["alpha"]])
-            self.dual_coef_ = _ridge_coefficients(K, numbers - self.intercept_, best, weights).ravel()
-        return self
-
-    def _splits(self, y: Floats, groups: Any) -> list[tuple[Ints, Ints]]:
+    def _splits(self, targets: Floats, groups: Any) -> Splits:
         if not isinstance(self.cv, Integral):
-            return list_splits(self.cv, y, groups)
-        if len(y) < int(self.cv):
-            raise ValueError(f"{len(y)} graphs are too few for {self.cv} folds. Use fewer folds, or more graphs.")
-        return list(KFold(int(self.cv), shuffle=True, random_state=self.random_state).split(y))
+            return list_splits(self.cv, targets, groups)
+        if len(targets) < int(self.cv):
+            raise ValueError(f"{len(targets)} graphs are too few for {self.cv} folds. Use fewer folds, or more graphs.")
+        return number_folds(len(targets), int(self.cv), self.random_state)
+
+    def _fold_score(self, given: Given) -> Score:
+        return partial(_score_ridges, given=given, scorer=check_scoring(self.scoring))
+
+    def _fit_best(self, given: Given, fits: Fits) -> None:
+        self.n_fits_ = fits.n_fits
+        self.intercept_ = float(np.average(given.targets, weights=given.weights))
+        K, best = self.kernel_.fit_transform(given.graphs), np.array([self.best_params_["alpha"]])
+        self.dual_coef_ = _ridge_coefficients(K, given.targets - self.intercept_, best, given.weights).ravel()
 
     def predict(self, X: Any) -> Floats:
         """The numbers that go with graphs.
@@ -199,24 +155,57 @@ class GraphRidge(Checked, RegressorMixin, BaseEstimator):
         predicted: Floats = self.kernel_.transform(X) @ self.dual_coef_ + self.intercept_
         return predicted
 
-    def __sklearn_tags__(self) -> Any:
-        return takes_graphs(super().__sklearn_tags__())
-
 
 # -------------------------------------------------------------------- ridges
 
 
-def check_numbers(targets: NDArray[Any]) -> Floats:
-    """Targets as finite numbers."""
-    try:
-        numbers = targets.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"y must be numbers; got an array of dtype {targets.dtype}. For classes use GraphSVC."
-        ) from None
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"y must be finite numbers; got {numbers[~np.isfinite(numbers)][0]}.")
-    return numbers
+def number_folds(n_graphs: int, n_folds: int, seed: Any) -> list[tuple[Ints, Ints]]:
+    """(training, test) ids of shuffled folds; both ascending."""
+    splitter = KFold(n_folds, shuffle=True, random_state=seed)
+    return [(train.astype(np.int64), test.astype(np.int64)) for train, test in splitter.split(np.empty(n_graphs))]
+
+
+@dataclass(frozen=True)
+class RidgeSelection:
+    """What was selected in the training part of a fold, and what it says about the test part."""
+
+    gram: int  # which Gram matrix
+    alpha: float
+    inner_score: float  # 1 - (mean squared error) / (variance of the training targets), mean over the inner folds
+    predicted: Floats  # (n_test,) numbers
+    fits: Fits
+
+
+def select_ridge(
+    grams: Sequence[Floats], y: Floats, train: Ints, test: Ints, alphas: Floats, *, n_folds: int, seed: int
+) -> RidgeSelection:
+    """Choose a Gram matrix and an alpha by cross-validation inside ``train``, fit on all of it, predict ``test``.
+
+    Of equals, the first Gram matrix is chosen, and of its equals the first alpha. Rows of ``test`` are looked at by the last
+    step alone, and only in the columns of ``train``.
+    """
+    variance = float(y[train].var()) or 1.0
+    inner = [(train[a], train[b]) for a, b in number_folds(len(train), n_folds, seed)]
+    scores = np.zeros((len(grams), len(alphas)))
+    with one_blas_thread():
+        for g, K in enumerate(grams):
+            for part, held_out in inner:
+                errors = (_predict_ridges(K, y, part, held_out, alphas) - y[held_out][:, None]) ** 2
+                scores[g] += (1.0 - errors.mean(axis=0) / variance) / n_folds
+        g, a = choose(scores)
+        predicted = _predict_ridges(grams[g], y, train, test, alphas[a : a + 1])[:, 0]
+    fits = Fits(len(grams) * len(inner) * len(alphas) + 1)
+    return RidgeSelection(g, float(alphas[a]), float(scores[g, a]), predicted, fits)
+
+
+def _predict_ridges(
+    K: Floats, y: Floats, train: Ints, test: Ints, alphas: Floats, weights: Floats | None = None
+) -> Floats:
+    """Predictions of the test part for each alpha, (n_test, n_alphas)."""
+    center = np.average(y[train], weights=weights)
+    coefficients = _ridge_coefficients(K[np.ix_(train, train)], y[train] - center, alphas, weights)
+    predicted: Floats = K[np.ix_(test, train)] @ coefficients + center
+    return predicted
 
 
 def _ridge_coefficients(K: Floats, y: Floats, alphas: Floats, weights: Floats | None) -> Floats:
@@ -228,24 +217,13 @@ def _ridge_coefficients(K: Floats, y: Floats, alphas: Floats, weights: Floats | 
     return coefficients
 
 
-def _score_ridges(
-    K: Floats,
-    train: Ints,
-    test: Ints,
-    *,
-    graphs: Graphs,
-    y: Floats,
-    alphas: Floats,
-    weights: Floats | None,
-    scorer: Scorer | None,
-) -> tuple[Floats, Fits]:
+def _score_ridges(K: Floats, train: Ints, test: Ints, *, given: Given, scorer: Scorer | None) -> tuple[Floats, Fits]:
     """The score on the test part for each alpha."""
-    own, of_test = (None if weights is None else weights[part] for part in (train, test))
-    center = np.average(y[train], weights=own)
-    coefficients = _ridge_coefficients(K[np.ix_(train, train)], y[train] - center, alphas, own)
-    predicted = K[np.ix_(test, train)] @ coefficients + center
+    y, alphas = given.targets, given.strengths
+    own, of_test = (None if given.weights is None else given.weights[part] for part in (train, test))
+    predicted = _predict_ridges(K, y, train, test, alphas, own)
     if scorer is None:
         errors = np.average((predicted - y[test][:, None]) ** 2, axis=0, weights=of_test)
         return 1.0 - errors / (y.var() or 1.0), Fits(len(alphas))
-    scores = [rate(scorer, NumberAnswers(column), graphs[test], y[test], of_test) for column in predicted.T]
+    scores = [rate(scorer, NumberAnswers(column), given.graphs[test], y[test], of_test) for column in predicted.T]
     return np.array(scores, dtype=np.float64), Fits(len(alphas))

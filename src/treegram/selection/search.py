@@ -8,74 +8,135 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from math import prod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 
 from treegram._parallel import run_tasks
-from treegram._params import FLAG, FUNCTION, LIST, NOTHING, SEED, SPLITTER, Allowed, Instance, Number, Whole, Words
+from treegram._params import NOTHING, Allowed, Instance
 from treegram._types import Floats, Ints
-from treegram.graphs import Graphs, as_graphs
+from treegram._wording import counted
+from treegram.graphs import Graphs
 from treegram.kernels import ODDCL
 from treegram.kernels._base import GraphKernel
 from treegram.kernels._grids import gram_grids, parameter_names, with_parameters
 from treegram.kernels._pipelines import split_pipeline
-from treegram.kernels.registry import KERNELS
+from treegram.kernels.registry import AUTO, KERNELS
+from treegram.selection._diagonal import LEAST, nearest_similarity, warn_if_diagonal
 from treegram.selection._memory import HELD_AT_ONCE, check_memory
-from treegram.selection.crossval import Fits, check_targets, choose, distinct
+from treegram.selection.crossval import Fits, choose, distinct
 
 __all__ = [
-    "SEARCH",
-    "STRENGTHS",
+    "KERNEL",
+    "TIME_IS_UP",
+    "Blocks",
+    "Budget",
     "Entry",
     "Found",
-    "check_fit",
+    "Given",
+    "Score",
+    "Splits",
+    "Tried",
     "check_strengths",
-    "check_weights",
-    "gram_blocks",
-    "keep",
+    "conclude",
     "list_entries",
-    "list_splits",
     "named_kernel",
     "search",
     "split_grid",
-    "takes_graphs",
+    "tell",
+    "try_entry",
+    "try_grams",
+    "with_jobs",
 ]
 
 Grid = Mapping[str, Sequence[Any]]
 Score = Callable[[Floats, Ints, Ints], tuple[Floats, Fits]]
+Splits = list[tuple[Ints, Ints]]
 
-STRENGTHS: Allowed = (Number(0, above=True), LIST)
-SEARCH: Mapping[str, Allowed] = {
-    "kernel": (
-        Instance((GraphKernel, Pipeline), "a kernel"),
-        Instance((str,), "the name of a kernel"),
-        Instance((list, tuple), "a list of these"),
-        NOTHING,
-    ),
-    "grid": (Words("auto"), Instance((dict,), "a dict of lists"), Instance((list, tuple), "a list of these")),
-    "scoring": (Instance((str,), "the name of a scorer of scikit-learn"), FUNCTION, NOTHING),
-    "cv": (Whole(2), SPLITTER, LIST),
-    "random_state": SEED,
-    "n_jobs": (Whole(), NOTHING),
-    "verbose": (FLAG, Whole(0)),
-}
+KERNEL: Allowed = (
+    Instance((GraphKernel, Pipeline), "a kernel"),
+    Instance((str,), "the name of a kernel"),
+    Instance((list, tuple), "a list of these"),
+    NOTHING,
+)
+TIME_IS_UP = "left out: time was up"
 
 
 @dataclass(frozen=True)
+class Given:
+    """What a model is fitted on, checked."""
+
+    graphs: Graphs
+    targets: NDArray[Any]  # codes of classes, or numbers
+    weights: Floats | None  # of the graphs
+    strengths: Floats  # of regularisation, in the order in which they are tried
+    splits: Splits  # (training, test) ids of the folds
+
+    def taken(self, ids: Ints) -> Self:
+        """The same for some of the graphs, by ascending ids; folds that have no training or test graphs left are dropped."""
+        places = np.full(len(self.graphs), -1)
+        places[ids] = np.arange(len(ids))
+        parts = [tuple(places[part][places[part] >= 0] for part in split) for split in self.splits]
+        weights = None if self.weights is None else self.weights[ids]
+        splits = [(train, test) for train, test in parts if len(train) and len(test)]
+        return type(self)(self.graphs[ids], self.targets[ids], weights, self.strengths, splits)
+
+
+@dataclass(frozen=True, eq=False)
 class Entry:
     """A kernel and the grid to search for it."""
 
     name: str
     kernel: Any  # a kernel, or a pipeline that ends in one
     grid: Grid
+    reason: str = "given"  # why it is tried
+
+
+Blocks = Callable[[Entry, Graphs], Iterator[tuple[list[dict[str, Any]], list[Floats]]]]  # points, each with a matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """What came of an entry."""
+
+    entry: Entry
+    n_graphs: int
+    note: str = ""
+    seconds: float = 0.0
+    points: Sequence[dict[str, Any]] = ()
+    scores: Floats = field(default_factory=lambda: np.empty((0, 1, 1)))  # (n_points, n_folds, n_strengths)
+    fits: Fits = field(default_factory=Fits)
+    similarity: float = 1.0  # of a graph and the graph nearest to it, at the point where it is highest
+
+    @property
+    def score(self) -> float:
+        """The best mean over the folds; less than any number where nothing was scored."""
+        return float(self.scores.mean(axis=1).max(initial=-np.inf))
+
+    @property
+    def fold_scores(self) -> Floats:
+        """The scores of its best point and strength, fold by fold."""
+        point, strength = choose(self.scores.mean(axis=1))
+        return self.scores[point, :, strength]
+
+    def record(self) -> dict[str, Any]:
+        """The same for people: plain values by name."""
+        score = self.score if len(self.points) else None
+        note = self.note or ("nearly diagonal" if self.similarity < LEAST else "")
+        return {
+            "candidate": self.entry.name,
+            "reason": self.entry.reason,
+            "graphs": self.n_graphs,
+            "score": score,
+            "seconds": self.seconds,
+            "note": note,
+        }
 
 
 @dataclass(frozen=True)
@@ -86,6 +147,19 @@ class Found:
     index: int  # its place in the table
     table: dict[str, Any]  # as scikit-learn's cv_results_
     fits: Fits
+    account: list[dict[str, Any]]  # what was tried, and what was not
+
+
+class Budget:
+    """Seconds that a search may begin new work in; None: as many as it takes."""
+
+    def __init__(self, max_seconds: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self._end = None if max_seconds is None else clock() + max_seconds
+
+    def is_spent(self) -> bool:
+        """Whether the time is up."""
+        return self._end is not None and self.clock() >= self._end
 
 
 def list_entries(kernel: Any, grid: Any, n_jobs: int | None) -> list[Entry]:
@@ -102,19 +176,22 @@ def list_entries(kernel: Any, grid: Any, n_jobs: int | None) -> list[Entry]:
     for i, (one, values) in enumerate(zip(kernels, grids, strict=True)):
         if values != "auto" and not isinstance(values, Mapping):
             raise ValueError(f"grid[{i}] must be 'auto' or a dict of parameter: list of values; got {values!r}.")
-        with_jobs = {} if n_jobs is None or "n_jobs" not in parameter_names(one) else {"n_jobs": n_jobs}
-        entries.append(
-            Entry(
-                names[i],
-                with_parameters(one, with_jobs),
-                split_pipeline(one)[1].usual_grid() if values == "auto" else values,
-            )
-        )
+        grid = split_pipeline(one)[1].usual_grid() if values == "auto" else values
+        entries.append(Entry(names[i], with_jobs(one, n_jobs), grid))
     return entries
+
+
+def with_jobs(kernel: Any, n_jobs: int | None) -> Any:
+    """A copy of the kernel with this number of threads; None: with its own."""
+    return with_parameters(
+        kernel, {} if n_jobs is None or "n_jobs" not in parameter_names(kernel) else {"n_jobs": n_jobs}
+    )
 
 
 def named_kernel(name: str) -> GraphKernel:
     """The kernel that the command line and studies know by this name, with its default parameters."""
+    if name == AUTO:
+        raise ValueError("kernel 'auto' goes alone, not in a list: it has candidates of its own.")
     if name not in KERNELS:
         close = get_close_matches(name.lower(), KERNELS, n=3) or list(KERNELS)
         raise ValueError(f"kernel {name!r} is unknown. Did you mean {' or '.join(close)}?")
@@ -148,52 +225,102 @@ def check_strengths(name: str, values: Any) -> Floats:
 
 def search(
     entries: Iterable[Entry],
-    graphs: Graphs,
-    splits: Sequence[tuple[Ints, Ints]],
+    given: Given,
     score: Score,
-    strengths: tuple[str, Floats],
+    strength: str,
     *,
+    budget: Budget,
     n_jobs: int | None,
     verbose: int = 0,
+    blocks: Blocks | None = None,
 ) -> Found:
     """Score all candidates on the same folds, and choose the best.
 
-    ``score(K, train, test)`` gives one score for each strength. Of equals the first kernel is chosen, of its points the
-    first, and of its strengths the first. Gram matrices are made some at a time, and only scores are kept.
+    ``score(K, train, test)`` gives one score for each strength; with ``blocks`` K is what these give for each point, not a
+    Gram matrix. Of equals the first kernel is chosen, of its points the
+    first, and of its strengths the first. Gram matrices are made some at a time, and only scores are kept. When the budget is
+    spent, no further entry is begun; the first one always is.
     """
-    check_memory(len(graphs))
-    name, values = strengths
-    candidates: list[tuple[Entry, dict[str, Any]]] = []
-    scores: list[Floats] = []
-    fits = Fits()
+    if blocks is None:
+        check_memory(len(given.graphs))
+    tried: list[Tried] = []
     for entry in entries:
-        start, first = time.monotonic(), len(candidates)
-        for points, grams in gram_blocks(entry, graphs):
-            some, counted = _score_block(entry.name, grams, splits, score, n_jobs)
-            candidates += [(entry, point) for point in points]
-            scores.append(some)
-            fits += counted
-        if verbose:
-            n_points, best_score = len(candidates) - first, np.concatenate(scores)[first:].mean(axis=1).max()
-            plural = "s" * (n_points > 1)
-            print(
-                f"{entry.name}: {n_points} point{plural}, best score {best_score:.4f}, {time.monotonic() - start:.1f} s"
-            )
-    by_fold = np.concatenate(scores)  # (n_points, n_folds, n_strengths)
-    point, strength = choose(by_fold.mean(axis=1))
-    best, parameters = candidates[point]
+        if tried and budget.is_spent():
+            tried.append(Tried(entry, len(given.graphs), TIME_IS_UP))
+            continue
+        tried.append(try_entry(entry, given, score, budget.clock, n_jobs, blocks)[0])
+        tell(tried[-1], verbose)
+    return conclude(tried, given, strength)
+
+
+def try_entry(
+    entry: Entry,
+    given: Given,
+    score: Score,
+    clock: Callable[[], float],
+    n_jobs: int | None,
+    blocks: Blocks | None = None,
+) -> tuple[Tried, list[Floats]]:
+    """Score all points of an entry's grid; the Gram matrices of the last block come along."""
+    start = clock()
+    points: list[dict[str, Any]] = []
+    scores: list[Floats] = []
+    grams: list[Floats] = []
+    fits, similarity = Fits(), 0.0 if blocks is None else 1.0
+    for some_points, grams in (blocks or _gram_blocks)(entry, given.graphs):
+        some, counted_fits = try_grams(entry.name, grams, given, score, n_jobs)
+        points += some_points
+        scores.append(some)
+        fits += counted_fits
+        if blocks is None:
+            similarity = max(similarity, *map(nearest_similarity, grams))
+    tried = Tried(entry, len(given.graphs), "", clock() - start, points, np.concatenate(scores), fits, similarity)
+    return tried, grams
+
+
+def try_grams(name: str, grams: list[Floats], given: Given, score: Score, n_jobs: int | None) -> tuple[Floats, Fits]:
+    """Scores of some Gram matrices, (n_grams, n_folds, n_strengths); equal matrices are scored once."""
+    kept, positions = distinct(grams)
+    tasks = [(K, train, test) for K in kept for train, test in given.splits]
+    outcomes = list(run_tasks(score, tasks, n_jobs=n_jobs, label=f"cross-validating {name}"))
+    scores = np.array([some for some, _ in outcomes], dtype=np.float64).reshape(len(kept), len(given.splits), -1)
+    if not np.isfinite(scores).all():
+        raise ValueError(f"scoring gave a score that is not a finite number for {name}.")
+    return scores[positions], sum((some for _, some in outcomes), Fits())
+
+
+def tell(tried: Tried, verbose: int) -> None:
+    """Print a line about an entry, if that is wanted."""
+    if verbose and len(tried.points):
+        on = f"{counted(len(tried.points), 'point')}, best score {tried.score:.4f}, {tried.seconds:.1f} s"
+        print(f"{tried.entry.name}: {on}")
+    elif verbose:
+        print(f"{tried.entry.name}: {tried.note}")
+
+
+def conclude(tried: Sequence[Tried], given: Given, strength: str, chosen: Entry | None = None) -> Found:
+    """The best of what was tried on all graphs, or of the chosen entry, and the table and the account of all."""
+    scored = [one for one in tried if len(one.points) and one.n_graphs == len(given.graphs)]
+    names = ", ".join(one.entry.name for one in scored)
+    warn_if_diagonal([one.similarity for one in scored], names, has_attributes=given.graphs.n_attributes > 0)
+    candidates = [(one.entry, point) for one in scored for point in one.points]
+    by_fold = np.concatenate([one.scores for one in scored])  # (n_points, n_folds, n_strengths)
+    is_open = np.array([chosen is None or one is chosen for one, _ in candidates])
+    best, place = choose(np.where(is_open[:, None], by_fold.mean(axis=1), -np.inf))
+    entry, point = candidates[best]
+    params = [{"kernel": one.name, **some, strength: float(v)} for one, some in candidates for v in given.strengths]
+    account = [one.record() for one in tried]
+    next(r for r, one in zip(account, tried, strict=True) if one.entry is entry and one in scored)["note"] = "chosen"
     return Found(
-        kernel=with_parameters(best.kernel, parameters),
-        index=point * len(values) + strength,
-        table=_tabulate(
-            [{"kernel": entry.name, **point, name: float(value)} for entry, point in candidates for value in values],
-            by_fold.swapaxes(1, 2).reshape(len(candidates) * len(values), len(splits)),
-        ),
-        fits=fits,
+        kernel=with_parameters(entry.kernel, point),
+        index=best * len(given.strengths) + place,
+        table=_tabulate(params, by_fold.swapaxes(1, 2).reshape(len(params), -1)),
+        fits=sum((one.fits for one in tried), Fits()),
+        account=account,
     )
 
 
-def gram_blocks(entry: Entry, graphs: Graphs) -> Iterator[tuple[list[dict[str, Any]], list[Floats]]]:
+def _gram_blocks(entry: Entry, graphs: Graphs) -> Iterator[tuple[list[dict[str, Any]], list[Floats]]]:
     """The points of a grid with their Gram matrices, in the grid's order, as many at a time as HELD_AT_ONCE allows."""
     for part in split_grid(entry.grid, HELD_AT_ONCE // (8 * max(len(graphs), 1) ** 2)):
         points, grams = gram_grids(entry.kernel, graphs, part)
@@ -210,19 +337,6 @@ def split_grid(grid: Grid, most: int) -> list[Grid]:
     if longer is None or prod(sizes.values()) <= most:
         return [grid]
     return [part for value in grid[longer] for part in split_grid({**grid, longer: [value]}, most)]
-
-
-def _score_block(
-    name: str, grams: list[Floats], splits: Sequence[tuple[Ints, Ints]], score: Score, n_jobs: int | None
-) -> tuple[Floats, Fits]:
-    """Scores of some Gram matrices, (n_grams, n_folds, n_strengths); equal matrices are scored once."""
-    kept, positions = distinct(grams)
-    tasks = [(K, train, test) for K in kept for train, test in splits]
-    outcomes = list(run_tasks(score, tasks, n_jobs=n_jobs, label=f"cross-validating {name}"))
-    scores = np.array([some for some, _ in outcomes], dtype=np.float64).reshape(len(kept), len(splits), -1)
-    if not np.isfinite(scores).all():
-        raise ValueError(f"scoring gave a score that is not a finite number for {name}.")
-    return scores[positions], sum((counted for _, counted in outcomes), Fits())
 
 
 def _tabulate(candidates: list[dict[str, Any]], scores: Floats) -> dict[str, Any]:
@@ -242,55 +356,3 @@ def _tabulate(candidates: list[dict[str, Any]], scores: Floats) -> dict[str, Any
     table["std_test_score"] = scores.std(axis=1)
     table["rank_test_score"] = rankdata(-np.round(means, 12), method="min").astype(np.int32)
     return table
-
-
-# -------------------------------------------------------------------- what estimators do with it
-
-
-def check_fit(X: Any, y: Any) -> tuple[Graphs, NDArray[Any]]:
-    """The graphs and their targets, as many of one as of the other."""
-    graphs, targets = as_graphs(X), check_targets(y)
-    if len(graphs) != len(targets):
-        raise ValueError(f"y must have one target for each graph: {len(graphs)} graphs, got {len(targets)} targets.")
-    return graphs, targets
-
-
-def check_weights(sample_weight: Any, n_graphs: int) -> Floats | None:
-    """Weights of graphs, finite and not negative; None for None."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n_graphs,):
-        raise ValueError(
-            f"sample_weight must have one number for each of {n_graphs} graphs; got shape {weights.shape}."
-        )
-    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(wrong):
-        raise ValueError(
-            f"sample_weight must be finite and not negative; sample_weight[{wrong[0]}] is {weights[wrong[0]]}."
-        )
-    return weights
-
-
-def list_splits(cv: Any, y: NDArray[Any], groups: Any) -> list[tuple[Ints, Ints]]:
-    """(training, test) ids of a splitter, or of an iterable of such pairs."""
-    splits = list(check_cv(cv).split(np.zeros(len(y)), y, groups))
-    if not splits:
-        raise ValueError(f"cv must give at least one pair of training and test ids; got {cv!r}.")
-    return [(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64)) for train, test in splits]
-
-
-def keep(model: Any, found: Found) -> None:
-    """Write down what a search has found; the kernel is fitted next."""
-    model.kernel_ = found.kernel
-    model.cv_results_ = found.table
-    model.best_index_ = found.index
-    model.best_params_ = found.table["params"][found.index]
-    model.best_score_ = float(found.table["mean_test_score"][found.index])
-
-
-def takes_graphs(tags: Any) -> Any:
-    """The tags of an estimator whose X is a list of graphs, not a table."""
-    tags.input_tags.two_d_array = False
-    tags.input_tags.one_d_array = True
-    return tags

@@ -6,37 +6,30 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._params import FLAG, NOTHING, Allowed, Checked, Instance, Words
+from treegram._params import FLAG, NOTHING, Allowed, Instance, Whole, Words, parameters
 from treegram._types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.maps import one_blas_thread
-from treegram.selection.crossval import Fits, count_fits, decide_held_out, encode_classes, folds, score
-from treegram.selection.machines import decide, fit_machines, one_against_rest, vote
+from treegram.kernels import Landmarks
+from treegram.kernels.registry import AUTO
+from treegram.selection.crossval import Decide, Fits, count_fits, decide_held_out, encode_classes, folds, score
+from treegram.selection.machines import decide as decide_by_machines
+from treegram.selection.machines import fit_machines, one_against_rest, vote
+from treegram.selection.model import STRENGTHS, CrossValidatedModel, list_splits
 from treegram.selection.probability import couple, fit_sigmoids
+from treegram.selection.rows import decide_rows_held_out, fit_rows, row_blocks
 from treegram.selection.scoring import ClassAnswers, Scorer, check_scoring, rate
-from treegram.selection.search import (
-    SEARCH,
-    STRENGTHS,
-    check_fit,
-    check_strengths,
-    check_weights,
-    keep,
-    list_entries,
-    list_splits,
-    search,
-    takes_graphs,
-)
+from treegram.selection.search import Blocks, Found, Given, Score, Splits
 
 __all__ = ["GraphSVC"]
 
@@ -49,7 +42,8 @@ def _gives_probabilities(model: Any) -> bool:
     return True
 
 
-class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
+@parameters
+class GraphSVC(ClassifierMixin, CrossValidatedModel):
     """Support vector classifier of graphs that chooses its kernel, the kernel's parameters and C.
 
     All Gram matrices of a grid are made in one pass where the kernel can, each is scored with each C by stratified
@@ -60,7 +54,8 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
     ----------
     kernel : GraphKernel, Pipeline, str or list of these, default=None
         What to choose from: a kernel, a pipeline of transformers that ends in one, the name of a kernel on the command line
-        such as "wl", or several of these. None: :class:`ODDCL`.
+        such as "wl", or several of these. None: :class:`ODDCL`. "auto": some twelve candidates that suit the graphs, and sums
+        of the best, chosen by cross-validation; see :doc:`/models`.
     grid : "auto", dict, or list of these, default="auto"
         Values to try for each parameter of the kernel, such as ``{"depth": [1, 2], "lam": [0.5, 1]}``; ``{}`` takes the
         kernel as it is. "auto": values that are usual for the kernel, the paper's for ODDCL and ODDST (depth 0 to 3, lam
@@ -75,15 +70,24 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
         ``(model, X, y) -> number``. None: accuracy, the fastest.
     cv : int, splitter or iterable, default=10
         Number of stratified, shuffled folds, or a scikit-learn splitter, or pairs of (training ids, test ids).
+    solver : {"exact", "landmarks"}, default="exact"
+        "landmarks": linear machines with a squared hinge loss on the rows of :class:`Landmarks`, instead of Gram matrices, for
+        more than some 10,000 graphs. Time and memory then grow with the number of graphs, not with its square.
+    n_landmarks : int, default=500
+        How many landmarks, for ``solver="landmarks"``.
     probability : bool, default=False
         Whether ``predict_proba`` will be asked for. It costs one more fit for each fold.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds, where ``cv`` is a number.
+    max_seconds : float or None, default=None
+        After so many seconds no further kernel is begun. The first one always is, so that there is a model. Without a
+        limit, the result depends on graphs, targets and seed alone.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for fits, as in joblib; -1 means all. None: one for fits, and the kernel's own
         number for Gram matrices.
     verbose : int, default=0
-        Above 0, a line is printed for each kernel that was searched.
+        Above 0, a line is printed for each kernel that was searched; where no terminal and no notebook shows progress, stderr
+        gets a line about it every half minute.
 
     Attributes
     ----------
@@ -91,6 +95,9 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
         The classes, sorted.
     kernel_ : GraphKernel or Pipeline
         The best kernel with its parameters, fitted on all graphs.
+    account_ : list of dict
+        What was tried, in this order: candidate, reason, number of graphs, best score, seconds, and a note ("chosen", or why
+        it was left out). ``tell_account()`` gives it as a table.
     best_params_ : dict
         Name of the best kernel, the parameters chosen for it, and C.
     best_score_ : float
@@ -110,8 +117,14 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
     intercept_ : ndarray of shape (n_pairs,)
         What is added to the weighted sum of kernels, for each pair of classes (0, 1), (0, 2), ..., (1, 2), ...; above 0 in
         total, the first class of the pair has its vote.
+    landmarks_ : Landmarks
+        Only with ``solver="landmarks"``, instead of ``support_``, ``n_support_`` and ``dual_coef_``: what gives the rows.
+    coef_ : ndarray of shape (n_pairs, n_landmarks)
+        Only with ``solver="landmarks"``: the weights of the columns, for each pair of classes.
     sigmoids_ : ndarray of shape (n_pairs, 2)
         Only with ``probability=True``: slope and offset of each pair's sigmoid.
+    n_fits_ : int
+        How many machines were fitted, one for each candidate, fold and C at which something changed.
     n_unconverged_ : int
         How many fits ended before the tolerance was met; a warning says so if there were any.
 
@@ -141,115 +154,77 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
     """
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {
-        **SEARCH,
         "C": STRENGTHS,
         "class_weight": (Words("balanced"), Instance((dict,), "a dict of weights"), NOTHING),
+        "solver": (Words("exact", "landmarks"),),
+        "n_landmarks": (Whole(1),),
         "probability": (FLAG,),
     }
+    _strength = "C"
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        grid: Any = "auto",
-        C: float | Sequence[float] = (0.01, 0.1, 1, 10, 100, 1000, 10000),
-        class_weight: Any = None,
-        scoring: Any = None,
-        cv: Any = 10,
-        probability: bool = False,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.grid = grid
-        self.C = C
-        self.class_weight = class_weight
-        self.scoring = scoring
-        self.cv = cv
-        self.probability = probability
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    C: float | Sequence[float] = (0.01, 0.1, 1, 10, 100, 1000, 10000)
+    class_weight: Any = None
+    solver: str = "exact"
+    n_landmarks: int = 500
+    probability: bool = False
 
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose a kernel, its parameters and C, and fit them on all graphs.
+    def _read_targets(self, given: NDArray[Any]) -> Ints:
+        check_classification_targets(given)
+        self.classes_, codes = encode_classes(given)
+        return codes
 
-        Parameters
-        ----------
-        X : Graphs or list of graphs
-            The graphs.
-        y : array-like of shape (n_graphs,)
-            Their classes: integers, strings or booleans.
-        sample_weight : array-like of shape (n_graphs,), default=None
-            C is multiplied by the weight of a graph; graphs of weight 0 are not fitted. Scores of the search are weighted, too,
-            but for a ``scoring`` function of your own.
-        groups : array-like of shape (n_graphs,), default=None
-            For a splitter that keeps groups together, such as :class:`sklearn.model_selection.GroupKFold`.
+    def _fold_score(self, given: Given) -> Score:
+        score = partial(_score_machines, given=given, weigh=self._weighing(given), decide=self._hold_out())
+        scorer = check_scoring(self.scoring)
+        return score if scorer is None else partial(score, rated=(scorer, self.classes_))
 
-        Returns
-        -------
-        self
-            The fitted model.
-        """
-        self._check_parameters()
-        graphs, targets = check_fit(X, y)
-        check_classification_targets(targets)
-        self.classes_, codes = encode_classes(targets)
-        Cs = check_strengths("C", self.C)
-        weights = check_weights(sample_weight, len(codes))
-        weigh = partial(_weigh, self.class_weight, self.classes_, codes, weights)
-        splits = self._splits(codes, groups)
-        rate_fold = partial(_score_machines, codes=codes, Cs=Cs, weigh=weigh, weights=weights)
-        if (scorer := check_scoring(self.scoring)) is not None:
-            rate_fold = partial(
-                _rate_machines,
-                scorer=scorer,
-                graphs=graphs,
-                classes=self.classes_,
-                codes=codes,
-                Cs=Cs,
-                weigh=weigh,
-                weights=weights,
+    def _hold_out(self) -> Decide:
+        return decide_held_out if self.solver == "exact" else decide_rows_held_out
+
+    def _blocks(self) -> Blocks | None:
+        return None if self.solver == "exact" else partial(row_blocks, self.n_landmarks)
+
+    def _search(self, given: Given, strength: str) -> Found:
+        if self.solver != "exact" and isinstance(self.kernel, str) and self.kernel == AUTO:
+            raise ValueError(
+                "kernel='auto' compares Gram matrices, and does not go with solver='landmarks'; name a kernel, or several."
             )
-        with one_blas_thread():
-            entries = list_entries(self.kernel, self.grid, self.n_jobs)
-            found = search(entries, graphs, splits, rate_fold, ("C", Cs), n_jobs=self.n_jobs, verbose=int(self.verbose))
-            keep(self, found)
-            self._fit_best(graphs, codes, Cs[Cs <= self.best_params_["C"]], splits, weigh, found.fits)
-        return self
+        return super()._search(given, strength)
 
-    def _splits(self, codes: Ints, groups: Any) -> list[tuple[Ints, Ints]]:
+    def _weighing(self, given: Given) -> Weigh:
+        return partial(_weigh, self.class_weight, self.classes_, given.targets, given.weights)
+
+    def _splits(self, targets: Ints, groups: Any) -> Splits:
         if not isinstance(self.cv, Integral):
-            return list_splits(self.cv, codes, groups)
-        counts = np.bincount(codes)
-        if len(codes) and counts.max() < self.cv:
+            return list_splits(self.cv, targets, groups)
+        counts = np.bincount(targets)
+        if len(targets) and counts.max() < self.cv:
             raise ValueError(f"No class has {self.cv} graphs, one for each fold. Use {counts.max()} folds or fewer.")
         if counts.min() < self.cv:
             warnings.warn(
-                f"Class {self.classes_[counts.argmin()]!s} has {counts.min()} of {len(codes)} graphs, fewer than there are "
+                f"Class {self.classes_[counts.argmin()]!s} has {counts.min()} of {len(targets)} graphs, fewer than there are "
                 f"folds, {self.cv}: some folds are scored without it. Use fewer folds, or leave this class out.",
                 UserWarning,
                 stacklevel=3,
             )
-        return folds(codes, int(self.cv), self.random_state)
+        return folds(targets, int(self.cv), self.random_state)
 
-    def _fit_best(
-        self, graphs: Graphs, codes: Ints, Cs: Floats, splits: list[tuple[Ints, Ints]], weigh: Weigh, fits: Fits
-    ) -> None:
-        """Fit the chosen kernel with the last C on all graphs."""
+    def _fit_best(self, given: Given, fits: Fits) -> None:
+        codes, weigh = given.targets, self._weighing(given)
+        Cs = given.strengths[given.strengths <= self.best_params_["C"]]
         everyone = np.arange(len(codes))
-        K = self.kernel_.fit_transform(graphs)
-        machines = fit_machines(K, codes, len(self.classes_), everyone, Cs, weights=weigh(everyone))
-        is_used = machines.coefficients[-1].any(axis=0)
-        self.support_ = machines.order[is_used]
-        self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
-        self.dual_coef_ = machines.coefficients[-1][:, is_used]
-        self.intercept_ = machines.intercepts[-1]
+        if self.solver == "exact":
+            K, own = self._fit_machines(given.graphs, codes, Cs, weigh(everyone))
+        else:
+            Cs = Cs[-1:]
+            self.landmarks_ = Landmarks(self.kernel_, self.n_landmarks)
+            K = self.landmarks_.fit_transform(given.graphs)
+            coefficients, intercepts, own = fit_rows(K, codes, everyone, Cs, weigh(everyone))
+            self.kernel_, self.coef_, self.intercept_ = self.landmarks_.kernel_, coefficients[0], intercepts[0]
         if self.probability:
-            self.sigmoids_ = _calibrate(K, codes, Cs, splits, weigh)
-        fits += count_fits(machines.gaps[-1:])
-        self.n_unconverged_ = fits.n_unconverged
+            self.sigmoids_ = _calibrate(K, codes, Cs, given.splits, weigh, self._hold_out())
+        fits += own
+        self.n_fits_, self.n_unconverged_ = fits.n_fits, fits.n_unconverged
         if fits.n_unconverged:
             warnings.warn(
                 f"{fits.n_unconverged} of {fits.n_fits} fits did not converge. Gram matrices must be positive "
@@ -257,6 +232,17 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _fit_machines(self, graphs: Graphs, codes: Ints, Cs: Floats, weights: Floats | None) -> tuple[Floats, Fits]:
+        """Fit the last C; gives the Gram matrix, too."""
+        K = self.kernel_.fit_transform(graphs)
+        machines = fit_machines(K, codes, len(self.classes_), np.arange(len(codes)), Cs, weights=weights)
+        is_used = machines.coefficients[-1].any(axis=0)
+        self.support_ = machines.order[is_used]
+        self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
+        self.dual_coef_ = machines.coefficients[-1][:, is_used]
+        self.intercept_ = machines.intercepts[-1]
+        return K, count_fits(machines.gaps[-1:])
 
     def decision_function(self, X: Any) -> Floats:
         """How clearly graphs belong to the classes.
@@ -314,12 +300,12 @@ class GraphSVC(Checked, ClassifierMixin, BaseEstimator):
     def _decide(self, X: Any) -> Floats:
         """For each graph and each pair of classes a number above 0 for the first, (n_graphs, n_pairs)."""
         check_is_fitted(self)
+        if self.solver != "exact":
+            decisions: Floats = self.landmarks_.transform(X) @ self.coef_.T + self.intercept_
+            return decisions
         rows = self.kernel_.transform(X)[:, self.support_]
         offsets = np.concatenate([[0], np.cumsum(self.n_support_)])
-        return decide(rows, offsets, self.dual_coef_[None], self.intercept_[None])[0]
-
-    def __sklearn_tags__(self) -> Any:
-        return takes_graphs(super().__sklearn_tags__())
+        return decide_by_machines(rows, offsets, self.dual_coef_[None], self.intercept_[None])[0]
 
 
 # -------------------------------------------------------------------- machines
@@ -345,38 +331,33 @@ def _weigh(
 
 
 def _score_machines(
-    K: Floats, train: Ints, test: Ints, *, codes: Ints, Cs: Floats, weigh: Weigh, weights: Floats | None
-) -> tuple[Floats, Fits]:
-    return score(K, codes, train, test, Cs, weigh(train), None if weights is None else weights[test])
-
-
-def _rate_machines(
     K: Floats,
     train: Ints,
     test: Ints,
     *,
-    scorer: Scorer,
-    graphs: Graphs,
-    classes: NDArray[Any],
-    codes: Ints,
-    Cs: Floats,
+    given: Given,
     weigh: Weigh,
-    weights: Floats | None,
+    decide: Decide,
+    rated: tuple[Scorer, NDArray[Any]] | None = None,
 ) -> tuple[Floats, Fits]:
-    """As _score_machines, by a scorer of the user's."""
-    decisions, fits = decide_held_out(K, codes, train, test, Cs, weigh(train))
+    """Accuracy on the test part for each C, or what a scorer of the user's says of the classes."""
+    codes, weights = given.targets, None if given.weights is None else given.weights[test]
+    if rated is None:
+        return score(K, codes, train, test, given.strengths, weigh(train), weights, decide)
+    scorer, classes = rated
+    decisions, fits = decide(K, codes, train, test, given.strengths, weigh(train))
     predicted = classes[vote(decisions, len(classes))]
-    of_test = (graphs[test], classes[codes[test]], None if weights is None else weights[test])
+    of_test = (given.graphs[test], classes[codes[test]], weights)
     scores = [
-        rate(scorer, ClassAnswers(classes, predicted[c], one_against_rest(decisions[c], len(classes))), *of_test)
-        for c in range(len(Cs))
+        rate(scorer, ClassAnswers(classes, some, one_against_rest(decided, len(classes))), *of_test)
+        for some, decided in zip(predicted, decisions, strict=True)
     ]
     return np.array(scores, dtype=np.float64), fits
 
 
-def _calibrate(K: Floats, codes: Ints, Cs: Floats, splits: list[tuple[Ints, Ints]], weigh: Weigh) -> Floats:
+def _calibrate(K: Floats, codes: Ints, Cs: Floats, splits: Splits, weigh: Weigh, decide: Decide) -> Floats:
     """Sigmoids for the last C, fitted on what machines say about graphs that they have not seen."""
     n_classes = int(codes.max()) + 1
-    decisions = [decide_held_out(K, codes, train, test, Cs, weigh(train))[0][-1] for train, test in splits]
+    decisions = [decide(K, codes, train, test, Cs, weigh(train))[0][-1] for train, test in splits]
     tested = np.concatenate([test for _, test in splits])
     return fit_sigmoids(np.concatenate(decisions), codes[tested], n_classes)

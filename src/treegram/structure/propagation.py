@@ -60,7 +60,7 @@ def label_directions(hashes: Hashes, seed: np.uint64, metric: str) -> Floats:
     return np.array(coordinates, np.float64)
 
 
-def hash_values(projected: Floats, offset: Any, width: float) -> Ints:
+def hash_values(projected: Floats, offset: Any, width: Any) -> Ints:
     """The bin of each projected vector: floor((y + b) / width), where the offset b = ``offset`` * width."""
     bins = np.floor(projected / width + offset)
     return np.clip(bins, -FARTHEST_BIN, FARTHEST_BIN).astype(np.int64)

@@ -20,9 +20,11 @@ from treegram.graphs import Graphs
 from treegram.structure.features import Features, number_codes
 from treegram.structure.labels import arc_hashes, edge_name, node_hashes, node_name
 from treegram.structure.loops import trees as loops
+from treegram.structure.loops.tree_shares import share_trees
+from treegram.structure.loops.visits import DONE
 from treegram.structure.visits import STEPS_PER_CALL, empty_table, graph_spans, run_loop, start_at
 
-__all__ = ["COUNTINGS", "Phi", "new_visit", "read_tree", "tree_features"]
+__all__ = ["COUNTINGS", "Phi", "new_visit", "read_tree", "spread_trees", "tree_features"]
 
 COUNTINGS = {"algorithm": loops.ALGORITHM, "visits": loops.VISITS, "capped": loops.CAPPED}
 NODES_PER_TASK = 4096
@@ -85,6 +87,35 @@ def _count_some(
         return int(loops.count_trees(arrays, hashes, asked, seen, single, state, records, STEPS_PER_CALL))
 
     return tuple(run_loop(count, state, records, "its trees"))[:-1]
+
+
+def spread_trees(
+    graphs: Graphs,
+    phi: Phi,
+    values: Floats,
+    depth: int,
+    *,
+    counting: str,
+    missing_labels: str,
+    use_edge_labels: bool,
+) -> Floats:
+    """Share what each tree at each node adds, one row of ``values`` for each entry of Phi, evenly among the tree's nodes.
+
+    A tree that is rooted at a node in several visits may have other nodes in each: every visit in which it is counted has the
+    same part. A node that is in an unrolled tree several times gets as many parts. Gives (n_nodes, n_outputs).
+    """
+    phi.counts.sort_indices()  # columns are sorted by their codes, and so are entries then
+    hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
+    largest = int(graphs.sizes.max(initial=0))
+    seen, state = new_visit(largest, depth), start_at(0)
+    mass = np.zeros((*seen.codes.shape, values.shape[1]))
+    shares = np.zeros((graphs.n_nodes, values.shape[1]))
+    parts = np.ascontiguousarray(values / phi.counts.data[:, None])
+    entries = (phi.counts.indptr.astype(np.int64), phi.codes[phi.counts.indices])
+    arrays, asked = (graphs.offsets, graphs.indptr, graphs.indices), (float(depth), COUNTINGS[counting])
+    while share_trees(arrays, hashes, asked, seen, entries, parts, mass, state, shares, STEPS_PER_CALL) != DONE:
+        pass
+    return shares
 
 
 def new_visit(n: int, depth: int) -> Any:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from treegram._numba import jit
 from treegram._types import Floats, Hashes, Ints
 
-__all__ = ["count_columns", "scan_table"]
+__all__ = ["read_long", "scan_table"]
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _COMMA, _PLUS, _MINUS, _POINT, _ZERO, _NINE = 9, 10, 13, 32, 44, 43, 45, 46, 48, 57
 _UPPER_E, _LOWER_E = 69, 101
@@ -47,23 +47,6 @@ _LONG_POWERS = _power_table()
 _LOW = np.uint64(0xFFFFFFFF)
 _32, _52, _63 = np.uint64(32), np.uint64(52), np.uint64(63)
 _ONE, _THREE, _TEN, _NINE_BITS = np.uint64(1), np.uint64(3), np.uint64(10), np.uint64(0x1FF)
-
-
-@jit
-def _is_separator(byte: int) -> bool:
-    return byte in (_COMMA, _SPACE, _NEWLINE, _TAB, _RETURN)
-
-
-@jit
-def count_columns(text: NDArray[np.uint8]) -> int:
-    """Number of tokens in the first line."""
-    n_tokens = 0
-    for i in range(len(text)):
-        if text[i] == _NEWLINE:
-            break
-        if not _is_separator(text[i]) and (i == 0 or _is_separator(text[i - 1])):
-            n_tokens += 1
-    return n_tokens
 
 
 @jit
@@ -108,16 +91,6 @@ def _round_long(mantissa, exponent):
 
 
 @jit
-def _divide(mantissa, n_digits, point, is_negative):
-    """The number with its decimal point set after ``point`` digits (-1: none); nan where this may not be exact."""
-    n_decimals = n_digits - point if point >= 0 else 0
-    if not 0 < n_digits < _MAX_DIGITS or mantissa > _EXACT_INTEGER:
-        return np.nan
-    value = mantissa / _POWERS[n_decimals]
-    return -value if is_negative else value
-
-
-@jit
 def _scale(mantissa, exponent, only_exact, bits, doubles):
     """The number mantissa * 10 ** exponent; nan where its rounding is not sure, or where it is no whole number to 2^53."""
     while exponent < 0 and mantissa % _TEN == 0 and mantissa > 0:
@@ -133,7 +106,25 @@ def _scale(mantissa, exponent, only_exact, bits, doubles):
 
 
 @jit
-def _read_long(token, only_exact, bits, doubles):
+def read_long(text: NDArray[np.uint8], only_exact: bool, values: Floats, left: Ints, n_left: int) -> int:  # noqa: FBT001
+    """Turn what :func:`scan_table` has left into numbers where possible; returns how many rows of ``left`` remain.
+
+    Few tables have numbers with an exponent or more than 18 digits, so this is compiled when the first one comes.
+    """
+    bits = np.zeros(1, np.uint64)
+    doubles = bits.view(np.float64)
+    n_still_left = 0
+    for i in range(n_left):
+        index, start, end = left[i, 0], left[i, 1], left[i, 2]
+        values[index] = _read_token(text[start:end], only_exact, bits, doubles)
+        if np.isnan(values[index]):
+            left[n_still_left, 0], left[n_still_left, 1], left[n_still_left, 2] = index, start, end
+            n_still_left += 1
+    return n_still_left
+
+
+@jit
+def _read_token(token, only_exact, bits, doubles):
     """The number of a token with an exponent or many digits; nan where it is no number, or as in :func:`_scale`."""
     mantissa, n_digits, point, exponent, mark = np.uint64(0), 0, -1, 0, -1
     is_negative = token[0] == _MINUS
@@ -159,24 +150,21 @@ def _read_long(token, only_exact, bits, doubles):
     return -value if is_negative else value
 
 
-@jit
+@jit(error_model="numpy")
 def scan_table(  # noqa: C901 (one loop over bytes: cut into functions on the array it takes twice the time)
     text: NDArray[np.uint8],
     n_columns: int,
-    only_exact: bool,  # noqa: FBT001
     values: Floats,
     left: Ints,
-) -> tuple[int, int, int]:
+    found: Ints,
+) -> int:
     """Read lines of n_columns numbers each, apart by blanks, tabs or one comma, into ``values``, row after row.
 
     ``text`` ends with a newline. ``left`` receives a row (index into values, first byte, byte after the last) for each
-    token that is not turned into a number here; with ``only_exact`` only whole numbers to 2^53, and such as are rounded by
-    one division, are.
-    Returns the first byte of a line that is blank or has another number of tokens (len(text): there is none), the number
-    of tokens read, and the number of rows of ``left``.
+    token that is more than a sign, up to 18 digits that make a number of at most 2^53, and a point.
+    Returns the first byte of a line that is blank or has another number of tokens (len(text): there is none); ``found``
+    receives the number of tokens read, and the number of rows of ``left``.
     """
-    bits = np.zeros(1, np.uint64)
-    doubles = bits.view(np.float64)
     n_values, n_left, column, line, start = 0, 0, 0, 0, 0
     mantissa, n_digits, point, is_negative, is_plain, is_open = 0, 0, -1, False, True, False
     for i in range(len(text)):
@@ -187,31 +175,31 @@ def scan_table(  # noqa: C901 (one loop over bytes: cut into functions on the ar
         elif byte == _POINT:
             is_plain = is_plain and point < 0
             point = n_digits
-        elif _is_separator(byte):
+        elif byte in (_COMMA, _SPACE, _NEWLINE, _TAB, _RETURN):
             if i > start:
                 if column == n_columns:
-                    return line, n_values, n_left
-                value = _divide(mantissa, n_digits, point, is_negative) if is_plain else np.nan
-                if np.isnan(value):
-                    value = _read_long(text[start:i], only_exact, bits, doubles)
-                    if np.isnan(value):
-                        left[n_left, 0], left[n_left, 1], left[n_left, 2] = n_values, start, i
-                        n_left += 1
-                values[n_values] = value
+                    break
+                if is_plain and 0 < n_digits < _MAX_DIGITS and mantissa <= _EXACT_INTEGER:
+                    value = mantissa / _POWERS[n_digits - point if point >= 0 else 0]
+                    values[n_values] = -value if is_negative else value
+                else:
+                    left[n_left, 0], left[n_left, 1], left[n_left, 2] = n_values, start, i
+                    n_left += 1
                 n_values += 1
                 column += 1
                 mantissa, n_digits, point, is_negative, is_plain, is_open = 0, 0, -1, False, True, False
             start = i + 1
             if byte == _NEWLINE:
                 if column != n_columns or is_open:
-                    return line, n_values, n_left
+                    break
                 column, line = 0, start
             elif byte == _COMMA:
                 if column == 0 or is_open:
-                    return line, n_values, n_left
+                    break
                 is_open = True  # a number must follow
         elif byte == _MINUS and i == start:
             is_negative = True
         else:
             is_plain = False
-    return line, n_values, n_left
+    found[0], found[1] = n_values, n_left
+    return line

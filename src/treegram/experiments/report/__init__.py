@@ -1,13 +1,12 @@
 """The report of a study: one document, built from a summary, and a renderer for each format."""
 
-from treegram.experiments.report.build import accuracy_table, brief_blocks, build_document
+from treegram.experiments.report.build import brief_blocks, build_document, score_table
 from treegram.experiments.report.html import render_html
 from treegram.experiments.report.markdown import render_block, render_compact_table, render_markdown
 from treegram.experiments.report.text import render_text
 from treegram.experiments.report.write import check_page, write_report
 
 __all__ = [
-    "accuracy_table",
     "brief_blocks",
     "build_document",
     "check_page",
@@ -16,5 +15,6 @@ __all__ = [
     "render_html",
     "render_markdown",
     "render_text",
+    "score_table",
     "write_report",
 ]

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from treegram._axes import matplotlib_module
-from treegram.experiments.report._html_elements import Markup
+from treegram._html import Markup
+from treegram._matplotlib import matplotlib_module
 
 __all__ = ["draw", "labels"]
 

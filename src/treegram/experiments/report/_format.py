@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from unicodedata import category
-
 from treegram._wording import counted
 from treegram.experiments.summary import Cell
 
 __all__ = [
     "ARROWS",
     "NONE",
-    "accuracy",
     "change",
     "duration",
     "factor",
     "fingerprint",
+    "measured",
     "p_value",
     "repeats",
     "share",
     "signed",
-    "visible",
 ]
 
 NONE = "\N{EN DASH}"  # where there is no number
 ARROWS = {"up": "▲", "down": "▼"}  # of differences of more than two standard deviations
 _MINUS, _TIMES = "\N{MINUS SIGN}", "\N{MULTIPLICATION SIGN}"
-_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of writing
 _UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3))
 
 
-def visible(text: str) -> str:
-    """The same text; what could steer a terminal, break a page or turn words around becomes a sign that one sees."""
-    return "".join("\N{REPLACEMENT CHARACTER}" if category(c) in ("Cc", "Cs") or c in _TURNING else c for c in text)
-
-
-def accuracy(mean: float | None, deviation: float | None = None, words: str = "", *, decimals: int = 2) -> str:
+def measured(mean: float | None, deviation: float | None = None, words: str = "", *, decimals: int = 2) -> str:
     """``83.01 ± 1.95``, ``83.0 ±1.9``, or the words that are printed instead."""
     if mean is None:
         return words or NONE
@@ -58,8 +49,12 @@ def change(cell: Cell) -> str:
 
 
 def repeats(cell: Cell, n_planned: int) -> str:
-    """``3 of 10 repeats`` where there are some and not all."""
-    return f"{len(cell.repeats)} of {counted(n_planned, 'repeat')}" if 0 < len(cell.repeats) < n_planned else ""
+    """``3 of 10 repeats`` where there are some and not all; ``2 repeats`` where the study plans fewer for this cell."""
+    if not cell.repeats or len(cell.repeats) == n_planned:
+        return ""
+    if len(cell.repeats) == cell.n_planned:
+        return counted(cell.n_planned, "repeat")
+    return f"{len(cell.repeats)} of {counted(cell.n_planned, 'repeat')}"
 
 
 def duration(seconds: float | None) -> str:

@@ -8,16 +8,19 @@ from functools import partial
 from statistics import median
 
 from treegram._wording import counted
-from treegram.experiments.diagrams import accuracy_plot, time_plot
+from treegram.experiments._describe_choices import Histogram
+from treegram.experiments.diagrams import score_plot, time_plot
+from treegram.experiments.metrics import Metric, main_metric, other_metrics
+from treegram.experiments.records import DatasetFacts
 from treegram.experiments.report import sentences
 from treegram.experiments.report._figures import labels
 from treegram.experiments.report._format import (
     NONE,
-    accuracy,
     change,
     duration,
     factor,
     fingerprint,
+    measured,
     repeats,
     share,
     signed,
@@ -38,7 +41,10 @@ from treegram.experiments.report.document import (
 )
 from treegram.experiments.summary import Cell, DatasetSummary, Summary
 
-__all__ = ["accuracy_table", "brief_blocks", "build_document"]
+__all__ = ["brief_blocks", "build_document", "score_table"]
+
+_TARGETS = {"classes": ("classes", "largest class"), "numbers": ("targets", "mean ± deviation")}  # heads of columns
+_MOST_CELLS = 20  # whose other scores a terminal shows
 
 _LEARNS_FROM = {None: NONE, "": "nothing", "training": "training graphs", "all": "all graphs"}
 
@@ -46,8 +52,10 @@ _LEARNS_FROM = {None: NONE, "": "nothing", "training": "training graphs", "all":
 def build_document(summary: Summary) -> Document:
     """The whole report."""
     sections = {
-        "Accuracy": _accuracy(summary),
+        main_metric(summary.protocol.target).name.capitalize(): _scores(summary),
+        "Other scores": _other_scores(summary),
         "Time of one Gram matrix": _time(summary),
+        "Time of one fold": _fold_time(summary),
         "Statistics": statistics_blocks(summary),
         "Chosen parameters": _chosen(summary),
         "Data sets": [_datasets(summary)],
@@ -67,9 +75,29 @@ def build_document(summary: Summary) -> Document:
 
 
 def brief_blocks(summary: Summary) -> list[Block]:
-    """What a terminal shows after a run: the accuracies, and what they are means of."""
-    table = accuracy_table(summary, decimals=1)
-    return [replace(table, head=("accuracy, %", *table.head[1:])), *map(Paragraph, sentences.below_the_table(summary))]
+    """What a terminal shows after a run: the scores, and what they are means of."""
+    table = score_table(summary, decimals=1)
+    table = replace(table, head=(main_metric(summary.protocol.target).title, *table.head[1:]))
+    others = _brief_others(summary) if len(summary.cells) <= _MOST_CELLS else []
+    return [table, *others, *map(Paragraph, sentences.below_the_table(summary))]
+
+
+def _brief_others(summary: Summary) -> list[Block]:
+    """The other scores, one line for each cell that has any."""
+    metrics = other_metrics(summary.protocol.target)
+    rows = tuple(
+        (TableCell(cell.kernel), TableCell(cell.dataset), *_measured_cells(cell, decimals=1))
+        for cell in summary.cells
+        if cell.repeats
+    )
+    return [Table("", ("also", "data set", *(metric.title for metric in metrics)), rows)] if rows else []
+
+
+def _measured_cells(cell: Cell, *, decimals: int) -> Iterator[TableCell]:
+    metrics = {metric.name: metric for name in ("classes", "numbers") for metric in other_metrics(name)}
+    for one in cell.others:
+        digits = metrics[one.name].decimals_of(one.mean, decimals)
+        yield TableCell(measured(one.mean, one.deviation, decimals=digits))
 
 
 def _head(summary: Summary) -> Iterator[Block]:
@@ -91,11 +119,10 @@ def _tiles(summary: Summary) -> Iterator[tuple[str, str]]:
         yield signed(median(cell.difference or 0.0 for cell in compared)), "points, median difference to published"
     if ratios := summary.speed_ups:
         yield factor(median(ratios)), "as fast as published, one Gram matrix, median"
-    fits = f"{summary.n_fits:,} fits of a support vector machine, {summary.n_unconverged:,} not converged"
-    yield f"{summary.n_folds:,}", f"outer folds; {fits}"
+    yield f"{summary.n_folds:,}", f"outer folds; {sentences.fits(summary)}"
 
 
-# -------------------------------------------------------------------- accuracy and time
+# -------------------------------------------------------------------- scores and times
 
 
 def _kernel_table(caption: str, summary: Summary, show: Callable[[Cell], TableCell], kind: str) -> Table:
@@ -104,15 +131,17 @@ def _kernel_table(caption: str, summary: Summary, show: Callable[[Cell], TableCe
     return Table(caption, ("kernel", *(dataset.name for dataset in summary.datasets)), tuple(rows), kind)
 
 
-def accuracy_table(summary: Summary, *, decimals: int = 2, deviations: bool = True) -> Table:
-    """The accuracy of every kernel on every data set, the largest class first.
+def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True) -> Table:
+    """The main score of every kernel on every data set, that of no learning first: accuracy, or mean absolute error.
 
-    Without deviations there are also no words that are published instead of a number.
+    Without deviations there are also no words that are published instead of a number. ``decimals`` are those of percentages.
     """
     has_rivals = len(summary.kernels) > 1
+    metric = main_metric(summary.protocol.target)
 
     def number(mean: float | None, deviation: float | None = None, words: str = "") -> str:
-        return accuracy(mean, deviation if deviations else None, words if deviations else "", decimals=decimals)
+        digits = metric.decimals_of(mean, decimals)
+        return measured(mean, deviation if deviations else None, words if deviations else "", decimals=digits)
 
     def show(cell: Cell) -> TableCell:
         published = number(cell.published, cell.published_deviation, cell.published_words)
@@ -124,23 +153,44 @@ def accuracy_table(summary: Summary, *, decimals: int = 2, deviations: bool = Tr
             mark=cell.mark,
             remarks=(few,) if few else (),
             warning=f"{counted(cell.n_unconverged, 'fit')} not converged" if cell.n_unconverged else "",
-            is_best=has_rivals and sentences.is_highest(cell, summary, decimals),
+            is_best=has_rivals and sentences.is_best(cell, summary, decimals),
         )
 
     caption = [
-        "Accuracy in percent, mean ± standard deviation over repeats.",
+        f"{metric.name.capitalize()}{' in percent' if metric.in_percent else ''}, mean ± standard deviation over repeats.",
         "Below it the published number and the difference; ▲ and ▼ mark differences of more than two standard deviations."
         if summary.has_published
         else "",
-        "Bold: our highest number." if has_rivals else "",
+        f"Bold: our {'highest' if metric.higher_is_better else 'lowest'} number." if has_rivals else "",
     ]
     table = _kernel_table(" ".join(filter(None, caption)), summary, show, "numbers")
-    shares = (TableCell(number(dataset.majority)) for dataset in summary.datasets)
-    return replace(table, rows=((TableCell("largest class", remarks=("always answered",)), *shares), *table.rows))
+    baselines = (TableCell(number(dataset.baseline)) for dataset in summary.datasets)
+    name = _baseline_name(summary)
+    return replace(table, rows=((TableCell(name, remarks=("always answered",)), *baselines), *table.rows))
 
 
-def _accuracy(summary: Summary) -> Iterator[Block]:
-    yield accuracy_table(summary)
+def _baseline_name(summary: Summary) -> str:
+    return "largest class" if summary.protocol.target == "classes" else "mean of targets"
+
+
+def _other_scores(summary: Summary) -> Iterator[Block]:
+    """One table for each score that any fold has."""
+    for i, metric in enumerate(other_metrics(summary.protocol.target)):
+        if sentences.has_score(summary, metric):
+            caption = f"{metric.title.replace(', %', ' in percent')}, mean ± standard deviation over repeats."
+            caption = caption[0].upper() + caption[1:]
+            yield _kernel_table(caption, summary, partial(_other_score, number=i), "numbers")
+    if missing := sentences.not_measured(summary):
+        yield Bullets((missing,))
+
+
+def _other_score(cell: Cell, number: int) -> TableCell:
+    return list(_measured_cells(cell, decimals=2))[number]
+
+
+def _scores(summary: Summary) -> Iterator[Block]:
+    metric = main_metric(summary.protocol.target)
+    yield score_table(summary)
     remarks = (*summary.remarks, sentences.unconverged(summary))
     if any(remarks):
         yield Bullets(remarks)
@@ -153,10 +203,23 @@ def _accuracy(summary: Summary) -> Iterator[Block]:
             names, title = labels([cell.kernel for cell in cells]), labels([dataset.name])[0]
             yield Figure(
                 f"accuracy{i}",
-                f"Accuracy of each kernel on {dataset.name}; the table has the numbers.",
-                f"{dataset.name}: mean accuracy; bars are standard deviations over repeats.",
-                partial(accuracy_plot, names, *numbers, spread, majority=dataset.majority, title=title),
+                f"{metric.name.capitalize()} of each kernel on {dataset.name}; the table has the numbers.",
+                f"{dataset.name}: mean {metric.name.removeprefix('mean ')}; bars are standard deviations over repeats.",
+                partial(
+                    score_plot,
+                    names,
+                    *numbers,
+                    spread,
+                    baseline=_baseline_mark(dataset, summary),
+                    label=metric.title,
+                    title=title,
+                ),
             )
+
+
+def _baseline_mark(dataset: DatasetSummary, summary: Summary) -> tuple[str, float] | None:
+    """The name and the score of no learning."""
+    return None if dataset.baseline is None else (_baseline_name(summary), dataset.baseline)
 
 
 def _time(summary: Summary) -> Iterator[Block]:
@@ -180,6 +243,15 @@ def _time(summary: Summary) -> Iterator[Block]:
                 f"{dataset.name}: time of one Gram matrix, on a logarithmic axis.",
                 partial(time_plot, kernels, seconds, published if any(published) else None, title=title),
             )
+
+
+def _fold_time(summary: Summary) -> Iterator[Block]:
+    if any(cell.folds for cell in summary.cells):
+        caption = (
+            "Mean processor time of an outer fold: to choose inside it, to fit, and to predict. Gram matrices that all folds "
+            "share, those of kernels that learn nothing from data, are computed once and not in it."
+        )
+        yield _kernel_table(caption, summary, lambda cell: TableCell(duration(cell.fold_seconds)), "numbers")
 
 
 def _time_cell(cell: Cell) -> TableCell:
@@ -209,15 +281,17 @@ def _favourite(cell: Cell) -> TableCell:
 
 def _histograms(cells: Sequence[Cell]) -> Table:
     """How often each value of each parameter of a kernel was chosen, by data set."""
-    rows = (
-        (
-            TableCell(parameters[0].parameter),
-            *(TableCell("", bars=tuple(zip(one.values, one.counts, strict=True))) for one in parameters),
-        )
-        for parameters in zip(*(cell.histograms for cell in cells), strict=True)
-    )
+    by_cell = [{one.parameter: one for one in cell.histograms} for cell in cells]
+    names = dict.fromkeys(name for found in by_cell for name in found)
+    rows = ((TableCell(name), *(_bars(found.get(name)) for found in by_cell)) for name in names)
     caption = f"{cells[0].kernel}: number of outer folds by chosen value."
     return Table(caption, ("", *(cell.dataset for cell in cells)), tuple(rows))
+
+
+def _bars(histogram: Histogram | None) -> TableCell:
+    if histogram is None:  # what chooses by itself may choose other parameters on other data
+        return TableCell(NONE)
+    return TableCell("", bars=tuple(zip(histogram.values, histogram.counts, strict=True)))
 
 
 # -------------------------------------------------------------------- what there was, and every fold
@@ -233,9 +307,9 @@ def _plain_cells(texts: Iterable[str]) -> tuple[TableCell, ...]:
 
 def _datasets(summary: Summary) -> Table:
     return Table(
-        "Nodes and edges are means per graph, attributes are numbers per node. Only equal graphs with equal classes have "
-        "equal digests.",
-        ("data set", "graphs", "classes", "largest class", "nodes", "edges", "attributes", "digest", "note"),
+        "Nodes and edges are means per graph, attributes are numbers per node. Only equal graphs with equal "
+        f"{'classes' if summary.protocol.target == 'classes' else 'targets'} have equal digests.",
+        ("data set", "graphs", *_TARGETS[summary.protocol.target], "nodes", "edges", "attributes", "digest", "note"),
         tuple(_plain_cells([one.name, *_facts(one), _one_line(one.note)]) for one in summary.datasets),
     )
 
@@ -244,9 +318,17 @@ def _facts(dataset: DatasetSummary) -> list[str]:
     facts = dataset.facts
     if facts is None:
         return [NONE] * 7
-    counts = [f"{facts.n_graphs:,}", str(len(facts.class_counts)), f"{dataset.majority:.2f} %"]
     sizes = [f"{facts.mean_nodes:.1f}", f"{facts.mean_edges:.1f}", str(facts.n_attributes)]
-    return [*counts, *sizes, fingerprint(facts.digest)]
+    return [f"{facts.n_graphs:,}", *_target_facts(dataset, facts), *sizes, fingerprint(facts.digest)]
+
+
+def _target_facts(dataset: DatasetSummary, facts: DatasetFacts) -> list[str]:
+    if not (numbers := facts.numbers):
+        return [str(len(facts.class_counts)), f"{dataset.baseline:.2f} %"]
+    return [
+        f"{numbers['lowest']:.4g} to {numbers['highest']:.4g}",
+        f"{numbers['mean']:.4g} ± {numbers['deviation']:.4g}",
+    ]
 
 
 def _kernels(summary: Summary) -> Table:
@@ -254,21 +336,26 @@ def _kernels(summary: Summary) -> Table:
         _plain_cells([one.name, "\n".join(one.candidates), _LEARNS_FROM[one.learns_from], _one_line(one.note)])
         for one in summary.kernels
     )
-    caption = "What inner cross-validation chooses from, besides C."
+    caption = f"What inner cross-validation chooses from, besides {summary.protocol.strengths[0]}."
     return Table(caption, ("kernel", "candidates", "learns from", "note"), tuple(rows))
 
 
 def _folds(summary: Summary) -> Iterator[Block]:
     for dataset in summary.datasets:
         if cells := [cell for cell in summary.column(dataset.name) if cell.folds]:
-            yield Details(tuple((cell.kernel, _fold_table(cell)) for cell in cells), dataset.name)
+            metric = main_metric(summary.protocol.target)
+            yield Details(tuple((cell.kernel, _fold_table(cell, metric)) for cell in cells), dataset.name)
 
 
-def _fold_table(cell: Cell) -> Table:
+def _fold_table(cell: Cell, metric: Metric) -> Table:
+    def shown(value: float, decimals: int) -> str:
+        return measured(value, decimals=metric.decimals_of(value, decimals))
+
     rows = (
-        _plain_cells([str(repeat + 1), *(f"{fold:.1f}" for fold in folds), f"{sum(folds) / len(folds):.2f}"])
+        _plain_cells([str(repeat + 1), *(shown(fold, 1) for fold in folds), shown(sum(folds) / len(folds), 2)])
         for repeat, folds in zip(cell.repeats, cell.folds, strict=True)
     )
     head = ("repeat", *(str(fold + 1) for fold in range(len(cell.folds[0]))), "mean")
-    caption = f"{cell.kernel} on {cell.dataset}: accuracy of each outer fold in percent."
+    unit = " in percent" if metric.in_percent else ""
+    caption = f"{cell.kernel} on {cell.dataset}: {metric.name} of each outer fold{unit}."
     return Table(caption, head, tuple(rows), "numbers")

@@ -8,6 +8,7 @@ from functools import partial
 
 from treegram._wording import counted, listed
 from treegram.experiments.diagrams import critical_difference_diagram
+from treegram.experiments.metrics import main_metric
 from treegram.experiments.report import sentences
 from treegram.experiments.report._figures import labels
 from treegram.experiments.report._format import NONE, p_value, share, signed
@@ -21,15 +22,15 @@ __all__ = ["statistics_blocks"]
 def statistics_blocks(summary: Summary) -> Iterator[Block]:
     """Ranks, pairs, and what is below the largest class."""
     for i, comparison in enumerate(summary.comparisons):
-        yield from _comparison(comparison, i)
+        yield from _comparison(comparison, i, main_metric(summary.protocol.target).plural)
     for pair in summary.pairs:
-        yield from _pair(pair)
-    below = tuple(sentences.below_majority(summary, published=whose) for whose in (True, False))
+        yield from _pair(pair, summary.protocol.target)
+    below = tuple(sentences.below_baseline(summary, published=whose) for whose in (True, False))
     if any(below):
         yield Bullets(below)
 
 
-def _comparison(comparison: ComparisonSummary, number: int) -> Iterator[Block]:
+def _comparison(comparison: ComparisonSummary, number: int, scores: str) -> Iterator[Block]:
     yield Heading(f"Ranks: {comparison.name}")
     said = []
     if comparison.published:
@@ -49,26 +50,24 @@ def _comparison(comparison: ComparisonSummary, number: int) -> Iterator[Block]:
         head = ("kernel", *(f"{whose} table" for whose, _, _ in shown))
         yield Table("Mean ranks over the data sets; 1 is best.", head, tuple(rows), "numbers")
     for whose, name, ranking in shown:
-        yield _rank_diagram(ranking, f"{name}{number}", whose)
+        yield _rank_diagram(ranking, f"{name}{number}", f"{whose} {scores}")
 
 
 def _rank(ranking: Ranking, name: str) -> str:
     return f"{ranking.mean_ranks[ranking.names.index(name)]:.2f}" if name in ranking.names else NONE
 
 
-def _rank_diagram(ranking: Ranking, name: str, whose: str) -> Figure:
+def _rank_diagram(ranking: Ranking, name: str, scores: str) -> Figure:
     ranks = sorted(zip(ranking.mean_ranks, ranking.names, strict=True))
-    description = f"Mean ranks on {whose} accuracies: {', '.join(f'{kernel} {rank:.2f}' for rank, kernel in ranks)}."
-    caption = (
-        f"Critical-difference diagram of {whose} accuracies: a bar joins kernels that Nemenyi's test does not separate."
-    )
+    description = f"Mean ranks on {scores}: {', '.join(f'{kernel} {rank:.2f}' for rank, kernel in ranks)}."
+    caption = f"Critical-difference diagram of {scores}: a bar joins kernels that Nemenyi's test does not separate."
     short = dict(zip(ranking.names, labels(ranking.names), strict=True))
     groups = tuple(tuple(short[kernel] for kernel in group) for group in ranking.groups)
     shown = replace(ranking, names=tuple(short.values()), groups=groups)
     return Figure(name, description, caption, partial(critical_difference_diagram, shown))
 
 
-def _pair(pair: PairSummary) -> Iterator[Block]:
+def _pair(pair: PairSummary, target: str) -> Iterator[Block]:
     yield Heading(f"{pair.kernel} against {pair.baseline}")
     said = sentences.pair_verdicts(pair)
     if pair.published:
@@ -76,26 +75,32 @@ def _pair(pair: PairSummary) -> Iterator[Block]:
     if pair.ours:
         said.append(sentences.overall(pair, pair.ours, "by ours"))
     yield Bullets(tuple(said))
+    difference = f"{pair.kernel} minus {pair.baseline}, in points"
+    if target == "numbers":
+        difference = (
+            f"Errors of {pair.baseline} minus those of {pair.kernel}, in percent of the targets' standard deviation"
+        )
     yield Table(
-        f"{pair.kernel} minus {pair.baseline}, in points, with 95 % intervals and two-sided p-values.",
-        ("data set", "published", "ours", "t-test over repeats", "corrected t-test", "better, equal, worse"),
-        tuple(map(_pair_row, pair.tests)),
+        f"{difference}, with 95 % intervals and two-sided p-values.",
+        ("data set", "published", "ours", "t-test over repeats", "corrected t-test", "by Holm", "better, equal, worse"),
+        tuple(_pair_row(test, names_rival=len(pair.baselines) > 1) for test in pair.tests),
         "numbers",
     )
 
 
-def _pair_row(test: PairTest) -> tuple[TableCell, ...]:
+def _pair_row(test: PairTest, *, names_rival: bool) -> tuple[TableCell, ...]:
     ours = signed(test.corrected.difference) if test.corrected else NONE
     published = TableCell(NONE)
     if test.published:
         tested = _tested(test.published)
         published = TableCell(signed(test.published.difference), remarks=(tested.text, *tested.remarks))
     return (
-        TableCell(test.dataset),
+        TableCell(test.dataset, remarks=(f"against {test.baseline}",) if names_rival else ()),
         published,
         TableCell(ours, remarks=(counted(test.n_repeats, "repeat"),) if test.n_repeats else ()),
         _tested(test.over_repeats),
         _tested(test.corrected),
+        TableCell(NONE if test.holm is None else f"p {p_value(test.holm)}"),
         TableCell(_outcomes(test.posterior)),
     )
 

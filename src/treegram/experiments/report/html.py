@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from importlib import resources
 from itertools import groupby
-from string import Template
 
+from treegram._html import Markup, element, join, page
 from treegram.experiments.report._figures import draw
-from treegram.experiments.report._html_elements import Markup, element, join
 from treegram.experiments.report.document import (
     Block,
     Bullets,
@@ -36,12 +34,11 @@ def render_html(document: Document) -> str:
 
     Names and notes of the study are text in it, never markup, and its policy forbids scripts and the network.
     """
-    files = resources.files("treegram.experiments.report")
     links = (element("a", section.title, href=f"#{_anchor(section)}") for section in document.sections)
     head = [element("p", document.origin, class_="kicker"), element("h1", document.title), *_blocks(document.head)]
-    return Template((files / "template.html").read_text("utf-8")).substitute(
-        title=join(document.title),
-        style=(files / "style.css").read_text("utf-8"),
+    return page(
+        document.title,
+        generator="treegram report",
         head=join(*head),
         contents=join(*links),
         sections=join(*map(_section, document.sections)),

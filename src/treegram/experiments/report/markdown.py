@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from treegram.experiments.report._format import ARROWS, visible
+from treegram._wording import visible
+from treegram.experiments.report._format import ARROWS
 from treegram.experiments.report.document import (
     Block,
     Bullets,

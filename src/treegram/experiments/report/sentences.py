@@ -6,18 +6,24 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from treegram._wording import counted, listed
-from treegram.experiments.report._format import accuracy, duration, factor, p_value, share, signed
+from treegram.experiments.metrics import Metric, main_metric, other_metrics
+from treegram.experiments.report._format import duration, factor, measured, p_value, share, signed
 from treegram.experiments.statistics import Posterior, Ranking, TTest
+from treegram.experiments.study import CONTROLS
 from treegram.experiments.summary import ROPE, Cell, ComparisonSummary, PairSummary, Summary
 
 __all__ = [
     "agreement",
-    "below_majority",
+    "below_baseline",
     "below_the_table",
     "best",
     "definitions",
-    "is_highest",
+    "fits",
+    "has_score",
+    "is_best",
     "missing",
+    "model",
+    "not_measured",
     "overall",
     "pair_verdicts",
     "progress",
@@ -27,6 +33,7 @@ __all__ = [
     "unconverged",
 ]
 
+_POINT_OF_NUMBERS = " A point is a hundredth of the standard deviation of the targets."
 _LEVEL = 0.05  # of the tests of pairs; a Ranking has its own
 _MOST_NAMED = 6  # cells; beyond, their number must do
 
@@ -37,17 +44,35 @@ _MOST_NAMED = 6  # cells; beyond, their number must do
 def progress(summary: Summary) -> str:
     """What was run, and how much of what was planned."""
     protocol = summary.protocol
-    planned = len(summary.cells) * protocol.repeats
+    planned = sum(cell.n_planned for cell in summary.cells)
     done = sum(len(cell.repeats) for cell in summary.cells)
     if done < planned:
         state = f"{done:,} of {counted(planned, 'repeat')} {'is' if planned == 1 else 'are'} done"
     else:
         state = f"all {planned:,} repeats are done" if planned > 1 else "it is done"
     return (
-        f"{counted(len(summary.kernels), 'kernel')} on {counted(len(summary.datasets), 'data set')}, nested "
+        f"{_entries(summary)} on {counted(len(summary.datasets), 'data set')}, nested "
         f"cross-validation with {protocol.outer_folds} outer and {protocol.inner_folds} inner folds, "
         f"{'once' if protocol.repeats == 1 else f'repeated {protocol.repeats} times with other splits'}: {state}."
+        f"{_fewer(summary)}"
+        f"{f' This is a control: {CONTROLS[protocol.control]}.' if protocol.control else ''}"
     )
+
+
+def _entries(summary: Summary) -> str:
+    n_others = sum(kernel.is_baseline for kernel in summary.kernels)
+    others = f" and {counted(n_others, 'baseline')}" if n_others else ""
+    return f"{counted(len(summary.kernels) - n_others, 'kernel')}{others}"
+
+
+def _fewer(summary: Summary) -> str:
+    """Where fewer repeats are planned; empty if nowhere."""
+    fewer = [cell for cell in summary.cells if 0 < cell.n_planned < summary.protocol.repeats]
+    if not fewer:
+        return ""
+    named = [f"{cell.kernel} on {cell.dataset} ({cell.n_planned})" for cell in fewer]
+    which = listed(named) if len(named) <= _MOST_NAMED else f"{len(named)} of {len(summary.cells)} cells, which say so"
+    return f" Fewer repeats are planned for {which}."
 
 
 def agreement(summary: Summary) -> str:
@@ -66,23 +91,31 @@ def agreement(summary: Summary) -> str:
 
 
 def best(summary: Summary) -> str:
-    """The most accurate kernel of each data set, or kernels."""
-    parts = []
+    """The best kernel of each data set, or kernels."""
+    parts, metric = [], main_metric(summary.protocol.target)
     for dataset in summary.datasets:
-        cells = [cell for cell in summary.column(dataset.name) if is_highest(cell, summary)]
+        cells = [cell for cell in summary.column(dataset.name) if is_best(cell, summary)]
         if cells:
-            few = any(len(cell.repeats) < summary.protocol.repeats for cell in cells)
+            few = any(len(cell.repeats) < cell.n_planned for cell in cells)
             after = f" after {counted(min(len(cell.repeats) for cell in cells), 'repeat')}" if few else ""
-            number = accuracy(cells[0].mean, cells[0].deviation if len(cells) == 1 else None)
+            deviation, decimals = cells[0].deviation if len(cells) == 1 else None, metric.decimals_of(cells[0].mean)
+            number = measured(cells[0].mean, deviation, decimals=decimals)
             each = " each" if len(cells) > 1 else ""
             parts.append(f"on {dataset.name}, {listed([cell.kernel for cell in cells])} with {number}{each}{after}")
-    return f"The highest mean accuracy: {'; '.join(parts)}." if parts else ""
+    what = "highest mean accuracy" if metric.higher_is_better else f"lowest {metric.name}"
+    return f"The {what}: {'; '.join(parts)}." if parts else ""
 
 
-def is_highest(cell: Cell, summary: Summary, decimals: int = 2) -> bool:
-    """Whether no other kernel has a higher number on the data set, as numbers are printed."""
-    means = [round(one.mean, decimals) for one in summary.column(cell.dataset) if one.mean is not None]
-    return cell.mean is not None and round(cell.mean, decimals) == max(means)
+def is_best(cell: Cell, summary: Summary, decimals: int = 2) -> bool:
+    """Whether no other kernel has a better number on the data set, as numbers are printed."""
+    metric = main_metric(summary.protocol.target)
+
+    def printed(mean: float) -> float:
+        return round(mean, metric.decimals_of(mean, decimals))
+
+    means = [printed(one.mean) for one in summary.column(cell.dataset) if one.mean is not None]
+    best = max if metric.higher_is_better else min
+    return cell.mean is not None and printed(cell.mean) == best(means)
 
 
 def speed(summary: Summary) -> str:
@@ -112,7 +145,9 @@ def below_the_table(summary: Summary) -> Iterator[str]:
         yield f"mean over one {summary.protocol.outer_folds}-fold cross-validation"
     if any(cell.mark for cell in summary.cells):
         yield "* differs from the published number by more than two standard deviations"
-    few = [cell for cell in summary.cells if 0 < len(cell.repeats) < planned]
+    few = [cell for cell in summary.cells if 0 < len(cell.repeats) < cell.n_planned]
+    if fewer := _fewer(summary).strip():
+        yield fewer
     if len(few) > _MOST_NAMED:
         done = sorted({len(cell.repeats) for cell in few})
         some = str(done[0]) if len(done) == 1 else f"{done[0]} to {done[-1]}"
@@ -129,8 +164,11 @@ def below_the_table(summary: Summary) -> Iterator[str]:
 
 def ranking_verdict(ranking: Ranking, where: str) -> str:
     """What Friedman's and Nemenyi's tests say; `where` begins the sentence."""
+    lowest = min(ranking.mean_ranks)
+    first = [name for name, rank in zip(ranking.names, ranking.mean_ranks, strict=True) if rank == lowest]
+    leads = f"{listed(first)} {'has' if len(first) == 1 else 'share'} the best mean rank, {lowest:.2f}."
     friedman = (
-        f"{where} Friedman's test over {len(ranking.names)} kernels and {ranking.n_datasets} data sets gives "
+        f"{where} {leads} Friedman's test over {len(ranking.names)} kernels and {ranking.n_datasets} data sets gives "
         f"χ² = {ranking.statistic:.2f}, p {p_value(ranking.p_value)}"
     )
     if ranking.p_value >= ranking.alpha:
@@ -170,20 +208,36 @@ def missing(comparison: ComparisonSummary) -> str:
 
 def pair_verdicts(pair: PairSummary) -> list[str]:
     """What the t-tests say of two kernels: on the published numbers, then on ours."""
-    published = [(test.dataset, test.published) for test in pair.tests if test.published]
-    corrected = [(test.dataset, test.corrected) for test in pair.tests if test.corrected]
+    published = [(test.dataset, test.published, test.published.p_value) for test in pair.tests if test.published]
+    corrected = [(test.dataset, test.corrected, test.holm or 0.0) for test in pair.tests if test.corrected]
     found = []
     if published:
         found.append(f"On the published means and deviations, by Welch's t-test, {_verdict(pair, published)}")
     if corrected:
-        found.append(f"On our folds, by the corrected resampled t-test, {_verdict(pair, corrected)}")
+        found.append(
+            f"On our folds, by the corrected resampled t-test with Holm's correction, {_verdict(pair, corrected)}"
+        )
+    if corrected and len(pair.baselines) > 1:
+        found.append(_within_rope(pair))
     return found
 
 
-def _verdict(pair: PairSummary, tests: Sequence[tuple[str, TTest]]) -> str:
-    better = [name for name, test in tests if test.p_value < _LEVEL and test.difference > 0]
-    worse = [name for name, test in tests if test.p_value < _LEVEL and test.difference < 0]
-    open_ = [name for name, _ in tests if name not in better and name not in worse]
+def _within_rope(pair: PairSummary) -> str:
+    """On which data sets the kernel is as good as whatever is best there."""
+    known = [test for test in pair.tests if test.corrected]
+    lower = [test for test in known if test.corrected and test.corrected.difference < -ROPE]
+    named = [f"{one.dataset} ({signed(one.corrected.difference)} to {one.baseline})" for one in lower if one.corrected]
+    but = f"; it is lower by more than {ROPE:g} point on {listed(named)}" if named else ""
+    return (
+        f"{pair.kernel} is within {ROPE:g} point of the best of the others, or above it, on {len(known) - len(lower)} of "
+        f"{counted(len(known), 'data set')}{but}. The best of the others is chosen on each data set in hindsight, which favours it."
+    )
+
+
+def _verdict(pair: PairSummary, tests: Sequence[tuple[str, TTest, float]]) -> str:
+    better = [name for name, test, p in tests if p < _LEVEL and test.difference > 0]
+    worse = [name for name, test, p in tests if p < _LEVEL and test.difference < 0]
+    open_ = [name for name, _, _ in tests if name not in better and name not in worse]
     said = [
         f"is significantly better than {pair.baseline} on {listed(better)}" if better else "",
         f"is significantly worse than {pair.baseline} on {listed(worse)}" if worse else "",
@@ -204,21 +258,28 @@ def overall(pair: PairSummary, posterior: Posterior, where: str) -> str:
 # -------------------------------------------------------------------- other remarks
 
 
-def below_majority(summary: Summary, *, published: bool) -> str:
-    """Which accuracies are lower than what always answering the largest class gives; empty if none is."""
+def below_baseline(summary: Summary, *, published: bool) -> str:
+    """Which numbers are worse than what always answering the largest class, or the mean, gives; empty if none is."""
+    metric = main_metric(summary.protocol.target)
 
     def number(cell: Cell) -> float | None:
         return cell.published if published else cell.mean
 
     found = []
     for dataset in summary.datasets:
-        limit = dataset.majority
+        limit = dataset.baseline
         cells = [(cell.kernel, number(cell)) for cell in summary.column(dataset.name)]
-        below = [f"{kernel} {value:.2f}" for kernel, value in cells if value and limit and value < limit]
-        if below:
-            found.append(f"on {dataset.name} ({limit:.2f} %) {', '.join(below)}")
-    whose = "Published accuracies" if published else "Our accuracies"
-    return f"{whose} below the share of the largest class: {'; '.join(found)}." if found else ""
+        worse = [
+            f"{kernel} {measured(value, decimals=metric.decimals_of(value))}"
+            for kernel, value in cells
+            if value and limit and (value < limit if metric.higher_is_better else value > limit)
+        ]
+        if worse:
+            shown = f"{measured(limit, decimals=metric.decimals_of(limit))}{' %' if metric.in_percent else ''}"
+            found.append(f"on {dataset.name} ({shown}) {', '.join(worse)}")
+    whose = f"{'Published' if published else 'Our'} {metric.plural}"
+    what = "below the share of the largest class" if metric.in_percent else "above that of always answering the mean"
+    return f"{whose} {what}: {'; '.join(found)}." if found else ""
 
 
 def _learned(summary: Summary) -> list[str]:
@@ -235,18 +296,20 @@ def _learned(summary: Summary) -> list[str]:
 
 def definitions(summary: Summary) -> list[str]:
     """What the numbers mean."""
-    protocol = summary.protocol
+    protocol, metric = summary.protocol, main_metric(summary.protocol.target)
+    strength, values = protocol.strengths
     found = [
-        f"Accuracy is in percent. The result of a repeat is the mean over its {protocol.outer_folds} outer folds; the tables "
+        f"{metric.meaning} The result of a repeat is the mean over its {protocol.outer_folds} outer folds; the tables "
         "show the mean ± standard deviation (n - 1) of these results. Only complete repeats count. All repeats use the same "
-        "graphs, so the deviation says how much the splits matter, not how far the kernel's true accuracy may be.",
+        f"graphs, so the deviation says how much the splits matter, not how far the kernel's true {metric.name} may be.",
         f"In each outer fold, {protocol.inner_folds}-fold cross-validation on its training graphs chooses the kernel's parameters "
-        f"and C of a support vector machine, C in {{{', '.join(f'{C:g}' for C in protocol.C)}}}. Of equally good points the "
-        "first in the study's order is taken, and of these the smallest C. Points with equal Gram matrices count as the first "
-        "of them.",
+        f"and {strength} of {model(summary)}, {strength} in {{{', '.join(f'{one:g}' for one in sorted(values))}}}. Of equally "
+        f"good points the first in the study's order is taken, and of these the {'smallest C' if strength == 'C' else 'largest alpha'}. "
+        "Points with equal Gram matrices count as the first of them.",
         "All kernels see the same folds.",
         *_learned(summary),
         "The time of a Gram matrix is processor time on one thread, for all graphs of the data set, without compilation.",
+        *(one.meaning for one in other_metrics(protocol.target)),
     ]
     if summary.has_published:
         found.insert(
@@ -259,10 +322,38 @@ def definitions(summary: Summary) -> list[str]:
         found.append(
             "The t-test over repeats, and Welch's on published numbers, treat repeats as independent. They are not, so these "
             "p-values are too small. The corrected resampled t-test (Nadeau and Bengio) allows for folds that share training "
-            f"graphs, and so do the probabilities (Bayesian correlated t-test), for which differences up to {ROPE:g} point count "
-            "as equal."
+            f"graphs, and Holm's method for several data sets. The probabilities (Bayesian correlated t-test) allow for shared "
+            f"training graphs, too; differences up to {ROPE:g} point count as equal.{_POINT_OF_NUMBERS * (protocol.target == 'numbers')}"
         )
     return found
+
+
+def model(summary: Summary) -> str:
+    """The model that learns from the Gram matrices."""
+    return "a support vector machine" if summary.protocol.target == "classes" else "kernel ridge regression"
+
+
+def fits(summary: Summary) -> str:
+    """What is fitted: this model, and baselines."""
+    others = " or a baseline" * any(kernel.is_baseline for kernel in summary.kernels)
+    return f"{summary.n_fits:,} fits of {model(summary)}{others}, {summary.n_unconverged:,} not converged"
+
+
+def not_measured(summary: Summary) -> str:
+    """Which of the other scores no fold has; empty if none is missing."""
+    cells = [cell for cell in summary.cells if cell.repeats]
+    names = [one.name for one in other_metrics(summary.protocol.target) if not has_score(summary, one)]
+    if not cells or not names:
+        return ""
+    return (
+        f"{listed(names)}: not measured. The folds do not define it, or they were run by a version of treegram that kept no "
+        "decision values."
+    )
+
+
+def has_score(summary: Summary, metric: Metric) -> bool:
+    """Whether any cell has this score."""
+    return any(one.mean is not None for cell in summary.cells for one in cell.others if one.name == metric.name)
 
 
 def provenance(summary: Summary) -> list[tuple[str, str]]:
@@ -273,6 +364,7 @@ def provenance(summary: Summary) -> list[tuple[str, str]]:
     versions = [", ".join(f"{name} {value}" for name, value in run.versions.items()) for run in runs]
     found = [
         ("study", f"{summary.study}, seed {summary.protocol.seed}"),
+        ("study file", f"SHA-256 {summary.digest}"),
         (
             "runs",
             f"{len(runs)}, started {dates[0]}" + (f" to {dates[-1]}" if len(dates) > 1 else "") if runs else "none",
@@ -282,7 +374,12 @@ def provenance(summary: Summary) -> list[tuple[str, str]]:
         ("versions", "; ".join(dict.fromkeys(versions))),
         ("outer folds", f"{summary.n_folds:,}"),
         ("unused folds, of incomplete repeats", str(sum(cell.n_unused for cell in cells) or "")),
-        ("SVM fits", f"{summary.n_fits:,}, not converged {summary.n_unconverged:,}"),
+        (
+            "SVM fits" if summary.protocol.target == "classes" else "ridge fits",
+            f"{summary.n_fits:,}, not converged {summary.n_unconverged:,}",
+        )
+        if not any(kernel.is_baseline for kernel in summary.kernels)
+        else ("fits", fits(summary)),
         ("processor time of the folds", duration(sum(cell.cpu_seconds for cell in cells))),
     ]
     return [(name, value) for name, value in found if value]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from treegram.experiments.report._format import NONE, visible
+from treegram._wording import visible
+from treegram.experiments.report._format import NONE
 from treegram.experiments.report.document import Block, Bullets, Facts, Heading, Paragraph, Table, TableCell
 
 __all__ = ["render_text"]

@@ -50,7 +50,7 @@ def check_page(path: Path, *, overwrite: bool) -> None:
     if path.suffix not in _RENDERERS:
         raise ValueError(f"A report must end in {' or '.join(_RENDERERS)}; got {str(path)!r}.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"The folder {path.parent} of the output file does not exist; make it first.")
+        raise FileNotFoundError(f"The folder {path.parent} of the output file does not exist; create it first.")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; the report must be a file.")
     if not overwrite and path.exists() and not _is_report(path):

@@ -100,6 +100,27 @@ def _add_neighbours(source, n_rows, indptr, indices, target):
             target[v, j], target[v1, j], target[v2, j], target[v3, j] = a, b, c, d
 
 
+@jit
+def _first_triangle(column, triangles):
+    """The first triangle whose first column is not before this one; they are sorted."""
+    low, high = 0, len(triangles)
+    while low < high:
+        middle = (low + high) // 2
+        if triangles[middle, 0] < column:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(inline="always")
+def _hull(first, last, window):
+    """The span first .. last - 1 with a window, which may be empty."""
+    if window[0] == window[1]:
+        return first, last
+    return min(first, window[0]), max(last, window[1])
+
+
 @contracted
 def _add_paths(kappa, right, left, both, two, three):
     """What one row adds to the sums of its columns: pairs, and paths of three nodes whose ends may be adjacent."""
@@ -110,10 +131,16 @@ def _add_paths(kappa, right, left, both, two, three):
 
 
 @contracted
-def _open_column_paths(kappa, left, triangles, three):
-    """Take back one row's paths whose ends are adjacent in the columns' graphs: two for each triangle there."""
-    for i in range(len(triangles)):
+def _open_column_paths(kappa, left, near, span, triangles, three):
+    """Take back one row's paths whose ends are adjacent in the columns' graphs: two for each triangle there.
+
+    Each has a column in the row's own window, and all three in the span that is its and its neighbours'.
+    """
+    first, last = span
+    for i in range(_first_triangle(first, triangles), _first_triangle(near[1], triangles)):
         a, b, c = triangles[i, 0], triangles[i, 1], triangles[i, 2]
+        if c < near[0] or c >= last:
+            continue
         mixed = kappa[b] * left[c] + kappa[c] * left[b]
         three[a] -= 2.0 * (kappa[a] * (left[b] * left[c] - mixed) + left[a] * (mixed - kappa[b] * kappa[c]))
 
@@ -127,13 +154,14 @@ def _open_row_paths(ka, kb, kc, ma, mb, mc, three):
 
 
 @contracted
-def _add_triangles(ka, kb, kc, triangles, three):
+def _add_triangles(ka, kb, kc, first, last, triangles, three):
     """One triangle of the row's graph against all of the columns': the permanent of kappa between them, with a weight.
 
     The six bijections count once as triangles. As paths, each was counted once and taken back twice for each of the three
-    nodes that may be in the middle: to make it none, add three. Sums are halved later: 2 (1 + 3) = 8.
+    nodes that may be in the middle: to make it none, add three. Sums are halved later: 2 (1 + 3) = 8. Triangles whose first
+    column is before ``first``, or from ``last`` on, have none of it.
     """
-    for i in range(len(triangles)):
+    for i in range(_first_triangle(first, triangles), _first_triangle(last, triangles)):
         x, y, z = triangles[i, 0], triangles[i, 1], triangles[i, 2]
         three[x] += 8.0 * (
             ka[x] * (kb[y] * kc[z] + kb[z] * kc[y])
@@ -153,17 +181,39 @@ def _hand_out(sums, factor, column_graphs, totals):
 def _sum_row(v, arcs, tile, held):
     """Add what one row of a graph gives to the sums of the columns, its graph's triangles apart."""
     indptr, indices = arcs
-    if indptr[v] == indptr[v + 1]:
+    windows = held.windows
+    if indptr[v] == indptr[v + 1] or windows[v, 0] == windows[v, 1]:
         return
-    clear(held.left)
-    clear(held.both)
+    first, last = windows[v, 0], windows[v, 1]
+    for i in range(indptr[v], indptr[v + 1]):
+        first, last = _hull(first, last, windows[indices[i]])
+    left, both = held.left[first:last], held.both[first:last]
+    clear(left)
+    clear(both)
     for i in range(indptr[v], indptr[v + 1]):
         u = indices[i]
-        low, high = held.windows[u, 0], held.windows[u, 1]
+        low, high = windows[u, 0], windows[u, 1]
         add_scaled(1.0, held.kappa[u, low:high], held.left[low:high])
-        add_scaled(1.0, held.right[u], held.both)
-    _add_paths(held.kappa[v], held.right[v], held.left, held.both, held.two, held.three)
-    _open_column_paths(held.kappa[v], held.left, tile.triangles, held.three)
+        add_scaled(1.0, held.right[u, first:last], both)
+    two, three = held.two[first:last], held.three[first:last]
+    _add_paths(held.kappa[v, first:last], held.right[v, first:last], left, both, two, three)
+    _open_column_paths(held.kappa[v], held.left, windows[v], (first, last), tile.triangles, held.three)
+
+
+@njit(inline="always")
+def _sum_triangle(a, b, c, tile, held):
+    """Add what one triangle of the row's graph gives; beyond the windows of its nodes it gives nothing."""
+    wa, wb, wc = held.windows[a], held.windows[b], held.windows[c]
+    if wa[0] == wa[1] or wb[0] == wb[1] or wc[0] == wc[1]:
+        return
+    ka, kb, kc = held.kappa[a], held.kappa[b], held.kappa[c]
+    first, last = min(wa[0], wb[0], wc[0]), max(wa[1], wb[1], wc[1])
+    _open_row_paths(
+        ka[first:last], kb[first:last], kc[first:last],
+        held.right[a, first:last], held.right[b, first:last], held.right[c, first:last], held.three[first:last],
+    )  # fmt: skip
+    # The first column of a triangle is not behind the window that ends first: some node has to be laid there or later.
+    _add_triangles(ka, kb, kc, first, min(wa[1], wb[1], wc[1]), tile.triangles, held.three)
 
 
 @contracted
@@ -198,7 +248,7 @@ def sum_closed(state, graphs, tile, limits, held, out):
     state[ROW] counts the rows of a graph, and then its triangles.
     """
     g, at, steps, max_size = state[GRAPH], state[ROW], 0, out.shape[1]
-    kappa, right, n_columns = held.kappa, held.right, len(tile.columns.graphs)
+    n_columns = len(tile.columns.graphs)
     while g < state[LAST] and steps <= state[BUDGET]:
         first, n = graphs.offsets[g], graphs.offsets[g + 1] - graphs.offsets[g]
         n_parts = n + graphs.triangle_starts[g + 1] - graphs.triangle_starts[g]
@@ -212,8 +262,7 @@ def sum_closed(state, graphs, tile, limits, held, out):
             else:
                 i = graphs.triangle_starts[g] + at - n
                 a, b, c = graphs.triangles[i, 0] - first, graphs.triangles[i, 1] - first, graphs.triangles[i, 2] - first
-                _open_row_paths(kappa[a], kappa[b], kappa[c], right[a], right[b], right[c], held.three)
-                _add_triangles(kappa[a], kappa[b], kappa[c], tile.triangles, held.three)
+                _sum_triangle(a, b, c, tile, held)
             steps += 16 * n_columns + 8 * len(tile.triangles)
             at += 1
         if at < n_parts:

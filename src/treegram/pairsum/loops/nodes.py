@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
+from numba import njit
 
 from treegram._numba import contracted, jit
-from treegram.pairsum.loops.tiles import add_scaled, clear, copy, gaussian_row, window_of
+from treegram.pairsum.loops.tiles import add_scaled, clear, copy, first_from, gaussian_row, window_of
+
+AT_ONCE = 4  # rows of one graph and block that are summed together
+SLACK = 1.25  # by how much the window of such rows may exceed their own, on average
 
 # Nodes in rows, with their graphs and sparse features.
 Rows = namedtuple("Rows", "graphs blocks vectors places indptr indices data")
-# The columns that have each feature. ``slots[t]`` is the dense row of a common feature among those of its block, or -1;
-# ``kinds`` has the kinds of each block's dense rows, with their number in the last column. A rare feature has the columns
-# listed[ends[t - 1] .. ends[t] - 1].
-Inverted = namedtuple("Inverted", "slots kinds dense ends listed values")
+# The columns that have each feature. ``slots[t]`` is the dense row of a common feature among those of its block, or -1. A
+# rare feature has the columns listed[ends[t - 1] .. ends[t] - 1]. What features of one kind and block give is gathered in one
+# lane, a number per column: ``lanes[t]`` is the feature's, or -1 if its kind has none. ``slot_lanes`` has the lane of each
+# dense row of a block, ``lane_kinds`` the kind of each lane, both with their number in the last column.
+Inverted = namedtuple("Inverted", "slots lanes slot_lanes lane_kinds dense ends listed values")
 # The kind of each feature, the group of each kind, and its weights (n_kinds, n_weights).
 Weights = namedtuple("Weights", "kinds groups weights")
 
@@ -39,92 +44,183 @@ def invert(indptr, indices, data, inverted):
 
 
 @contracted
-def _add_listed(a, listed, values, window, kernel, graphs, weights, totals):
-    """totals[graph of j, :] += a * values * kernel[j] * weights over the listed columns j within the window."""
-    low, high = window
-    if len(weights) == 1:
-        a *= weights[0]
-        for i in range(len(listed)):
-            j = listed[i]
-            if low <= j < high:
-                totals[graphs[j], 0] += a * values[i] * kernel[j]
-        return
-    for i in range(len(listed)):
+def _add_listed(a, start, stop, listed, values, r, held, graphs, kind, weights, group, totals):
+    """totals[group, :, graph of j] += weights[kind] * a * values * held[r, j] over some of the listed columns j."""
+    for i in range(start, stop):
         j = listed[i]
-        if low <= j < high:
-            product, row = a * values[i] * kernel[j], totals[graphs[j]]
-            for k in range(len(weights)):
-                row[k] += product * weights[k]
+        product = a * values[i] * held[r, j]
+        for k in range(weights.shape[1]):
+            totals[group, k, graphs[j]] += product * weights[kind, k]
 
 
 @contracted
-def _spread_dense(block, kinds, dense, sums, weights, groups, graphs, scratch, totals):
-    """Add what the common features of a block gathered in ``sums`` to the totals of the columns' graphs.
+def _join_listed(a, start, stop, listed, values, r, held, lane, joined):
+    """joined[lane, j] += a * values * held[r, j] over some of the listed columns j."""
+    for i in range(start, stop):
+        j = listed[i]
+        joined[lane, j] += a * values[i] * held[r, j]
 
-    Features of one kind (same group, same weights) are joined first, then columns of one graph: weights come last, when
-    few numbers are left. ``scratch`` has one number per column, and one per graph.
+
+@contracted
+def _join_row(kernel, a, b, x, y, lane):
+    """lane += kernel (a x + b y), over the columns of a window."""
+    for j in range(len(lane)):
+        lane[j] += kernel[j] * (a * x[j] + b * y[j])
+
+
+@contracted
+def _join_rows(k0, k1, k2, k3, a, b, x, y, lane):
+    """lane += sum_r k_r (a_r x + b_r y): four rows at once load and store the common features once."""
+    a0, a1, a2, a3, b0, b1, b2, b3 = a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]
+    for j in range(len(lane)):
+        by_x = (a0 * k0[j] + a1 * k1[j]) + (a2 * k2[j] + a3 * k3[j])
+        by_y = (b0 * k0[j] + b1 * k1[j]) + (b2 * k2[j] + b3 * k3[j])
+        lane[j] += x[j] * by_x + y[j] * by_y
+
+
+@contracted
+def _join_dense(n_rows, window, slot_lanes, dense, factors, held, joined):
+    """Add what some rows of one graph share with the columns by common features to the lanes of these features.
+
+    ``factors`` has the rows' values (features, rows), zero in its last feature, and is left zero.
+    """
+    low, high = window
+    nothing, n_slots = len(factors) - 1, len(slot_lanes)
+    c = _next_used(0, n_slots, factors)
+    while c < n_slots:  # in pairs of one lane
+        lane = joined[slot_lanes[c], low:high]
+        other = _next_used(c + 1, n_slots, factors)
+        is_pair = other < n_slots and slot_lanes[other] == slot_lanes[c]
+        a, b = factors[c], factors[other if is_pair else nothing]
+        x, y = dense[c, low:high], dense[other if is_pair else c, low:high]
+        if n_rows == 1:
+            _join_row(held[0, low:high], a[0], b[0], x, y, lane)
+        else:
+            _join_rows(held[0, low:high], held[1, low:high], held[2, low:high], held[3, low:high], a, b, x, y, lane)
+        clear(a)
+        clear(b)
+        c = _next_used(other, n_slots, factors)
+
+
+@jit
+def _next_used(c, last, factors):
+    """The first feature from c on that some row has, or ``last``."""
+    while c < last and factors[c, 0] == 0.0 and factors[c, 1] == 0.0 and factors[c, 2] == 0.0 and factors[c, 3] == 0.0:
+        c += 1
+    return c
+
+
+@contracted
+def _spread(block, kinds, joined, weights, groups, graphs, by_graph, totals):
+    """Add what the rows of one graph and block gathered in the lanes of these kinds to the totals of the columns' graphs.
+
+    Weights come last, when few numbers are left. Lanes are left zero; ``by_graph`` is scratch, one number per graph.
     """
     first, last = block
-    joined, by_graph = scratch[0][first:last], scratch[1]
-    graphs = graphs[first:last]
-    c = 0
-    while c < len(kinds):
-        kind = kinds[c]
-        clear(joined)
-        while c < len(kinds) and kinds[c] == kind:
-            value, total = dense[c, first:last], sums[c, first:last]
-            for j in range(len(joined)):
-                joined[j] += value[j] * total[j]
-            c += 1
+    for i in range(len(kinds)):
         clear(by_graph)
-        for j in range(len(joined)):
-            by_graph[graphs[j]] += joined[j]
-        factors, out = weights[kind], totals[groups[kind]]
-        for g in range(len(by_graph)):
-            for k in range(len(factors)):
-                out[g, k] += by_graph[g] * factors[k]
+        lane = joined[i]
+        for j in range(first, last):
+            by_graph[graphs[j]] += lane[j]
+            lane[j] = 0.0
+        factors, out = weights[kinds[i]], totals[groups[kinds[i]]]
+        for k in range(len(factors)):
+            add_scaled(factors[k], by_graph, out[k])
+
+
+@contracted
+def _write(totals, graph, out):
+    """out[:, :, graph] += totals, which are left zero."""
+    for group in range(totals.shape[0]):
+        for k in range(totals.shape[1]):
+            add_scaled(1.0, totals[group, k], out[group, k, graph])
+            clear(totals[group, k])
+
+
+@jit
+def _rows_at_once(v, stop, window, graphs, blocks, row_places, reach, places, columns):
+    """How many rows from v on, all of one graph and block, to take together: those with nearly the same window.
+
+    ``window`` is that of v, and becomes theirs together.
+    """
+    n, total = 1, window[1] - window[0]
+    while n < AT_ONCE and v + n < stop and graphs[v + n] == graphs[v] and blocks[v + n] == blocks[v]:
+        low, high = window_of(row_places[v + n], reach, places, columns[0], columns[1])
+        total += high - low
+        low, high = min(low, window[0]), max(high, window[1])
+        if (n + 1) * (high - low) > SLACK * total:
+            break
+        window[0], window[1] = low, high
+        n += 1
+    return n
+
+
+@njit(inline="always")  # bundles of arrays are costly to hand over, row by row
+def _add_features(v, r, window, features, inverted, held, graphs, weights, factors, joined, totals):
+    """The features of one row, the r-th that is held: common ones go to ``factors``, rare ones to their lanes or totals."""
+    indptr, indices, data = features
+    slots, lanes, ends, listed, values = inverted
+    feature_kinds, groups, kind_weights = weights
+    low, high = window
+    for i in range(indptr[v], indptr[v + 1]):
+        t = indices[i]
+        if slots[t] >= 0:
+            factors[slots[t], r] = data[i]
+            continue
+        start, stop = ends[t - 1] if t > 0 else 0, ends[t]
+        if start < stop and listed[start] < low:
+            start = first_from(low, start, stop, listed)
+        if start < stop and listed[stop - 1] >= high:
+            stop = first_from(high, start, stop, listed)
+        if start == stop:
+            continue
+        if lanes[t] >= 0:
+            _join_listed(data[i], start, stop, listed, values, r, held, lanes[t], joined)
+        else:
+            kind = feature_kinds[t]
+            _add_listed(
+                data[i], start, stop, listed, values, r, held,
+                graphs, kind, kind_weights, groups[kind], totals,
+            )  # fmt: skip
 
 
 @contracted
 def sum_tile(span, rows, columns, inverted, weights, kernel, out):
     """Add the pair sums of the rows ``span[0] .. span[1] - 1`` with all columns of one tile to ``out``.
 
-    out[graph of row, group, graph of column, weight] += k(row, column) * sum_t F[row, t] F[column, t] weight_t, over the
+    out[group, weight, graph of row, graph of column] += k(row, column) * sum_t F[row, t] F[column, t] weight_t, over the
     features t of each group. Bundles are taken apart first: each look into one costs a count of references.
     """
     row_graphs, row_blocks, row_vectors, row_places, indptr, indices, data = rows
     graphs, block_starts, vectors, places = columns
-    slots, block_kinds, dense, ends, listed, values = inverted
+    slots, lanes, slot_lanes, lane_kinds, dense, ends, listed, values = inverted
     feature_kinds, groups, kind_weights = weights
     given, gamma, reach = kernel
-    held, scratch = np.zeros(len(graphs)), (np.empty(len(graphs)), np.empty(out.shape[2]))
-    sums = np.empty(dense.shape)
+    n_columns, window = len(graphs), np.empty(2, np.int64)
+    held, joined = np.zeros((AT_ONCE, n_columns)), np.zeros((lane_kinds.shape[1] - 1, n_columns))
+    by_graph = np.empty(out.shape[3])
+    factors, totals = np.zeros((len(dense) + 1, AT_ONCE)), np.zeros((out.shape[0], out.shape[1], out.shape[3]))
     v = span[0]
     while v < span[1]:
         graph, block = row_graphs[v], row_blocks[v]
         first, last = block_starts[block], block_starts[block + 1]
-        kinds = block_kinds[block, : block_kinds[block, -1]]
-        for c in range(len(kinds)):
-            clear(sums[c, first:last])
-        totals = out[graph]
         while v < span[1] and row_graphs[v] == graph and row_blocks[v] == block:
-            low, high = first, last
-            if len(given):
-                copy(given[v - span[0], low:high], held[low:high])
-            else:
-                low, high = window_of(row_places[v], reach, places, first, last)
-                gaussian_row(gamma, row_vectors[v], vectors, low, high, held)
-            for i in range(indptr[v], indptr[v + 1]):
-                t = indices[i]
-                if slots[t] >= 0:
-                    add_scaled(data[i], held[low:high], sums[slots[t], low:high])
-                    continue
-                start, kind = ends[t - 1] if t > 0 else 0, feature_kinds[t]
-                if ends[t] > start:
-                    _add_listed(
-                        data[i], listed[start : ends[t]], values[start : ends[t]], (low, high), held,
-                        graphs, kind_weights[kind], totals[groups[kind]],
-                    )  # fmt: skip
-            v += 1
+            window[0], window[1] = window_of(row_places[v], reach, places, first, last)
+            n = _rows_at_once(v, span[1], window, row_graphs, row_blocks, row_places, reach, places, (first, last))
+            low, high = window[0], window[1]
+            for r in range(n):
+                if len(given):
+                    copy(given[v + r - span[0], low:high], held[r, low:high])
+                else:
+                    gaussian_row(gamma, row_vectors[v + r], vectors, low, high, held[r])
+                _add_features(
+                    v + r, r, (low, high), (indptr, indices, data), (slots, lanes, ends, listed, values),
+                    held, graphs, (feature_kinds, groups, kind_weights), factors, joined, totals,
+                )  # fmt: skip
+            _join_dense(n, (low, high), slot_lanes[block, : slot_lanes[block, -1]], dense, factors, held, joined)
+            v += n
         if last > first:
-            _spread_dense((first, last), kinds, dense, sums, kind_weights, groups, graphs, scratch, totals)
+            kinds = lane_kinds[block, : lane_kinds[block, -1]]
+            _spread((first, last), kinds, joined, kind_weights, groups, graphs, by_graph, totals)
+        if v == span[1] or row_graphs[v] != graph:
+            _write(totals, graph, out)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
 from treegram._numba import contracted, jit
@@ -22,6 +22,7 @@ Rows = namedtuple("Rows", "blocks vectors places")
 # taken as 0 where places are farther apart than ``reach``.
 Kernel = namedtuple("Kernel", "given gamma reach")
 
+BLOCK = 32  # rows and columns that are transposed at a time
 _LOG2E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 6.93145751953125e-1, 1.42860682030941723212e-6
 _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer, which stands in the low bits
@@ -38,7 +39,7 @@ def _as_float(typing_context, bits):  # noqa: ARG001
     return types.float64(types.int64), lambda *args: args[1].bitcast(args[3][0], ir.DoubleType())
 
 
-@njit(inline="always")
+@contracted(no_cpython_wrapper=True, forceinline=True)
 def exp(x):
     """e^x for x <= 0 to 2 units in the last place, 0 below 1e-307; without branches or calls, so that loops vectorise.
 
@@ -87,6 +88,35 @@ def largest_span(offsets, first, last):
     return largest
 
 
+@jit
+def place_lower(part, first, matrix):
+    """matrix[first + b, a] = part[a, b], and the square on the diagonal, which both halves have, as their mean."""
+    n_rows, width = part.shape
+    for start in range(
+        0, n_rows, BLOCK
+    ):  # by blocks that stay in cache: one side is always read or written with strides
+        for b in range(width):
+            row = matrix[first + b]
+            for a in range(start, min(start + BLOCK, n_rows)):
+                row[a] = part[a, b]
+    for b in range(first, first + width):
+        for a in range(first, b):
+            mean = (matrix[a, b] + matrix[b, a]) * 0.5
+            matrix[a, b], matrix[b, a] = mean, mean
+
+
+@jit
+def mirror(first, last, matrix):
+    """matrix[j, i] = matrix[i, j] for first <= i < last and j < i."""
+    for i_start in range(first, last, BLOCK):
+        i_stop = min(i_start + BLOCK, last)
+        for j_start in range(0, i_stop, BLOCK):
+            for j in range(j_start, min(j_start + BLOCK, i_stop)):
+                row = matrix[j]
+                for i in range(max(i_start, j + 1), i_stop):
+                    row[i] = matrix[i, j]
+
+
 @contracted
 def gaussian_row(gamma, x, columns, low, high, out):
     """out[j] = exp(-gamma |x - columns[:, j]|^2) for low <= j < high; by differences, so that nothing cancels."""
@@ -123,23 +153,21 @@ def gaussian_row(gamma, x, columns, low, high, out):
 
 
 @jit
-def place_of(value, places):
-    """The first index whose place is not below value, in sorted places."""
-    low, high = 0, len(places)
-    while low < high:
-        middle = (low + high) // 2
-        if places[middle] < value:
-            low = middle + 1
+def first_from(value, start, stop, values):
+    """The first of the places start .. stop of sorted values from which on none is below this one."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if values[middle] < value:
+            start = middle + 1
         else:
-            high = middle
-    return low
+            stop = middle
+    return start
 
 
 @jit
 def window_of(place, reach, places, first, last):
     """The columns first <= j < last, sorted by place, whose places are within reach: from which on, and up to which."""
-    near = places[first:last]
-    return first + place_of(place - reach, near), first + place_of(place + reach, near)
+    return first_from(place - reach, first, last, places), first_from(place + reach, first, last, places)
 
 
 @contracted

@@ -24,14 +24,12 @@ import numpy as np
 
 from treegram._numba import reordered
 
-__all__ = ["BEGUN", "DONE", "FRESH", "MORE", "SINGULAR", "STUCK", "climb_path", "walk_faces"]
+__all__ = ["BEGUN", "DONE", "FRESH", "MORE", "SINGULAR", "STUCK", "climb_pairs", "climb_path", "walk_faces"]
 
 FRESH, BEGUN = False, True  # whether a state is already one of the C that is next
 DONE, MORE, SINGULAR, STUCK = 1, 2, 3, 4  # what became of a walk; MORE: the work allowed is used up
 
-# Divisors are not checked, and helpers are called by compiled code alone: both make for less to compile.
-_loops = reordered(error_model="numpy", no_cfunc_wrapper=True)
-_helper = reordered(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_loops = reordered(error_model="numpy")  # divisors are not checked, which makes for less to compile
 _FIRST = 1e300  # the violation of a variable that must join before all others
 _LANES = 64  # the best of so many is found before the best of all
 
@@ -66,7 +64,37 @@ def climb_path(K, y, weights, Cs, c, is_begun, tol, n_steps, beta, f, bars, beta
     return c
 
 
-@_helper
+@_loops
+def climb_pairs(first, last, pairs, square, offsets, weights, Cs, tol, coefficients, intercepts, gaps, n_done):
+    """Fit the machines of some pairs of classes as far as pair steps lead: one call for hundreds of small machines.
+
+    ``square`` is the Gram matrix of all graphs, class by class. ``n_done`` is for each pair the number of C that are done; if
+    all are, coefficients and intercepts are in place, and ``gaps``, (n_C,), are at least those of the pair.
+    """
+    for pair in range(first, last):
+        i, j = pairs[pair, 0], pairs[pair, 1]
+        n_own, n_other = offsets[i + 1] - offsets[i], offsets[j + 1] - offsets[j]
+        n = n_own + n_other
+        K, y, w, places = np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n, np.int64)
+        for a in range(n):
+            places[a] = offsets[i] + a if a < n_own else offsets[j] + a - n_own
+            y[a] = 1.0 if a < n_own else -1.0
+            w[a] = weights[places[a]]
+        for a in range(n):
+            for b in range(n):
+                K[a, b] = square[places[a], places[b]]
+        beta, f, bars = np.zeros(n), y.copy(), np.empty((3, n))
+        betas, own_intercepts, own_gaps = np.empty((len(Cs), n)), np.empty(len(Cs)), np.empty(len(Cs))
+        n_done[pair] = climb_path(K, y, w, Cs, 0, FRESH, tol, n, beta, f, bars, betas, own_intercepts, own_gaps)
+        if n_done[pair] == len(Cs):
+            for c in range(len(Cs)):
+                intercepts[c, pair] = own_intercepts[c]
+                gaps[c] = max(gaps[c], own_gaps[c])
+                for a in range(n):
+                    coefficients[c, j - 1 if a < n_own else i, places[a]] = betas[c, a]
+
+
+@_loops
 def _enlarge(y, weights, C, beta, f):
     """A start for the larger C: beta times the factor, in the new box, that is best for the objective; in place."""
     linear, quadratic, largest = 0.0, 0.0, 0.0
@@ -85,7 +113,7 @@ def _enlarge(y, weights, C, beta, f):
             beta[i] = C * weights[i] * y[i]
 
 
-@_helper
+@_loops
 def _take_pair_steps(K, y, weights, C, beta, f, bars, tol, n_steps):
     """Pair steps, in place, until the gap is below tol, but not more than allowed; returns the gap.
 
@@ -118,7 +146,7 @@ def _take_pair_steps(K, y, weights, C, beta, f, bars, tol, n_steps):
     return gap
 
 
-@_helper
+@_loops
 def _follow(K, i, j, step, f, barred_up, barred_down):
     """Bring f in line with a step of i upwards and of j downwards.
 
@@ -140,7 +168,7 @@ def _follow(K, i, j, step, f, barred_up, barred_down):
     return start, top, bottom
 
 
-@_helper
+@_loops
 def _best_partner(K, diagonal, f, barred_down, i, top):
     """The variable whose pair step with i gains most: (top - f_j)^2 / (K_ii + K_jj - 2 K_ij)."""
     best, partner = -1.0, i
@@ -152,7 +180,7 @@ def _best_partner(K, diagonal, f, barred_down, i, top):
     return partner
 
 
-@_helper
+@_loops
 def _intercept(y, weights, C, beta, f):
     """b: the mean of f over the free variables, or the middle of what is allowed where none is free, as in libsvm."""
     total, count = 0.0, 0
@@ -204,7 +232,7 @@ def walk_faces(K, bounds, beta, f, L, free, is_free, state, scratch, ridge, tol,
     return MORE
 
 
-@_helper
+@_loops
 def _maximise_on_face(bounds, beta, f, L, free, is_free, state, scratch, ridge, tol, work):
     """Move beta to the maximum over the free variables, in place; those that meet a bound on the way leave.
 
@@ -249,7 +277,7 @@ def _maximise_on_face(bounds, beta, f, L, free, is_free, state, scratch, ridge, 
     state[0] = size
 
 
-@_helper
+@_loops
 def _solve_lower(L, size, gradient, z, w):
     """Solve L z = gradient and L w = 1."""
     for i in range(size):
@@ -260,7 +288,7 @@ def _solve_lower(L, size, gradient, z, w):
         z[i], w[i] = first / L[i, i], second / L[i, i]
 
 
-@_helper
+@_loops
 def _find_step(L, size, z, w, step):
     """The step to the maximum on the face, in place, from z = L^-1 gradient and w = L^-1 1; returns the multiplier b."""
     above, below = 0.0, 0.0
@@ -281,7 +309,7 @@ def _find_step(L, size, z, w, step):
     return b
 
 
-@_helper
+@_loops
 def _join_worst(K, bounds, beta, f, L, free, is_free, state, violations, ridge, tol, work):
     """Let variables that are not free and violate optimality join the free ones; returns how many, -DONE or -SINGULAR.
 
@@ -318,7 +346,7 @@ def _join_worst(K, bounds, beta, f, L, free, is_free, state, violations, ridge, 
 # ------------------------------------------------------------- a Cholesky factor that variables join and leave
 
 
-@_helper
+@_loops
 def _join(K, L, free, is_free, state, i, ridge):
     """Append variable i to the factor; false where the matrix would not be positive definite."""
     size = state[0]
@@ -338,7 +366,7 @@ def _join(K, L, free, is_free, state, i, ridge):
     return True
 
 
-@_helper
+@_loops
 def _leave(L, free, is_free, size, r, gradient, z, w, cosines, sines):
     """Take the r-th variable out of the factor: a rank-one update of what stands below it.
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from numba import njit
+
 from treegram._numba import jit
 from treegram.structure.loops.hashing import find, has_room, join, mix
 from treegram.structure.loops.visits import DONE, FIRST, GRAPH, PAUSED, ROOT, USED, leave, save, visit
@@ -48,6 +50,17 @@ def encode(n_visited, depth, base, arcs, hashes, seen):
             codes[v, j] = join(node_hashes[base + v], codes[v, j])
 
 
+@njit(inline="always")
+def extra_count(counting, beyond, distance):
+    """How often the largest tree of a node in a visit is counted beyond once.
+
+    Trees cut below the DAG's floor repeat the last one: Algorithm 1 counts T_j for every j up to depth, visits those up to
+    depth - distance.
+    """
+    extra = 0.0 if counting == CAPPED else beyond
+    return extra + distance if counting == ALGORITHM else extra
+
+
 @jit
 def _tally_visit(n_visited, top, beyond, counting, seen, single, first, used, records):
     """Count the trees of one visit; those of one node go to ``single``. Returns the number of records.
@@ -59,11 +72,7 @@ def _tally_visit(n_visited, top, beyond, counting, seen, single, first, used, re
     for i in range(n_visited):
         v = order[i]
         last = top - distance[v]
-        # Trees cut below the DAG's floor repeat the last one: Algorithm 1 counts T_j for every j up to depth, visits those
-        # up to depth - distance.
-        extra = 0.0 if counting == CAPPED else beyond
-        if counting == ALGORITHM:
-            extra += distance[v]
+        extra = extra_count(counting, beyond, distance[v])
         single[v] += 1.0 if last > 0 else 1.0 + extra
         for j in range(1, last + 1):
             count = 1.0 + extra if j == last else 1.0

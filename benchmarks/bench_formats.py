@@ -1,0 +1,51 @@
+"""The same graphs as TU text and as a Parquet file: bytes on disk, and time to read them into Graphs."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import treegram as tg
+from common import DATA_DIR, best_of, load, table
+
+REAL_SETS = ("ENZYMES", "DHFR", "PROTEINS", "SYNTHETICnew")
+HEADER = ["graphs", "text", "Parquet", "each edge once", "reading text", "reading Parquet", "each edge once", "faster"]
+
+
+def measure(name: str, graphs: tg.Graphs, folder: Path) -> list[str]:
+    text, both, once = folder / name, folder / f"{name}.parquet", folder / f"{name}-once.parquet"
+    tg.save_tu(graphs, text)
+    tg.save_parquet(graphs, both)
+    tg.save_parquet(graphs, once, both_directions=False)
+    assert tg.load_tu(text)[0] == tg.load_parquet(both)[0] == tg.load_parquet(once)[0] == graphs
+    sizes = [sum(path.stat().st_size for path in text.iterdir()), both.stat().st_size, once.stat().st_size]
+    slow, *fast = best_of(
+        lambda: tg.load_tu(text), lambda: tg.load_parquet(both), lambda: tg.load_parquet(once), rounds=7
+    )
+    times = [f"{seconds * 1000:.1f} ms" for seconds in (slow, *fast)]
+    return [
+        name,
+        *(f"{size / 1e6:.2f} MB" for size in sizes),
+        *times,
+        " and ".join(f"**{slow / t:.1f} x**" for t in fast),
+    ]
+
+
+def measured_vectors(graphs: tg.Graphs) -> tg.Graphs:
+    """The graphs with vectors of three numbers that have all their digits, as measured or computed ones have."""
+    return graphs.with_attributes(np.random.default_rng(0).normal(size=(graphs.n_nodes, 3)))
+
+
+def main() -> str:
+    sets = {name: load(name) for name in REAL_SETS} if DATA_DIR is not None else {}
+    sets["generated-3000"] = tg.make_synthetic(3000, random_state=0)[0]
+    sets["generated-3000-vectors"] = measured_vectors(sets["generated-3000"])
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [measure(name, graphs, Path(folder)) for name, graphs in sets.items()]
+    return table("Text and Parquet (process time)", HEADER, rows)
+
+
+if __name__ == "__main__":
+    print(main())

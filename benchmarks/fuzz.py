@@ -1,0 +1,364 @@
+"""Feed treegram mutated input of every kind that may come from strangers. None may crash it, hang it, or be misread.
+
+    make fuzz                                             # a minute of each kind
+    nice python benchmarks/fuzz.py --seconds 600 --kind folders --kind stores --seed 100 --record
+
+Every input is tried in a process of its own batch, so that a crash is seen; with an alarm, so that a hang is; and with little
+memory. It must be refused by an error of treegram's own, or be accepted and then stand the test of its kind:
+
+- folders: ``load_tu`` and ``TUChunks`` read the same graphs, or refuse by the same message;
+- zips: nothing is written outside the folder, and the folder is read as any other;
+- studies: the parsed study parses to itself again; stores: a summary can be made, or the store is called damaged;
+- models: see ``fuzz_models.py``, whose kinds of mutations these are;
+- every other way in: see ``fuzz_doors.py``.
+
+Prints a table of counts, and ends with code 1 after a bad outcome; its input is kept in the folder that is named. ``--record`` adds
+the counts to ``FUZZING.md``. Findings have a test of their own where they were mended; ``fuzz_seeds.json`` has the seeds that made
+them, which ``tests/test_fuzz.py`` tries again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import multiprocessing
+import os
+import platform
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+import zipfile
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import fuzz_doors
+import fuzz_models
+from fuzz_doors import Kind, change_text, some_graphs, stand_test
+
+PAGE = Path(__file__).with_name("FUZZING.md")
+SECONDS = 20  # of processor time for one input: others may use it, too
+PATIENCE = 300  # seconds after which an input that uses no time of the processor hangs
+MEMORY = 1 << 30  # bytes beside what the process has when it starts
+PAUSE = 300.0  # seconds that one process works before the next takes over
+
+# -------------------------------------------------------------------- kinds: a maker of originals, and a trial of one mutant
+
+
+def make_folders(folder: Path) -> None:
+    from treegram import save_tu
+
+    save_tu(some_graphs(targets=[1, -1, 1, 1, -1]), folder / "named", name="S")
+    save_tu(
+        some_graphs(edge_labels=[["s"] * n for n in (1, 0, 2, 0, 4)], targets=[0.5, 1, 2, 3, 4]),
+        folder / "edges",
+        name="S",
+    )
+
+
+def mutate_folder(folder: Path, goal: Path, rng: random.Random) -> None:
+    shutil.rmtree(goal, ignore_errors=True)
+    shutil.copytree(folder / rng.choice(["named", "edges"]), goal)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        path = rng.choice(sorted(goal.iterdir()))
+        path.write_bytes(change_text(path.read_bytes(), rng))
+    if rng.random() < 0.05:
+        rng.choice(sorted(goal.iterdir())).unlink()
+
+
+def read_both(folder: Path) -> str:
+    from treegram import DatasetError, Graphs, TUChunks, load_tu
+
+    def outcome(read: Callable[[], Any]) -> Any:
+        try:
+            return read()
+        except DatasetError as error:
+            return str(error)
+
+    whole = outcome(lambda: load_tu(folder)[0])
+    parts = outcome(lambda: Graphs.concatenate(list(TUChunks(folder, chunk_size=2))))
+    if isinstance(parts, str) and "graph by graph to be read in chunks" in parts:
+        return "accepted" if not isinstance(whole, str) else "refused"
+    if isinstance(whole, str) != isinstance(parts, str) or whole != parts:
+        return "BAD: the readers differ"
+    return "refused" if isinstance(whole, str) else "accepted"
+
+
+def try_folder(folder: Path, goal: Path, rng: random.Random) -> str:
+    mutate_folder(folder, goal, rng)
+    return read_both(goal)
+
+
+def try_zip(folder: Path, goal: Path, rng: random.Random) -> str:
+    from treegram.datasets._unzip import unpack
+
+    mutate_folder(folder, goal, rng)
+    names = ["S/{}", "S/{}", "S/{}", "{}", "../{}", "/{}", "S/../../{}", "C:\\{}", "S/sub/{}"]
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])) as file:
+        for path in sorted(goal.iterdir()):
+            file.writestr(rng.choice(names if rng.random() < 0.1 else names[:1]).format(path.name), path.read_bytes())
+    content = data.getvalue() if rng.random() < 0.3 else fuzz_models.damage(data.getvalue(), rng)
+    shutil.rmtree(goal)
+    goal.mkdir()
+    archive = goal / "archive.zip"
+    archive.write_bytes(content)
+    try:
+        unpack(archive, "S", goal / "S")
+    finally:
+        if {path.name for path in goal.iterdir()} - {"archive.zip", "S"}:
+            raise AssertionError("a file outside the folder")
+    return read_both(goal / "S")
+
+
+def make_studies(folder: Path) -> None:
+    import treegram.experiments as home
+
+    for path in (Path(home.__file__).parent / "papers").glob("*.toml"):
+        shutil.copy(path, folder)
+
+
+def try_study(folder: Path, goal: Path, rng: random.Random) -> str:
+    from treegram.experiments import read_study
+
+    text = rng.choice(sorted(folder.glob("*.toml"))).read_bytes()
+    for _ in range(rng.choice((1, 2, 4))):
+        text = change_text(text, rng)
+    path = goal.with_suffix(".toml")
+    path.write_bytes(text)
+    return "accepted" if read_study(path) == read_study(path) else "BAD: read twice, it differs"
+
+
+STUDY = """
+title = "small"
+datasets = ["A"]
+[protocol]
+repeats = 2
+outer_folds = 2
+inner_folds = 2
+seed = 7
+C = [1, 10]
+[[kernels]]
+name = "colours"
+kernel = "wl"
+grid = { n_iterations = [0, 1] }
+"""
+
+
+def make_stores(folder: Path) -> None:
+    from treegram import make_synthetic
+    from treegram.experiments import Store, read_study, run_study
+
+    path = folder / "small.toml"
+    path.write_text(STUDY)
+    graphs, y = make_synthetic(n_graphs=12, random_state=0)
+    with Store.open(folder / "small.sqlite") as store:
+        run_study(read_study(path), store, {"A": (graphs, y)})
+
+
+def try_store(folder: Path, goal: Path, rng: random.Random) -> str:
+    from treegram.experiments import Store, summarise
+
+    path = goal.with_suffix(".sqlite")
+    for leftover in goal.parent.glob(f"{path.name}*"):
+        leftover.unlink()
+    path.write_bytes(fuzz_models.damage((folder / "small.sqlite").read_bytes(), rng))
+    with Store.open(path, create=False) as store:
+        summarise(store)
+    return "accepted"
+
+
+def make_models(folder: Path) -> None:
+    from treegram import save_model
+
+    for name, model in fuzz_models.make_models().items():
+        save_model(model, folder / f"{name}.tgm")
+
+
+def try_model(folder: Path, goal: Path, rng: random.Random) -> str:
+    from treegram import load_digits_graphs
+
+    original = rng.choice(sorted(folder.glob("*.tgm"))).read_bytes()
+    kind = rng.choice(sorted(fuzz_models.MUTATIONS))
+    data = fuzz_models.MUTATIONS[kind](original, rng)
+    if data == original:
+        return "unchanged"
+    path = goal.with_suffix(".tgm")
+    path.write_bytes(data)
+    found = fuzz_models.outcome(path, kind != "damaged", load_digits_graphs(n_levels=3)[0][30:34])
+    return found if found.startswith("BAD") else "refused" if found.startswith("refused") else "accepted"
+
+
+KINDS: dict[str, Kind] = {
+    "folders": (make_folders, try_folder),
+    "zips": (make_folders, try_zip),
+    "studies": (make_studies, try_study),
+    "stores": (make_stores, try_store),
+    "models": (make_models, try_model),
+    **fuzz_doors.KINDS,
+}
+
+
+# -------------------------------------------------------------------- trying
+
+
+def run_batch(kind: str, folder: Path, seed: int, seconds: float, last_seed: Any, results: Any) -> None:
+    """Mutants of one kind for some seconds, each from a seed of its own: ``try_one`` repeats one."""
+    warnings.simplefilter("ignore")
+    _quieten_rdkit()
+    signal.signal(signal.SIGALRM, _time_is_up)
+    signal.signal(signal.SIGPROF, _time_is_up)
+    counts: Counter[str] = Counter()
+    stand_test(some_graphs())  # compiles, before memory is limited
+    try_one(kind, folder, seed)
+    fuzz_models._limit_memory(MEMORY)
+    end = time.monotonic() + seconds
+    n_tried = 0
+    while time.monotonic() < end:
+        last_seed.value = seed + n_tried
+        found = try_one(kind, folder, seed + n_tried)
+        counts[found.partition("\n")[0]] += 1
+        if found.startswith("BAD"):
+            print(f"{kind}, seed {seed + n_tried}: {found}", flush=True)
+        n_tried += 1
+    results.put((n_tried, dict(counts)))
+
+
+def _quieten_rdkit() -> None:
+    """RDKit writes a line to stderr for each molecule that it cannot read."""
+    with contextlib.suppress(ImportError):
+        from rdkit import RDLogger
+
+        RDLogger.DisableLog("rdApp.*")  # type: ignore[attr-defined, unused-ignore]
+
+
+def try_one(kind: str, folder: Path, seed: int) -> str:
+    """The outcome of one mutant, which stays in the folder until the next one comes."""
+    from treegram.errors import TreegramError
+
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.alarm(PATIENCE)
+    try:
+        return KINDS[kind][1](folder, folder / "mutant", random.Random(f"{kind} {seed}"))
+    except TreegramError:
+        return "refused"
+    except MemoryError:
+        return "refused (memory)"
+    except TimeoutError:
+        return f"BAD: longer than {SECONDS} s"
+    except Exception as error:
+        return f"BAD: {type(error).__name__}\n{traceback.format_exc()}"
+    finally:
+        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _time_is_up(*_: object) -> None:
+    raise TimeoutError
+
+
+def fuzz(kind: str, folder: Path, seed: int, seconds: float) -> Counter[str]:
+    """Try mutants of one kind, in one process after the other; a process that dies is a bad outcome."""
+    context = multiprocessing.get_context("spawn")
+    KINDS[kind][0](folder)
+    total: Counter[str] = Counter()
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        results, last_seed = context.SimpleQueue(), context.Value("q", seed)
+        batch = (kind, folder, seed, min(left, PAUSE), last_seed, results)
+        process = context.Process(target=run_batch, args=batch)
+        process.start()
+        process.join(timeout=PAUSE + 2 * PATIENCE)
+        if process.exitcode == 0:
+            n_tried, counts = results.get()
+            total.update(counts)
+        else:
+            process.kill()
+            total[f"BAD: the process ended with {process.exitcode}"] += 1
+            print(f"{kind}, seed {last_seed.value}: the process ended with {process.exitcode}", flush=True)
+            n_tried = last_seed.value - seed + 1
+        seed += n_tried
+    return total
+
+
+# -------------------------------------------------------------------- the page
+
+_HEAD = """# Fuzzing
+
+`make fuzz FUZZ=--record` adds to this page, and `benchmarks/fuzz.py` says what the kinds are. An input is accepted (and then stands the test
+of its kind), refused by an error of treegram's own, or a bad outcome: a crash, a hang, another error, or a misreading. What a bad outcome
+showed was mended, and has a test.
+"""
+_COLUMNS = ["date", "treegram", "Python", "numpy", "kind", "inputs", "accepted", "refused", "bad", "CPU seconds"]
+N_NAMES = 5  # of the columns that say what was tried; the others are counts
+
+
+def record(page: Path, row: list[str]) -> None:
+    """Add the counts of a run to the page: to the row of the same day, versions and kind if there is one."""
+    text = page.read_text(encoding="utf-8").partition("## Runs")[2] if page.exists() else ""
+    cells = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if "20" in line[:6]]
+    rows = {tuple(known[:N_NAMES]): _counts(known) for known in cells}
+    key = tuple(row[:N_NAMES])
+    rows[key] = [a + b for a, b in zip(rows.get(key, [0] * 5), _counts(row), strict=True)]
+    kinds: dict[str, list[int]] = {}
+    for known, counts in rows.items():
+        for kind in (known[4], "**all**"):
+            kinds[kind] = [a + b for a, b in zip(kinds.get(kind, [0] * 5), counts, strict=True)]
+    kinds["**all**"] = kinds.pop("**all**")
+    totals = _table(["kind", *_COLUMNS[N_NAMES:]], [[kind, *counts] for kind, counts in kinds.items()])
+    runs = _table(_COLUMNS, [[*known, *counts] for known, counts in rows.items()])
+    page.write_text(f"{_HEAD}\n## In all\n\n{totals}\n\n## Runs\n\n{runs}\n", encoding="utf-8")
+
+
+def _counts(cells: list[str]) -> list[int]:
+    return [int(cell.replace(",", "")) for cell in cells[N_NAMES:]]
+
+
+def _table(header: list[str], rows: list[list[Any]]) -> str:
+    lines = [header, ["---" if i < len(header) - 5 else "--:" for i in range(len(header))], *rows]
+    shown = [[f"{cell:,}" if isinstance(cell, int) else cell for cell in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in shown)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60, help="for each kind (default: 60)")
+    parser.add_argument("--seed", type=int, default=0, help="of the first input of each kind (default: 0)")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind; may be given again")
+    parser.add_argument("--record", nargs="?", const=PAGE, type=Path, help="add the counts to this page (FUZZING.md)")
+    args = parser.parse_args()
+    parent = Path(tempfile.mkdtemp(prefix="treegram-fuzz-"))
+    import treegram
+
+    made_with = [treegram.__version__, platform.python_version(), np.__version__]
+    rows, n_bad = [], 0
+    for kind in args.kind or KINDS:
+        folder = parent / kind
+        folder.mkdir()
+        start = sum(os.times()[:4])
+        total = fuzz(kind, folder, args.seed, args.seconds)
+        bad = sum(count for found, count in total.items() if found.startswith("BAD"))
+        n_bad += bad
+        accepted, tried = total["accepted"], sum(total.values())
+        counts = [tried, accepted, tried - accepted - bad, bad, round(sum(os.times()[:4]) - start)]
+        rows.append([f"{datetime.now(UTC):%Y-%m-%d}", *made_with, kind, *map(str, counts)])
+        if args.record:
+            record(args.record, rows[-1])
+    print(_table(_COLUMNS, rows), flush=True)
+    if n_bad:
+        sys.exit(f"{n_bad} bad outcomes; what the last inputs left is in {parent}")
+    shutil.rmtree(parent)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""
+Graphs in the plane
+===================
+
+A kernel defines distances between graphs. Kernel PCA draws graphs as points, so that similar graphs are close to each
+other. :func:`treegram.plot_embedding` does this in one line; the second picture puts the graphs themselves in place of
+some of the points.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.collections import LineCollection
+
+import treegram as tg
+
+graphs, y = tg.load_digits_graphs()
+chosen = np.flatnonzero(np.isin(y, [0, 1, 4, 6]))[:240]
+graphs, y = graphs[chosen], y[chosen]
+K = tg.ODDCL(depth=2).fit_transform(graphs)
+
+fig, (left, right) = plt.subplots(1, 2, figsize=(12, 5.5), layout="constrained")
+tg.plot_embedding(K, y, ax=left, title="240 digits, kernel PCA of ODDCL")
+
+# The places and colours of the points are on the axes. Each graph is drawn from its attributes: row, column and ink of its pixels.
+
+points = left.collections[0]
+taken = []
+for graph, place, colour in zip(
+    graphs, points.get_offsets(), points.to_rgba(points.get_array()), strict=True
+):
+    if any(np.abs((place - other) / [0.06, 0.08]).max() < 1 for other in taken):
+        continue  # another graph is there already
+    taken.append(place)
+    pixels = graph.attributes[:, [1, 0]] * [1, -1]
+    pixels = place + 0.006 * (pixels - pixels.mean(axis=0))
+    right.add_collection(
+        LineCollection(pixels[graph.edges()], colors=[colour], linewidths=1.3)
+    )
+right.set(
+    xlim=left.get_xlim(),
+    ylim=left.get_ylim(),
+    xlabel=left.get_xlabel(),
+    ylabel=left.get_ylabel(),
+    title=f"{len(taken)} of them, drawn as graphs",
+)
+plt.show()

@@ -1,0 +1,67 @@
+"""
+Graphs unlike the known ones
+============================
+
+A one-class support vector machine learns what is normal and finds what is not. It never sees an example of the strange
+graphs.
+
+Here the digit 0 is normal. The model is fitted on zeros alone, and then sees other zeros and all other digits.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import OneClassSVM
+
+import treegram as tg
+
+graphs, y = tg.load_digits_graphs()
+zeros = np.flatnonzero(y == 0)
+fitted, new = (
+    graphs[zeros[:100]],
+    graphs[np.concatenate([zeros[100:], np.flatnonzero(y != 0)[:400]])],
+)
+is_zero = np.arange(len(new)) < len(zeros) - 100
+
+detector = make_pipeline(
+    tg.ODDCL(depth=1), OneClassSVM(kernel="precomputed", nu=0.05)
+).fit(fitted)
+score = detector.decision_function(new)
+accepted, rejected = score[is_zero] > 0, score[~is_zero] < 0
+print(f"accepted zeros: {accepted.mean():.0%}, rejected others: {rejected.mean():.0%}")
+
+# %%
+fig = plt.figure(figsize=(11, 4.2), layout="constrained")
+left, right = fig.subfigures(1, 2, width_ratios=[1.4, 1])
+ax = left.subplots()
+bins = np.linspace(score.min(), score.max(), 40)
+ax.hist(score[~is_zero], bins, color="C1", alpha=0.75, label="other digits")
+ax.hist(score[is_zero], bins, color="C0", alpha=0.75, label="zeros")
+ax.axvline(0, color="0.2", linestyle="--", linewidth=1)
+ax.set(
+    xlabel="decision: strange (left), normal (right)",
+    ylabel="graphs",
+    title="New graphs",
+)
+ax.legend(frameon=False)
+
+right.suptitle("Most normal (top), strangest zeros (bottom)")
+order = np.argsort(-score)
+strange_zeros = np.flatnonzero(is_zero)[np.argsort(score[is_zero])][:3]
+for ax, i in zip(right.subplots(2, 3).flat, [*order[:3], *strange_zeros], strict=True):
+    row, column, ink = new[i].attributes.T
+    ax.scatter(
+        column,
+        -row,
+        c=ink,
+        cmap="Greys",
+        vmin=0,
+        s=42,
+        edgecolors="0.3",
+        linewidths=0.5,
+    )
+    ax.set_title(f"{score[i]:+.2f}", fontsize=10)
+    ax.set_aspect("equal")
+    ax.margins(0.15)
+    ax.axis("off")
+plt.show()

@@ -1,0 +1,57 @@
+"""
+Learn from a stream
+===================
+
+A million graphs have a Gram matrix of 8 TB. :class:`treegram.ODDCLFeatures` gives one row per graph instead, so that a
+linear model learns chunk by chunk. Memory is that of one chunk.
+
+The stream here is cut from the digits. :class:`treegram.TUChunks` reads one from files.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.linear_model import SGDClassifier
+
+import treegram as tg
+
+graphs, y = tg.load_digits_graphs()
+test, y_test = graphs[1400:], y[1400:]
+stream = [graphs[start : start + 100] for start in range(0, 1400, 100)]
+
+# %%
+# With Fourier features the columns follow from the parameters alone, so nothing has to be fitted before the stream starts.
+# After each chunk the model is tested on graphs that it never learns from.
+
+features = tg.ODDCLFeatures(
+    depth=1, method="qmc", n_components=128, n_features=2048, random_state=0
+)
+rows_test = features.transform(test)
+model = SGDClassifier(loss="log_loss", alpha=1e-5, average=True, random_state=0)
+seen, accuracy = [], []
+for n_chunks, (rows, targets) in enumerate(tg.embed_chunks(features, stream), start=1):
+    for _ in range(5):
+        model.partial_fit(rows, targets, classes=np.arange(10))
+    seen.append(100 * n_chunks)
+    accuracy.append(model.score(rows_test, y_test))
+
+# %%
+# The exact kernel, for comparison, sees all 1400 graphs at once.
+
+exact = (
+    tg.GraphSVC(tg.ODDCL(depth=1), grid={}, C=10, cv=3)
+    .fit(graphs[:1400], y[:1400])
+    .score(test, y_test)
+)
+
+fig, ax = plt.subplots(figsize=(8, 4.6), layout="constrained")
+ax.plot(seen, accuracy, marker="o", label="linear model, one chunk at a time")
+ax.axhline(exact, color="C1", linestyle="--", label="GraphSVC on all 1400 graphs")
+ax.set(
+    xlabel="graphs seen",
+    ylabel="accuracy on 397 held-out graphs",
+    title="Accuracy along the stream",
+)
+ax.set_ylim(min(accuracy) - 0.03, 1.0)
+ax.yaxis.set_major_formatter("{x:.0%}")
+ax.legend(loc="lower right", frameon=False)
+plt.show()

@@ -1,0 +1,155 @@
+"""Tasks on a Dask cluster: what they share is sent to each worker once, and a lost worker loses no finished task.
+
+What is shared goes to the scheduler as the argument of a task of its own, so that a new worker can have it when all that had it
+are gone; scattered data would be lost with them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from itertools import islice
+from typing import Any
+
+import joblib
+
+from treegram.errors import ClusterError
+
+__all__ = ["run_on_dask"]
+
+RETRIES = 20  # of one task whose workers died; a cluster that loses more than that has another problem
+PATIENCE = 120  # seconds without any worker
+AT_ONCE = 4  # tasks in the hands of the cluster for each of its threads: results that wait take memory
+
+
+def run_on_dask(
+    client: Any, function: Callable[..., Any], shared: Any, tasks: Sequence[tuple[Any, ...]]
+) -> Generator[tuple[int, Any]]:
+    """Pairs (number of a task, function(shared, *task)), as they are finished."""
+    from distributed import KilledWorker, as_completed
+
+    if not tasks:
+        return
+    run = _Run(client, _Shared(function, shared), tasks)
+    waiting = iter(range(len(tasks)))
+    n_at_once = AT_ONCE * max(sum(client.nthreads().values()), 1)
+    with run.watched():
+        run.spread()
+        running = as_completed([run.submit(number) for number in islice(waiting, n_at_once)])
+        for future in running:
+            number = run.numbers.pop(future.key)
+            try:
+                result = future.result()
+            except KilledWorker:  # under this task, or with its result, before that was here
+                running.add(run.submit(number))
+                continue
+            future.release()
+            for following in islice(waiting, 1):
+                running.add(run.submit(following))
+            yield number, result
+
+
+@dataclass
+class _Shared:
+    """A function and what all its calls share, as a task that gives both."""
+
+    function: Callable[..., Any]
+    value: Any
+
+    def __call__(self) -> _Shared:
+        return self
+
+
+@dataclass
+class _Run:
+    client: Any
+    shared: _Shared
+    tasks: Sequence[tuple[Any, ...]]
+    name: str = field(default_factory=lambda: f"treegram-{secrets.token_hex(8)}")
+    version: str = field(
+        default_factory=lambda: metadata.version("treegram")
+    )  # read from a file: once, not for each task
+    numbers: dict[str, int] = field(default_factory=dict)  # of the tasks that are running, by their names
+    attempts: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._share()
+
+    def _share(self) -> None:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sending large graph")  # once, instead of with each task
+            self.common = self.client.submit(self.shared, key=f"{self.name}-shared-{secrets.token_hex(4)}", pure=False)
+
+    def submit(self, number: int) -> Any:
+        if self.common.status == "error":  # it was on its way to too many workers that died
+            self._share()
+        attempt = self.attempts[number] = self.attempts.get(number, 0) + 1
+        if attempt > RETRIES:
+            raise ClusterError(
+                f"Workers died {RETRIES} times under the same task. They may be out of memory: give each more of it, or fewer "
+                "threads."
+            )
+        key = f"{self.name}-{number}-{attempt}"
+        self.numbers[key] = number
+        return self.client.submit(_run_task, self.common, self.version, self.tasks[number], key=key, pure=False)
+
+    def spread(self) -> None:
+        """Give each worker its copy: Dask prefers workers that have one, and others would wait until it has them help out."""
+        with contextlib.suppress(
+            Exception
+        ):  # a worker that died meanwhile; those without a copy fetch one with their first task
+            self.client.replicate([self.common], n=len(self.tasks))
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Inside, a cluster without workers is given up after a while; in the end what is not finished is taken back."""
+        from distributed import CancelledError
+
+        done = threading.Event()
+        watcher = threading.Thread(target=self._watch, args=(done,), daemon=True)
+        watcher.start()
+        try:
+            yield
+        except CancelledError as error:
+            raise ClusterError(
+                f"The cluster has cancelled a task. Is its scheduler running, and has it had workers within the last {PATIENCE} "
+                "seconds? Start them again, and then this program."
+            ) from error
+        finally:
+            done.set()
+            watcher.join()
+            self._cancel()
+
+    def _watch(self, done: threading.Event) -> None:
+        seen, known = time.monotonic(), set(self.client.nthreads())
+        while not done.wait(PATIENCE / 20):
+            with contextlib.suppress(Exception):  # a scheduler that does not answer shows elsewhere
+                workers = set(self.client.nthreads())
+                seen = time.monotonic() if workers else seen
+                if workers - known and self.common.status == "finished":
+                    self.spread()
+                    known = workers
+            if time.monotonic() - seen > PATIENCE:
+                self._cancel()
+                return
+
+    def _cancel(self) -> None:
+        from distributed import Future
+
+        unfinished = [Future(key, self.client) for key in list(self.numbers)]
+        self.client.cancel([*unfinished, self.common], force=True)
+
+
+def _run_task(shared: _Shared, version: str, task: tuple[Any, ...]) -> Any:
+    """One task, on a worker, by one thread: the cluster has a task for each of its threads."""
+    own = metadata.version("treegram")
+    if own != version:
+        raise ClusterError(f"A worker has treegram {own}, the client {version}. Install the same version on both.")
+    with joblib.parallel_config(backend="sequential"):
+        return shared.function(shared.value, *task)

@@ -1,0 +1,1 @@
+"""Ways in: graphs of other libraries and files, turned into Graphs."""

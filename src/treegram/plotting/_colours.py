@@ -1,0 +1,25 @@
+"""Colours of what is added to a decision: red for it, blue against it, white for nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treegram._types import Floats
+
+__all__ = ["is_dark", "share_colours"]
+
+_FOR, _AGAINST = np.array([0.698, 0.094, 0.169]), np.array([0.129, 0.4, 0.675])
+_DARK = 0.55  # of the way from white to an end
+
+
+def share_colours(values: Floats, limit: float) -> Floats:
+    """Red, green and blue from 0 to 1 for each value, shape (n_values, 3); full colours at ``limit`` and beyond."""
+    parts = np.clip(np.abs(values) / (limit or 1.0), 0.0, 1.0)[:, None]
+    ends = np.where((values > 0)[:, None], _FOR, _AGAINST)
+    colours: Floats = 1.0 - parts + parts * ends
+    return colours
+
+
+def is_dark(value: float, limit: float) -> bool:
+    """Whether text on the colour of a value must be white."""
+    return bool(abs(value) > _DARK * limit)

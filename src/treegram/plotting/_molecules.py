@@ -1,0 +1,89 @@
+"""Molecules drawn by RDKit, their atoms coloured by what they add to a decision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from treegram._optional import optional_module
+from treegram._types import Floats
+from treegram.graphs import Graphs
+from treegram.plotting._colours import share_colours
+
+__all__ = ["molecule_of", "molecule_png", "molecule_svg"]
+
+
+def molecule_of(given: Any, graph: Graphs, which: str) -> Any:
+    """The RDKit molecule of a graph from a molecule or a SMILES string; atoms must be the nodes, in their order.
+
+    Hydrogens that a molecule does not list are added where the graph has them.
+    """
+    chem = _rdkit("Chem")
+    molecule = chem.MolFromSmiles(given) if isinstance(given, str) else given
+    if not isinstance(molecule, chem.Mol):
+        raise ValueError(f"{which} must be an RDKit molecule or a SMILES string that RDKit can read; got {given!r}.")
+    if molecule.GetNumAtoms() != graph.n_nodes:
+        molecule = chem.AddHs(molecule)
+    _check_atoms(molecule, graph, which, chem.GetPeriodicTable())
+    return molecule
+
+
+def _check_atoms(molecule: Any, graph: Graphs, which: str, periodic_table: Any) -> None:
+    if molecule.GetNumAtoms() != graph.n_nodes:
+        bare = sum(atom.GetAtomicNum() > 1 for atom in molecule.GetAtoms())
+        raise ValueError(
+            f"{which} must have the {graph.n_nodes} nodes of its graph as atoms; it has {bare} atoms, and "
+            f"{molecule.GetNumAtoms()} with hydrogens."
+        )
+    bonds = {tuple(sorted((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()))) for bond in molecule.GetBonds()}
+    edges = {tuple(sorted(edge)) for edge in graph.edges().tolist()}
+    if bonds != edges:
+        raise ValueError(
+            f"{which} must have its atoms in the order of the graph's nodes: its bonds are not the graph's edges, such as "
+            f"{min(bonds ^ edges)}."
+        )
+    if graph.labels is None:
+        return
+    known = {periodic_table.GetElementSymbol(number) for number in range(1, 119)}
+    for node, (atom, code) in enumerate(zip(molecule.GetAtoms(), graph.labels, strict=True)):
+        label = graph.label_values[code]
+        if label in known and label != atom.GetSymbol():
+            raise ValueError(f"{which}: its atom {node} is {atom.GetSymbol()}, but the node's label is {label!r}.")
+
+
+def molecule_svg(molecule: Any, values: ArrayLike, size: tuple[int, int] = (460, 340)) -> str:
+    """The molecule as SVG."""
+    return _drawn(molecule, np.asarray(values, dtype=np.float64), size, "MolDraw2DSVG", as_bytes=False)
+
+
+def molecule_png(molecule: Any, values: ArrayLike, size: tuple[int, int] = (900, 700)) -> bytes:
+    """The molecule as PNG."""
+    image: bytes = _drawn(molecule, np.asarray(values, dtype=np.float64), size, "MolDraw2DCairo", as_bytes=True)
+    return image
+
+
+def _drawn(molecule: Any, values: Floats, size: tuple[int, int], canvas: str, *, as_bytes: bool) -> Any:
+    draw = _rdkit("Chem.Draw.rdMolDraw2D")
+    drawer = getattr(draw, canvas)(*size)
+    options = drawer.drawOptions()
+    options.useBWAtomPalette()  # colours are for what atoms add
+    options.fillHighlights = True
+    options.highlightRadius = 0.42
+    limit = float(np.abs(values).max(initial=0.0))
+    colours = share_colours(values, 1.4 * limit)  # paler, so that the letters stay readable
+    chosen = [int(atom) for atom in np.flatnonzero(np.abs(values) > 0.02 * limit)]
+    plain = draw.PrepareMolForDrawing(molecule, kekulize=True, addChiralHs=False)
+    drawer.DrawMolecule(
+        plain,
+        highlightAtoms=chosen,
+        highlightBonds=[],
+        highlightAtomColors={atom: tuple(colours[atom].tolist()) for atom in chosen},
+    )
+    drawer.FinishDrawing()
+    return bytes(drawer.GetDrawingText()) if as_bytes else str(drawer.GetDrawingText())
+
+
+def _rdkit(module: str) -> Any:
+    return optional_module(f"rdkit.{module}", "molecules", "Pictures of molecules")

@@ -1,0 +1,284 @@
+"""Files of molecules: what is read, what is refused and where, and the commands that take them."""
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rdkit import Chem
+from rdkit.Chem import rdDistGeom
+from sklearn.pipeline import make_pipeline
+
+import treegram as tg
+from treegram.cli import main
+
+SMILES = ["CO", "CCO", "CC(C)O", "OCCC", "OC1CC1", "CCCCO", "CN", "CCN", "CC(C)N", "NCCC", "NC1CC1", "CCCCN"]
+CLASSES = ["alcohol"] * 6 + ["amine"] * 6
+NUMBERS = [len(smiles) / 4 + 0.1 for smiles in SMILES]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """The working folder, with the same molecules in each format."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TREEGRAM_MIRROR", (tmp_path / "nowhere").as_uri())
+    rows = zip(SMILES, CLASSES, NUMBERS, strict=True)
+    write("molecules.csv", "name,smiles,y,z", *(f'"no. {i}, of 12",{s},{c},{n}' for i, (s, c, n) in enumerate(rows)))
+    write("molecules.tsv", "smiles\ty", *map("\t".join, zip(SMILES, CLASSES, strict=True)))
+    write("molecules.smi", *map(" ".join, zip(SMILES, CLASSES, strict=True)))
+    write("named.smi", "SMILES y", *map(" ".join, zip(SMILES, CLASSES, strict=True)))
+    write_sdf("molecules.sdf", SMILES, CLASSES)
+    return tmp_path
+
+
+def write(name, *lines):
+    Path(name).write_text("\n".join(lines) + "\n")
+
+
+def write_sdf(name, smiles, classes):
+    with Chem.SDWriter(name) as writer:
+        for text, target in zip(smiles, classes, strict=True):
+            mol = Chem.AddHs(Chem.MolFromSmiles(text))
+            rdDistGeom.EmbedMolecule(mol, randomSeed=5)
+            mol.SetProp("y", target)
+            writer.write(mol)
+
+
+@pytest.fixture
+def run(capfd):
+    def run_command(words):
+        code = main(words.split())
+        return code, *capfd.readouterr()
+
+    return run_command
+
+
+# -------------------------------------------------------------------- formats
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("molecules.csv", "y"),
+        ("molecules.tsv", "Y"),
+        ("molecules.smi", "2"),
+        ("named.smi", "y"),
+        ("molecules.sdf", "y"),
+    ],
+)
+def test_every_format_gives_the_same_graphs(name, target):
+    graphs, y = tg.load_molecules(name, target=target, attributes=["mass"])
+    assert graphs == tg.Graphs.from_smiles(SMILES, targets=CLASSES, attributes=["mass"])
+    assert y.tolist() == CLASSES
+    assert tg.load_molecules(name)[1] is None
+
+
+def test_coordinates_of_a_file_are_used():
+    graphs, _ = tg.load_molecules("molecules.sdf", attributes=["coordinates"], hydrogens=True)
+    mols = list(Chem.SDMolSupplier("molecules.sdf", removeHs=False))
+    np.testing.assert_array_equal(graphs.attributes, np.concatenate([m.GetConformer().GetPositions() for m in mols]))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [(["1", "-2"], "int64"), (["1", "2.5"], "float64"), (["1e3", "2"], "float64"), (["a", "b"], "<U1")],
+)
+def test_targets_are_what_all_of_them_are(values, expected):
+    write("few.csv", "smiles,y", *(f"C,{value}" for value in values))
+    assert tg.load_molecules("few.csv", target="y")[1].dtype == expected
+
+
+def test_a_byte_order_mark_windows_lines_and_blank_lines_do_no_harm():
+    Path("few.csv").write_bytes("\ufeffsmiles,y\r\nCCO,1\r\n\r\nCC,2\r\n".encode())
+    assert tg.load_molecules("few.csv", target="y")[1].tolist() == [1, 2]
+
+
+# -------------------------------------------------------------------- hostile files
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (
+            ["smile,y", "C,1"],
+            r"few\.csv:1: no column is called 'smiles'; the first line names 'smile', 'y'; did you mean smile\?",
+        ),
+        (["CCO,1", "CCN,2"], r"few\.csv:1: no column is called 'smiles'; the first line names 'CCO', '1'\."),
+        (["smiles,x", "C,1"], r"few\.csv:1: no column is called 'y'; the first line names 'smiles', 'x'"),
+        (["smiles,y,smiles", "C,1,C"], r"few\.csv:1: 2 columns are called 'smiles'"),
+        (["smiles,y", "C,1", "C,2,3"], r"few\.csv:3 .*the line has 3 fields, but the first line names 2 columns"),
+        (["smiles,y", "C"], r"few\.csv:2 .*the line has 1 fields, but"),
+        (["smiles,y", "C,1", "C,nan"], r"few\.csv:3 \('C'\): its target is 'nan', which is no value"),
+        (["smiles,y", "C,inf"], r"few\.csv:2 \('C'\): its target is 'inf', which is no value"),
+        (["smiles,y", "C,"], r"few\.csv:2 \('C'\): its target is missing"),
+        (["smiles,y", ",1"], r"few\.csv:2 \(''\): there is no SMILES"),
+        (["smiles,y", "C,1", "C,low"], r"few\.csv:3: the target is 'low', but few\.csv:2 has the number 1"),
+        (["smiles,y", "C1CC,1"], r"few\.csv:2 \('C1CC'\): RDKit says: unclosed ring"),
+        (["smiles,y", '"C,1', "C,2"], r"few\.csv:3: unexpected end of data"),
+        (["smiles,y", "C" * 200_000 + ",1"], r"few\.csv:2: field larger than field limit"),
+        (["smiles,y"], r"few\.csv has no molecule that can be used"),
+    ],
+)
+def test_a_bad_table_is_refused_with_its_line(lines, message):
+    write("few.csv", *lines)
+    with pytest.raises(tg.DatasetError, match=message):
+        tg.load_molecules("few.csv", target="y")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "target", "message"),
+    [
+        ("few.csv", b"", None, "the file is empty; its first line must name the columns"),
+        ("few.csv", b"smiles\n\xff\xfe\n", None, "is no UTF-8 text"),
+        ("few.mol2", b"C", None, "must end in .smi, .sdf, .csv, .tsv; got '.mol2'"),
+        ("few.smi", b"C 1\n", "y", "must be the number of a column, 2 or more; got 'y'"),
+        ("few.smi", b"C\n", "2", "few.smi:1 ('C'): its target is missing"),
+        ("few.sdf", b"garbage\n", None, "few.sdf:1 (''): RDKit"),
+        ("few.sdf", b"", None, "has no molecule that can be used"),
+    ],
+)
+def test_other_bad_files_are_refused(name, content, target, message):
+    Path(name).write_bytes(content)
+    with pytest.raises(tg.DatasetError) as caught:
+        tg.load_molecules(name, target=target)
+    assert message in str(caught.value)
+
+
+def test_a_missing_file_is_told_before_a_missing_rdkit(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rdkit", None)
+    with pytest.raises(tg.DatasetError, match=r"^absent\.csv cannot be read: No such file"):
+        tg.load_molecules("absent.csv")
+    with pytest.raises(ImportError, match=r"pip install 'treegram\[molecules\]'"):
+        tg.load_molecules("molecules.csv")
+
+
+def test_a_missing_file_and_a_column_that_makes_no_sense():
+    with pytest.raises(tg.DatasetError, match=r"^absent\.csv cannot be read: No such file"):
+        tg.load_molecules("absent.csv")
+    for name in ("molecules.sdf", "molecules.smi"):
+        with pytest.raises(tg.DatasetError, match="leave out the column"):
+            tg.load_molecules(name, smiles_column="text")
+    with pytest.raises(tg.DatasetError, match=r"molecules\.sdf:1 .* it has no property 'z'; it has 'y'"):
+        tg.load_molecules("molecules.sdf", target="z")
+
+
+def test_bad_records_are_left_out_with_a_report():
+    text = Path("molecules.sdf").read_text().split("$$$$\n")
+    text[1] = text[1].replace("V2000", "V9999")
+    text[2] = text[2][:200] + "\n"
+    text[3] = text[3].replace(">  <y>", ">  <x>")
+    Path("molecules.sdf").write_text("$$$$\n".join(text))
+    with pytest.warns(
+        UserWarning, match=r"^3 molecules of 12 left out: molecules\.sdf:\d+ \(''\): RDKit .* no property 'y'; it has"
+    ):
+        graphs, y = tg.load_molecules("molecules.sdf", target="y", on_error="skip")
+    assert len(graphs) == 9
+    assert y.tolist() == CLASSES[:1] + CLASSES[4:]
+    write("few.csv", "smiles,y", "C1CC,1", "C,nan")
+    with (
+        pytest.warns(UserWarning, match="2 molecules of 2 left out"),
+        pytest.raises(tg.DatasetError, match="no molecule that can be used: RDKit says: unclosed ring"),
+    ):
+        tg.load_molecules("few.csv", target="y", on_error="skip")
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.sampled_from(["few.csv", "few.smi", "few.sdf"]), st.binary(max_size=80), st.booleans())
+def test_any_bytes_are_graphs_or_a_dataset_error(name, content, with_head):
+    Path(name).write_bytes((b"smiles,y\n" if with_head else b"") + content)
+    told = name
+    try:
+        graphs, y = tg.load_molecules(name, target="y" if with_head else None)
+        assert y is None or len(y) == len(graphs)
+    except tg.DatasetError as error:
+        told = str(error)
+    assert name in told
+
+
+# -------------------------------------------------------------------- commands
+
+
+def test_journey_fit_a_table_and_predict_new_molecules(run):
+    write("new.csv", "id,smiles", "1,CCCCCO", "2,CCCCCN")
+    code, out, err = run("fit molecules.csv --smiles-column smiles --target y --kernel wl --folds 3 --jobs 1 -o model")
+    assert (code, err) == (0, "")
+    assert out.startswith("model: GraphSVC of 12 graphs of molecules.csv, kernel WL")
+    assert run("predict model new.csv -o out.csv") == (0, "out.csv: predictions of model for 2 graphs of new.csv\n", "")
+    rows = list(csv.DictReader(io.StringIO(Path("out.csv").read_text())))
+    assert [(row["graph"], row["prediction"]) for row in rows] == [("0", "alcohol"), ("1", "amine")]
+    assert tg.load_model("model").predict(["CCCCCO"]).tolist() == ["alcohol"]
+
+
+def test_the_model_remembers_how_molecules_were_made(run):
+    options = "--atom-labels element,degree --atom-attributes mass,logp --hydrogens"
+    write("odd.csv", "text,y", *(f"{s},{n}" for s, n in zip(SMILES, NUMBERS, strict=True)))
+    assert run(f"fit odd.csv --smiles-column text --target y {options} --jobs 1 -o model")[0] == 0
+    model = tg.load_model("model")
+    expected = tg.MoleculeGraphs(["element", "degree"], ["mass", "logp"], hydrogens=True, smiles_column="text")
+    assert model[0].get_params() == expected.get_params()
+    code, out, _ = run("predict model odd.csv")
+    mean, std = model.predict(SMILES, return_std=True)
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert code == 0
+    np.testing.assert_allclose([float(row["prediction"]) for row in rows], mean, rtol=1e-12)
+    np.testing.assert_allclose([float(row["std"]) for row in rows], std, rtol=1e-12)
+    assert run("predict model molecules.smi")[1] == out
+    assert run("predict model molecules.csv --smiles-column smiles")[1] == out
+
+
+@pytest.mark.filterwarnings("always")  # as in a process of its own
+def test_bad_molecules_keep_the_others_numbers(run):
+    write("new.csv", "smiles", "CCCCCO", "C1CC", "CCCCCN")
+    run("fit molecules.smi --target 2 --kernel wl --folds 3 --jobs 1 -o model")
+    code, out, err = run("predict model new.csv")
+    assert (code, out) == (2, "")
+    assert err.startswith("treegram predict: error: new.csv:3 ('C1CC'): RDKit says: unclosed ring.")
+    assert err.count("\n") == 1
+    code, out, err = run("predict model new.csv --skip-bad")
+    assert [line.split(",")[:2] for line in out.splitlines()[1:]] == [["0", "alcohol"], ["2", "amine"]]
+    assert (
+        err == "treegram predict: warning: 1 molecule of 3 left out: new.csv:3 ('C1CC'): RDKit says: unclosed ring.\n"
+    )
+
+
+def test_info_gram_features_and_evaluate_take_molecules(run):
+    code, out, _ = run("info molecules.sdf --target y --atom-attributes coordinates --json")
+    report = json.loads(out)
+    assert code == 0
+    assert report["targets"]["kind"] == "classes"
+    assert report["attributes"]["n_columns"] == 3
+    assert run("gram molecules.smi --against molecules.csv --kernel wl -o K.npz")[0] == 0
+    with np.load("K.npz") as saved:
+        np.testing.assert_allclose(np.diag(saved["K"]), 1)
+    assert run("features molecules.csv --chunk 5 --random-state 0 -o Z.npz")[0] == 0
+    code, out, _ = run("evaluate molecules.csv --target y --kernel wl --folds 3 --repeats 1 --jobs 1")
+    assert code == 0
+    assert "molecules.csv" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("fit molecules.csv -o model", "molecules.csv has no targets, so there is nothing to learn; name them with --target."),
+        ("fit digits --target numbers -o model", "--target is for files of molecules (.smi, .sdf, .csv, .tsv), which digits is not. Whether"),
+        ("info digits --hydrogens", "--hydrogens is for files of molecules"),
+        ("info molecules.csv --atom-attributes mas", "names must be one of 'partial_charge', 'mass'"),
+        ("info absent.csv", "absent.csv cannot be read: No such file"),
+        ("predict graphs.tgm molecules.csv", "graphs.tgm takes graphs and does not know how molecules become graphs"),
+        ("predict molecules.tgm digits", "molecules.tgm takes molecules; digits is not a file of molecules"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused(run, words, message):
+    graphs = tg.Graphs.from_smiles(SMILES)
+    model = tg.GraphSVC("wl", C=1, cv=2).fit(graphs, CLASSES)
+    tg.save_model(model, "graphs.tgm")
+    tg.save_model(make_pipeline(tg.MoleculeGraphs(), model), "molecules.tgm")
+    code, out, err = run(words)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1

@@ -1,0 +1,212 @@
+"""Whatever happens to workers, clients and disks: the right result, or a clear error and nothing finished lost."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import dask
+import joblib
+import numpy as np
+import pytest
+
+from treegram import ODDCL, ClusterError, _dask, gram_to_zarr, make_synthetic
+from treegram._parallel import send_tasks
+from workers import new_client
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Dask warns of sockets that killed workers leave open
+N_KILLS = 10
+
+
+@pytest.fixture
+def victim():
+    """A cluster of its own for a test that kills workers; a task that loses one is given up by the scheduler at once."""
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), new_client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return make_synthetic(40, random_state=0)[0]
+
+
+@pytest.fixture
+def expected(graphs, tmp_path):
+    return gram_to_zarr(ODDCL(depth=1), graphs, tmp_path / "expected", chunk=4)[:]
+
+
+def run_on(client, function, shared, n_tasks):
+    """Pairs of a number and function(shared, number), as they are finished."""
+    with joblib.parallel_config(backend="dask", client=client):
+        for (number,), result in send_tasks(function, shared, [(i,) for i in range(n_tasks)], n_jobs=None, label=None):
+            yield number, result
+
+
+def worker_processes(client):
+    return [nanny.pid for nanny in client.cluster.workers.values() if nanny.pid]
+
+
+def blocks_of(store):
+    """The finished blocks of a store, each with the time of its writing."""
+    return {file: file.stat().st_mtime_ns for file in store.glob("gram/c/*/*") if file.name.isdigit()}
+
+
+# -------------------------------------------------------------------- workers
+
+
+def _wait_for_kills(kills, number):
+    """A task that can be finished only after some kills: of 50, five wait for each kill."""
+    while len(Path(kills).read_bytes()) < number * N_KILLS // 50:
+        time.sleep(0.02)
+    return number**2
+
+
+def _kill_at_random(client, kills, stop):
+    random, done = np.random.default_rng(0), 0
+    while done < N_KILLS and not stop.wait(random.uniform(0, 0.5)):
+        for pid in random.permutation(worker_processes(client))[:1].tolist():
+            os.kill(pid, signal.SIGKILL)
+            done += 1
+            kills.write_bytes(done * b"x")
+
+
+@pytest.mark.slow
+def test_ten_killed_workers_lose_nothing(victim, tmp_path):
+    kills, stop = tmp_path / "kills", threading.Event()
+    kills.touch()
+    with ThreadPoolExecutor(1) as pool:
+        killer = pool.submit(_kill_at_random, victim, kills, stop)
+        try:
+            found = dict(run_on(victim, _wait_for_kills, str(kills), 50))
+        finally:
+            stop.set()
+        killer.result()
+    assert found == {i: i**2 for i in range(50)}
+    assert len(kills.read_bytes()) == N_KILLS
+
+
+def _slow_square(shared, number):
+    time.sleep(0.05)
+    return number**2
+
+
+@pytest.mark.slow
+def test_all_workers_may_be_replaced(victim):
+    found = {}
+    for n, (number, result) in enumerate(run_on(victim, _slow_square, None, 60)):
+        found[number] = result
+        if n == 10:
+            for pid in worker_processes(victim):
+                os.kill(pid, signal.SIGKILL)
+    assert found == {i: i**2 for i in range(60)}
+
+
+def _fatal(shared, number):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_task_that_kills_its_workers_is_given_up(victim, monkeypatch):
+    monkeypatch.setattr(_dask, "RETRIES", 1)
+    with pytest.raises(ClusterError, match=r"Workers died 1 times under the same task\. They may be out of memory"):
+        list(run_on(victim, _fatal, None, 1))
+
+
+def _hungry(shared, number):
+    """The tenth task takes more memory than a worker may have, and keeps it until the nanny sees it."""
+    if number == 9:
+        held = np.ones(100 << 20)
+        time.sleep(60)
+        return held.sum()
+    return number**2
+
+
+@pytest.mark.slow
+def test_a_worker_without_memory_is_named_and_the_others_go_on(monkeypatch):
+    monkeypatch.setattr(_dask, "RETRIES", 1)
+    found = {}
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        new_client(memory_limit="600MiB") as client,
+        pytest.raises(ClusterError, match="They may be out of memory: give each more of it"),
+    ):
+        found.update(run_on(client, _hungry, None, 12))
+    assert found.items() >= {i: i**2 for i in range(9)}.items()
+
+
+def _slow_there(slow, number):
+    time.sleep(0.5 if os.getpid() == slow else 0.02)
+    return os.getpid()
+
+
+@pytest.mark.slow
+def test_a_slow_worker_gets_little_to_do(victim):
+    slow = worker_processes(victim)[0]
+    found = dict(run_on(victim, _slow_there, slow, 60))
+    assert len(found) == 60
+    assert list(found.values()).count(slow) < 20
+
+
+# -------------------------------------------------------------------- stores
+
+CLIENT = """
+import sys, time
+from distributed import Client
+from treegram import ODDCL, gram_to_zarr, make_synthetic
+graphs, _ = make_synthetic(40, random_state=0)
+with Client(sys.argv[1]) as client:
+    gram_to_zarr(ODDCL(depth=1), graphs, sys.argv[2], chunk=4, client=client)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_client_is_followed_by_another_one(victim, graphs, expected, tmp_path):
+    store = tmp_path / "K"
+    command = [sys.executable, "-c", CLIENT, victim.scheduler.address, str(store)]
+    with subprocess.Popen(command) as process:
+        while not len(blocks_of(store)) > 20 and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    while len(victim.processing()) and any(victim.processing().values()):
+        time.sleep(0.05)  # what its workers had begun
+    before = blocks_of(store)
+    K = gram_to_zarr(ODDCL(depth=1), graphs, store, chunk=4, client=victim)
+    np.testing.assert_array_equal(K[:], expected)
+    pairs = {file for file in before if store / "gram/c" / file.name / file.parent.name in before}
+    assert all(file.stat().st_mtime_ns == before[file] for file in pairs)  # finished blocks were not touched
+
+    damaged = store / "gram/c/3/1"
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"?")
+    before = blocks_of(store)
+    K = gram_to_zarr(ODDCL(depth=1), graphs, store, chunk=4, client=victim)
+    np.testing.assert_array_equal(K[:], expected)
+    assert {
+        file.relative_to(store).as_posix() for file, written in blocks_of(store).items() if written != before[file]
+    } == {
+        "gram/c/3/1",
+        "gram/c/1/3",
+    }
+
+
+def _largest_file(n_bytes):
+    """The system refuses larger files from now on, as a full disk would."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, resource.RLIM_INFINITY))
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_for_one_worker(victim, graphs, expected, tmp_path):
+    store = tmp_path / "K"
+    full = next(iter(victim.nthreads()))
+    victim.run(_largest_file, 100, workers=[full])
+    with pytest.raises(OSError, match=r"cannot be written \(File too large\)\. Finished blocks are kept"):
+        gram_to_zarr(ODDCL(depth=1), graphs, store, chunk=4, client=victim)
+    victim.run(_largest_file, resource.RLIM_INFINITY, workers=[full])
+    before = blocks_of(store)
+    K = gram_to_zarr(ODDCL(depth=1), graphs, store, chunk=4, client=victim)
+    np.testing.assert_array_equal(K[:], expected)
+    pairs = {file for file in before if store / "gram/c" / file.name / file.parent.name in before}
+    assert all(file.stat().st_mtime_ns == before[file] for file in pairs)

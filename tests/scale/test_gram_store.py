@@ -1,0 +1,202 @@
+"""Gram matrices in Zarr stores: the right numbers, whatever happened on the way."""
+
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import zarr
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from treegram import (
+    ODDCL,
+    P2K,
+    WL,
+    WLOA,
+    KernelSum,
+    ParameterError,
+    ScaleAttributes,
+    ShortestPath,
+    StoreError,
+    gram_to_zarr,
+    make_synthetic,
+)
+from treegram.scale import gram_store
+
+KERNELS = [
+    ODDCL(depth=1),
+    ODDCL(depth=1, gamma="scale", normalize=False),
+    WL(2),
+    WLOA(),
+    P2K(),
+    ShortestPath(),
+    KernelSum([WL(), make_pipeline(ScaleAttributes(), ODDCL(depth=1))]),
+    make_pipeline(ScaleAttributes("robust"), ODDCL(depth=1)),
+]
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return make_synthetic(23, random_state=0)[0]
+
+
+@pytest.fixture
+def count_blocks(monkeypatch):
+    """The blocks that were computed, in order."""
+    computed = []
+    write = gram_store._write
+
+    def counted(shared, i, j):
+        computed.append((i, j))
+        write(shared, i, j)
+
+    monkeypatch.setattr(gram_store, "_write", counted)
+    return computed
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: " ".join(repr(kernel).split()))
+@pytest.mark.parametrize("chunk", [5, 23, 100])
+def test_the_stored_matrix_is_the_gram_matrix(kernel, chunk, graphs, tmp_path):
+    stored = gram_to_zarr(kernel, graphs, tmp_path / "K.zarr", chunk=chunk, n_jobs=2)
+    K = clone(kernel).fit_transform(graphs)
+    np.testing.assert_allclose(stored[:], K, rtol=1e-13, atol=1e-14)
+    np.testing.assert_array_equal(stored[:], stored[:].T)
+    group = zarr.open_group(tmp_path / "K.zarr", mode="r")
+    assert group.metadata.zarr_format == 3
+    assert type(kernel).__name__ in group.attrs["kernel"]
+    if getattr(kernel, "normalize", True):
+        np.testing.assert_allclose(np.diag(stored[:]), 1.0, atol=1e-15)
+
+
+def test_single_precision_is_the_same_matrix_rounded(graphs, tmp_path):
+    stored = gram_to_zarr(ODDCL(dtype="float32"), graphs, tmp_path / "K", chunk=6)
+    exact = gram_to_zarr(ODDCL(), graphs, tmp_path / "exact", chunk=6)
+    assert stored.dtype == np.float32
+    np.testing.assert_array_equal(stored[:], exact[:].astype(np.float32))
+
+
+def test_half_of_the_blocks_are_computed_and_none_twice(graphs, tmp_path, count_blocks):
+    for _ in range(2):
+        gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
+    assert sorted(count_blocks) == [(i, j) for i in range(5) for j in range(i, 5)]
+
+
+@pytest.mark.parametrize("name", ["gram/c/0/3", "gram/c/3/0", "gram/c/2/2", "self_kernels/c/1"])
+@pytest.mark.parametrize("damage", ["gone", "cut", "changed"])
+def test_a_missing_or_damaged_block_is_computed_again(name, damage, graphs, tmp_path, count_blocks):
+    expected = gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)[:]
+    count_blocks.clear()
+    file = tmp_path / "K" / name
+    content = file.read_bytes()
+    if damage == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(content[:-3] if damage == "cut" else bytes([content[0] ^ 1]) + content[1:])
+    np.testing.assert_array_equal(gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)[:], expected)
+    assert len(count_blocks) == 1
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        ({"kernel": WL(2)}, "kernel"),
+        ({"chunk": 6}, "chunk"),
+        ({"kernel": WL(dtype="float32")}, "kernel"),
+        ({"X": make_synthetic(23, random_state=1)[0]}, "graphs"),
+    ],
+)
+def test_another_matrix_is_refused_and_nothing_changes(other, what, graphs, tmp_path):
+    first = gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)[:]
+    arguments = {"kernel": WL(), "X": graphs, "path": tmp_path / "K", "chunk": 5} | other
+    with pytest.raises(StoreError, match=f"holds another matrix: its {what} is"):
+        gram_to_zarr(**arguments)
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "K" / "gram", mode="r")[:], first)
+
+
+def test_the_number_of_threads_does_not_matter(graphs, tmp_path):
+    first = gram_to_zarr(ODDCL(n_jobs=2), graphs, tmp_path / "K", chunk=5, n_jobs=2)[:]
+    np.testing.assert_array_equal(gram_to_zarr(ODDCL(), graphs, tmp_path / "K", chunk=5)[:], first)
+    np.testing.assert_array_equal(gram_to_zarr(ODDCL(), graphs, tmp_path / "K1", chunk=5)[:], first)
+
+
+def test_bad_arguments_write_nothing(graphs, tmp_path):
+    for arguments, message in [
+        ({"chunk": 0}, "chunk of gram_to_zarr must be a whole number of at least 1"),
+        ({"kernel": WL(dtype="int8")}, "dtype of WL must be"),
+        ({"kernel": ODDCL(node_kernel=lambda a, b: a @ b.T)}, "must not have functions"),
+        ({"kernel": ODDCL(depth=-1)}, "depth of ODDCL must be"),
+    ]:
+        with pytest.raises(ParameterError, match=message):
+            gram_to_zarr(**{"kernel": WL(), "X": graphs, "path": tmp_path / "K", **arguments})
+    assert not (tmp_path / "K").exists()
+
+
+def test_a_store_that_is_no_store_is_refused(graphs, tmp_path):
+    (tmp_path / "zarr.json").write_text("{")
+    with pytest.raises(StoreError, match="cannot be read"):
+        gram_to_zarr(WL(), graphs, tmp_path)
+    assert (tmp_path / "zarr.json").read_text() == "{"
+
+
+def test_a_disk_that_is_too_small_is_noticed_before_the_work(graphs, tmp_path, monkeypatch, count_blocks):
+    monkeypatch.setattr(gram_store.shutil, "disk_usage", lambda path: SimpleNamespace(free=100))
+    with pytest.raises(OSError, match=r"needs .* more, but its disk has .* left.*float32.*Landmarks"):
+        gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
+    assert not count_blocks
+
+
+def test_a_full_disk_says_so_and_keeps_finished_blocks(graphs, tmp_path, monkeypatch, count_blocks):
+    write = gram_store._Store.write
+
+    def full(self, i, j, K):
+        if (i, j) == (1, 4):
+            raise OSError(28, "No space left on device")
+        write(self, i, j, K)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(gram_store._Store, "write", full)
+        with pytest.raises(OSError, match=r"cannot be written \(No space left on device\). Finished blocks are kept"):
+            gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5, n_jobs=1)
+    n_before = len(count_blocks)
+    K = gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
+    np.testing.assert_allclose(K[:], WL().fit_transform(graphs), atol=1e-14)
+    assert len(count_blocks) == 15 + 1  # the one that failed twice
+    assert n_before < 15
+
+
+PROGRAM = """
+import sys
+from treegram import ODDCL, gram_to_zarr, make_synthetic
+graphs, _ = make_synthetic(60, random_state=0)
+print("ready", flush=True)
+gram_to_zarr(ODDCL(depth=3), graphs, sys.argv[1], chunk=6, n_jobs=2)
+print("done", flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_it_still_gets_there(tmp_path):
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        with subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path / "K")], stdout=subprocess.PIPE) as process:
+            process.stdout.readline()
+            time.sleep(rng.uniform(0, 0.5))
+            process.send_signal(signal.SIGKILL)
+    graphs, _ = make_synthetic(60, random_state=0)
+    K = gram_to_zarr(ODDCL(depth=3), graphs, tmp_path / "K", chunk=6)
+    np.testing.assert_allclose(K[:], ODDCL(depth=3).fit_transform(graphs), rtol=1e-13)
+    assert not list((tmp_path / "K").rglob("*.partial"))
+
+
+def test_two_writers_do_not_meet(graphs, tmp_path):
+    from treegram._files import only_writer
+
+    with (
+        only_writer(tmp_path / "K"),
+        pytest.raises(StoreError, match="Another process is writing"),
+    ):
+        gram_to_zarr(WL(), graphs, tmp_path / "K")

@@ -1,0 +1,104 @@
+"""What the fuzzer found, as plain inputs: each once gave another library's error, or was read as something else."""
+
+import json
+
+import numpy as np
+import pytest
+
+from treegram import WL, FeatureMap, Graphs, InvalidGraphError, Shards, StoreError, features_to_shards, gram_to_zarr
+
+NODES = {"graph": ["a", "a"], "node": [1, 2], "x": [0.5, 1.0]}
+EDGES = {"graph": ["a"], "source": [1], "target": [2]}
+PAIR = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], labels=[["C", "O"], ["C", "C", "O"]])
+
+
+class Data(dict):
+    """As much of PyTorch Geometric's Data as the converter looks at."""
+
+    def __init__(self, num_nodes, **content):
+        super().__init__(edge_index=np.array([[0], [1]]), **content)
+        self.num_nodes = num_nodes
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "message"),
+    [
+        ({"x": [[0.5], [1.0, 2.0]]}, {}, "nodes: the column 'x' must make a regular array"),
+        ({}, {"source": [[1, [2]]]}, "edges: the column 'source' must make a regular array"),
+        ({"y": [[0.5, 1.0], [1.0, 2.0]]}, {}, "attributes: a column of lists must be the only one; got 'x', 'y'"),
+    ],
+)
+def test_columns_that_are_no_vectors(nodes, edges, message):
+    attributes = ["x", "y"] if "y" in nodes else "x"
+    with pytest.raises(InvalidGraphError, match=message):
+        Graphs.from_tables({**NODES, **nodes}, {**EDGES, **edges}, attributes=attributes)
+
+
+@pytest.mark.parametrize("n_nodes", [(2,), float("nan"), float("inf"), "2", -1, 2.5])
+def test_numbers_of_nodes_that_are_none(n_nodes):
+    with pytest.raises(InvalidGraphError, match="Graph 0: num_nodes must be a whole number, at least 0; got"):
+        Graphs.from_pyg([Data(n_nodes)])
+
+
+def test_numbers_and_texts_in_one_list_stay_what_they_are():
+    graphs = Graphs.from_pyg([Data(2, z=[1, "C"])], "z")
+    assert graphs.label_values == (1, "C")
+
+
+def test_an_edge_without_data_whose_ends_are_no_nodes():
+    edgeless = Data(1, edge_kind=np.empty(0))
+    edgeless["edge_index"] = np.empty((2, 0), np.int64)
+    with pytest.raises(InvalidGraphError, match=r"Graph 1: edge \(0, 1\) has no 'edge_kind'"):
+        Graphs.from_pyg([edgeless, Data(1)], edge_label="edge_kind")
+
+
+def test_targets_that_make_no_array():
+    igraph = pytest.importorskip("igraph")
+    graphs = [igraph.Graph.Ring(3), igraph.Graph.Ring(4)]
+    graphs[0]["y"], graphs[1]["y"] = 1, (1, 2)
+    with pytest.raises(InvalidGraphError, match="targets: 'y' must make a regular array"):
+        Graphs.from_igraph(graphs, targets="y")
+
+
+def protein(x="0.000", name="ALA"):
+    return f"ATOM      1  CA  {name} A   1    {x:>8}   0.000   0.000  1.00  0.00           C\nEND\n".encode("latin-1")
+
+
+@pytest.mark.parametrize("content", [protein("nan"), protein(name="\xff\xfeA")])
+def test_atoms_without_a_place_or_a_name(tmp_path, content):
+    pytest.importorskip("gemmi")
+    path = tmp_path / "one.pdb"
+    path.write_bytes(protein())
+    assert Graphs.from_pdb(path).n_nodes == 1
+    path.write_bytes(content)
+    with pytest.raises(
+        (InvalidGraphError, ValueError), match=r"one.pdb: (a residue or an atom cannot be used|there is no)"
+    ):
+        Graphs.from_pdb(path)
+
+
+def test_a_damaged_shard_is_named_and_can_be_made_anew(tmp_path):
+    features = FeatureMap(WL()).fit(PAIR)
+    features_to_shards(features, [PAIR[:1], PAIR[1:]], tmp_path)
+    file = tmp_path / "000001.npz"
+    file.write_bytes(file.read_bytes()[:-30])
+    with pytest.raises(StoreError, match=r"000001.npz is damaged .*Call features_to_shards again"):
+        list(Shards(tmp_path))
+    features_to_shards(features, [PAIR[:1], PAIR[1:]], tmp_path)
+    assert len(list(Shards(tmp_path))) == 2
+
+
+@pytest.mark.parametrize("change", [lambda text: text[:40], lambda text: text.replace("2", "3", 1), None])
+def test_a_gram_store_with_other_metadata_is_refused(tmp_path, change):
+    pytest.importorskip("zarr")
+    gram_to_zarr(WL(), PAIR, tmp_path / "K", chunk=1)
+    if change is None:
+        (tmp_path / "K" / "zarr.json").unlink()
+    else:
+        path = tmp_path / "K" / "gram" / "zarr.json"
+        before = path.read_text()
+        path.write_text(change(before))
+        assert path.read_text() != before
+        json.loads(before)
+    with pytest.raises(StoreError, match=r"K (cannot be read|holds another matrix).*remove"):
+        gram_to_zarr(WL(), PAIR, tmp_path / "K", chunk=1)

@@ -1,0 +1,81 @@
+"""The fuzzer itself, and some seconds of it: every kind of mutant is refused or stands its test."""
+
+import json
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+SEEDS = json.loads((BENCHMARKS / "fuzz_seeds.json").read_text())  # of past findings, by kind
+QUICK = ("folders", "zips", "numbers", "arrays", "edges", "adjacency", "networkx", "grakel", "studies")
+NEEDS = {"networkx": "networkx", "igraph": "igraph", "proteins": "gemmi", "gram stores": "zarr", "shards": "zarr"}
+
+
+@pytest.fixture(scope="module")
+def fuzz():
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        import fuzz  # type: ignore[import-not-found, unused-ignore]
+
+        yield fuzz
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", [*QUICK, *SEEDS])
+def test_no_mutant_is_a_bad_outcome(fuzz, tmp_path, kind):
+    pytest.importorskip(NEEDS.get(kind, "numpy"))
+    make, _ = fuzz.KINDS[kind]
+    make(tmp_path)
+    found = [fuzz.try_one(kind, tmp_path, seed) for seed in (*range(60), *map(int, SEEDS.get(kind, ())))]
+    assert [outcome for outcome in found if outcome.startswith("BAD")] == []
+    assert "refused" in found
+
+
+def test_every_way_in_is_tried(fuzz):
+    from treegram import Graphs
+
+    doors = {name.removeprefix("from_") for name in dir(Graphs) if name.startswith("from_")}
+    assert doors - {"pdb", "rdkit"} <= set(fuzz.KINDS)  # structures of proteins; molecules come as SMILES
+    assert {"folders", "zips", "studies", "stores", "models", "parquet", "shards", "gram stores"} <= set(fuzz.KINDS)
+
+
+def test_numbers_are_compared_with_what_stands_there(fuzz, tmp_path, monkeypatch):
+    from treegram.datasets import _table
+
+    monkeypatch.setattr(_table, "join_blocks", lambda blocks: np.vstack([block.rows for block in blocks]) + 1)
+    found = {fuzz.try_one("numbers", tmp_path, seed) for seed in range(20)}
+    assert "BAD: other numbers than those written" in found
+
+
+def test_counts_add_up_on_the_page(fuzz, tmp_path):
+    page = tmp_path / "FUZZING.md"
+    names = ["2026-11-17", "0.1.0", "3.11.7", "2.4.6"]
+    fuzz.record(page, [*names, "edges", "1000", "300", "700", "0", "3"])
+    fuzz.record(page, [*names, "zips", "5", "1", "3", "1", "2"])
+    fuzz.record(page, [*names, "edges", "1500", "400", "1100", "0", "4"])
+    lines = page.read_text().splitlines()
+    assert "| edges | 2,500 | 700 | 1,800 | 0 | 7 |" in lines
+    assert "| **all** | 2,505 | 701 | 1,803 | 1 | 9 |" in lines
+    assert "| 2026-11-17 | 0.1.0 | 3.11.7 | 2.4.6 | edges | 2,500 | 700 | 1,800 | 0 | 7 |" in lines
+
+
+def test_readers_that_differ_are_a_bad_outcome(fuzz, tmp_path, monkeypatch):
+    import treegram
+
+    monkeypatch.setattr(treegram, "load_tu", lambda folder: (fuzz.some_graphs(), None))
+    fuzz.make_folders(tmp_path)
+    found = {fuzz.try_folder(tmp_path, tmp_path / "mutant", random.Random(seed)) for seed in range(20)}
+    assert "BAD: the readers differ" in found
+
+
+def test_an_error_of_another_kind_is_a_bad_outcome(fuzz, tmp_path, monkeypatch):
+    def fail(*_):
+        raise KeyError("graph")
+
+    monkeypatch.setitem(fuzz.KINDS, "arrays", (None, fail))
+    assert fuzz.try_one("arrays", tmp_path, 0).startswith("BAD: KeyError")
