@@ -136,12 +136,12 @@ def decide(rows: Floats, offsets: Ints, coefficients: Floats, intercepts: Floats
     n_C, n_others, _ = coefficients.shape
     if n_others == 1:  # two classes, and one product for both
         return (coefficients[:, 0] @ rows.T + intercepts)[:, :, None]
-    decisions = np.repeat(intercepts[:, None], len(rows), axis=1)
+    decisions = np.repeat(intercepts[:, :, None], len(rows), axis=2)  # pair by pair: adding to whole rows is fast
     for i, pairs in enumerate(_pairs_by_class(n_others + 1)):
         own = slice(offsets[i], offsets[i + 1])
-        parts = rows[:, own] @ coefficients[:, :, own].reshape(n_C * n_others, -1).T
-        decisions[:, :, pairs] += parts.reshape(len(rows), n_C, n_others).swapaxes(0, 1)
-    return decisions
+        parts = coefficients[:, :, own].reshape(n_C * n_others, -1) @ rows[:, own].T
+        decisions[:, pairs] += parts.reshape(n_C, n_others, len(rows))
+    return decisions.swapaxes(1, 2)
 
 
 @cache
@@ -239,14 +239,15 @@ def _block(square: Floats, own: slice, other: slice) -> Floats:
 
 def vote(decisions: Floats, n_classes: int) -> Ints:
     """The class with most votes for each row of (..., n_pairs) decisions; of equals the first, as in libsvm."""
-    is_first = decisions > 0
+    is_first = decisions.swapaxes(-1, -2) > 0  # pair by pair, as decide() has them in memory
     if n_classes == 2:
-        return np.where(is_first[..., 0], 0, 1)
-    votes = np.empty((*decisions.shape[:-1], n_classes), np.int64)
+        return np.where(is_first[..., 0, :], 0, 1)
+    votes = np.empty((n_classes, *is_first.shape[:-2], is_first.shape[-1]), np.int16)
     for i, pairs in enumerate(_pairs_by_class(n_classes)):
         # Row j of class i: a pair in which i comes second for j < i, first for the others.
-        votes[..., i] = is_first[..., pairs[i:]].sum(axis=-1) - is_first[..., pairs[:i]].sum(axis=-1) + i
-    return votes.argmax(axis=-1)
+        won, lost = is_first[..., pairs[i:], :], is_first[..., pairs[:i], :]
+        votes[i] = won.sum(axis=-2, dtype=np.int16) - lost.sum(axis=-2, dtype=np.int16) + i
+    return votes.argmax(axis=0)
 
 
 def one_against_rest(decisions: Floats, n_classes: int) -> Floats:

@@ -69,7 +69,8 @@ def climb_pairs(first, last, pairs, square, offsets, weights, Cs, tol, coefficie
     """Fit the machines of some pairs of classes as far as pair steps lead: one call for hundreds of small machines.
 
     ``square`` is the Gram matrix of all graphs, class by class. ``n_done`` is for each pair the number of C that are done; if
-    all are, coefficients and intercepts are in place, and ``gaps``, (n_C,), are at least those of the pair.
+    all are, coefficients and intercepts are in place, and ``gaps``, (n_C,), are at least those of the pair. Ten pair steps are
+    allowed for each graph: on matrices as small as these they cost less than the way back to Python.
     """
     for pair in range(first, last):
         i, j = pairs[pair, 0], pairs[pair, 1]
@@ -85,7 +86,7 @@ def climb_pairs(first, last, pairs, square, offsets, weights, Cs, tol, coefficie
                 K[a, b] = square[places[a], places[b]]
         beta, f, bars = np.zeros(n), y.copy(), np.empty((3, n))
         betas, own_intercepts, own_gaps = np.empty((len(Cs), n)), np.empty(len(Cs)), np.empty(len(Cs))
-        n_done[pair] = climb_path(K, y, w, Cs, 0, FRESH, tol, n, beta, f, bars, betas, own_intercepts, own_gaps)
+        n_done[pair] = climb_path(K, y, w, Cs, 0, FRESH, tol, 10 * n, beta, f, bars, betas, own_intercepts, own_gaps)
         if n_done[pair] == len(Cs):
             for c in range(len(Cs)):
                 intercepts[c, pair] = own_intercepts[c]
