@@ -22,7 +22,7 @@ import treegram as tg
 from common import best_of, load, machine, table
 
 N_GRAPHS = 300  # of ENZYMES
-KERNELS = (tg.WL(), tg.WLOA(), tg.ODDCL(depth=2), tg.ShortestPath(), tg.GraphHopper())
+KERNELS = (tg.WL(), tg.WLOA(), tg.ODDCL(depth=2), tg.ShortestPath(), tg.GraphHopper(), tg.P2K())
 
 
 def load_pickle(path: Path) -> Any:

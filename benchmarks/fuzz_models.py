@@ -3,8 +3,8 @@
     nice python benchmarks/fuzz_models.py --seconds 600
 
 Batches run in processes of their own, so that a crash is seen. Memory is limited to what the process has at its start,
-4 times the file, and a constant. A damaged file must be refused. A forged one must be refused or give a model that predicts,
-or that refuses the graphs by an ordinary error. Prints one line for each kind of mutation, and every bad outcome.
+4 times the file, and a constant. A damaged file must be refused. A forged one must be refused, when it is loaded or when its
+model is first used, or give a model that predicts, or that refuses the graphs by an ordinary error. Prints one line for each kind of mutation, and every bad outcome.
 """
 
 from __future__ import annotations
@@ -162,6 +162,8 @@ def outcome(path: Path, is_forged: bool, graphs: Any) -> str:
     use = model.predict if hasattr(model, "predict") else model.transform
     try:
         use(graphs)
+    except ModelFileError:
+        return "refused when used"
     except (ValueError, MemoryError, AttributeError):  # it was not fitted, or does not fit these graphs
         return "loaded, refuses graphs"
     return "loaded"

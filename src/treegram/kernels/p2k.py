@@ -170,6 +170,7 @@ class P2K(HasFeatures):
     name = "p2k"
     explained_by = "nodes"
     one_pass = ("n_iterations",)
+    _learned_names = (*HasFeatures._learned_names, "_learned")
     _usual_grid = COLOUR_GRID
     _allowed = {
         "n_iterations": (Whole(0),),
