@@ -28,7 +28,7 @@ import numpy as np
 
 MAGIC = b"treegram-model\n"
 HEAD = len(MAGIC) + 8
-BATCH = 1000  # files for each process
+BATCH = 5000  # files for each process
 SECONDS = 20  # of processor time for one file
 SLACK = 256 << 20  # bytes: the constant beside 4 times the file
 NUMBERS = (-1, 0, 1, 2, 3, 7, 64, 1000, 2**31, 2**63, 10**30, 0.5, -0.0, 1e308, 1e-308)
