@@ -162,7 +162,9 @@ class ShortestPath(GraphKernel):
 
     def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         """Each pair of ends shares what it adds, half and half."""
-        used = np.flatnonzero(np.abs(weights).max(axis=1, initial=0.0) > 0)  # of a support vector machine, these are few
+        used = np.flatnonzero(
+            np.abs(weights).max(axis=1, initial=0.0) > 0
+        )  # of a support vector machine, these are few
         view = self._fitted if len(used) == len(weights) else self._describe(self.graphs_[used], self._own_grid())
         (alone, order), fitted, weights = self._view(graphs, join_equal=False), view.ends, weights[used]
         new = alone.ends

@@ -33,7 +33,9 @@ def entry_sums(left: Nodes, right: Nodes, node_kernel: NodeKernel, coefficients:
     if not features.nnz or not right.features.nnz:
         return sums
     groups, first = equal_rows(right.vectors, right.blocks)
-    distinct = Nodes(1, np.zeros(len(first), np.int64), right.blocks[first], right.vectors[first], right.features[first])
+    distinct = Nodes(
+        1, np.zeros(len(first), np.int64), right.blocks[first], right.vectors[first], right.features[first]
+    )
     layout = Layout.make(left, distinct, node_kernel)
     order, columns = layout.columns((0, 1))
     lists = _weigh_columns(right, np.argsort(order)[groups], coefficients)
