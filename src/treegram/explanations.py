@@ -201,22 +201,21 @@ def explain(model: Any, X: Any, *, spread: bool = False) -> Explanation:
     weights, intercept, outputs = _read_model(final) if rows is None else _read_linear(final)
     if isinstance(rows, Landmarks):
         weights = rows._landmark_weights(weights)
-    inner, kernel = ([], rows) if isinstance(rows, ODDCLFeatures) else split_pipeline((rows or final).kernel_)
-    for step in [*steps, *inner]:
+    source: Any = rows  # of what nodes add, and of the rows from which the model decides
+    if not isinstance(rows, ODDCLFeatures):
+        inner, source = split_pipeline((rows or final).kernel_)
+        steps += inner
+    for step in steps:
         X = step.transform(X)
-    graphs = as_graphs(X)
-    if isinstance(rows, ODDCLFeatures):
-        shares = rows._node_shares(graphs, weights, spread=spread)
-        read_rows, read_table = partial(rows.transform, graphs), partial(_tree_table, rows, graphs, weights)
-    elif isinstance(rows, FeatureMap):
-        graphs = kernel._check_like_fitted(graphs)
-        shares = kernel._column_shares(graphs, weights, spread=spread)
-        read_rows, read_table = partial(kernel.features, graphs), partial(_read_columns, kernel, graphs, weights)
+    graphs: Graphs = source._check_like_fitted(as_graphs(X)) if source is not rows else as_graphs(X)
+    read_table: Callable[[], FeatureTable | None] = partial(_read_columns, source, graphs, weights)
+    if isinstance(rows, FeatureMap):
+        shares, read_rows = source._column_shares(graphs, weights, spread=spread), source.features
     else:
-        graphs = kernel._check_like_fitted(graphs)
-        shares = kernel._node_shares(graphs, weights, spread=spread)
-        read_rows, read_table = partial(kernel.transform, graphs), partial(_feature_table, kernel, graphs, weights)
+        shares, read_rows = source._node_shares(graphs, weights, spread=spread), source.transform
+        read_table = partial(_feature_table, source, graphs, weights)
     has_graphs = not isinstance(rows, FeatureMap | ODDCLFeatures)
+    read_rows = partial(read_rows, graphs)
     return Explanation(outputs, intercept, graphs.offsets, shares, weights, has_graphs, read_rows, read_table)
 
 
@@ -293,13 +292,10 @@ def _weigh_columns(rows: sp.csr_matrix, weights: Floats) -> tuple[sp.csr_matrix,
     return tuple((rows @ sp.diags(column)).tocsr() for column in weights.T)
 
 
-def _tree_table(rows: ODDCLFeatures, graphs: Graphs, weights: Floats) -> FeatureTable:
-    shares, read_name = rows._feature_shares(graphs, weights)
-    return FeatureTable(tuple(shares), read_name)
-
-
 def _feature_table(kernel: Any, graphs: Graphs, weights: Floats) -> FeatureTable | None:
-    """The features of an explicit kernel, or of a sum of these, with their weights; None for any other kernel."""
+    """What the features of an explicit kernel, or of a sum of these, add; None for any other kernel."""
+    if isinstance(kernel, ODDCLFeatures):
+        return FeatureTable(*kernel._feature_shares(graphs, weights))
     if isinstance(kernel, HasFeatures):
         return _read_columns(kernel, graphs, kernel._feature_weights(weights))
     if not isinstance(kernel, KernelSum):

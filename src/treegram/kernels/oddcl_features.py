@@ -382,12 +382,12 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         nodes: Floats = owners @ shares
         return nodes
 
-    def _feature_shares(self, graphs: Graphs, weights: Floats) -> tuple[list[sp.csr_matrix], Callable[[int], str]]:
+    def _feature_shares(self, graphs: Graphs, weights: Floats) -> tuple[tuple[Any, ...], Callable[[int], str]]:
         """What each tree of the graphs adds, for each output a matrix of graphs and trees, and what names a tree."""
         phi, shares = self._tree_shares(graphs, weights)
         read = partial(read_tree, graphs, missing_labels=self.missing_labels, use_edge_labels=self.use_edge_labels)
         per_output = (sp.csr_matrix((own, phi.counts.indices, phi.counts.indptr), phi.counts.shape) for own in shares.T)
-        return [sum_rows(one, graphs.offsets) for one in per_output], lambda column: read(phi.seen[column])
+        return tuple(sum_rows(one, graphs.offsets) for one in per_output), lambda column: read(phi.seen[column])
 
     def _check_like_fitted(self, graphs: Graphs) -> None:
         new = _kind(graphs)
