@@ -166,6 +166,10 @@ def outcome(path: Path, is_forged: bool, graphs: Any) -> str:
         return "refused when used"
     except (ValueError, MemoryError, AttributeError):  # it was not fitted, or does not fit these graphs
         return "loaded, refuses graphs"
+    except RuntimeError as error:
+        if "can't start new thread" not in str(error):
+            raise
+        return "loaded, no memory for its threads"  # as many as n_jobs says, within the limit on memory
     return "loaded"
 
 

@@ -372,3 +372,8 @@ def test_complete_graphs_without_attributes_are_counted():
 def test_a_threshold_that_nothing_passes_leaves_nothing():
     graphs = COLLECTIONS["no_attributes"].pack()
     assert not CSM(threshold=1.0, normalize=False).fit_transform(graphs).any()
+
+
+def test_a_threshold_beyond_any_machine_number_matches_nothing():
+    graphs = COLLECTIONS["mixed"].pack()
+    assert not CSM(threshold=10**30, normalize=False).fit_transform(graphs).any()
