@@ -152,7 +152,7 @@ def test_features_are_exact_for_extreme_lam():
 
 @pytest.mark.parametrize("kernel", [ODDCL, ODDST])
 def test_whole_numbers_beyond_any_machine_number_are_numbers(kernel):
-    graphs = COLLECTIONS["mixed"].pack()
+    graphs = LAWS_HOLD_ON["mixed"].pack()
     np.testing.assert_array_equal(
         kernel(depth=1, lam=10**30).fit_transform(graphs), kernel(depth=1, lam=1e30).fit_transform(graphs)
     )
