@@ -77,7 +77,9 @@ def tree_groups(kernel: Any, graphs: Graphs, depths: Sequence[int], lams: Sequen
             groups.append(weigh(phi, lams[0], graphs.graph_ids, rescale=kernel.normalize))
             continue
         sizes, kinds = np.unique(phi.sizes, return_inverse=True)
-        groups.append(WeightedFeatures(phi.counts, phi.codes, kinds, np.power(np.asarray(lams, np.float64), sizes[:, None])))
+        groups.append(
+            WeightedFeatures(phi.counts, phi.codes, kinds, np.power(np.asarray(lams, np.float64), sizes[:, None]))
+        )
     return groups
 
 
