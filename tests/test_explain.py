@@ -1,16 +1,19 @@
 """Explanations: shares of nodes, features and fitted graphs add up to decisions, and nothing depends on node numbers."""
 
 import re
+from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 
 import naive
 import strategies
@@ -36,12 +39,15 @@ from treegram import (
     MoleculeGraphs,
     NeighbourMeans,
     ODDCLApprox,
+    ODDCLFeatures,
     OrderedTrees,
     ScaleAttributes,
     ShortestPath,
     explain,
 )
 from treegram.errors import ParameterError
+from treegram.kernels import oddcl_features
+from treegram.kernels._tree_weights import view_trees
 from treegram.kernels.registry import KERNELS as REGISTERED
 
 KERNELS = {
@@ -220,6 +226,74 @@ def test_linear_models_on_features(name):
         features = found.features if classes is y else (found.features,)
         sums = np.column_stack([np.asarray(one.sum(axis=1)).ravel() for one in features]) + found.intercept
         np.testing.assert_allclose(sums.squeeze(), found.decisions, rtol=0, atol=1e-9)
+
+
+HASHED = {
+    "hashed": ODDCLFeatures(depth=2, lam=1.2, n_features=64),
+    "few columns, not normalised": ODDCLFeatures(depth=1, n_features=5, normalize=False),
+    "Fourier": ODDCLFeatures(depth=1, method="orf", n_components=8, n_features=64),
+    "a column for each": ODDCLFeatures(depth=2, n_features=None, gamma="scale"),
+    "a column for each, not normalised": ODDCLFeatures(depth=1, lam=0.5, n_features=None, normalize=False),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*hashed to")
+@pytest.mark.filterwarnings("ignore:.*estimated Gram error")
+@pytest.mark.parametrize("collection", zoo.LAWS_HOLD_ON)
+@pytest.mark.parametrize("name", HASHED)
+def test_linear_models_on_trees_and_vectors(name, collection):
+    graphs = zoo.LAWS_HOLD_ON[collection].pack()
+    y = np.arange(len(graphs)) % 3
+    for final, targets in ((LogisticRegression(), y), (LinearSVC(), y > 0), (RidgeClassifier(), y), (Ridge(), y)):
+        model = (
+            make_pipeline(ScaleAttributes(), HASHED[name], final)
+            if graphs.n_attributes
+            else make_pipeline(HASHED[name], final)
+        )
+        model.fit(graphs[:8], targets[:8])  # the others have trees that these do not have
+        expected = model.predict(graphs) if isinstance(final, Ridge) else model.decision_function(graphs)
+        for spread in (False, True):
+            found = explain(model, graphs, spread=spread)
+            np.testing.assert_allclose(node_sums(found).reshape(expected.shape), expected, rtol=0, atol=1e-9)
+            assert found.error < 1e-9
+        features = found.features if isinstance(found.features, tuple) else (found.features,)
+        sums = np.column_stack([np.asarray(one.sum(axis=1)).ravel() for one in features]) + found.intercept
+        np.testing.assert_allclose(sums.reshape(expected.shape), expected, rtol=0, atol=1e-9)
+        assert found.graphs is None
+    assert set(found.feature_names) == set(ODDST(HASHED[name].depth).fit(graphs).feature_names())
+
+
+@pytest.mark.filterwarnings("ignore:.*hashed to")
+@pytest.mark.parametrize("name", ["few columns, not normalised", "a column for each, not normalised"])
+def test_a_node_adds_what_its_own_trees_give(name):
+    """A row is linear in the counts of trees: those of one node alone give its share."""
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = make_pipeline(HASHED[name], Ridge()).fit(graphs, np.sin(np.arange(len(graphs))))
+    features, found = model[0], explain(model, graphs)
+    for graph, shares in zip(graphs, found.nodes, strict=True):
+        view = view_trees(features, graph)
+        (trees,) = view.groups
+        for node, share in enumerate(shares):
+            counts = (sp.diags((np.arange(graph.n_nodes) == node).astype(float)) @ trees.counts).tocsr()
+            alone = replace(view, groups=[replace(trees, counts=counts)])
+            with mock.patch.object(oddcl_features, "view_trees", return_value=alone):
+                row = features._rows(graph, features.map_, features._seed)
+            np.testing.assert_allclose(share, (row @ model[1].coef_).item(), rtol=0, atol=1e-9)
+
+
+def test_what_is_no_sum_over_columns_is_told():
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    y = np.arange(len(graphs)) % 2
+    rows = ODDCLFeatures(depth=1, n_features=None)
+    with pytest.raises(
+        ParameterError, match=r"must be a fitted linear model, with coef_, such as LogisticRegression.*got KNeigh"
+    ):
+        explain(make_pipeline(rows, KNeighborsClassifier()).fit(graphs, y), graphs)
+    between = make_pipeline(rows, MaxAbsScaler(), LogisticRegression()).fit(graphs, y)
+    with pytest.raises(
+        ParameterError, match="a linear model on the rows of a FeatureMap, of ODDCLFeatures or of Landmarks"
+    ):
+        explain(between, graphs)
 
 
 @pytest.mark.parametrize("spread", [False, True])

@@ -24,6 +24,7 @@ from treegram import (
     KernelSum,
     Landmarks,
     ODDCLApprox,
+    ODDCLFeatures,
     ScaleAttributes,
     explain,
     make_motifs,
@@ -138,6 +139,14 @@ def test_regressors_and_linear_models(tmp_path):
     np.testing.assert_allclose(numbers_after("By features", page), linear.decision_function(graphs[0]), rtol=1e-5)
     many = make_pipeline(FeatureMap(WL()), LogisticRegression()).fit(graphs, np.arange(20) % 3)
     assert "the other 2 classes" in written(tmp_path, many, graphs, chosen=[0])
+
+
+def test_linear_models_on_trees_and_vectors(tmp_path):
+    graphs, y, _ = make_motifs(20, n_attributes=2, random_state=0)
+    linear = make_pipeline(ODDCLFeatures(depth=1, n_features=None), LogisticRegression()).fit(graphs, y)
+    page = written(tmp_path, linear, graphs, chosen=[0], spread=True)
+    assert "Fitted graphs that speak" not in page
+    np.testing.assert_allclose(numbers_after("By features", page), linear.decision_function(graphs[0]), rtol=1e-5)
 
 
 def test_pipelines_that_end_in_a_model_or_in_landmarks(tmp_path):

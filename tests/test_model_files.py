@@ -8,12 +8,16 @@ import random
 import runpy
 import subprocess
 import sys
+import time
+import tracemalloc
 import warnings
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDClassifier, SGDRegressor
 from sklearn.model_selection import KFold
@@ -30,6 +34,7 @@ from treegram import (
     DropAttributes,
     FeatureMap,
     GraphGP,
+    GraphHopper,
     GraphRidge,
     Graphs,
     GraphSVC,
@@ -40,6 +45,8 @@ from treegram import (
     ODDCLApprox,
     ODDCLFeatures,
     ScaleAttributes,
+    ShortestPath,
+    load_digits_graphs,
     load_model,
     save_model,
 )
@@ -272,6 +279,80 @@ def test_the_file_is_loaded_in_another_process(graphs, y, path):
     assert json.loads(done.stdout) == model.decision_function(graphs).tolist()
 
 
+# -------------------------------------------------------------------- what is computed when it is first needed
+
+
+def is_waiting(kernel):
+    return "_fitted" not in vars(kernel)
+
+
+@pytest.mark.parametrize("kernel", [v for kernel in KERNELS for v in variants(kernel)], ids=lambda k: type(k).__name__)
+def test_loading_describes_no_graphs(kernel, path):
+    """What fit learns is there when it is asked for, and a waiting kernel is pickled, cloned and refitted like any other."""
+    new = LAWS_HOLD_ON["mixed"].pack()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kernel = clone(kernel).fit(new[:7])
+    loaded, expected = saved_and_loaded(kernel, path), kernel.transform(new)
+    assert is_waiting(loaded)
+    assert loaded.n_attributes_in_ == kernel.n_attributes_in_
+    copy = pickle.loads(pickle.dumps(loaded))
+    assert not hasattr(clone(loaded), "graphs_")
+    assert repr(loaded) == repr(kernel)
+    with pytest.raises(AttributeError, match=f"'{type(kernel).__name__}' object has no attribute 'nothing'"):
+        loaded.nothing  # noqa: B018
+    assert is_waiting(loaded)
+    assert is_waiting(copy)
+    assert vars(loaded).keys() - {"_saved_kernels"} <= vars(kernel).keys()
+    for name in vars(kernel).keys() - {"_fitted"}:
+        assert type(getattr(copy, name)) is type(getattr(kernel, name))
+    assert vars(copy).keys() == vars(kernel).keys()
+    assert not hasattr(copy, "nothing_")
+    assert_same(copy.transform(new), expected)
+    assert_same(pickle.loads(pickle.dumps(copy)).transform(new), expected)
+
+
+def test_a_waiting_kernel_can_be_fitted_on_other_graphs(graphs, new, path):
+    for fit in (WL.fit, WL.fit_transform):
+        loaded = saved_and_loaded(WL().fit(graphs), path)
+        fit(loaded, new)
+        assert not hasattr(loaded, "gamma_")  # asking for what is not there looks for no saved kernel
+        assert_same(loaded.transform(graphs), WL().fit(new).transform(graphs))
+
+
+def test_threads_that_use_a_loaded_kernel_at_once_describe_its_graphs_once(graphs, new, path, monkeypatch):
+    kernel = KernelSum([WL(), ODDCL(depth=1)]).fit(graphs)
+    loaded, fits = saved_and_loaded(kernel, path), []
+    fit = KernelSum.fit
+    monkeypatch.setattr(KernelSum, "fit", lambda self, X: fits.append(1) or time.sleep(0.05) or fit(self, X))
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: loaded.transform(new), range(16)))
+    for K in found:
+        assert_same(K, kernel.transform(new))
+    assert len(fits) == 1
+
+
+def test_what_fit_refuses_is_refused_when_a_loaded_kernel_is_used(graphs, new, path):
+    save_model(ODDCL(normalize=False).fit(graphs), path)
+    content, arrays = parts(path.read_bytes())
+    content["model"]["estimator"][1]["lam"] = 1e200
+    path.write_bytes(joined(content, arrays))
+    with pytest.raises(ModelFileError, match="ODDCL cannot be fitted again on the graphs of its model file: lam"):
+        load_model(path).transform(new)
+
+
+@pytest.mark.parametrize("kernel", [WL(), ODDCL(), ShortestPath(), GraphHopper(), KernelSum([WL(), ODDCL()])])
+def test_loading_takes_four_times_the_memory_of_the_file_at_most(kernel, path):
+    graphs, y = load_digits_graphs()
+    save_model(GraphSVC(kernel, grid={}, C=1, cv=2).fit(graphs[:300], y[:300]), path)
+    load_model(path)
+    tracemalloc.start()
+    load_model(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * path.stat().st_size
+
+
 # -------------------------------------------------------------------- what cannot be saved
 
 
@@ -484,11 +565,17 @@ def test_graphs_that_are_not_the_fitted_ones_are_refused(svc_file, path):
     refused(path, joined(content, arrays), "its graphs are not those whose digest it has")
 
 
-def test_another_kernel_in_the_place_of_the_fitted_one_is_refused(svc_file, path):
+def test_another_kernel_in_the_place_of_the_fitted_one_is_refused_when_it_is_used(svc_file, new, path):
     content, arrays = parts(svc_file)
     kernel = learned(content)["kernel_"]["estimator"]
     kernel[1]["n_iterations"] = 2
-    refused(path, joined(content, arrays), "WL gives other values on its fitted graphs than when it was saved")
+    path.write_bytes(joined(content, arrays))
+    model = load_model(path)
+    for _ in range(2):  # it is no better the second time
+        with pytest.raises(ModelFileError, match=r"^WL gives other values on its fitted graphs than when it was saved"):
+            model.predict(new)
+    kernel[1].update(n_iterations=1, missing_labels="zero")
+    refused(path, joined(content, arrays), "missing_labels of WL must be")
 
 
 def test_a_file_cannot_ask_for_a_fit_that_takes_years(path, graphs):
@@ -536,4 +623,4 @@ def test_mutated_files_are_refused_or_work(model, kind, graphs, y, new, path):
                 warnings.simplefilter("ignore")
                 outcomes[FUZZ["outcome"](path, kind != "damaged", new)] += 1
     assert outcomes["refused"]
-    assert set(outcomes) <= {"refused", "loaded", "loaded, refuses graphs"}
+    assert set(outcomes) <= {"refused", "refused when used", "loaded", "loaded, refuses graphs"}

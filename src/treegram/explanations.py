@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from treegram._types import Floats, Ints
 from treegram.errors import ParameterError
-from treegram.graphs import Graphs
-from treegram.kernels import FeatureMap, KernelSum, Landmarks
+from treegram.graphs import Graphs, as_graphs
+from treegram.kernels import FeatureMap, KernelSum, Landmarks, ODDCLFeatures
 from treegram.kernels._base import inverse_roots
 from treegram.kernels._explicit import HasFeatures
 from treegram.kernels._pipelines import split_pipeline
@@ -32,10 +32,9 @@ __all__ = ["Explanation", "explain", "split_model"]
 
 @dataclass(frozen=True)
 class FeatureTable:
-    """Rows of explicit features of some graphs, and what each feature is worth."""
+    """What each feature of some graphs adds."""
 
-    rows: sp.csr_matrix  # (n_graphs, n_features)
-    weights: Floats  # (n_features, n_outputs)
+    shares: tuple[sp.csr_matrix, ...]  # (n_graphs, n_features) for each output
     read_name: Callable[[int], str]  # of a column, on demand: names take longer than numbers
 
 
@@ -59,9 +58,10 @@ class Explanation:
         For each graph what its nodes add.
     graphs : ndarray of shape (n_graphs, n_fitted) or (n_graphs, n_fitted, n_outputs), or None
         What each fitted graph (of :class:`Landmarks`: each landmark) adds: above 0, it speaks for the output. None for linear
-        models on a :class:`FeatureMap`, which keep no graphs.
+        models on a :class:`FeatureMap` or :class:`ODDCLFeatures`, which do not compare with fitted graphs.
     features : csr_matrix of shape (n_graphs, n_features), tuple of these, or None
-        What each feature adds, one matrix for each output. None for a kernel without explicit features.
+        What each feature adds, one matrix for each output; on :class:`ODDCLFeatures`, each tree of the explained graphs. None
+        for a kernel without explicit features.
     feature_names : list of str or None
         What the columns of ``features`` count.
     error : float
@@ -73,9 +73,12 @@ class Explanation:
     intercept: Floats
     _offsets: Ints = field(repr=False)
     _node_shares: Floats = field(repr=False)  # (n_nodes, n_outputs)
-    _weights: Floats | None = field(repr=False)  # of the fitted graphs, (n_fitted, n_outputs)
-    # On demand, as each costs another pass: kernels with the fitted graphs, and the table of features.
-    _read_rows: Callable[[], Floats] | None = field(repr=False)
+    _weights: Floats = field(
+        repr=False
+    )  # of the fitted graphs, or of the columns of a linear model, (n_columns, n_outputs)
+    _has_graphs: bool = field(repr=False)  # whether columns are fitted graphs
+    # On demand, as each costs another pass: the rows from which the model decides, and the table of features.
+    _read_rows: Callable[[], Any] = field(repr=False)
     _read_table: Callable[[], FeatureTable | None] = field(repr=False)
 
     @property
@@ -94,13 +97,11 @@ class Explanation:
     @property
     def graphs(self) -> Floats | None:
         """What each fitted graph adds."""
-        if self._rows is None or self._weights is None:
-            return None
-        return self._squeezed(self._rows[:, :, None] * self._weights)
+        return self._squeezed(self._rows[:, :, None] * self._weights) if self._has_graphs else None
 
     @cached_property
-    def _rows(self) -> Floats | None:
-        return None if self._read_rows is None else self._read_rows()
+    def _rows(self) -> Any:
+        return self._read_rows()
 
     @cached_property
     def _table(self) -> FeatureTable | None:
@@ -111,24 +112,19 @@ class Explanation:
         """What each feature adds."""
         if self._table is None:
             return None
-        shares = tuple((self._table.rows @ sp.diags(column)).tocsr() for column in self._table.weights.T)
-        return shares[0] if len(self.outputs) == 1 else shares
+        return self._table.shares[0] if len(self.outputs) == 1 else self._table.shares
 
     @property
     def feature_names(self) -> list[str] | None:
         """What the columns of ``features`` count."""
         if self._table is None:
             return None
-        return [self._table.read_name(column) for column in range(len(self._table.weights))]
+        return [self._table.read_name(column) for column in range(self._table.shares[0].shape[1])]
 
     @property
     def error(self) -> float:
-        """The largest difference between the sum over nodes and that over fitted graphs, or over features."""
-        if self._rows is not None and self._weights is not None:
-            sums = self._rows @ self._weights
-        else:
-            assert self._table is not None  # linear models have one
-            sums = self._table.rows @ self._table.weights
+        """The largest difference between the sum over nodes and that from which the model decides."""
+        sums = self._rows @ self._weights
         return float(np.abs(self._squeezed(sums + self.intercept) - self.decisions).max(initial=0.0))
 
     def top_features(self, graph: int, n: int = 10, *, output: int = 0) -> list[tuple[str, float]]:
@@ -150,7 +146,7 @@ class Explanation:
         """
         if self._table is None:
             return []
-        shares = np.asarray(self._table.rows[[graph]].toarray()[0] * self._table.weights[:, output])
+        shares = self._table.shares[output][[graph]].toarray()[0]
         order = np.argsort(-np.abs(shares), kind="stable")[:n]
         return [(self._table.read_name(column), float(shares[column])) for column in order.tolist() if shares[column]]
 
@@ -167,14 +163,14 @@ def explain(model: Any, X: Any, *, spread: bool = False) -> Explanation:
     Parameters
     ----------
     model : GraphSVC, GraphRidge, GraphGP or Pipeline
-        The fitted model, or a fitted pipeline of transformers that ends in one, or in a :class:`FeatureMap` or
-        :class:`Landmarks` and a linear model. Its kernel must be ODDCL, WLCL, GraphHopper, GIK, ODDST, WL, WLOA, NSPDK or
-        ShortestPath, or a sum or pipeline of these.
+        The fitted model, or a fitted pipeline of transformers that ends in one, or in a :class:`FeatureMap`,
+        :class:`ODDCLFeatures` or :class:`Landmarks` and a linear model. Its kernel must be CSM, GIK, GraphHopper, NSPDK, ODDCL,
+        ODDST, P2K, ShortestPath, WL, WLCL or WLOA, or a sum or pipeline of these.
     X : Graphs or list of graphs
         The graphs to explain, new or not; molecules for a pipeline that begins with :class:`MoleculeGraphs`.
     spread : bool, default=False
         Whether what a tree adds is shared evenly by all nodes of the tree, rather than given to its root. For kernels of trees
-        and colours: ODDCL, ODDST, WL, WLCL and WLOA.
+        and colours: ODDCL, ODDCLFeatures, ODDST, WL, WLCL and WLOA.
 
     Returns
     -------
@@ -205,25 +201,28 @@ def explain(model: Any, X: Any, *, spread: bool = False) -> Explanation:
     weights, intercept, outputs = _read_model(final) if rows is None else _read_linear(final)
     if isinstance(rows, Landmarks):
         weights = rows._landmark_weights(weights)
-    inner, kernel = split_pipeline((final if rows is None else rows).kernel_)
-    for step in [*steps, *inner]:
+    source: Any = rows  # of what nodes add, and of the rows from which the model decides
+    if not isinstance(rows, ODDCLFeatures):
+        inner, source = split_pipeline((rows or final).kernel_)
+        steps += inner
+    for step in steps:
         X = step.transform(X)
-    graphs = kernel._check_like_fitted(X)
+    graphs: Graphs = source._check_like_fitted(as_graphs(X)) if source is not rows else as_graphs(X)
+    read_table: Callable[[], FeatureTable | None] = partial(_read_columns, source, graphs, weights)
     if isinstance(rows, FeatureMap):
-        kernel._check_explained(spread=spread)
-        shares = kernel._column_shares(graphs, weights, spread=spread)
-        read_columns = partial(_read_columns, kernel, graphs, weights)
-        return Explanation(outputs, intercept, graphs.offsets, shares, None, None, read_columns)
-    shares = kernel._node_shares(graphs, weights, spread=spread)
-    read_table = partial(_feature_table, kernel, graphs, weights)
-    read_rows = partial(kernel.transform, graphs)
-    return Explanation(outputs, intercept, graphs.offsets, shares, weights, read_rows, read_table)
+        shares, read_rows = source._column_shares(graphs, weights, spread=spread), source.features
+    else:
+        shares, read_rows = source._node_shares(graphs, weights, spread=spread), source.transform
+        read_table = partial(_feature_table, source, graphs, weights)
+    has_graphs = not isinstance(rows, FeatureMap | ODDCLFeatures)
+    read_rows = partial(read_rows, graphs)
+    return Explanation(outputs, intercept, graphs.offsets, shares, weights, has_graphs, read_rows, read_table)
 
 
-def split_model(model: Any) -> tuple[list[Any], FeatureMap | Landmarks | None, Any]:
+def split_model(model: Any) -> tuple[list[Any], FeatureMap | Landmarks | ODDCLFeatures | None, Any]:
     """The transformers of graphs before a model, what makes rows for it if it is a linear one, and the model itself."""
     *steps, final = _flat_steps(model)
-    rows = steps.pop() if steps and isinstance(steps[-1], FeatureMap | Landmarks) else None
+    rows = steps.pop() if steps and isinstance(steps[-1], FeatureMap | Landmarks | ODDCLFeatures) else None
     return steps, rows, final
 
 
@@ -242,8 +241,8 @@ def _read_model(model: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
     """Weights of the fitted graphs (n_fitted, n_outputs), intercepts and the names of the outputs."""
     if not isinstance(model, GraphSVC | GraphRidge | GraphGP):
         raise ParameterError(
-            "model of explain must be a GraphSVC, GraphRidge or GraphGP, a linear model on the rows of a FeatureMap or of "
-            f"Landmarks, or a pipeline that ends in one of these; got {model!r}."
+            "model of explain must be a GraphSVC, GraphRidge or GraphGP, a linear model on the rows of a FeatureMap, of "
+            f"ODDCLFeatures or of Landmarks, or a pipeline that ends in one of these; got {model!r}."
         )
     check_is_fitted(model)
     if isinstance(model, GraphSVC):
@@ -285,11 +284,18 @@ def _read_linear(linear: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
 
 
 def _read_columns(kernel: HasFeatures, graphs: Graphs, weights: Floats) -> FeatureTable:
-    return FeatureTable(kernel.features(graphs), weights, kernel._name_reader())
+    return FeatureTable(_weigh_columns(kernel.features(graphs), weights), kernel._name_reader())
+
+
+def _weigh_columns(rows: sp.csr_matrix, weights: Floats) -> tuple[sp.csr_matrix, ...]:
+    """Rows of features times the worth of each feature, for each output."""
+    return tuple((rows @ sp.diags(column)).tocsr() for column in weights.T)
 
 
 def _feature_table(kernel: Any, graphs: Graphs, weights: Floats) -> FeatureTable | None:
-    """The features of an explicit kernel, or of a sum of these, with their weights; None for any other kernel."""
+    """What the features of an explicit kernel, or of a sum of these, add; None for any other kernel."""
+    if isinstance(kernel, ODDCLFeatures):
+        return FeatureTable(*kernel._feature_shares(graphs, weights))
     if isinstance(kernel, HasFeatures):
         return _read_columns(kernel, graphs, kernel._feature_weights(weights))
     if not isinstance(kernel, KernelSum):
@@ -307,14 +313,14 @@ def _feature_table(kernel: Any, graphs: Graphs, weights: Floats) -> FeatureTable
             return None
         tables.append(table)
         finals.append(type(final).__name__)
-    rows = sp.hstack([table.rows for table in tables], format="csr")
-    if kernel.normalize:
-        rows = sp.diags(inverse_roots(kernel._self_sums(kernel._describe(graphs, {})))) @ rows
-
-    starts = np.cumsum([0, *(len(table.weights) for table in tables)])
+    own = inverse_roots(kernel._self_sums(kernel._describe(graphs, {}))) if kernel.normalize else np.ones(len(graphs))
+    shares = tuple(
+        (sp.diags(own) @ sp.hstack(parts)).tocsr() for parts in zip(*(table.shares for table in tables), strict=True)
+    )
+    starts = np.cumsum([0, *(table.shares[0].shape[1] for table in tables)])
 
     def read_name(column: int) -> str:
         part = int(np.searchsorted(starts, column, side="right")) - 1
         return f"{finals[part]}: {tables[part].read_name(column - int(starts[part]))}"
 
-    return FeatureTable(rows, np.concatenate([table.weights for table in tables]), read_name)
+    return FeatureTable(shares, read_name)

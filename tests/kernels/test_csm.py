@@ -14,7 +14,7 @@ from strategies import collections, in_two_parts
 from treegram import CSM, Graphs, InvalidGraphError
 from treegram.pairsum import matching
 from treegram.pairsum.loops import matching as loops
-from zoo import COLLECTIONS, Collection
+from zoo import COLLECTIONS, LAWS_HOLD_ON, Collection
 
 SEARCH = settings(max_examples=60, deadline=None)
 Q = math.exp(-1)
@@ -372,3 +372,8 @@ def test_complete_graphs_without_attributes_are_counted():
 def test_a_threshold_that_nothing_passes_leaves_nothing():
     graphs = COLLECTIONS["no_attributes"].pack()
     assert not CSM(threshold=1.0, normalize=False).fit_transform(graphs).any()
+
+
+def test_a_threshold_beyond_any_machine_number_matches_nothing():
+    graphs = LAWS_HOLD_ON["mixed"].pack()
+    assert not CSM(threshold=10**30, normalize=False).fit_transform(graphs).any()

@@ -148,3 +148,11 @@ def test_features_are_exact_for_extreme_lam():
     Z = kernel.features(MIXED.pack())
     assert np.isfinite(Z.data).all()
     np.testing.assert_allclose((Z @ Z.T).toarray(), exact_gram(ODDST, MIXED, 1e40, depth=2), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [ODDCL, ODDST])
+def test_whole_numbers_beyond_any_machine_number_are_numbers(kernel):
+    graphs = LAWS_HOLD_ON["mixed"].pack()
+    np.testing.assert_array_equal(
+        kernel(depth=1, lam=10**30).fit_transform(graphs), kernel(depth=1, lam=1e30).fit_transform(graphs)
+    )

@@ -19,7 +19,7 @@ from treegram.explanation_page._render import PageContent, render_page
 from treegram.explanation_page._views import read_views
 from treegram.explanations import split_model
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels import FeatureMap
+from treegram.kernels import FeatureMap, ODDCLFeatures
 from treegram.kernels._pipelines import split_pipeline
 from treegram.persistence._states import graphs_digest
 from treegram.plotting._molecules import molecule_of
@@ -97,7 +97,9 @@ def write_explanation_page(
     drawn = None if molecules is None else _check_molecules(molecules, graphs, numbers)
     views = read_views(model, graphs, numbers, targets, spread=spread)
     _, rows, final = split_model(model)
-    fitted = None if isinstance(rows, FeatureMap) else split_pipeline((rows or final).kernel_)[1].graphs_
+    fitted = (
+        None if isinstance(rows, FeatureMap | ODDCLFeatures) else split_pipeline((rows or final).kernel_)[1].graphs_
+    )
     facts = _facts(model, graphs, fitted, source)
     content = PageContent(title, len(graphs), views, drawn, fitted, facts, is_spread=spread)
     with replacing(target) as file:

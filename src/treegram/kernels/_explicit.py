@@ -54,7 +54,7 @@ class HasFeatures(GraphKernel):
         """What gives the name of a column of ``features``."""
 
     @abstractmethod
-    def _raw_column_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
+    def _raw_column_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
         """As ``_column_shares``, without normalisation."""
 
     def _feature_weights(self, weights: Floats) -> Floats:
@@ -68,10 +68,11 @@ class HasFeatures(GraphKernel):
         """What each node adds to the products of its graph's row of ``features`` with weights, (n_nodes, n_outputs)."""
         self._check_explained(spread=spread)
         described = self._describe(graphs, self._own_grid())
-        return self._normalize_shares(graphs, described, self._raw_column_shares(graphs, weights, spread=spread))
+        shares = self._raw_column_shares(graphs, described, weights, spread=spread)
+        return self._normalize_shares(graphs, described, shares)
 
-    def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
-        return self._raw_column_shares(graphs, self._fitted_counts.T @ weights, spread=spread)
+    def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+        return self._raw_column_shares(graphs, described, self._fitted_counts.T @ weights, spread=spread)
 
 
 @parameters
@@ -134,7 +135,7 @@ class ExplicitKernel(HasFeatures):
     def _name_reader(self) -> Callable[[int], str]:
         return self._feature_name
 
-    def _raw_column_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
+    def _raw_column_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         shares: Floats = self._node_features(graphs).aligned(self._fitted_features.codes) @ weights
         return shares
 

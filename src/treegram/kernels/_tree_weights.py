@@ -77,7 +77,9 @@ def tree_groups(kernel: Any, graphs: Graphs, depths: Sequence[int], lams: Sequen
             groups.append(weigh(phi, lams[0], graphs.graph_ids, rescale=kernel.normalize))
             continue
         sizes, kinds = np.unique(phi.sizes, return_inverse=True)
-        groups.append(WeightedFeatures(phi.counts, phi.codes, kinds, np.power(np.asarray(lams), sizes[:, None])))
+        groups.append(
+            WeightedFeatures(phi.counts, phi.codes, kinds, np.power(np.asarray(lams, np.float64), sizes[:, None]))
+        )
     return groups
 
 
@@ -94,7 +96,7 @@ def weigh(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool) -> Phi:
         largest = np.zeros(int(graph_ids.max(initial=-1)) + 1)
         np.maximum.at(largest, entry_graphs, exponents)
         exponents = exponents - largest[entry_graphs]
-    counts.data = counts.data * np.exp(0.5 * np.log(lam) * exponents)
+    counts.data = counts.data * np.exp(0.5 * np.log(float(lam)) * exponents)
     return replace(phi, counts=counts)
 
 
@@ -137,7 +139,7 @@ def _most_walks(graphs: Graphs, depth: int) -> float:
 
 
 def _overflows(largest: float, lam: float) -> bool:
-    return bool(lam > 1 and largest * np.log(lam) > _LARGEST_EXPONENT)
+    return bool(lam > 1 and largest * np.log(float(lam)) > _LARGEST_EXPONENT)
 
 
 def view_trees(kernel: Any, graphs: Graphs) -> NodeView:

@@ -173,7 +173,12 @@ class CSM(GraphKernel):
         fitted = left if right is None else right
         nodes = None if right is None else right.nodes
         sums = match_sums(
-            left.nodes, nodes, fitted.node_kernel, len(fitted.weights), threshold=self.threshold, n_jobs=self.n_jobs
+            left.nodes,
+            nodes,
+            fitted.node_kernel,
+            len(fitted.weights),
+            threshold=float(self.threshold),
+            n_jobs=self.n_jobs,
         )
         return _by_largest_size(sums, fitted, 2)
 
@@ -191,7 +196,12 @@ class CSM(GraphKernel):
     def _weighed(self, nodes: Matchables, fitted: MatchView, weights: Floats) -> Floats:
         """Sums of weights[i, j] times the matchings with each fitted graph i, those of s nodes divided by s."""
         sums = match_sums(
-            nodes, fitted.nodes, fitted.node_kernel, len(fitted.weights), threshold=self.threshold, n_jobs=self.n_jobs
+            nodes,
+            fitted.nodes,
+            fitted.node_kernel,
+            len(fitted.weights),
+            threshold=float(self.threshold),
+            n_jobs=self.n_jobs,
         )
         by_size = fitted.weights / np.arange(1, len(fitted.weights) + 1)
         weighed: Floats = np.einsum("s,sgi,io->go", by_size, sums, weights)
@@ -200,7 +210,7 @@ class CSM(GraphKernel):
     def _self_sums(self, described: MatchView) -> Floats:
         max_size = len(described.weights)
         sums = match_self_sums(
-            described.nodes, described.node_kernel, max_size, threshold=self.threshold, n_jobs=self.n_jobs
+            described.nodes, described.node_kernel, max_size, threshold=float(self.threshold), n_jobs=self.n_jobs
         )
         return _by_largest_size(sums, described, 1)
 

@@ -90,8 +90,12 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
                 "there is ODDCLFeatures."
             )
         self.kernel_ = kernel.fit(X)
-        self.n_features_out_ = kernel.features([]).shape[1]
         return self
+
+    @property
+    def n_features_out_(self) -> int:
+        """Number of columns: what the fitted graphs have."""
+        return int(self.kernel_.features([]).shape[1])
 
     def transform(self, X: Any) -> sp.csr_matrix | Floats:
         """The rows of graphs.

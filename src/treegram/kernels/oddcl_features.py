@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field, replace
 from functools import partial
 from numbers import Integral
@@ -19,14 +20,16 @@ from treegram.attributes import Gaussian, NodeKernel
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._axes import GridAxes
-from treegram.kernels._base import GraphKernel, used_labels, warn_of_edge_vectors, warn_of_unknown_labels
+from treegram.kernels._base import GraphKernel, inverse_roots, used_labels, warn_of_edge_vectors, warn_of_unknown_labels
 from treegram.kernels._choose_map import VECTOR_MAP
 from treegram.kernels._node_sums import NODE_KERNEL, NodeView, learn_gamma, vectors_and_kernel, view_nodes
-from treegram.kernels._tree_weights import TREES, count_trees, view_trees
+from treegram.kernels._tree_weights import TREES, count_trees, spread_counted_trees, view_trees, weigh
 from treegram.kernels._vector_sums import PairSample, draw_seed, map_for, map_nodes, vector_self_sums
 from treegram.maps import FREQUENCIES, Constant, VectorMap, evaluate, fourier_map, one_blas_thread
-from treegram.pairsum.vectors import hash_graphs, spread_rows
+from treegram.pairsum.sparse import sum_rows
+from treegram.pairsum.vectors import entry_products, hash_graphs, place_trees, spread_rows
 from treegram.structure.labels import node_hashes
+from treegram.structure.trees import Phi, read_tree
 
 __all__ = ["ODDCLFeatures"]
 
@@ -240,15 +243,17 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         graphs = as_graphs(X)
+        with one_blas_thread():
+            return self._rows(graphs, *self._map_for(graphs))
+
+    def _map_for(self, graphs: Graphs) -> tuple[VectorMap, int]:
+        """The map and the seed for graphs that are like the fitted ones."""
         if getattr(self, "_kind", None) is None and self._is_stateless():  # not fitted, or on graphs without nodes
             self._check_parameters()
             seed = draw_seed(self.random_state)
-            vector_map = self._stateless_map(graphs, seed)
-        else:
-            self._check_like_fitted(graphs)
-            seed, vector_map = self._seed, self.map_
-        with one_blas_thread():
-            return self._rows(graphs, vector_map, seed)
+            return self._stateless_map(graphs, seed), seed
+        self._check_like_fitted(graphs)
+        return self.map_, self._seed
 
     def estimate_error(self, X: Any) -> float:
         """The error of the fitted map on given graphs; on new ones it says more than ``estimated_error_``.
@@ -303,16 +308,24 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
 
     def _rows(self, graphs: Graphs, vector_map: VectorMap, seed: int) -> Floats | sp.csr_matrix:
         view = view_trees(self, graphs)
-        return self._spread(view, vector_map) if self.n_features is None else self._hash(graphs, view, vector_map, seed)
+        if self.n_features is None:
+            return self._spread(view, vector_map)
+        rows = self._hash(graphs, view, vector_map, seed)
+        return normalize_rows(rows, copy=False) if self.normalize and len(rows) else rows
 
     def _hash(self, graphs: Graphs, view: NodeView, vector_map: VectorMap, seed: int) -> Floats:
-        attributes = np.zeros((graphs.n_nodes, 0)) if graphs.attributes is None else graphs.attributes
         (trees,) = view.groups
         assert self.n_features is not None
-        rows = hash_graphs(
-            graphs.offsets, attributes, trees.counts, trees.codes, vector_map, self.n_features, seed, n_jobs=self.n_jobs
+        return hash_graphs(
+            graphs.offsets,
+            _vectors(graphs),
+            trees.counts,
+            trees.codes,
+            vector_map,
+            self.n_features,
+            seed,
+            n_jobs=self.n_jobs,
         )
-        return normalize_rows(rows, copy=False) if self.normalize and len(rows) else rows
 
     def _spread(self, view: NodeView, vector_map: VectorMap) -> sp.csr_matrix:
         assert self._codes is not None
@@ -325,6 +338,57 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
             rows.data /= np.repeat(lengths, np.diff(rows.indptr))
         return rows
 
+    # ---------------------------------------------------------------- explanations
+
+    def _tree_shares(self, graphs: Graphs, weights: Floats) -> tuple[Phi, Floats]:
+        """The trees at each node, and what each adds to the products of rows with weights, (n_entries, n_outputs).
+
+        A row is a sum over nodes and trees; the length of a graph's row divides all of them.
+        """
+        vector_map, seed = self._map_for(graphs)
+        phi = count_trees(self, graphs, self.depth)
+        phi.counts.sort_indices()
+        weighted = weigh(phi, self.lam, graphs.graph_ids, rescale=self.normalize).counts
+        n = vector_map.n_components
+        with one_blas_thread():
+            if self.n_features is not None:
+                places = place_trees(phi.codes, n, len(weights), seed)
+            else:
+                assert self._codes is not None
+                columns = np.minimum(np.searchsorted(self._codes, phi.codes), max(len(self._codes) - 1, 0))
+                is_known = self._codes[columns] == phi.codes if len(self._codes) else np.zeros(len(columns), bool)
+                places = (columns * n, is_known.astype(float), np.ones(n))
+            shares = entry_products(_vectors(graphs), weighted, places, vector_map, weights)
+            if self.normalize:
+                lengths = inverse_roots(self._squares(graphs, vector_map, seed))
+                shares *= np.repeat(lengths[graphs.graph_ids], np.diff(phi.counts.indptr))[:, None]
+        return phi, shares
+
+    def _squares(self, graphs: Graphs, vector_map: VectorMap, seed: int) -> Floats:
+        """The square of the length of each graph's row, before it is normalised."""
+        view = view_trees(self, graphs)
+        if self.n_features is None:
+            return vector_self_sums(map_nodes(view), vector_map, self.n_jobs).ravel()
+        rows = self._hash(graphs, view, vector_map, seed)
+        squares: Floats = np.einsum("ij,ij->i", rows, rows)
+        return squares
+
+    def _node_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
+        """What each node adds to the products of its graph's row with weights, (n_nodes, n_outputs)."""
+        phi, shares = self._tree_shares(graphs, weights)
+        if spread:
+            return spread_counted_trees(self, graphs, phi, shares)
+        owners = sp.csr_matrix((np.ones(phi.counts.nnz), np.arange(phi.counts.nnz), phi.counts.indptr))
+        nodes: Floats = owners @ shares
+        return nodes
+
+    def _feature_shares(self, graphs: Graphs, weights: Floats) -> tuple[tuple[Any, ...], Callable[[int], str]]:
+        """What each tree of the graphs adds, for each output a matrix of graphs and trees, and what names a tree."""
+        phi, shares = self._tree_shares(graphs, weights)
+        read = partial(read_tree, graphs, missing_labels=self.missing_labels, use_edge_labels=self.use_edge_labels)
+        per_output = (sp.csr_matrix((own, phi.counts.indices, phi.counts.indptr), phi.counts.shape) for own in shares.T)
+        return tuple(sum_rows(one, graphs.offsets) for one in per_output), lambda column: read(phi.seen[column])
+
     def _check_like_fitted(self, graphs: Graphs) -> None:
         new = _kind(graphs)
         if new is not None and self._kind is None and graphs.n_attributes:
@@ -336,6 +400,10 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         labels = _label_hashes(graphs)
         if len(labels) and len(self._labels) and not np.isin(labels, self._labels).any():
             warn_of_unknown_labels(type(self).__name__, used_labels(graphs), "", stacklevel=5)
+
+
+def _vectors(graphs: Graphs) -> Floats:
+    return np.zeros((graphs.n_nodes, 0)) if graphs.attributes is None else graphs.attributes
 
 
 def _label_hashes(graphs: Graphs) -> Hashes:

@@ -119,9 +119,9 @@ class ODDST(ExplicitKernel):
     def _node_features(self, graphs: Graphs) -> Phi:
         return weigh(count_trees(self, graphs, self.depth), self.lam, graphs.graph_ids, rescale=self.normalize)
 
-    def _raw_column_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
+    def _raw_column_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
         if not spread:
-            return super()._raw_column_shares(graphs, weights, spread=False)
+            return super()._raw_column_shares(graphs, described, weights, spread=False)
         phi = count_trees(self, graphs, self.depth)
         phi.counts.sort_indices()
         weighted = weigh(phi, self.lam, graphs.graph_ids, rescale=self.normalize)

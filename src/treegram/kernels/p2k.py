@@ -170,6 +170,7 @@ class P2K(HasFeatures):
     name = "p2k"
     explained_by = "nodes"
     one_pass = ("n_iterations",)
+    _learned_names = (*HasFeatures._learned_names, "_learned")
     _usual_grid = COLOUR_GRID
     _allowed = {
         "n_iterations": (Whole(0),),
@@ -236,6 +237,8 @@ class P2K(HasFeatures):
 
     def _bin_counts(self, described: BinView) -> list[sp.csr_matrix]:
         """How many nodes are in each bin of the fitted graphs, for each iteration."""
+        if described is self._fitted:
+            return [bin_counts(fitted, fitted) for fitted in self._binned(described)]
         pairs = zip(self._binned(self._fitted), self._binned(described), strict=True)
         return [bin_counts(fitted, new) for fitted, new in pairs]
 
@@ -248,9 +251,8 @@ class P2K(HasFeatures):
     def _name_reader(self) -> Callable[[int], str]:
         return self.feature_names().__getitem__
 
-    def _raw_column_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
+    def _raw_column_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         """Each node is a graph of its own: what it adds is in the bins that it falls into."""
-        described = self._describe(graphs, self._own_grid())
         alone = replace(described, n_graphs=graphs.n_nodes, graph_ids=np.arange(graphs.n_nodes))
         shares: Floats = sp.hstack(self._bin_counts(alone), format="csr") @ weights
         return shares

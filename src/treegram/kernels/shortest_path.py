@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from treegram._params import Number, Words, parameters
-from treegram._types import Floats
+from treegram._types import Floats, Ints
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.graphs import Graphs
 from treegram.kernels._base import GraphKernel
@@ -124,16 +124,18 @@ class ShortestPath(GraphKernel):
     missing_labels: str = "degree"
 
     def _describe(self, graphs: Graphs, grid: Grid) -> PathView:  # noqa: ARG002 (no one-pass parameters)
-        return self._view(graphs, join_equal=True)
+        return self._view(graphs, join_equal=True)[0]
 
-    def _view(self, graphs: Graphs, *, join_equal: bool) -> PathView:
+    def _view(self, graphs: Graphs, *, join_equal: bool) -> tuple[PathView, Ints]:
+        """What the sums need, and for each of its groups one node; nodes that are not joined stand beside their equals."""
         vectors, node_kernel = vectors_and_kernel(self, graphs)
         graph_ids, blocks = graphs.graph_ids, node_blocks(self, graphs)
         if node_kernel == Gaussian(0.0):  # it is 1 whatever the vectors, so they are equal to it
             vectors = np.zeros((graphs.n_nodes, 1))
-        groups = firsts = np.arange(graphs.n_nodes)
-        if join_equal:
-            groups, firsts = group_equal(graph_ids, blocks, vectors)
+        groups, firsts = group_equal(graph_ids, blocks, vectors)
+        if not join_equal:
+            firsts = np.argsort(groups, kind="stable")
+            groups = np.argsort(firsts)
         group_offsets = np.searchsorted(graph_ids[firsts], np.arange(len(graphs) + 1))
         ends = PathEnds(
             n_graphs=len(graphs),
@@ -142,7 +144,7 @@ class ShortestPath(GraphKernel):
             vectors=vectors[firsts],
             distances=count_distances(graphs, groups, group_offsets, n_jobs=self.n_jobs),
         )
-        return PathView(ends, node_kernel)
+        return PathView(ends, node_kernel), firsts
 
     def _length_weights(self, *ends: PathEnds) -> Floats:
         """The kernel of two distances that differ by 0, 1, 2, ..., as far as it is not 0 and distances can differ."""
@@ -160,19 +162,25 @@ class ShortestPath(GraphKernel):
 
     def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         """Each pair of ends shares what it adds, half and half."""
-        new, fitted = self._view(graphs, join_equal=False).ends, self._fitted.ends
+        used = np.flatnonzero(
+            np.abs(weights).max(axis=1, initial=0.0) > 0
+        )  # of a support vector machine, these are few
+        view = self._fitted if len(used) == len(weights) else self._describe(self.graphs_[used], self._own_grid())
+        (alone, order), fitted, weights = self._view(graphs, join_equal=False), view.ends, weights[used]
+        new = alone.ends
         lengths = self._length_weights(new, fitted)
         sums = partial(
             path_end_shares,
-            node_kernel=self._fitted.node_kernel,
+            node_kernel=view.node_kernel,
             length_weights=lengths,
             weights=weights,
             n_jobs=self.n_jobs,
         )
-        starts = sums(new, fitted)
-        if not graphs.directed:  # a node ends as many paths as it starts
-            return starts
-        return 0.5 * (starts + sums(new.reversed(), fitted.reversed()))
+        shares = np.empty((graphs.n_nodes, weights.shape[1]))
+        shares[order] = sums(new, fitted)
+        if graphs.directed:  # else a node ends as many paths as it starts
+            shares[order] = 0.5 * (shares[order] + sums(new.reversed(), fitted.reversed()))
+        return shares
 
     def _self_sums(self, described: PathView) -> Floats:
         weights = self._length_weights(described.ends)

@@ -108,9 +108,9 @@ class WL(ExplicitKernel):
     def _node_features(self, graphs: Graphs) -> ColourFeatures:
         return colour_groups(self, graphs, [self.n_iterations], np.arange(graphs.n_nodes + 1))[0]
 
-    def _raw_column_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
+    def _raw_column_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
         if not spread:
-            return super()._raw_column_shares(graphs, weights, spread=False)
+            return super()._raw_column_shares(graphs, described, weights, spread=False)
         colours = self._node_features(graphs)
         levels = [colours.kept(colours.iterations == level) for level in range(self.n_iterations + 1)]
         shares = np.stack([level.aligned(self._fitted_features.codes) @ weights for level in levels])

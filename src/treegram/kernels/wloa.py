@@ -108,21 +108,22 @@ class WLOA(ExplicitKernel):
     def _node_features(self, graphs: Graphs) -> ColourFeatures:
         return colour_groups(self, graphs, [self.n_iterations], np.arange(graphs.n_nodes + 1))[0]
 
-    def _raw_column_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
+    def _raw_column_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
         """The n nodes of a colour share what its numbers 1 to n add: nothing tells which of them is the first."""
-        (unfolded,) = self._features(graphs, {"n_iterations": [self.n_iterations]})
+        (unfolded,) = described.groups
         nodes, colours = self._node_features(graphs), unfolded.colours
         every_column = Features(sp.identity(len(unfolded.codes), format="csr"), unfolded.codes)
         own_weights = every_column.aligned(self._fitted_features.codes) @ weights  # of each column of these graphs
         keys = _entry_keys(colours.counts, np.arange(len(graphs)), np.arange(len(colours.codes)))
-        totals = np.zeros((len(keys), weights.shape[1]))  # of each colour of each graph
         unfolded_keys = _entry_keys(unfolded.counts, np.arange(len(graphs)), unfolded.places, len(colours.codes))
-        np.add.at(totals, np.searchsorted(keys, unfolded_keys), own_weights[unfolded.counts.indices])
+        n = len(unfolded_keys)
+        owned = sp.csr_matrix((np.ones(n), np.searchsorted(keys, unfolded_keys), np.arange(n + 1)), (n, len(keys)))
+        totals = owned.T @ own_weights[unfolded.counts.indices]  # of each colour of each graph
         node_keys = _entry_keys(nodes.counts, graphs.graph_ids, np.arange(len(colours.codes)))
         parts = (totals / colours.counts.data[:, None])[np.searchsorted(keys, node_keys)]
         levels = np.zeros((self.n_iterations + 1, graphs.n_nodes, weights.shape[1]))
         owners = np.repeat(np.arange(graphs.n_nodes), np.diff(nodes.counts.indptr))
-        np.add.at(levels, (nodes.iterations[nodes.counts.indices], owners), parts)
+        levels[nodes.iterations[nodes.counts.indices], owners] = parts  # a node has one colour of each iteration
         return spread_over_trees(graphs, levels) if spread else levels.sum(axis=0)
 
     def _name_feature(self, fitted: Any, column: int) -> str:

@@ -146,6 +146,7 @@ class _Job:
     rows: Any  # loops.tiles.Rows
     row_partners: Any  # loops.Partners
     column_partners: Any
+    column_same: Ints  # of each column: the first of its equals, which stand side by side where nodes are not joined
     length_weights: Floats
     both_ways: bool
 
@@ -161,6 +162,7 @@ class _Job:
             rows=Rows(side.blocks, side.vectors, side.places),
             row_partners=_partners(left.distances),
             column_partners=_partners(right.distances),
+            column_same=_first_equal(right),
             length_weights=length_weights,
             both_ways=right.distances.both_ways,
         )
@@ -168,6 +170,16 @@ class _Job:
 
 def _partners(distances: Distances) -> Any:
     return loops.Partners(distances.starts, distances.partners, distances.lengths, distances.counts)
+
+
+def _first_equal(ends: PathEnds) -> Ints:
+    """For each group the first of those before it, without a gap, that have its graph, block and vector."""
+    is_new = np.ones(len(ends.graph_ids), bool)
+    is_new[1:] = (ends.vectors[1:] != ends.vectors[:-1]).any(axis=1)
+    for key in (ends.graph_ids, ends.blocks):
+        is_new[1:] |= key[1:] != key[:-1]
+    firsts: Ints = np.maximum.accumulate(np.where(is_new, np.arange(len(is_new)), 0))
+    return firsts
 
 
 def _most_pairs(ends: PathEnds) -> float:
@@ -239,7 +251,7 @@ def _list_partners(job: _Job, columns: Ints) -> Any:
         is_plain=np.empty(n, np.bool_),
         stops=np.empty((n, longest + 1), np.uint64),
     )
-    loops.list_partners(columns, np.argsort(columns), first, partners, job.both_ways, listed)
+    loops.list_partners(columns, np.argsort(columns), first, partners, job.column_same, job.both_ways, listed)
     return listed
 
 

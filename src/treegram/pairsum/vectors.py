@@ -24,7 +24,17 @@ from treegram._types import Floats, Hashes, Ints
 from treegram.maps import VectorMap, evaluate
 from treegram.pairsum.loops import vectors as loops
 
-__all__ = ["Entries", "add_products", "component_ranges", "hash_graphs", "make_entries", "self_products", "spread_rows"]
+__all__ = [
+    "Entries",
+    "add_products",
+    "component_ranges",
+    "entry_products",
+    "hash_graphs",
+    "make_entries",
+    "place_trees",
+    "self_products",
+    "spread_rows",
+]
 
 
 VECTOR_BYTES = 96 << 20  # of the vectors of all nodes at once: more components are done one range after the other
@@ -186,11 +196,7 @@ def hash_graphs(
     what they add has mean 0 and, relative to :math:`\|Z_t\| \|Z_{t'}\|`, variance of at most ``2 / n_columns``. As each
     vector stays in one piece, a node costs one contiguous addition of z for each of its trees.
     """
-    random = np.random.default_rng(seed)
-    tree_seed = random.integers(2**64, dtype=np.uint64)
-    component_signs = random.choice((-1.0, 1.0), vector_map.n_components)
-    columns, signs = np.empty(len(codes), np.int64), np.empty(len(codes))
-    loops.place_trees(codes, tree_seed, n_columns, columns, signs)
+    columns, signs, component_signs = place_trees(codes, vector_map.n_components, n_columns, seed)
     n_numbers = float(len(offsets) - 1) * n_columns
     require_rows(len(offsets) - 1, n_numbers)
     out = np.empty((len(offsets) - 1, n_columns))
@@ -203,6 +209,39 @@ def hash_graphs(
     for _ in run_tasks(_hash_some, tasks, n_jobs=n_jobs, label="features"):
         pass
     return out
+
+
+def place_trees(codes: Hashes, n_components: int, n_columns: int, seed: int) -> tuple[Ints, Floats, Floats]:
+    """First column and sign of each tree, and the signs of the components, as :func:`hash_graphs` has them."""
+    random = np.random.default_rng(seed)
+    tree_seed = random.integers(2**64, dtype=np.uint64)
+    component_signs = random.choice((-1.0, 1.0), n_components)
+    columns, signs = np.empty(len(codes), np.int64), np.empty(len(codes))
+    loops.place_trees(codes, tree_seed, n_columns, columns, signs)
+    return columns, signs, component_signs
+
+
+def entry_products(
+    attributes: Floats,
+    features: sp.csr_matrix,
+    places: tuple[Ints, Floats, Floats],
+    vector_map: VectorMap,
+    weights: Floats,
+) -> Floats:
+    """What each entry of the features, a tree at a node, adds to the products of rows with weights: (n_entries, n_outputs).
+
+    ``places`` are as :func:`place_trees` gives them; a tree with the sign 0 has no column.
+    """
+    (columns, signs, component_signs), sums = places, np.zeros((features.nnz, weights.shape[1]))
+    n_more = -(-vector_map.n_components // max(len(weights), 1)) + 1  # times that a vector may run over the last column
+    around = np.concatenate([weights] * n_more)[: len(weights) + vector_map.n_components]
+    around = np.ascontiguousarray(around.T)
+    for first in range(0, len(attributes), NODES_PER_TASK):
+        last = min(first + NODES_PER_TASK, len(attributes))
+        vectors = evaluate(vector_map, attributes[first:last]) * component_signs
+        arrays = (features.indptr, features.indices, features.data)
+        loops.entry_products(first, last, *arrays, columns, signs, vectors, around, sums)
+    return sums
 
 
 def _hash_some(

@@ -83,7 +83,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     """Load what :func:`save_model` has saved.
 
     Nothing in the file is run, whatever it says: classes are those of a fixed list, and every array is checked as a user's
-    data would be.
+    data would be. A kernel is fitted on its graphs again when it is first used, and must give the values that it had.
 
     Parameters
     ----------

@@ -79,10 +79,10 @@ def _read(path: Path) -> memoryview:
     if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
         raise ModelFileError("it is not a regular file")
     with path.open("rb") as file:
-        start = file.read(len(MAGIC))
-        if start != MAGIC:
+        if file.read(len(MAGIC)) != MAGIC:
             raise ModelFileError("it is not a treegram model file")
-        data = memoryview(start + file.read())
+        file.seek(0)
+        data = memoryview(file.read())
     end = len(data) - _DIGEST
     if end < _HEAD or hashlib.sha256(data[:end]).digest() != bytes(data[end:]):
         raise ModelFileError("it is damaged or not complete: its digest does not match. Copy or save it again")

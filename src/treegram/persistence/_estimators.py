@@ -2,7 +2,8 @@
 
 A class stands in ``CLASSES`` under its name, and in ``_STATES`` with two functions: one takes what the estimator has learned,
 the other checks this and gives it to a new estimator. No class is looked up anywhere else. A fitted kernel is its parameters
-and its graphs: it is fitted again, so that compiled loops see what any ``fit`` would give them.
+and its graphs: it is fitted again when it is first used, so that compiled loops see what any ``fit`` would give them, and
+loading takes no more memory than the file and its copies.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def _check_repeatable(kernel: GraphKernel) -> None:
     for key, value in kernel.get_params().items():
         if key.rpartition("__")[2] == "random_state" and not isinstance(value, int | np.integer):
             raise ModelFileError(
-                f"random_state of {type(kernel).__name__} is {value!r}: a saved kernel is fitted again when it is loaded, and must draw "
+                f"random_state of {type(kernel).__name__} is {value!r}: a saved kernel is fitted again after it was loaded, and must draw "
                 "the same numbers then. Fit it with a whole number."
             )
 

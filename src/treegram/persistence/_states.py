@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import warnings
 from dataclasses import fields, replace
 from typing import Any
 
@@ -18,9 +17,6 @@ from treegram.kernels._base import GraphKernel
 from treegram.kernels._node_sums import vectors_and_kernel
 from treegram.kernels._pipelines import split_pipeline
 from treegram.maps import Constant, Fourier, Nystroem, VectorMap
-
-# How far the kernels of graphs with themselves may be from what was saved: more than rounding on another machine.
-_TOLERANCE = 1e-9
 
 
 def _floats(values: Any, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
@@ -74,9 +70,13 @@ def graphs_digest(graphs: Graphs) -> str:
     """SHA-256 of a collection without its targets: the same for the same nodes, edges, labels and vectors in the same order."""
     digest = hashlib.sha256()
     for name, value in graphs_to_fields(graphs).items():
-        plain = value.astype(value.dtype.newbyteorder("<")).tobytes() if isinstance(value, np.ndarray) else repr(value)
-        digest.update(f"{name} {np.shape(value) if isinstance(value, np.ndarray) else ''} ".encode())
-        digest.update(plain if isinstance(plain, bytes) else plain.encode("utf-8", "surrogatepass"))
+        is_array = isinstance(value, np.ndarray)
+        digest.update(f"{name} {value.shape if is_array else ''} ".encode())
+        if is_array:
+            plain = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))  # no copy on most machines
+            digest.update(plain.reshape(-1).view(np.uint8).data)
+        else:
+            digest.update(repr(value).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 
@@ -88,23 +88,11 @@ def take_kernel(kernel: GraphKernel) -> dict[str, Any]:
 
 
 def give_kernel(kernel: GraphKernel, learned: dict[str, Any]) -> None:
-    """Fit the kernel again; its values must be what they were."""
+    """The fitted graphs, checked. The kernel is fitted on them again when it is first used: see ``GraphKernel._catch_up``."""
     graphs = fields_to_graphs(learned["graphs"])
     if learned["digest"] != graphs_digest(graphs):
         raise ModelFileError("its graphs are not those whose digest it has")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # whoever fitted the kernel has seen them
-        kernel.fit(graphs)
-    found = kernel._self_sums(kernel._fitted) if kernel._self_kernels is None else kernel._self_kernels
-    saved = _floats(learned["self_kernels"], (found.size,), "self_kernels")
-    if not np.allclose(found.reshape(-1), saved, rtol=_TOLERANCE, atol=0.0):
-        raise ModelFileError(
-            f"{type(kernel).__name__} gives other values on its fitted graphs than when it was saved. Load the file with the "
-            "versions that it was saved with, or fit the model again"
-        )
-    if kernel._self_kernels is not None:
-        # fit and fit_transform differ in the last bit; the saved numbers are those of whichever was called.
-        kernel._self_kernels = saved.reshape(found.shape)
+    kernel._resume(graphs, _floats(learned["self_kernels"], (len(graphs),), "self_kernels"))
 
 
 def _fitted_kernel(value: Any) -> tuple[Any, int]:
@@ -158,8 +146,9 @@ def take_feature_map(features: Any) -> dict[str, Any]:
 def give_feature_map(features: Any, learned: dict[str, Any]) -> None:
     """The fitted kernel, if it has features."""
     kernel, _ = _fitted_kernel(learned["kernel"])
+    if not hasattr(kernel, "features"):
+        raise ModelFileError(f"{type(kernel).__name__} has no explicit features")
     features.kernel_ = kernel
-    features.n_features_out_ = kernel.features([]).shape[1]
 
 
 def take_landmarks(landmarks: Any) -> dict[str, Any]:

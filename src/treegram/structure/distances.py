@@ -28,6 +28,7 @@ __all__ = ["Distances", "count_distances"]
 NODES_PER_TASK = 4096
 MANY_GROUPS = 4096  # in one graph: from here on it is worth to look whether its distances fit into memory
 BYTES_PER_RECORD = 16
+FIRST_RECORDS = 1 << 20  # room for so many at first, at most
 
 
 @dataclass(frozen=True)
@@ -91,11 +92,13 @@ def _count_some(graphs: Graphs, by_group: Any, span: tuple[int, int], numbers: I
     """The records of some graphs; fills ``numbers``, how many each of their groups has."""
     first, last = span
     largest = int(np.diff(graphs.offsets[first : last + 1]).max(initial=0))
-    most_groups = int(np.diff(by_group.offsets[first : last + 1]).max(initial=0))
+    n_groups = np.diff(by_group.offsets[first : last + 1])
+    most_groups = int(n_groups.max(initial=0))
     order, distance = np.empty(largest, np.int64), np.full(largest, -1, np.int64)
     tally = np.zeros((16, most_groups), np.int64)
     arrays, state = (graphs.offsets, graphs.indptr, graphs.indices), start_at(first, 1)
-    records = loops.Records(np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024))
+    room = 1024 + min(int((n_groups**2).sum()), FIRST_RECORDS)  # one for each pair of groups
+    records = loops.Records(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room))
 
     def count(records: Any) -> int:
         nonlocal tally

@@ -27,14 +27,15 @@ _1, _2, _3, _4 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
 @jit
-def list_partners(columns, places, first, partners, halved, listed):
+def list_partners(columns, places, first, partners, same, halved, listed):
     """Fill the lists of a tile whose column j is the group columns[j], while group first + i is its column places[i].
 
-    With ``halved``, a pair that counts in both directions is listed in one.
+    Partners b with one same[b] collect the same, and are listed once, with their number as weight. With ``halved``, a pair
+    that counts in both directions is listed in one.
     """
     starts, n, longest, used = partners.starts, len(columns), listed.stops.shape[1] - 1, 0
     for j in range(n):
-        group, d, is_plain = columns[j], 0, True
+        group, d, is_plain, last_spot = columns[j], 0, True, -1
         for i in range(starts[group], starts[group + 1]):
             while d < partners.lengths[i]:
                 listed.stops[j, d] = used
@@ -42,7 +43,13 @@ def list_partners(columns, places, first, partners, halved, listed):
             partner, weight = partners.partners[i], partners.counts[i]
             if not halved or partner >= group:
                 weight = 0.5 * weight if halved and partner == group else weight
-                listed.spots[used] = partners.lengths[i] * n + places[partner - first]
+                spot = partners.lengths[i] * n + places[same[partner] - first]
+                if spot == last_spot:
+                    listed.weights[used - 1] += weight
+                    is_plain = False
+                    continue
+                last_spot = spot
+                listed.spots[used] = spot
                 listed.weights[used] = weight
                 is_plain = is_plain and weight == 1.0
                 used += 1

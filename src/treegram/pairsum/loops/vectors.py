@@ -112,3 +112,20 @@ def hash_rows(first, last, offsets, indptr, indices, data, columns, signs, vecto
         total[:] = 0.0
         for j in range(n_columns + width):
             total[j % n_columns] += row[j]
+
+
+@contracted
+def entry_products(first, last, indptr, indices, data, columns, signs, vectors, weights, sums):
+    """sums[e, o] = signs[t] F[v, t] <vectors[v], weights[o] from columns[t] on>, for the entries e = (v, t) of first <= v < last.
+
+    ``vectors`` holds these nodes alone; a row of ``weights`` goes on beyond its last column with the first ones.
+    """
+    width = vectors.shape[1]
+    for v in range(first, last):
+        vector = vectors[v - first]
+        for e in range(indptr[v], indptr[v + 1]):
+            t = indices[e]
+            if signs[t] != 0.0:
+                for o in range(len(weights)):
+                    product = _inner(vector, weights[o, columns[t] : columns[t] + width])
+                    sums[e, o] = signs[t] * data[e] * product

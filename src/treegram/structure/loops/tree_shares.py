@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numba import njit
+
 from treegram._numba import jit
 from treegram.structure.loops.trees import encode, extra_count
 from treegram.structure.loops.visits import DONE, GRAPH, PAUSED, ROOT, leave, save, visit
@@ -19,6 +21,13 @@ def _place(codes, first, last, code):
     return first
 
 
+@njit(inline="always")
+def _add_scaled(a, values, out):
+    """Out += a * values."""
+    for o in range(len(out)):
+        out[o] += a * values[o]
+
+
 @jit
 def _share_visit(n_visited, top, beyond, counting, base, arcs, seen, entries, parts, mass, shares):
     """Share what the trees of one visit add: each node of a tree gets the same part, and hands it down to its children.
@@ -26,24 +35,21 @@ def _share_visit(n_visited, top, beyond, counting, base, arcs, seen, entries, pa
     ``mass[v, j, o]`` is what each node of T_j(v) gets, for each time that T_j(v) is in a larger tree, or is counted itself.
     """
     (indptr, indices), (order, distance, codes, sizes), (starts, entry_codes) = arcs, seen, entries
-    n_outputs = shares.shape[1]
     for i in range(n_visited):
-        mass[order[i]] = 0.0
+        mass[order[i], : top - distance[order[i]] + 1] = 0.0
     for i in range(n_visited):
         v = order[i]
         last = top - distance[v]
         for j in range(last + 1):
             count = 1.0 + extra_count(counting, beyond, distance[v]) if j == last else 1.0
             entry = _place(entry_codes, starts[base + v], starts[base + v + 1], codes[v, j])
-            for o in range(n_outputs):
-                mass[v, j, o] += count * parts[entry, o] / sizes[v, j]
-                shares[base + v, o] += mass[v, j, o]
+            _add_scaled(count / sizes[v, j], parts[entry], mass[v, j])
+            _add_scaled(1.0, mass[v, j], shares[base + v])
         for arc in range(indptr[base + v], indptr[base + v + 1]):
             w = indices[arc] - base
             if distance[w] == distance[v] + 1:
                 for j in range(1, last + 1):
-                    for o in range(n_outputs):
-                        mass[w, j - 1, o] += mass[v, j, o]
+                    _add_scaled(1.0, mass[v, j], mass[w, j - 1])
 
 
 @jit
