@@ -44,7 +44,7 @@ def meet(rows, columns, kernel, n_rows, out):
     for v in range(n_rows):
         low, high = block_starts[blocks[v]], block_starts[blocks[v] + 1]
         low, high = window_of(places[v], kernel.reach, column_places, low, high)
-        gaussian_row(kernel.gamma, vectors[v], column_vectors, low, high, out)
+        gaussian_row(kernel.gamma, v, vectors, column_vectors, low, high, 0, out)
         n_pairs += high - low
     return n_pairs
 
@@ -55,11 +55,11 @@ def gaussian_tiles(nodes, node_kernel):
     job = engine._Job.prepare(nodes, nodes, node_kernel, engine.Weighting.alike(nodes.features.shape[1]))
     tiles = []
     for span in job.spans(8 * nodes.n_graphs**2):
-        columns, n_rows = job.layout.columns(span)[1], int(job.layout.left.offsets[span[1]])
+        columns, n_rows = job.columns(span)[-1], int(job.layout.left.offsets[span[1]])
         tiles.append((job.rows, columns, job.layout.kernel((0, n_rows), columns, job.reach), n_rows))
     return tiles
 
 
 def gaussians_alone(tiles):
     """The node kernels of all pairs that remain after merging and windows, by the engine's own loop, and nothing else."""
-    return sum(meet(*tile, np.empty(len(tile[1].graphs))) for tile in tiles)
+    return sum(meet(*tile, np.empty((1, len(tile[1].graphs)))) for tile in tiles)
