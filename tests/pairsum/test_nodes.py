@@ -318,9 +318,11 @@ def test_equal_keys_of_different_nodes_merge_nothing(monkeypatch):
     assert_sums(pair_sums(nodes, None, Gaussian(0.5), weighting), nodes, nodes, gaussian(0.5), weighting)
 
 
-def test_with_gamma_0_all_nodes_of_a_graph_and_block_are_merged():
-    nodes = make_nodes(np.random.default_rng(19), [9, 0, 9], blocks=[0, 1])
-    assert len(engine._condense(nodes, Gaussian(0.0)).graph_ids) == 4
+def test_with_gamma_0_all_nodes_of_a_graph_are_merged():
+    rng = np.random.default_rng(19)
+    nodes, weighting = make_nodes(rng, [9, 0, 9], blocks=[0, 1]), make_weighting(rng)
+    assert len(engine._condense(nodes, Gaussian(0.0)).graph_ids) == 2
+    assert_sums(pair_sums(nodes, None, Gaussian(0.0), weighting), nodes, nodes, gaussian(0.0), weighting)
 
 
 # -------------------------------------------------------------------- windows

@@ -128,8 +128,8 @@ def self_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, *, n_
 
 def _condense(nodes: Nodes, node_kernel: NodeKernel) -> Nodes:
     """The fewest nodes that give the same sums: those of one graph with equal block and vector join, their features add up."""
-    if node_kernel == Gaussian(0.0):  # k_A is 1 whatever the vectors
-        nodes = replace(nodes, vectors=np.zeros((len(nodes.vectors), 1)))
+    if node_kernel == Gaussian(0.0):  # k_A is 1 whatever the vectors, and features of different blocks are different ones
+        nodes = replace(nodes, vectors=np.zeros((len(nodes.vectors), 1)), blocks=np.zeros_like(nodes.blocks))
     groups, first = equal_rows(nodes.vectors, nodes.graph_ids, nodes.blocks)
     n = len(groups)
     if len(first) == n:

@@ -66,16 +66,17 @@ class Layout:
     @classmethod
     def make(cls, left: _Sided, right: _Sided, node_kernel: NodeKernel) -> Layout:
         """The layout of two collections of nodes."""
-        n_blocks, blocks = number_alike(left.blocks, right.blocks)
-        extent = max(float(np.abs(nodes.vectors).max(initial=0.0)) for nodes in (left, right)) or 1.0
+        collections = (left,) if left is right else (left, right)
+        n_blocks, blocks = number_alike(*(nodes.blocks for nodes in collections))
+        extent = max(float(np.abs(nodes.vectors).max(initial=0.0)) for nodes in collections) or 1.0
         direction = _widest_direction(right.vectors / extent)
         sides = [
             # einsum, not a matrix product: BLAS would wake threads that spin for longer than this takes. Vectors are copied
             # because arrays that may not be written to are compiled for anew.
             Side(nodes.offsets, own, np.array(nodes.vectors), np.einsum("ni,i->n", nodes.vectors / extent, direction))
-            for nodes, own in zip((left, right), blocks, strict=True)
+            for nodes, own in zip(collections, blocks, strict=True)
         ]
-        return cls(sides[0], sides[1], n_blocks, node_kernel, extent)
+        return cls(sides[0], sides[-1], n_blocks, node_kernel, extent)
 
     def reach(self, exponent: float) -> float:
         """How far apart places may be before the Gaussian is below e^-exponent; infinite for other kernels."""
