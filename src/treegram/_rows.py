@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treegram._types import Floats, Hashes, Ints
-from treegram.structure.features import number_pairs
 
 __all__ = ["equal_rows"]
 
@@ -19,18 +18,20 @@ def equal_rows(vectors: Floats, *keys: NDArray[Any]) -> tuple[Ints, Ints]:
     Rows are equal if their vectors are (-0.0 equals 0.0) and all their keys, which are whole numbers.
     """
     vectors = vectors + 0.0  # -0.0 becomes 0.0: equal numbers have equal bits
-    hashes = _hash_rows(vectors, *keys)
-    numbers, first = number_pairs(hashes, hashes)
+    _, first, numbers = np.unique(_hash_rows(vectors, *keys), return_index=True, return_inverse=True)
     if not _is_same(first[numbers], vectors, *keys):  # two different rows share a hash: sort
         order = np.lexsort((*vectors.T, *keys))
         is_new = np.ones(len(order), bool)
         is_new[1:] = (vectors[order[1:]] != vectors[order[:-1]]).any(axis=1)
         for key in keys:
             is_new[1:] |= key[order[1:]] != key[order[:-1]]
-        sorted_numbers = np.empty(len(order), np.uint64)
-        sorted_numbers[order] = np.cumsum(is_new)
-        numbers, first = number_pairs(sorted_numbers, sorted_numbers)
-    return numbers, first
+        numbers = np.empty(len(order), np.int64)
+        numbers[order] = np.cumsum(is_new) - 1
+        first = order[is_new]
+    appearance = np.argsort(first)
+    ranks = np.empty_like(appearance)
+    ranks[appearance] = np.arange(len(appearance))
+    return ranks[numbers], first[appearance]
 
 
 def _is_same(others: Ints, vectors: Floats, *keys: NDArray[Any]) -> bool:
