@@ -41,7 +41,8 @@ def test_powers_below_the_smallest_normal_number_are_0():
 
 
 @pytest.mark.parametrize(
-    ("x", "expected"), [(0.0, 1.0), (-0.0, 1.0), (-1e-300, 1.0), (-1.0, 0.5), (-1080.0, 0.0), (-1e308, 0.0), (-np.inf, 0.0)]
+    ("x", "expected"),
+    [(0.0, 1.0), (-0.0, 1.0), (-1e-300, 1.0), (-1.0, 0.5), (-1080.0, 0.0), (-1e308, 0.0), (-np.inf, 0.0)],
 )
 def test_powers_at_their_ends(x, expected):
     assert our_powers(np.array([x]))[0] == expected

@@ -128,7 +128,9 @@ def self_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, *, n_
 
 def _condense(nodes: Nodes, node_kernel: NodeKernel) -> Nodes:
     """The fewest nodes that give the same sums: those of one graph with equal block and vector join, their features add up."""
-    if node_kernel == Gaussian(0.0):  # k_A is 1 whatever the vectors, and features of different blocks are different ones
+    if node_kernel == Gaussian(
+        0.0
+    ):  # k_A is 1 whatever the vectors, and features of different blocks are different ones
         nodes = replace(nodes, vectors=np.zeros((len(nodes.vectors), 1)), blocks=np.zeros_like(nodes.blocks))
     groups, first = equal_rows(nodes.vectors, nodes.graph_ids, nodes.blocks)
     n = len(groups)
@@ -161,7 +163,7 @@ def _without_singles(nodes: Nodes, weighting: Weighting) -> tuple[Nodes, Weighti
     indptr = np.concatenate([[0], np.cumsum(kept)])[features.indptr].astype(features.indptr.dtype)
     entries = (features.data[kept], numbers[features.indices[kept]], indptr)
     shared = sp.csr_matrix(entries, shape=(len(nodes.graph_ids), int(np.count_nonzero(is_kept))))
-    alone = np.stack(sums).reshape(len(sums), weighting.n_groups, n_graphs).swapaxes(0, 1)
+    alone: Floats = np.stack(sums).reshape(len(sums), weighting.n_groups, n_graphs).swapaxes(0, 1).astype(float)
     return replace(nodes, features=shared), replace(weighting, kinds=weighting.kinds[is_kept]), alone
 
 

@@ -54,7 +54,9 @@ def tree_features(
     hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
     tasks = [(graphs, hashes, depth, COUNTINGS[counting], span) for span in graph_spans(graphs, NODES_PER_TASK)]
     parts = list(run_tasks(_count_some, tasks, n_jobs=n_jobs, label="trees"))
-    lengths, nodes, codes, counts, sizes, roots, depths = (np.concatenate(column) for column in zip(*parts, strict=True))
+    lengths, nodes, codes, counts, sizes, roots, depths = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
+    )
     columns, firsts = number_codes(codes)
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     return Phi(

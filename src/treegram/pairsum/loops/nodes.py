@@ -11,7 +11,9 @@ from treegram._numba import contracted, jit
 from treegram.pairsum.loops.tiles import add_scaled, clear, copy, first_from, gaussian_row, gaussian_rows, window_of
 
 AT_ONCE = 4  # rows of one graph and block that are summed together
-LANES = 8  # columns in a vector of the widest processors, and numbers in a line of cache: blocks start at multiples of it
+LANES = (
+    8  # columns in a vector of the widest processors, and numbers in a line of cache: blocks start at multiples of it
+)
 SLACK = 1.25  # by how much the window of such rows may exceed their own, on average
 
 # Nodes in rows, with their graphs and sparse features.

@@ -138,20 +138,27 @@ def gaussian_row(gamma, v, x, columns, low, high, r, out):
             a, b, c = x[v, 0] - columns[0, j], x[v, 1] - columns[1, j], x[v, 2] - columns[2, j]
             out[r, j] = power_of_2(scale * (a * a + b * b + c * c))
         return
+    _square_distances(v, x, columns, low, high, r, out)
+    for j in range(low, high):
+        out[r, j] = power_of_2(scale * out[r, j])
+
+
+@contracted
+def _square_distances(v, x, columns, low, high, r, out):
+    """out[r, j] = |x[v] - columns[:, j]|^2, three dimensions at a time: one load and one store of the sum for all three."""
+    d = len(columns)
     for j in range(low, high):
         out[r, j] = 0.0
-    for i in range(0, d - 2, 3):  # three at a time: one load and one store of the sum for three dimensions
-        k, l, m = np.uint64(i), np.uint64(i + 1), np.uint64(i + 2)
+    for i in range(0, d - 2, 3):
+        k, k1, k2 = np.uint64(i), np.uint64(i + 1), np.uint64(i + 2)
         for j in range(low, high):
-            a, b, c = x[v, k] - columns[k, j], x[v, l] - columns[l, j], x[v, m] - columns[m, j]
+            a, b, c = x[v, k] - columns[k, j], x[v, k1] - columns[k1, j], x[v, k2] - columns[k2, j]
             out[r, j] = ((out[r, j] + a * a) + b * b) + c * c
     for i in range(d - d % 3, d):
         k = np.uint64(i)
         for j in range(low, high):
             a = x[v, k] - columns[k, j]
             out[r, j] += a * a
-    for j in range(low, high):
-        out[r, j] = power_of_2(scale * out[r, j])
 
 
 @contracted
@@ -162,12 +169,12 @@ def gaussian_rows(gamma, v, x, columns, low, high, out):
         for j in range(low, high):
             out[r, j] = 0.0
     for i in range(0, d - 2, 3):
-        k, l, m = np.uint64(i), np.uint64(i + 1), np.uint64(i + 2)
+        k, k1, k2 = np.uint64(i), np.uint64(i + 1), np.uint64(i + 2)
         a0, a1, a2, a3 = x[v, k], x[v + 1, k], x[v + 2, k], x[v + 3, k]
-        b0, b1, b2, b3 = x[v, l], x[v + 1, l], x[v + 2, l], x[v + 3, l]
-        c0, c1, c2, c3 = x[v, m], x[v + 1, m], x[v + 2, m], x[v + 3, m]
+        b0, b1, b2, b3 = x[v, k1], x[v + 1, k1], x[v + 2, k1], x[v + 3, k1]
+        c0, c1, c2, c3 = x[v, k2], x[v + 1, k2], x[v + 2, k2], x[v + 3, k2]
         for j in range(low, high):
-            a, b, c = columns[k, j], columns[l, j], columns[m, j]
+            a, b, c = columns[k, j], columns[k1, j], columns[k2, j]
             out[0, j] = ((out[0, j] + (a0 - a) * (a0 - a)) + (b0 - b) * (b0 - b)) + (c0 - c) * (c0 - c)
             out[1, j] = ((out[1, j] + (a1 - a) * (a1 - a)) + (b1 - b) * (b1 - b)) + (c1 - c) * (c1 - c)
             out[2, j] = ((out[2, j] + (a2 - a) * (a2 - a)) + (b2 - b) * (b2 - b)) + (c2 - c) * (c2 - c)
