@@ -1,6 +1,7 @@
 """The engine alone: any features, any weights, all its code paths, against four nested loops."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -316,6 +317,30 @@ def test_equal_keys_of_different_nodes_merge_nothing(monkeypatch):
     nodes.vectors[:] = 0.5
     monkeypatch.setattr(np.random, "default_rng", Zeros)
     assert_sums(pair_sums(nodes, None, Gaussian(0.5), weighting), nodes, nodes, gaussian(0.5), weighting)
+
+
+@pytest.mark.usefixtures("tiles", "dense_share")
+@pytest.mark.parametrize("dimension", [1, 2, 3, 4, 5, 6, 18])
+def test_vectors_of_any_length_are_compared_alike_one_row_or_four_at_once(dimension):
+    rng = np.random.default_rng(dimension)
+    nodes, weighting = make_nodes(rng, [13, 1, 30, 4], dimension=dimension, n_blocks=2), make_weighting(rng)
+    for gamma in (0.3, 30.0):
+        assert_sums(pair_sums(nodes, None, Gaussian(gamma), weighting), nodes, nodes, gaussian(gamma), weighting)
+
+
+def test_features_of_single_nodes_add_to_the_diagonal_alone():
+    rng = np.random.default_rng(23)
+    nodes, weighting = make_nodes(rng, [5, 0, 7]), make_weighting(rng, n_groups=2, n_weights=3)
+    entries = nodes.features.toarray()
+    entries[:, :6] *= np.arange(12)[:, None] == rng.integers(12, size=6)  # each of one node at most
+    nodes = replace(nodes, features=sp.csr_matrix(entries))
+    shared, _, alone = engine._without_singles(nodes, weighting)
+    assert (np.count_nonzero(shared.features.toarray(), axis=0) > 1).all()
+    assert 0 < shared.features.nnz < nodes.features.nnz
+    assert alone.shape == (2, 3, 3)
+    assert alone.any()
+    for kernel, k in ((Gaussian(0.5), gaussian(0.5)), (lambda x, y: x @ y.T, lambda x, y: float(x @ y))):
+        assert_sums(pair_sums(nodes, None, kernel, weighting), nodes, nodes, k, weighting)
 
 
 def test_with_gamma_0_all_nodes_of_a_graph_are_merged():
