@@ -330,9 +330,9 @@ def test_vectors_of_any_length_are_compared_alike_one_row_or_four_at_once(dimens
 
 def test_features_of_single_nodes_add_to_the_diagonal_alone():
     rng = np.random.default_rng(23)
-    nodes, weighting = make_nodes(rng, [5, 0, 7]), make_weighting(rng, n_groups=2, n_weights=3)
+    nodes, weighting = make_nodes(rng, [5, 0, 7], n_blocks=1), make_weighting(rng, n_groups=2, n_weights=3)
     entries = nodes.features.toarray()
-    entries[:, :6] *= np.arange(12)[:, None] == rng.integers(12, size=6)  # each of one node at most
+    entries[:, :6] = 2.0 * np.eye(12)[:, 3:9]
     nodes = replace(nodes, features=sp.csr_matrix(entries))
     shared, _, alone = engine._without_singles(nodes, weighting)
     assert (np.count_nonzero(shared.features.toarray(), axis=0) > 1).all()
