@@ -14,7 +14,9 @@ import numpy as np
 
 from treegram._numba import contracted
 from treegram.pairsum import nodes as engine
-from treegram.pairsum.loops.tiles import gaussian_row, window_of
+from treegram.pairsum.loops.nodes import _rows_at_once
+from treegram.pairsum.loops.tiles import gaussian_row, gaussian_rows, window_of
+from treegram.pairsum.tiles import aligned
 
 
 def pair_floor(X, labels, gamma, tile=512):
@@ -38,14 +40,22 @@ def pair_floor(X, labels, gamma, tile=512):
 @contracted
 def meet(rows, columns, kernel, n_rows, out):
     """The Gaussians of the first rows with the columns of a tile that are in their windows; gives their number."""
-    _, blocks, vectors, places, _, _, _ = rows
+    graphs, blocks, vectors, places, _, _, _ = rows
     _, block_starts, column_vectors, column_places = columns
-    n_pairs = 0
-    for v in range(n_rows):
-        low, high = block_starts[blocks[v]], block_starts[blocks[v] + 1]
-        low, high = window_of(places[v], kernel.reach, column_places, low, high)
-        gaussian_row(kernel.gamma, vectors[v], column_vectors, low, high, out)
-        n_pairs += high - low
+    n_pairs, v, window = 0, 0, np.empty(2, np.int64)
+    while v < n_rows:
+        first, last = block_starts[blocks[v]], block_starts[blocks[v] + 1]
+        window[0], window[1] = window_of(places[v], kernel.reach, column_places, first, last)
+        n = 1
+        if len(column_vectors) > 3:
+            n = _rows_at_once(v, n_rows, window, graphs, blocks, places, kernel.reach, column_places, (first, last))
+        low, high = window[0], window[1]
+        if n == 1:
+            gaussian_row(kernel.gamma, v, vectors, column_vectors, low, high, 0, out)
+        else:
+            gaussian_rows(kernel.gamma, v, vectors, column_vectors, low, high, out)
+        n_pairs += n * (high - low)
+        v += n
     return n_pairs
 
 
@@ -55,11 +65,11 @@ def gaussian_tiles(nodes, node_kernel):
     job = engine._Job.prepare(nodes, nodes, node_kernel, engine.Weighting.alike(nodes.features.shape[1]))
     tiles = []
     for span in job.spans(8 * nodes.n_graphs**2):
-        columns, n_rows = job.layout.columns(span)[1], int(job.layout.left.offsets[span[1]])
+        columns, n_rows = job.columns(span)[-1], int(job.layout.left.offsets[span[1]])
         tiles.append((job.rows, columns, job.layout.kernel((0, n_rows), columns, job.reach), n_rows))
     return tiles
 
 
 def gaussians_alone(tiles):
     """The node kernels of all pairs that remain after merging and windows, by the engine's own loop, and nothing else."""
-    return sum(meet(*tile, np.empty(len(tile[1].graphs))) for tile in tiles)
+    return sum(meet(*tile, aligned(4, len(tile[1].graphs))) for tile in tiles)

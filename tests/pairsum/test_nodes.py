@@ -1,6 +1,7 @@
 """The engine alone: any features, any weights, all its code paths, against four nested loops."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -318,9 +319,35 @@ def test_equal_keys_of_different_nodes_merge_nothing(monkeypatch):
     assert_sums(pair_sums(nodes, None, Gaussian(0.5), weighting), nodes, nodes, gaussian(0.5), weighting)
 
 
-def test_with_gamma_0_all_nodes_of_a_graph_and_block_are_merged():
-    nodes = make_nodes(np.random.default_rng(19), [9, 0, 9], blocks=[0, 1])
-    assert len(engine._condense(nodes, Gaussian(0.0)).graph_ids) == 4
+@pytest.mark.usefixtures("tiles", "dense_share")
+@pytest.mark.parametrize("dimension", [1, 2, 3, 4, 5, 6, 18])
+def test_vectors_of_any_length_are_compared_alike_one_row_or_four_at_once(dimension):
+    rng = np.random.default_rng(dimension)
+    nodes, weighting = make_nodes(rng, [13, 1, 30, 4], dimension=dimension, n_blocks=2), make_weighting(rng)
+    for gamma in (0.3, 30.0):
+        assert_sums(pair_sums(nodes, None, Gaussian(gamma), weighting), nodes, nodes, gaussian(gamma), weighting)
+
+
+def test_features_of_single_nodes_add_to_the_diagonal_alone():
+    rng = np.random.default_rng(23)
+    nodes, weighting = make_nodes(rng, [5, 0, 7], n_blocks=1), make_weighting(rng, n_groups=2, n_weights=3)
+    entries = nodes.features.toarray()
+    entries[:, :6] = 2.0 * np.eye(12)[:, 3:9]
+    nodes = replace(nodes, features=sp.csr_matrix(entries))
+    shared, _, alone = engine._without_singles(nodes, weighting)
+    assert (np.count_nonzero(shared.features.toarray(), axis=0) > 1).all()
+    assert 0 < shared.features.nnz < nodes.features.nnz
+    assert alone.shape == (2, 3, 3)
+    assert alone.any()
+    for kernel, k in ((Gaussian(0.5), gaussian(0.5)), (lambda x, y: x @ y.T, lambda x, y: float(x @ y))):
+        assert_sums(pair_sums(nodes, None, kernel, weighting), nodes, nodes, k, weighting)
+
+
+def test_with_gamma_0_all_nodes_of_a_graph_are_merged():
+    rng = np.random.default_rng(19)
+    nodes, weighting = make_nodes(rng, [9, 0, 9], blocks=[0, 1]), make_weighting(rng)
+    assert len(engine._condense(nodes, Gaussian(0.0)).graph_ids) == 2
+    assert_sums(pair_sums(nodes, None, Gaussian(0.0), weighting), nodes, nodes, gaussian(0.0), weighting)
 
 
 # -------------------------------------------------------------------- windows

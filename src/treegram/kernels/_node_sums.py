@@ -73,9 +73,9 @@ def view_nodes(kernel: Any, graphs: Graphs, groups: Sequence[Features], axes: Gr
 
 
 def vectors_and_kernel(kernel: Any, graphs: Graphs) -> tuple[Floats, NodeKernel]:
-    """The vectors of all nodes and k_A; without attributes k_A is 1, the Gaussian of equal vectors."""
+    """The vectors of all nodes and k_A; without attributes k_A is 1."""
     if not graphs.n_attributes:
-        return np.zeros((graphs.n_nodes, 1)), node_kernel_blocks("rbf", None, 0)
+        return np.zeros((graphs.n_nodes, 1)), Gaussian(0.0)
     gamma = kernel.gamma_ if kernel.gamma == "scale" else kernel.gamma
     return np.asarray(graphs.attributes), node_kernel_blocks(kernel.node_kernel, gamma, graphs.n_attributes)
 

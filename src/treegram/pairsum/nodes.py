@@ -5,8 +5,10 @@ Every kernel that is such a sum goes through :func:`pair_sums`, tile by tile (``
 - nodes of one graph with equal block and equal vector are merged first;
 - a Gaussian k_A is skipped where it is below 2^-53 / (largest graph), which changes no entry of the normalised matrix by
   more than rounding does (by Cauchy-Schwarz the skipped part of K(G, G') is at most 2^-53 sqrt(K(G, G) K(G', G')));
-- features that many nodes have are summed as dense rows, four rows of a graph at once, the others through lists of the nodes
-  that have them; both are gathered by column first, and by graph only once for each row graph and block;
+- features that many nodes have are summed as dense rows, up to four features of a node at once, the others through lists of the
+  nodes that have them; both are gathered by column first, and by graph only once for each row graph and block;
+- features that one node has alone add to the diagonal only, and go there straight;
+- columns are laid out by lines of cache, and long vectors are compared four rows at once, so that loops load as little as they can;
 - several weightings of the features (the lambda grid) and several feature sets (the depths) share each k_A.
 """
 
@@ -23,7 +25,7 @@ from treegram._rows import equal_rows
 from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.pairsum.loops import nodes as loops
-from treegram.pairsum.tiles import Layout, Span, cut, fill_matrix
+from treegram.pairsum.tiles import Layout, Span, aligned, cut, fill_matrix
 from treegram.structure.features import number_pairs
 
 __all__ = ["Nodes", "Weighting", "pair_sums", "self_sums"]
@@ -99,10 +101,15 @@ def pair_sums(
     shape = (weighting.n_groups, weighting.weights.shape[1], left.n_graphs, columns.n_graphs)
     if not len(left.graph_ids) or not len(columns.graph_ids):
         return np.zeros(shape)
-    sums = np.empty(shape)
+    sums, alone = np.empty(shape), None
+    if right is None and isinstance(node_kernel, Gaussian):
+        left, weighting, alone = _without_singles(left, weighting)
+        columns = left
     job = _Job.prepare(left, columns, node_kernel, weighting)
     tiles = job.spans(sums.nbytes)
     fill_matrix(_tile_sums, job, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="pair sums")
+    if alone is not None:
+        np.einsum("...ii->...i", sums)[...] += alone
     return sums
 
 
@@ -123,8 +130,10 @@ def self_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, *, n_
 
 def _condense(nodes: Nodes, node_kernel: NodeKernel) -> Nodes:
     """The fewest nodes that give the same sums: those of one graph with equal block and vector join, their features add up."""
-    if node_kernel == Gaussian(0.0):  # k_A is 1 whatever the vectors
-        nodes = replace(nodes, vectors=np.zeros((len(nodes.vectors), 1)))
+    if node_kernel == Gaussian(
+        0.0
+    ):  # k_A is 1 whatever the vectors, and features of different blocks are different ones
+        nodes = replace(nodes, vectors=np.zeros((len(nodes.vectors), 1)), blocks=np.zeros_like(nodes.blocks))
     groups, first = equal_rows(nodes.vectors, nodes.graph_ids, nodes.blocks)
     n = len(groups)
     if len(first) == n:
@@ -137,6 +146,27 @@ def _condense(nodes: Nodes, node_kernel: NodeKernel) -> Nodes:
         vectors=nodes.vectors[first],
         features=(joined @ nodes.features).tocsr(),
     )
+
+
+def _without_singles(nodes: Nodes, weighting: Weighting) -> tuple[Nodes, Weighting, Floats]:
+    """The nodes without the features that one of them has alone, and what these add to the diagonal, where k_A(x, x) is 1.
+
+    Most features are such, and all that the others would do is look for them.
+    """
+    features, n_graphs = nodes.features, nodes.n_graphs
+    is_kept = np.bincount(features.indices, minlength=features.shape[1]) > 1
+    kept = is_kept[features.indices]
+    rows = np.repeat(np.arange(len(nodes.graph_ids)), np.diff(features.indptr))[~kept]
+    kinds, squares = weighting.kinds[features.indices[~kept]], features.data[~kept] ** 2
+    owners = weighting.groups[kinds] * n_graphs + nodes.graph_ids[rows]
+    n_sums = weighting.n_groups * n_graphs
+    sums = [np.bincount(owners, squares * weights[kinds], n_sums) for weights in weighting.weights.T]
+    numbers = (np.cumsum(is_kept) - 1).astype(features.indices.dtype)
+    indptr = np.concatenate([[0], np.cumsum(kept)])[features.indptr].astype(features.indptr.dtype)
+    entries = (features.data[kept], numbers[features.indices[kept]], indptr)
+    shared = sp.csr_matrix(entries, shape=(len(nodes.graph_ids), int(np.count_nonzero(is_kept))))
+    alone: Floats = np.stack(sums).reshape(len(sums), weighting.n_groups, n_graphs).swapaxes(0, 1).astype(float)
+    return replace(nodes, features=shared), replace(weighting, kinds=weighting.kinds[is_kept]), alone
 
 
 @dataclass(frozen=True)
@@ -185,6 +215,24 @@ class _Job:
             made_of=(left, right, node_kernel, weighting),
         )
 
+    def columns(self, span: Span) -> tuple[Ints, Ints, Any]:
+        """The nodes of some graphs of the right as a tile: the nodes in order, the column of each, and the tile.
+
+        Where k_A is the Gaussian each block starts at a multiple of LANES; columns before it repeat a node, without its features.
+        """
+        order, tile = self.layout.columns(span)
+        if not isinstance(self.layout.node_kernel, Gaussian):
+            return order, np.arange(len(order)), tile
+        sizes = np.diff(tile.block_starts)
+        starts = np.concatenate([[0], np.cumsum(-(-sizes // loops.LANES) * loops.LANES)])
+        positions = np.arange(len(order)) + np.repeat(starts[:-1] - tile.block_starts[:-1], sizes)
+        at = np.zeros(starts[-1], np.int64)
+        at[positions] = np.arange(len(order))
+        at = np.maximum.accumulate(at)
+        vectors = aligned(len(tile.vectors), len(at))
+        np.take(tile.vectors, at, axis=1, out=vectors)
+        return order, positions, type(tile)(tile.graphs[at], starts, vectors, tile.places[at])
+
     def spans(self, n_bytes: int) -> list[Span]:
         """The tiles of a result of so many bytes."""
         largest_block = int(np.bincount(self.layout.right.blocks, minlength=1).max())
@@ -214,8 +262,8 @@ class _Lanes:
 
     slots: Ints
     lanes: Ints
-    slot_lanes: Ints
     lane_kinds: Ints
+    n_slots: int  # of the block with the most
 
     @classmethod
     def choose(cls, features: sp.csr_matrix, blocks: Ints, n_blocks: int, kinds: Ints, n_kinds: int) -> _Lanes:
@@ -232,7 +280,7 @@ class _Lanes:
         common = common[np.lexsort((kinds[common], feature_blocks[common]))]
         keys = feature_blocks * n_kinds + kinds  # block and kind
         with_lane = np.arange(n_blocks) if n_kinds == 1 else np.unique(keys[common])
-        slot_numbers, slot_table = _number_within(feature_blocks[common], n_blocks)
+        slot_numbers, _ = _number_within(feature_blocks[common], n_blocks)
         lane_numbers, lane_kinds = _number_within(with_lane // n_kinds, n_blocks)
         lane_kinds[with_lane // n_kinds, lane_numbers] = with_lane % n_kinds
         places = np.minimum(np.searchsorted(with_lane, keys), max(len(with_lane) - 1, 0))
@@ -241,8 +289,7 @@ class _Lanes:
         )
         slots = np.full(n_features, -1, np.int64)
         slots[common] = slot_numbers
-        slot_table[feature_blocks[common], slot_numbers] = lanes[common]
-        return cls(slots.astype(np.int32), lanes.astype(np.int32), slot_table, lane_kinds)
+        return cls(slots.astype(np.int32), lanes.astype(np.int32), lane_kinds, int(slot_numbers.max(initial=-1)) + 1)
 
 
 def _number_within(blocks: Ints, n_blocks: int) -> tuple[Ints, Ints]:
@@ -259,9 +306,8 @@ def _number_within(blocks: Ints, n_blocks: int) -> tuple[Ints, Ints]:
 
 def _tile_sums(job: _Job, span: Span, n_rows: int) -> Floats:
     """The sums of the first row graphs with those of a span, shape (n_groups, n_weights, row graphs, column graphs)."""
-    order, columns = job.layout.columns(span)
     out = np.zeros((job.n_groups, job.weights.weights.shape[1], n_rows, span[1] - span[0]))
-    _add_tile(job, order, columns, int(job.layout.left.offsets[n_rows]), out)
+    _add_tile(job, *job.columns(span), int(job.layout.left.offsets[n_rows]), out)
     return out
 
 
@@ -285,14 +331,17 @@ def _own_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, span:
     out = np.zeros((weighting.n_groups, weighting.weights.shape[1], inside.n_graphs, 1))
     if len(graphs):
         job = _Job.prepare(inside, inside, node_kernel, weighting)
-        order, columns = job.layout.columns((0, inside.n_graphs))
-        _add_tile(job, order, columns._replace(graphs=np.zeros_like(columns.graphs)), len(graphs), out)
+        order, positions, columns = job.columns((0, inside.n_graphs))
+        columns = columns._replace(graphs=np.zeros_like(columns.graphs))
+        _add_tile(job, order, positions, columns, len(graphs), out)
     return out[..., 0]
 
 
-def _add_tile(job: _Job, order: Ints, columns: Any, n_rows: int, out: Floats) -> None:
-    """Add the sums of the first rows with a tile whose columns are these nodes to ``out``."""
-    inverted = _invert(job, job.features[order])
+def _add_tile(job: _Job, order: Ints, positions: Ints, columns: Any, n_rows: int, out: Floats) -> None:
+    """Add the sums of the first rows with a tile that has these nodes at these positions to ``out``."""
+    inverted = _invert(job, job.features[order], positions, len(columns.graphs))
+    held = aligned(loops.AT_ONCE, len(columns.graphs))
+    joined = aligned(job.lanes.lane_kinds.shape[1] - 1, len(columns.graphs))
     is_gaussian = isinstance(job.layout.node_kernel, Gaussian)
     widest = int(np.diff(columns.block_starts).max())
     row_cost = widest * (8 + len(job.rows.indices) // max(len(job.rows.blocks), 1)) + 1
@@ -300,22 +349,21 @@ def _add_tile(job: _Job, order: Ints, columns: Any, n_rows: int, out: Floats) ->
     for first in range(0, n_rows, step):
         rows = (first, min(first + step, n_rows))
         kernel = job.layout.kernel(rows, columns, job.reach)
-        loops.sum_tile(rows, job.rows, columns, inverted, job.weights, kernel, out)
+        loops.sum_tile(rows, job.rows, columns, inverted, job.weights, kernel, held, joined, out)
 
 
-def _invert(job: _Job, features: sp.csr_matrix) -> Any:
+def _invert(job: _Job, features: sp.csr_matrix, positions: Ints, n_columns: int) -> Any:
     """The columns of a tile by feature."""
     chosen = job.lanes
     n_listed = int(np.count_nonzero(chosen.slots[features.indices] < 0))
     inverted = loops.Inverted(
         slots=chosen.slots,
         lanes=chosen.lanes,
-        slot_lanes=chosen.slot_lanes,
         lane_kinds=chosen.lane_kinds,
-        dense=np.zeros((chosen.slot_lanes.shape[1] - 1, features.shape[0])),
+        dense=aligned(chosen.n_slots, n_columns),
         ends=np.zeros(len(chosen.slots) + 1, np.int32),
         listed=np.empty(n_listed, np.uint32),
         values=np.empty(n_listed),
     )
-    loops.invert(features.indptr, features.indices, features.data, inverted)
+    loops.invert(features.indptr, features.indices, features.data, positions, inverted)
     return inverted

@@ -54,10 +54,13 @@ def tree_features(
     hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
     tasks = [(graphs, hashes, depth, COUNTINGS[counting], span) for span in graph_spans(graphs, NODES_PER_TASK)]
     parts = list(run_tasks(_count_some, tasks, n_jobs=n_jobs, label="trees"))
-    nodes, codes, counts, sizes, roots, depths = (np.concatenate(column) for column in zip(*parts, strict=True))
+    lengths, nodes, codes, counts, sizes, roots, depths = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
+    )
     columns, firsts = number_codes(codes)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
     return Phi(
-        counts=sp.csr_matrix((counts, (nodes, columns)), shape=(graphs.n_nodes, len(firsts))),
+        counts=sp.csr_matrix((counts, columns, indptr), shape=(graphs.n_nodes, len(firsts))),
         codes=codes[firsts],
         sizes=sizes[firsts],
         seen=np.column_stack([roots[firsts], nodes[firsts], depths[firsts]]),
@@ -67,8 +70,9 @@ def tree_features(
 def _count_some(
     graphs: Graphs, hashes: tuple[Hashes, Hashes], depth: int, counting: int, span: tuple[int, int]
 ) -> tuple[Any, ...]:
-    """The records of some graphs, without their table."""
-    n_nodes = int(graphs.offsets[span[1]] - graphs.offsets[span[0]])
+    """How many records each node of some graphs has, and the records by node, without their table."""
+    base = int(graphs.offsets[span[0]])
+    n_nodes = int(graphs.offsets[span[1]]) - base
     largest = int(np.diff(graphs.offsets[span[0] : span[1] + 1]).max(initial=0))
     room = 16 * n_nodes + 64
     records = loops.Records(
@@ -86,7 +90,10 @@ def _count_some(
     def count(records: Any) -> int:
         return int(loops.count_trees(arrays, hashes, asked, seen, single, state, records, STEPS_PER_CALL))
 
-    return tuple(run_loop(count, state, records, "its trees"))[:-1]
+    records = run_loop(count, state, records, "its trees")
+    ends, order = np.zeros(n_nodes + 1, np.int64), np.empty(len(records.nodes), np.int64)
+    loops.order_by_node(records.nodes, base, ends, order)
+    return np.diff(ends[:-1], prepend=0), *(column[order] for column in records[:-1])
 
 
 def spread_trees(

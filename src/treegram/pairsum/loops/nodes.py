@@ -8,33 +8,40 @@ import numpy as np
 from numba import njit
 
 from treegram._numba import contracted, jit
-from treegram.pairsum.loops.tiles import add_scaled, clear, copy, first_from, gaussian_row, window_of
+from treegram.pairsum.loops.tiles import add_scaled, clear, copy, first_from, gaussian_row, gaussian_rows, window_of
 
 AT_ONCE = 4  # rows of one graph and block that are summed together
+LANES = (
+    8  # columns in a vector of the widest processors, and numbers in a line of cache: blocks start at multiples of it
+)
 SLACK = 1.25  # by how much the window of such rows may exceed their own, on average
 
 # Nodes in rows, with their graphs and sparse features.
 Rows = namedtuple("Rows", "graphs blocks vectors places indptr indices data")
 # The columns that have each feature. ``slots[t]`` is the dense row of a common feature among those of its block, or -1. A
 # rare feature has the columns listed[ends[t - 1] .. ends[t] - 1]. What features of one kind and block give is gathered in one
-# lane, a number per column: ``lanes[t]`` is the feature's, or -1 if its kind has none. ``slot_lanes`` has the lane of each
-# dense row of a block, ``lane_kinds`` the kind of each lane, both with their number in the last column.
-Inverted = namedtuple("Inverted", "slots lanes slot_lanes lane_kinds dense ends listed values")
+# lane, a number per column: ``lanes[t]`` is the feature's, or -1 if its kind has none. ``lane_kinds`` has the kind of each lane
+# of a block, their number in the last column.
+Inverted = namedtuple("Inverted", "slots lanes lane_kinds dense ends listed values")
 # The kind of each feature, the group of each kind, and its weights (n_kinds, n_weights).
 Weights = namedtuple("Weights", "kinds groups weights")
 
 
 @jit
-def invert(indptr, indices, data, inverted):
-    """Fill ``inverted``, of which slots and kinds are known, ``dense`` and ``ends`` are zero, and lists have their length."""
+def invert(indptr, indices, data, positions, inverted):
+    """Fill ``inverted`` with the features of some nodes, whose columns are ``positions``, ascending.
+
+    Slots and lanes are known, ``dense`` and ``ends`` are zero, and lists have their length.
+    """
     slots, dense, ends = inverted.slots, inverted.dense, inverted.ends
     for i in range(len(indices)):
         if slots[indices[i]] < 0:
             ends[indices[i] + 1] += 1
     for t in range(len(slots)):
         ends[t + 1] += ends[t]
-    for j in range(len(indptr) - 1):
-        for i in range(indptr[j], indptr[j + 1]):
+    for node in range(len(indptr) - 1):
+        j = positions[node]
+        for i in range(indptr[node], indptr[node + 1]):
             t = indices[i]
             if slots[t] >= 0:
                 dense[slots[t], j] = data[i]
@@ -62,52 +69,27 @@ def _join_listed(a, start, stop, listed, values, r, held, lane, joined):
 
 
 @contracted
-def _join_row(kernel, a, b, x, y, lane):
-    """lane += kernel (a x + b y), over the columns of a window."""
-    for j in range(len(lane)):
-        lane[j] += kernel[j] * (a * x[j] + b * y[j])
-
-
-@contracted
-def _join_rows(k0, k1, k2, k3, a, b, x, y, lane):
-    """lane += sum_r k_r (a_r x + b_r y): four rows at once load and store the common features once."""
-    a0, a1, a2, a3, b0, b1, b2, b3 = a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]
-    for j in range(len(lane)):
-        by_x = (a0 * k0[j] + a1 * k1[j]) + (a2 * k2[j] + a3 * k3[j])
-        by_y = (b0 * k0[j] + b1 * k1[j]) + (b2 * k2[j] + b3 * k3[j])
-        lane[j] += x[j] * by_x + y[j] * by_y
-
-
-@contracted
-def _join_dense(n_rows, window, slot_lanes, dense, factors, held, joined):
-    """Add what some rows of one graph share with the columns by common features to the lanes of these features.
-
-    ``factors`` has the rows' values (features, rows), zero in its last feature, and is left zero.
-    """
-    low, high = window
-    nothing, n_slots = len(factors) - 1, len(slot_lanes)
-    c = _next_used(0, n_slots, factors)
-    while c < n_slots:  # in pairs of one lane
-        lane = joined[slot_lanes[c], low:high]
-        other = _next_used(c + 1, n_slots, factors)
-        is_pair = other < n_slots and slot_lanes[other] == slot_lanes[c]
-        a, b = factors[c], factors[other if is_pair else nothing]
-        x, y = dense[c, low:high], dense[other if is_pair else c, low:high]
-        if n_rows == 1:
-            _join_row(held[0, low:high], a[0], b[0], x, y, lane)
-        else:
-            _join_rows(held[0, low:high], held[1, low:high], held[2, low:high], held[3, low:high], a, b, x, y, lane)
-        clear(a)
-        clear(b)
-        c = _next_used(other, n_slots, factors)
-
-
-@jit
-def _next_used(c, last, factors):
-    """The first feature from c on that some row has, or ``last``."""
-    while c < last and factors[c, 0] == 0.0 and factors[c, 1] == 0.0 and factors[c, 2] == 0.0 and factors[c, 3] == 0.0:
-        c += 1
-    return c
+def _join_dense(n, window, chosen, factors, dense, r, held, lane, joined):
+    """joined[lane] += held[r] * (sum of factors[i] * dense[chosen[i]] over i < n), n at most 4, over the columns of a window."""
+    low, high, lane, r = np.uint64(window[0]), np.uint64(window[1]), np.uint64(lane), np.uint64(r)
+    x, a = np.uint64(chosen[0]), factors[0]
+    if n == 1:
+        for j in range(low, high):
+            joined[lane, j] += held[r, j] * (a * dense[x, j])
+        return
+    y, b = np.uint64(chosen[1]), factors[1]
+    if n == 2:
+        for j in range(low, high):
+            joined[lane, j] += held[r, j] * (a * dense[x, j] + b * dense[y, j])
+        return
+    z, c = np.uint64(chosen[2]), factors[2]
+    if n == 3:
+        for j in range(low, high):
+            joined[lane, j] += held[r, j] * ((a * dense[x, j] + b * dense[y, j]) + c * dense[z, j])
+        return
+    w, e = np.uint64(chosen[3]), factors[3]
+    for j in range(low, high):
+        joined[lane, j] += held[r, j] * ((a * dense[x, j] + b * dense[y, j]) + (c * dense[z, j] + e * dense[w, j]))
 
 
 @contracted
@@ -139,33 +121,38 @@ def _write(totals, graph, out):
 
 @jit
 def _rows_at_once(v, stop, window, graphs, blocks, row_places, reach, places, columns):
-    """How many rows from v on, all of one graph and block, to take together: those with nearly the same window.
+    """How many rows from v on to take together: AT_ONCE of one graph and block with nearly the same window, or one.
 
     ``window`` is that of v, and becomes theirs together.
     """
-    n, total = 1, window[1] - window[0]
-    while n < AT_ONCE and v + n < stop and graphs[v + n] == graphs[v] and blocks[v + n] == blocks[v]:
-        low, high = window_of(row_places[v + n], reach, places, columns[0], columns[1])
-        total += high - low
-        low, high = min(low, window[0]), max(high, window[1])
-        if (n + 1) * (high - low) > SLACK * total:
-            break
-        window[0], window[1] = low, high
-        n += 1
-    return n
+    last = v + AT_ONCE - 1
+    if last >= stop or graphs[last] != graphs[v] or blocks[last] != blocks[v]:
+        return 1
+    # Rows are sorted by place: the windows of the others lie between the first and the last.
+    low, high = window_of(row_places[last], reach, places, columns[0], columns[1])
+    if (high - window[0]) * 2 > SLACK * (high - low + window[1] - window[0]):
+        return 1
+    window[1] = high
+    return AT_ONCE
 
 
 @njit(inline="always")  # bundles of arrays are costly to hand over, row by row
-def _add_features(v, r, window, features, inverted, held, graphs, weights, factors, joined, totals):
-    """The features of one row, the r-th that is held: common ones go to ``factors``, rare ones to their lanes or totals."""
+def _add_features(v, r, window, features, inverted, held, graphs, weights, waiting, joined, totals):
+    """The features of one row, the r-th that is held: common ones up to four at once, rare ones to their lanes or totals."""
     indptr, indices, data = features
-    slots, lanes, ends, listed, values = inverted
+    slots, lanes, dense, ends, listed, values = inverted
     feature_kinds, groups, kind_weights = weights
+    chosen, factors = waiting
     low, high = window
+    n, lane = 0, -1
     for i in range(indptr[v], indptr[v + 1]):
         t = indices[i]
         if slots[t] >= 0:
-            factors[slots[t], r] = data[i]
+            if n == 4 or (n > 0 and lanes[t] != lane):
+                _join_dense(n, (low, high), chosen, factors, dense, r, held, lane, joined)
+                n = 0
+            chosen[n], factors[n], lane = slots[t], data[i], lanes[t]
+            n += 1
             continue
         start, stop = ends[t - 1] if t > 0 else 0, ends[t]
         if start < stop and listed[start] < low:
@@ -182,42 +169,48 @@ def _add_features(v, r, window, features, inverted, held, graphs, weights, facto
                 data[i], start, stop, listed, values, r, held,
                 graphs, kind, kind_weights, groups[kind], totals,
             )  # fmt: skip
+    if n > 0:
+        _join_dense(n, (low, high), chosen, factors, dense, r, held, lane, joined)
 
 
 @contracted
-def sum_tile(span, rows, columns, inverted, weights, kernel, out):
+def sum_tile(span, rows, columns, inverted, weights, kernel, held, joined, out):
     """Add the pair sums of the rows ``span[0] .. span[1] - 1`` with all columns of one tile to ``out``.
 
     out[group, weight, graph of row, graph of column] += k(row, column) * sum_t F[row, t] F[column, t] weight_t, over the
-    features t of each group. Bundles are taken apart first: each look into one costs a count of references.
+    features t of each group. ``held`` (AT_ONCE rows) and ``joined`` (as many as lanes, zero) are scratch. Bundles are taken
+    apart first: each look into one costs a count of references.
     """
     row_graphs, row_blocks, row_vectors, row_places, indptr, indices, data = rows
     graphs, block_starts, vectors, places = columns
-    slots, lanes, slot_lanes, lane_kinds, dense, ends, listed, values = inverted
+    slots, lanes, lane_kinds, dense, ends, listed, values = inverted
     feature_kinds, groups, kind_weights = weights
     given, gamma, reach = kernel
-    n_columns, window = len(graphs), np.empty(2, np.int64)
-    held, joined = np.zeros((AT_ONCE, n_columns)), np.zeros((lane_kinds.shape[1] - 1, n_columns))
-    by_graph = np.empty(out.shape[3])
-    factors, totals = np.zeros((len(dense) + 1, AT_ONCE)), np.zeros((out.shape[0], out.shape[1], out.shape[3]))
+    window, is_wide = np.empty(2, np.int64), len(vectors) > 3 and len(given) == 0
+    by_graph, totals = np.empty(out.shape[3]), np.zeros((out.shape[0], out.shape[1], out.shape[3]))
+    chosen, factors = np.empty(4, np.int64), np.empty(4)
     v = span[0]
     while v < span[1]:
         graph, block = row_graphs[v], row_blocks[v]
         first, last = block_starts[block], block_starts[block + 1]
         while v < span[1] and row_graphs[v] == graph and row_blocks[v] == block:
             window[0], window[1] = window_of(row_places[v], reach, places, first, last)
-            n = _rows_at_once(v, span[1], window, row_graphs, row_blocks, row_places, reach, places, (first, last))
-            low, high = window[0], window[1]
+            n = 1
+            if is_wide:
+                n = _rows_at_once(v, span[1], window, row_graphs, row_blocks, row_places, reach, places, (first, last))
+            # Whole vectors of numbers: columns beyond the window are of the same block, or have no feature.
+            low, high = max(window[0] // LANES * LANES, first), min(-(-window[1] // LANES) * LANES, last)
+            if len(given):
+                copy(given[v - span[0], low:high], held[0, low:high])
+            elif n == AT_ONCE:
+                gaussian_rows(gamma, v, row_vectors, vectors, low, high, held)
+            else:
+                gaussian_row(gamma, v, row_vectors, vectors, low, high, 0, held)
             for r in range(n):
-                if len(given):
-                    copy(given[v + r - span[0], low:high], held[r, low:high])
-                else:
-                    gaussian_row(gamma, row_vectors[v + r], vectors, low, high, held[r])
                 _add_features(
-                    v + r, r, (low, high), (indptr, indices, data), (slots, lanes, ends, listed, values),
-                    held, graphs, (feature_kinds, groups, kind_weights), factors, joined, totals,
+                    v + r, r, (low, high), (indptr, indices, data), (slots, lanes, dense, ends, listed, values),
+                    held, graphs, (feature_kinds, groups, kind_weights), (chosen, factors), joined, totals,
                 )  # fmt: skip
-            _join_dense(n, (low, high), slot_lanes[block, : slot_lanes[block, -1]], dense, factors, held, joined)
             v += n
         if last > first:
             kinds = lane_kinds[block, : lane_kinds[block, -1]]

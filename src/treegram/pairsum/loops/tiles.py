@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -24,9 +25,12 @@ Kernel = namedtuple("Kernel", "given gamma reach")
 
 BLOCK = 32  # rows and columns that are transposed at a time
 _LOG2E = 1.4426950408889634
-_LN2_HIGH, _LN2_LOW = 6.93145751953125e-1, 1.42860682030941723212e-6
 _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer, which stands in the low bits
-_UNDERFLOW = -708.0
+_UNDERFLOW = -1021.0
+# 2^x = 1 + x p(x) for |x| <= 1/2 to 9e-18: p interpolates (2^x - 1) / x at Chebyshev's points.
+_C1, _C2, _C3, _C4 = 0.6931471805599453, 0.24022650695910097, 0.0555041086648216, 0.009618129107606888
+_C5, _C6, _C7 = 0.0013333558146416936, 0.0001540353044173605, 1.525273382983612e-05
+_C8, _C9, _C10, _C11 = 1.321544258792169e-06, 1.0178062445845774e-07, 7.072585949269223e-09, 4.4549605981865186e-10
 
 
 @intrinsic
@@ -40,22 +44,20 @@ def _as_float(typing_context, bits):  # noqa: ARG001
 
 
 @contracted(no_cpython_wrapper=True, forceinline=True)
-def exp(x):
-    """e^x for x <= 0 to 2 units in the last place, 0 below 1e-307; without branches or calls, so that loops vectorise.
+def power_of_2(x):
+    """2^x for x <= 0 to 2 units in the last place, 0 below 1e-307; without branches or calls, so that loops vectorise.
 
-    x = n ln 2 + r, e^r by its Taylor polynomial of degree 13 (|r| <= ln 2 / 2) in Estrin's order, 2^n by its bits.
+    x = n + r, which is exact, 2^r by a polynomial of degree 11 (|r| <= 1/2) in Estrin's order, n added to its exponent's bits.
     """
-    shifted = x * _LOG2E + _ROUND
-    n = shifted - _ROUND
-    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
+    shifted = x + _ROUND
+    r = x - (shifted - _ROUND)
     r2 = r * r
     r4 = r2 * r2
-    low = (1.0 + r) + r2 * (1 / 2 + r * (1 / 6))
-    mid = (1 / 24 + r * (1 / 120)) + r2 * (1 / 720 + r * (1 / 5040))
-    high = (1 / 40320 + r * (1 / 362880)) + r2 * (1 / 3628800 + r * (1 / 39916800))
-    top = 1 / 479001600 + r * (1 / 6227020800)
-    power = _as_float((_as_bits(shifted) + 1023) << 52)
-    return (low + r4 * mid + (r4 * r4) * (high + r4 * top)) * power if x > _UNDERFLOW else 0.0
+    low = (1.0 + r * _C1) + r2 * (_C2 + r * _C3)
+    mid = (_C4 + r * _C5) + r2 * (_C6 + r * _C7)
+    high = (_C8 + r * _C9) + r2 * (_C10 + r * _C11)
+    power = _as_float(_as_bits(low + r4 * (mid + r4 * high)) + (_as_bits(shifted) << 52))
+    return power if x > _UNDERFLOW else 0.0
 
 
 @jit
@@ -118,38 +120,74 @@ def mirror(first, last, matrix):
 
 
 @contracted
-def gaussian_row(gamma, x, columns, low, high, out):
-    """out[j] = exp(-gamma |x - columns[:, j]|^2) for low <= j < high; by differences, so that nothing cancels."""
-    out = out[low:high]
-    d, n = len(columns), len(out)
+def gaussian_row(gamma, v, x, columns, low, high, r, out):
+    """out[r, j] = exp(-gamma |x[v] - columns[:, j]|^2) for low <= j < high; by differences, so that nothing cancels.
+
+    Places are unsigned: those that might be negative would be counted from the end, and cost a comparison each. Rows are not cut
+    out of their arrays: that costs a count of references each.
+    """
+    d, scale, low, high = len(columns), -gamma * _LOG2E, np.uint64(low), np.uint64(high)
+    v, r = np.uint64(v), np.uint64(r)
     if d == 1:
-        c0 = columns[0, low:high]
-        for j in range(n):
-            a = x[0] - c0[j]
-            out[j] = exp(-gamma * (a * a))
+        for j in range(low, high):
+            a = x[v, 0] - columns[0, j]
+            out[r, j] = power_of_2(scale * (a * a))
         return
     if d == 3:
-        c0, c1, c2 = columns[0, low:high], columns[1, low:high], columns[2, low:high]
-        for j in range(n):
-            a, b, c = x[0] - c0[j], x[1] - c1[j], x[2] - c2[j]
-            out[j] = exp(-gamma * (a * a + b * b + c * c))
+        for j in range(low, high):
+            a, b, c = x[v, 0] - columns[0, j], x[v, 1] - columns[1, j], x[v, 2] - columns[2, j]
+            out[r, j] = power_of_2(scale * (a * a + b * b + c * c))
         return
-    clear(out)
-    k = 0
-    while k + 4 <= d:  # four at a time: one load and one store of the sum for four dimensions
-        c0, c1 = columns[k, low:high], columns[k + 1, low:high]
-        c2, c3 = columns[k + 2, low:high], columns[k + 3, low:high]
-        for j in range(n):
-            a, b, c, e = x[k] - c0[j], x[k + 1] - c1[j], x[k + 2] - c2[j], x[k + 3] - c3[j]
-            out[j] += (a * a + b * b) + (c * c + e * e)
-        k += 4
-    for i in range(k, d):
-        c0 = columns[i, low:high]
-        for j in range(n):
-            a = x[i] - c0[j]
-            out[j] += a * a
-    for j in range(n):
-        out[j] = exp(-gamma * out[j])
+    _square_distances(v, x, columns, low, high, r, out)
+    for j in range(low, high):
+        out[r, j] = power_of_2(scale * out[r, j])
+
+
+@contracted
+def _square_distances(v, x, columns, low, high, r, out):
+    """out[r, j] = |x[v] - columns[:, j]|^2, three dimensions at a time: one load and one store of the sum for all three."""
+    d = len(columns)
+    for j in range(low, high):
+        out[r, j] = 0.0
+    for i in range(0, d - 2, 3):
+        k, k1, k2 = np.uint64(i), np.uint64(i + 1), np.uint64(i + 2)
+        for j in range(low, high):
+            a, b, c = x[v, k] - columns[k, j], x[v, k1] - columns[k1, j], x[v, k2] - columns[k2, j]
+            out[r, j] = ((out[r, j] + a * a) + b * b) + c * c
+    for i in range(d - d % 3, d):
+        k = np.uint64(i)
+        for j in range(low, high):
+            a = x[v, k] - columns[k, j]
+            out[r, j] += a * a
+
+
+@contracted
+def gaussian_rows(gamma, v, x, columns, low, high, out):
+    """The same for the four rows x[v] .. x[v + 3]: each column is loaded once for all of them."""
+    d, scale, low, high = len(columns), -gamma * _LOG2E, np.uint64(low), np.uint64(high)
+    for r in range(np.uint64(4)):
+        for j in range(low, high):
+            out[r, j] = 0.0
+    for i in range(0, d - 2, 3):
+        k, k1, k2 = np.uint64(i), np.uint64(i + 1), np.uint64(i + 2)
+        a0, a1, a2, a3 = x[v, k], x[v + 1, k], x[v + 2, k], x[v + 3, k]
+        b0, b1, b2, b3 = x[v, k1], x[v + 1, k1], x[v + 2, k1], x[v + 3, k1]
+        c0, c1, c2, c3 = x[v, k2], x[v + 1, k2], x[v + 2, k2], x[v + 3, k2]
+        for j in range(low, high):
+            a, b, c = columns[k, j], columns[k1, j], columns[k2, j]
+            out[0, j] = ((out[0, j] + (a0 - a) * (a0 - a)) + (b0 - b) * (b0 - b)) + (c0 - c) * (c0 - c)
+            out[1, j] = ((out[1, j] + (a1 - a) * (a1 - a)) + (b1 - b) * (b1 - b)) + (c1 - c) * (c1 - c)
+            out[2, j] = ((out[2, j] + (a2 - a) * (a2 - a)) + (b2 - b) * (b2 - b)) + (c2 - c) * (c2 - c)
+            out[3, j] = ((out[3, j] + (a3 - a) * (a3 - a)) + (b3 - b) * (b3 - b)) + (c3 - c) * (c3 - c)
+    for i in range(d - d % 3, d):
+        k = np.uint64(i)
+        for r in range(np.uint64(4)):
+            a0 = x[np.uint64(v) + r, k]
+            for j in range(low, high):
+                out[r, j] += (a0 - columns[k, j]) * (a0 - columns[k, j])
+    for r in range(np.uint64(4)):
+        for j in range(low, high):
+            out[r, j] = power_of_2(scale * out[r, j])
 
 
 @jit
@@ -167,7 +205,11 @@ def first_from(value, start, stop, values):
 @jit
 def window_of(place, reach, places, first, last):
     """The columns first <= j < last, sorted by place, whose places are within reach: from which on, and up to which."""
-    return first_from(place - reach, first, last, places), first_from(place + reach, first, last, places)
+    if first < last and places[first] < place - reach:
+        first = first_from(place - reach, first, last, places)
+    if first < last and places[last - 1] >= place + reach:
+        last = first_from(place + reach, first, last, places)
+    return first, last
 
 
 @contracted
@@ -182,11 +224,10 @@ def kernel_rows(first, last, base, rows, columns, kernel, out, windows):
     given, gamma, reach = kernel.given, kernel.gamma, kernel.reach
     for v in range(first, last):
         low, high = block_starts[blocks[v]], block_starts[blocks[v] + 1]
-        row = out[v - first]
         if len(given):
             for j in range(low, high):
-                row[j] = given[v - base, j]
+                out[v - first, j] = given[v - base, j]
         else:
             low, high = window_of(places[v], reach, column_places, low, high)
-            gaussian_row(gamma, vectors[v], column_vectors, low, high, row)
+            gaussian_row(gamma, v, vectors, column_vectors, low, high, v - first, out)
         windows[v - first, 0], windows[v - first, 1] = low, high

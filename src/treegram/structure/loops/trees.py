@@ -133,3 +133,19 @@ def count_trees(graphs, hashes, asked, seen, single, state, records, budget):
         g, root, first = g + 1, 0, used
     save(state, used, first, g, root, 0)
     return DONE
+
+
+@jit
+def order_by_node(nodes, base, ends, order):
+    """The records in the order of their nodes, which count from ``base``, otherwise as they are.
+
+    ``ends``, zero and one longer than there are nodes, becomes where the records of each node end.
+    """
+    for i in range(len(nodes)):
+        ends[nodes[i] - base + 1] += 1
+    for v in range(1, len(ends)):
+        ends[v] += ends[v - 1]
+    for i in range(len(nodes)):
+        v = nodes[i] - base
+        order[ends[v]] = i
+        ends[v] += 1
