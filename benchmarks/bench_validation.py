@@ -42,6 +42,7 @@ KERNELS: dict[str, Callable[[], Any]] = {
 # What would take longer than a minute, with how many graphs it is measured; what the others cost follows from the pairs of nodes.
 SOME: dict[tuple[str, str], int] = {("NCI1", "SP"): 1000, ("Synthie", "SP"): 100, ("PROTEINS_full", "SP"): 400}
 PEER_GRAPHS = {"WL": 1000, "WL optimal assignment": 200, "ODD_ST": 100, "GraphHopper": 24, "SP": 8, "CSM, k = 3": 10}
+WITH_ATTRIBUTES = ("GraphHopper", "SP", "CSM, k = 3")
 PEER_SECONDS = 25  # of processor time: a peer that has not finished by then is left out, and said so
 
 
@@ -62,7 +63,10 @@ def peer(data_set: str, name: str) -> None:
 
     from bench_peers import for_grakel, timed
 
-    graphs = load(data_set)
+    graphs = whole = load(data_set)
+    if name in WITH_ATTRIBUTES and not graphs.n_attributes:
+        print("GraKeL's needs attributes")
+        return
     if name == "GraphHopper":  # GraKeL's raises an error on isolated nodes
         lonely = np.unique(graphs.graph_ids[graphs.degrees == 0])
         graphs = graphs[np.setdiff1d(np.flatnonzero(graphs.sizes > 0), lonely)]
@@ -70,14 +74,14 @@ def peer(data_set: str, name: str) -> None:
         np.arange(len(graphs)), np.flatnonzero(np.bincount(graphs.graph_ids, graphs.degrees) == 0)
     )
     some = drawn(graphs[with_edges], min(PEER_GRAPHS[name], len(with_edges)))
-    converted = for_grakel(some, attributes=name in ("GraphHopper", "SP", "CSM, k = 3"))
+    converted = for_grakel(some, attributes=name in WITH_ATTRIBUTES)
     power = 2 if name == "SP" else 1
     limit = math.ceil(time.process_time()) + PEER_SECONDS
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         seconds = timed(lambda: peers(graphs.n_attributes)[name]().fit_transform(converted))
-    print(json.dumps([len(some), extrapolated(seconds, graphs, some, power)]))
+    print(json.dumps([len(some), extrapolated(seconds, whole, some, power)]))
 
 
 def drawn(graphs: tg.Graphs, n: int) -> tg.Graphs:
@@ -109,7 +113,7 @@ def asked_peer(data_set: str, name: str) -> str:
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["failed"])[-1]
         return f"GraKeL: {last.partition(':')[0]}"
-    return done.stdout
+    return done.stdout.strip()
 
 
 def cell(data_set: str, name: str, n: int, seconds: float, memory: float, n_graphs: int) -> str:
