@@ -32,10 +32,15 @@ def main() -> int:
 
 
 def find_python(version: str) -> str | None:
-    """The path of a Python that runs: what pyenv puts into the path may stand for one that is not active."""
-    path = shutil.which(f"python{version}")
-    runs = path and subprocess.run([path, "--version"], check=False, capture_output=True).returncode == 0
-    return path if runs else None
+    """The path of a Python that runs: in the path, or kept by pyenv, whose stand-ins in the path run only what is active."""
+    kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    candidates = [shutil.which(f"python{version}"), *map(str, sorted(kept.glob(f"{version}.*/bin/python")))]
+    return next((path for path in candidates if path and runs(path)), None)
+
+
+def runs(python: str) -> bool:
+    """Whether this starts."""
+    return subprocess.run([python, "--version"], check=False, capture_output=True).returncode == 0
 
 
 def run_tests(python: str, packages: str) -> bool:

@@ -28,6 +28,7 @@ import platform
 import random
 import shutil
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
@@ -37,6 +38,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -58,22 +60,49 @@ PAUSE = 300.0  # seconds that one process works before the next takes over
 def make_folders(folder: Path) -> None:
     from treegram import save_tu
 
+    kinds = [["s"] * n for n in (1, 0, 2, 0, 4)]
     save_tu(some_graphs(targets=[1, -1, 1, 1, -1]), folder / "named", name="S")
-    save_tu(
-        some_graphs(edge_labels=[["s"] * n for n in (1, 0, 2, 0, 4)], targets=[0.5, 1, 2, 3, 4]),
-        folder / "edges",
-        name="S",
-    )
+    save_tu(some_graphs(edge_labels=kinds, targets=[0.5, 1, 2, 3, 4]), folder / "edges", name="S")
+    lengths = [np.arange(1.0, n + 1)[:, None] / 3 for n in (1, 0, 2, 0, 4)]
+    save_tu(some_graphs(edge_attributes=lengths), folder / "lengths", name="S")
 
 
-def mutate_folder(folder: Path, goal: Path, rng: random.Random) -> None:
-    shutil.rmtree(goal, ignore_errors=True)
-    shutil.copytree(folder / rng.choice(["named", "edges"]), goal)
+@cache
+def contents(folder: Path) -> dict[str, bytes]:
+    """The originals of a folder by name, which are read once, not for each mutant."""
+    files = (path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith("mutant"))
+    return {path.name: path.read_bytes() for path in files}
+
+
+def change_table(data: bytes, rng: random.Random) -> bytes:
+    """A change that leaves a table near to what it was: a digit, two lines exchanged; or any other."""
+    if rng.random() < 0.5:
+        return change_text(data, rng)
+    digits = [place for place, byte in enumerate(data) if 48 <= byte < 58]
+    if digits and rng.random() < 0.7:
+        place = rng.choice(digits)
+        return data[:place] + rng.choice([b"0", b"1", b"2", b"3", b"9", b"-1", b"1.5"]) + data[place + 1 :]
+    lines = data.split(b"\n")
+    first, second = rng.randrange(len(lines)), rng.randrange(len(lines))
+    lines[first], lines[second] = lines[second], lines[first]
+    return b"\n".join(lines)
+
+
+def mutate_folder(folder: Path, rng: random.Random) -> dict[str, bytes]:
+    files = dict(contents(folder / rng.choice(["named", "edges", "lengths"])))
     for _ in range(rng.choice((1, 1, 2, 3))):
-        path = rng.choice(sorted(goal.iterdir()))
-        path.write_bytes(change_text(path.read_bytes(), rng))
+        name = rng.choice(sorted(files))
+        files[name] = change_table(files[name], rng)
     if rng.random() < 0.05:
-        rng.choice(sorted(goal.iterdir())).unlink()
+        del files[rng.choice(sorted(files))]
+    return files
+
+
+def empty(goal: Path) -> Path:
+    """The folder of the mutant, without what the last one left."""
+    shutil.rmtree(goal, ignore_errors=True)
+    goal.mkdir()
+    return goal
 
 
 def read_both(folder: Path) -> str:
@@ -95,23 +124,25 @@ def read_both(folder: Path) -> str:
 
 
 def try_folder(folder: Path, goal: Path, rng: random.Random) -> str:
-    mutate_folder(folder, goal, rng)
+    empty(goal)
+    for name, content in mutate_folder(folder, rng).items():
+        (goal / name).write_bytes(content)
     return read_both(goal)
 
 
 def try_zip(folder: Path, goal: Path, rng: random.Random) -> str:
     from treegram.datasets._unzip import unpack
 
-    mutate_folder(folder, goal, rng)
     names = ["S/{}", "S/{}", "S/{}", "{}", "../{}", "/{}", "S/../../{}", "C:\\{}", "S/sub/{}"]
+    is_damaged = rng.random() < 0.5  # the archive; if not so, its files
+    files = contents(folder / "named") if is_damaged else mutate_folder(folder, rng)
+    method = rng.choices([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA], [49, 49, 2])[0]
     data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])) as file:
-        for path in sorted(goal.iterdir()):
-            file.writestr(rng.choice(names if rng.random() < 0.1 else names[:1]).format(path.name), path.read_bytes())
-    content = data.getvalue() if rng.random() < 0.3 else fuzz_models.damage(data.getvalue(), rng)
-    shutil.rmtree(goal)
-    goal.mkdir()
-    archive = goal / "archive.zip"
+    with zipfile.ZipFile(data, "w", method) as file:
+        for name, text in files.items():
+            file.writestr(rng.choice(names if rng.random() < 0.05 else names[:1]).format(name), text)
+    content = fuzz_models.damage(data.getvalue(), rng) if is_damaged else data.getvalue()
+    archive = empty(goal) / "archive.zip"
     archive.write_bytes(content)
     try:
         unpack(archive, "S", goal / "S")
@@ -121,22 +152,78 @@ def try_zip(folder: Path, goal: Path, rng: random.Random) -> str:
     return read_both(goal / "S")
 
 
+SMALL_STUDY = """
+title = "small"
+about = "All keys, in few lines."
+reference = "somebody 2020"
+remarks = ["one", "two"]
+datasets = ["A", "B"]
+dataset_notes = { A = "first" }
+[protocol]
+repeats = 2
+outer_folds = 3
+inner_folds = 2
+seed = 7
+C = [1, 10.0]
+fitted_on = "all"
+repeats_on = { B = 1 }
+[[kernels]]
+name = "colours"
+kernel = "wl"
+grid = { n_iterations = [0, 1] }
+timed = { n_iterations = 1 }
+note = "plain"
+[kernels.published]
+accuracy = { A = 71.5, B = "out of memory" }
+deviation = { A = 0.5 }
+seconds = { A = 2 }
+[[kernels]]
+name = "trees"
+sum = [{ kernel = "oddst" }, { kernel = "oddcl", parameters = { lam = 1.2 }, attributes = ["standard"] }]
+grid = { depth = [0, 1] }
+datasets = ["A"]
+repeats = 1
+[[kernels]]
+name = "either"
+[[kernels.choices]]
+kernel = "sp"
+[[kernels.choices]]
+kernel = "graphhopper"
+parameters = { node_kernel = "rbf" }
+[[comparisons]]
+name = "all"
+kernels = ["colours", "trees", "either"]
+datasets = ["A", "B"]
+[[pairs]]
+kernel = "colours"
+baseline = ["trees", "either"]
+datasets = ["A"]
+"""
+
+
 def make_studies(folder: Path) -> None:
     import treegram.experiments as home
+    from treegram.experiments import read_study
 
     for path in (Path(home.__file__).parent / "papers").glob("*.toml"):
         shutil.copy(path, folder)
+    (folder / "small.toml").write_text(SMALL_STUDY)
+    for path in folder.glob("*.toml"):
+        read_study(path)
 
 
 def try_study(folder: Path, goal: Path, rng: random.Random) -> str:
     from treegram.experiments import read_study
+    from treegram.experiments.study_file import parse_stored_study
 
-    text = rng.choice(sorted(folder.glob("*.toml"))).read_bytes()
-    for _ in range(rng.choice((1, 2, 4))):
-        text = change_text(text, rng)
+    originals = contents(folder)
+    text = originals["small.toml" if rng.random() < 0.9 else rng.choice(sorted(originals))]
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        text = change_table(text, rng)
     path = goal.with_suffix(".toml")
     path.write_bytes(text)
-    return "accepted" if read_study(path) == read_study(path) else "BAD: read twice, it differs"
+    study = read_study(path)
+    return "accepted" if parse_stored_study(study.name, text, "store") == study else "BAD: stored, it is another study"
 
 
 STUDY = """
@@ -167,15 +254,56 @@ def make_stores(folder: Path) -> None:
 
 
 def try_store(folder: Path, goal: Path, rng: random.Random) -> str:
-    from treegram.experiments import Store, summarise
+    """Damaged bytes, or a sound file in which some values were replaced; of some that are accepted a page is made."""
+    from treegram.experiments import Store, summarise, write_report
 
-    path = goal.with_suffix(".sqlite")
-    for leftover in goal.parent.glob(f"{path.name}*"):
+    path, page = goal.with_suffix(".sqlite"), goal.with_suffix(".html")
+    for leftover in goal.parent.glob(f"{goal.name}.*"):
         leftover.unlink()
-    path.write_bytes(fuzz_models.damage((folder / "small.sqlite").read_bytes(), rng))
+    original = contents(folder)["small.sqlite"]
+    is_forged = rng.random() < 0.6
+    path.write_bytes(original if is_forged else fuzz_models.damage(original, rng))
+    if is_forged:
+        _replace_values(path, rng)
     with Store.open(path, create=False) as store:
-        summarise(store)
+        summary = summarise(store)
+    if rng.random() < 0.004:
+        for written in (page, page.with_suffix(".md")):
+            write_report(summary, written)
+        if MARK in page.read_text(encoding="utf-8"):
+            return "BAD: a page that runs what a store says"
     return "accepted"
+
+
+MARK = "<script>alert(1)</script>"
+VALUES: list[Any] = [
+    *(None, -1, 0, 1, 2, 7, 10**6, 2**62, 0.5, 1.0, 1e308, -0.0, float("nan"), float("inf"), b"", b"\0", b"\1\0", b"\xff" * 16),
+    *("", "A", "B", "colours", "classes", "numbers", "{}", "[]", "null", '{"A": 1e999}', '{"-1": 6, "1": 6}', '{"C": [1]}'),
+    *("[" * 9000, "9" * 9000, MARK, f'{{"{MARK}": 12}}', f'{{"C": "{MARK}"}}', "\0", "\ud7ff\u202e", "é" * 300),
+]  # fmt: skip
+
+
+def _replace_values(path: Path, rng: random.Random) -> None:
+    """Values of a sound store, one or several, as somebody who wants to deceive would: SQLite holds the checks of its own."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            table = rng.choice(["run", "study", "dataset", "result", "gram_time"])
+            columns = connection.execute(f"SELECT name FROM pragma_table_info('{table}') ORDER BY cid").fetchall()
+            (column,), where = (
+                rng.choice(columns),
+                rng.choice(["", "WHERE run = 1", "WHERE repeat = 0", "WHERE fold = 1"]),
+            )
+            with contextlib.suppress(sqlite3.Error):  # a value must be unique, or there must be one; no such column
+                if rng.random() < 0.1:
+                    connection.execute(f"DELETE FROM {table} {where}")
+                    continue
+                old = connection.execute(f"SELECT {column} FROM {table}").fetchone()
+                value = rng.choice(VALUES)
+                if old and isinstance(old[0], str | bytes) and old[0] and rng.random() < 0.5:
+                    text = old[0].encode() if isinstance(old[0], str) else old[0]
+                    value = change_table(text, rng)
+                    value = value.decode(errors="replace") if isinstance(old[0], str) else value
+                connection.execute(f"UPDATE {table} SET {column} = ? {where}", (value,))
 
 
 def make_models(folder: Path) -> None:
@@ -185,17 +313,23 @@ def make_models(folder: Path) -> None:
         save_model(model, folder / f"{name}.tgm")
 
 
-def try_model(folder: Path, goal: Path, rng: random.Random) -> str:
+@cache
+def some_digits() -> Any:
     from treegram import load_digits_graphs
 
-    original = rng.choice(sorted(folder.glob("*.tgm"))).read_bytes()
+    return load_digits_graphs(n_levels=3)[0][30:34]
+
+
+def try_model(folder: Path, goal: Path, rng: random.Random) -> str:
+    originals = contents(folder)
+    original = originals[rng.choice(sorted(name for name in originals if name.endswith(".tgm")))]
     kind = rng.choice(sorted(fuzz_models.MUTATIONS))
     data = fuzz_models.MUTATIONS[kind](original, rng)
     if data == original:
         return "unchanged"
     path = goal.with_suffix(".tgm")
     path.write_bytes(data)
-    found = fuzz_models.outcome(path, kind != "damaged", load_digits_graphs(n_levels=3)[0][30:34])
+    found = fuzz_models.outcome(path, kind != "damaged", some_digits())
     return found if found.startswith("BAD") else "refused" if found.startswith("refused") else "accepted"
 
 
@@ -337,7 +471,8 @@ def main() -> None:
     parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind; may be given again")
     parser.add_argument("--record", nargs="?", const=PAGE, type=Path, help="add the counts to this page (FUZZING.md)")
     args = parser.parse_args()
-    parent = Path(tempfile.mkdtemp(prefix="treegram-fuzz-"))
+    memory = Path("/dev/shm")  # files that no disk slows down, where there are such
+    parent = Path(tempfile.mkdtemp(prefix="treegram-fuzz-", dir=memory if os.access(memory, os.W_OK) else None))
     import treegram
 
     made_with = [treegram.__version__, platform.python_version(), np.__version__]
@@ -349,6 +484,7 @@ def main() -> None:
         total = fuzz(kind, folder, args.seed, args.seconds)
         bad = sum(count for found, count in total.items() if found.startswith("BAD"))
         n_bad += bad
+        del total["unchanged"]
         accepted, tried = total["accepted"], sum(total.values())
         counts = [tried, accepted, tried - accepted - bad, bad, round(sum(os.times()[:4]) - start)]
         rows.append([f"{datetime.now(UTC):%Y-%m-%d}", *made_with, kind, *map(str, counts)])

@@ -31,6 +31,7 @@ RESULTS = Path(__file__).with_name("RESULTS.md")
 HEADER = """# Measured speed and memory
 
 By `make bench`, or part by part by `python benchmarks/run.py NAME ...`. Each part says when and where it was measured.
+How many mutated inputs were tried, and what became of them, is in [FUZZING.md](FUZZING.md).
 """
 PART = re.compile(r"<!-- (\w+) -->\n(.*?)(?=\n<!-- \w+ -->|\Z)", re.DOTALL)
 

@@ -99,6 +99,24 @@ def test_fit_saves_a_classifier_with_probabilities(run):
     assert model.predict_proba(make_graphs()).shape == (N_GRAPHS, 2)
 
 
+def test_fit_chooses_among_scales_and_widths(run):
+    words = "--kernel oddcl --kernel wl --scale raw,standard --gamma none,scale --folds 3 --jobs 1"
+    code, _, err = run(f"fit TRAIN {words} -o model.tgm")
+    assert (code, err) == (0, "")
+    plain, wide, scaled, scaled_wide, colours = load_model("model.tgm").kernel
+    assert [plain, repr(wide), colours] == ["oddcl", "ODDCL(gamma='scale')", "wl"]
+    assert [(one[0].method, one[-1].gamma) for one in (scaled, scaled_wide)] == [
+        ("standard", None),
+        ("standard", "scale"),
+    ]
+
+
+@pytest.mark.parametrize("kernel", ["wl", "auto"])
+def test_fit_refuses_scales_that_mean_nothing(run, kernel):
+    message = f"--scale means nothing to {kernel}; these kernels use it: csm,"
+    refused(run, f"fit TRAIN --kernel {kernel} --scale standard -o model.tgm", message)
+
+
 @pytest.mark.parametrize("words", ["fit NUMBERS", "fit TRAIN --task numbers"])
 def test_fit_saves_a_gaussian_process_for_numbers(run, words):
     code, out, err = run(f"{words} --kernel wl --jobs 1 -o model.tgm")

@@ -45,6 +45,38 @@ def test_numbers_and_texts_in_one_list_stay_what_they_are():
     assert graphs.label_values == (1, "C")
 
 
+def test_large_numbers_in_one_list_stay_what_they_are():
+    graphs = Graphs.from_pyg([Data(2, z=[2**63, 2**53 + 1])], "z")  # numpy would make floats of both
+    assert graphs.label_values == (2**53 + 1, 2**63)
+
+
+def test_a_column_of_numbers_and_texts_keeps_both():
+    graphs = Graphs.from_tables({**NODES, "kind": [1, "1"]}, EDGES, label="kind", attributes="x")
+    assert graphs.label_values == (1, "1")
+
+
+def test_a_text_column_with_a_missing_value_is_refused():
+    with pytest.raises(InvalidGraphError, match="the column 'kind' has no value in row 1"):
+        Graphs.from_tables({**NODES, "kind": ["C", float("nan")]}, EDGES, label="kind", attributes="x")
+
+
+@pytest.mark.parametrize("targets", [[1, "1"], ["a", b"a"], [2**63, 2**53 + 1], ["a", float("nan")]])
+def test_targets_that_numpy_would_change_are_refused(targets):
+    with pytest.raises(InvalidGraphError, match="targets must be all texts, or all numbers that one array can hold"):
+        Graphs.from_edges([[(0, 1)]] * 2, targets=targets)
+
+
+@pytest.mark.parametrize("targets", [[1, 0.5], [True, 0], ["a", "b"], [0.5, float("nan")], [None, "a"]])
+def test_targets_of_one_kind_are_taken(targets):
+    np.testing.assert_equal(Graphs.from_edges([[(0, 1)]] * 2, targets=targets).targets.tolist(), targets)
+
+
+def test_entries_that_numpy_would_change_are_refused():
+    matrix = [[0, 2**63, 2**53 + 1], [2**63, 0, 0], [2**53 + 1, 0, 0]]
+    with pytest.raises(InvalidGraphError, match=r"the adjacency matrix must be .* 9007199254740993 would become"):
+        Graphs.from_adjacency([matrix], entries="edge_labels")
+
+
 def test_an_edge_without_data_whose_ends_are_no_nodes():
     edgeless = Data(1, edge_kind=np.empty(0))
     edgeless["edge_index"] = np.empty((2, 0), np.int64)

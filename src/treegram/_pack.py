@@ -43,6 +43,33 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
         raise InvalidGraphError(f"{name} must make a regular array ({error}).") from None
 
 
+def as_exact(values: ArrayLike, name: str) -> NDArray[Any]:
+    """As `as_array`; raise where numpy would make texts of numbers, or other numbers of large ones."""
+    array = as_array(values, name)
+    change = _first_change(values, array)
+    if change is not None:
+        raise InvalidGraphError(
+            f"{name} must be all texts, or all numbers that one array can hold; {change[0]!r} would become {change[1]!r}."
+        )
+    return array
+
+
+def as_column(values: ArrayLike, name: str) -> NDArray[Any]:
+    """As `as_array`; an array of objects where 1 and "C" in one list would both be texts, or large numbers others."""
+    array = as_array(values, name)
+    return array if _first_change(values, array) is None else np.array(values, dtype=object)
+
+
+def _first_change(values: ArrayLike, array: NDArray[Any]) -> tuple[Any, Any] | None:
+    """The first entry of a list that its array does not hold as it is, and what the array holds."""
+    if not isinstance(values, list | tuple) or array.dtype.kind not in "USf":
+        return None
+    given = np.array(values, dtype=object).ravel().tolist()
+    held = array.astype(object).ravel().tolist()  # plain numbers, which Python compares exactly
+    pairs = zip(given, held, strict=True)
+    return next(((a, b) for a, b in pairs if a != b and not (a != a and b != b)), None)  # nan may stay nan
+
+
 def check_edge_list(edges: ArrayLike, graph: int) -> Ints:
     pairs = as_array(edges, f"Graph {graph}: edges")
     if pairs.size == 0:
@@ -241,7 +268,7 @@ def _first_infinite(vectors: Floats) -> int | None:
 
 
 def check_targets(targets: ArrayLike, n_graphs: int) -> NDArray[Any]:
-    values = np.array(as_array(targets, "targets"))
+    values = np.array(as_exact(targets, "targets"))
     if values.ndim < 1 or len(values) != n_graphs:
         raise InvalidGraphError(
             f"targets must have one entry per graph: {n_graphs} graphs, got an array of shape {values.shape}."

@@ -58,7 +58,12 @@ def start(kernel, graphs, n_jobs):
         "    except KeyboardInterrupt:\n"
         "        pass\n"
     )
-    return subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # Not under a tracer of coverage, which holds Python for so long between two lines of its own threading.Condition that
+    # a signal comes just there, and a RuntimeError in the place of a KeyboardInterrupt.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    return subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
 
 
 def copy_lines(stream, lines):

@@ -10,27 +10,32 @@ import argparse
 import contextlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from treegram._params import FLAG, FUNCTION, LIST, Allowed, Number, Whole, allowed_values, words_of
+from treegram._params import FLAG, FUNCTION, LIST, NOTHING, Allowed, Number, Whole, Words, allowed_values, words_of
 from treegram._wording import suggest
 from treegram.cli._parser import Parser
 from treegram.kernels.registry import AUTO, KERNELS
 
 __all__ = [
     "KERNELS",
+    "add_attribute_options",
     "add_kernel_options",
     "add_options",
+    "attribute_choices",
+    "check_attribute_options",
     "given_parameters",
     "kernel_choice",
     "kernel_name",
     "parameter_texts",
     "read_list",
     "read_word",
+    "users_of",
 ]
 
+_SCALES = ("raw", "standard", "robust")
 _MOST_SHOWN = 4  # choices that stand in the place of the value; more of them are listed in the text
 
 
@@ -124,6 +129,71 @@ def _flags_of_others(name: str) -> dict[str, list[str]]:
             if parameter not in own:
                 others.setdefault(_flag(parameter), []).append(other)
     return others
+
+
+# -------------------------------------------------------------------- scales and widths to choose from
+
+
+def add_attribute_options(parser: Parser, learned: str) -> None:
+    """``--scale`` and ``--gamma``, which offer several ways to use the vectors; ``learned`` says what scales are learned from."""
+    parser.add_argument(
+        "--scale",
+        metavar="NAME,...",
+        type=_scales,
+        help="scale the attributes before the kernel: standard or robust; from several, such as raw,standard, "
+        f"cross-validation chooses (default: raw). {learned}",
+    )
+    parser.add_argument(
+        "--gamma",
+        metavar="X,...",
+        type=_gammas,
+        help="widths of the node kernel to choose from: numbers, scale (one over the spread of the vectors), none (one over "
+        "their dimension, the default)",
+    )
+
+
+def _scales(text: str) -> list[str]:
+    """Ways to scale, checked; for argparse."""
+    names = list(dict.fromkeys(text.split(",")))
+    for name in names:
+        if name not in _SCALES:
+            raise argparse.ArgumentTypeError(f"expected {', '.join(_SCALES)}, got {name!r}{suggest(name, _SCALES)}")
+    return names
+
+
+def _gammas(text: str) -> list[float | str | None]:
+    """Widths, checked; for argparse."""
+    return list(
+        dict.fromkeys(read_word((Number(0, above=True), Words("scale"), NOTHING), one) for one in text.split(","))
+    )
+
+
+def check_attribute_options(kernels: Sequence[str], scales: Sequence[str] | None, gammas: Sequence[Any] | None) -> None:
+    """Raise if one of the options is given, and means something to none of the kernels."""
+    for option, given, users in (("scale", scales, users_of("uses_attributes")), ("gamma", gammas, users_of("gamma"))):
+        if given and not set(kernels) & set(users):
+            raise ValueError(
+                f"--{option} means nothing to {', '.join(kernels)}; these kernels use it: {', '.join(users)}."
+            )
+
+
+def attribute_choices(
+    kernel: str, scales: Sequence[str] | None, gammas: Sequence[Any] | None
+) -> tuple[Sequence[str], Sequence[Any]]:
+    """The scales and widths that mean something to a kernel; the defaults where none does."""
+    return (
+        scales if scales and kernel in users_of("uses_attributes") else ["raw"],
+        gammas if gammas and kernel in users_of("gamma") else [None],
+    )
+
+
+def users_of(feature: str) -> list[str]:
+    """The kernels that have a parameter, or whose class says so."""
+    return [
+        name
+        for name, kernel in KERNELS.items()
+        if feature in inspect.signature(kernel).parameters or getattr(kernel, feature, False) is True
+    ]
 
 
 # -------------------------------------------------------------------- what is allowed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,10 +11,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from treegram import Graphs
-from treegram._params import NOTHING, Number, Words
-from treegram._wording import suggest
 from treegram.cli._data import are_numbers, load_by_name
-from treegram.cli._kernels import kernel_choice, read_word
+from treegram.cli._kernels import (
+    add_attribute_options,
+    attribute_choices,
+    check_attribute_options,
+    kernel_choice,
+    users_of,
+)
 from treegram.cli._molecules import add_molecule_arguments, given_options
 from treegram.cli._parser import Parser
 from treegram.cli._study import add_run_arguments, at_least, run_and_print
@@ -33,7 +36,6 @@ EXAMPLES = (
 )
 
 _SEED = 0
-_SCALES = ("raw", "standard", "robust")
 
 
 def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (what every command is given)
@@ -60,20 +62,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
         help="what the targets are (default: numbers if any of them is not a whole number). Classes are predicted by support "
         "vector machines, numbers by kernel ridge regression",
     )
-    parser.add_argument(
-        "--scale",
-        metavar="NAME,...",
-        type=_scales,
-        help="scale the attributes before the kernel: standard or robust; from several, such as raw,standard, inner "
-        "cross-validation chooses (default: raw). Scales are learned from the training graphs of a fold",
-    )
-    parser.add_argument(
-        "--gamma",
-        metavar="X,...",
-        type=_gammas,
-        help="widths of the node kernel to choose from: numbers, scale (one over the spread of the vectors), none (one over "
-        "their dimension, the default)",
-    )
+    add_attribute_options(parser, "Scales are learned from the training graphs of a fold")
     parser.add_argument(
         "--folds", metavar="N", type=at_least(2), default=10, help="outer and inner folds (default: 10)"
     )
@@ -159,22 +148,6 @@ def _name(data: str) -> str:
     return name
 
 
-def _scales(text: str) -> list[str]:
-    """Ways to scale, checked; for argparse."""
-    names = list(dict.fromkeys(text.split(",")))
-    for name in names:
-        if name not in _SCALES:
-            raise argparse.ArgumentTypeError(f"expected {', '.join(_SCALES)}, got {name!r}{suggest(name, _SCALES)}")
-    return names
-
-
-def _gammas(text: str) -> list[float | str | None]:
-    """Widths, checked; for argparse."""
-    return list(
-        dict.fromkeys(read_word((Number(0, above=True), Words("scale"), NOTHING), one) for one in text.split(","))
-    )
-
-
 def _word(value: Any) -> str:
     return "none" if value is None else f"{value:g}" if isinstance(value, float | int) else value
 
@@ -183,18 +156,13 @@ def _candidates(
     kernels: Sequence[str], scales: Sequence[str] | None, gammas: Sequence[Any] | None
 ) -> dict[str, list[dict[str, Any]]]:
     """For each kernel what is chosen from, as a study says it; options go to the kernels that they mean something to."""
-    for option, given, users in (("scale", scales, _users("uses_attributes")), ("gamma", gammas, _users("gamma"))):
-        if given and not set(kernels) & set(users):
-            raise ValueError(
-                f"--{option} means nothing to {', '.join(kernels)}; these kernels use it: {', '.join(users)}."
-            )
+    check_attribute_options(kernels, scales, gammas)
     found: dict[str, list[dict[str, Any]]] = {}
     for name in kernels:
         if name == AUTO:
             found[name] = [{"kernel": name}]
             continue
-        own_scales = scales if scales and name in _users("uses_attributes") else ["raw"]
-        own_gammas = gammas if gammas and name in _users("gamma") else [None]
+        own_scales, own_gammas = attribute_choices(name, scales, gammas)
         found[name] = [
             {"kernel": name}
             | ({"attributes": [scale]} if scale != "raw" else {})
@@ -207,7 +175,7 @@ def _candidates(
 
 def _redrawn(kernels: Sequence[str]) -> list[str]:
     """Those kernels that draw random numbers."""
-    users = _users("random_state")
+    users = users_of("random_state")
     if not set(kernels) & set(users):
         raise ValueError(
             f"--redraw means nothing to {', '.join(kernels)}; these kernels draw random numbers: {', '.join(users)}."
@@ -219,15 +187,6 @@ def _gamma_grids(gammas: Sequence[Any]) -> list[dict[str, Any]]:
     """Parts of grids. A study has no word for None, so that the default width is a candidate of its own."""
     numbers = [one for one in gammas if one is not None]
     return ([{}] if None in gammas else []) + ([{"gamma": numbers}] if numbers else [])
-
-
-def _users(feature: str) -> list[str]:
-    """The kernels that have a parameter, or whose class says so."""
-    return [
-        name
-        for name, kernel in KERNELS.items()
-        if feature in inspect.signature(kernel).parameters or getattr(kernel, feature, False) is True
-    ]
 
 
 def study_text(

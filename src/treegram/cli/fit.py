@@ -8,12 +8,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from treegram import GraphGP, GraphSVC, save_model
+from sklearn.pipeline import make_pipeline
+
+from treegram import GraphGP, GraphSVC, ScaleAttributes, save_model
 from treegram._files import check_writable
 from treegram._params import Number, Whole
 from treegram._wording import counted
 from treegram.cli._data import add_data_arguments, are_numbers, load_data
-from treegram.cli._kernels import KERNELS, kernel_choice, read_word
+from treegram.cli._kernels import (
+    KERNELS,
+    add_attribute_options,
+    attribute_choices,
+    check_attribute_options,
+    kernel_choice,
+    read_word,
+)
 from treegram.cli._molecules import is_molecule_file, with_molecules
 from treegram.cli._output import add_output_arguments
 from treegram.cli._parser import Parser
@@ -24,6 +33,7 @@ __all__ = ["EXAMPLES", "add_arguments", "run"]
 EXAMPLES = (
     "treegram fit ENZYMES --kernel oddcl --kernel wl -o enzymes.tgm",
     "treegram fit ENZYMES --kernel auto --max-seconds 300 -o enzymes.tgm",
+    "treegram fit ./mine --scale raw,standard --gamma none,scale -o mine.tgm",
     "treegram fit ./solubility --task numbers -o solubility.tgm",
     "treegram fit molecules.csv --smiles-column smiles --target y -o molecules.tgm",
 )
@@ -42,6 +52,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
         help=f"one of {', '.join(KERNELS)}; may be given several times, and the best is taken (default: oddcl). Its parameters are "
         "chosen, too. Or auto alone, which tries many kernels and sums of the best, and tells what it tried",
     )
+    add_attribute_options(parser, "With --kernel auto it does so by itself")
     parser.add_argument(
         "--max-seconds",
         metavar="X",
@@ -76,7 +87,8 @@ def run(args: argparse.Namespace) -> None:
     kernels: Any = list(dict.fromkeys(args.kernels or ["oddcl"]))
     if AUTO in kernels and len(kernels) > 1:
         raise ValueError("--kernel auto cannot be combined with other kernels: it tries all that suit the data.")
-    kernels = AUTO if kernels == [AUTO] else kernels
+    check_attribute_options(kernels, args.scale, args.gamma)
+    kernels = AUTO if kernels == [AUTO] else [one for name in kernels for one in _candidates(name, args)]
     is_number = args.task == "numbers" if args.task else are_numbers(y)
     model: Any
     if is_number:
@@ -101,6 +113,19 @@ def run(args: argparse.Namespace) -> None:
     print(
         f"{args.output}: {type(model).__name__} of {counted(len(graphs), 'graph')} of {args.data}, {chosen}, {rated}, {seconds:.2f} s"
     )
+
+
+def _candidates(name: str, args: argparse.Namespace) -> list[Any]:
+    """A kernel with each of the scales and widths that the command line offers it."""
+    scales, gammas = attribute_choices(name, args.scale, args.gamma)
+    kernels = [name if gamma is None else KERNELS[name](gamma=gamma) for gamma in gammas]
+    return [
+        kernel
+        if scale == "raw"
+        else make_pipeline(ScaleAttributes(scale), KERNELS[kernel]() if kernel == name else kernel)
+        for scale in scales
+        for kernel in kernels
+    ]
 
 
 def _check_target(path: Path, *, overwrite: bool) -> None:

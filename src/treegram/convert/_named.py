@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from treegram._pack import as_array, check_vectors
+from treegram._pack import as_exact, check_vectors
 from treegram._wording import suggest
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs
@@ -170,7 +170,7 @@ def _targets(items: list[NamedGraph], choice: Choice) -> Any:
         return name
     lacking = [i for i, item in enumerate(items) if name not in item.whole]
     if not lacking:
-        return as_array([item.whole[name] for item in items], f"targets: {name!r}") if items else None
+        return as_exact([item.whole[name] for item in items], f"targets: {name!r}") if items else None
     if len(lacking) == len(items) and choice.is_usual("targets"):
         return None
     known = ", ".join(sorted(map(repr, items[lacking[0]].whole))) or "no data"

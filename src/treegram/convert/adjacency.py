@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from treegram._pack import as_array
+from treegram._pack import as_exact
 from treegram._types import Ints
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs
@@ -58,7 +58,7 @@ def read_adjacency(
 def matrix_edges(matrix: Any, graph: int, *, symmetric: bool = False) -> tuple[Ints, NDArray[Any], int]:
     """Node pairs with an entry that is not 0, these entries, and the number of nodes."""
     name = f"Graph {graph}: the adjacency matrix"
-    given = matrix if sp.issparse(matrix) else as_array(matrix, name)
+    given = matrix if sp.issparse(matrix) else as_exact(matrix, name)
     if given.ndim != 2 or given.shape[0] != given.shape[1] or given.dtype.kind not in "biuf":
         raise InvalidGraphError(
             f"{name} must be square and hold numbers; got dtype {given.dtype} and shape {given.shape}."

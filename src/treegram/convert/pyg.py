@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treegram._pack import as_column
 from treegram.convert._named import Choice, NamedGraph, make_graphs
 from treegram.convert._one_hot import OneHot, split_one_hot
 from treegram.errors import InvalidGraphError
@@ -49,7 +50,7 @@ def _as_list(data: Any) -> list[Any]:
 
 
 def _arrays(item: Any, graph: int) -> dict[str, NDArray[Any]]:
-    """What a Data object holds, as arrays of numpy; what is no array, such as a text, is an array of objects."""
+    """What a Data object holds, as arrays of numpy; what is no array, such as a text, has no length."""
     if hasattr(item, "node_types") or not hasattr(item, "keys") or not hasattr(item, "num_nodes"):
         raise InvalidGraphError(
             f"Graph {graph}: expected a Data object with one kind of nodes; got {type(item).__name__}."
@@ -61,10 +62,9 @@ def _to_numpy(value: Any) -> NDArray[Any]:
     if hasattr(value, "detach"):
         value = value.detach().cpu().numpy()
     try:
-        array = np.asarray(value)
-    except ValueError:  # a ragged list
+        return as_column(value, "data")
+    except InvalidGraphError:  # a ragged list
         return np.array(None)
-    return np.array(value, dtype=object) if array.dtype.kind in "US" else array  # 1 and "C" in a list would be texts
 
 
 def _n_nodes(item: Any, known: dict[str, NDArray[Any]], graph: int) -> int:

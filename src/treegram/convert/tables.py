@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from treegram._optional import optional_module
-from treegram._pack import as_array, plain_label
+from treegram._pack import as_array, as_column, as_exact, plain_label
 from treegram._types import Ints
 from treegram.convert._named import missing_name, warn_of_unused
 from treegram.errors import InvalidGraphError
@@ -43,7 +43,7 @@ class Table:
             values = np.asarray(found.to_numpy(zero_copy_only=False))
         else:
             plain = found.to_numpy() if hasattr(found, "to_numpy") else found
-            values = as_array(plain, f"{self.name}: the column {column!r}")
+            values = as_column(plain, f"{self.name}: the column {column!r}")
         is_missing = _missing(values)
         if is_missing.any():
             raise InvalidGraphError(
@@ -221,11 +221,11 @@ def _targets(targets: Any, nodes: Table, codes: Ints, graph_names: list[Hashable
                 f"{plain_label(values[first[codes[row]]])!r} and, in row {row}, {plain_label(values[row])!r}."
             )
         chosen = values[first]
-        return as_array(chosen.tolist(), f"targets: the column {targets!r}") if chosen.dtype == object else chosen
+        return as_exact(chosen.tolist(), f"targets: the column {targets!r}") if chosen.dtype == object else chosen
     if isinstance(targets, Mapping):
         known = {plain_label(name): value for name, value in targets.items()}
         for name in graph_names:
             if name not in known:
                 raise InvalidGraphError(f"targets: there is none for graph {name!r}.")
-        return as_array([known[name] for name in graph_names], "targets")
+        return as_exact([known[name] for name in graph_names], "targets")
     return targets

@@ -35,8 +35,10 @@ class Store:
     thread needs its own too. Reading changes no byte of the file. A store of version 3 becomes one of this version when
     something is added to it.
 
-    While there are writers, files that end in ``-wal`` and ``-shm`` stand beside it and belong to it. When the last one
-    closes, one file holds all. What a killed process leaves behind is put in order by whoever opens the store next.
+    While there are writers, files that end in ``-wal`` and ``-shm`` stand beside it and belong to it, but what was added is
+    in the file itself as well, so that a copy of it is a backup; one that is made during a write may lack that row, or be
+    refused as damaged. When the last writer closes, one file holds all. What a killed process leaves behind is put in order
+    by whoever opens the store next.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
