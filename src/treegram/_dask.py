@@ -7,17 +7,22 @@ are gone; scattered data would be lost with them.
 from __future__ import annotations
 
 import contextlib
+import pickle
 import secrets
 import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import metadata
 from itertools import islice
 from typing import Any
 
+import cloudpickle
 import joblib
+import numpy as np
+from numpy.typing import NDArray
 
 from treegram.errors import ClusterError
 
@@ -32,20 +37,23 @@ def run_on_dask(
     client: Any, function: Callable[..., Any], shared: Any, tasks: Sequence[tuple[Any, ...]]
 ) -> Generator[tuple[int, Any]]:
     """Pairs (number of a task, function(shared, *task)), as they are finished."""
-    from distributed import KilledWorker, as_completed
+    from distributed import KilledWorker, LocalCluster, as_completed
 
     if not tasks:
         return
-    run = _Run(client, _Shared(function, shared), tasks)
+    run = _Run(client, _Shared.pack(function, shared), tasks)
     waiting = iter(range(len(tasks)))
     n_at_once = AT_ONCE * max(sum(client.nthreads().values()), 1)
+    # Results come through the scheduler, or straight from workers that surely can be reached.
+    direct = True if isinstance(client.cluster, LocalCluster) else None
     with run.watched():
         run.spread()
-        running = as_completed([run.submit(number) for number in islice(waiting, n_at_once)])
+        first = [run.submit(number) for number in islice(waiting, n_at_once)]
+        running = as_completed(first, loop=client.loop)
         for future in running:
             number = run.numbers.pop(future.key)
             try:
-                result = future.result()
+                result = client.gather(future, direct=direct)
             except KilledWorker:  # under this task, or with its result, before that was here
                 running.add(run.submit(number))
                 continue
@@ -57,13 +65,35 @@ def run_on_dask(
 
 @dataclass
 class _Shared:
-    """A function and what all its calls share, as a task that gives both."""
+    """A function and what all its calls share, packed; as a task it gives itself.
 
-    function: Callable[..., Any]
-    value: Any
+    The first task of a worker unpacks it: neither the scheduler nor workers that pass it on to others wait for that. It is an
+    array because Dask sends arrays without copies, and has no repr because Dask asks for that of all that it submits.
+    """
+
+    version: str
+    packed: NDArray[np.uint8] = field(repr=False)
+
+    @classmethod
+    def pack(cls, function: Callable[..., Any], value: Any) -> _Shared:
+        packed = cloudpickle.dumps((function, value), protocol=5)
+        return cls(metadata.version("treegram"), np.frombuffer(packed, np.uint8))
 
     def __call__(self) -> _Shared:
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Shared, (self.version, self.packed)  # without what was unpacked
+
+    @cached_property
+    def unpacked(self) -> tuple[Callable[..., Any], Any]:
+        """The function and what is shared, if the versions are the same: another one may not even be able to read it."""
+        own = metadata.version("treegram")
+        if own != self.version:
+            raise ClusterError(
+                f"A worker has treegram {own}, the client {self.version}. Install the same version on both."
+            )
+        return pickle.loads(self.packed.data)
 
 
 @dataclass
@@ -72,9 +102,6 @@ class _Run:
     shared: _Shared
     tasks: Sequence[tuple[Any, ...]]
     name: str = field(default_factory=lambda: f"treegram-{secrets.token_hex(8)}")
-    version: str = field(
-        default_factory=lambda: metadata.version("treegram")
-    )  # read from a file: once, not for each task
     numbers: dict[str, int] = field(default_factory=dict)  # of the tasks that are running, by their names
     attempts: dict[int, int] = field(default_factory=dict)
 
@@ -97,7 +124,7 @@ class _Run:
             )
         key = f"{self.name}-{number}-{attempt}"
         self.numbers[key] = number
-        return self.client.submit(_run_task, self.common, self.version, self.tasks[number], key=key, pure=False)
+        return self.client.submit(_run_task, self.common, self.tasks[number], key=key, pure=False)
 
     def spread(self) -> None:
         """Give each worker its copy: Dask prefers workers that have one, and others would wait until it has them help out."""
@@ -146,10 +173,8 @@ class _Run:
         self.client.cancel([*unfinished, self.common], force=True)
 
 
-def _run_task(shared: _Shared, version: str, task: tuple[Any, ...]) -> Any:
+def _run_task(shared: _Shared, task: tuple[Any, ...]) -> Any:
     """One task, on a worker, by one thread: the cluster has a task for each of its threads."""
-    own = metadata.version("treegram")
-    if own != version:
-        raise ClusterError(f"A worker has treegram {own}, the client {version}. Install the same version on both.")
+    function, value = shared.unpacked
     with joblib.parallel_config(backend="sequential"):
-        return shared.function(shared.value, *task)
+        return function(value, *task)

@@ -5,8 +5,10 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,6 +19,7 @@ import pytest
 
 from treegram import ODDCL, ClusterError, _dask, gram_to_zarr, make_synthetic
 from treegram._parallel import send_tasks
+from treegram.scale import gram_store
 from workers import new_client
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask warns of sockets that killed workers leave open
@@ -106,6 +109,28 @@ def test_all_workers_may_be_replaced(victim):
     assert found == {i: i**2 for i in range(60)}
 
 
+def _square_and_note(folder, number):
+    """Leaves a file for each time that it is called."""
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=f"{number}-", delete=False):
+        return number**2
+
+
+@pytest.mark.slow
+def test_results_that_were_lost_with_their_workers_are_computed_again(victim, tmp_path):
+    results = run_on(victim, _square_and_note, str(tmp_path), 30)
+    found = dict([next(results)])
+    while any(victim.processing().values()):  # what the cluster has in hand is finished, and nobody has fetched it
+        time.sleep(0.02)
+    times = Counter(int(file.name.partition("-")[0]) for file in tmp_path.iterdir())
+    assert len(times) == 1 + 2 * _dask.AT_ONCE
+    for pid in worker_processes(victim):
+        os.kill(pid, signal.SIGKILL)
+    found.update(results)
+    assert found == {i: i**2 for i in range(30)}
+    again = Counter(int(file.name.partition("-")[0]) for file in tmp_path.iterdir()) - Counter(range(30))
+    assert set(again) == set(times) - {next(iter(found))}
+
+
 def _fatal(shared, number):
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -190,6 +215,35 @@ def test_a_killed_client_is_followed_by_another_one(victim, graphs, expected, tm
         "gram/c/3/1",
         "gram/c/1/3",
     }
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of its own with room for some blocks; mounting one takes rights that few have."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"cannot mount a small disk: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="tmpfs is Linux's")
+def test_a_disk_that_is_full(victim, graphs, expected, small_disk, monkeypatch):
+    monkeypatch.setattr(gram_store, "_check_room", lambda *_: None)  # somebody else fills the disk after the look at it
+    with pytest.raises(OSError, match=r"cannot be written \(No space left on device\)\. Finished blocks are kept"):
+        gram_to_zarr(ODDCL(depth=1), graphs, small_disk / "K", chunk=4, client=victim)
+    before = blocks_of(small_disk / "K")
+    assert before
+    subprocess.run(["mount", "-o", "remount,size=4m", str(small_disk)], check=True)
+    K = gram_to_zarr(ODDCL(depth=1), graphs, small_disk / "K", chunk=4, client=victim)
+    np.testing.assert_array_equal(K[:], expected)
+    pairs = {file for file in before if small_disk / "K/gram/c" / file.name / file.parent.name in before}
+    assert all(file.stat().st_mtime_ns == before[file] for file in pairs)
 
 
 def _largest_file(n_bytes):

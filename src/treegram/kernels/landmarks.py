@@ -24,7 +24,7 @@ from treegram.maps import one_blas_thread
 __all__ = ["Landmarks"]
 
 N_LANDMARKS = 100  # where neither a number nor a tolerance is given
-PROPOSALS = 256  # graphs that are compared with each other at a time: enough that a pass over all graphs pays
+PROPOSALS = 384  # graphs that are compared with each other at a time: enough that a pass over all graphs pays
 SMALLEST = 1e-9  # share of a graph's own kernel that must be unexplained, else the graph adds rounding errors alone
 
 
@@ -142,7 +142,7 @@ class Landmarks(Checked, TransformerMixin, BaseEstimator):
             One row per graph.
         """
         with one_blas_thread():
-            return self._rows(self._choose(X))
+            return self._choose(X)
 
     def transform(self, X: Any) -> Floats:
         """The rows of graphs.
@@ -159,7 +159,9 @@ class Landmarks(Checked, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         with one_blas_thread():
-            return self._rows(self.kernel_.transform(as_graphs(X)))
+            columns = self.kernel_.transform(as_graphs(X))
+            rows: Floats = solve_triangular(self._factor, columns.T, lower=True, check_finite=False).T
+            return np.ascontiguousarray(rows)
 
     def get_feature_names_out(self, input_features: object = None) -> Any:  # noqa: ARG002 (scikit-learn's signature)
         """A name for each column.
@@ -178,7 +180,7 @@ class Landmarks(Checked, TransformerMixin, BaseEstimator):
         return np.asarray([f"landmark{i}" for i in self.landmarks_], dtype=object)
 
     def _choose(self, X: Any) -> Floats:
-        """Fit all; gives the kernel of all graphs with the landmarks."""
+        """Fit all; gives the rows of the graphs."""
         self._check_parameters()
         graphs = as_graphs(X)
         if not len(graphs):
@@ -191,18 +193,14 @@ class Landmarks(Checked, TransformerMixin, BaseEstimator):
         n_most = self.n_landmarks or (N_LANDMARKS if self.tolerance is None else len(graphs))
         if self.tolerance is None:
             n_numbers = float(len(graphs)) * min(n_most, len(graphs))
-            require_rows(len(graphs), n_numbers, 4)  # the kernels, their factor, and either while it grows
+            require_rows(len(graphs), n_numbers, 2)  # twice while they grow
         selves, rng = final._own_kernels(), check_random_state(self.random_state)
-        chosen, columns, rest = _draw(final, selves, min(n_most, len(graphs)), self.tolerance or 0.0, rng)
+        chosen, rows, rest = _draw(final, selves, min(n_most, len(graphs)), self.tolerance or 0.0, rng)
         final._keep(chosen)
         self.trace_error_ = float(rest.sum() / selves.sum()) if selves.any() else 0.0
         self.landmarks_, self.n_features_out_ = chosen, len(chosen)
-        self._factor = np.linalg.cholesky(columns[chosen])
-        return columns
-
-    def _rows(self, columns: Floats) -> Floats:
-        rows: Floats = solve_triangular(self._factor, columns.T, lower=True, check_finite=False).T
-        return np.ascontiguousarray(rows)
+        self._factor = np.tril(rows[chosen])
+        return rows
 
     def _landmark_weights(self, coefficients: Floats) -> Floats:
         """What the kernel with each landmark is worth to a linear model with these coefficients of the columns."""
@@ -213,32 +211,37 @@ class Landmarks(Checked, TransformerMixin, BaseEstimator):
 def _draw(
     kernel: GraphKernel, selves: Floats, n_most: int, tolerance: float, rng: np.random.RandomState
 ) -> tuple[Ints, Floats, Floats]:
-    """Landmarks, the kernel of all graphs with them, and the part of each graph's own kernel that they leave unexplained."""
-    chosen = np.empty(0, np.int64)
-    columns, factor = np.empty((len(selves), 0)), np.empty((len(selves), 0))
+    """Landmarks, the rows of all graphs, and the part of each graph's own kernel that these leave unexplained."""
+    chosen, rows = np.empty(0, np.int64), np.empty((len(selves), 0))
     rest = np.where(selves > 0, selves, 0.0)
     while len(chosen) < n_most and rest.sum() > max(tolerance, SMALLEST) * selves.sum():
-        proposals = rng.choice(len(rest), PROPOSALS, p=rest / rest.sum())
+        n_proposals = min(PROPOSALS, 16 + 2 * (n_most - len(chosen)))  # some of them will be rejected
+        proposals = rng.choice(len(rest), n_proposals, p=rest / rest.sum())
         distinct, position = np.unique(proposals, return_inverse=True)
         # Compared with each other first: columns, which cost most, are computed for those that are kept alone.
-        square = kernel._square(distinct) - factor[distinct] @ factor[distinct].T
+        square = kernel._square(distinct) - rows[distinct] @ rows[distinct].T
         kept = distinct[_accept(square, position, rng)[: n_most - len(chosen)]]
         if not len(kept):  # rounding alone is left of them
             rest[distinct] = 0.0
             continue
-        exact = kernel._columns(kept)
-        new = exact - factor @ factor[kept].T  # what the landmarks so far leave unexplained
-        half = np.linalg.cholesky(new[kept])
-        added = solve_triangular(half, new.T, lower=True).T
+        added = _eliminate(kernel._columns(kept), rows, chosen, kept)
         left = rest.sum() - np.cumsum(np.einsum("ij,ij->j", added, added))
         n_needed = 1 + int(np.count_nonzero(left[:-1] > tolerance * selves.sum()))  # the last ones may be too many
-        kept, exact, added = kept[:n_needed], exact[:, :n_needed], added[:, :n_needed]
-        chosen = np.concatenate([chosen, kept])
-        columns, factor = np.hstack([columns, exact]), np.hstack([factor, added])
+        chosen, added = np.concatenate([chosen, kept[:n_needed]]), added[:, :n_needed]
+        rows = np.hstack([rows, added])
         rest = np.maximum(rest - np.einsum("ij,ij->i", added, added), 0.0)
         rest[chosen] = 0.0
         rest[rest < SMALLEST * selves] = 0.0
-    return chosen, columns, rest
+    return chosen, rows, rest
+
+
+def _eliminate(columns: Floats, rows: Floats, chosen: Ints, kept: Ints) -> Floats:
+    """What new landmarks add to the rows, given the kernel of all graphs with them; the columns are overwritten."""
+    columns -= rows @ rows[kept].T
+    columns[chosen] = 0.0  # the landmarks so far are explained: what is left of them is rounding
+    half = np.linalg.cholesky(columns[kept])
+    added: Floats = solve_triangular(half, columns.T, lower=True, overwrite_b=True, check_finite=False).T
+    return added
 
 
 def _accept(square: Floats, proposals: Ints, rng: np.random.RandomState) -> Ints:
@@ -247,10 +250,13 @@ def _accept(square: Floats, proposals: Ints, rng: np.random.RandomState) -> Ints
     A proposal was drawn by what the landmarks before this round leave unexplained of it. It is kept with the share of this that
     those kept before it in this round leave.
     """
-    square, before, kept = square.copy(), square.diagonal().copy(), list[int]()
+    before, kept = square.diagonal(), list[int]()
+    left, factor = before.copy(), np.empty_like(square)
     for proposal, chance in zip(proposals, rng.uniform(size=len(proposals)), strict=True):
-        left = square[proposal, proposal]
-        if left > SMALLEST * before[proposal] and chance * before[proposal] < left:
+        own = left[proposal]
+        if own > SMALLEST * before[proposal] and chance * before[proposal] < own:
+            explained = factor[:, : len(kept)] @ factor[proposal, : len(kept)]
+            factor[:, len(kept)] = (square[:, proposal] - explained) / np.sqrt(own)
+            left -= factor[:, len(kept)] ** 2
             kept.append(int(proposal))
-            square -= np.outer(square[:, proposal], square[proposal]) / left
     return np.array(kept, dtype=np.int64)
