@@ -124,7 +124,7 @@ def test_a_notebook_is_told_once_of_each_part(monkeypatch, capsys):
     for _ in range(2):
         listener.on_start(event)
         listener.on_end(event)
-    told = "treegram: compiling the loops over graphs; this usually takes 3 s, once per installation ...\n"
+    told = "treegram: compiling the loops over graphs; this usually takes 2 s, once per installation ...\n"
     assert capsys.readouterr() == ("", told)
 
 

@@ -184,7 +184,7 @@ def _add_features(v, r, window, features, inverted, held, graphs, weights, facto
             )  # fmt: skip
 
 
-@contracted
+@contracted(allocates=True)
 def sum_tile(span, rows, columns, inverted, weights, kernel, out):
     """Add the pair sums of the rows ``span[0] .. span[1] - 1`` with all columns of one tile to ``out``.
 

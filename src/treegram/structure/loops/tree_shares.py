@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from treegram._numba import jit
 from treegram.structure.loops.trees import encode, extra_count
 from treegram.structure.loops.visits import DONE, GRAPH, PAUSED, ROOT, leave, save, visit
@@ -60,7 +62,7 @@ def share_trees(graphs, hashes, asked, seen, entries, parts, mass, state, shares
             if steps > budget:
                 save(state, 0, 0, g, root, 0)
                 return PAUSED
-            n_visited = visit(root, min(depth, n), base, indptr, indices, seen.order, seen.distance)
+            n_visited = visit(root, np.int64(min(depth, n)), base, indptr, indices, seen.order, seen.distance)
             top = seen.distance[seen.order[n_visited - 1]]
             encode(n_visited, top, base, (indptr, indices), hashes, seen)
             _share_visit(
