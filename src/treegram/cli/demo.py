@@ -50,9 +50,8 @@ def run(args: argparse.Namespace) -> None:
     check_writable(picture)
     clock.tell("load", repr(graphs))
 
-    ODDCL(depth=_DEPTH).fit_transform(
-        graphs[:20]
-    )  # on one thread: compiling takes a quarter longer beside others that wait
+    # On one thread: compiling takes longer beside others that wait for it.
+    ODDCL(depth=_DEPTH).fit_transform(graphs[:20])
     clock.tell("compile", "once per installation; later runs load the compiled code")
 
     K = ODDCL(depth=_DEPTH, n_jobs=-1).fit_transform(graphs)
