@@ -124,7 +124,7 @@ def test_a_notebook_is_told_once_of_each_part(monkeypatch, capsys):
     for _ in range(2):
         listener.on_start(event)
         listener.on_end(event)
-    told = "treegram: compiling the loops over graphs; this usually takes 3 s, once per installation ...\n"
+    told = "treegram: compiling the loops over graphs; this usually takes 2 s, once per installation ...\n"
     assert capsys.readouterr() == ("", told)
 
 
@@ -138,5 +138,5 @@ def test_compiling_is_not_told_where_nobody_looks(tmp_path, is_terminal):
     if not is_terminal:
         assert told == [""]
         return
-    assert told[1].startswith("treegram: compiling the loops over graphs; this usually takes 3 s")
+    assert told[1].startswith("treegram: compiling the loops over graphs; this usually takes 2 s")
     assert told[2:] == [" " * len(told[1]), ""]  # wiped; the pretender is gone when the process ends and sums up

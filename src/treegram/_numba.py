@@ -16,32 +16,39 @@ from typing import Any
 
 from numba import njit
 from numba.core import event
+from numba.extending import is_jitted
 
 from treegram._machine import is_notebook
 from treegram._numba_cache import cached
+from treegram._numba_parts import as_part, called_as_part
 
 __all__ = ["compilations", "contracted", "jit", "reordered"]
 
 # What is compiled, by the package that it belongs to, and the seconds that this usually takes (benchmarks/bench_start.py).
 _PARTS = {
     "datasets": ("the reader of tables", 1),
-    "structure": ("the loops over graphs", 3),
-    "pairsum": ("the sums over pairs of nodes", 5),
-    "selection": ("the solver", 6),
+    "structure": ("the loops over graphs", 2),
+    "pairsum": ("the sums over pairs of nodes", 3),
+    "selection": ("the solver", 3),
 }
 
 
-def jit(function: Any = None, /, **options: Any) -> Any:
-    """Compile a function when it is first called; options are those of :func:`numba.njit`.
+def jit(function: Any = None, /, *, allocates: bool = False, **options: Any) -> Any:
+    """Compile a function when it is first called; other options are those of :func:`numba.njit`.
 
-    A function whose name begins with an underscore is called by compiled code alone: without a door to Python there is less
-    to compile.
+    One that makes arrays itself must say so. All others do without counts of references to arrays, which their callers hold:
+    less to compile, and to run.
+
+    A function that compiled code calls becomes a part of it. One whose name begins with an underscore is called by compiled
+    code alone; others have a door to Python, are compiled again on their own if that uses it, and then kept on disk.
     """
     if function is None:
-        return partial(jit, **options)
-    is_private = function.__name__.startswith("_")
-    usual = {"nogil": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": is_private}
-    return cached(njit(**(usual | options))(function))
+        return partial(jit, allocates=allocates, **options)
+    options = {"nogil": True, "no_cfunc_wrapper": True, "_nrt": allocates} | options
+    part = as_part(function, options)
+    if function.__name__.startswith("_") or not is_jitted(part):
+        return part
+    return called_as_part(cached(njit(**options)(function)), part)
 
 
 contracted = partial(jit, fastmath={"contract"})

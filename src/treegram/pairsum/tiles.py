@@ -24,7 +24,7 @@ __all__ = ["Layout", "Side", "Span", "aligned", "cut", "fill_matrix", "number_al
 
 Span = tuple[int, int]  # first graph, and the one after the last
 
-NUMBERS_PER_CALL = 1 << 24  # that are mirrored
+_BLOCK = 128  # rows that are mirrored at a time, so that they stay in cache
 MANY_DIMENSIONS = 64  # of vectors: beyond, one coordinate is as good a direction as any, and costs nothing
 
 
@@ -171,17 +171,26 @@ def fill_matrix(
         if symmetric:
             # Its lower half first, in whole rows: a narrow strip of many large matrices takes a page of memory per number.
             for own, matrix in zip(np.ascontiguousarray(part).reshape(-1, *part.shape[-2:]), matrices, strict=True):
-                loops.place_lower(own, first, matrix)
+                _place_lower(own, first, matrix)
         else:
             sums[..., :n_rows, first:last] = part
     if symmetric:
         _mirror(matrices)
 
 
+def _place_lower(part: Floats, first: int, matrix: Floats) -> None:
+    """matrix[first + b, a] = part[a, b], and the square on the diagonal, which both halves have, as their mean."""
+    last = first + part.shape[1]
+    square = part[first:last]
+    matrix[first:last, :first] = part[:first].T
+    matrix[first:last, first:last] = (square + square.T) * 0.5
+
+
 def _mirror(matrices: Floats) -> None:
-    """Fill the upper halves from the lower ones, by calls that are short enough to be interrupted between them."""
-    n = matrices.shape[-1]
-    step = max(1, NUMBERS_PER_CALL // max(n, 1))
+    """Fill the upper halves from the lower ones, block by block: one side is always read or written with strides."""
     for matrix in matrices:
-        for first in range(0, n, step):
-            loops.mirror(first, min(first + step, n), matrix)
+        for first in range(0, len(matrix), _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            matrix[:first, rows] = matrix[rows, :first].T
+            square = matrix[rows, rows]
+            square[...] = np.tril(square) + np.tril(square, -1).T

@@ -94,5 +94,6 @@ def number_pairs(first: Hashes, second: Hashes) -> tuple[Ints, Ints]:
     """Number equal pairs (first[i], second[i]) equally, in order of appearance; gives also each number's first place."""
     table = np.empty(1 << (2 * len(first) + 16).bit_length(), np.int64)
     numbers, seen = np.empty(len(first), np.int64), np.empty(len(first), np.int64)
+    first, second = np.ascontiguousarray(first), np.ascontiguousarray(second)  # a stride would compile it a second time
     n_distinct = hashing.number_pairs(first, second, table, numbers, seen)
     return numbers, seen[:n_distinct]

@@ -45,7 +45,7 @@ def _pack_graph(lists, first, last, indptr, indices):
     return True
 
 
-@jit
+@jit(allocates=True)
 def _lead_back(indptr, indices, back):
     """Whether each arc has one that leads back; fills ``back`` with it unless it is empty."""
     places = indptr.copy()  # of each node the next arc that nothing has led back to
@@ -89,7 +89,7 @@ def pack_halves(values, n_edges, offsets, indptr, indices, edges):
     return True
 
 
-@jit
+@jit(allocates=True)
 def _fill_both(values, n_edges, offsets, indptr, indices, edges):
     """Both arcs of each edge; edges are sorted, so that smaller neighbours of a node come before larger ones."""
     places = indptr.copy()

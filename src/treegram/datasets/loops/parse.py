@@ -105,7 +105,7 @@ def _scale(mantissa, exponent, only_exact, bits, doubles):
     return np.nan if bits[0] == 0 else doubles[0]
 
 
-@jit
+@jit(allocates=True)
 def read_long(text: NDArray[np.uint8], only_exact: bool, values: Floats, left: Ints, n_left: int) -> int:  # noqa: FBT001
     """Turn what :func:`scan_table` has left into numbers where possible; returns how many rows of ``left`` remain.
 

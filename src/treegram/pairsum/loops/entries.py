@@ -35,7 +35,7 @@ def _add_all(alike, members, values, sums):
             sums[o] += weight * values[i, o]
 
 
-@contracted
+@contracted(allocates=True)
 def add_entries(span, rows, features, columns, kernel, lists, sums):
     """sums[e] += the sum over the columns j that have t of k(v, j) values[j, t], for the entries e = (v, t) of some rows v.
 

@@ -173,7 +173,7 @@ def _add_features(v, r, window, features, inverted, held, graphs, weights, waiti
         _join_dense(n, (low, high), chosen, factors, dense, r, held, lane, joined)
 
 
-@contracted
+@contracted(allocates=True)
 def sum_tile(span, rows, columns, inverted, weights, kernel, held, joined, out):
     """Add the pair sums of the rows ``span[0] .. span[1] - 1`` with all columns of one tile to ``out``.
 

@@ -23,7 +23,6 @@ Rows = namedtuple("Rows", "blocks vectors places")
 # taken as 0 where places are farther apart than ``reach``.
 Kernel = namedtuple("Kernel", "given gamma reach")
 
-BLOCK = 32  # rows and columns that are transposed at a time
 _LOG2E = 1.4426950408889634
 _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer, which stands in the low bits
 _UNDERFLOW = -1021.0
@@ -88,35 +87,6 @@ def largest_span(offsets, first, last):
     for g in range(first, last):
         largest = max(largest, offsets[g + 1] - offsets[g])
     return largest
-
-
-@jit
-def place_lower(part, first, matrix):
-    """matrix[first + b, a] = part[a, b], and the square on the diagonal, which both halves have, as their mean."""
-    n_rows, width = part.shape
-    for start in range(
-        0, n_rows, BLOCK
-    ):  # by blocks that stay in cache: one side is always read or written with strides
-        for b in range(width):
-            row = matrix[first + b]
-            for a in range(start, min(start + BLOCK, n_rows)):
-                row[a] = part[a, b]
-    for b in range(first, first + width):
-        for a in range(first, b):
-            mean = (matrix[a, b] + matrix[b, a]) * 0.5
-            matrix[a, b], matrix[b, a] = mean, mean
-
-
-@jit
-def mirror(first, last, matrix):
-    """matrix[j, i] = matrix[i, j] for first <= i < last and j < i."""
-    for i_start in range(first, last, BLOCK):
-        i_stop = min(i_start + BLOCK, last)
-        for j_start in range(0, i_stop, BLOCK):
-            for j in range(j_start, min(j_start + BLOCK, i_stop)):
-                row = matrix[j]
-                for i in range(max(i_start, j + 1), i_stop):
-                    row[i] = matrix[i, j]
 
 
 @contracted

@@ -92,7 +92,7 @@ def place_trees(codes, seed, n_columns, columns, signs):
         signs[t] = 1.0 if bits >> _S63 else -1.0
 
 
-@contracted
+@contracted(allocates=True)
 def hash_rows(first, last, offsets, indptr, indices, data, columns, signs, vectors, out):
     """out[g] = sum over the nodes v of g and their trees t of signs[t] F[v, t] vectors[v], moved to columns[t].
 

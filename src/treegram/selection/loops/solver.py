@@ -64,7 +64,7 @@ def climb_path(K, y, weights, Cs, c, is_begun, tol, n_steps, beta, f, bars, beta
     return c
 
 
-@_loops
+@_loops(allocates=True)
 def climb_pairs(first, last, pairs, square, offsets, weights, Cs, tol, coefficients, intercepts, gaps, n_done):
     """Fit the machines of some pairs of classes as far as pair steps lead: one call for hundreds of small machines.
 

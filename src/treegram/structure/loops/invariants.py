@@ -275,7 +275,7 @@ def _tally_ball(row, r, key, value, held, first, used, records):
     return used
 
 
-@jit
+@jit(allocates=True)
 def _settle(first, used, n_rows, at, records, lengths):
     """Sort the records of one graph by row, and say how many each row has: lengths[at ..]."""
     ends = np.zeros(n_rows + 1, np.int64)

@@ -7,7 +7,7 @@ import numpy as np
 from treegram._numba import jit
 
 
-@jit
+@jit(allocates=True)
 def unroll(chosen, roots, starts, children, nodes):
     """Write the nodes of the chosen trees into the rows of ``nodes``, each before its children, in their order.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from treegram._numba import jit
@@ -66,7 +67,7 @@ def share_trees(graphs, hashes, asked, seen, entries, parts, mass, state, shares
             if steps > budget:
                 save(state, 0, 0, g, root, 0)
                 return PAUSED
-            n_visited = visit(root, min(depth, n), base, indptr, indices, seen.order, seen.distance)
+            n_visited = visit(root, np.int64(min(depth, n)), base, indptr, indices, seen.order, seen.distance)
             top = seen.distance[seen.order[n_visited - 1]]
             encode(n_visited, top, base, (indptr, indices), hashes, seen)
             _share_visit(

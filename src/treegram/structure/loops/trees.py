@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+import numpy as np
 from numba import njit
 
 from treegram._numba import jit
@@ -116,7 +117,7 @@ def count_trees(graphs, hashes, asked, seen, single, state, records, budget):
     while g < last:
         base, n = offsets[g], offsets[g + 1] - offsets[g]
         while root < n:
-            n_visited = visit(root, min(depth, n), base, indptr, indices, seen.order, seen.distance)
+            n_visited = visit(root, np.int64(min(depth, n)), base, indptr, indices, seen.order, seen.distance)
             top = seen.distance[seen.order[n_visited - 1]]
             needed = used + n_visited * top + n
             is_room = has_room(needed, first, records.nodes, records.table)

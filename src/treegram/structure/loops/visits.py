@@ -8,6 +8,8 @@ to make these, and crashes if a signal is pending.
 
 from __future__ import annotations
 
+from numba import njit
+
 from treegram._numba import jit
 
 DONE, PAUSED = -1, 0
@@ -46,7 +48,7 @@ def leave(n_visited, order, distance):
         distance[order[i]] = -1
 
 
-@jit
+@njit(inline="always")  # constants among its arguments would compile it again and again
 def save(state, used, first, graph, root, place):
     """Write down where a loop stands."""
     state[USED], state[FIRST], state[GRAPH], state[ROOT], state[PLACE] = used, first, graph, root, place
