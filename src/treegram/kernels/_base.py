@@ -331,12 +331,9 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     if not TYPE_CHECKING:  # else any name would be taken for an attribute
 
         def __getattr__(self, name: str) -> Any:  # of what is missing, and of nothing else
-            is_learned = name in self._learned_names or (name.endswith("_") and not name.startswith("_"))
-            if is_learned:
+            if name in self._learned_names or (name.endswith("_") and not name.startswith("_")):
                 self._catch_up()
-            if is_learned and name in self.__dict__:  # also if another thread was first
-                return self.__dict__[name]
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return object.__getattribute__(self, name)  # it is there now, or the error says why not
 
     def _catch_up(self) -> None:
         """Fit a kernel from a file again, if it was not yet; its values must be what they were when it was saved."""

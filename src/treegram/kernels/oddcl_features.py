@@ -399,7 +399,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
             raise InvalidGraphError(f"X has {new}, but {type(self).__name__} was fitted on graphs with {self._kind}.")
         labels = _label_hashes(graphs)
         if len(labels) and len(self._labels) and not np.isin(labels, self._labels).any():
-            warn_of_unknown_labels(type(self).__name__, used_labels(graphs), "", stacklevel=5)
+            warn_of_unknown_labels(type(self).__name__, used_labels(graphs), "", stacklevel=6)
 
 
 def _vectors(graphs: Graphs) -> Floats:

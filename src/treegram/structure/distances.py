@@ -28,7 +28,7 @@ __all__ = ["Distances", "count_distances"]
 NODES_PER_TASK = 4096
 MANY_GROUPS = 4096  # in one graph: from here on it is worth to look whether its distances fit into memory
 BYTES_PER_RECORD = 16
-FIRST_RECORDS = 1 << 20  # room for so many at first, at most
+FIRST_RECORDS = 1 << 16  # room for so many at first, at most
 
 
 @dataclass(frozen=True)
