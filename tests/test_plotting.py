@@ -189,7 +189,9 @@ def test_wrong_arguments_of_plot_graph(options, message):
 
 
 def explained(outputs, intercept, shares):
-    return Explanation(outputs, np.array(intercept), CHAIN.offsets, np.array(shares), None, False, lambda: None, lambda: None)
+    return Explanation(
+        outputs, np.array(intercept), CHAIN.offsets, np.array(shares), None, False, lambda: None, lambda: None
+    )
 
 
 def test_explanations_are_drawn_with_their_decision():
