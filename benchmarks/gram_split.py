@@ -14,7 +14,7 @@ from common import PAPER_SETS, load, machine, table
 from treegram.kernels import _tree_weights
 from treegram.pairsum import nodes, tiles
 
-STEPS = {
+STEPS: dict[str, list[tuple[Any, str]]] = {
     "pair sums": [(nodes.loops, "sum_tile")],
     "tree features": [(_tree_weights, "tree_features"), (_tree_weights, "weigh")],
     "merging and layout": [
