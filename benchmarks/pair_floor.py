@@ -37,7 +37,7 @@ def pair_floor(X, labels, gamma, tile=512):
     return time.process_time() - start, pairs
 
 
-@contracted
+@contracted(allocates=True)
 def meet(rows, columns, kernel, n_rows, out):
     """The Gaussians of the first rows with the columns of a tile that are in their windows; gives their number."""
     graphs, blocks, vectors, places, _, _, _ = rows

@@ -112,7 +112,7 @@ def _predictions(content: PageContent) -> Markup:
     body = element("tbody", *(_prediction(view, has_certainty=has_certainty, has_truth=has_truth) for view in views))
     table = element("table", head, body)
     frame = element("div", table, class_="frame", tabindex="0", role="region", aria_label="Predictions")
-    words = "A decision above 0 is for the first of the two that stand below it."
+    words = "A decision above 0 is for the first of the two that stand below it. Nodes have their label in parentheses."
     return join(element("p", words, class_="caption"), frame)
 
 
