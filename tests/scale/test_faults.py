@@ -1,5 +1,6 @@
 """Whatever happens to workers, clients and disks: the right result, or a clear error and nothing finished lost."""
 
+import contextlib
 import os
 import resource
 import signal
@@ -64,7 +65,10 @@ def blocks_of(store):
 
 def _wait_for_kills(kills, number):
     """A task that can be finished only after some kills: of 50, five wait for each kill."""
+    end = time.monotonic() + 120
     while len(Path(kills).read_bytes()) < number * N_KILLS // 50:
+        if time.monotonic() > end:
+            raise TimeoutError(f"{number}: the kills that it waits for do not come")
         time.sleep(0.02)
     return number**2
 
@@ -73,9 +77,10 @@ def _kill_at_random(client, kills, stop):
     random, done = np.random.default_rng(0), 0
     while done < N_KILLS and not stop.wait(random.uniform(0, 0.5)):
         for pid in random.permutation(worker_processes(client))[:1].tolist():
-            os.kill(pid, signal.SIGKILL)
-            done += 1
-            kills.write_bytes(done * b"x")
+            with contextlib.suppress(ProcessLookupError):  # it has just been killed: the next one
+                os.kill(pid, signal.SIGKILL)
+                done += 1
+                kills.write_bytes(done * b"x")
 
 
 @pytest.mark.slow
