@@ -37,15 +37,13 @@ def run_on_dask(
     client: Any, function: Callable[..., Any], shared: Any, tasks: Sequence[tuple[Any, ...]]
 ) -> Generator[tuple[int, Any]]:
     """Pairs (number of a task, function(shared, *task)), as they are finished."""
-    from distributed import KilledWorker, LocalCluster, as_completed
+    from distributed import KilledWorker, as_completed
 
     if not tasks:
         return
     run = _Run(client, _Shared.pack(function, shared), tasks)
     waiting = iter(range(len(tasks)))
     n_at_once = AT_ONCE * max(sum(client.nthreads().values()), 1)
-    # Results come through the scheduler, or straight from workers that surely can be reached.
-    direct = True if isinstance(client.cluster, LocalCluster) else None
     with run.watched():
         run.spread()
         first = [run.submit(number) for number in islice(waiting, n_at_once)]
@@ -53,7 +51,7 @@ def run_on_dask(
         for future in running:
             number = run.numbers.pop(future.key)
             try:
-                result = client.gather(future, direct=direct)
+                result = future.result()
             except KilledWorker:  # under this task, or with its result, before that was here
                 running.add(run.submit(number))
                 continue
