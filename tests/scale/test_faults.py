@@ -150,6 +150,7 @@ def test_a_task_that_kills_its_workers_is_given_up(victim, monkeypatch):
 def _hungry(shared, number):
     """The tenth task takes more memory than a worker may have, and keeps it until the nanny sees it."""
     if number == 9:
+        time.sleep(3)  # what the worker has finished is fetched meanwhile: it would be lost with it
         held = np.ones(100 << 20)
         time.sleep(60)
         return held.sum()
