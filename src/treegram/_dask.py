@@ -12,7 +12,7 @@ import secrets
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import metadata
@@ -37,7 +37,7 @@ def run_on_dask(
     client: Any, function: Callable[..., Any], shared: Any, tasks: Sequence[tuple[Any, ...]]
 ) -> Generator[tuple[int, Any]]:
     """Pairs (number of a task, function(shared, *task)), as they are finished."""
-    from distributed import KilledWorker, as_completed
+    from distributed import CancelledError, KilledWorker, as_completed
 
     if not tasks:
         return
@@ -49,12 +49,14 @@ def run_on_dask(
         first = [run.submit(number) for number in islice(waiting, n_at_once)]
         running = as_completed(first, loop=client.loop)
         for future in running:
-            number = run.numbers.pop(future.key)
             try:
                 result = future.result()
-            except KilledWorker:  # under this task, or with its result, before that was here
-                running.add(run.submit(number))
+            except (KilledWorker, CancelledError) as error:  # under this task, or with its result, before that was here
+                if isinstance(error, CancelledError) and future.key not in run.dropped:
+                    raise
+                running.add(run.submit(run.numbers.pop(future.key)))
                 continue
+            number = run.numbers.pop(future.key)
             future.release()
             for following in islice(waiting, 1):
                 running.add(run.submit(following))
@@ -102,6 +104,7 @@ class _Run:
     name: str = field(default_factory=lambda: f"treegram-{secrets.token_hex(8)}")
     numbers: dict[str, int] = field(default_factory=dict)  # of the tasks that are running, by their names
     attempts: dict[int, int] = field(default_factory=dict)
+    dropped: set[str] = field(default_factory=set)  # names of the tasks that the scheduler had dropped
 
     def __post_init__(self) -> None:
         self._share()
@@ -129,16 +132,18 @@ class _Run:
         with contextlib.suppress(
             Exception
         ):  # a worker that died meanwhile; those without a copy fetch one with their first task
-            self.client.replicate([self.common], n=len(self.tasks))
+            self.client.replicate([self.common], n=len(self.tasks), callback_timeout=PATIENCE)
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
-        """Inside, a cluster without workers is given up after a while; in the end what is not finished is taken back."""
+        """Inside, dropped tasks are noticed, and a cluster without workers is given up after a while.
+
+        In the end what is not finished is taken back.
+        """
         from distributed import CancelledError
 
         done = threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(done,), daemon=True)
-        watcher.start()
+        threading.Thread(target=self._watch, args=(done,), daemon=True).start()
         try:
             yield
         except CancelledError as error:
@@ -148,27 +153,38 @@ class _Run:
             ) from error
         finally:
             done.set()
-            watcher.join()
-            self._cancel()
+            self._cancel([*self.numbers, self.common.key])
 
     def _watch(self, done: threading.Event) -> None:
-        seen, known = time.monotonic(), set(self.client.nthreads())
+        seen, known = time.monotonic(), set[str]()
         while not done.wait(PATIENCE / 20):
-            with contextlib.suppress(Exception):  # a scheduler that does not answer shows elsewhere
-                workers = set(self.client.nthreads())
+            with contextlib.suppress(Exception):  # a scheduler that does not answer is one without workers
+                workers = set(self.client.nthreads(callback_timeout=PATIENCE))
                 seen = time.monotonic() if workers else seen
+                self._take_back_dropped()
                 if workers - known and self.common.status == "finished":
                     self.spread()
                     known = workers
             if time.monotonic() - seen > PATIENCE:
-                self._cancel()
-                return
+                self._cancel([*self.numbers, self.common.key])
 
-    def _cancel(self) -> None:
+    def _take_back_dropped(self) -> None:
+        """Cancel tasks that the scheduler will not run again, so that they are sent again under another name.
+
+        It drops a result that is lost with its worker while what it was computed from is in error, and that is what happens if
+        the last worker dies as it fetches its copy of what is shared. The client is told of the loss, but of nothing after it.
+        """
+        ask = self.client.scheduler.get_task_status
+        states = self.client.sync(ask, keys=list(self.numbers), callback_timeout=PATIENCE)
+        dropped = {key for key, state in states.items() if state == "released"}
+        self.dropped |= dropped
+        self._cancel(dropped)
+
+    def _cancel(self, keys: Iterable[str]) -> None:
         from distributed import Future
 
-        unfinished = [Future(key, self.client) for key in list(self.numbers)]
-        self.client.cancel([*unfinished, self.common], force=True)
+        if self.client.status != "closed":
+            self.client.cancel([Future(key, self.client) for key in keys], force=True)
 
 
 def _run_task(shared: _Shared, task: tuple[Any, ...]) -> Any:
