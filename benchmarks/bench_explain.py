@@ -43,9 +43,11 @@ COSTS = [
             tg.P2K(),
             tg.KernelSum([tg.WL(), tg.ODDCL(depth=1)]),
             tg.ODDCLFeatures(depth=2, method="nystroem", n_components=128),
+            tg.CSM(),
         )
     ),
     ("MUTAG", tg.CSM()),
+    ("MUTAG", tg.CSM(max_size=4, use_labels=True)),
 ]
 VECTORS = {"motifs": ("cycle", "cycle"), "n_attributes": 2, "shift": 4.0}
 PLANTED = {
@@ -104,6 +106,7 @@ def cost(name: str, kernel: Any) -> list[object]:
     graphs = graphs[np.random.default_rng(0).permutation(len(graphs))[:200]]
     y, n_fitted = np.unique(graphs.targets, return_inverse=True)[1], min(100, len(graphs) // 2)
     is_linear = isinstance(kernel, tg.ODDCLFeatures)
+    size = f", max_size={kernel.max_size}" if isinstance(kernel, tg.CSM) else ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of widths that do not suit the vectors
         model = make_pipeline(kernel, RidgeClassifier()) if is_linear else tg.GraphSVC(kernel, grid={}, C=CS, cv=5)
@@ -120,7 +123,7 @@ def cost(name: str, kernel: Any) -> list[object]:
     error = max(tg.explain(model, new, spread=spread).error for spread in {False, can_spread})
     return [
         name,
-        type(kernel).__name__,
+        f"{type(kernel).__name__}{size}",
         f"{1e3 * decide:.1f} ms",
         f"{1e3 * explained:.1f} ms",
         f"**{explained / decide:.1f}**",

@@ -22,9 +22,34 @@ def csm(left, right, node_kernel, *, max_size, weights=None, use_labels=False, t
     return [[sum(w * s for w, s in zip(weights, cell, strict=False)) for cell in row] for row in sums]
 
 
-def csm_by_size(
+def csm_by_size(left, right, node_kernel, **options):
+    """The sums over connected matchings of 1, 2, ... nodes."""
+    weighed = _weighed_subsets(left, right, node_kernel, **options)
+    return [[[sum(value for _, value in same) for same in cell] for cell in row] for row in weighed]
+
+
+def csm_shares(left, right, node_kernel, *, max_size, weights=None, use_labels=False, threshold=0.0, **options):
+    """What each node adds to K(G, G'), if the nodes of a matching share it equally."""
+    options |= {"max_size": max_size, "use_labels": use_labels, "threshold": threshold}
+    weights = weights or [1] * max_size
+
+    def shares(cell, n_nodes):
+        own = [0.0] * n_nodes
+        for weight, same in zip(weights, cell, strict=False):
+            for subset, value in same:
+                for v in subset:
+                    own[v] += weight * value / len(subset)
+        return own
+
+    weighed = _weighed_subsets(left, right, node_kernel, **options)
+    return [[shares(cell, n) for cell in row] for row, n in zip(weighed, left.n_nodes, strict=True)]
+
+
+def _weighed_subsets(
     left, right, node_kernel, *, max_size, use_labels, threshold, missing_labels="degree", use_edge_labels=False
 ):
+    """For each pair of graphs and size all connected subsets of the first, with the sum over the matchings of each."""
+
     def graphs(collection):
         return [
             (
@@ -47,7 +72,7 @@ def csm_by_size(
             for node in zip(labels, vectors, strict=True)
         ]
         return [
-            sum(_matchings(subset, table, kinds, kinds2) for subset in _connected(kinds, s))
+            [(subset, _matchings(subset, table, kinds, kinds2)) for subset in _connected(kinds, s)]
             for s in range(1, max_size + 1)
         ]
 

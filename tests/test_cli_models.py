@@ -127,7 +127,9 @@ def test_fit_saves_a_gaussian_process_for_numbers(run, words):
 
 
 def test_fit_refuses_what_cannot_be_fitted(run):
-    refused(run, "fit NUMBERS --task classes -o model.tgm", "Unknown label type: continuous")
+    refused(run, "fit NUMBERS --task classes -o model.tgm", "The targets of NUMBERS are numbers, such as ")
+    save_tu(make_graphs(targets=["no", "yes"] * 10), "WORDS")
+    refused(run, "fit WORDS --task numbers -o model.tgm", "The targets of WORDS are classes, such as no, not numbers. Use")
     refused(run, "fit TRAIN --folds 30 -o model.tgm", "Use 10 folds or fewer")
     refused(run, "fit TRAIN --task words -o model.tgm", "--task: invalid choice: 'words'")
     refused(run, "fit TRAIN --kernel lw -o model.tgm", "unknown kernel 'lw'")
@@ -188,7 +190,7 @@ def test_predict_refuses_graphs_of_another_kind(run, model):
     refused(
         run,
         "predict model.tgm BARE -o out.csv",
-        "The nodes of X have no attributes, but ODDCL was fitted on nodes with 2",
+        "The nodes of the new graphs (X) have no attributes, but ODDCL was fitted on nodes with 2",
     )
     Path("NEW/NEW_node_labels.txt").unlink()
     for names in Path("NEW").glob("*label*names*"):
@@ -196,7 +198,7 @@ def test_predict_refuses_graphs_of_another_kind(run, model):
     refused(
         run,
         "predict model.tgm NEW -o out.csv",
-        "The nodes of X have no labels, but ODDCL was fitted on nodes with labels",
+        "The nodes of the new graphs (X) have no labels, but ODDCL was fitted on nodes with labels",
     )
 
 
@@ -208,7 +210,7 @@ def test_predict_refuses_files_that_hold_no_model(run, model):
     Path("half.tgm").write_bytes(Path("model.tgm").read_bytes()[:1000])
     refused(run, "predict half.tgm NEW -o out.csv", "half.tgm cannot be loaded: it is damaged or not complete")
     save_model(GraphSVC(), "unfitted.tgm")
-    refused(run, "predict unfitted.tgm NEW -o out.csv", "This GraphSVC instance is not fitted yet")
+    refused(run, "predict unfitted.tgm NEW -o out.csv", "unfitted.tgm holds a GraphSVC that is not fitted; fit it")
 
 
 def test_predict_replaces_a_file_only_by_force(run, model):
@@ -223,30 +225,35 @@ def test_labels_that_were_never_fitted_are_told(run, model):
     assert code == 0
     assert len(rows(out)) == N_GRAPHS
     assert err == (
-        "treegram predict: warning: No node of X has a label that ODDCL was fitted on: X has 7, 8, the fitted graphs have 1, 2. "
+        "treegram predict: warning: No node of the new graphs (X) has a label that ODDCL was fitted on: they have 7, 8, the fitted ones have 1, 2. "
         "Do both use the same names for labels?\n"
     )
 
 
-def test_kernels_warn_only_where_no_label_is_shared():
+def test_kernels_warn_where_few_labels_are_shared():
     fitted, strange = WL().fit(make_graphs()), make_graphs(labels=(7, 8))
-    with pytest.warns(UserWarning, match=r"WL was fitted on: X has 7, 8, the fitted graphs have 1, 2\. Do") as caught:
+    with pytest.warns(UserWarning, match=r"WL was fitted on: they have 7, 8, the fitted ones have 1, 2\. Do") as caught:
         fitted.transform(strange)
     assert caught[0].filename == __file__
     many = make_graphs(labels=("a", "b"))[:0] + Graphs.from_edges([[]], labels=[["a", "b", "c", "d"]])
-    with pytest.warns(UserWarning, match=r"X has 'a', 'b', 'c', \.\.\., the fitted"):
+    with pytest.warns(UserWarning, match=r"they have 'a', 'b', 'c', \.\.\., the fitted"):
         fitted.transform(many)
+    few = Graphs.from_edges([[], []], labels=[[1, 7, 8, 9], [2, 7, 8]])
+    with pytest.warns(
+        UserWarning, match=r"Only 2 of 7 nodes of the new graphs \(X\) have a .*: they have 7, 8, 9, the fitted"
+    ):
+        fitted.transform(few)
     # Warnings are errors here: none of these warns.
-    fitted.transform(make_graphs(labels=(2, 7)))
+    fitted.transform(Graphs.from_edges([[], []], labels=[[1, 7, 8], [2, 1, 9]]))
     fitted.transform(strange[:0])
     fitted.transform(Graphs.from_edges([[]], labels=[[]]))
     WL().fit(strange[:0]).transform(strange)
     ShortestPath(use_labels=False).fit(make_graphs()).transform(strange)
     KernelSum([ShortestPath(use_labels=False), GraphHopper()]).fit(make_graphs()).transform(strange)
-    with pytest.warns(UserWarning, match=r"KernelSum was fitted on: X has 7, 8"):
+    with pytest.warns(UserWarning, match=r"KernelSum was fitted on: they have 7, 8"):
         KernelSum([ShortestPath(use_labels=False), WL()]).fit(make_graphs()).transform(strange)
     both = strange + make_graphs()
-    with pytest.warns(UserWarning, match="X has 7, 8, the fitted"):  # labels that no node has do not count
+    with pytest.warns(UserWarning, match="they have 7, 8, the fitted"):  # labels that no node has do not count
         WL().fit(both[N_GRAPHS:]).transform(both[:N_GRAPHS])
 
 
@@ -255,9 +262,12 @@ def test_features_warn_where_no_label_is_shared(n_features, tmp_path):
     features = ODDCLFeatures(depth=1, method="nystroem", n_components=4, n_features=n_features).fit(make_graphs())
     save_model(features, tmp_path / "features.tgm")
     for fitted in (features, load_model(tmp_path / "features.tgm")):
-        with pytest.warns(UserWarning, match=r"ODDCLFeatures was fitted on: X has 7, 8\. Do both use") as caught:
+        with pytest.warns(UserWarning, match=r"ODDCLFeatures was fitted on: they have 7, 8\. Do both use") as caught:
             fitted.transform(make_graphs(labels=(7, 8)))
         assert caught[0].filename == __file__
+        few = make_graphs(labels=(2, 7), n_graphs=2) + make_graphs(labels=(8, 9), n_graphs=2)
+        with pytest.warns(UserWarning, match=r"Only .* of .* nodes of .*: they have 7, 8, 9\. Do"):
+            fitted.transform(few)
         fitted.transform(make_graphs(labels=(2, 7)))  # warnings are errors here
         fitted.transform(make_graphs()[:0])
 
@@ -283,7 +293,7 @@ def test_gram_against_refuses_what_does_not_go_together(run):
     refused(
         run,
         "gram TRAIN --against BARE -o K.npz",
-        "The nodes of X have no attributes, but ODDCL was fitted on nodes with 2",
+        "The nodes of the new graphs (X) have no attributes, but ODDCL was fitted on nodes with 2",
     )
     refused(run, "gram TRAIN --against NEW --grid depth=0,1 -o K.npz", "--grid and --against cannot be combined")
     refused(run, "gram TRAIN --against nothing-here -o K.npz", "nothing-here")
@@ -341,7 +351,7 @@ def test_explain_draws_molecules(run):
         ("NEW --graphs -1", "must be numbers and ranges"),
         ("NEW --graphs 1,,2", "must be numbers and ranges"),
         ("NEW --limit 0", "--limit"),
-        ("BARE", "The nodes of X have no attributes, but ODDCL was fitted on nodes with 2"),
+        ("BARE", "The nodes of the new graphs (X) have no attributes, but ODDCL was fitted on nodes with 2"),
         ("nothing-here", "nothing-here"),
     ],
 )
@@ -433,6 +443,6 @@ def test_explain_refuses_models_that_it_cannot_explain(run, model):
     save_model(GraphSVC("orderedtrees", grid={}, C=1, cv=2).fit(make_graphs(), make_graphs().targets), "ordered.tgm")
     refused(run, "explain ordered.tgm NEW -o page.html", "OrderedTrees cannot be explained node by node")
     save_model(GraphSVC(), "unfitted.tgm")
-    refused(run, "explain unfitted.tgm NEW -o page.html", "This GraphSVC instance is not fitted yet")
+    refused(run, "explain unfitted.tgm NEW -o page.html", "unfitted.tgm holds a GraphSVC that is not fitted; fit it")
     Path("page.html").write_text("older")
     refused(run, "explain model.tgm NEW -o page.html", "page.html exists already; give --force")

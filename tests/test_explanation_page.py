@@ -253,7 +253,8 @@ def test_graphs_and_models_that_do_not_fit_leave_an_older_page(model, motifs, tm
     page.write_text("older")
     labelled = Graphs.from_edges([[(0, 1)]], labels=[["C", "O"]])
     with pytest.raises(
-        InvalidGraphError, match="The nodes of X have labels, but WLOA was fitted on nodes without labels"
+        InvalidGraphError,
+        match=r"The nodes of the new graphs \(X\) have labels, but WLOA was fitted on nodes without labels",
     ):
         written(tmp_path, model, labelled)
     with pytest.raises(ParameterError, match="X must have at least one graph to explain"):

@@ -81,7 +81,7 @@ class DiscretiseEdges(AttributeTransformer):
         vectors = _edge_vectors(graphs)
         if self.thresholds_ and len(vectors) and vectors.shape[1] != len(self.thresholds_):
             raise InvalidGraphError(
-                f"The edges of X have {counted(vectors.shape[1], 'attribute')}, but DiscretiseEdges was fitted on edges with "
+                f"The edges of the new graphs (X) have {counted(vectors.shape[1], 'attribute')}, but DiscretiseEdges was fitted on edges with "
                 f"{len(self.thresholds_)}."
             )
         parts = [

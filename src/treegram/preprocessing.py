@@ -160,7 +160,7 @@ class ScaleAttributes(AttributeTransformer):
             return graphs
         if vectors.shape[1] != self.n_attributes_in_:
             raise InvalidGraphError(
-                f"The nodes of X have {counted(vectors.shape[1], 'attribute')}, but ScaleAttributes was "
+                f"The nodes of the new graphs (X) have {counted(vectors.shape[1], 'attribute')}, but ScaleAttributes was "
                 f"fitted on nodes with {self.n_attributes_in_}."
             )
         with np.errstate(over="ignore"):

@@ -210,6 +210,74 @@ def test_transform_of_new_graphs_is_the_block_of_the_whole(parts, use_labels, ma
     np.testing.assert_allclose(part, whole[np.ix_(new, old)], rtol=0, atol=1e-12)
 
 
+# -------------------------------------------------------------------- explanations
+
+
+def assert_same_shares(kernel, collection, literal, options):
+    """For each fitted graph, an output of its own; relative to the kernels of the graphs with themselves."""
+    fitted = kernel.fit(collection.pack())
+    shares = fitted._node_shares(fitted.graphs_, np.eye(len(collection)), spread=False)
+    expected = naive_matching.csm_shares(collection, collection, literal, **options)
+    rows = [np.array(row, dtype=float).reshape(len(collection), -1).T for row in expected]
+    selves = np.array(bound_diagonal(naive_matching.csm(collection, collection, literal, **options)), dtype=float)
+    for g, row in enumerate(rows):
+        actual = shares[fitted.graphs_.offsets[g] : fitted.graphs_.offsets[g + 1]]
+        bound = 1e-9 * np.sqrt(selves[g] * selves) + 1e-300
+        assert (np.abs(actual - row) <= bound).all(), (g, actual, row)
+
+
+@pytest.mark.parametrize("options", SETTINGS, ids=name)
+@pytest.mark.parametrize("collection", COLLECTIONS.values(), ids=COLLECTIONS)
+def test_shares_of_the_zoo_equal_the_oracle(collection, options):
+    literal = naive.rbf(default_gamma(collection))
+    assert_same_shares(CSM(**options, normalize=False), collection, literal, options)
+
+
+@SEARCH
+@given(
+    collections(min_graphs=1),
+    OPTIONS,
+    st.sampled_from([0.0, 1e-3, 0.5, None, 20.0]),
+    st.lists(st.sampled_from([0.0, 0.5, 2.0]), min_size=5, max_size=5),
+)
+def test_shares_of_any_collection_equal_the_oracle(collection, options, gamma, weights):
+    options |= {"use_edge_labels": collection.edge_labels is not None, "weights": weights}
+    literal = naive.rbf(default_gamma(collection) if gamma is None else gamma)
+    if gamma == 0.0 and not finite_distances(collection):
+        literal = lambda x, y: 1.0  # noqa: E731
+    assert_same_shares(CSM(**options, gamma=gamma, normalize=False), collection, literal, options)
+
+
+def test_shares_of_a_complete_graph_equal_the_oracle():
+    """Triangles on both sides, with nodes that are all alike, alike by label, or near each other."""
+    rng = np.random.default_rng(0)
+    vectors = [rng.normal(size=(5, 2)).tolist() for _ in range(3)]
+    edges = [list(combinations(range(5), 2)), [*combinations(range(4), 2), (3, 4)], [(0, 1), (1, 2), (0, 2)]]
+    labels = [["a", "b", "a", "b", "a"]] * 3
+    for given_labels, given_vectors in ((None, vectors), (labels, None), (labels, vectors), (None, None)):
+        collection = Collection(edges, [5, 5, 5], labels=given_labels, attributes=given_vectors)
+        options = {"max_size": 3, "use_labels": given_labels is not None}
+        assert_same_shares(CSM(**options, normalize=False), collection, naive.rbf(0.5), options)
+
+
+@pytest.mark.parametrize("options", [{}, {"max_size": 4}, {"node_kernel": "laplacian"}], ids=name)
+def test_the_size_and_number_of_tasks_change_no_share(monkeypatch, options):
+    graphs = COLLECTIONS["edge_labels"].pack()
+    weights = np.random.default_rng(0).normal(size=(len(graphs), 2))
+    shares = CSM(**options).fit(graphs)._node_shares(graphs, weights, spread=False)
+    monkeypatch.setattr(matching, "SHARED_ROWS", 5)
+    several = [
+        CSM(**options, n_jobs=n_jobs).fit(graphs)._node_shares(graphs, weights, spread=False) for n_jobs in (1, 2)
+    ]
+    np.testing.assert_array_equal(several[0], several[1])
+    monkeypatch.setattr(matching, "TILE_COLUMNS", 7)
+    monkeypatch.setattr(matching, "COST_PER_CALL", 10)
+    monkeypatch.setattr(matching, "STEPS_PER_CALL", 5)
+    monkeypatch.setattr(matching, "GIVEN_ROWS", 3)
+    small = CSM(**options).fit(graphs)._node_shares(graphs, weights, spread=False)
+    np.testing.assert_allclose(small, shares, rtol=0, atol=1e-13)
+
+
 # -------------------------------------------------------------------- laws
 
 

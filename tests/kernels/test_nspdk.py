@@ -63,7 +63,6 @@ def test_nspdk_equals_the_oracle_on_any_collection(collection, radius, distance,
     )
 
 
-@pytest.mark.filterwarnings("ignore:No node of X has a label")
 @SEARCH
 @given(in_two_parts(), st.integers(0, 2), st.integers(0, 2))
 def test_new_graphs_equal_the_oracle(parts, radius, distance):

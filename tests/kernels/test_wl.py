@@ -126,7 +126,6 @@ def test_wlcl_equals_the_oracle_on_any_collection(collection, iterations, option
     assert_same_gram(kernel.transform(collection.pack()), expected)
 
 
-@pytest.mark.filterwarnings("ignore:No node of X has a label")
 @SEARCH
 @given(in_two_parts(scale="plain"), st.integers(0, 2))
 def test_new_graphs_equal_the_oracle(parts, iterations):

@@ -394,7 +394,11 @@ def test_wrong_strengths_are_an_error(two, kind, name, values, message):
     [
         (GraphSVC, [1] * 20, "at least two classes; got 20 graphs of class 1 alone"),
         (GraphSVC, [0, 0, 1, 1, *range(2, 18)], "No class has 3 graphs, one for each fold. Use 2 folds or fewer"),
-        (GraphSVC, np.linspace(0, 1, 20), "Unknown label type: continuous"),
+        (
+            GraphSVC,
+            np.linspace(0, 1, 20),
+            "y must be classes: integers, strings or booleans; got numbers such as 0.0. For numbers use",
+        ),
         (GraphRidge, [1j] * 20, "y must be real numbers; got an array of dtype complex128"),
         (GraphRidge, ["a", "b"] * 10, "y must be real numbers; got an array of dtype <U1. For classes use GraphSVC"),
         (GraphRidge, [1.0] * 19 + [np.inf], "y must be finite numbers; got inf"),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
 from treegram import load_model
 from treegram._files import check_writable
 from treegram.cli._parser import Parser
@@ -25,8 +28,14 @@ def check_output(path: Path, *, overwrite: bool) -> None:
 
 
 def load_predictor(path: Path) -> Any:
-    """The model of a file, which must be one that predicts."""
+    """The model of a file, which must be one that predicts, and fitted."""
     model = load_model(path)
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which cannot predict; fit a model with treegram fit.")
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        raise ValueError(
+            f"{path} holds a {type(model).__name__} that is not fitted; fit it before it is saved."
+        ) from None
     return model

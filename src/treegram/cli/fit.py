@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
 from sklearn.pipeline import make_pipeline
 
 from treegram import GraphGP, GraphSVC, ScaleAttributes, save_model
@@ -89,7 +90,7 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError("--kernel auto cannot be combined with other kernels: it tries all that suit the data.")
     check_attribute_options(kernels, args.scale, args.gamma)
     kernels = AUTO if kernels == [AUTO] else [one for name in kernels for one in _candidates(name, args)]
-    is_number = args.task == "numbers" if args.task else are_numbers(y)
+    is_number = _is_number(args, y)
     model: Any
     if is_number:
         model = GraphGP(kernels, max_seconds=args.max_seconds, n_jobs=args.jobs)
@@ -113,6 +114,15 @@ def run(args: argparse.Namespace) -> None:
     print(
         f"{args.output}: {type(model).__name__} of {counted(len(graphs), 'graph')} of {args.data}, {chosen}, {rated}, {seconds:.2f} s"
     )
+
+
+def _is_number(args: argparse.Namespace, y: NDArray[Any]) -> bool:
+    """Whether the targets are numbers, as --task says, if they can be what it says."""
+    if args.task == "classes" and are_numbers(y):
+        raise ValueError(f"The targets of {args.data} are numbers, such as {y[0]}, not classes. Use --task numbers.")
+    if args.task == "numbers" and y.dtype.kind not in "buif":
+        raise ValueError(f"The targets of {args.data} are classes, such as {y[0]}, not numbers. Use --task classes.")
+    return args.task == "numbers" if args.task else are_numbers(y)
 
 
 def _candidates(name: str, args: argparse.Namespace) -> list[Any]:

@@ -16,6 +16,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -387,27 +388,28 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
             return
         if self.uses_attributes and graphs.n_attributes != fitted.n_attributes:
             new, old = _count_of(graphs.n_attributes), _count_of(fitted.n_attributes)
-            self._refuse(f"The nodes of X have {new}", f"on nodes with {old}")
+            self._refuse(f"The nodes of the new graphs (X) have {new}", f"on nodes with {old}")
         if (graphs.labels is None) != (fitted.labels is None):
             new, old = ("no labels", "with labels") if graphs.labels is None else ("labels", "without labels")
-            self._refuse(f"The nodes of X have {new}", f"on nodes {old}")
+            self._refuse(f"The nodes of the new graphs (X) have {new}", f"on nodes {old}")
         if graphs.directed != fitted.directed:
             new, old = ("directed", "undirected") if graphs.directed else ("undirected", "directed")
-            self._refuse(f"The edges of X are {new}", f"on {old} ones")
+            self._refuse(f"The edges of the new graphs (X) are {new}", f"on {old} ones")
         if self._uses_labels:
-            labels, known = used_labels(graphs), used_labels(fitted)
-            if labels and known and not set(labels) & set(known):
-                # stacklevel: the caller of transform, which scikit-learn wraps
-                warn_of_unknown_labels(
-                    type(self).__name__, labels, f", the fitted graphs have {_some(known)}", stacklevel=6
-                )
+            known = used_labels(fitted)
+            names = set(known)
+            is_known = np.array([label in names for label in graphs.label_values], dtype=bool)
+            if known:  # stacklevel: the caller of transform, which scikit-learn wraps
+                warn_of_unknown_labels(self, graphs, is_known, f", the fitted ones have {_some(known)}", stacklevel=6)
 
     @property
     def _uses_labels(self) -> bool:
         return bool(getattr(self, "use_labels", True))
 
     def _refuse(self, now: str, then: str) -> None:
-        raise InvalidGraphError(f"{now}, but {type(self).__name__} was fitted {then}.")
+        raise InvalidGraphError(
+            f"{now}, but {type(self).__name__} was fitted {then}. Make them as the fitted graphs were made."
+        )
 
     def _own_kernels(self) -> Floats:
         """The kernel of each fitted graph with itself, as ``diag`` gives it."""
@@ -489,10 +491,26 @@ def _count_of(n_attributes: int) -> str:
     return counted(n_attributes, "attribute") if n_attributes else "no attributes"
 
 
-def warn_of_unknown_labels(name: str, new: Sequence[Hashable], known: str, *, stacklevel: int) -> None:
-    """Warn where new graphs share no label with the fitted ones: labels are hardly the same ones under the same names."""
+def warn_of_unknown_labels(
+    kernel: object, graphs: Graphs, is_known: NDArray[np.bool_], known: str, *, stacklevel: int
+) -> None:
+    """Warn where less than half of the nodes have a label of the fitted graphs: it is hardly the same under the same name.
+
+    ``is_known`` says it of each of the ``label_values``.
+    """
+    counts = np.bincount(np.empty(0, int) if graphs.labels is None else graphs.labels, minlength=len(is_known))
+    n_known, n_nodes = int(counts[is_known].sum()), int(counts.sum())
+    if 2 * n_known >= n_nodes:
+        return
+    new = [graphs.label_values[code] for code in np.flatnonzero((counts > 0) & ~is_known)]
+    how_many = (
+        f"Only {n_known} of {n_nodes} nodes of the new graphs (X) have"
+        if n_known
+        else "No node of the new graphs (X) has"
+    )
     warnings.warn(
-        f"No node of X has a label that {name} was fitted on: X has {_some(new)}{known}. Do both use the same names for labels?",
+        f"{how_many} a label that {type(kernel).__name__} was fitted on: they have {_some(new)}{known}. Do both use the same names for "
+        "labels?",
         UserWarning,
         stacklevel=stacklevel,
     )

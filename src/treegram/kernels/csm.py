@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,12 +15,10 @@ from treegram.kernels._axes import GridAxes
 from treegram.kernels._base import GraphKernel
 from treegram.kernels._grids import Grid
 from treegram.kernels._node_sums import NODE_KERNEL, node_blocks, vectors_and_kernel
-from treegram.pairsum.matching import Matchables, match_self_sums, match_sums
+from treegram.pairsum.matching import Matchables, match_self_sums, match_shares, match_sums
 from treegram.structure.labels import arc_hashes
 
 __all__ = ["CSM"]
-
-NODES_AT_ONCE = 1 << 18  # of graphs that are made to leave out one node each
 
 
 @dataclass(frozen=True)
@@ -183,29 +179,18 @@ class CSM(GraphKernel):
         return _by_largest_size(sums, fitted, 2)
 
     def _raw_shares(self, graphs: Graphs, described: MatchView, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
-        """The nodes of a matching share it equally: those with a node are all of them less those of the graph without it."""
+        """The nodes of a matching share it equally."""
         used = np.flatnonzero(np.abs(weights).max(axis=1, initial=0.0) > 0)
         fitted = self._describe(self.graphs_[used], self._own_grid())
-        whole = self._weighed(described.nodes, fitted, weights[used])[graphs.graph_ids]
-        shares = np.empty_like(whole)
-        for first, last in _batches(graphs):
-            without = _each_left_out(described.nodes, graphs.graph_ids, first, last)
-            shares[first:last] = whole[first:last] - self._weighed(without, fitted, weights[used])
-        return shares
-
-    def _weighed(self, nodes: Matchables, fitted: MatchView, weights: Floats) -> Floats:
-        """Sums of weights[i, j] times the matchings with each fitted graph i, those of s nodes divided by s."""
-        sums = match_sums(
-            nodes,
+        return match_shares(
+            described.nodes,
             fitted.nodes,
             fitted.node_kernel,
-            len(fitted.weights),
+            fitted.weights,
+            weights[used],
             threshold=float(self.threshold),
             n_jobs=self.n_jobs,
         )
-        by_size = fitted.weights / np.arange(1, len(fitted.weights) + 1)
-        weighed: Floats = np.einsum("s,sgi,io->go", by_size, sums, weights)
-        return weighed
 
     def _self_sums(self, described: MatchView) -> Floats:
         max_size = len(described.weights)
@@ -223,45 +208,6 @@ def _by_largest_size(sums: Floats, view: MatchView, n_last: int) -> Floats:
         groups.append(np.tensordot(view.weights[first:last], sums[first:last], axes=1))
         first = last
     return view.axes.points(np.stack(groups), n_last)
-
-
-def _batches(graphs: Graphs) -> Iterator[tuple[int, int]]:
-    """Spans of nodes whose graphs, taken once for each of these nodes, fit together into memory."""
-    sizes = graphs.sizes[graphs.graph_ids]
-    numbers = np.cumsum(sizes) // NODES_AT_ONCE
-    cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), graphs.n_nodes]
-    return pairwise(sorted(set(cuts)))
-
-
-def _each_left_out(nodes: Matchables, graph_ids: Ints, first: int, last: int) -> Matchables:
-    """For each node of a span, its graph without it."""
-    kept, counts, targets, arcs = [], [], [], []
-    n_kept = 0
-    for node in range(first, last):
-        start, stop = nodes.offsets[graph_ids[node]], nodes.offsets[graph_ids[node] + 1]
-        own = np.arange(nodes.indptr[start], nodes.indptr[stop])
-        sources = np.repeat(np.arange(start, stop), np.diff(nodes.indptr[start : stop + 1]))
-        here = own[(sources != node) & (nodes.indices[own] != node)]
-        others = np.delete(np.arange(start, stop), node - start)
-        ends = nodes.indices[here]
-        kept.append(others)
-        counts.append(
-            np.bincount(sources[here - own[0]] - start, minlength=stop - start)[others - start]
-            if len(own)
-            else 0 * others
-        )
-        targets.append(n_kept + ends - start - (ends > node))
-        arcs.append(here)
-        n_kept += len(others)
-    chosen = np.concatenate(kept)
-    return Matchables(
-        offsets=np.cumsum([0, *map(len, kept)]),
-        blocks=nodes.blocks[chosen],
-        vectors=nodes.vectors[chosen],
-        indptr=np.concatenate([[0], np.cumsum(np.concatenate(counts))]),
-        indices=np.concatenate(targets),
-        kinds=nodes.kinds[np.concatenate(arcs)],
-    )
 
 
 def _arcs(graphs: Graphs, *, use_edge_labels: bool) -> tuple[Ints, Ints, Hashes]:

@@ -20,7 +20,7 @@ from treegram.attributes import Gaussian, NodeKernel
 from treegram.errors import InvalidGraphError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._axes import GridAxes
-from treegram.kernels._base import GraphKernel, inverse_roots, used_labels, warn_of_edge_vectors, warn_of_unknown_labels
+from treegram.kernels._base import GraphKernel, inverse_roots, warn_of_edge_vectors, warn_of_unknown_labels
 from treegram.kernels._choose_map import VECTOR_MAP
 from treegram.kernels._node_sums import NODE_KERNEL, NodeView, learn_gamma, vectors_and_kernel, view_nodes
 from treegram.kernels._tree_weights import TREES, count_trees, spread_counted_trees, view_trees, weigh
@@ -397,9 +397,10 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
             )
         if new is not None and self._kind is not None and new != self._kind:
             raise InvalidGraphError(f"X has {new}, but {type(self).__name__} was fitted on graphs with {self._kind}.")
-        labels = _label_hashes(graphs)
-        if len(labels) and len(self._labels) and not np.isin(labels, self._labels).any():
-            warn_of_unknown_labels(type(self).__name__, used_labels(graphs), "", stacklevel=6)
+        if graphs.labels is not None and len(self._labels):
+            is_known = np.zeros(len(graphs.label_values), bool)
+            is_known[graphs.labels] = np.isin(node_hashes(graphs, "constant"), self._labels)
+            warn_of_unknown_labels(self, graphs, is_known, "", stacklevel=6)
 
 
 def _vectors(graphs: Graphs) -> Floats:

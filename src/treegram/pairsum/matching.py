@@ -28,12 +28,13 @@ from treegram._memory import allocate, require
 from treegram._parallel import run_tasks
 from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
+from treegram.pairsum.loops import match_shares as share_loops
 from treegram.pairsum.loops import matching as loops
 from treegram.pairsum.loops.tiles import Rows
-from treegram.pairsum.parts import LARGEST_PART, count_parts, list_triangles, part_squares, part_sums
+from treegram.pairsum.parts import LARGEST_PART, count_parts, list_triangles, part_shares, part_squares, part_sums
 from treegram.pairsum.tiles import Layout, Span, cut, fill_matrix, number_alike
 
-__all__ = ["Matchables", "match_self_sums", "match_sums"]
+__all__ = ["Matchables", "match_self_sums", "match_shares", "match_sums"]
 
 
 # The node kernel of one graph with as many columns, and its products, stay in the second-level cache.
@@ -41,6 +42,7 @@ TILE_COLUMNS = 512
 # Compiled code cannot be interrupted: so many multiplications, or steps of the enumeration, keep a call well under a second.
 COST_PER_CALL, STEPS_PER_CALL = 1 << 28, 1 << 21
 GIVEN_ROWS = 1024  # rows of a node kernel that is not the Gaussian, computed at a time
+SHARED_ROWS = 1024  # rows of one task that is asked what each of them adds
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,38 @@ def match_self_sums(
         for span, part in zip(tiles, run_tasks(_own_sums, tasks, n_jobs=n_jobs, label="matchings"), strict=True):
             sums[:, slice(*span)] = part
     return sums
+
+
+def match_shares(
+    left: Matchables,
+    right: Matchables,
+    node_kernel: NodeKernel,
+    size_weights: Floats,
+    weights: Floats,
+    *,
+    threshold: float = 0.0,
+    n_jobs: int | None = None,
+) -> Floats:
+    """What each node of the left adds to the sums of size_weights[s] weights[i, j] S_s(G, G_i) over the graphs of the right.
+
+    The nodes of a matching share it equally. Shape (n_nodes, n_outputs); the same bits for any ``n_jobs``.
+    """
+    max_size = len(size_weights)
+    left, right = _flat(left, node_kernel), _flat(right, node_kernel)
+    if _can_count([left, right], node_kernel, max_size, threshold):
+        counted = count_parts(left, max_size, by_node=True), count_parts(right, max_size)
+        return part_shares(*counted, size_weights, weights)
+    shares = np.zeros((len(left.blocks), weights.shape[1]))
+    if len(left.blocks) and len(right.blocks):
+        job = _Job.prepare(left, right, node_kernel, max_size, threshold)
+        tasks = [
+            (job, rows, size_weights / np.arange(1, max_size + 1), weights)
+            for rows in cut(left.offsets, 1 + len(left.blocks) // SHARED_ROWS)
+        ]
+        parts = run_tasks(_row_shares, tasks, n_jobs=n_jobs, label="matchings")
+        for (_, (first, last), *_), part in zip(tasks, parts, strict=True):
+            shares[left.offsets[first] : left.offsets[last]] = part
+    return shares
 
 
 # -------------------------------------------------------------------- preparation
@@ -217,29 +251,60 @@ def _sum_rows(job: _Job, span: Span, rows: Span) -> Floats:
     """Some row graphs against a tile of the graphs of a span, shape (rows[1], sizes, column graphs); rows before are 0."""
     out = np.zeros((rows[1], job.max_size, span[1] - span[0]))
     tile = _tile(job, span)
-    held = _held_closed(job, tile, rows) if job.is_closed else _held_cliques(job, tile, rows)
-    for first, last in _calls(job, rows):
-        nodes = (int(job.left.offsets[first]), int(job.left.offsets[last]))
-        kernel = job.layout.kernel(nodes, tile.columns, job.reach)
-        limits = loops.Limits(kernel, job.threshold, job.floor, job.bits)
-        if job.is_closed:
+    if job.is_closed:
+        held = _held_closed(job, tile, rows)
+        for (first, last), limits in _calls(job, tile, rows):
             state = np.array([first, 0, first, last, COST_PER_CALL])
             while state[loops.GRAPH] < last:
                 loops.sum_closed(state, job.left, tile, limits, held, out)
-        else:
-            state = np.array([first, -1, first, last, STEPS_PER_CALL, -1, 0])
-            while state[loops.GRAPH] < last:
-                loops.sum_cliques(state, job.left, tile, limits, held, out)
+    else:
+        _sum_cliques(job, tile, rows, _held_cliques(job, tile, rows), out)
     return out
 
 
-def _calls(job: _Job, rows: Span) -> Iterator[Span]:
-    """Consecutive row graphs whose node kernel is given together: all of them where it is the Gaussian."""
+def _row_shares(job: _Job, rows: Span, size_weights: Floats, weights: Floats) -> Floats:
+    """What each node of some row graphs adds to the weighted sums over all column graphs."""
+    offsets, n_columns = job.left.offsets, int(job.right.offsets[-1])
+    shares = np.zeros((int(offsets[rows[1]] - offsets[rows[0]]), weights.shape[1]))
+    for span in cut(job.right.offsets, 1 + n_columns // TILE_COLUMNS):
+        tile, out = _tile(job, span), np.zeros((len(shares), span[1] - span[0]))
+        if job.is_closed:
+            _share_closed(job, tile, rows, size_weights, out)
+        else:
+            held = _held_cliques(job, tile, rows)._replace(size_weights=size_weights, shares=out)
+            _sum_cliques(job, tile, rows, held, np.zeros((rows[1], job.max_size, span[1] - span[0])))
+        shares += np.einsum("ng,go->no", out, weights[slice(*span)])  # not BLAS, whose bits depend on its threads
+    return shares
+
+
+def _share_closed(job: _Job, tile: Any, rows: Span, size_weights: Floats, out: Floats) -> None:
+    held, padded = _held_shares(job, tile, rows, out.shape[1]), np.zeros(3)
+    padded[: len(size_weights)] = size_weights
+    for (first, last), limits in _calls(job, tile, rows):
+        own = out[job.left.offsets[first] - job.left.offsets[rows[0]] :]
+        state = np.array([first, 0, first, last, COST_PER_CALL])
+        while state[loops.GRAPH] < last:
+            share_loops.share_closed(state, job.left, tile, limits, padded, held, own)
+
+
+def _sum_cliques(job: _Job, tile: Any, rows: Span, held: Any, out: Floats) -> None:
+    for (first, last), limits in _calls(job, tile, rows):
+        own = held._replace(shares=held.shares[job.left.offsets[first] - job.left.offsets[rows[0]] :])
+        state = np.array([first, -1, first, last, STEPS_PER_CALL, -1, 0])
+        while state[loops.GRAPH] < last:
+            loops.sum_cliques(state, job.left, tile, limits, own, out)
+
+
+def _calls(job: _Job, tile: Any, rows: Span) -> Iterator[tuple[Span, Any]]:
+    """Consecutive row graphs whose node kernel is given together, all of them where it is the Gaussian, and that kernel."""
     sizes = np.diff(job.left.offsets)[slice(*rows)]
     is_gaussian = isinstance(job.layout.node_kernel, Gaussian)
     portions = np.zeros_like(sizes) if is_gaussian else np.cumsum(sizes) // GIVEN_ROWS
     cuts = rows[0] + np.flatnonzero(np.diff(portions)) + 1
-    return pairwise([rows[0], *cuts.tolist(), rows[1]])
+    for first, last in pairwise([rows[0], *cuts.tolist(), rows[1]]):
+        nodes = (int(job.left.offsets[first]), int(job.left.offsets[last]))
+        kernel = job.layout.kernel(nodes, tile.columns, job.reach)
+        yield (first, last), loops.Limits(kernel, job.threshold, job.floor, job.bits)
 
 
 def _tile(job: _Job, span: Span) -> Any:
@@ -276,6 +341,22 @@ def _held_closed(job: _Job, tile: Any, rows: Span) -> Any:
     )
 
 
+def _held_shares(job: _Job, tile: Any, rows: Span, n_graphs: int) -> Any:
+    largest, n_columns = _largest(job, rows), len(tile.columns.graphs)
+    require(32.0 * largest * n_columns, _purpose(job, rows))
+    return share_loops.Held(
+        kappa=np.empty((largest, n_columns)),
+        windows=np.empty((largest, 2), np.int64),
+        right=np.empty((largest, n_columns)),
+        left=np.empty((largest, n_columns)),
+        both=np.empty((largest, n_columns)),
+        row=np.empty(n_columns),
+        slopes=np.empty(n_columns),
+        three=np.empty(n_columns),
+        graphs=np.empty(n_graphs),
+    )
+
+
 def _held_cliques(job: _Job, tile: Any, rows: Span) -> Any:
     largest, n_columns, size = _largest(job, rows), len(tile.columns.graphs), job.max_size
     nodes = slice(int(job.left.offsets[rows[0]]), int(job.left.offsets[rows[1]]) + 1)
@@ -292,6 +373,8 @@ def _held_cliques(job: _Job, tile: Any, rows: Span) -> Any:
         stack=np.empty((size, 4), np.int64),
         weights=np.empty(size),
         totals=np.empty(size),
+        size_weights=np.empty(0),
+        shares=np.empty((0, int(tile.columns.graphs.max(initial=0)) + 1)),
     )
 
 

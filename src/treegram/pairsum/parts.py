@@ -22,23 +22,23 @@ from treegram.pairsum.sparse import feature_products
 from treegram.structure.features import Features, gather
 from treegram.structure.loops.hashing import GOLDEN, mix
 
-__all__ = ["LARGEST_PART", "Parts", "count_parts", "list_triangles", "part_squares", "part_sums"]
+__all__ = ["LARGEST_PART", "Parts", "count_parts", "list_triangles", "part_shares", "part_squares", "part_sums"]
 
 LARGEST_PART = 3
 _TRIANGLE_ORDERS = ((0, 1, 2), (1, 2, 0), (2, 0, 1), (0, 2, 1), (2, 1, 0), (1, 0, 2))
 
 
 class Parts(NamedTuple):
-    """How many parts of each kind each graph has, and how many symmetries a kind has."""
+    """How many parts of each kind each graph has, or each node is in, and how many symmetries a kind has."""
 
-    features: Features  # one row per graph
+    features: Features  # one row per graph, or per node
     symmetries: Floats
 
 
 class _Found(NamedTuple):
     """Parts as they are found: any number of records for one kind and graph."""
 
-    graphs: Ints
+    members: Ints  # (n_records, n_members); nodes of one graph
     codes: Hashes
     counts: Floats
     symmetries: Floats
@@ -78,30 +78,58 @@ def part_squares(parts: list[Parts]) -> Floats:
     return np.stack(list(squares))
 
 
-def count_parts(nodes: Any, max_size: int) -> list[Parts]:
-    """The connected parts of 1 .. max_size nodes of the graphs of ``pairsum.matching.Matchables``, one entry per size."""
-    graph_ids = np.repeat(np.arange(nodes.n_graphs), np.diff(nodes.offsets))
-    n = len(graph_ids)
+def part_shares(nodes: list[Parts], right: list[Parts], size_weights: Floats, weights: Floats) -> Floats:
+    """What each node adds to the sums of size_weights[s] weights[i, j] S_s(G, G_i) over the graphs of the right.
+
+    ``nodes`` are counted by node; the nodes of a part share it equally. Shape (n_nodes, n_outputs).
+    """
+    total: Floats = np.zeros((nodes[0].features.counts.shape[0], weights.shape[1]))
+    for size, (mine, theirs) in enumerate(zip(nodes, right, strict=True), 1):
+        worth = (theirs.features.counts.T @ weights) * theirs.symmetries[:, None]
+        total += mine.features.aligned(theirs.features.codes) @ (worth * size_weights[size - 1] / size)
+    return total
+
+
+def count_parts(nodes: Any, max_size: int, *, by_node: bool = False) -> list[Parts]:
+    """The connected parts of 1 .. max_size nodes of the graphs of ``pairsum.matching.Matchables``, one entry per size.
+
+    With ``by_node``, a part counts once for each of its nodes.
+    """
+    n = len(nodes.blocks)
     arcs = _Arcs(n, np.repeat(np.arange(n), np.diff(nodes.indptr)), nodes.indices, nodes.kinds)
-    found = [[_Found(graph_ids, _code(1, nodes.blocks), np.ones(n), np.ones(n))]]
+    found = [[_Found(np.arange(n)[:, None], _code(1, nodes.blocks), np.ones(n), np.ones(n))]]
     if max_size > 1:
-        found.append([_edges(graph_ids, nodes.blocks, arcs)])
+        found.append([_edges(nodes.blocks, arcs)])
     if max_size > 2:
         triangles, _ = list_triangles(nodes)
         closed = [
-            _closed_paths(graph_ids, nodes.blocks, arcs, triangles.take(order, 1))
-            for order in ((0, 1, 2), (1, 0, 2), (2, 0, 1))
+            _closed_paths(nodes.blocks, arcs, triangles.take(order, 1)) for order in ((0, 1, 2), (1, 0, 2), (2, 0, 1))
         ]
-        found.append(
-            [_paths(graph_ids, nodes.blocks, arcs), *closed, _triangles(graph_ids, nodes.blocks, arcs, triangles)]
-        )
-    return [_joined(some, nodes.n_graphs) for some in found]
+        paths = _paths(nodes.blocks, arcs, with_ends=by_node)
+        found.append([*paths, *closed, _triangles(nodes.blocks, arcs, triangles)])
+    if by_node:
+        return [_joined([_each_member(one) for one in some], np.arange(n), n) for some in found]
+    graph_ids = np.repeat(np.arange(nodes.n_graphs), np.diff(nodes.offsets))
+    return [_joined(some, graph_ids, nodes.n_graphs) for some in found]
 
 
-def _joined(found: list[_Found], n_graphs: int) -> Parts:
-    graphs, codes, counts, symmetries = (np.concatenate(column) for column in zip(*found, strict=True))
-    order = np.argsort(graphs, kind="stable")
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(graphs, minlength=n_graphs))])
+def _each_member(found: _Found) -> _Found:
+    """One record for each member of a part."""
+    return _repeated(found, found.members.reshape(-1, 1), found.members.shape[1])
+
+
+def _repeated(found: _Found, members: Ints, repeats: Any) -> _Found:
+    """Each record so many times, with other members."""
+    places = np.repeat(np.arange(len(found.codes)), repeats)
+    return _Found(members, found.codes[places], found.counts[places], found.symmetries[places])
+
+
+def _joined(found: list[_Found], owners: Ints, n_owners: int) -> Parts:
+    """All records, each for the owner of its first member."""
+    rows = owners[np.concatenate([one.members[:, 0] for one in found])]
+    codes, counts, symmetries = (np.concatenate(column) for column in zip(*(one[1:] for one in found), strict=True))
+    order = np.argsort(rows, kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_owners))])
     features, firsts = gather(indptr, codes[order], counts[order])
     features.counts.sum_duplicates()
     features.counts.eliminate_zeros()
@@ -116,20 +144,24 @@ def _code(*parts: Any) -> Hashes:
     return code
 
 
-def _edges(graph_ids: Ints, blocks: Hashes, arcs: _Arcs) -> _Found:
+def _edges(blocks: Hashes, arcs: _Arcs) -> _Found:
     once = arcs.sources < arcs.targets
     u, v, there = arcs.sources[once], arcs.targets[once], arcs.kinds[once]
     back = arcs.kinds_of(v, u)
     forward, backward = _code(2, blocks[u], there, blocks[v]), _code(2, blocks[v], back, blocks[u])
-    return _Found(graph_ids[u], np.minimum(forward, backward), np.ones(len(u)), 1.0 + (forward == backward))
+    members = np.stack([u, v], axis=1)
+    return _Found(members, np.minimum(forward, backward), np.ones(len(u)), 1.0 + (forward == backward))
 
 
 def _path_code(blocks: Hashes, middle: Ints, one_end: Hashes, other_end: Hashes) -> Hashes:
     return _code(3, blocks[middle], np.minimum(one_end, other_end), np.maximum(one_end, other_end))
 
 
-def _paths(graph_ids: Ints, blocks: Hashes, arcs: _Arcs) -> _Found:
-    """All paths of three nodes, their ends adjacent or not: pairs of arcs from one node, those of equal ends together."""
+def _paths(blocks: Hashes, arcs: _Arcs, *, with_ends: bool) -> list[_Found]:
+    """All paths of three nodes, their ends adjacent or not: pairs of arcs from one node, those of equal ends together.
+
+    Their member is the middle; with ``with_ends``, they are found again at their ends.
+    """
     ends = _code(blocks[arcs.targets], arcs.kinds)
     order = np.lexsort((ends, arcs.sources))
     sources, ends = arcs.sources[order], ends[order]
@@ -146,15 +178,33 @@ def _paths(graph_ids: Ints, blocks: Hashes, arcs: _Arcs) -> _Found:
     same = one == other
     counts = np.where(same, numbers[one] * (numbers[one] - 1) / 2, numbers[one] * numbers[other])
     middle = sources[one]
-    return _Found(graph_ids[middle], _path_code(blocks, middle, ends[one], ends[other]), counts, 1.0 + same)
+    paths = _Found(middle[:, None], _path_code(blocks, middle, ends[one], ends[other]), counts, 1.0 + same)
+    if not with_ends:
+        return [paths]
+    arcs_of = (firsts, numbers.astype(np.int64), arcs.targets[order])
+    return [
+        paths,
+        _path_ends(paths._replace(counts=np.where(same, numbers[other] - 1, numbers[other])), one, arcs_of),
+        _path_ends(paths._replace(counts=np.where(same, 0.0, numbers[one])), other, arcs_of),
+    ]
 
 
-def _closed_paths(graph_ids: Ints, blocks: Hashes, arcs: _Arcs, triangles: Ints) -> _Found:
+def _path_ends(paths: _Found, ends: Ints, arcs_of: tuple[Ints, Ints, Ints]) -> _Found:
+    """Paths again for each node of one kind of end; counts are the paths of one such node."""
+    firsts, numbers, targets = arcs_of
+    repeats = np.where(paths.counts > 0, numbers[ends], 0)
+    n_ends = int(repeats.sum())
+    require(64.0 * n_ends, "The ends of the paths of three nodes")
+    places = np.arange(n_ends) + np.repeat(firsts[ends] - (np.cumsum(repeats) - repeats), repeats)
+    return _repeated(paths, targets[places][:, None], repeats)
+
+
+def _closed_paths(blocks: Hashes, arcs: _Arcs, triangles: Ints) -> _Found:
     """To take back: the paths whose ends are adjacent, one for each triangle and node of it, here the first."""
     middle, *others = triangles.T
     ends = [_code(blocks[end], arcs.kinds_of(middle, end)) for end in others]
     code = _path_code(blocks, middle, *ends)
-    return _Found(graph_ids[middle], code, np.full(len(middle), -1.0), 1.0 + (ends[0] == ends[1]))
+    return _Found(triangles, code, np.full(len(middle), -1.0), 1.0 + (ends[0] == ends[1]))
 
 
 def list_triangles(nodes: Any) -> tuple[Ints, Ints]:
@@ -167,7 +217,7 @@ def list_triangles(nodes: Any) -> tuple[Ints, Ints]:
     return triangles, starts
 
 
-def _triangles(graph_ids: Ints, blocks: Hashes, arcs: _Arcs, triangles: Ints) -> _Found:
+def _triangles(blocks: Hashes, arcs: _Arcs, triangles: Ints) -> _Found:
     """A triangle's code is the least over all orders of its nodes; as many orders give it as there are symmetries."""
     codes = []
     for order in _TRIANGLE_ORDERS:
@@ -176,4 +226,4 @@ def _triangles(graph_ids: Ints, blocks: Hashes, arcs: _Arcs, triangles: Ints) ->
         codes.append(_code(4, blocks[a], kinds[0], blocks[b], kinds[1], blocks[c], kinds[2]))
     least = np.minimum.reduce(codes)
     symmetries = sum((code == least).astype(np.float64) for code in codes)
-    return _Found(graph_ids[triangles[:, 0]], least, np.ones(len(triangles)), np.asarray(symmetries))
+    return _Found(triangles, least, np.ones(len(triangles)), np.asarray(symmetries))

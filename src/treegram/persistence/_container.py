@@ -34,6 +34,7 @@ _HEAD = len(MAGIC) + 8
 _DIGEST = 32
 _NUMBERS = ("<f8", "<i8", "<u8", "|b1")
 _LONGEST_TEXT = 1000  # characters of one entry in an array of texts
+_MOST_COLUMNS = 1000  # of an array without rows, for which a small file could claim any number
 # Objects made from JSON take up to 24 times the memory of its text: the text may be a small part of a large file only.
 _TEXT_BYTES, _TEXT_SHARE = 1 << 20, 8
 
@@ -43,6 +44,7 @@ def write_container(file: IO[bytes], content: dict[str, Any], arrays: list[NDArr
     plain = [np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for array in arrays]
     for array in plain:
         _check_type(array.dtype.str)
+        _check_shape(list(array.shape))
     kinds = [[array.dtype.str, list(array.shape)] for array in plain]
     text = json.dumps({**content, "arrays": kinds}, allow_nan=False, separators=(",", ":")).encode()
     n_bytes = _HEAD + len(text) + sum(array.nbytes for array in plain) + _DIGEST
@@ -110,14 +112,19 @@ def _check_type(name: str) -> None:
         raise ModelFileError(f"an array of dtype {name!r} cannot be in a model file")
 
 
+def _check_shape(shape: list[Any]) -> None:
+    is_valid = len(shape) <= 2 and all(type(n) is int and 0 <= n < 2**48 for n in shape)
+    if not is_valid or (shape[:1] == [0] and shape[-1] > _MOST_COLUMNS):
+        raise ModelFileError(f"an array of the shape {shape} cannot be in a model file")
+
+
 def _arrays(data: memoryview, kinds: list[Any]) -> list[NDArray[Any]]:
     """The arrays of these types and shapes, which must fill the data exactly."""
     arrays: list[NDArray[Any]] = []
     start = 0
     for name, shape in kinds:
         _check_type(name)
-        if len(shape) > 2 or not all(type(n) is int and 0 <= n < 2**48 for n in shape):
-            raise ModelFileError(f"array {len(arrays)} has the shape {shape}, which is not valid")
+        _check_shape(shape)
         end = start + np.dtype(name).itemsize * math.prod(shape)
         if end > len(data):
             raise ModelFileError(f"array {len(arrays)} is longer than the file")

@@ -135,10 +135,10 @@ def _check_repeatable(kernel: GraphKernel) -> None:
 
 def restore(saved: Any) -> Any:
     """The estimator that plain values describe; every value is checked before it is used."""
-    if not isinstance(saved, Saved) or saved.name not in CLASSES:
-        raise ModelFileError(
-            f"it has a {getattr(saved, 'name', type(saved).__name__)!r} where an estimator is expected"
-        )
+    if not isinstance(saved, Saved):
+        raise ModelFileError(f"it has a {type(saved).__name__!r} where an estimator is expected")
+    if saved.name not in CLASSES:
+        raise ModelFileError(f"it names {saved.name!r}, which is no estimator that a model file may hold")
     kind = CLASSES[saved.name]
     unknown = set(saved.parameters) - set(inspect.signature(kind).parameters)
     if unknown:

@@ -14,7 +14,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._params import FLAG, NOTHING, Allowed, Instance, Whole, Words, parameters
@@ -169,6 +169,11 @@ class GraphSVC(ClassifierMixin, CrossValidatedModel):
     probability: bool = False
 
     def _read_targets(self, given: NDArray[Any]) -> Ints:
+        if type_of_target(given).startswith("continuous"):
+            raise ValueError(
+                f"y must be classes: integers, strings or booleans; got numbers such as {given.flat[0]}. For numbers use GraphRidge "
+                "or GraphGP."
+            )
         check_classification_targets(given)
         self.classes_, codes = encode_classes(given)
         return codes

@@ -25,8 +25,9 @@ Limits = namedtuple("Limits", "kernel threshold floor bits")
 # neighbours, and numbers per column.
 Closed = namedtuple("Closed", "kappa windows right left both one two three")
 # For enumeration: which members of the matching each node is adjacent to, pairs that may come next, the matching itself, the
-# weights of its beginnings, and sums by the number of pairs.
-Cliques = namedtuple("Cliques", "kappa windows masks column_masks listed stack weights totals")
+# weights of its beginnings, and sums by the number of pairs. Where it is asked what each row adds: what a matching of so many
+# pairs gives to each of its rows, and what each row has been given, by graph of the columns; else no rows.
+Cliques = namedtuple("Cliques", "kappa windows masks column_masks listed stack weights totals size_weights shares")
 
 # Marks of nodes that are matched already. No arc has these bits, and they differ: such a node is like no other node.
 _ROW_MEMBER, _COLUMN_MEMBER = np.int64(1) << np.int64(62), np.int64(1) << np.int64(61)
@@ -345,8 +346,26 @@ def _advance(s, limits, sides, held):
     return 0
 
 
+@contracted
+def _share(s, amount, stack, given):
+    """Give the first s + 1 rows of the matching at hand an amount each."""
+    for m in range(s + 1):
+        given[stack[m, 0]] += amount
+
+
+@contracted
+def _share_last(s, used, weight, held, given):
+    """Give what the matchings by one more pair weigh to all of their rows."""
+    total = 0.0
+    for c in range(held.stack[s, 2], used):
+        u, i = held.listed[c, 0], held.listed[c, 1]
+        total += held.kappa[u, i]
+        given[u] += weight * held.kappa[u, i]
+    _share(s, weight * total, held.stack, given)
+
+
 @njit(inline="always")  # bundles of arrays are costly to hand over, row by row
-def _enumerate(s, budget, root, limits, sides, held):
+def _enumerate(s, budget, root, limits, sides, held, given):
     """Add all connected matchings whose first row node is the root to totals, from the pair stack[s] on.
 
     Returns the place of the pair before which it stopped because of the budget, or 0 when all are done; and the steps taken.
@@ -367,30 +386,37 @@ def _enumerate(s, budget, root, limits, sides, held):
             for c in range(stack[s, 2], used):
                 total += kappa[listed[c, 0], listed[c, 1]]
             totals[last] += held.weights[s] * total
+            if len(given):
+                _share_last(s, used, held.size_weights[last] * held.weights[s], held, given)
             stack[s, 2] = used
         s = _advance(s, limits, sides, held)
         if s == 0:
             break
         totals[s] += held.weights[s]
+        if len(given):
+            _share(s, held.size_weights[s] * held.weights[s], stack, given)
     return 0, steps
 
 
 @njit(inline="always")  # bundles of arrays are costly to hand over, row by row
-def _sum_pair(v, j, depth, budget, limits, sides, held):
+def _sum_pair(v, j, depth, budget, limits, sides, held, given):
     """All matchings that begin with the pair (v, j), from the place ``depth`` on; returns as ``_enumerate``."""
     if depth == 0:
         for s in range(len(held.totals)):
             held.totals[s] = 0.0
         held.stack[0, 0], held.stack[0, 1], held.weights[0] = v, j, held.kappa[v, j]
         held.totals[0] = held.kappa[v, j]
-    return _enumerate(depth, budget, v, limits, sides, held)
+        if len(given):
+            given[v] += held.size_weights[0] * held.kappa[v, j]
+    return _enumerate(depth, budget, v, limits, sides, held, given)
 
 
 @contracted
 def sum_cliques(state, graphs, tile, limits, held, out):
     """out[graph of row, s, graph of column] += S_(s+1), the sum over connected matchings of s + 1 nodes, s < out.shape[1].
 
-    state[COLUMN] is -1 before a row is begun, state[ROW] and it before a graph is.
+    held.shares, which begin with the rows of the graph state[FIRST], get size_weights[s] times the sum over those that contain
+    the row. state[COLUMN] is -1 before a row is begun, state[ROW] and it before a graph is.
     """
     g, v, j, depth, budget = state[GRAPH], state[ROW], state[COLUMN], state[DEPTH], state[BUDGET]
     while g < state[LAST] and budget >= 0:
@@ -407,7 +433,8 @@ def sum_cliques(state, graphs, tile, limits, held, out):
             j = max(j, held.windows[v, 0])
             while j < held.windows[v, 1] and budget >= 0:
                 if abs(held.kappa[v, j]) > limits.floor:
-                    depth, steps = _sum_pair(v, j, depth, budget, limits, sides, held)
+                    given = held.shares[first - graphs.offsets[state[FIRST]] :, tile.columns.graphs[j]]
+                    depth, steps = _sum_pair(v, j, depth, budget, limits, sides, held, given)
                     budget -= steps
                     if depth > 0:
                         break
