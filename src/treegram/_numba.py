@@ -14,15 +14,14 @@ import time
 from functools import partial
 from typing import Any
 
-from numba import njit
 from numba.core import event
 from numba.extending import is_jitted
 
 from treegram._machine import is_notebook
 from treegram._numba_cache import cached
-from treegram._numba_parts import as_part, called_as_part
+from treegram._numba_parts import as_door, as_part, called_as_part
 
-__all__ = ["compilations", "contracted", "jit", "reordered"]
+__all__ = ["compilations", "contracted", "inlined", "jit", "reordered"]
 
 # What is compiled, by the package that it belongs to, and the seconds that this usually takes (benchmarks/bench_start.py).
 _PARTS = {
@@ -31,6 +30,9 @@ _PARTS = {
     "pairsum": ("the sums over pairs of nodes", 3),
     "selection": ("the solver", 3),
 }
+
+
+_USUAL = {"nogil": True, "no_cfunc_wrapper": True, "_nrt": False}
 
 
 def jit(function: Any = None, /, *, allocates: bool = False, **options: Any) -> Any:
@@ -44,11 +46,16 @@ def jit(function: Any = None, /, *, allocates: bool = False, **options: Any) -> 
     """
     if function is None:
         return partial(jit, allocates=allocates, **options)
-    options = {"nogil": True, "no_cfunc_wrapper": True, "_nrt": allocates} | options
+    options = _USUAL | {"_nrt": allocates} | options
     part = as_part(function, options)
     if function.__name__.startswith("_") or not is_jitted(part):
         return part
-    return called_as_part(cached(njit(**options)(function)), part)
+    return called_as_part(cached(as_door(function, options)), part)
+
+
+def inlined(function: Any) -> Any:
+    """A small function that becomes part of compiled code wherever that calls it; Python must not."""
+    return as_part(function, _USUAL | {"forceinline": True})
 
 
 contracted = partial(jit, fastmath={"contract"})

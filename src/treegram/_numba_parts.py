@@ -1,8 +1,12 @@
-"""Functions that compiled code calls, compiled as parts of those that call them.
+"""Functions that compiled code calls, compiled as parts of those that call them; and a compiler that does not look things up twice.
 
 numba compiles every function on its own, with all that it calls: what is four calls deep is optimised and turned into
 machine code five times, of which one is ever run. A part only becomes LLVM's intermediate code, which is linked into its
 callers; these are optimised as a whole, once.
+
+For every operation numba tries a dozen ways to find out its type, and compares two dozen options each time. The quick compiler
+remembers the answer for each combination of types and options. It leaves out steps for what loops here never have: closures,
+``with``, array expressions, constants that choose a branch.
 
 This uses inner parts of numba, so it is done only with versions that it was tested with. With others, all works as well, and
 the first calls take longer.
@@ -10,19 +14,44 @@ the first calls take longer.
 
 from __future__ import annotations
 
+import operator
+from functools import cache
 from typing import Any
 
 from numba import njit, version_info
+from numba.core import types, typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
+from numba.core.compiler_machinery import PassManager
+from numba.core.targetconfig import ConfigStack
+from numba.extending import is_jitted
 
-__all__ = ["as_part", "called_as_part"]
+__all__ = ["as_door", "as_part", "called_as_part"]
 
 _IS_KNOWN = (0, 61) <= version_info.short <= (0, 68)
+_IS_QUICK = version_info.short == (0, 68)
+
+
+# -------------------------------------------------------------------- what becomes of a function
+
+
+class _Whole(JITCodeLibrary):  # type: ignore[misc, unused-ignore]
+    """Code of a function with all its parts, which is optimised once."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """The whole is optimised later; numba optimises each function beforehand as well."""
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        """Without numba's first, cheap round, which helps to remove counts of references: most loops have none."""
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
 
 
 class _Part(JITCodeLibrary):  # type: ignore[misc, unused-ignore]
     """Intermediate code for linking; no machine code, so that neither Python nor a cache on disk can have it."""
+
+    _optimize_functions = _Whole._optimize_functions if _IS_QUICK else JITCodeLibrary._optimize_functions
 
     def _optimize_final_module(self) -> None:
         """Its callers are optimised with all their parts."""
@@ -45,16 +74,115 @@ class _Part(JITCodeLibrary):  # type: ignore[misc, unused-ignore]
         """Nothing has a place for it."""
 
 
-class _PartCompiler(Compiler):  # type: ignore[misc, unused-ignore]
+# -------------------------------------------------------------------- the compiler
+
+
+class _Flags(Flags):  # type: ignore[misc, unused-ignore]
+    """The options of a compilation, of which equal ones are one object: quick to compare."""
+
+    __slots__ = ("_hash",)
+    _known: dict[str, _Flags] = {}
+
+    def copy(self) -> _Flags:
+        """The one object with these options; numba asks for it once for each function, and does not change it."""
+        key = repr(self)
+        if key not in self._known:
+            self._known[key] = _Flags(self)
+            self._known[key]._hash = hash(key)
+        return self._known[key]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+@cache
+def _remembering(context: Any) -> Any:
+    """The same typing context, sharing all that it has, which remembers the types of operations."""
+    remembered: dict[Any, Any] = {}
+
+    class Remembering(type(context)):  # type: ignore[misc, unused-ignore]
+        def resolve_function_type(self, function: Any, args: Any, keywords: Any) -> Any:
+            if keywords or isinstance(function, (str, types.Dispatcher)):
+                return super().resolve_function_type(function, args, keywords)
+            key = (function, tuple(args), ConfigStack.top_or_none())
+            if key not in remembered:
+                found = super().resolve_function_type(function, args, keywords)
+                if found is None:
+                    return None
+                remembered[key] = found
+            return remembered[key]
+
+        def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
+            return self.resolve_function_type(operator.setitem, (target, index, value), {})
+
+    quick = object.__new__(Remembering)
+    quick.__dict__ = context.__dict__
+    return quick
+
+
+class _PlainCompiler(Compiler):  # type: ignore[misc, unused-ignore]
+    _library_class: type[JITCodeLibrary]
+
     def __init__(self, typing_context: Any, target_context: Any, library: Any, *rest: Any) -> None:  # noqa: ARG002
-        part = _Part(target_context.codegen(), "part")
-        super().__init__(typing_context, target_context, part, *rest)
+        super().__init__(typing_context, target_context, None, *rest)
+        self.state.library = self._library_class(target_context.codegen(), "treegram")
+        self.state.library.enable_object_caching()
+
+
+class _QuickCompiler(_PlainCompiler):
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.state.typingctx, self.state.flags = _remembering(self.state.typingctx), _Flags(self.state.flags)
+
+    def define_pipelines(self) -> list[PassManager]:
+        """The steps that these loops need, in numba's order."""
+        passes = PassManager("treegram")
+        for step in (
+            untyped_passes.TranslateByteCode,
+            untyped_passes.FixupArgs,
+            untyped_passes.IRProcessing,
+            untyped_passes.GenericRewrites,
+            untyped_passes.InlineInlinables,
+            untyped_passes.ReconstructSSA,
+            typed_passes.NopythonTypeInference,
+            typed_passes.PreLowerStripPhis,
+            typed_passes.IRLegalization,
+            typed_passes.AnnotateTypes,
+            typed_passes.NativeLowering,
+            typed_passes.NoPythonBackend,
+        ):
+            passes.add_pass(step, step.__name__)
+        passes.finalize()
+        return [passes]
+
+
+class _PartCompiler(_QuickCompiler if _IS_QUICK else _PlainCompiler):  # type: ignore[misc]
+    _library_class = _Part
+
+
+class _DoorCompiler(_QuickCompiler):
+    _library_class = _Whole
+
+
+def as_door(function: Any, options: dict[str, Any]) -> Any:
+    """The jitted function, which Python can call."""
+    return njit(**(options | ({"pipeline_class": _DoorCompiler} if _IS_QUICK else {})))(function)
 
 
 def as_part(function: Any, options: dict[str, Any]) -> Any:
-    """The jitted function, for compiled code alone: calling it from Python crashes."""
+    """The jitted function, for compiled code alone: calling it from Python crashes.
+
+    A constant among its arguments is a number like any other, so that it is not compiled again for each.
+    """
     special = {"pipeline_class": _PartCompiler} if _IS_KNOWN else {}
-    return njit(**(options | {"no_cpython_wrapper": True} | special))(function)
+    part = njit(**(options | {"no_cpython_wrapper": True} | special))(function)
+    if _IS_KNOWN and is_jitted(part):
+        find = part.get_call_template
+        part.get_call_template = lambda args, keywords: find([types.unliteral(kind) for kind in args], keywords)
+    return part
 
 
 def called_as_part(jitted: Any, part: Any) -> Any:

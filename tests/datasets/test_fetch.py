@@ -82,16 +82,24 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         elif self.path.startswith("/slow/"):  # a byte now and then
             self.send_response(200)
             self.end_headers()
-            with contextlib.suppress(OSError):
-                for _ in range(200):
-                    self.wfile.write(b"x")
-                    time.sleep(0.02)
+            self.drip(b"x" * 500)
+        elif self.path.startswith("/slow-headers/"):
+            self.drip(b"HTTP/1.0 200 OK\r\nX-Padding: " + b"x" * 500)
+        elif self.path.startswith("/slow-chunks/"):  # the length of a chunk, digit by digit
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            self.drip(b"0" * 500)
         elif self.path.startswith("/red/"):
             self.wfile.write(b"HTTP/1.0 404 \x1b[31mred\x07\r\n\r\n")
         elif self.path.startswith("/garbage/"):
             self.wfile.write(b"garbage\r\n\r\n")
         else:
             super().do_GET()
+
+    def drip(self, data):
+        with contextlib.suppress(OSError):
+            for place in range(len(data)):
+                self.wfile.write(data[place : place + 1])
+                time.sleep(0.02)
 
     def log_message(self, *args):
         pass
@@ -221,6 +229,8 @@ def test_checksums_are_those_of_the_real_files(data_dir):
         ("/garbage", "SET.zip cannot be downloaded"),
         ("/superscript", "The archive of 'SET' is damaged or not a zip file"),
         ("/slow", "the download took longer than 1 seconds"),
+        ("/slow-headers", "the download took longer than 1 seconds"),
+        ("/slow-chunks", "the download took longer than 1 seconds"),
         ("/red", r"the server says 404 \\x1b\[31mred\\x07\.$"),
     ],
 )

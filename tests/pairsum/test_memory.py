@@ -15,6 +15,7 @@ from treegram import (
     ShortestPath,
     _memory,
 )
+from treegram.structure import hops
 
 SMALL = [(0, 1), (1, 2)]
 PATH = [(i, i + 1) for i in range(299)]
@@ -46,6 +47,27 @@ def little_memory(monkeypatch):
 def test_a_graph_that_does_not_fit_is_named(kernel, edges, n, what):
     with pytest.raises(MemoryError, match=rf"Graph 1: .*{what}.* would take [0-9.]+ [MG]iB of memory"):
         kernel.fit(collection(edges, n))
+
+
+def fail(*_):
+    raise AssertionError("the work has begun")
+
+
+def test_positions_are_refused_before_they_are_counted(monkeypatch):
+    """The table of all positions fits (5.3 MiB); what it will be turned into, too, does not."""
+    monkeypatch.setattr(_memory, "available_bytes", lambda: 12.0 * (1 << 20))
+    monkeypatch.setattr(hops.loops, "count_positions", fail)
+    with pytest.raises(MemoryError, match=r"Graph 1: the positions .* would take 13.5 MiB of memory; 12 MiB are free"):
+        GraphHopper().fit(collection(PATH[:139], 140))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 9])
+def test_the_fewest_positions_are_those_of_a_path(n, directed):
+    path = Graphs.from_edges([PATH[: n - 1]], n_nodes=[n], directed=directed)
+    assert hops._fewest_records(n - 1, not directed) == hops.count_hops(path).nnz
+    more = Graphs.from_edges([PATH[: n - 1] + [(0, n)]], n_nodes=[n + 2], directed=directed)
+    assert hops._fewest_records(n - 1, not directed) <= hops.count_hops(more).nnz
 
 
 def test_an_allocation_that_fails_says_what_it_was_for(monkeypatch):

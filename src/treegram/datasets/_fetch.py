@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import http.client
 import os
+import socket
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -101,13 +104,46 @@ def fetch(name: str, home: Path, check: Callable[[Path], object]) -> Path:
         ) from None
 
 
+class _Deadline:
+    """The end of a download: it shuts connections, since what drips byte by byte, headers too, never meets a timeout."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._end = time.monotonic() + _MAX_SECONDS
+        self._sockets: list[socket.socket] = []
+        self._timer = threading.Timer(_MAX_SECONDS, self._shut)
+        self._timer.daemon = True
+
+    def __enter__(self) -> _Deadline:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._timer.cancel()
+
+    def watch(self, connection: socket.socket) -> None:
+        """Shut this one, too, when time is over."""
+        self._sockets.append(connection)
+
+    def check(self) -> None:
+        """Raise if time is over."""
+        if time.monotonic() > self._end:
+            raise DatasetError(
+                f"{self._url}: the download took longer than {_MAX_SECONDS:.0f} seconds. Try again, or by hand."
+            )
+
+    def _shut(self) -> None:
+        for connection in self._sockets:
+            with contextlib.suppress(OSError):  # closed already
+                connection.shutdown(socket.SHUT_RDWR)
+
+
 def _download(url: str, goal: Path, name: str) -> None:
-    response = _open(url)
-    with response, goal.open("wb") as file:
+    with _Deadline(url) as deadline, _open(url, deadline) as response, goal.open("wb") as file:
         expected = _announced_size(response)
         n_chunks = None if expected is None else -(-expected // _CHUNK)
         received = 0
-        for chunk in track(_chunks(response, url), n_chunks, f"Downloading {name}"):
+        for chunk in track(_chunks(response, url, deadline), n_chunks, f"Downloading {name}"):
             received += len(chunk)
             if max(received, expected or 0) > _MAX_DOWNLOAD:
                 raise DatasetError(
@@ -147,13 +183,41 @@ def _plain(text: object) -> str:
     return shown + "..." * (len(str(text)) > 300)
 
 
-def _open(url: str) -> Any:
+class _Watched(urllib.request.AbstractHTTPHandler):
+    """A way to open connections that a deadline knows of."""
+
+    def __init__(self, deadline: _Deadline) -> None:
+        super().__init__()
+        self._deadline = deadline
+
+    def do_open(self, http_class: Any, req: Any, **options: Any) -> Any:
+        """Send the request."""
+        deadline = self._deadline
+
+        class Connection(http_class):  # type: ignore[misc]
+            def connect(self) -> None:
+                super().connect()
+                deadline.watch(self.sock)
+
+        return super().do_open(Connection, req, **options)
+
+
+class _WatchedHTTP(_Watched, urllib.request.HTTPHandler):
+    pass
+
+
+class _WatchedHTTPS(_Watched, urllib.request.HTTPSHandler):
+    pass
+
+
+def _open(url: str, deadline: _Deadline) -> Any:
     scheme = url.partition(":")[0].lower()
     if scheme not in ("https", "http", "file"):
         raise DatasetError(f"TREEGRAM_MIRROR must be an http, https or file address; got {url.rpartition('/')[0]!r}.")
     try:
         request = urllib.request.Request(url, headers={"User-Agent": "treegram"})
-        return urllib.request.build_opener(_Redirects).open(request, timeout=_TIMEOUT)
+        handlers = (_Redirects, _WatchedHTTP(deadline), _WatchedHTTPS(deadline))
+        return urllib.request.build_opener(*handlers).open(request, timeout=_TIMEOUT)
     except DatasetError:
         raise
     except urllib.error.HTTPError as error:
@@ -162,23 +226,21 @@ def _open(url: str) -> Any:
             f"{url} cannot be downloaded: the server says {error.code} {_plain(error.reason)}."
         ) from None
     except (OSError, http.client.HTTPException, ValueError) as error:
+        deadline.check()
         reason = _plain(getattr(error, "reason", error))
         raise DatasetError(
             f"{url} cannot be downloaded ({reason}). Without a network, put the unpacked files into a folder and load that."
         ) from None
 
 
-def _chunks(response: Any, url: str) -> Iterator[bytes]:
-    end = time.monotonic() + _MAX_SECONDS
+def _chunks(response: Any, url: str, deadline: _Deadline) -> Iterator[bytes]:
     while True:
         try:
             chunk = response.read1(_CHUNK)  # what is there: read would wait for more, byte by byte, without an end
         except (OSError, http.client.HTTPException, ValueError) as error:
+            deadline.check()
             raise DatasetError(f"{url}: the download broke off ({_plain(error)}). Try again.") from None
-        if time.monotonic() > end:
-            raise DatasetError(
-                f"{url}: the download took longer than {_MAX_SECONDS:.0f} seconds. Try again, or by hand."
-            )
+        deadline.check()
         if not chunk:
             return
         yield chunk

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from treegram._memory import allocate
+from treegram._memory import allocate, require
 from treegram._parallel import run_tasks
 from treegram._types import Hashes, Ints
 from treegram.errors import InvalidGraphError
@@ -86,6 +86,16 @@ def count_hops(graphs: Graphs, *, n_jobs: int | None = None) -> sp.csr_matrix:
     return sp.csr_matrix((counts, columns, starts), shape=shape)
 
 
+def _fewest_records(diameter: int, halved: bool) -> float:
+    """How many records a graph has at least: the positions of nodes of one longest path on the stretches of this path."""
+    before = np.arange(diameter + 1.0)
+    after = diameter - before
+    if not halved:
+        return float(((before + 1) * (after + 1)).sum())
+    short, long = np.minimum(before, after), np.maximum(before, after)
+    return float(((short + 1) * (long + 1) - short * (short + 1) / 2).sum())
+
+
 def _count_some(graphs: Graphs, span: tuple[int, int], numbers: Ints) -> Any:
     """The records of some graphs; fills ``numbers``, how many each of their nodes has."""
     (first, last), halved = span, not graphs.directed
@@ -101,6 +111,8 @@ def _count_some(graphs: Graphs, span: tuple[int, int], numbers: Ints) -> Any:
     n_entries = sizes * n_columns
     worst = first + int(np.append(n_entries, 0.0).argmax())
     purpose = f"Graph {worst}: the positions of its nodes on shortest paths (nodes x diameter^2)"
+    n_records = sum(_fewest_records(int(d), halved) for d in diameters[first:last])
+    require(max(8.0 * n_entries.max(initial=0) + 18.0 * n_records, 40.0 * n_records), purpose)
     scratch = loops.Scratch(
         order=order,
         distance=distance,

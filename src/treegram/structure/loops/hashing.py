@@ -7,9 +7,7 @@ earlier graph left there counts as empty. Compiled loops never make room: they s
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
-
-from treegram._numba import jit
+from treegram._numba import inlined, jit
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -17,7 +15,7 @@ _M2 = np.uint64(0x94D049BB133111EB)
 _S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 
 
-@njit(inline="always")
+@inlined
 def mix(x):
     """The finaliser of splitmix64: a bijection of 64 bits in which every input bit moves every output bit."""
     x = (x ^ (x >> _S30)) * _M1
@@ -25,24 +23,24 @@ def mix(x):
     return x ^ (x >> _S31)
 
 
-@njit(inline="always")
+@inlined
 def join(a, b):
     """The code of the pair (a, b)."""
     return mix(a + b * GOLDEN)
 
 
-@njit(inline="always")
+@inlined
 def _slot(row, code, n_slots):
     return np.int64((code ^ (np.uint64(row) * GOLDEN)) & np.uint64(n_slots - 1))
 
 
-@njit(inline="always")
+@inlined
 def has_room(n_records, first, rows, table):
     """Whether the arrays have room for so many records, and the table for those from ``first`` on."""
     return n_records <= len(rows) and 2 * (n_records - first) <= len(table)
 
 
-@njit(inline="always")
+@inlined
 def find(row, code, first, used, rows, codes, table):
     """The place of the record (row, code) of the current graph, which starts at ``first``; ``used`` if it is new."""
     slot = _slot(row, code, len(table))

@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
-
-from treegram._numba import jit
+from treegram._numba import inlined, jit
 from treegram.structure.loops.hashing import GOLDEN, find, has_room, join, mix
 from treegram.structure.loops.visits import DONE, FIRST, GRAPH, PAUSED, PLACE, ROOT, USED, leave, save, visit
 
@@ -36,7 +34,7 @@ Ask = namedtuple("Ask", "first last radius distance levels invariant match by_no
 Scratch = namedtuple("Scratch", "ball colours walks")
 
 
-@njit(inline="always")
+@inlined
 def number(n):
     """The code of a small number, -1 (not reachable) included."""
     return mix(np.uint64(n + 2) * GOLDEN)
@@ -293,7 +291,7 @@ def _settle(first, used, n_rows, at, records, lengths):
         records.codes[i], records.values[i] = codes[i - first], values[i - first]
 
 
-@njit(inline="always")
+@inlined
 def _pair_key(r, d, key, other):
     return join(join(join(number(r), number(d)), key), other)
 

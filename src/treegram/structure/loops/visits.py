@@ -8,9 +8,7 @@ to make these, and crashes if a signal is pending.
 
 from __future__ import annotations
 
-from numba import njit
-
-from treegram._numba import jit
+from treegram._numba import inlined, jit
 
 DONE, PAUSED = -1, 0
 
@@ -48,7 +46,7 @@ def leave(n_visited, order, distance):
         distance[order[i]] = -1
 
 
-@njit(inline="always")  # constants among its arguments would compile it again and again
+@inlined
 def save(state, used, first, graph, root, place):
     """Write down where a loop stands."""
     state[USED], state[FIRST], state[GRAPH], state[ROOT], state[PLACE] = used, first, graph, root, place
