@@ -15,7 +15,7 @@ from joblib.parallel import get_active_backend
 
 from treegram._progress import track
 
-__all__ = ["run_tasks", "send_tasks"]
+__all__ = ["run_tasks", "send_tasks", "share_memory"]
 
 
 def run_tasks(
@@ -32,6 +32,11 @@ def run_tasks(
     jobs = (delayed(function)(*task) for task in tasks)
     results = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(jobs)
     return _shown(_left_quietly(results), len(tasks), label)
+
+
+def share_memory() -> bool:
+    """Whether the workers of :func:`send_tasks` are threads of this process, so that they can write to one array."""
+    return bool(get_active_backend(prefer="threads")[0].supports_sharedmem)
 
 
 def send_tasks(

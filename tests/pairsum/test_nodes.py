@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from treegram.attributes import Gaussian
 from treegram.pairsum import nodes as engine
-from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
+from treegram.pairsum.nodes import Nodes, Weighting, self_sums
+from treegram.pairsum.tiles import complete
+
+
+def pair_sums(left, right, *args, **options):
+    """Whole matrices, where the engine fills the upper half of symmetric ones."""
+    sums = engine.pair_sums(left, right, *args, **options)
+    if right is None:
+        complete(sums)
+    return sums
 
 
 def make_nodes(rng, sizes, *, n_blocks=3, n_features=12, dimension=2, spread=1.0, blocks=None, distinct=None):
@@ -91,10 +100,14 @@ def tiles(request, monkeypatch):
     monkeypatch.setattr(engine, "TILE_COLUMNS", request.param)
 
 
-@pytest.fixture(params=[0.0, 0.3, 2.0], ids=lambda share: f"dense{share}")
+@pytest.fixture(
+    params=[(0.0, 0.125), (0.3, math.inf), (2.0, 0.0), (2.0, math.inf)],
+    ids=lambda param: f"dense{param[0]}bins{param[1]}",
+)
 def dense_share(request, monkeypatch):
-    """All features as dense rows, some of them, none of them."""
-    monkeypatch.setattr(engine, "DENSE_SHARE", request.param)
+    """All features as dense rows, some of them, none of them; bins for all kinds, or for those of dense rows alone."""
+    monkeypatch.setattr(engine, "DENSE_SHARE", request.param[0])
+    monkeypatch.setattr(engine, "BIN_PAIRS", request.param[1])
 
 
 @pytest.fixture(params=[2, 1 << 14], ids=lambda rows: f"rows{rows}")
@@ -177,7 +190,7 @@ def test_a_large_result_is_cut_into_several_tiles(monkeypatch):
     nodes, weighting = make_nodes(rng, SIZES), make_weighting(rng)
     tiles, tile_sums = [], engine._tile_sums
     monkeypatch.setattr(engine, "TILE_BYTES", 64)
-    monkeypatch.setattr(engine, "_tile_sums", lambda job, span, n: tiles.append(span) or tile_sums(job, span, n))
+    monkeypatch.setattr(engine, "_tile_sums", lambda *task: tiles.append(task[1]) or tile_sums(*task))
     actual = pair_sums(nodes, None, Gaussian(0.5), weighting)
     assert_sums(actual, nodes, nodes, gaussian(0.5), weighting)
     assert len(tiles) > 2

@@ -7,6 +7,7 @@ from numba import njit
 
 from treegram.pairsum.loops import nodes as node_loops
 from treegram.pairsum.loops import tiles as loops
+from treegram.pairsum.tiles import complete
 
 
 @njit
@@ -92,3 +93,17 @@ def test_invert_keeps_every_entry_once():
     rebuilt[:4, 1], rebuilt[:4, 3], rebuilt[4:, 5] = dense[0, :4], dense[1, :4], dense[0, 4:]
     np.testing.assert_array_equal(rebuilt, matrix)
     np.testing.assert_array_equal(dense[1, 4:], 0)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 63, 64, 66, 131, 201])
+@pytest.mark.parametrize("numbers_per_task", [1 << 20, 500])
+def test_lower_halves_are_filled_and_both_halves_scaled(n, numbers_per_task, monkeypatch):
+    monkeypatch.setattr("treegram.pairsum.tiles.NUMBERS_PER_TASK", numbers_per_task)
+    rng = np.random.default_rng(n)
+    upper, factors = np.triu(rng.normal(size=(2, n, n))), rng.normal(size=(2, n))
+    whole = upper + np.triu(upper, 1).swapaxes(1, 2)
+    for scale, expected in ((None, whole), (factors, whole * (factors[:, :, None] * factors[:, None, :]))):
+        for n_jobs in (1, 2):
+            K = np.where(np.tri(n, k=-1, dtype=bool), np.nan, upper)  # what stands there is anything
+            complete(K, scale, n_jobs=n_jobs)
+            np.testing.assert_array_equal(K, expected)

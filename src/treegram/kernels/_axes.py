@@ -47,6 +47,9 @@ class GridAxes:
             return sums
         for axis, n in enumerate(self.shape):
             if n > 1:
-                np.cumsum(sums, axis=axis, out=sums)
+                with np.errstate(
+                    over="ignore", invalid="ignore"
+                ):  # below the diagonal of a symmetric matrix is anything
+                    np.cumsum(sums, axis=axis, out=sums)
         as_asked = all(np.array_equal(some, np.arange(n)) for some, n in zip(self.places, self.shape, strict=True))
         return sums if as_asked else sums[np.ix_(*self.places)]

@@ -28,9 +28,11 @@ from treegram.errors import InvalidGraphError, ModelFileError, ParameterError
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels._grids import Grid, GridValues, grid_values
 from treegram.kernels._node_sums import learn_gamma
+from treegram.pairsum.tiles import complete
 
 __all__ = [
     "GraphKernel",
+    "complete_gram",
     "inverse_roots",
     "normalize_gram",
     "used_labels",
@@ -132,8 +134,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         K = self._pair_sums(self._fitted, None)
         diagonals = self._finite(_diagonals(K))
         self._self_kernels = diagonals if self.normalize else None
-        if self._self_kernels is not None:
-            normalize_gram(K, self._self_kernels, self._self_kernels)
+        complete_gram(K, self._self_kernels, self.n_jobs)
         return K.reshape(K.shape[-2:])
 
     def transform(self, X: Any) -> Floats:
@@ -218,18 +219,17 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         gram = np.empty((n, n), self.dtype)
         for rows in _spans(n):
             own = self._describe(self.graphs_[rows], self._own_grid())
-            self._put(gram, rows, rows, self._pair_sums(own, None))
+            K = self._pair_sums(own, None)
+            complete_gram(K, None if self._self_kernels is None else self._self_kernels[..., rows], self.n_jobs)
+            gram[rows, rows] = self._narrow(K.reshape(K.shape[-2:]))
             if rows.stop < n:
                 rest = slice(rows.stop, n)
-                self._put(gram, rows, rest, self._pair_sums(own, self._describe(self.graphs_[rest], self._own_grid())))
+                K = self._pair_sums(own, self._describe(self.graphs_[rest], self._own_grid()))
+                if self._self_kernels is not None:
+                    normalize_gram(K, self._self_kernels[..., rows], self._self_kernels[..., rest])
+                gram[rows, rest] = self._narrow(K.reshape(K.shape[-2:]))
+                gram[rest, rows] = gram[rows, rest].T
         return gram
-
-    def _put(self, gram: Floats, rows: slice, columns: slice, K: Floats) -> None:
-        """Write a part of a matrix and its mirror image."""
-        if self._self_kernels is not None:
-            normalize_gram(K, self._self_kernels[..., rows], self._self_kernels[..., columns])
-        gram[rows, columns] = self._narrow(K.reshape(K.shape[-2:]))
-        gram[columns, rows] = gram[rows, columns].T
 
     def _narrow(self, K: Floats) -> Floats:
         """The numbers in single precision, if it can hold them."""
@@ -276,8 +276,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         fitted = worker._describe(X, grid)
         grams = worker._pair_sums(fitted, None)
         diagonals = self._finite(_diagonals(grams))
-        if self.normalize:
-            normalize_gram(grams, diagonals, diagonals)
+        complete_gram(grams, diagonals if self.normalize else None, self.n_jobs)
         new = worker._describe(X_new, grid)
         rows, selves = worker._pair_sums(new, fitted), self._finite(worker._self_sums(new))
         if self.normalize:
@@ -427,8 +426,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     def _square(self, chosen: Ints) -> Floats:
         """The kernel of some fitted graphs with each other."""
         K = self._pair_sums(self._describe(self.graphs_[chosen], self._own_grid()), None)
-        if self._self_kernels is not None:
-            normalize_gram(K, *2 * (self._self_kernels[..., chosen],))
+        complete_gram(K, None if self._self_kernels is None else self._self_kernels[..., chosen], self.n_jobs)
         return K.reshape(K.shape[-2:])
 
     def _keep(self, chosen: Ints) -> None:
@@ -461,7 +459,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _pair_sums(self, left: Any, right: Any | None) -> Floats:
-        """The kernel of each pair of graphs, not normalised; ``right=None``: left with itself.
+        """The kernel of each pair of graphs, not normalised; ``right=None``: left with itself, of which the upper half counts.
 
         One leading axis for each one-pass parameter.
         """
@@ -542,6 +540,11 @@ def _some(labels: Sequence[Hashable], most: int = 3) -> str:
 def _diagonals(grams: Floats) -> Floats:
     diagonals: Floats = np.einsum("...ii->...i", grams).copy()
     return diagonals
+
+
+def complete_gram(K: Floats, diagonals: Floats | None, n_jobs: int | None) -> None:
+    """Fill the lower halves of symmetric matrices from the upper ones, normalised unless there are no ``diagonals``, in place."""
+    complete(K, None if diagonals is None else inverse_roots(diagonals), n_jobs=n_jobs)
 
 
 def normalize_gram(K: Floats, rows: Floats, columns: Floats) -> None:

@@ -115,6 +115,10 @@ class MapChoice:
 
 def choose_map(request: MapRequest, error_of: ErrorOf) -> MapChoice:
     """The map that was asked for, or with ``method="auto"`` the one that suits the data; its error is ``error_of`` it."""
+    if not request.vectors.size and request.method == "auto" and request.costs is not None:
+        return MapChoice(
+            None, "exact", "No attributes: k_A is 1, and the exact engine compares each graph as one node.", 0.0
+        )
     if not request.vectors.size:
         constant = Constant()
         sentence = "No attributes: k_A is 1, and one component is exact."

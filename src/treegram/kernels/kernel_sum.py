@@ -13,7 +13,7 @@ from treegram._params import NOTHING, Allowed, Instance, parameters
 from treegram._types import Floats, Ints
 from treegram.errors import ParameterError
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels._base import GraphKernel, inverse_roots, normalize_gram
+from treegram.kernels._base import GraphKernel, complete_gram, inverse_roots, normalize_gram
 from treegram.kernels._grids import Grid, GridValues, grid_values, parameter_names, with_parameters
 from treegram.kernels._pipelines import learns_from_data, split_pipeline
 from treegram.kernels.oddcl import ODDCL
@@ -252,9 +252,8 @@ class KernelSum(GraphKernel):
         total = np.zeros((len(left[0].selves), len(columns[0].selves)))
         for final, mine, theirs in zip(self._finals(), left, columns, strict=True):
             K = final._pair_sums(mine.described, None if right is None else theirs.described).reshape(total.shape)
-            if final.normalize and right is None:
-                diagonal = K.diagonal().copy()
-                normalize_gram(K, diagonal, diagonal)
+            if right is None:
+                complete_gram(K, K.diagonal().copy() if final.normalize else None, self.n_jobs)
             elif final.normalize:
                 normalize_gram(K, mine.selves, theirs.selves)
             total += K

@@ -36,9 +36,11 @@ SELF_COLUMNS = 4096  # nodes in one tile of graphs that meet themselves alone: b
 DENSE_SHARE = 0.15  # a feature that this share of its block has is summed densely; below, lists are faster
 # Of the result: a tile is held apart until it is written, one or two for each worker. Where the result is large, as many tiles
 # as keep the workers busy are enough: in narrow tiles of tiny graphs nothing is left of what a row costs but its start.
-TILE_BYTES, MOST_TILES = 8 << 20, 24
+TILE_BYTES, MOST_TILES = 8 << 20, 11
 # Compiled code cannot be interrupted: so many rows, or rows of so many multiplications, keep each call well under a second.
 ROWS_PER_CALL, COST_PER_CALL = 1 << 14, 1 << 30
+COMMON_SHARE = 1 / 64  # a feature that this share of all nodes has is looked up among those of its kind
+BIN_PAIRS = 0.125  # pairs of nodes per pair of graphs, from which on a kind of feature has a bin
 GIVEN_ROWS = 1024  # rows of a node kernel that is not the Gaussian, computed at a time
 
 
@@ -89,12 +91,12 @@ class Weighting:
 def pair_sums(
     left: Nodes, right: Nodes | None, node_kernel: NodeKernel, weighting: Weighting, *, n_jobs: int | None = None
 ) -> Floats:
-    """One sum per pair of graphs; ``right=None`` means left with itself, which costs half.
+    """One sum per pair of graphs; ``right=None`` means left with itself, which costs half: the upper half alone is filled.
 
     Returns
     -------
     ndarray of shape (n_groups, n_weights, n_left, n_right)
-        The same bits for any ``n_jobs``.
+        The same bits for any ``n_jobs``. See ``tiles.complete`` for the lower half of a symmetric matrix.
     """
     left = _condense(left, node_kernel)
     columns = left if right is None else _condense(right, node_kernel)
@@ -191,11 +193,14 @@ class _Job:
         # Rows of one graph and block by place: neighbours have nearly the same window, and are summed together.
         row_order = np.lexsort((layout.left.places, layout.left.blocks, left.graph_ids))
         layout = replace(layout, left=layout.left.taken(row_order))
-        order = _hot_first(right.features)
+        order = _hot_first(right.features, weighting)
         row_features, features = _renumbered([left.features[row_order], right.features], order)
+        if len(weighting.groups) > 1:
+            row_features.sort_indices()
         kinds = weighting.kinds[order]
         largest = max(int(np.diff(nodes.offsets).max()) for nodes in (left, right))
         side = layout.left
+        lanes = _Lanes.choose(features, layout.right.blocks, layout.n_blocks, kinds, len(weighting.groups))
         return cls(
             layout=layout,
             reach=layout.reach(53 * np.log(2) + np.log(largest + 1)),
@@ -209,8 +214,8 @@ class _Job:
                 row_features.data,
             ),
             features=features,
-            weights=loops.Weights(kinds, weighting.groups, weighting.weights),
-            lanes=_Lanes.choose(features, layout.right.blocks, layout.n_blocks, kinds, len(weighting.groups)),
+            weights=_binned(features, right.n_graphs, kinds, weighting, lanes),
+            lanes=lanes,
             n_groups=weighting.n_groups,
             made_of=(left, right, node_kernel, weighting),
         )
@@ -240,11 +245,17 @@ class _Job:
         return cut(self.layout.right.offsets, n_tiles)
 
 
-def _hot_first(features: sp.csr_matrix) -> Ints:
-    """The features, those of many nodes first, those of one node in the order of the nodes: what is looked up stays in cache."""
+def _hot_first(features: sp.csr_matrix, weighting: Weighting) -> Ints:
+    """The features, those of many nodes first, those of one node in the order of the nodes: what is looked up stays in cache.
+
+    Those of many nodes come kind by kind, so that a row's features of one kind are summed at once.
+    """
     support = np.bincount(features.indices, minlength=features.shape[1])
     shared = np.flatnonzero(support > 1)
     shared = shared[np.argsort(-support[shared], kind="stable")]
+    if len(weighting.groups) > 1:
+        is_rare = support[shared] < COMMON_SHARE * features.shape[0]
+        shared = shared[np.lexsort((weighting.kinds[shared], is_rare))]
     single = features.indices[support[features.indices] == 1]
     return np.concatenate([shared, single, np.flatnonzero(support == 0)])
 
@@ -292,6 +303,21 @@ class _Lanes:
         return cls(slots.astype(np.int32), lanes.astype(np.int32), lane_kinds, int(slot_numbers.max(initial=-1)) + 1)
 
 
+def _binned(features: sp.csr_matrix, n_graphs: int, kinds: Ints, weighting: Weighting, lanes: _Lanes) -> Any:
+    """The weights, with a bin for each kind that has a lane, or enough pairs of nodes to make weighing a bin the cheaper way."""
+    groups = weighting.groups
+    support = np.bincount(features.indices, minlength=len(kinds)).astype(float)
+    is_binned = np.bincount(kinds, support * support, len(groups)) >= BIN_PAIRS * n_graphs**2
+    for block_kinds in lanes.lane_kinds:
+        is_binned[block_kinds[: block_kinds[-1]]] = True
+    bin_kinds = np.flatnonzero(is_binned)
+    bin_kinds = bin_kinds[np.argsort(groups[bin_kinds], kind="stable")]
+    bins = np.full(len(groups), -1, np.int64)
+    bins[bin_kinds] = np.arange(len(bin_kinds))
+    starts = np.searchsorted(groups[bin_kinds], np.arange(weighting.n_groups + 1))
+    return loops.Weights(kinds, groups, weighting.weights, bins, np.append(bin_kinds, 0), starts)
+
+
 def _number_within(blocks: Ints, n_blocks: int) -> tuple[Ints, Ints]:
     """Number entries within their blocks, which are sorted; gives also a table of zeros for them, numbers in the last column."""
     sizes = np.bincount(blocks, minlength=n_blocks)
@@ -304,11 +330,12 @@ def _number_within(blocks: Ints, n_blocks: int) -> tuple[Ints, Ints]:
 # -------------------------------------------------------------------- one tile
 
 
-def _tile_sums(job: _Job, span: Span, n_rows: int) -> Floats:
-    """The sums of the first row graphs with those of a span, shape (n_groups, n_weights, row graphs, column graphs)."""
-    out = np.zeros((job.n_groups, job.weights.weights.shape[1], n_rows, span[1] - span[0]))
-    _add_tile(job, *job.columns(span), int(job.layout.left.offsets[n_rows]), out)
-    return out
+def _tile_sums(job: _Job, span: Span, n_rows: int, out: Floats, base: int) -> None:
+    """Write the sums of the first row graphs with those of a span to out[:, :, :n_rows, base : base + column graphs]."""
+    offsets = job.layout.left.offsets
+    empty = np.flatnonzero(offsets[1 : n_rows + 1] == offsets[:n_rows])
+    out[:, :, empty, base : base + span[1] - span[0]] = 0.0
+    _add_tile(job, *job.columns(span), span[1] - span[0], int(offsets[n_rows]), out, base)
 
 
 def _own_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, span: Span) -> Floats:
@@ -333,23 +360,27 @@ def _own_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, span:
         job = _Job.prepare(inside, inside, node_kernel, weighting)
         order, positions, columns = job.columns((0, inside.n_graphs))
         columns = columns._replace(graphs=np.zeros_like(columns.graphs))
-        _add_tile(job, order, positions, columns, len(graphs), out)
+        _add_tile(job, order, positions, columns, 1, len(graphs), out, 0)
     return out[..., 0]
 
 
-def _add_tile(job: _Job, order: Ints, positions: Ints, columns: Any, n_rows: int, out: Floats) -> None:
-    """Add the sums of the first rows with a tile that has these nodes at these positions to ``out``."""
+def _add_tile(
+    job: _Job, order: Ints, positions: Ints, columns: Any, n_graphs: int, n_rows: int, out: Floats, base: int
+) -> None:
+    """Write the sums of the first rows with a tile that has these nodes at these positions, and so many graphs."""
     inverted = _invert(job, job.features[order], positions, len(columns.graphs))
     held = aligned(loops.AT_ONCE, len(columns.graphs))
     joined = aligned(job.lanes.lane_kinds.shape[1] - 1, len(columns.graphs))
+    bins = aligned(len(job.weights.bin_kinds), n_graphs)
     is_gaussian = isinstance(job.layout.node_kernel, Gaussian)
+    is_plain = np.array_equal(columns.graphs[positions], np.arange(n_graphs)) and len(columns.block_starts) == 2
     widest = int(np.diff(columns.block_starts).max())
     row_cost = widest * (8 + len(job.rows.indices) // max(len(job.rows.blocks), 1)) + 1
     step = min(ROWS_PER_CALL, 1 + COST_PER_CALL // row_cost) if is_gaussian else GIVEN_ROWS
     for first in range(0, n_rows, step):
         rows = (first, min(first + step, n_rows))
         kernel = job.layout.kernel(rows, columns, job.reach)
-        loops.sum_tile(rows, job.rows, columns, inverted, job.weights, kernel, held, joined, out)
+        loops.sum_tile(rows, job.rows, columns, is_plain, inverted, job.weights, kernel, held, joined, bins, base, out)
 
 
 def _invert(job: _Job, features: sp.csr_matrix, positions: Ints, n_columns: int) -> Any:

@@ -80,7 +80,7 @@ def path_sums(
     *,
     n_jobs: int | None = None,
 ) -> Floats:
-    """One sum per pair of graphs; ``right=None`` means left with itself, which costs half.
+    """One sum per pair of graphs; ``right=None`` means left with itself, which costs half: the upper half is filled.
 
     ``length_weights[i]`` is the kernel of two lengths that differ by i, and 0 beyond its end. The result has the same bits
     for any ``n_jobs``.
@@ -193,9 +193,9 @@ def _most_pairs(ends: PathEnds) -> float:
 # -------------------------------------------------------------------- one tile
 
 
-def _tile_sums(job: _Job, tile: Span, n_rows: int) -> Floats:
-    """The sums of the first row graphs with those of a tile."""
-    return _sum_some(job, tile, (0, n_rows))
+def _tile_sums(job: _Job, tile: Span, n_rows: int, out: Floats, base: int) -> None:
+    """Write the sums of the first row graphs with those of a tile."""
+    out[:n_rows, base : base + tile[1] - tile[0]] = _sum_some(job, tile, (0, n_rows))
 
 
 def _square_sums(job: _Job, tile: Span) -> Floats:

@@ -15,16 +15,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from treegram._parallel import send_tasks
+from treegram._parallel import run_tasks, send_tasks, share_memory
 from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.pairsum.loops import tiles as loops
 
-__all__ = ["Layout", "Side", "Span", "aligned", "cut", "fill_matrix", "number_alike"]
+__all__ = ["Layout", "Side", "Span", "aligned", "complete", "cut", "fill_matrix", "number_alike"]
 
 Span = tuple[int, int]  # first graph, and the one after the last
 
-_BLOCK = 128  # rows that are mirrored at a time, so that they stay in cache
+NUMBERS_PER_TASK = 1 << 20  # of a matrix whose lower half is filled
 MANY_DIMENSIONS = 64  # of vectors: beyond, one coordinate is as good a direction as any, and costs nothing
 
 
@@ -150,7 +150,7 @@ def cut(offsets: Ints, n_tiles: int) -> list[Span]:
 
 
 def fill_matrix(
-    tile_sums: Callable[[Any, Span, int], Floats],
+    tile_sums: Callable[[Any, Span, int, Floats, int], None],
     job: Any,
     tiles: list[Span],
     sums: Floats,
@@ -159,38 +159,44 @@ def fill_matrix(
     n_jobs: int | None,
     label: str,
 ) -> None:
-    """Fill ``sums`` with the sums of all tiles.
+    """Fill ``sums`` with the sums of all tiles; of a symmetric matrix the upper half, to which :func:`complete` adds the rest.
 
-    ``tile_sums(job, span, n)`` gives those of the first n rows with a span of columns; the job is what all tiles share.
-    A symmetric matrix takes the rows up to each tile's last graph, and its mirror image; it is symmetric in all bits.
+    ``tile_sums(job, span, n, out, base)`` writes those of the first n rows with a span of columns to ``out``, from the column
+    ``base`` on; the job is what all tiles share. Workers that share memory write straight into ``sums``.
     """
     # Later tiles of a symmetric matrix have more rows: the longest tasks first keep all workers busy to the end.
     tasks = [(span, span[1] if symmetric else sums.shape[-2]) for span in reversed(tiles)]
-    matrices = sums.reshape(-1, *sums.shape[-2:])
-    for ((first, last), n_rows), part in send_tasks(tile_sums, job, tasks, n_jobs=n_jobs, label=label):
-        if symmetric:
-            # Its lower half first, in whole rows: a narrow strip of many large matrices takes a page of memory per number.
-            for own, matrix in zip(np.ascontiguousarray(part).reshape(-1, *part.shape[-2:]), matrices, strict=True):
-                _place_lower(own, first, matrix)
-        else:
-            sums[..., :n_rows, first:last] = part
-    if symmetric:
-        _mirror(matrices)
+    if share_memory():
+        shared_tasks = [(job, span, n_rows, sums, span[0]) for span, n_rows in tasks]
+        for _ in run_tasks(tile_sums, shared_tasks, n_jobs=n_jobs, label=label):
+            pass
+        return
+    shared = (tile_sums, job, sums.shape[:-2])
+    for ((first, last), n_rows), part in send_tasks(_make_tile, shared, tasks, n_jobs=n_jobs, label=label):
+        sums[..., :n_rows, first:last] = part
 
 
-def _place_lower(part: Floats, first: int, matrix: Floats) -> None:
-    """matrix[first + b, a] = part[a, b], and the square on the diagonal, which both halves have, as their mean."""
-    last = first + part.shape[1]
-    square = part[first:last]
-    matrix[first:last, :first] = part[:first].T
-    matrix[first:last, first:last] = (square + square.T) * 0.5
+def _make_tile(shared: tuple[Any, ...], span: Span, n_rows: int) -> Floats:
+    tile_sums, job, leading = shared
+    part = np.empty((*leading, n_rows, span[1] - span[0]))
+    tile_sums(job, span, n_rows, part, 0)
+    return part
 
 
-def _mirror(matrices: Floats) -> None:
-    """Fill the upper halves from the lower ones, block by block: one side is always read or written with strides."""
-    for matrix in matrices:
-        for first in range(0, len(matrix), _BLOCK):
-            rows = slice(first, first + _BLOCK)
-            matrix[:first, rows] = matrix[rows, :first].T
-            square = matrix[rows, rows]
-            square[...] = np.tril(square) + np.tril(square, -1).T
+def complete(K: Floats, factors: Floats | None = None, *, n_jobs: int | None = None) -> None:
+    """Fill the lower half of each symmetric matrix from its upper half, all numbers times the factors of their row and column.
+
+    The two factors are multiplied first, so that the matrix is symmetric in every bit.
+    """
+    n = K.shape[-1]
+    factors = np.ones(K.shape[:-1]) if factors is None else factors
+    n_tasks = max(1, n * n // NUMBERS_PER_TASK)
+    cuts = (n * (1 - np.sqrt(1 - np.arange(n_tasks + 1) / n_tasks))).astype(np.int64) // loops.MIRRORED * loops.MIRRORED
+    cuts[-1] = n  # strips of rows with about as many numbers each
+    tasks = [
+        (K[point], factors[point], int(first), int(last))
+        for point in np.ndindex(K.shape[:-2])
+        for first, last in pairwise(cuts)
+    ]
+    for _ in run_tasks(loops.mirror, tasks, n_jobs=n_jobs, label=None):
+        pass

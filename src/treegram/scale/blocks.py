@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from treegram._types import Floats
 from treegram.graphs import Graphs
-from treegram.kernels._base import GraphKernel, normalize_gram
+from treegram.kernels._base import GraphKernel, complete_gram, normalize_gram
 from treegram.kernels._pipelines import split_pipeline
 
 __all__ = ["GramBlocks"]
@@ -45,7 +45,8 @@ class GramBlocks:
         """A block on the diagonal, and the kernels of its graphs with themselves before normalisation."""
         K = self._sums(self._described(i), None)
         selves = self.kernel._finite(K.diagonal().copy())
-        return self._normalised(K, selves, selves), selves
+        complete_gram(K, selves if self.kernel.normalize else None, self.kernel.n_jobs)
+        return K, selves
 
     def block(self, i: int, j: int, row_selves: Floats, column_selves: Floats) -> Floats:
         """Any other block, with the kernels of its rows' and its columns' graphs with themselves."""

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from treegram._parallel import run_tasks
 from treegram._types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.structure.features import Features, number_codes
+from treegram.structure.features import Features, number_codes, number_pairs
 from treegram.structure.labels import arc_hashes, edge_name, node_hashes, node_name
 from treegram.structure.loops import trees as loops
 from treegram.structure.loops.tree_shares import share_trees
@@ -54,23 +54,27 @@ def tree_features(
     hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
     tasks = [(graphs, hashes, depth, COUNTINGS[counting], span) for span in graph_spans(graphs, NODES_PER_TASK)]
     parts = list(run_tasks(_count_some, tasks, n_jobs=n_jobs, label="trees"))
-    lengths, nodes, codes, counts, sizes, roots, depths = (
-        np.concatenate(column) for column in zip(*parts, strict=True)
+    lengths, numbers, counts, codes, sizes, seen = (list(column) for column in zip(*parts, strict=True))
+    columns, firsts = number_codes(np.concatenate(codes))
+    index = np.int32 if sum(map(len, counts)) < 2**31 else np.int64
+    columns, starts = columns.astype(index), np.cumsum([len(some) for some in codes])[:-1]
+    entries = (
+        np.concatenate(counts),
+        np.concatenate([own[some] for own, some in zip(np.split(columns, starts), numbers, strict=True)]),
+        np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(index),
     )
-    columns, firsts = number_codes(codes)
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
     return Phi(
-        counts=sp.csr_matrix((counts, columns, indptr), shape=(graphs.n_nodes, len(firsts))),
-        codes=codes[firsts],
-        sizes=sizes[firsts],
-        seen=np.column_stack([roots[firsts], nodes[firsts], depths[firsts]]),
+        counts=sp.csr_matrix(entries, shape=(graphs.n_nodes, len(firsts))),
+        codes=np.concatenate(codes)[firsts],
+        sizes=np.concatenate(sizes)[firsts],
+        seen=np.concatenate(seen)[firsts],
     )
 
 
 def _count_some(
     graphs: Graphs, hashes: tuple[Hashes, Hashes], depth: int, counting: int, span: tuple[int, int]
 ) -> tuple[Any, ...]:
-    """How many records each node of some graphs has, and the records by node, without their table."""
+    """The trees of some graphs: how many each node has, by node their numbers and counts, and what :class:`Phi` has of each number."""
     base = int(graphs.offsets[span[0]])
     n_nodes = int(graphs.offsets[span[1]]) - base
     largest = int(np.diff(graphs.offsets[span[0] : span[1] + 1]).max(initial=0))
@@ -93,7 +97,17 @@ def _count_some(
     records = run_loop(count, state, records, "its trees")
     ends, order = np.zeros(n_nodes + 1, np.int64), np.empty(len(records.nodes), np.int64)
     loops.order_by_node(records.nodes, base, ends, order)
-    return np.diff(ends[:-1], prepend=0), *(column[order] for column in records[:-1])
+    codes = records.codes[order]
+    numbers, firsts = number_pairs(codes, codes)
+    firsts = order[firsts]
+    return (
+        np.diff(ends[:-1], prepend=0),
+        numbers,
+        records.counts[order],
+        records.codes[firsts],
+        records.sizes[firsts],
+        np.column_stack([records.roots[firsts], records.nodes[firsts], records.depths[firsts]]),
+    )
 
 
 def spread_trees(

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from treegram._numba import contracted, jit
-from treegram.pairsum.loops.tiles import add_scaled, clear, copy, first_from, gaussian_row, gaussian_rows, window_of
+from treegram.pairsum.loops.tiles import clear, copy, first_from, gaussian_row, gaussian_rows, window_of
 
 AT_ONCE = 4  # rows of one graph and block that are summed together
 LANES = (
@@ -23,8 +23,10 @@ Rows = namedtuple("Rows", "graphs blocks vectors places indptr indices data")
 # lane, a number per column: ``lanes[t]`` is the feature's, or -1 if its kind has none. ``lane_kinds`` has the kind of each lane
 # of a block, their number in the last column.
 Inverted = namedtuple("Inverted", "slots lanes lane_kinds dense ends listed values")
-# The kind of each feature, the group of each kind, and its weights (n_kinds, n_weights).
-Weights = namedtuple("Weights", "kinds groups weights")
+# The kind of each feature, the group of each kind, and its weights (n_kinds, n_weights). What common kinds give is summed by graph
+# in bins, and weighted at the end: ``kind_bins`` has the bin of each kind, or -1, ``bin_kinds`` the kind of each bin, and those of a
+# group are bin_starts[group] .. bin_starts[group + 1] - 1.
+Weights = namedtuple("Weights", "kinds groups weights kind_bins bin_kinds bin_starts")
 
 
 @jit
@@ -61,6 +63,14 @@ def _add_listed(a, start, stop, listed, values, r, held, graphs, kind, weights, 
 
 
 @contracted
+def _bin_listed(a, start, stop, listed, values, r, held, graphs, kind_bin, bins):
+    """bins[kind_bin, graph of j] += a * values * held[r, j] over some of the listed columns j."""
+    for i in range(start, stop):
+        j = listed[i]
+        bins[kind_bin, graphs[j]] += a * values[i] * held[r, j]
+
+
+@contracted
 def _join_listed(a, start, stop, listed, values, r, held, lane, joined):
     """joined[lane, j] += a * values * held[r, j] over some of the listed columns j."""
     for i in range(start, stop):
@@ -93,30 +103,66 @@ def _join_dense(n, window, chosen, factors, dense, r, held, lane, joined):
 
 
 @contracted
-def _spread(block, kinds, joined, weights, groups, graphs, by_graph, totals):
-    """Add what the rows of one graph and block gathered in the lanes of these kinds to the totals of the columns' graphs.
+def _spread(block, is_plain, kinds, kind_bins, graphs, joined, bins, in_use):
+    """Add what the rows of one graph and block gathered in the lanes of these kinds to the bins of the columns' graphs.
 
-    Weights come last, when few numbers are left. Lanes are left zero; ``by_graph`` is scratch, one number per graph.
+    Lanes are left zero. ``is_plain``: column j is the one of graph j. ``in_use`` says which lanes, and behind them which bins, have any sum.
     """
     first, last = block
     for i in range(len(kinds)):
-        clear(by_graph)
-        lane = joined[i]
-        for j in range(first, last):
-            by_graph[graphs[j]] += lane[j]
-            lane[j] = 0.0
-        factors, out = weights[kinds[i]], totals[groups[kinds[i]]]
-        for k in range(len(factors)):
-            add_scaled(factors[k], by_graph, out[k])
+        if in_use[i]:
+            kind_bin = kind_bins[kinds[i]]
+            in_use[i], in_use[len(joined) + kind_bin] = False, True
+            if is_plain:
+                for j in range(np.uint64(bins.shape[1])):
+                    bins[np.uint64(kind_bin), j] += joined[np.uint64(i), j]
+                    joined[np.uint64(i), j] = 0.0
+                continue
+            for j in range(first, last):
+                bins[kind_bin, graphs[j]] += joined[i, j]
+                joined[i, j] = 0.0
 
 
 @contracted
-def _write(totals, graph, out):
-    """out[:, :, graph] += totals, which are left zero."""
-    for group in range(totals.shape[0]):
-        for k in range(totals.shape[1]):
-            add_scaled(1.0, totals[group, k], out[group, k, graph])
-            clear(totals[group, k])
+def _weigh_bins(chosen, bin_kinds, weights, group, bins, totals):
+    """totals[group, k] += sum of weights[kind, k] * bins over four bins, which are left zero."""
+    x, y, z, w = np.uint64(chosen[0]), np.uint64(chosen[1]), np.uint64(chosen[2]), np.uint64(chosen[3])
+    n = np.uint64(bins.shape[1])
+    for k in range(weights.shape[1]):
+        a, b = weights[bin_kinds[x], k], weights[bin_kinds[y], k]
+        c, d = weights[bin_kinds[z], k], weights[bin_kinds[w], k]
+        for j in range(n):
+            totals[group, k, j] += (a * bins[x, j] + b * bins[y, j]) + (c * bins[z, j] + d * bins[w, j])
+    for i in range(4):
+        clear(bins[chosen[i]])
+
+
+@contracted
+def _write(place, is_begun, bin_kinds, bin_starts, weights, chosen, in_use, bins, totals, out):
+    """Write the totals of a row graph, with its bins, to their place in ``out``; totals and bins are left zero.
+
+    Weights come last, when few numbers are left. The last bin is always zero, and fills up the last four of a group.
+    """
+    graph, base, n_lanes = np.uint64(place[0]), np.uint64(place[1]), len(in_use) - len(bins)
+    for group in range(np.uint64(totals.shape[0])):
+        n = 0
+        for i in range(bin_starts[group], bin_starts[group + 1]):
+            if in_use[n_lanes + i]:
+                in_use[n_lanes + i] = False
+                chosen[n] = i
+                n += 1
+            if n == 4 or (n > 0 and i == bin_starts[group + 1] - 1):
+                for rest in range(n, 4):
+                    chosen[rest] = len(bins) - 1
+                _weigh_bins(chosen, bin_kinds, weights, group, bins, totals)
+                n = 0
+        for k in range(np.uint64(totals.shape[1])):
+            if is_begun:
+                for j in range(np.uint64(totals.shape[2])):
+                    totals[group, k, j] += out[group, k, graph, base + j]
+            for j in range(np.uint64(totals.shape[2])):
+                out[group, k, graph, base + j] = totals[group, k, j]
+                totals[group, k, j] = 0.0
 
 
 @jit
@@ -137,11 +183,11 @@ def _rows_at_once(v, stop, window, graphs, blocks, row_places, reach, places, co
 
 
 @njit(inline="always")  # bundles of arrays are costly to hand over, row by row
-def _add_features(v, r, window, features, inverted, held, graphs, weights, waiting, joined, totals):
-    """The features of one row, the r-th that is held: common ones up to four at once, rare ones to their lanes or totals."""
+def _add_features(v, r, window, features, inverted, held, graphs, weights, waiting, joined, bins, in_use, totals):
+    """The features of one row, the r-th that is held: common ones up to four at once, rare ones to their lanes, bins or totals."""
     indptr, indices, data = features
     slots, lanes, dense, ends, listed, values = inverted
-    feature_kinds, groups, kind_weights = weights
+    feature_kinds, groups, kind_weights, kind_bins = weights
     chosen, factors = waiting
     low, high = window
     n, lane = 0, -1
@@ -152,6 +198,7 @@ def _add_features(v, r, window, features, inverted, held, graphs, weights, waiti
                 _join_dense(n, (low, high), chosen, factors, dense, r, held, lane, joined)
                 n = 0
             chosen[n], factors[n], lane = slots[t], data[i], lanes[t]
+            in_use[lane] = True
             n += 1
             continue
         start, stop = ends[t - 1] if t > 0 else 0, ends[t]
@@ -162,9 +209,14 @@ def _add_features(v, r, window, features, inverted, held, graphs, weights, waiti
         if start == stop:
             continue
         if lanes[t] >= 0:
+            in_use[lanes[t]] = True
             _join_listed(data[i], start, stop, listed, values, r, held, lanes[t], joined)
+            continue
+        kind = feature_kinds[t]
+        if kind_bins[kind] >= 0:
+            in_use[len(joined) + kind_bins[kind]] = True
+            _bin_listed(data[i], start, stop, listed, values, r, held, graphs, kind_bins[kind], bins)
         else:
-            kind = feature_kinds[t]
             _add_listed(
                 data[i], start, stop, listed, values, r, held,
                 graphs, kind, kind_weights, groups[kind], totals,
@@ -174,22 +226,25 @@ def _add_features(v, r, window, features, inverted, held, graphs, weights, waiti
 
 
 @contracted(allocates=True)
-def sum_tile(span, rows, columns, inverted, weights, kernel, held, joined, out):
-    """Add the pair sums of the rows ``span[0] .. span[1] - 1`` with all columns of one tile to ``out``.
+def sum_tile(span, rows, columns, is_plain, inverted, weights, kernel, held, joined, bins, base, out):
+    """Write the pair sums of the rows ``span[0] .. span[1] - 1`` with all columns of one tile to ``out``, from ``base`` on.
 
-    out[group, weight, graph of row, graph of column] += k(row, column) * sum_t F[row, t] F[column, t] weight_t, over the
-    features t of each group. ``held`` (AT_ONCE rows) and ``joined`` (as many as lanes, zero) are scratch. Bundles are taken
-    apart first: each look into one costs a count of references.
+    out[group, weight, graph of row, base + graph of column] = sum of k(row, column) * sum_t F[row, t] F[column, t] weight_t, over
+    the features t of each group and the rows and columns of the two graphs; added to what the rows of the same graph before the
+    span gave. ``held`` (AT_ONCE rows), ``joined`` (as many as lanes) and ``bins`` (one more than are used) are scratch, the latter
+    two zero. ``is_plain``: there is one block, and column j is the one of graph j. Bundles are taken apart first: each look into one costs a count of references.
     """
     row_graphs, row_blocks, row_vectors, row_places, indptr, indices, data = rows
     graphs, block_starts, vectors, places = columns
     slots, lanes, lane_kinds, dense, ends, listed, values = inverted
-    feature_kinds, groups, kind_weights = weights
+    feature_kinds, groups, kind_weights, kind_bins, bin_kinds, bin_starts = weights
     given, gamma, reach = kernel
     window, is_wide = np.empty(2, np.int64), len(vectors) > 3 and len(given) == 0
-    by_graph, totals = np.empty(out.shape[3]), np.zeros((out.shape[0], out.shape[1], out.shape[3]))
+    totals = np.zeros((out.shape[0], out.shape[1], bins.shape[1]))
+    in_use = np.zeros(len(joined) + len(bins), np.bool_)
     chosen, factors = np.empty(4, np.int64), np.empty(4)
     v = span[0]
+    is_begun = v > 0 and row_graphs[v - 1] == row_graphs[v]
     while v < span[1]:
         graph, block = row_graphs[v], row_blocks[v]
         first, last = block_starts[block], block_starts[block + 1]
@@ -208,12 +263,13 @@ def sum_tile(span, rows, columns, inverted, weights, kernel, held, joined, out):
                 gaussian_row(gamma, v, row_vectors, vectors, low, high, 0, held)
             for r in range(n):
                 _add_features(
-                    v + r, r, (low, high), (indptr, indices, data), (slots, lanes, dense, ends, listed, values),
-                    held, graphs, (feature_kinds, groups, kind_weights), (chosen, factors), joined, totals,
+                    v + r, r, (low, high), (indptr, indices, data), (slots, lanes, dense, ends, listed, values), held,
+                    graphs, (feature_kinds, groups, kind_weights, kind_bins), (chosen, factors), joined, bins, in_use, totals,
                 )  # fmt: skip
             v += n
         if last > first:
             kinds = lane_kinds[block, : lane_kinds[block, -1]]
-            _spread((first, last), kinds, joined, kind_weights, groups, graphs, by_graph, totals)
+            _spread((first, last), is_plain, kinds, kind_bins, graphs, joined, bins, in_use)
         if v == span[1] or row_graphs[v] != graph:
-            _write(totals, graph, out)
+            _write((graph, base), is_begun, bin_kinds, bin_starts, kind_weights, chosen, in_use, bins, totals, out)
+            is_begun = False

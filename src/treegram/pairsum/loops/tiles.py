@@ -23,6 +23,7 @@ Rows = namedtuple("Rows", "blocks vectors places")
 # taken as 0 where places are farther apart than ``reach``.
 Kernel = namedtuple("Kernel", "given gamma reach")
 
+MIRRORED = 64  # rows and columns of a square that is mirrored at a time
 _LOG2E = 1.4426950408889634
 _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer, which stands in the low bits
 _UNDERFLOW = -1021.0
@@ -78,6 +79,44 @@ def add_scaled(a, values, out):
     """Out += a * values."""
     for j in range(len(out)):
         out[j] += a * values[j]
+
+
+@jit
+def _turn(matrix, i, j):
+    """matrix[j : j + 4, i : i + 4] = matrix[i : i + 4, j : j + 4].T, all read before anything is written: whole vectors are moved."""
+    i1, i2, i3 = i + np.uint64(1), i + np.uint64(2), i + np.uint64(3)
+    j1, j2, j3 = j + np.uint64(1), j + np.uint64(2), j + np.uint64(3)
+    a, a1, a2, a3 = matrix[i, j], matrix[i, j1], matrix[i, j2], matrix[i, j3]
+    b, b1, b2, b3 = matrix[i1, j], matrix[i1, j1], matrix[i1, j2], matrix[i1, j3]
+    c, c1, c2, c3 = matrix[i2, j], matrix[i2, j1], matrix[i2, j2], matrix[i2, j3]
+    d, d1, d2, d3 = matrix[i3, j], matrix[i3, j1], matrix[i3, j2], matrix[i3, j3]
+    matrix[j, i], matrix[j, i1], matrix[j, i2], matrix[j, i3] = a, b, c, d
+    matrix[j1, i], matrix[j1, i1], matrix[j1, i2], matrix[j1, i3] = a1, b1, c1, d1
+    matrix[j2, i], matrix[j2, i1], matrix[j2, i2], matrix[j2, i3] = a2, b2, c2, d2
+    matrix[j3, i], matrix[j3, i1], matrix[j3, i2], matrix[j3, i3] = a3, b3, c3, d3
+
+
+@jit
+def mirror(matrix, factors, first, last):
+    """Multiply the upper half of some rows of a square matrix by the factors of row and column, and copy it to the lower half.
+
+    Square by square, so that what is read and what is written stay in cache.
+    """
+    n = len(matrix)
+    for top in range(first, last, MIRRORED):
+        bottom = min(top + MIRRORED, last)
+        for start in range(top, n, MIRRORED):
+            stop = min(start + MIRRORED, n)
+            for i in range(top, bottom):
+                for j in range(np.uint64(max(i, start)), np.uint64(stop)):
+                    matrix[np.uint64(i), j] *= factors[np.uint64(i)] * factors[j]
+            turned, right = (bottom - (bottom - top) % 4, stop - (stop - start) % 4) if start > top else (top, start)
+            for j in range(start, right, 4):
+                for i in range(top, turned, 4):
+                    _turn(matrix, np.uint64(i), np.uint64(j))
+            for i in range(top, bottom):
+                for j in range(max(i + 1, right if i < turned else start), stop):
+                    matrix[j, i] = matrix[i, j]
 
 
 @jit
