@@ -22,7 +22,7 @@ from treegram.experiments.statistics import Ranking
 from treegram.experiments.summary import Cell
 
 ROOT = Path(__file__).parents[1]
-STUDIES = ("paper", "beyond", "other_folds", "readings")
+STUDIES = ("paper", "beyond", "other_folds", "readings", "design_sets", "design_cuneiform")
 
 
 def summary_of(path: Path) -> Summary:
