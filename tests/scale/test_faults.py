@@ -150,12 +150,11 @@ def test_results_that_were_lost_with_their_workers_are_computed_again(victim, tm
 
 
 @pytest.mark.slow
-def test_results_that_the_scheduler_drops_are_computed_again(victim, tmp_path, monkeypatch):
+def test_results_that_the_scheduler_drops_are_computed_again(victim, tmp_path):
     """The last worker dies as it fetches what is shared: Dask then neither computes its results again nor says so.
 
     On a busy machine the first worker's substitute may have been faster than the scheduler, and nothing is dropped then.
     """
-    monkeypatch.setattr(_dask, "PATIENCE", 60)
     results, found, _ = _begun(victim, tmp_path)
     holders = ()
     while len(holders) != 1:  # Dask deletes copies that no task waits for
