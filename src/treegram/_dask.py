@@ -50,7 +50,7 @@ def run_on_dask(
         running = as_completed(first, loop=client.loop)
         for future in running:
             try:
-                result = future.result()
+                result = _fetch(future)
             except (KilledWorker, CancelledError) as error:  # under this task, or with its result, before that was here
                 if isinstance(error, CancelledError) and future.key not in run.dropped:
                     raise
@@ -185,6 +185,22 @@ class _Run:
 
         if self.client.status != "closed":
             self.client.cancel([Future(key, self.client) for key in keys], force=True)
+
+
+def _fetch(future: Any) -> Any:
+    """The result of a future that is finished. A scheduler that does not answer is asked again, unless the watcher gave it up."""
+    from distributed import CancelledError
+
+    patience = PATIENCE
+    while True:
+        try:
+            return future.result(timeout=patience)
+        except OSError as error:
+            if future.status == "error":  # the task's own
+                raise
+            if not isinstance(error, TimeoutError):
+                raise CancelledError(f"The connection is lost: {error}") from error
+            patience *= 2  # a large result may be on its way, and begins again
 
 
 def _run_task(shared: _Shared, task: tuple[Any, ...]) -> Any:
