@@ -129,7 +129,9 @@ def test_fit_saves_a_gaussian_process_for_numbers(run, words):
 def test_fit_refuses_what_cannot_be_fitted(run):
     refused(run, "fit NUMBERS --task classes -o model.tgm", "The targets of NUMBERS are numbers, such as ")
     save_tu(make_graphs(targets=["no", "yes"] * 10), "WORDS")
-    refused(run, "fit WORDS --task numbers -o model.tgm", "The targets of WORDS are classes, such as no, not numbers. Use")
+    refused(
+        run, "fit WORDS --task numbers -o model.tgm", "The targets of WORDS are classes, such as no, not numbers. Use"
+    )
     refused(run, "fit TRAIN --folds 30 -o model.tgm", "Use 10 folds or fewer")
     refused(run, "fit TRAIN --task words -o model.tgm", "--task: invalid choice: 'words'")
     refused(run, "fit TRAIN --kernel lw -o model.tgm", "unknown kernel 'lw'")
