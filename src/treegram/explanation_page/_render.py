@@ -12,7 +12,15 @@ import numpy as np
 from treegram._html import Markup, element, join, page
 from treegram._progress import track
 from treegram._wording import counted
-from treegram.explanation_page._drawings import draw_graph, draw_molecule, draw_scale, draw_tree, node_label, signed
+from treegram.explanation_page._drawings import (
+    draw_graph,
+    draw_molecule,
+    draw_scale,
+    draw_tree,
+    has_labels,
+    node_label,
+    signed,
+)
 from treegram.explanation_page._views import FittedGraph, GraphView
 from treegram.graphs import Graphs
 
@@ -112,7 +120,8 @@ def _predictions(content: PageContent) -> Markup:
     body = element("tbody", *(_prediction(view, has_certainty=has_certainty, has_truth=has_truth) for view in views))
     table = element("table", head, body)
     frame = element("div", table, class_="frame", tabindex="0", role="region", aria_label="Predictions")
-    words = "A decision above 0 is for the first of the two that stand below it. Nodes have their label in parentheses."
+    words = "A decision above 0 is for the first of the two that stand below it."
+    words += " Nodes have their label in parentheses." * any(has_labels(view.graph) for view in views)
     return join(element("p", words, class_="caption"), frame)
 
 
@@ -159,7 +168,8 @@ def _card(content: PageContent, i: int) -> Markup:
     caption = join(
         "Blue speaks for ", element("b", below, class_="against"), ", red for ", element("b", above, class_="for"), "."
     )
-    picture = element("figure", _picture(content, i), draw_scale(limit), element("figcaption", caption))
+    colours = [draw_scale(limit), element("figcaption", caption)] if view.graph.n_nodes else []
+    picture = element("figure", _picture(content, i), *colours)
     lists = element("div", _nodes(view), *_features(view), class_="lists")
     return element(
         "article",

@@ -159,7 +159,11 @@ def _certainties(model: Any, graphs: Graphs, predictions: NDArray[Any]) -> list[
         return [""] * len(graphs)
     rows = model.predict_proba(graphs)
     columns = np.searchsorted(model.classes_, predictions)
-    return [f"{100 * value:.1f} %" for value in rows[np.arange(len(rows)), columns].tolist()]
+    found = [f"{100 * value:.1f} %" for value in rows[np.arange(len(rows)), columns].tolist()]
+    for i in np.flatnonzero(rows.argmax(axis=1) != columns):  # held-out decisions may say otherwise than the machine
+        best = int(rows[i].argmax())
+        found[i] += f" ({_shown(model.classes_[best])}: {100 * rows[i, best]:.1f} %)"
+    return found
 
 
 def _shown(value: Any) -> str:
