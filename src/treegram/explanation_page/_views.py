@@ -29,6 +29,7 @@ class Direction:
     sign: float
     above: str
     below: str
+    is_number: bool = False  # whether the output is the prediction itself
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def _directions(model: Any, found: Explanation, graphs: Graphs, predictions: NDA
     """For two classes the second against the first; for more the predicted one against the next best, or against all."""
     n = len(graphs)
     if not hasattr(model, "classes_"):
-        return [Direction(0, 1.0, "a higher prediction", "a lower one")] * n
+        return [Direction(0, 1.0, "a higher prediction", "a lower one", is_number=True)] * n
     classes = model.classes_.tolist()
     names = [_shown(name) for name in classes]
     if len(classes) == 2:
