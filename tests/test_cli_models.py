@@ -129,7 +129,9 @@ def test_fit_saves_a_gaussian_process_for_numbers(run, words):
 def test_fit_refuses_what_cannot_be_fitted(run):
     refused(run, "fit NUMBERS --task classes -o model.tgm", "The targets of NUMBERS are numbers, such as ")
     save_tu(make_graphs(targets=["no", "yes"] * 10), "WORDS")
-    refused(run, "fit WORDS --task numbers -o model.tgm", "The targets of WORDS are classes, such as no, not numbers. Use")
+    refused(
+        run, "fit WORDS --task numbers -o model.tgm", "The targets of WORDS are classes, such as no, not numbers. Use"
+    )
     refused(run, "fit TRAIN --folds 30 -o model.tgm", "Use 10 folds or fewer")
     refused(run, "fit TRAIN --task words -o model.tgm", "--task: invalid choice: 'words'")
     refused(run, "fit TRAIN --kernel lw -o model.tgm", "unknown kernel 'lw'")
@@ -211,6 +213,17 @@ def test_predict_refuses_files_that_hold_no_model(run, model):
     refused(run, "predict half.tgm NEW -o out.csv", "half.tgm cannot be loaded: it is damaged or not complete")
     save_model(GraphSVC(), "unfitted.tgm")
     refused(run, "predict unfitted.tgm NEW -o out.csv", "unfitted.tgm holds a GraphSVC that is not fitted; fit it")
+
+
+def test_predict_takes_graphs_without_nodes_or_edges_and_a_single_graph(run, model):
+    graphs = Graphs.from_edges(
+        [[], [], [(0, 1)]], n_nodes=[0, 1, 2], labels=[[], [1], [1, 2]], attributes=[[], [[0.0, 1.0]], [[0.0, 1.0]] * 2]
+    )
+    for name, some in (("EMPTY", graphs), ("ONE", graphs[1:2])):
+        save_tu(some, name)
+        code, out, err = run(f"predict model.tgm {name}")
+        assert (code, err) == (0, "")
+        assert len(rows(out)) == len(some)
 
 
 def test_predict_replaces_a_file_only_by_force(run, model):
@@ -411,9 +424,15 @@ def test_fit_refuses_one_graph_and_one_class(run):
     refused(run, "fit SAME --kernel wl -o model.tgm", "class")
 
 
-def test_classes_that_were_never_fitted_are_wrong(run, model):
+@pytest.mark.filterwarnings("default")
+def test_classes_that_were_never_fitted_are_told_and_wrong(run, model):
     save_tu(make_graphs(targets=[5, 6] * 10), "OTHERS")
-    assert run("explain model.tgm OTHERS -o page.html --limit 3")[0] == 0
+    code, _, err = run("explain model.tgm OTHERS -o page.html --limit 3")
+    assert code == 0
+    assert (
+        "warning: y has classes that the model was never fitted on, so that all predictions of such graphs are wrong: 5, 6"
+        in err
+    )
     assert "0 of 3" in Path("page.html").read_text()
 
 

@@ -111,7 +111,8 @@ def test_graphs_without_vectors_or_with_others_are_refused():
         DiscretiseEdges().fit(Graphs.from_edges([[(0, 1)]]))
     two = Graphs.from_edges([[(0, 1)]], edge_attributes=[[[1.0, 2.0]]])
     with pytest.raises(
-        InvalidGraphError, match=r"edges of the new graphs .X. have 2 attributes, but DiscretiseEdges was fitted on .* 1"
+        InvalidGraphError,
+        match=r"edges of the new graphs .X. have 2 attributes, but DiscretiseEdges was fitted on .* 1",
     ):
         DiscretiseEdges().fit(paths([[1.0]])).transform(two)
 

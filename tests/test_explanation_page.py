@@ -96,7 +96,7 @@ def test_a_browser_shows_the_page_without_a_complaint(model, motifs, tmp_path):
 
 
 def test_by_default_the_first_twenty_are_shown(model, motifs, tmp_path):
-    assert written(tmp_path, model, motifs[0]).count("<article") == 20
+    assert written(tmp_path, model, motifs[0], y=motifs[1]).count("<article") == 20
 
 
 def test_the_targets_of_the_graphs_are_used_if_there_are_any(motifs, tmp_path):
@@ -271,6 +271,33 @@ def test_graphs_and_models_that_do_not_fit_leave_an_older_page(model, motifs, tm
 
 
 def test_a_class_that_was_never_fitted_is_shown_as_wrong(model, motifs, tmp_path):
-    page = written(tmp_path, model, motifs[0], y=["never"] * 30, chosen=[0])
+    with pytest.warns(
+        UserWarning, match=r"y has a class that the model was never fitted on, .*: 'never'; it was fitted on 'a'"
+    ):
+        page = written(tmp_path, model, motifs[0], y=["never"] * 30, chosen=[0])
     assert "<td>never</td>" in page
     assert "0 of 1" in page
+
+
+def test_a_graph_without_nodes_has_no_colours_and_one_node_does_not_fill_the_picture(tmp_path):
+    graphs = Graphs.from_edges([[], [], [(0, 1)]], n_nodes=[0, 1, 2], labels=[[], ["C"], ["C", "N"]])
+    model = GraphRidge(WL(), grid={}, alpha=1.0, cv=2).fit(graphs, [0.0, 1.0, 2.0])
+    page = written(tmp_path, model, graphs)
+    assert "This graph has no nodes." in page
+    assert page.count('class="scale"') == 2
+    assert 'viewBox="-50.0 ' in page
+
+
+def test_labels_that_are_all_the_same_are_not_written(tmp_path):
+    graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], labels=[["C"] * 2, ["C"] * 3])
+    page = written(tmp_path, GraphRidge(WL(), grid={}, alpha=1.0, cv=2).fit(graphs, [0.0, 1.0]), graphs)
+    assert "label in parentheses" not in page
+    assert ">C</text>" not in page.partition("Features that add most")[0]
+
+
+def test_a_probability_below_that_of_another_class_names_it(motifs, model, tmp_path, monkeypatch):
+    graphs, y = motifs
+    sure = GraphSVC(WLOA(), grid={}, C=1, cv=2, probability=True).fit(graphs, y)
+    monkeypatch.setattr(sure, "sigmoids_", -sure.sigmoids_)
+    page = written(tmp_path, sure, graphs, y=y, chosen=[0])
+    assert re.search(r"\d %  ?\(b &lt;script|\d %  ?\(a: ", page)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from treegram._files import check_writable, replacing
 from treegram._machine import package_versions
@@ -96,6 +97,7 @@ def write_explanation_page(
         raise ParameterError(f"y must have one entry per graph, shape ({len(graphs)},); got shape {targets.shape}.")
     drawn = None if molecules is None else _check_molecules(molecules, graphs, numbers)
     views = read_views(model, graphs, numbers, targets, spread=spread)
+    _warn_of_unknown_classes(model, targets, numbers)
     _, rows, final = split_model(model)
     fitted = (
         None if isinstance(rows, FeatureMap | ODDCLFeatures) else split_pipeline((rows or final).kernel_)[1].graphs_
@@ -122,6 +124,24 @@ def _check_chosen(chosen: ArrayLike | None, n_graphs: int) -> Ints:
         )
     _, firsts = np.unique(numbers, return_index=True)
     return numbers[np.sort(firsts)].astype(np.int64)
+
+
+def _warn_of_unknown_classes(model: Any, targets: NDArray[Any] | None, numbers: Ints) -> None:
+    if targets is None or not hasattr(model, "classes_"):
+        return
+    known = model.classes_.tolist()
+    unknown = [one for one in dict.fromkeys(targets[numbers].tolist()) if one not in set(known)]
+    if unknown:
+        warnings.warn(
+            f"y has {'a class' if len(unknown) == 1 else 'classes'} that the model was never fitted on, so that all predictions of "
+            f"such graphs are wrong: {_some(unknown)}; it was fitted on {_some(known)}.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _some(classes: list[Any]) -> str:
+    return ", ".join(repr(one) for one in classes[:5]) + ", ..." * (len(classes) > 5)
 
 
 def _check_molecules(molecules: Sequence[Any], graphs: Graphs, numbers: Ints) -> list[Any]:

@@ -16,7 +16,7 @@ from treegram.plotting._layout import node_places
 from treegram.plotting._molecules import molecule_svg
 from treegram.plotting.tree import tree_places
 
-__all__ = ["draw_graph", "draw_molecule", "draw_scale", "draw_tree", "node_label", "signed"]
+__all__ = ["draw_graph", "draw_molecule", "draw_scale", "draw_tree", "has_labels", "node_label", "signed"]
 
 MOST_NODES = 400  # of a graph that is drawn
 _MOST_NAMES = 80  # nodes of a graph whose labels are still written
@@ -30,8 +30,13 @@ def signed(value: float, digits: int = 3) -> str:
 
 
 def node_label(graph: Graphs, node: int) -> str:
-    """The label of a node; nothing where there are none."""
-    return "" if graph.labels is None else str(graph.label_values[graph.labels[node]])
+    """The label of a node; nothing where there are none, or all are the same."""
+    return "" if graph.labels is None or not has_labels(graph) else str(graph.label_values[graph.labels[node]])
+
+
+def has_labels(graph: Graphs) -> bool:
+    """Whether nodes of the graph's collection have labels that differ."""
+    return graph.labels is not None and len(graph.label_values) > 1
 
 
 def draw_graph(
@@ -50,7 +55,7 @@ def draw_graph(
     limit = float(np.abs(values).max(initial=0.0))
     fills = [_hex(colour) for colour in share_colours(values, limit)]
     lines = [_edge(places[v], places[w], radius, is_arrow=graph.directed) for v, w in graph.edges().tolist()]
-    marks = "+" if graph.labels is not None and graph.n_nodes <= _MOST_NAMES else ""
+    is_named = has_labels(graph) and graph.n_nodes <= _MOST_NAMES
     nodes = []
     for node, ((x, y), value) in enumerate(zip(places, values.tolist(), strict=True)):
         label = node_label(graph, node)
@@ -59,7 +64,7 @@ def draw_graph(
             element("title", said),
             element("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{radius:.2f}", fill=fills[node], class_="node"),
         ]
-        if marks:
+        if is_named:
             style = f"font-size:{radius * min(1.15, 2.4 / max(len(label), 1)):.2f}px"
             colour = "light" if is_dark(value, limit) else "dark"
             parts.append(element("text", label, x=f"{x:.1f}", y=f"{y:.1f}", class_=f"in {colour}", style=style))
@@ -69,6 +74,8 @@ def draw_graph(
             parts.append(element("text", str(node), x=away[0], y=away[1], class_="number", style=style))
         nodes.append(element("g", *parts))
     low, high = places.min(axis=0) - 2.2 * radius - 1, places.max(axis=0) + 2.2 * radius + 1
+    if graph.n_nodes == 1:  # which would fill the picture
+        low[0], high[0] = -0.5 * _SPAN, 0.5 * _SPAN
     return _svg(f"{low[0]:.1f} {low[1]:.1f} {high[0] - low[0]:.1f} {high[1] - low[1]:.1f}", description, *lines, *nodes)
 
 

@@ -12,7 +12,15 @@ import numpy as np
 from treegram._html import Markup, element, join, page
 from treegram._progress import track
 from treegram._wording import counted
-from treegram.explanation_page._drawings import draw_graph, draw_molecule, draw_scale, draw_tree, node_label, signed
+from treegram.explanation_page._drawings import (
+    draw_graph,
+    draw_molecule,
+    draw_scale,
+    draw_tree,
+    has_labels,
+    node_label,
+    signed,
+)
 from treegram.explanation_page._views import FittedGraph, GraphView
 from treegram.graphs import Graphs
 
@@ -71,7 +79,7 @@ def _head(content: PageContent) -> Iterator[Markup]:
     yield element(
         "p",
         f"This page explains {counted(n_shown, 'graph')} of {content.n_graphs:,}. ",
-        "A decision is the intercept plus what each node adds; nothing is sampled or approximated. ",
+        f"A {_output_word(content)} is the intercept plus what each node adds; nothing is sampled or approximated. ",
         _colour_words(content),
         " Colours are scaled to the strongest node of each graph.",
         class_="lead",
@@ -81,6 +89,11 @@ def _head(content: PageContent) -> Iterator[Markup]:
         yield element("p", left, class_="about")
     tiles = (element("div", element("b", number), element("span", words)) for number, words in _tiles(content))
     yield element("div", *tiles, class_="tiles")
+
+
+def _output_word(content: PageContent) -> str:
+    """What the nodes add up to."""
+    return "prediction" if content.views[0].direction.is_number else "decision"
 
 
 def _colour_words(content: PageContent) -> Markup:
@@ -99,21 +112,23 @@ def _tiles(content: PageContent) -> Iterator[tuple[str, str]]:
     if judged:
         yield f"{sum(judged)} of {len(judged)}", "predictions are right"
     error = max((abs(view.decision - value) for view in views for value in view.sums.values()), default=0.0)
-    yield _error(error), "largest difference between two sums of a decision (sum check)"
+    yield _error(error), f"largest difference between two sums of a {_output_word(content)} (sum check)"
 
 
 def _predictions(content: PageContent) -> Markup:
     views = content.views
     has_truth, has_certainty = any(view.truth for view in views), any(view.certainty for view in views)
     certainty = "standard deviation" if any("±" in view.certainty for view in views) else "probability"
-    optional = [*[certainty] * has_certainty, "decision", *["true"] * has_truth]
+    has_decision = _output_word(content) == "decision"
+    optional = [*[certainty] * has_certainty, *["decision"] * has_decision, *["true"] * has_truth]
     names = ["graph", "prediction", *optional, "nodes", "strongest nodes"]
     head = element("thead", element("tr", *(element("th", name, scope="col") for name in names)))
     body = element("tbody", *(_prediction(view, has_certainty=has_certainty, has_truth=has_truth) for view in views))
     table = element("table", head, body)
     frame = element("div", table, class_="frame", tabindex="0", role="region", aria_label="Predictions")
-    words = "A decision above 0 is for the first of the two that stand below it. Nodes have their label in parentheses."
-    return join(element("p", words, class_="caption"), frame)
+    words = ["A decision above 0 is for the first of the two that stand below it."] * has_decision
+    words += ["Nodes have their label in parentheses."] * any(has_labels(view.graph) for view in views)
+    return join(element("p", " ".join(words), class_="caption") if words else "", frame)
 
 
 def _prediction(view: GraphView, *, has_certainty: bool, has_truth: bool) -> Markup:
@@ -124,7 +139,8 @@ def _prediction(view: GraphView, *, has_certainty: bool, has_truth: bool) -> Mar
         element("th", link, scope="row"),
         element("td", view.prediction, _verdict(view)),
         *[element("td", view.certainty)] * has_certainty,
-        element("td", signed(view.decision), element("span", between, class_="small")),
+        *[element("td", signed(view.decision), element("span", between, class_="small"))]
+        * (not view.direction.is_number),
         *[element("td", view.truth)] * has_truth,
         element("td", f"{view.graph.n_nodes:,}"),
         element("td", ", ".join(named)),
@@ -152,19 +168,22 @@ def _card(content: PageContent, i: int) -> Markup:
     above, below = view.direction.above, view.direction.below
     summary = [
         *[f"{'probability ' * ('±' not in view.certainty)}{view.certainty}"] * bool(view.certainty),
-        f"decision {signed(view.decision)}",
+        *[f"decision {signed(view.decision)}"] * (not view.direction.is_number),
         *[f"true: {view.truth}"] * bool(view.truth),
     ]
     limit = float(np.abs(view.shares).max(initial=0.0))
     caption = join(
         "Blue speaks for ", element("b", below, class_="against"), ", red for ", element("b", above, class_="for"), "."
     )
-    picture = element("figure", _picture(content, i), draw_scale(limit), element("figcaption", caption))
+    colours = [draw_scale(limit), element("figcaption", caption)] if view.graph.n_nodes else []
+    picture = element("figure", _picture(content, i), *colours)
     lists = element("div", _nodes(view), *_features(view), class_="lists")
     return element(
         "article",
         element("h3", f"Graph {view.number}"),
-        element("p", f"prediction {view.prediction}", _verdict(view), ", " + ", ".join(summary), class_="summary"),
+        element(
+            "p", f"prediction {view.prediction}", _verdict(view), *(f", {words}" for words in summary), class_="summary"
+        ),
         element("div", picture, lists, class_="sides"),
         *_speakers(content, view),
         element("p", _sum_check(view), class_="about check"),

@@ -29,6 +29,7 @@ class Direction:
     sign: float
     above: str
     below: str
+    is_number: bool = False  # whether the output is the prediction itself
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def _directions(model: Any, found: Explanation, graphs: Graphs, predictions: NDA
     """For two classes the second against the first; for more the predicted one against the next best, or against all."""
     n = len(graphs)
     if not hasattr(model, "classes_"):
-        return [Direction(0, 1.0, "a higher prediction", "a lower one")] * n
+        return [Direction(0, 1.0, "a higher prediction", "a lower one", is_number=True)] * n
     classes = model.classes_.tolist()
     names = [_shown(name) for name in classes]
     if len(classes) == 2:
@@ -159,7 +160,11 @@ def _certainties(model: Any, graphs: Graphs, predictions: NDArray[Any]) -> list[
         return [""] * len(graphs)
     rows = model.predict_proba(graphs)
     columns = np.searchsorted(model.classes_, predictions)
-    return [f"{100 * value:.1f} %" for value in rows[np.arange(len(rows)), columns].tolist()]
+    found = [f"{100 * value:.1f} %" for value in rows[np.arange(len(rows)), columns].tolist()]
+    for i in np.flatnonzero(rows.argmax(axis=1) != columns):  # held-out decisions may say otherwise than the machine
+        best = int(rows[i].argmax())
+        found[i] += f" ({_shown(model.classes_[best])}: {100 * rows[i, best]:.1f} %)"
+    return found
 
 
 def _shown(value: Any) -> str:

@@ -77,6 +77,8 @@ def plot_graph(
     if numbers is not None and numbers.shape != (graph.n_nodes,):
         raise ValueError(f"values must have one number per node, shape ({graph.n_nodes},); got shape {numbers.shape}.")
     ax = new_axes() if ax is None else ax
+    if not graph.n_nodes:
+        ax.text(0.5, 0.5, "no nodes", ha="center", va="center", color="0.5", transform=ax.transAxes)
     _draw_edges(ax, graph, places)
     nodes = _draw_nodes(ax, graph, places, numbers, cmap)
     if numbers is not None and colorbar:
@@ -220,6 +222,8 @@ def _draw_nodes(ax: Any, graph: Graphs, places: Floats, values: Floats | None, c
             np.zeros(graph.n_nodes, bool) if values is None else np.abs(values) > 0.6 * np.abs(values).max(initial=0.0)
         )
         for place, code, is_dark in zip(places, graph.labels, strong, strict=True):
-            text = {"color": "white" if is_dark else "black", "fontsize": min(9.0, 0.5 * size**0.5), "zorder": 3}
-            ax.text(*place, str(graph.label_values[code]), ha="center", va="center", **text)
+            label = str(graph.label_values[code])
+            font = min(9.0, 0.5 * size**0.5) * max(min(1.0, 4 / max(len(label), 1)), 0.6)
+            text = {"color": "white" if is_dark else "black", "fontsize": font, "zorder": 3}
+            ax.text(*place, label, ha="center", va="center", **text)
     return nodes
