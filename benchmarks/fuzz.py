@@ -29,6 +29,7 @@ import random
 import shutil
 import signal
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
@@ -458,6 +459,13 @@ def _counts(cells: list[str]) -> list[int]:
     return [int(cell.replace(",", "")) for cell in cells[N_NAMES:]]
 
 
+def _commit() -> str:
+    """Which state of the sources is tried, if they are those of a repository."""
+    command = ["git", "describe", "--always", "--exclude=*", "--dirty"]
+    done = subprocess.run(command, cwd=PAGE.parent, capture_output=True, text=True, check=False)
+    return f" ({done.stdout.strip()})" if done.returncode == 0 else ""
+
+
 def _table(header: list[str], rows: list[list[Any]]) -> str:
     lines = [header, ["---" if i < len(header) - 5 else "--:" for i in range(len(header))], *rows]
     shown = [[f"{cell:,}" if isinstance(cell, int) else cell for cell in line] for line in lines]
@@ -475,7 +483,7 @@ def main() -> None:
     parent = Path(tempfile.mkdtemp(prefix="treegram-fuzz-", dir=memory if os.access(memory, os.W_OK) else None))
     import treegram
 
-    made_with = [treegram.__version__, platform.python_version(), np.__version__]
+    made_with = [f"{treegram.__version__}{_commit()}", platform.python_version(), np.__version__]
     rows, n_bad = [], 0
     for kind in args.kind or KINDS:
         folder = parent / kind

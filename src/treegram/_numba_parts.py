@@ -19,11 +19,12 @@ from functools import cache
 from typing import Any
 
 from numba import njit, version_info
-from numba.core import types, typed_passes, untyped_passes
+from numba.core import typed_passes, types, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.core.compiler_machinery import PassManager
 from numba.core.targetconfig import ConfigStack
+from numba.core.types.misc import unliteral
 from numba.extending import is_jitted
 
 __all__ = ["as_door", "as_part", "called_as_part"]
@@ -81,21 +82,23 @@ class _Flags(Flags):  # type: ignore[misc, unused-ignore]
     """The options of a compilation, of which equal ones are one object: quick to compare."""
 
     __slots__ = ("_hash",)
-    _known: dict[str, _Flags] = {}
 
     def copy(self) -> _Flags:
         """The one object with these options; numba asks for it once for each function, and does not change it."""
         key = repr(self)
-        if key not in self._known:
-            self._known[key] = _Flags(self)
-            self._known[key]._hash = hash(key)
-        return self._known[key]
+        if key not in _KNOWN_FLAGS:
+            _KNOWN_FLAGS[key] = _Flags(self)
+            _KNOWN_FLAGS[key]._hash = hash(key)
+        return _KNOWN_FLAGS[key]
 
     def __eq__(self, other: object) -> bool:
         return self is other
 
     def __hash__(self) -> int:
         return self._hash
+
+
+_KNOWN_FLAGS: dict[str, _Flags] = {}
 
 
 @cache
@@ -181,7 +184,7 @@ def as_part(function: Any, options: dict[str, Any]) -> Any:
     part = njit(**(options | {"no_cpython_wrapper": True} | special))(function)
     if _IS_KNOWN and is_jitted(part):
         find = part.get_call_template
-        part.get_call_template = lambda args, keywords: find([types.unliteral(kind) for kind in args], keywords)
+        part.get_call_template = lambda args, keywords: find([unliteral(kind) for kind in args], keywords)
     return part
 
 

@@ -51,6 +51,12 @@ def write(tmp_path):
     return write
 
 
+def test_a_file_without_rows_has_no_graphs_and_no_targets(write):
+    columns = {name: pa.array(values)[:0] for name, values in ROWS.items()}
+    graphs, y = load_parquet(write(**columns))
+    assert (len(graphs), y.shape) == (0, (0,))
+
+
 # -------------------------------------------------------------------- there and back
 
 

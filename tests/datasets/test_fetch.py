@@ -59,6 +59,14 @@ def mirror(tmp_path, monkeypatch):
     return put
 
 
+# What a slow server sends at once, and what it sends byte by byte: the contents, headers, the length of a chunk.
+SLOW = {
+    "slow": (b"HTTP/1.0 200 OK\r\n\r\n", b"x" * 500),
+    "slow-headers": (b"HTTP/1.0 200 OK\r\nX-Padding: ", b"x" * 500),
+    "slow-chunks": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"0" * 500),
+}
+
+
 class Handler(http.server.SimpleHTTPRequestHandler):
     """A mirror with a few bad habits, each under its own path."""
 
@@ -79,15 +87,8 @@ class Handler(http.server.SimpleHTTPRequestHandler):
             self.end_headers()
         elif self.path.startswith("/superscript/"):  # a digit, but no number
             self.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Length: \xb2\r\n\r\n")
-        elif self.path.startswith("/slow/"):  # a byte now and then
-            self.send_response(200)
-            self.end_headers()
-            self.drip(b"x" * 500)
-        elif self.path.startswith("/slow-headers/"):
-            self.drip(b"HTTP/1.0 200 OK\r\nX-Padding: " + b"x" * 500)
-        elif self.path.startswith("/slow-chunks/"):  # the length of a chunk, digit by digit
-            self.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-            self.drip(b"0" * 500)
+        elif self.path.split("/")[1] in SLOW:
+            self.drip(*SLOW[self.path.split("/")[1]])
         elif self.path.startswith("/red/"):
             self.wfile.write(b"HTTP/1.0 404 \x1b[31mred\x07\r\n\r\n")
         elif self.path.startswith("/garbage/"):
@@ -95,8 +96,9 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         else:
             super().do_GET()
 
-    def drip(self, data):
+    def drip(self, at_once, data):
         with contextlib.suppress(OSError):
+            self.wfile.write(at_once)
             for place in range(len(data)):
                 self.wfile.write(data[place : place + 1])
                 time.sleep(0.02)

@@ -15,7 +15,7 @@ from treegram import (
     ShortestPath,
     _memory,
 )
-from treegram.structure import hops
+from treegram.structure import hops, invariants
 
 SMALL = [(0, 1), (1, 2)]
 PATH = [(i, i + 1) for i in range(299)]
@@ -61,13 +61,21 @@ def test_positions_are_refused_before_they_are_counted(monkeypatch):
         GraphHopper().fit(collection(PATH[:139], 140))
 
 
+def test_balls_of_a_star_are_refused_before_they_are_measured(monkeypatch):
+    monkeypatch.setattr(invariants.loops, "measure", fail)
+    with pytest.raises(
+        MemoryError, match=r"Graph 1: its balls of radius 3 would take 21.9 MiB of memory; 1 MiB are free"
+    ):
+        GIK(radius=3).fit(collection(STAR, 600))
+
+
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 9])
 def test_the_fewest_positions_are_those_of_a_path(n, directed):
     path = Graphs.from_edges([PATH[: n - 1]], n_nodes=[n], directed=directed)
-    assert hops._fewest_records(n - 1, not directed) == hops.count_hops(path).nnz
-    more = Graphs.from_edges([PATH[: n - 1] + [(0, n)]], n_nodes=[n + 2], directed=directed)
-    assert hops._fewest_records(n - 1, not directed) <= hops.count_hops(more).nnz
+    assert hops._fewest_records(n - 1, halved=not directed) == hops.count_hops(path).nnz
+    more = Graphs.from_edges([[*PATH[: n - 1], (0, n)]], n_nodes=[n + 2], directed=directed)
+    assert hops._fewest_records(n - 1, halved=not directed) <= hops.count_hops(more).nnz
 
 
 def test_an_allocation_that_fails_says_what_it_was_for(monkeypatch):

@@ -130,7 +130,8 @@ class Column:
             row = int((flat.lengths != flat.lengths[0]).argmax())
             raise self.error(row, f"expected {flat.lengths[0]} values, as in the row before; got {flat.lengths[row]}.")
         self._refuse_nulls(flat.values, flat.offsets, "a missing value")
-        values = self._target_values(flat.values).reshape(len(flat.lengths), -1)
+        width = int(flat.lengths[0]) if len(flat.lengths) else 1  # numpy finds none for no rows
+        values = self._target_values(flat.values).reshape(len(flat.lengths), width)
         return values[:, 0] if values.shape[1] == 1 else values
 
     def rows_or_flat(self) -> Flat:

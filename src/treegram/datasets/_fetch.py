@@ -194,7 +194,7 @@ class _Watched(urllib.request.AbstractHTTPHandler):
         """Send the request."""
         deadline = self._deadline
 
-        class Connection(http_class):  # type: ignore[misc]
+        class Connection(http_class):
             def connect(self) -> None:
                 super().connect()
                 deadline.watch(self.sock)

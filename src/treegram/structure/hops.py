@@ -86,7 +86,7 @@ def count_hops(graphs: Graphs, *, n_jobs: int | None = None) -> sp.csr_matrix:
     return sp.csr_matrix((counts, columns, starts), shape=shape)
 
 
-def _fewest_records(diameter: int, halved: bool) -> float:
+def _fewest_records(diameter: int, *, halved: bool) -> float:
     """How many records a graph has at least: the positions of nodes of one longest path on the stretches of this path."""
     before = np.arange(diameter + 1.0)
     after = diameter - before
@@ -111,7 +111,7 @@ def _count_some(graphs: Graphs, span: tuple[int, int], numbers: Ints) -> Any:
     n_entries = sizes * n_columns
     worst = first + int(np.append(n_entries, 0.0).argmax())
     purpose = f"Graph {worst}: the positions of its nodes on shortest paths (nodes x diameter^2)"
-    n_records = sum(_fewest_records(int(d), halved) for d in diameters[first:last])
+    n_records = sum(_fewest_records(int(d), halved=halved) for d in diameters[first:last])
     require(max(8.0 * n_entries.max(initial=0) + 18.0 * n_records, 40.0 * n_records), purpose)
     scratch = loops.Scratch(
         order=order,

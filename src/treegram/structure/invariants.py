@@ -182,13 +182,14 @@ def _count(loop: Callable[..., int], arrays: Any, ask: Any, n_kept: int, n_rows:
 def _hold(arrays: Any, ask: Any, n_kept: int, scratch: Any) -> Any:
     """The balls of all roots, with ``n_kept`` colours for each of their nodes."""
     shape = (_n_nodes(arrays, ask), ask.radius + 1)
+    _check_hubs(arrays, ask, n_kept)
     starts, sizes = np.empty(shape, np.int64), np.empty(shape, np.int64)
     state = start_at(ask.first)
     while loops.measure(arrays, ask, scratch.ball, state, starts, sizes, STEPS_PER_CALL) != DONE:
         pass
     total = int(state[PLACE])
     largest = ask.first + int(np.diff(arrays.offsets[ask.first : ask.last + 1]).argmax()) if shape[0] else ask.first
-    purpose = f"Graph {largest}: its balls of radius {ask.radius}"
+    purpose = _balls_of(largest, ask)
     require(8.0 * total * (1 + n_kept), purpose)
     nodes, colours = (
         allocate(size, dtype, purpose) for size, dtype in ((total, np.int64), ((total, n_kept), np.uint64))
@@ -197,6 +198,20 @@ def _hold(arrays: Any, ask: Any, n_kept: int, scratch: Any) -> Any:
     while loops.hold(arrays, ask, scratch, state, held, STEPS_PER_CALL) != DONE:
         pass
     return held
+
+
+def _check_hubs(arrays: Any, ask: Any, n_kept: int) -> None:
+    """The balls of a hub's neighbours hold all of them, from radius 2 on: enough to tell at once what stars can never fit."""
+    degrees = np.diff(arrays.indptr[arrays.offsets[ask.first] : arrays.offsets[ask.last] + 1])
+    if len(degrees) and not arrays.directed:
+        hub = int(degrees.argmax())
+        graph = int(np.searchsorted(arrays.offsets, arrays.offsets[ask.first] + hub, side="right")) - 1
+        n_places = max(ask.radius - 1, 0) * float(degrees[hub]) ** 2
+        require(8.0 * n_places * (1 + n_kept), _balls_of(graph, ask))
+
+
+def _balls_of(graph: int, ask: Any) -> str:
+    return f"Graph {graph}: its balls of radius {ask.radius}"
 
 
 def _n_nodes(arrays: Any, ask: Any) -> int:

@@ -7,6 +7,7 @@ earlier graph left there counts as empty. Compiled loops never make room: they s
 from __future__ import annotations
 
 import numpy as np
+
 from treegram._numba import inlined, jit
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)

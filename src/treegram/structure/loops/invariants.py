@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
+
 from treegram._numba import inlined, jit
 from treegram.structure.loops.hashing import GOLDEN, find, has_room, join, mix
 from treegram.structure.loops.visits import DONE, FIRST, GRAPH, PAUSED, PLACE, ROOT, USED, leave, save, visit
