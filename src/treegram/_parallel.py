@@ -36,7 +36,7 @@ def run_tasks(
 
 def share_memory() -> bool:
     """Whether the workers of :func:`send_tasks` are threads of this process, so that they can write to one array."""
-    return bool(get_active_backend(prefer="threads")[0].supports_sharedmem)
+    return bool(getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False))  # not every backend says
 
 
 def send_tasks(

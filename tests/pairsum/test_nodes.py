@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -419,3 +420,12 @@ def test_many_dimensions_change_nothing_but_the_direction(dimension):
     nodes = make_nodes(np.random.default_rng(dimension), [12, 9, 15], n_blocks=2, dimension=dimension)
     weighting = Weighting.alike(12)
     assert_sums(pair_sums(nodes, None, Gaussian(0.3), weighting), nodes, nodes, gaussian(0.3), weighting)
+
+
+def test_processes_give_the_same_bits_as_threads():
+    rng = np.random.default_rng(21)
+    left, right, weighting = make_nodes(rng, SIZES), make_nodes(rng, OTHER_SIZES), make_weighting(rng, n_weights=2)
+    for other in (None, right):
+        threads = pair_sums(left, other, Gaussian(0.5), weighting)
+        with joblib.parallel_config("loky", n_jobs=2):
+            np.testing.assert_array_equal(pair_sums(left, other, Gaussian(0.5), weighting), threads)

@@ -96,8 +96,9 @@ def test_invert_keeps_every_entry_once():
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 4, 63, 64, 66, 131, 201])
-@pytest.mark.parametrize("numbers_per_task", [1 << 20, 500])
-def test_lower_halves_are_filled_and_both_halves_scaled(n, numbers_per_task, monkeypatch):
+@pytest.mark.parametrize(("many_numbers", "numbers_per_task"), [(1 << 20, 1 << 20), (0, 1 << 20), (0, 500)])
+def test_lower_halves_are_filled_and_both_halves_scaled(n, many_numbers, numbers_per_task, monkeypatch):
+    monkeypatch.setattr("treegram.pairsum.tiles.MANY_NUMBERS", many_numbers)
     monkeypatch.setattr("treegram.pairsum.tiles.NUMBERS_PER_TASK", numbers_per_task)
     rng = np.random.default_rng(n)
     upper, factors = np.triu(rng.normal(size=(2, n, n))), rng.normal(size=(2, n))

@@ -95,8 +95,9 @@ def weigh(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool) -> Phi:
         entry_graphs = np.repeat(graph_ids, np.diff(counts.indptr))
         largest = np.zeros(int(graph_ids.max(initial=-1)) + 1)
         np.maximum.at(largest, entry_graphs, exponents)
-        exponents = exponents - largest[entry_graphs]
-    counts.data = counts.data * np.exp(0.5 * np.log(float(lam)) * exponents)
+        exponents -= largest[entry_graphs]
+    exponents *= 0.5 * np.log(float(lam))  # in place: these arrays are long
+    counts.data *= np.exp(exponents, out=exponents)
     return replace(phi, counts=counts)
 
 

@@ -157,14 +157,15 @@ def _without_singles(nodes: Nodes, weighting: Weighting) -> tuple[Nodes, Weighti
     """
     features, n_graphs = nodes.features, nodes.n_graphs
     is_kept = np.bincount(features.indices, minlength=features.shape[1]) > 1
-    kept = is_kept[features.indices]
-    rows = np.repeat(np.arange(len(nodes.graph_ids)), np.diff(features.indptr))[~kept]
-    kinds, squares = weighting.kinds[features.indices[~kept]], features.data[~kept] ** 2
-    owners = weighting.groups[kinds] * n_graphs + nodes.graph_ids[rows]
+    is_shared = is_kept[features.indices]
+    kept, single = np.flatnonzero(is_shared), np.flatnonzero(~is_shared)
+    kinds, squares = weighting.kinds[features.indices[single]], features.data[single] ** 2
+    owners = np.repeat(nodes.graph_ids, np.diff(features.indptr))[single]
+    owners += n_graphs * weighting.groups[kinds]
     n_sums = weighting.n_groups * n_graphs
     sums = [np.bincount(owners, squares * weights[kinds], n_sums) for weights in weighting.weights.T]
-    numbers = (np.cumsum(is_kept) - 1).astype(features.indices.dtype)
-    indptr = np.concatenate([[0], np.cumsum(kept)])[features.indptr].astype(features.indptr.dtype)
+    numbers = np.cumsum(is_kept, dtype=features.indices.dtype) - 1
+    indptr = np.searchsorted(kept, features.indptr).astype(features.indptr.dtype)
     entries = (features.data[kept], numbers[features.indices[kept]], indptr)
     shared = sp.csr_matrix(entries, shape=(len(nodes.graph_ids), int(np.count_nonzero(is_kept))))
     alone: Floats = np.stack(sums).reshape(len(sums), weighting.n_groups, n_graphs).swapaxes(0, 1).astype(float)
@@ -191,7 +192,7 @@ class _Job:
     def prepare(cls, left: Nodes, right: Nodes, node_kernel: NodeKernel, weighting: Weighting) -> _Job:
         layout = Layout.make(left, right, node_kernel)
         # Rows of one graph and block by place: neighbours have nearly the same window, and are summed together.
-        row_order = np.lexsort((layout.left.places, layout.left.blocks, left.graph_ids))
+        row_order = np.lexsort((layout.left.places, left.graph_ids * layout.n_blocks + layout.left.blocks))
         layout = replace(layout, left=layout.left.taken(row_order))
         order = _hot_first(right.features, weighting)
         row_features, features = _renumbered([left.features[row_order], right.features], order)
@@ -369,9 +370,17 @@ def _add_tile(
 ) -> None:
     """Write the sums of the first rows with a tile that has these nodes at these positions, and so many graphs."""
     inverted = _invert(job, job.features[order], positions, len(columns.graphs))
-    held = aligned(loops.AT_ONCE, len(columns.graphs))
-    joined = aligned(job.lanes.lane_kinds.shape[1] - 1, len(columns.graphs))
-    bins = aligned(len(job.weights.bin_kinds), n_graphs)
+    n_lanes, n_bins = job.lanes.lane_kinds.shape[1] - 1, len(job.weights.bin_kinds)
+    scratch = loops.Scratch(
+        held=aligned(loops.AT_ONCE, len(columns.graphs)),
+        joined=aligned(n_lanes, len(columns.graphs)),
+        bins=aligned(n_bins, n_graphs),
+        totals=np.zeros((*out.shape[:2], n_graphs)),
+        in_use=np.zeros(n_lanes + n_bins, np.bool_),
+        window=np.empty(2, np.int64),
+        chosen=np.empty(4, np.int64),
+        factors=np.empty(4),
+    )
     is_gaussian = isinstance(job.layout.node_kernel, Gaussian)
     is_plain = np.array_equal(columns.graphs[positions], np.arange(n_graphs)) and len(columns.block_starts) == 2
     widest = int(np.diff(columns.block_starts).max())
@@ -380,7 +389,7 @@ def _add_tile(
     for first in range(0, n_rows, step):
         rows = (first, min(first + step, n_rows))
         kernel = job.layout.kernel(rows, columns, job.reach)
-        loops.sum_tile(rows, job.rows, columns, is_plain, inverted, job.weights, kernel, held, joined, bins, base, out)
+        loops.sum_tile(rows, job.rows, columns, is_plain, inverted, job.weights, kernel, scratch, base, out)
 
 
 def _invert(job: _Job, features: sp.csr_matrix, positions: Ints, n_columns: int) -> Any:

@@ -19,11 +19,13 @@ from treegram._parallel import run_tasks, send_tasks, share_memory
 from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.pairsum.loops import tiles as loops
+from treegram.structure.features import number_codes
 
 __all__ = ["Layout", "Side", "Span", "aligned", "complete", "cut", "fill_matrix", "number_alike"]
 
 Span = tuple[int, int]  # first graph, and the one after the last
 
+MANY_NUMBERS = 1 << 21  # of symmetric matrices: below, compiling a loop takes longer than it saves
 NUMBERS_PER_TASK = 1 << 20  # of a matrix whose lower half is filled
 MANY_DIMENSIONS = 64  # of vectors: beyond, one coordinate is as good a direction as any, and costs nothing
 
@@ -124,8 +126,8 @@ def aligned(n_rows: int, n_columns: int) -> Floats:
 
 def number_alike(*values: Hashes) -> tuple[int, list[Ints]]:
     """Number equal values equally in all arrays, from 0; gives also how many differ."""
-    distinct, numbers = np.unique(np.concatenate(values), return_inverse=True)
-    return len(distinct), np.split(numbers.astype(np.int64), np.cumsum([len(v) for v in values])[:-1])
+    numbers, firsts = number_codes(np.concatenate(values))
+    return len(firsts), np.split(numbers, np.cumsum([len(v) for v in values])[:-1])
 
 
 def _widest_direction(vectors: Floats) -> Floats:
@@ -190,6 +192,10 @@ def complete(K: Floats, factors: Floats | None = None, *, n_jobs: int | None = N
     """
     n = K.shape[-1]
     factors = np.ones(K.shape[:-1]) if factors is None else factors
+    if K.size < MANY_NUMBERS:
+        for point in np.ndindex(K.shape[:-2]):
+            _mirror(K[point], factors[point])
+        return
     n_tasks = max(1, n * n // NUMBERS_PER_TASK)
     cuts = (n * (1 - np.sqrt(1 - np.arange(n_tasks + 1) / n_tasks))).astype(np.int64) // loops.MIRRORED * loops.MIRRORED
     cuts[-1] = n  # strips of rows with about as many numbers each
@@ -200,3 +206,10 @@ def complete(K: Floats, factors: Floats | None = None, *, n_jobs: int | None = N
     ]
     for _ in run_tasks(loops.mirror, tasks, n_jobs=n_jobs, label=None):
         pass
+
+
+def _mirror(matrix: Floats, factors: Floats) -> None:
+    """The same as ``loops.mirror`` for all rows, without anything to compile."""
+    with np.errstate(over="ignore", invalid="ignore"):  # of what stands below the diagonal
+        matrix *= factors[:, None] * factors
+    np.copyto(matrix, matrix.T.copy(), where=np.tri(len(matrix), k=-1, dtype=bool))

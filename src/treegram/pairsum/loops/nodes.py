@@ -27,6 +27,9 @@ Inverted = namedtuple("Inverted", "slots lanes lane_kinds dense ends listed valu
 # in bins, and weighted at the end: ``kind_bins`` has the bin of each kind, or -1, ``bin_kinds`` the kind of each bin, and those of a
 # group are bin_starts[group] .. bin_starts[group + 1] - 1.
 Weights = namedtuple("Weights", "kinds groups weights kind_bins bin_kinds bin_starts")
+# What the loops work in: AT_ONCE rows of node kernels; lanes; bins and one more, which stays zero; totals of the row graph; which lanes
+# and bins have any sum; and three small ones. Lanes, bins, totals and flags are zero before and after.
+Scratch = namedtuple("Scratch", "held joined bins totals in_use window chosen factors")
 
 
 @jit
@@ -225,24 +228,22 @@ def _add_features(v, r, window, features, inverted, held, graphs, weights, waiti
         _join_dense(n, (low, high), chosen, factors, dense, r, held, lane, joined)
 
 
-@contracted(allocates=True)
-def sum_tile(span, rows, columns, is_plain, inverted, weights, kernel, held, joined, bins, base, out):
+@contracted
+def sum_tile(span, rows, columns, is_plain, inverted, weights, kernel, scratch, base, out):
     """Write the pair sums of the rows ``span[0] .. span[1] - 1`` with all columns of one tile to ``out``, from ``base`` on.
 
     out[group, weight, graph of row, base + graph of column] = sum of k(row, column) * sum_t F[row, t] F[column, t] weight_t, over
     the features t of each group and the rows and columns of the two graphs; added to what the rows of the same graph before the
-    span gave. ``held`` (AT_ONCE rows), ``joined`` (as many as lanes) and ``bins`` (one more than are used) are scratch, the latter
-    two zero. ``is_plain``: there is one block, and column j is the one of graph j. Bundles are taken apart first: each look into one costs a count of references.
+    span gave. ``is_plain``: there is one block, and column j is the one of graph j. Bundles are taken apart first: each look into one
+    costs a count of references.
     """
     row_graphs, row_blocks, row_vectors, row_places, indptr, indices, data = rows
     graphs, block_starts, vectors, places = columns
     slots, lanes, lane_kinds, dense, ends, listed, values = inverted
     feature_kinds, groups, kind_weights, kind_bins, bin_kinds, bin_starts = weights
     given, gamma, reach = kernel
-    window, is_wide = np.empty(2, np.int64), len(vectors) > 3 and len(given) == 0
-    totals = np.zeros((out.shape[0], out.shape[1], bins.shape[1]))
-    in_use = np.zeros(len(joined) + len(bins), np.bool_)
-    chosen, factors = np.empty(4, np.int64), np.empty(4)
+    held, joined, bins, totals, in_use, window, chosen, factors = scratch
+    is_wide = len(vectors) > 3 and len(given) == 0
     v = span[0]
     is_begun = v > 0 and row_graphs[v - 1] == row_graphs[v]
     while v < span[1]:
