@@ -100,7 +100,7 @@ def cold_start() -> str:
         "README's first program",
     ]
     return table(
-        "Cold start (process time; ODDCL on MUTAG, the demo on digits, README's first program on ENZYMES)", header, rows
+        "Cold start (process time; ODDCL on MUTAG, the demo on digits, README's first program on MUTAG)", header, rows
     )
 
 

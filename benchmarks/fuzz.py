@@ -9,7 +9,7 @@ memory. It must be refused by an error of treegram's own, or be accepted and the
 - folders: ``load_tu`` and ``TUChunks`` read the same graphs, or refuse by the same message;
 - zips: nothing is written outside the folder, and the folder is read as any other;
 - studies: the parsed study parses to itself again; stores: a summary can be made, or the store is called damaged;
-- models: see ``fuzz_models.py``, whose kinds of mutations these are;
+- models: see ``fuzz_models.py``, whose kinds of mutations these are; model memory: what loading them takes;
 - every other way in: see ``fuzz_doors.py``.
 
 Prints a table of counts, and ends with code 1 after a bad outcome; its input is kept in the folder that is named. ``--record`` adds
@@ -322,16 +322,27 @@ def some_digits() -> Any:
 
 
 def try_model(folder: Path, goal: Path, rng: random.Random) -> str:
+    path, is_forged = write_model(folder, goal, rng)
+    if path is None:
+        return "unchanged"
+    found = fuzz_models.outcome(path, is_forged, some_digits())
+    return found if found.startswith("BAD") else "refused" if found.startswith("refused") else "accepted"
+
+
+def try_model_memory(folder: Path, goal: Path, rng: random.Random) -> str:
+    path, _ = write_model(folder, goal, rng)
+    return "unchanged" if path is None else fuzz_models.weigh(path)
+
+
+def write_model(folder: Path, goal: Path, rng: random.Random) -> tuple[Path | None, bool]:
+    """A mutated file, and whether it is forged; None where the mutation changed nothing."""
     originals = contents(folder)
     original = originals[rng.choice(sorted(name for name in originals if name.endswith(".tgm")))]
     kind = rng.choice(sorted(fuzz_models.MUTATIONS))
     data = fuzz_models.MUTATIONS[kind](original, rng)
-    if data == original:
-        return "unchanged"
     path = goal.with_suffix(".tgm")
     path.write_bytes(data)
-    found = fuzz_models.outcome(path, kind != "damaged", some_digits())
-    return found if found.startswith("BAD") else "refused" if found.startswith("refused") else "accepted"
+    return (None if data == original else path), kind != "damaged"
 
 
 KINDS: dict[str, Kind] = {
@@ -340,6 +351,7 @@ KINDS: dict[str, Kind] = {
     "studies": (make_studies, try_study),
     "stores": (make_stores, try_store),
     "models": (make_models, try_model),
+    "model memory": (make_models, try_model_memory),
     **fuzz_doors.KINDS,
 }
 
@@ -356,7 +368,8 @@ def run_batch(kind: str, folder: Path, seed: int, seconds: float, last_seed: Any
     counts: Counter[str] = Counter()
     stand_test(some_graphs())  # compiles, before memory is limited
     try_one(kind, folder, seed)
-    fuzz_models._limit_memory(MEMORY)
+    if kind != "model memory":  # the tracer breaks where it meets a limit
+        fuzz_models.limit_memory(MEMORY)
     end = time.monotonic() + seconds
     n_tried = 0
     while time.monotonic() < end:

@@ -613,7 +613,7 @@ FUZZ = runpy.run_path(str(Path(__file__).resolve().parents[1] / "benchmarks" / "
     ids=lambda model: type(model).__name__,
 )
 def test_mutated_files_are_refused_or_work(model, kind, graphs, y, new, path):
-    """More of them: benchmarks/fuzz_models.py."""
+    """More of them: make fuzz."""
     save_model(model.fit(graphs, y), path)
     original, rng, outcomes = path.read_bytes(), random.Random(0), Counter()
     for _ in range(300):
