@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import io
 import multiprocessing
 import os
@@ -53,7 +54,7 @@ PAGE = Path(__file__).with_name("FUZZING.md")
 SECONDS = 20  # of processor time for one input: others may use it, too
 PATIENCE = 300  # seconds after which an input that uses no time of the processor hangs
 MEMORY = 1 << 30  # bytes beside what the process has when it starts
-PAUSE = 300.0  # seconds that one process works before the next takes over
+PAUSE, MOST = 300.0, 20_000  # seconds that one process works, and inputs that it tries, before the next takes over
 
 # -------------------------------------------------------------------- kinds: a maker of originals, and a trial of one mutant
 
@@ -372,7 +373,7 @@ def run_batch(kind: str, folder: Path, seed: int, seconds: float, last_seed: Any
         fuzz_models.limit_memory(MEMORY)
     end = time.monotonic() + seconds
     n_tried = 0
-    while time.monotonic() < end:
+    while time.monotonic() < end and n_tried < MOST:
         last_seed.value = seed + n_tried
         found = try_one(kind, folder, seed + n_tried)
         counts[found.partition("\n")[0]] += 1
@@ -404,6 +405,10 @@ def try_one(kind: str, folder: Path, seed: int) -> str:
         return "refused (memory)"
     except TimeoutError:
         return f"BAD: longer than {SECONDS} s"
+    except OSError as error:
+        if error.errno != errno.ENOMEM:
+            return f"BAD: {type(error).__name__}\n{traceback.format_exc()}"
+        return "refused (memory)"  # by the system, where threads are started
     except Exception as error:
         return f"BAD: {type(error).__name__}\n{traceback.format_exc()}"
     finally:
@@ -445,7 +450,8 @@ _HEAD = """# Fuzzing
 
 `make fuzz FUZZ=--record` adds to this page, and `benchmarks/fuzz.py` says what the kinds are. An input is accepted (and then stands the test
 of its kind), refused by an error of treegram's own, or a bad outcome: a crash, a hang, another error, or a misreading. What a bad outcome
-showed was mended, and has a test.
+showed was mended, and has a test. The two of "models" were the fuzzer's own: its memory tracer, which crashes CPython 3.11 when it is switched off
+while other threads allocate, and a process that had used up its limit on memory after 98,000 files, where LLVM gives up.
 """
 _COLUMNS = ["date", "treegram", "Python", "numpy", "kind", "inputs", "accepted", "refused", "bad", "CPU seconds"]
 N_NAMES = 5  # of the columns that say what was tried; the others are counts

@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 EXAMPLES = sorted((ROOT / "examples").glob("*/*.py"))
-DATA_SETS = ["BZR", "COX2", "DHFR", "ENZYMES", "PROTEINS", "SYNTHETICnew", "mine", "new", "solubility"]
+DATA_SETS = ["BZR", "COX2", "DHFR", "ENZYMES", "MUTAG", "PROTEINS", "SYNTHETICnew", "mine", "new", "solubility"]
 COMMAND_LINES = {"text", ""}
 LANGUAGES = {"python", "toml", "{toctree}", "{image}", "{include}", *COMMAND_LINES}
 # What is read here and not run: commands that take long, which have tests of their own, and what needs a cluster.
