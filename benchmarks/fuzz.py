@@ -450,8 +450,9 @@ _HEAD = """# Fuzzing
 
 `make fuzz FUZZ=--record` adds to this page, and `benchmarks/fuzz.py` says what the kinds are. An input is accepted (and then stands the test
 of its kind), refused by an error of treegram's own, or a bad outcome: a crash, a hang, another error, or a misreading. What a bad outcome
-showed was mended, and has a test. The two of "models" were the fuzzer's own: its memory tracer, which crashes CPython 3.11 when it is switched off
-while other threads allocate, and a process that had used up its limit on memory after 98,000 files, where LLVM gives up.
+showed was mended, and has a test. The two of "models" are taken for the fuzzer's own. One process
+died while a memory tracer was switched off for each file beside other threads, which crashes CPython 3.11 without treegram, too. One was aborted by LLVM
+under its limit on memory after 98,000 files, the last of which (five) the system had refused memory; its counts are lost.
 """
 _COLUMNS = ["date", "treegram", "Python", "numpy", "kind", "inputs", "accepted", "refused", "bad", "CPU seconds"]
 N_NAMES = 5  # of the columns that say what was tried; the others are counts
