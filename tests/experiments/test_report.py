@@ -255,6 +255,15 @@ def test_a_text_table_without_published_numbers_has_ours_alone(summary_of):
     assert "fewer than 3 repeats so far: K0 on D1 (1), K0 on D2 (1), K1 on D1 (1), K1 on D2 (1)" in table
 
 
+@pytest.mark.parametrize("published", [True, False])
+def test_pairs_have_a_column_of_published_numbers_where_there_are_some(summary_of, published):
+    study = make_study(published=published, pairs=(Pair("K1", ("K2",), ("D1", "D2")),))
+    heads = [line for line in write_markdown(summary_of(study)).splitlines() if line.startswith("| data set |")]
+    tested = [head for head in heads if "corrected t-test" in head]
+    assert len(tested) == 1
+    assert ("| published |" in tested[0]) == published
+
+
 def test_fits_that_did_not_converge_are_told_everywhere(summary_of):
     summary = summary_of(make_study(1, ("D1",)))
     (cell,) = summary.cells

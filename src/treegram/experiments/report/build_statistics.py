@@ -80,29 +80,34 @@ def _pair(pair: PairSummary, target: str) -> Iterator[Block]:
         difference = (
             f"Errors of {pair.baseline} minus those of {pair.kernel}, in percent of the targets' standard deviation"
         )
+    names_rival, has_published = len(pair.baselines) > 1, any(test.published for test in pair.tests)
+    head = ("ours", "t-test over repeats", "corrected t-test", "by Holm", "better, equal, worse")
     yield Table(
         f"{difference}, with 95 % intervals and two-sided p-values.",
-        ("data set", "published", "ours", "t-test over repeats", "corrected t-test", "by Holm", "better, equal, worse"),
-        tuple(_pair_row(test, names_rival=len(pair.baselines) > 1) for test in pair.tests),
+        ("data set", *(("published",) if has_published else ()), *head),
+        tuple(_pair_row(test, names_rival=names_rival, has_published=has_published) for test in pair.tests),
         "numbers",
     )
 
 
-def _pair_row(test: PairTest, *, names_rival: bool) -> tuple[TableCell, ...]:
+def _pair_row(test: PairTest, *, names_rival: bool, has_published: bool) -> tuple[TableCell, ...]:
     ours = signed(test.corrected.difference) if test.corrected else NONE
-    published = TableCell(NONE)
-    if test.published:
-        tested = _tested(test.published)
-        published = TableCell(signed(test.published.difference), remarks=(tested.text, *tested.remarks))
     return (
         TableCell(test.dataset, remarks=(f"against {test.baseline}",) if names_rival else ()),
-        published,
+        *((_published(test.published),) if has_published else ()),
         TableCell(ours, remarks=(counted(test.n_repeats, "repeat"),) if test.n_repeats else ()),
         _tested(test.over_repeats),
         _tested(test.corrected),
         TableCell(NONE if test.holm is None else f"p {p_value(test.holm)}"),
         TableCell(_outcomes(test.posterior)),
     )
+
+
+def _published(test: TTest | None) -> TableCell:
+    if test is None:
+        return TableCell(NONE)
+    tested = _tested(test)
+    return TableCell(signed(test.difference), remarks=(tested.text, *tested.remarks))
 
 
 def _tested(test: TTest | None) -> TableCell:
