@@ -27,6 +27,7 @@ from sklearn.svm import SVC, LinearSVC
 import treegram
 from test_common import KERNELS, variants
 from treegram import (
+    GIK,
     ODDCL,
     P2K,
     WL,
