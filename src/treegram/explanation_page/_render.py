@@ -175,7 +175,8 @@ def _card(content: PageContent, i: int) -> Markup:
     caption = join(
         "Blue speaks for ", element("b", below, class_="against"), ", red for ", element("b", above, class_="for"), "."
     )
-    colours = [draw_scale(limit), element("figcaption", caption)] if view.graph.n_nodes else []
+    scale = draw_scale(limit, is_molecule=content.molecules is not None)
+    colours = [scale, element("figcaption", caption)] if view.graph.n_nodes else []
     picture = element("figure", _picture(content, i), *colours)
     lists = element("div", _nodes(view), *_features(view), class_="lists")
     return element(

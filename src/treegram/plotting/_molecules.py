@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from treegram._optional import optional_module
 from treegram._types import Floats
 from treegram.graphs import Graphs
-from treegram.plotting._colours import share_colours
+from treegram.plotting._colours import MOLECULE_LIMIT, share_colours
 
 __all__ = ["molecule_of", "molecule_png", "molecule_svg"]
 
@@ -71,8 +71,9 @@ def _drawn(molecule: Any, values: Floats, size: tuple[int, int], canvas: str, *,
     options.useBWAtomPalette()  # colours are for what atoms add
     options.fillHighlights = True
     options.highlightRadius = 0.42
+    options.fixedBondLength = size[0] / 8  # at most: a molecule of few atoms does not fill the picture
     limit = float(np.abs(values).max(initial=0.0))
-    colours = share_colours(values, 1.4 * limit)  # paler, so that the letters stay readable
+    colours = share_colours(values, MOLECULE_LIMIT * limit)
     chosen = [int(atom) for atom in np.flatnonzero(np.abs(values) > 0.02 * limit)]
     plain = draw.PrepareMolForDrawing(molecule, kekulize=True, addChiralHs=False)
     drawer.DrawMolecule(
