@@ -203,6 +203,7 @@ def test_molecules_are_drawn_by_rdkit(tmp_path):
     assert "xmlns" not in page
     picture, _, rest = page.partition('class="scale"')
     end, *_ = _colours("background:", rest)
+    assert picture.count('class="note"') == 3  # the number of each atom that the lists speak of
     atoms = _colours("fill:", picture)
     assert np.abs(atoms - end).max(axis=1).min() <= 1  # the strongest atom; RDKit rounds another way
     with pytest.raises(ValueError, match=r"molecules\[0\]: its atom 0 is O, but the node's label is 'C'"):

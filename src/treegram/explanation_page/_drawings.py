@@ -149,9 +149,9 @@ def draw_tree(name: str) -> Markup | None:
     return element("div", picture, class_="tree", style=f"width:{min(0.19 * wide, 22):.1f}em")
 
 
-def draw_molecule(molecule: Any, shares: Floats, description: str) -> Markup:
-    """A molecule as RDKit draws it."""
-    root = ElementTree.fromstring(molecule_svg(molecule, shares))
+def draw_molecule(molecule: Any, shares: Floats, description: str, numbered: tuple[int, ...]) -> Markup:
+    """A molecule as RDKit draws it, with the numbers of some atoms."""
+    root = ElementTree.fromstring(molecule_svg(molecule, shares, numbered))
     for one in root.iter():
         one.tag = one.tag.rpartition("}")[2]
         one.attrib = {key.rpartition("}")[2]: value for key, value in one.attrib.items()}
