@@ -4,9 +4,12 @@ Ctrl-C ends it with code 130 and one line wherever it comes, from the first impo
 of a second, and after the command has ended, signals are Python's own affair.
 """
 
+import os
 import sys
 
 __all__ = ["run"]
+
+_STOPPED = 130
 
 
 def run() -> int:
@@ -19,6 +22,8 @@ def run() -> int:
 
     code = main()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done, and the code is known
+    if code == _STOPPED:  # all is closed and flushed, and Python's own end would take most of a second
+        os._exit(code)
     return code
 
 
@@ -27,10 +32,8 @@ def _end(kind, error, trace):  # type: ignore[no-untyped-def]  # as sys.exceptho
     if not issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
         return
-    import os
-
     os.write(2, b"Stopped; nothing is left half-written.\n")
-    os._exit(130)
+    os._exit(_STOPPED)
 
 
 def _send_again(ignored):  # type: ignore[no-untyped-def]  # as sys.unraisablehook
