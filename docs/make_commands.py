@@ -17,7 +17,7 @@ HEAD = """Commands
 ========
 
 ``treegram COMMAND --help`` prints what is here. Every command also takes ``--verbose``: where there is no terminal, it writes a line
-about its progress now and then. Results go to stdout, everything else to stderr. The exit code is 0 if all is fine, 2 after wrong usage or bad input (with one line that says what is wrong), 130 after Ctrl-C, and 1 after a bug.
+about its progress now and then. Results go to stdout, everything else to stderr. The exit code is 0 if all is fine, 2 after wrong usage or bad input (with one line that says what is wrong), 130 after Ctrl-C (in the first hundredths of a second, while Python itself starts, Python ends it by the signal), and 1 after a bug.
 """
 
 

@@ -303,7 +303,7 @@ def raising(error):
     ("error", "code", "message"),
     [
         (OSError(errno.ENOSPC, "No space left on device"), 2, "treegram gram: error: No space left on device\n"),
-        (KeyboardInterrupt(), 130, "Stopped; nothing was written."),
+        (KeyboardInterrupt(), 130, "Stopped; nothing is left half-written."),
     ],
 )
 @pytest.mark.parametrize(("name", "writer"), [("K.npz", "savez"), ("K.npy", "save")])
@@ -322,7 +322,7 @@ def test_ctrl_c_ends_with_130(run, folder, monkeypatch, command):
     name = command.split()[0]
     __import__(f"treegram.cli.{name}")
     monkeypatch.setattr(f"treegram.cli.{name}.load_data", raising(KeyboardInterrupt()))
-    assert run(*command.split()) == (130, "", "Stopped; nothing was written.\n")
+    assert run(*command.split()) == (130, "", "Stopped; nothing is left half-written.\n")
     assert files(folder) == []
 
 

@@ -298,7 +298,7 @@ def raising(error):
     ("error", "code", "message"),
     [
         (OSError(errno.ENOSPC, "No space left on device"), 2, "No space left on device"),
-        (KeyboardInterrupt(), 130, "Stopped; nothing was written."),
+        (KeyboardInterrupt(), 130, "Stopped; nothing is left half-written."),
     ],
 )
 def test_nothing_half_written_stays_behind(run, folder, monkeypatch, error, code, message):

@@ -248,6 +248,8 @@ def test_kernels_warn_where_few_labels_are_shared():
     with pytest.warns(UserWarning, match=r"WL was fitted on: they have 7, 8, the fitted ones have 1, 2\. Do") as caught:
         fitted.transform(strange)
     assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match=r"they have '1', '2', the fitted ones have 1, 2\. Do both use the same names"):
+        fitted.transform(make_graphs(labels=("1", "2")))
     many = make_graphs(labels=("a", "b"))[:0] + Graphs.from_edges([[]], labels=[["a", "b", "c", "d"]])
     with pytest.warns(UserWarning, match=r"they have 'a', 'b', 'c', \.\.\., the fitted"):
         fitted.transform(many)

@@ -190,6 +190,10 @@ def test_trees_are_drawn_where_names_are_trees():
 # -------------------------------------------------------------------- molecules
 
 
+def _colours(before, text):
+    return np.array([list(bytes.fromhex(digits)) for digits in re.findall(before + "#([0-9a-fA-F]{6})", text)], int)
+
+
 def test_molecules_are_drawn_by_rdkit(tmp_path):
     pytest.importorskip("rdkit")
     graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["C", "C", "O"], ["C", "O"]])
@@ -197,6 +201,11 @@ def test_molecules_are_drawn_by_rdkit(tmp_path):
     page = written(tmp_path, model, graphs, molecules=["CCO", "CO"])
     assert page.count('class="molecule"') == 2
     assert "xmlns" not in page
+    picture, _, rest = page.partition('class="scale"')
+    end, *_ = _colours("background:", rest)
+    assert picture.count('class="note"') == 3  # the number of each atom that the lists speak of
+    atoms = _colours("fill:", picture)
+    assert np.abs(atoms - end).max(axis=1).min() <= 1  # the strongest atom; RDKit rounds another way
     with pytest.raises(ValueError, match=r"molecules\[0\]: its atom 0 is O, but the node's label is 'C'"):
         written(tmp_path, model, graphs, molecules=["OCC", "CO"])
     with pytest.raises(

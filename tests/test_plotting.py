@@ -153,6 +153,13 @@ def test_molecules_are_drawn_by_rdkit():
     red, blue = (image[..., one] > image[..., other] + 0.03 for one, other in ((0, 2), (2, 0)))
     assert red.any()  # the O, a little
     assert blue.any()  # the N
+    ends = ax.figure.axes[1].collections[-1].get_cmap()([0.0, 1.0])[:, :3]  # the bar has the colours of the atoms
+    atom = image[..., :3].reshape(-1, 3)
+    assert (np.abs(atom - ends[0]).max(axis=1) < 0.01).any()
+    assert ax.figure.axes[1].get_ylim() == (-2.0, 2.0)
+    assert ax.figure.axes[1].get_ylabel() == "added to the decision"
+    plain = plot_explanation(two, CHAIN, 1, molecule="NCO", ax=blank_axes(), colorbar=False)
+    assert len(plain.figure.axes) == 1
     with pytest.raises(ValueError, match="molecule: its atom 0 is O, but the node's label is 'N'"):
         plot_explanation(two, CHAIN, 1, molecule="OCN", ax=blank_axes())
 

@@ -3,10 +3,14 @@
 Names are imported when they are first used, so that ``import treegram`` and the command start at once.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+from importlib import import_module
+
+TYPE_CHECKING = False  # as typing has it, whose import would take longer than all the rest
 if TYPE_CHECKING:
+    from typing import Any
+
     from treegram.convert.molecules import *
     from treegram.convert.parquet import *
     from treegram.datasets import *

@@ -17,6 +17,7 @@ COMPLETE = (
     "Graphs.from_edges([[(i, j) for i in range(60) for j in range(i)]], attributes=[[[0.1 * i] for i in range(60)]])"
 )
 STAR = "Graphs.from_edges([[(0, i) for i in range(1, 20000)]])"
+HUB = "Graphs.from_edges([[(0, i) for i in range(1, 6000)]], attributes=[[[0.1 * i] for i in range(6000)]])"
 RING = "Graphs.from_edges([[(i, (i + 1) % 20000) for i in range(20000)] + [(i, i * 7919 % 20000) for i in range(1, 9999)]])"
 # Over and over again: signals come at any moment of a computation.
 REPEATED = {
@@ -35,7 +36,9 @@ REPEATED = {
 # One computation that takes from half a minute to years.
 LONG = {
     "CSM on a complete graph": ("CSM(10)", COMPLETE),
+    "CSM on a star": ("CSM(5)", HUB),
     "ODDCL on a star": ("ODDCL(3)", STAR),
+    "GIK on a star": ("GIK(radius=3)", HUB),
     "GraphHopper on a large graph": ("GraphHopper()", RING),
     "ShortestPath on a large graph": ("ShortestPath()", RING),
     "NSPDK on a large graph": ("NSPDK(4, distance=6)", RING),

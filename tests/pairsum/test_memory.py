@@ -15,6 +15,7 @@ from treegram import (
     ShortestPath,
     _memory,
 )
+from treegram.pairsum import matching
 from treegram.structure import hops, invariants
 
 SMALL = [(0, 1), (1, 2)]
@@ -67,6 +68,22 @@ def test_balls_of_a_star_are_refused_before_they_are_measured(monkeypatch):
         MemoryError, match=r"Graph 1: its balls of radius 3 would take 21.9 MiB of memory; 1 MiB are free"
     ):
         GIK(radius=3).fit(collection(STAR, 600))
+
+
+def test_matchings_that_never_end_are_announced(monkeypatch):
+    """A star of 600 nodes against itself: 599! / 595! to the left, as many to the right, in any of 4! orders."""
+    monkeypatch.setattr(_memory, "available_bytes", lambda: float("inf"))
+    monkeypatch.setattr(matching, "_sum_cliques", fail)
+    told = r"graph 1 has 599 neighbours.* up to 6.8e\+20 matchings of 5 nodes.* smaller max_size"
+    for compute in (CSM(5).fit, CSM(5).fit_transform):
+        with pytest.raises(AssertionError, match="the work has begun"), pytest.warns(UserWarning, match=told):
+            compute(collection(STAR, 600))
+
+
+def test_matchings_are_refused_before_they_are_grown(monkeypatch):
+    monkeypatch.setattr(matching, "_tile", fail)
+    with pytest.raises(MemoryError, match=r"Graph 1: its matchings would take 82.1 MiB of memory; 1 MiB are free"):
+        CSM(5).fit_transform(collection(STAR, 600))
 
 
 @pytest.mark.parametrize("directed", [False, True])

@@ -304,6 +304,14 @@ def test_a_pickled_model_gives_the_same_result(model, two):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(new), model.predict(new))
 
 
+def test_a_model_of_many_classes_has_no_number_for_each_pair_of_classes_and_graph():
+    n_classes, n_graphs = 60, 120
+    graphs = Graphs.from_edges([[(0, 1)]] * n_graphs, attributes=[[[g % n_classes], [g]] for g in range(n_graphs)])
+    model = GraphSVC(ODDCL(depth=0), grid={}, C=1, cv=2).fit(graphs, np.arange(n_graphs) % n_classes)
+    n_bytes = len(pickle.dumps(model)) - len(pickle.dumps(model.kernel_))
+    assert n_bytes < 2 * 8 * n_classes * n_graphs + 8 * n_classes**2  # all pairs: 8 * 1770 * 120
+
+
 def test_cross_validation_and_grid_search_take_it(model, two):
     graphs, y, _, _ = two
     scores = cross_validate(model, graphs, y, cv=3, return_estimator=True, error_score="raise")

@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _silence_stdout()
         return 141
     except KeyboardInterrupt:
-        print("Stopped; nothing was written.", file=sys.stderr)
+        print("Stopped; nothing is left half-written.", file=sys.stderr)
         return 130
     except (TreegramError, ValueError, OSError, MemoryError, ImportError) as error:
         if sys.flags.dev_mode:

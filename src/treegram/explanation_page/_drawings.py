@@ -11,7 +11,7 @@ import numpy as np
 from treegram._html import Markup, element, join
 from treegram._types import Floats
 from treegram.graphs import Graphs
-from treegram.plotting._colours import is_dark, share_colours
+from treegram.plotting._colours import MOLECULE_LIMIT, is_dark, share_colours
 from treegram.plotting._layout import node_places
 from treegram.plotting._molecules import molecule_svg
 from treegram.plotting.tree import tree_places
@@ -101,10 +101,13 @@ def _edge(start: Floats, end: Floats, radius: float, *, is_arrow: bool) -> Marku
     return join(line, head)
 
 
-def draw_scale(limit: float) -> Markup:
-    """The colours from the strongest share against to the strongest for."""
+def draw_scale(limit: float, *, is_molecule: bool) -> Markup:
+    """The colours from the strongest share against to the strongest for, as the picture has them."""
     steps = np.linspace(-1.0, 1.0, 21)
-    stops = [element("i", style=f"background:{_hex(colour)}") for colour in share_colours(steps, 1.0)]
+    stops = [
+        element("i", style=f"background:{_hex(colour)}")
+        for colour in share_colours(steps, MOLECULE_LIMIT if is_molecule else 1.0)
+    ]
     return element(
         "div",
         element("span", signed(-limit)),
@@ -146,9 +149,9 @@ def draw_tree(name: str) -> Markup | None:
     return element("div", picture, class_="tree", style=f"width:{min(0.19 * wide, 22):.1f}em")
 
 
-def draw_molecule(molecule: Any, shares: Floats, description: str) -> Markup:
-    """A molecule as RDKit draws it."""
-    root = ElementTree.fromstring(molecule_svg(molecule, shares))
+def draw_molecule(molecule: Any, shares: Floats, description: str, numbered: tuple[int, ...]) -> Markup:
+    """A molecule as RDKit draws it, with the numbers of some atoms."""
+    root = ElementTree.fromstring(molecule_svg(molecule, shares, numbered))
     for one in root.iter():
         one.tag = one.tag.rpartition("}")[2]
         one.attrib = {key.rpartition("}")[2]: value for key, value in one.attrib.items()}

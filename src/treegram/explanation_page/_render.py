@@ -175,7 +175,8 @@ def _card(content: PageContent, i: int) -> Markup:
     caption = join(
         "Blue speaks for ", element("b", below, class_="against"), ", red for ", element("b", above, class_="for"), "."
     )
-    colours = [draw_scale(limit), element("figcaption", caption)] if view.graph.n_nodes else []
+    scale = draw_scale(limit, is_molecule=content.molecules is not None)
+    colours = [scale, element("figcaption", caption)] if view.graph.n_nodes else []
     picture = element("figure", _picture(content, i), *colours)
     lists = element("div", _nodes(view), *_features(view), class_="lists")
     return element(
@@ -195,9 +196,10 @@ def _picture(content: PageContent, i: int) -> Markup:
     view = content.views[i]
     top = [f"node {node} {_label_of(view, node)}{signed(view.shares[node])}" for node in view.top_nodes[:3].tolist()]
     description = f"Graph {view.number}, {counted(view.graph.n_nodes, 'node')}. Strongest: {'; '.join(top) or 'none'}."
+    top_nodes = tuple(view.top_nodes.tolist())
     if content.molecules is not None:
-        return draw_molecule(content.molecules[i], view.shares, description)
-    return draw_graph(view.graph, view.shares, description, numbered=tuple(view.top_nodes.tolist()))
+        return draw_molecule(content.molecules[i], view.shares, description, top_nodes)
+    return draw_graph(view.graph, view.shares, description, numbered=top_nodes)
 
 
 def _label_of(view: GraphView, node: int) -> str:

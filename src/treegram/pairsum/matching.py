@@ -16,10 +16,11 @@ entry of the normalised matrix by more than rounding does.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import factorial
+from math import factorial, perm
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,8 @@ __all__ = ["Matchables", "match_self_sums", "match_shares", "match_sums"]
 TILE_COLUMNS = 512
 # Compiled code cannot be interrupted: so many multiplications, or steps of the enumeration, keep a call well under a second.
 COST_PER_CALL, STEPS_PER_CALL = 1 << 28, 1 << 21
+PER_SECOND = 1e8  # matchings that a processor meets, roughly: 2.5e7 of a star of 15 nodes in 0.17 s
+PATIENCE = 3 * 3600  # seconds for two nodes and their neighbours; work that may take longer is announced
 GIVEN_ROWS = 1024  # rows of a node kernel that is not the Gaussian, computed at a time
 SHARED_ROWS = 1024  # rows of one task that is asked what each of them adds
 
@@ -171,6 +174,8 @@ class _Job:
                 f"matched is {1 + loops.MASK_BITS // bits} nodes. Use a smaller max_size, or no edge labels."
             )
         is_closed = max_size <= 3 and n_kinds <= 1
+        if not is_closed:
+            _check_hubs(left, right, max_size)
         layout = Layout.make(left, right, node_kernel)
         exponent = 53 * np.log(2) + _log_most_matchings([left, right], max_size)
         sides = zip((left, right), (layout.left, layout.right), codes, strict=True)
@@ -196,6 +201,29 @@ class _Job:
             floor=float(np.exp(-exponent)) if isinstance(node_kernel, Gaussian) else 0.0,
             bits=bits,
         )
+
+
+def _check_hubs(left: Matchables, right: Matchables, max_size: int) -> None:
+    """Before matchings are grown: raise if those of the two nodes with the most neighbours cannot be held, warn if they never end."""
+    (graph, degree), (other, other_degree) = (_hub(nodes) for nodes in (left, right))
+    require(16.0 * degree * other_degree * (max_size * (max_size + 1) // 2), f"Graph {graph}: its matchings")
+    counts = {s: perm(degree, s - 1) * perm(other_degree, s - 1) // factorial(s - 1) for s in range(1, max_size + 1)}
+    size = max(counts, key=counts.__getitem__)
+    if counts[size] > PER_SECOND * PATIENCE:
+        warnings.warn(
+            f"CSM may not come to an end. A node of graph {graph} has {degree} neighbours, and one of graph {other} has {other_degree}: "
+            f"around these two alone there are up to {counts[size]:.1e} matchings of {size} nodes, and a processor looks at about "
+            f"{PER_SECOND:.0e} per second. Take a smaller max_size (up to 3 is fast), use_labels=True, a threshold, or leave such graphs out.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _hub(nodes: Matchables) -> tuple[int, int]:
+    """The node with the most neighbours: its graph, and their number."""
+    degrees = np.diff(nodes.indptr)
+    node = int(degrees.argmax())
+    return int(np.searchsorted(nodes.offsets, node, side="right")) - 1, int(degrees[node])
 
 
 def _triangles(nodes: Matchables, *, is_needed: bool) -> tuple[Ints, Ints]:

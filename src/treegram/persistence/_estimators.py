@@ -53,6 +53,7 @@ _MOST_JOBS = 1024  # threads that a file may ask for
 _MOST = {
     "depth": 1000,
     "n_iterations": 1000,
+    "n_levels": 1000,
     "radius": 1000,
     "distance": 1000,
     "n_components": 10**6,

@@ -6,9 +6,10 @@ import numpy as np
 
 from treegram._types import Floats
 
-__all__ = ["is_dark", "share_colours"]
+__all__ = ["MOLECULE_LIMIT", "is_dark", "share_colours"]
 
 _FOR, _AGAINST = np.array([0.698, 0.094, 0.169]), np.array([0.129, 0.4, 0.675])
+MOLECULE_LIMIT = 1.4  # times the strongest share: RDKit writes in black, which full colours would hide
 _DARK = 0.55  # of the way from white to an end
 
 

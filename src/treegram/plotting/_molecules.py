@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from treegram._optional import optional_module
 from treegram._types import Floats
 from treegram.graphs import Graphs
-from treegram.plotting._colours import share_colours
+from treegram.plotting._colours import MOLECULE_LIMIT, share_colours
 
 __all__ = ["molecule_of", "molecule_png", "molecule_svg"]
 
@@ -53,28 +53,35 @@ def _check_atoms(molecule: Any, graph: Graphs, which: str, periodic_table: Any) 
             raise ValueError(f"{which}: its atom {node} is {atom.GetSymbol()}, but the node's label is {label!r}.")
 
 
-def molecule_svg(molecule: Any, values: ArrayLike, size: tuple[int, int] = (460, 340)) -> str:
-    """The molecule as SVG."""
-    return _drawn(molecule, np.asarray(values, dtype=np.float64), size, "MolDraw2DSVG", as_bytes=False)
+def molecule_svg(
+    molecule: Any, values: ArrayLike, numbered: tuple[int, ...] = (), size: tuple[int, int] = (460, 340)
+) -> str:
+    """The molecule as SVG; some atoms have their numbers beside them."""
+    return _drawn(molecule, np.asarray(values, dtype=np.float64), size, "MolDraw2DSVG", numbered, as_bytes=False)
 
 
 def molecule_png(molecule: Any, values: ArrayLike, size: tuple[int, int] = (900, 700)) -> bytes:
     """The molecule as PNG."""
-    image: bytes = _drawn(molecule, np.asarray(values, dtype=np.float64), size, "MolDraw2DCairo", as_bytes=True)
+    image: bytes = _drawn(molecule, np.asarray(values, dtype=np.float64), size, "MolDraw2DCairo", (), as_bytes=True)
     return image
 
 
-def _drawn(molecule: Any, values: Floats, size: tuple[int, int], canvas: str, *, as_bytes: bool) -> Any:
+def _drawn(
+    molecule: Any, values: Floats, size: tuple[int, int], canvas: str, numbered: tuple[int, ...], *, as_bytes: bool
+) -> Any:
     draw = _rdkit("Chem.Draw.rdMolDraw2D")
     drawer = getattr(draw, canvas)(*size)
     options = drawer.drawOptions()
     options.useBWAtomPalette()  # colours are for what atoms add
     options.fillHighlights = True
     options.highlightRadius = 0.42
+    options.fixedBondLength = size[0] / 8  # at most: a molecule of few atoms does not fill the picture
     limit = float(np.abs(values).max(initial=0.0))
-    colours = share_colours(values, 1.4 * limit)  # paler, so that the letters stay readable
+    colours = share_colours(values, MOLECULE_LIMIT * limit)
     chosen = [int(atom) for atom in np.flatnonzero(np.abs(values) > 0.02 * limit)]
     plain = draw.PrepareMolForDrawing(molecule, kekulize=True, addChiralHs=False)
+    for atom in numbered:
+        plain.GetAtomWithIdx(atom).SetProp("atomNote", str(atom))
     drawer.DrawMolecule(
         plain,
         highlightAtoms=chosen,

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from treegram._matplotlib import matplotlib_module, new_axes
 from treegram._types import Floats
 from treegram.graphs import Graphs, as_graphs
+from treegram.plotting._colours import MOLECULE_LIMIT, share_colours
 from treegram.plotting._layout import node_places
 from treegram.plotting._molecules import molecule_of, molecule_png
 
@@ -82,10 +83,7 @@ def plot_graph(
     _draw_edges(ax, graph, places)
     nodes = _draw_nodes(ax, graph, places, numbers, cmap)
     if numbers is not None and colorbar:
-        bar = ax.figure.colorbar(
-            nodes, ax=ax, fraction=0.046, pad=0.03, panchor=(0.5, 0.5)
-        )  # the graph stays in the middle
-        bar.set_label(colorbar_label)
+        _add_bar(ax, nodes, colorbar_label)
     ax.set_aspect("equal")
     _leave_room(ax, places)
     ax.set_axis_off()
@@ -130,7 +128,7 @@ def plot_explanation(
     title : str, optional
         Title of the picture; by default the output and the decision.
     cmap : str, default="RdBu_r"
-        Name of a matplotlib colour map that diverges from its middle.
+        Name of a matplotlib colour map that diverges from its middle; a ``molecule`` has its own colours.
     colorbar : bool, default=True
         Whether to add a colour bar.
 
@@ -161,8 +159,10 @@ def plot_explanation(
         shares, decision = shares[:, output], decision[output]
     if title is None:
         title = f"{_name(explanation.outputs[output])}: {decision:+.3g}"
+    label = f"added to the {'prediction' if explanation.outputs[output] == 'prediction' else 'decision'}"
     if molecule is not None:
-        return _plot_molecule(molecule_of(molecule, as_graphs(graphs)[index], "molecule"), shares, ax, title)
+        drawn = molecule_of(molecule, as_graphs(graphs)[index], "molecule")
+        return _plot_molecule(drawn, shares, ax, title, label if colorbar else None)
     return plot_graph(
         graphs,
         index,
@@ -172,18 +172,28 @@ def plot_explanation(
         title=title,
         cmap=cmap,
         colorbar=colorbar,
-        colorbar_label="added to the prediction"
-        if explanation.outputs[output] == "prediction"
-        else "added to the decision",
+        colorbar_label=label,
     )
 
 
-def _plot_molecule(molecule: Any, shares: Floats, ax: Any, title: str) -> Any:
+def _add_bar(ax: Any, colours: Any, label: str) -> None:
+    bar = ax.figure.colorbar(
+        colours, ax=ax, fraction=0.046, pad=0.03, panchor=(0.5, 0.5)
+    )  # the graph stays in the middle
+    bar.set_label(label)
+
+
+def _plot_molecule(molecule: Any, shares: Floats, ax: Any, title: str, bar_label: str | None) -> Any:
     image = matplotlib_module("image").imread(io.BytesIO(molecule_png(molecule, shares)), format="png")
     ax = new_axes() if ax is None else ax
     ax.imshow(image)
     ax.set_axis_off()
     ax.set_title(title)
+    if bar_label is not None:
+        limit = float(np.abs(shares).max(initial=0.0)) or 1.0
+        colours = matplotlib_module("colors").ListedColormap(share_colours(np.linspace(-1, 1, 255), MOLECULE_LIMIT))
+        scale = matplotlib_module("colors").Normalize(-limit, limit)
+        _add_bar(ax, matplotlib_module("cm").ScalarMappable(scale, colours), bar_label)
     return ax
 
 
