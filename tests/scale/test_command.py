@@ -118,7 +118,9 @@ def test_ctrl_c_while_workers_start_is_quiet(folder):
 
 def workers_of(pid):
     """The worker processes of a cluster that this process has started."""
-    return [child for child in psutil.Process(pid).children(recursive=True) if "spawn_main" in " ".join(child.cmdline())]
+    return [
+        child for child in psutil.Process(pid).children(recursive=True) if "spawn_main" in " ".join(child.cmdline())
+    ]
 
 
 def seconds(process):
