@@ -40,8 +40,10 @@ def share_memory() -> bool:
 
 
 def count_workers() -> int:
-    """How many tasks of :func:`send_tasks` run at once; at least 1."""
-    return max(1, get_active_backend(prefer="threads")[0].effective_n_jobs(-1))
+    """How many tasks of :func:`send_tasks` run at once as things are; at least 1."""
+    backend = get_active_backend(prefer="threads")[0]
+    client = getattr(backend, "client", None)  # asked itself, since joblib would wait for its first worker
+    return max(1, backend.effective_n_jobs(-1) if client is None else sum(client.nthreads().values()))
 
 
 def send_tasks(

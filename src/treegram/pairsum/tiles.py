@@ -29,6 +29,9 @@ MANY_NUMBERS = 1 << 21  # of symmetric matrices: below, compiling a loop takes l
 NUMBERS_PER_TASK = 1 << 20  # of a matrix whose lower half is filled
 # A task that is sent to a worker is about this part of the work that is left for each worker, or of all its work.
 SHARE, SMALLEST_SHARE = 3, 12
+SENT_BYTES = (
+    4 << 20
+)  # of the result of such a task: those that wait to be fetched take memory, and more workers may come
 MANY_DIMENSIONS = 64  # of vectors: beyond, one coordinate is as good a direction as any, and costs nothing
 
 
@@ -175,7 +178,9 @@ def fill_matrix(
         for _ in run_tasks(tile_sums, shared_tasks, n_jobs=n_jobs, label=label):
             pass
         return
-    shared, batches = (tile_sums, job, sums.shape[:-2]), [(batch,) for batch in _batches(tasks, count_workers())]
+    shared = (tile_sums, job, sums.shape[:-2])
+    n_most = SENT_BYTES // (sums.itemsize * int(np.prod(sums.shape[:-2])))
+    batches = [(batch,) for batch in _batches(tasks, count_workers(), n_most)]
     for (batch,), part in send_tasks(_make_tiles, shared, batches, n_jobs=n_jobs, label=label):
         first, last, n_rows = _extent(batch)
         sums[..., :n_rows, first:last] = part
@@ -184,8 +189,8 @@ def fill_matrix(
 _Tile = tuple[Span, int]  # and the number of its rows
 
 
-def _batches(tiles: list[_Tile], n_workers: int) -> Iterator[list[_Tile]]:
-    """Neighbouring tiles as one task, ever fewer of them.
+def _batches(tiles: list[_Tile], n_workers: int, n_most: int) -> Iterator[list[_Tile]]:
+    """Neighbouring tiles as one task, ever fewer of them; several have not many more than ``n_most`` pairs of graphs.
 
     A few tasks are soon sent and their results soon written; short ones at the end keep no worker waiting.
     """
@@ -195,7 +200,7 @@ def _batches(tiles: list[_Tile], n_workers: int) -> Iterator[list[_Tile]]:
     for tile, own in zip(tiles, sizes, strict=True):
         batch.append(tile)
         size += own
-        if size == left or size >= max(left / (SHARE * n_workers), smallest):
+        if size == left or size >= min(max(left / (SHARE * n_workers), smallest), n_most):
             yield batch
             left, batch, size = left - size, [], 0
 
