@@ -50,7 +50,7 @@ def run_on_dask(
         running = as_completed(first, loop=client.loop)
         for future in running:
             try:
-                result = _fetch(future)
+                result = run.fetch(future)
             except (KilledWorker, CancelledError) as error:  # under this task, or with its result, before that was here
                 if isinstance(error, CancelledError) and future.key not in run.dropped:
                     raise
@@ -67,23 +67,25 @@ def run_on_dask(
 class _Shared:
     """A function and what all its calls share, packed; as a task it gives itself.
 
-    The first task of a worker unpacks it: neither the scheduler nor workers that pass it on to others wait for that. It is an
-    array because Dask sends arrays without copies, and has no repr because Dask asks for that of all that it submits.
+    The first task of a worker unpacks it: neither the scheduler nor workers that pass it on to others wait for that. Its arrays
+    are kept apart because Dask sends arrays without copies, and it has no repr because Dask asks for that of all that it submits.
     """
 
     version: str
-    packed: NDArray[np.uint8] = field(repr=False)
+    packed: bytes = field(repr=False)
+    arrays: list[NDArray[np.uint8]] = field(repr=False)  # the contents of those of the value
 
     @classmethod
     def pack(cls, function: Callable[..., Any], value: Any) -> _Shared:
-        packed = cloudpickle.dumps((function, value), protocol=5)
-        return cls(metadata.version("treegram"), np.frombuffer(packed, np.uint8))
+        buffers = list[pickle.PickleBuffer]()
+        packed = cloudpickle.dumps((function, value), protocol=5, buffer_callback=buffers.append)
+        return cls(metadata.version("treegram"), packed, [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers])
 
     def __call__(self) -> _Shared:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Shared, (self.version, self.packed)  # without what was unpacked
+        return _Shared, (self.version, self.packed, self.arrays)  # without what was unpacked
 
     @cached_property
     def unpacked(self) -> tuple[Callable[..., Any], Any]:
@@ -93,7 +95,7 @@ class _Shared:
             raise ClusterError(
                 f"A worker has treegram {own}, the client {self.version}. Install the same version on both."
             )
-        return pickle.loads(self.packed.data)
+        return pickle.loads(self.packed, buffers=self.arrays)
 
 
 @dataclass
@@ -133,6 +135,28 @@ class _Run:
             Exception
         ):  # a worker that died meanwhile; those without a copy fetch one with their first task
             self.client.replicate([self.common], n=len(self.tasks), callback_timeout=PATIENCE)
+
+    def fetch(self, future: Any) -> Any:
+        """The result of a future that is finished. A scheduler that does not answer is asked again, until the watcher gives it up."""
+        from distributed import CancelledError
+
+        patience = PATIENCE
+        while True:
+            try:
+                return self.client.sync(self._gather, future, callback_timeout=patience)
+            except OSError as error:
+                if future.status == "error":  # the task's own
+                    raise
+                if not isinstance(error, TimeoutError):
+                    raise CancelledError(f"The connection is lost: {error}") from error
+                patience *= 2  # a large result may be on its way, and begins again
+
+    async def _gather(self, future: Any) -> Any:
+        """Straight from a worker that can surely be reached; else, or if it has died, through the scheduler."""
+        from distributed import LocalCluster
+
+        direct = True if isinstance(self.client.cluster, LocalCluster) else None
+        return await self.client.gather(future, direct=direct, asynchronous=True)
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
@@ -185,22 +209,6 @@ class _Run:
 
         if self.client.status != "closed":
             self.client.cancel([Future(key, self.client) for key in keys], force=True)
-
-
-def _fetch(future: Any) -> Any:
-    """The result of a future that is finished. A scheduler that does not answer is asked again, unless the watcher gave it up."""
-    from distributed import CancelledError
-
-    patience = PATIENCE
-    while True:
-        try:
-            return future.result(timeout=patience)
-        except OSError as error:
-            if future.status == "error":  # the task's own
-                raise
-            if not isinstance(error, TimeoutError):
-                raise CancelledError(f"The connection is lost: {error}") from error
-            patience *= 2  # a large result may be on its way, and begins again
 
 
 def _run_task(shared: _Shared, task: tuple[Any, ...]) -> Any:

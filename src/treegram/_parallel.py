@@ -15,7 +15,7 @@ from joblib.parallel import get_active_backend
 
 from treegram._progress import track
 
-__all__ = ["run_tasks", "send_tasks", "share_memory"]
+__all__ = ["count_workers", "run_tasks", "send_tasks", "share_memory"]
 
 
 def run_tasks(
@@ -37,6 +37,13 @@ def run_tasks(
 def share_memory() -> bool:
     """Whether the workers of :func:`send_tasks` are threads of this process, so that they can write to one array."""
     return bool(getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False))  # not every backend says
+
+
+def count_workers() -> int:
+    """How many tasks of :func:`send_tasks` run at once as things are; at least 1."""
+    backend = get_active_backend(prefer="threads")[0]
+    client = getattr(backend, "client", None)  # asked itself, since joblib would wait for its first worker
+    return max(1, backend.effective_n_jobs(-1) if client is None else sum(client.nthreads().values()))
 
 
 def send_tasks(

@@ -24,6 +24,7 @@ from treegram import (
     make_synthetic,
 )
 from treegram._parallel import send_tasks
+from treegram.pairsum.tiles import _batches
 from workers import new_client
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask warns of sockets that killed workers leave open
@@ -122,3 +123,14 @@ def test_an_error_of_a_task_is_raised_here(client):
         pytest.raises(ValueError, match="task 0 cannot be"),
     ):
         list(send_tasks(_wrong, None, [(0,)], n_jobs=None, label=None))
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 64])
+def test_tasks_of_several_tiles_are_ordered_bounded_and_get_smaller(n_workers):
+    tiles = [((first, first + 10), first + 10) for first in range(500, -10, -10)]
+    batches = list(_batches(tiles, n_workers, 20_000))
+    assert [tile for batch in batches for tile in batch] == tiles
+    sizes = [sum((last - first) * n_rows for (first, last), n_rows in batch) for batch in batches]
+    assert max(sizes) < 20_000 + 5_100  # one tile more at most
+    assert sizes[-1] < sizes[0]
+    assert len(batches) == {1: 8, 2: 12, 64: 51}[n_workers]

@@ -103,6 +103,31 @@ def test_ctrl_c_ends_the_workers_and_keeps_what_was_finished(folder):
     assert rows("small.sqlite") == rows("again.sqlite")
 
 
+def test_ctrl_c_while_workers_start_is_quiet(folder):
+    command = [sys.executable, "-m", "treegram", "gram", "A", "-o", "K.npz", "--workers", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        family = []
+        while process.poll() is None and not any(seconds(worker) > 0.2 for worker in family):  # busy with importing
+            time.sleep(0.02)
+            family = workers_of(process.pid)
+        os.killpg(process.pid, signal.SIGINT)
+        err = process.communicate(timeout=120)[1]
+    assert (process.returncode, err) == (130, "Stopped; nothing was written.\n")
+    assert psutil.wait_procs(family, timeout=30)[1] == []
+
+
+def workers_of(pid):
+    """The worker processes of a cluster that this process has started."""
+    return [
+        child for child in psutil.Process(pid).children(recursive=True) if "spawn_main" in " ".join(child.cmdline())
+    ]
+
+
+def seconds(process):
+    times = process.cpu_times()
+    return times.user + times.system
+
+
 def n_rows(path):
     """Of a store that another process may be about to make."""
     with contextlib.suppress(Exception):

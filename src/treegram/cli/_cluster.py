@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
+import logging
+import signal
 import sys
 from collections.abc import Iterator
 from functools import partial
+from multiprocessing import resource_tracker
 from typing import Any
 
 import joblib
@@ -60,8 +63,37 @@ def on_cluster(args: argparse.Namespace) -> Iterator[None]:
         yield
 
 
-def _local_cluster(n_workers: int) -> Any:
+@contextlib.contextmanager
+def _local_cluster(n_workers: int) -> Iterator[Any]:
+    """A cluster whose workers are about to start. A terminal sends Ctrl-C to them too, but it is for this process alone."""
     from distributed import LocalCluster
 
-    # A port that is free: another cluster may have the usual one.
-    return LocalCluster(n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0")
+    with _ctrl_c_held_back():  # also from the threads that begin here, and from the workers that these start
+        # A port that is free: another cluster may have the usual one.
+        cluster = LocalCluster(
+            n_workers=0, threads_per_worker=1, processes=True, memory_limit=1 / n_workers, dashboard_address=":0"
+        )
+    try:
+        with cluster:
+            try:
+                cluster.scale(n_workers)
+                cluster.wait_for_workers(n_workers)
+                yield cluster
+            except KeyboardInterrupt:
+                logging.disable()  # Dask takes workers that end before they have started for errors
+                raise
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+@contextlib.contextmanager
+def _ctrl_c_held_back() -> Iterator[None]:
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # as it starts, it lets signals through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

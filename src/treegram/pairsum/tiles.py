@@ -8,14 +8,14 @@ tiles, node kernels other than the Gaussian, and the matrix put together from it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 
-from treegram._parallel import run_tasks, send_tasks, share_memory
+from treegram._parallel import count_workers, run_tasks, send_tasks, share_memory
 from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.pairsum.loops import tiles as loops
@@ -27,6 +27,11 @@ Span = tuple[int, int]  # first graph, and the one after the last
 
 MANY_NUMBERS = 1 << 21  # of symmetric matrices: below, compiling a loop takes longer than it saves
 NUMBERS_PER_TASK = 1 << 20  # of a matrix whose lower half is filled
+# A task that is sent to a worker is about this part of the work that is left for each worker, or of all its work.
+SHARE, SMALLEST_SHARE = 3, 12
+SENT_BYTES = (
+    4 << 20
+)  # of the result of such a task: those that wait to be fetched take memory, and more workers may come
 MANY_DIMENSIONS = 64  # of vectors: beyond, one coordinate is as good a direction as any, and costs nothing
 
 
@@ -174,14 +179,44 @@ def fill_matrix(
             pass
         return
     shared = (tile_sums, job, sums.shape[:-2])
-    for ((first, last), n_rows), part in send_tasks(_make_tile, shared, tasks, n_jobs=n_jobs, label=label):
+    n_most = SENT_BYTES // (sums.itemsize * int(np.prod(sums.shape[:-2])))
+    batches = [(batch,) for batch in _batches(tasks, count_workers(), n_most)]
+    for (batch,), part in send_tasks(_make_tiles, shared, batches, n_jobs=n_jobs, label=label):
+        first, last, n_rows = _extent(batch)
         sums[..., :n_rows, first:last] = part
 
 
-def _make_tile(shared: tuple[Any, ...], span: Span, n_rows: int) -> Floats:
+_Tile = tuple[Span, int]  # and the number of its rows
+
+
+def _batches(tiles: list[_Tile], n_workers: int, n_most: int) -> Iterator[list[_Tile]]:
+    """Neighbouring tiles as one task, ever fewer of them; several have not many more than ``n_most`` pairs of graphs.
+
+    A few tasks are soon sent and their results soon written; short ones at the end keep no worker waiting.
+    """
+    sizes = [(last - first) * n_rows for (first, last), n_rows in tiles]
+    left, smallest = sum(sizes), sum(sizes) / (SMALLEST_SHARE * n_workers)
+    batch, size = list[_Tile](), 0
+    for tile, own in zip(tiles, sizes, strict=True):
+        batch.append(tile)
+        size += own
+        if size == left or size >= min(max(left / (SHARE * n_workers), smallest), n_most):
+            yield batch
+            left, batch, size = left - size, [], 0
+
+
+def _extent(batch: list[_Tile]) -> tuple[int, int, int]:
+    """The columns of neighbouring tiles, later ones first, and the number of rows."""
+    (_, last), n_rows = batch[0]
+    return batch[-1][0][0], last, n_rows
+
+
+def _make_tiles(shared: tuple[Any, ...], batch: list[_Tile]) -> Floats:
     tile_sums, job, leading = shared
-    part = np.empty((*leading, n_rows, span[1] - span[0]))
-    tile_sums(job, span, n_rows, part, 0)
+    first, last, n_rows = _extent(batch)
+    part = np.zeros((*leading, n_rows, last - first))
+    for span, n in batch:
+        tile_sums(job, span, n, part, span[0] - first)
     return part
 
 
