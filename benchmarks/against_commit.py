@@ -1,4 +1,4 @@
-"""Gram matrices as this checkout computes them against another commit, by processor time on one thread:
+"""Gram matrices as this checkout computes them against another commit, by processor time on one thread.
 
     python benchmarks/against_commit.py 6d1ecda "ShortestPath()" ENZYMES BZR
 
@@ -36,7 +36,7 @@ print(min(times[1:]))
 def best_time(source: Path, name: str, kernel: str, rounds: int) -> float:
     """The best of some rounds in a process that imports treegram from this folder."""
     command = [sys.executable, "-c", TIMED, str(DATA_DIR), name, kernel, str(rounds)]
-    single = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     environment = {**os.environ, **single, "PYTHONPATH": str(source)}
     return float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
 
