@@ -277,11 +277,13 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         grams = worker._pair_sums(fitted, None)
         diagonals = self._finite(_diagonals(grams))
         complete_gram(grams, diagonals if self.normalize else None, self.n_jobs)
-        new = worker._describe(X_new, grid)
-        rows, selves = worker._pair_sums(new, fitted), self._finite(worker._self_sums(new))
-        if self.normalize:
-            normalize_gram(rows, selves, diagonals)
-            selves = np.where(selves > 0, 1.0, 0.0)
+        rows, selves = np.empty((*grams.shape[:-2], 0, len(X))), np.empty((*grams.shape[:-2], 0))
+        if len(X_new):
+            new = worker._describe(X_new, grid)
+            rows, selves = worker._pair_sums(new, fitted), self._finite(worker._self_sums(new))
+            if self.normalize:
+                normalize_gram(rows, selves, diagonals)
+                selves = np.where(selves > 0, 1.0, 0.0)
         order = [*(list(grid).index(name) for name in lists), *(i for i, name in enumerate(grid) if name not in lists)]
         values = GridValues(grams, rows, selves)
         return values.arranged(order, n_kept=len(lists))

@@ -370,26 +370,42 @@ def _add_tile(
 ) -> None:
     """Write the sums of the first rows with a tile that has these nodes at these positions, and so many graphs."""
     inverted = _invert(job, job.features[order], positions, len(columns.graphs))
-    n_lanes, n_bins = job.lanes.lane_kinds.shape[1] - 1, len(job.weights.bin_kinds)
+    n_lanes, n_bins, width = job.lanes.lane_kinds.shape[1] - 1, len(job.weights.bin_kinds), len(columns.graphs)
+    is_plain = np.array_equal(columns.graphs[positions], np.arange(n_graphs)) and len(columns.block_starts) == 2
+    if is_plain:  # what is gathered by column is gathered by graph: no lanes are needed beside the bins
+        inverted = inverted._replace(lanes=job.weights.kind_bins[job.weights.kinds].astype(np.int32))
+    bins = aligned(n_bins, width if is_plain else n_graphs)
     scratch = loops.Scratch(
-        held=aligned(loops.AT_ONCE, len(columns.graphs)),
-        joined=aligned(n_lanes, len(columns.graphs)),
-        bins=aligned(n_bins, n_graphs),
+        held=aligned(loops.AT_ONCE, width),
+        joined=bins if is_plain else aligned(n_lanes, width),
+        bins=bins,
         totals=np.zeros((*out.shape[:2], n_graphs)),
-        in_use=np.zeros(n_lanes + n_bins, np.bool_),
+        in_use=np.zeros(n_bins if is_plain else n_lanes + n_bins, np.bool_),
         window=np.empty(2, np.int64),
         chosen=np.empty(4, np.int64),
         factors=np.empty(4),
     )
     is_gaussian = isinstance(job.layout.node_kernel, Gaussian)
-    is_plain = np.array_equal(columns.graphs[positions], np.arange(n_graphs)) and len(columns.block_starts) == 2
+    by_graph = _by_graph(columns, positions, n_graphs)
     widest = int(np.diff(columns.block_starts).max())
     row_cost = widest * (8 + len(job.rows.indices) // max(len(job.rows.blocks), 1)) + 1
     step = min(ROWS_PER_CALL, 1 + COST_PER_CALL // row_cost) if is_gaussian else GIVEN_ROWS
     for first in range(0, n_rows, step):
         rows = (first, min(first + step, n_rows))
         kernel = job.layout.kernel(rows, columns, job.reach)
-        loops.sum_tile(rows, job.rows, columns, is_plain, inverted, job.weights, kernel, scratch, base, out)
+        loops.sum_tile(rows, job.rows, columns, is_plain, by_graph, inverted, job.weights, kernel, scratch, base, out)
+
+
+def _by_graph(columns: Any, positions: Ints, n_graphs: int) -> Any:
+    """The columns of a tile that are nodes, by block and graph."""
+    n_blocks = len(columns.block_starts) - 1
+    keys = np.repeat(np.arange(n_blocks), np.diff(columns.block_starts)) * n_graphs + columns.graphs
+    members = positions[np.argsort(keys[positions], kind="stable")]
+    keys = keys[members]
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    keys = keys[starts]
+    block_starts = np.searchsorted(keys, np.arange(n_blocks + 1) * n_graphs)
+    return loops.ByGraph(block_starts, members, np.append(starts, len(members)), keys % n_graphs)
 
 
 def _invert(job: _Job, features: sp.csr_matrix, positions: Ints, n_columns: int) -> Any:

@@ -27,11 +27,10 @@ Span = tuple[int, int]  # first graph, and the one after the last
 
 MANY_NUMBERS = 1 << 21  # of symmetric matrices: below, compiling a loop takes longer than it saves
 NUMBERS_PER_TASK = 1 << 20  # of a matrix whose lower half is filled
+ROWS_AT_ONCE = 64  # of a matrix whose lower half is filled by numpy: these stay in cache
 # A task that is sent to a worker is about this part of the work that is left for each worker, or of all its work.
 SHARE, SMALLEST_SHARE = 3, 12
-SENT_BYTES = (
-    4 << 20
-)  # of the result of such a task: those that wait to be fetched take memory, and more workers may come
+SENT_BYTES = 4 << 20  # of such a task's result: those that wait to be fetched take memory, and more workers may come
 MANY_DIMENSIONS = 64  # of vectors: beyond, one coordinate is as good a direction as any, and costs nothing
 
 
@@ -245,6 +244,12 @@ def complete(K: Floats, factors: Floats | None = None, *, n_jobs: int | None = N
 
 def _mirror(matrix: Floats, factors: Floats) -> None:
     """The same as ``loops.mirror`` for all rows, without anything to compile."""
-    with np.errstate(over="ignore", invalid="ignore"):  # of what stands below the diagonal
-        matrix *= factors[:, None] * factors
-    np.copyto(matrix, matrix.T.copy(), where=np.tri(len(matrix), k=-1, dtype=bool))
+    n = len(matrix)
+    for first in range(0, n, ROWS_AT_ONCE):
+        last = min(first + ROWS_AT_ONCE, n)
+        rows = matrix[first:last, first:]
+        with np.errstate(over="ignore", invalid="ignore"):  # of what stands below the diagonal
+            rows *= factors[first:last, None] * factors[first:]
+        square, rest = np.split(rows, [last - first], axis=1)
+        np.copyto(square, square.T.copy(), where=np.tri(last - first, k=-1, dtype=bool))
+        matrix[last:, first:last] = rest.T

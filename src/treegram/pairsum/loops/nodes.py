@@ -23,6 +23,9 @@ Rows = namedtuple("Rows", "graphs blocks vectors places indptr indices data")
 # lane, a number per column: ``lanes[t]`` is the feature's, or -1 if its kind has none. ``lane_kinds`` has the kind of each lane
 # of a block, their number in the last column.
 Inverted = namedtuple("Inverted", "slots lanes lane_kinds dense ends listed values")
+# The columns of a tile by block and graph: those of the segment s are members[ends[s] .. ends[s + 1] - 1] and belong to the graph
+# owners[s]; the segments of a block are block_starts[block] .. block_starts[block + 1] - 1.
+ByGraph = namedtuple("ByGraph", "block_starts members ends owners")
 # The kind of each feature, the group of each kind, and its weights (n_kinds, n_weights). What common kinds give is summed by graph
 # in bins, and weighted at the end: ``kind_bins`` has the bin of each kind, or -1, ``bin_kinds`` the kind of each bin, and those of a
 # group are bin_starts[group] .. bin_starts[group + 1] - 1.
@@ -106,31 +109,59 @@ def _join_dense(n, window, chosen, factors, dense, r, held, lane, joined):
 
 
 @contracted
-def _spread(block, is_plain, kinds, kind_bins, graphs, joined, bins, in_use):
+def _spread_four(lanes, segments, members, ends, owners, kinds, kind_bins, joined, bins):
+    """What four lanes have for the columns of each graph, to the bins of their kinds."""
+    i, i1, i2, i3 = np.uint64(lanes[0]), np.uint64(lanes[1]), np.uint64(lanes[2]), np.uint64(lanes[3])
+    x, x1 = np.uint64(kind_bins[kinds[i]]), np.uint64(kind_bins[kinds[i1]])
+    x2, x3 = np.uint64(kind_bins[kinds[i2]]), np.uint64(kind_bins[kinds[i3]])
+    place = np.uint64(ends[segments[0]])
+    for s in range(np.uint64(segments[0]), np.uint64(segments[1])):
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        stop = np.uint64(ends[s + np.uint64(1)])
+        while place < stop:
+            j = np.uint64(members[place])
+            a += joined[i, j]
+            b += joined[i1, j]
+            c += joined[i2, j]
+            d += joined[i3, j]
+            place += np.uint64(1)
+        graph = np.uint64(owners[s])
+        bins[x, graph] += a
+        bins[x1, graph] += b
+        bins[x2, graph] += c
+        bins[x3, graph] += d
+
+
+@contracted
+def _spread(block, segments, by_graph, kinds, kind_bins, graphs, chosen, joined, bins, in_use):
     """Add what the rows of one graph and block gathered in the lanes of these kinds to the bins of the columns' graphs.
 
-    Lanes are left zero. ``is_plain``: column j is the one of graph j. ``in_use`` says which lanes, and behind them which bins, have any sum.
+    Lanes are left zero. ``in_use`` says which lanes, and behind them which bins, have any sum. Four lanes at once are added up graph
+    by graph; the columns of the last few, one by one.
     """
-    first, last = block
+    (first, last), (members, ends, owners), n = block, by_graph, 0
     for i in range(len(kinds)):
         if in_use[i]:
-            kind_bin = kind_bins[kinds[i]]
-            in_use[i], in_use[len(joined) + kind_bin] = False, True
-            if is_plain:
-                for j in range(np.uint64(bins.shape[1])):
-                    bins[np.uint64(kind_bin), j] += joined[np.uint64(i), j]
-                    joined[np.uint64(i), j] = 0.0
-                continue
-            for j in range(first, last):
-                bins[kind_bin, graphs[j]] += joined[i, j]
-                joined[i, j] = 0.0
+            in_use[i], in_use[len(joined) + kind_bins[kinds[i]]] = False, True
+            chosen[n] = i
+            n += 1
+            if n == 4:
+                _spread_four(chosen, segments, members, ends, owners, kinds, kind_bins, joined, bins)
+                for r in range(4):
+                    clear(joined[chosen[r], first:last])
+                n = 0
+    for r in range(n):
+        lane, kind_bin = np.uint64(chosen[r]), np.uint64(kind_bins[kinds[chosen[r]]])
+        for j in range(np.uint64(first), np.uint64(last)):
+            bins[kind_bin, np.uint64(graphs[j])] += joined[lane, j]
+            joined[lane, j] = 0.0
 
 
 @contracted
 def _weigh_bins(chosen, bin_kinds, weights, group, bins, totals):
     """totals[group, k] += sum of weights[kind, k] * bins over four bins, which are left zero."""
     x, y, z, w = np.uint64(chosen[0]), np.uint64(chosen[1]), np.uint64(chosen[2]), np.uint64(chosen[3])
-    n = np.uint64(bins.shape[1])
+    n = np.uint64(totals.shape[2])
     for k in range(weights.shape[1]):
         a, b = weights[bin_kinds[x], k], weights[bin_kinds[y], k]
         c, d = weights[bin_kinds[z], k], weights[bin_kinds[w], k]
@@ -229,7 +260,7 @@ def _add_features(v, r, window, features, inverted, held, graphs, weights, waiti
 
 
 @contracted
-def sum_tile(span, rows, columns, is_plain, inverted, weights, kernel, scratch, base, out):
+def sum_tile(span, rows, columns, is_plain, by_graph, inverted, weights, kernel, scratch, base, out):
     """Write the pair sums of the rows ``span[0] .. span[1] - 1`` with all columns of one tile to ``out``, from ``base`` on.
 
     out[group, weight, graph of row, base + graph of column] = sum of k(row, column) * sum_t F[row, t] F[column, t] weight_t, over
@@ -242,6 +273,7 @@ def sum_tile(span, rows, columns, is_plain, inverted, weights, kernel, scratch, 
     slots, lanes, lane_kinds, dense, ends, listed, values = inverted
     feature_kinds, groups, kind_weights, kind_bins, bin_kinds, bin_starts = weights
     given, gamma, reach = kernel
+    segment_starts, members, segment_ends, owners = by_graph
     held, joined, bins, totals, in_use, window, chosen, factors = scratch
     is_wide = len(vectors) > 3 and len(given) == 0
     v = span[0]
@@ -268,9 +300,12 @@ def sum_tile(span, rows, columns, is_plain, inverted, weights, kernel, scratch, 
                     graphs, (feature_kinds, groups, kind_weights, kind_bins), (chosen, factors), joined, bins, in_use, totals,
                 )  # fmt: skip
             v += n
-        if last > first:
+        if last > first and not is_plain:
             kinds = lane_kinds[block, : lane_kinds[block, -1]]
-            _spread((first, last), is_plain, kinds, kind_bins, graphs, joined, bins, in_use)
+            _spread(
+                (first, last), (segment_starts[block], segment_starts[block + 1]), (members, segment_ends, owners),
+                kinds, kind_bins, graphs, chosen, joined, bins, in_use,
+            )  # fmt: skip
         if v == span[1] or row_graphs[v] != graph:
             _write((graph, base), is_begun, bin_kinds, bin_starts, kind_weights, chosen, in_use, bins, totals, out)
             is_begun = False
