@@ -4,7 +4,7 @@ For every operation numba tries a dozen ways to find out its type, and compares 
 remembers the answer for each combination of types and options. It leaves out steps for closures, generators, ``with``, array
 expressions and constants that choose a branch, and for functions that make no arrays the search for where each variable is used
 last. It reads an item of an array without a copy of what describes the array, and a part of a bundle without one of the bundle.
-What LLVM makes of it is the same; it has a third less to read.
+LLVM has a fifth to a third less to read, and makes as many instructions of it.
 """
 
 from __future__ import annotations
