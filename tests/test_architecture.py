@@ -22,8 +22,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # From the ground up. A module imports modules of lower layers and of its own package, never a neighbour in its layer.
 LAYERS = [
-    {"_types", "_numba_cache", "_numba_parts", "_wording", "_machine", "_optional"},
-    {"errors"},
+    {"_types", "_numba_cache", "_numba_quick", "_wording", "_machine", "_optional"},
+    {"errors", "_numba_parts"},
     {"_files", "_memory", "_numba", "_progress", "_rows", "_matplotlib", "_html"},
     {"_params"},
     {"_pack", "_dask"},

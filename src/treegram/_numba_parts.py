@@ -1,29 +1,20 @@
-"""Functions that compiled code calls, compiled as parts of those that call them; and a compiler that does not look things up twice.
+"""Functions that compiled code calls, compiled as parts of those that call them.
 
 numba compiles every function on its own, with all that it calls: what is four calls deep is optimised and turned into
 machine code five times, of which one is ever run. A part only becomes LLVM's intermediate code, which is linked into its
 callers; these are optimised as a whole, once.
 
-For every operation numba tries a dozen ways to find out its type, and compares two dozen options each time. The quick compiler
-remembers the answer for each combination of types and options. It leaves out steps for what loops here never have: closures,
-``with``, array expressions, constants that choose a branch.
-
-This uses inner parts of numba, so it is done only with versions that it was tested with. With others, all works as well, and
-the first calls take longer.
+This uses inner parts of numba, and so does the quick compiler (``_numba_quick``): both are used only with versions that they were
+tested with. With others, all works as well, and the first calls take longer.
 """
 
 from __future__ import annotations
 
-import operator
-from functools import cache
 from typing import Any
 
 from numba import njit, version_info
-from numba.core import typed_passes, types, untyped_passes
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, Flags
-from numba.core.compiler_machinery import PassManager
-from numba.core.targetconfig import ConfigStack
+from numba.core.compiler import Compiler
 from numba.core.types.misc import unliteral
 from numba.extending import is_jitted
 
@@ -78,55 +69,14 @@ class _Part(JITCodeLibrary):  # type: ignore[misc, unused-ignore]
 # -------------------------------------------------------------------- the compiler
 
 
-class _Flags(Flags):  # type: ignore[misc, unused-ignore]
-    """The options of a compilation, of which equal ones are one object: quick to compare."""
+_BASE: Any = Compiler
+if _IS_QUICK:
+    from treegram._numba_quick import QuickCompiler
 
-    __slots__ = ("_hash",)
-
-    def copy(self) -> _Flags:
-        """The one object with these options; numba asks for it once for each function, and does not change it."""
-        key = repr(self)
-        if key not in _KNOWN_FLAGS:
-            _KNOWN_FLAGS[key] = _Flags(self)
-            _KNOWN_FLAGS[key]._hash = hash(key)
-        return _KNOWN_FLAGS[key]
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return self._hash
+    _BASE = QuickCompiler
 
 
-_KNOWN_FLAGS: dict[str, _Flags] = {}
-
-
-@cache
-def _remembering(context: Any) -> Any:
-    """The same typing context, sharing all that it has, which remembers the types of operations."""
-    remembered: dict[Any, Any] = {}
-
-    class Remembering(type(context)):  # type: ignore[misc, unused-ignore]
-        def resolve_function_type(self, function: Any, args: Any, keywords: Any) -> Any:
-            if keywords or isinstance(function, (str, types.Dispatcher)):
-                return super().resolve_function_type(function, args, keywords)
-            key = (function, tuple(args), ConfigStack.top_or_none())
-            if key not in remembered:
-                found = super().resolve_function_type(function, args, keywords)
-                if found is None:
-                    return None
-                remembered[key] = found
-            return remembered[key]
-
-        def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
-            return self.resolve_function_type(operator.setitem, (target, index, value), {})
-
-    quick = object.__new__(Remembering)
-    quick.__dict__ = context.__dict__
-    return quick
-
-
-class _PlainCompiler(Compiler):  # type: ignore[misc, unused-ignore]
+class _Compiler(_BASE):  # type: ignore[misc, unused-ignore]
     _library_class: type[JITCodeLibrary]
 
     def __init__(self, typing_context: Any, target_context: Any, library: Any, *rest: Any) -> None:  # noqa: ARG002
@@ -135,38 +85,11 @@ class _PlainCompiler(Compiler):  # type: ignore[misc, unused-ignore]
         self.state.library.enable_object_caching()
 
 
-class _QuickCompiler(_PlainCompiler):
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.state.typingctx, self.state.flags = _remembering(self.state.typingctx), _Flags(self.state.flags)
-
-    def define_pipelines(self) -> list[PassManager]:
-        """The steps that these loops need, in numba's order."""
-        passes = PassManager("treegram")
-        for step in (
-            untyped_passes.TranslateByteCode,
-            untyped_passes.FixupArgs,
-            untyped_passes.IRProcessing,
-            untyped_passes.GenericRewrites,
-            untyped_passes.InlineInlinables,
-            untyped_passes.ReconstructSSA,
-            typed_passes.NopythonTypeInference,
-            typed_passes.PreLowerStripPhis,
-            typed_passes.IRLegalization,
-            typed_passes.AnnotateTypes,
-            typed_passes.NativeLowering,
-            typed_passes.NoPythonBackend,
-        ):
-            passes.add_pass(step, step.__name__)
-        passes.finalize()
-        return [passes]
-
-
-class _PartCompiler(_QuickCompiler if _IS_QUICK else _PlainCompiler):  # type: ignore[misc]
+class _PartCompiler(_Compiler):
     _library_class = _Part
 
 
-class _DoorCompiler(_QuickCompiler):
+class _DoorCompiler(_Compiler):
     _library_class = _Whole
 
 

@@ -260,9 +260,13 @@ def _held(job: _Job, graphs: Span, n_columns: int, longest: int) -> Any:
     sizes = np.diff(job.layout.left.offsets[graphs[0] : graphs[1] + 1])
     largest, rows = int(sizes.max(initial=0)), 2 * longest + len(job.length_weights) + 1
     require(8.0 * n_columns * (largest + rows), f"Graph {graphs[0] + sizes.argmax()}: the sums over its paths")
+    reached = np.empty((longest + len(job.length_weights), n_columns))
+    blurred = np.empty((longest + 1, n_columns))
     return loops.Held(
         kernel=np.empty((largest, n_columns)),
         windows=np.empty((largest, 2), np.int64),
-        reached=np.empty((longest + len(job.length_weights), n_columns)),
-        blurred=np.empty((longest + 1, n_columns)),
+        reached=reached,
+        blurred=blurred,
+        long_reached=reached.reshape(-1),
+        long_blurred=blurred.reshape(-1),
     )

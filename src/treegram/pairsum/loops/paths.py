@@ -19,8 +19,9 @@ Partners = namedtuple("Partners", "starts partners lengths counts")
 # For each column of a tile the spots of ``reached`` where its partners are: length * n_columns + column, their weights, and
 # whether all of these are 1. The spots of column j begin at stops[j, 0]; those of length at most d end before stops[j, d].
 Listed = namedtuple("Listed", "spots weights is_plain stops")
-# What is held for one row graph: the node kernel of its rows with all columns, their windows, and sums by length.
-Held = namedtuple("Held", "kernel windows reached blurred")
+# What is held for one row graph: the node kernel of its rows with all columns, their windows, and sums by length, which are there
+# as one long row too.
+Held = namedtuple("Held", "kernel windows reached blurred long_reached long_blurred")
 
 # Indices without a sign are faster: they are never counted from the end.
 _1, _2, _3, _4 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
@@ -137,7 +138,7 @@ def sum_tile(state, offsets, rows, columns, kernel, paths, held, out):
     starts, partners, lengths, counts = paths[0]
     spots, weights, is_plain, stops = paths[1]
     length_weights, graphs = paths[2], columns.graphs
-    values, windows, reached, blurred = held
+    values, windows, reached, blurred, long_reached, long_blurred = held
     n_columns, longest, n_weights, steps = len(graphs), stops.shape[1] - 1, len(length_weights), 0
     is_blurred = n_weights > 1 or length_weights[0] != 1.0
     while g < last_graph:
@@ -152,14 +153,14 @@ def sum_tile(state, offsets, rows, columns, kernel, paths, held, out):
                 _reach_out(
                     partners[start:stop], lengths[start:stop], counts[start:stop], first, top, values, windows, reached
                 )
-                spread = reached
+                spread = long_reached
                 if is_blurred:
                     new_top = min(top + n_weights - 1, longest)
                     _blur(reached, top, length_weights, new_top, blurred)
-                    spread, top = blurred, new_top
+                    spread, top = long_blurred, new_top
                 window = (windows[u - first, 0], windows[u - first, 1])
                 _meet(
-                    values[u - first], window, top, spots, weights, is_plain, stops, spread.reshape(-1), graphs,
+                    values[u - first], window, top, spots, weights, is_plain, stops, spread, graphs,
                     out[g - base],
                 )  # fmt: skip
             u += 1

@@ -274,22 +274,34 @@ def _tally_ball(row, r, key, value, held, first, used, records):
     return used
 
 
-@jit(allocates=True)
+@jit
 def _settle(first, used, n_rows, at, records, lengths):
-    """Sort the records of one graph by row, and say how many each row has: lengths[at ..]."""
-    ends = np.zeros(n_rows + 1, np.int64)
+    """Sort the records of one graph by row, and say how many each row has: lengths[at ..], zero before.
+
+    The graph has no more need of the table, whose places then say which record comes next; -1 once it is there.
+    """
+    rows, codes, values, table = records
     for i in range(first, used):
-        ends[records.rows[i] + 1] += 1
-    for row in range(n_rows):
-        lengths[at + row] = ends[row + 1]
-        ends[row + 1] += ends[row]
-    codes, values = np.empty(used - first, np.uint64), np.empty(used - first)
+        lengths[at + rows[i]] += 1
+    end = 0
+    for row in range(at, at + n_rows):
+        n, lengths[row] = lengths[row], end
+        end += n
     for i in range(first, used):
-        place = ends[records.rows[i]]
-        ends[records.rows[i]] += 1
-        codes[place], values[place] = records.codes[i], records.values[i]
-    for i in range(first, used):
-        records.codes[i], records.values[i] = codes[i - first], values[i - first]
+        table[lengths[at + rows[i]]] = i
+        lengths[at + rows[i]] += 1
+    for row in range(at + n_rows - 1, at, -1):
+        lengths[row] -= lengths[row - 1]
+    for start in range(first, used):
+        code, value, place = codes[start], values[start], start
+        while table[place - first] >= 0:
+            source = table[place - first]
+            table[place - first] = -1
+            if source == start:
+                codes[place], values[place] = code, value
+            else:
+                codes[place], values[place] = codes[source], values[source]
+            place = source
 
 
 @inlined
