@@ -112,7 +112,7 @@ def test_ctrl_c_while_workers_start_is_quiet(folder):
             family = workers_of(process.pid)
         os.killpg(process.pid, signal.SIGINT)
         err = process.communicate(timeout=120)[1]
-    assert (process.returncode, err) == (130, "Stopped; nothing was written.\n")
+    assert (process.returncode, err) == (130, "Stopped; nothing is left half-written.\n")
     assert psutil.wait_procs(family, timeout=30)[1] == []
 
 
