@@ -299,11 +299,21 @@ def raising(error):
     return raise_error
 
 
+def raised_from(error, cause):
+    error.__cause__ = cause
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
         (OSError(errno.ENOSPC, "No space left on device"), 2, "treegram gram: error: No space left on device\n"),
         (KeyboardInterrupt(), 130, "Stopped; nothing is left half-written."),
+        (
+            raised_from(ImportError("initialization failed"), KeyboardInterrupt()),
+            130,
+            "Stopped; nothing is left half-written.",
+        ),
     ],
 )
 @pytest.mark.parametrize(("name", "writer"), [("K.npz", "savez"), ("K.npy", "save")])

@@ -6,10 +6,12 @@ of a second, and after the command has ended, signals are Python's own affair.
 
 import os
 import sys
+import time
 
 __all__ = ["run"]
 
 _STOPPED = 130
+_last = float("-inf")  # when Ctrl-C was last heard
 
 
 def run() -> int:
@@ -18,6 +20,8 @@ def run() -> int:
     sys.unraisablehook = _send_again
     import signal
 
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
     from treegram.cli import main
 
     code = main()
@@ -25,6 +29,14 @@ def run() -> int:
     if code == _STOPPED:  # all is closed and flushed, and Python's own end would take most of a second
         os._exit(code)
     return code
+
+
+def _interrupt(*_: object) -> None:
+    """Raise KeyboardInterrupt, once a second: a key that is held down sends more, which would stop what tells of the stop."""
+    global _last
+    if time.monotonic() - _last > 1:
+        _last = time.monotonic()
+        raise KeyboardInterrupt
 
 
 def _end(kind, error, trace):  # type: ignore[no-untyped-def]  # as sys.excepthook
@@ -41,14 +53,15 @@ def _send_again(ignored):  # type: ignore[no-untyped-def]  # as sys.unraisableho
     if not issubclass(ignored.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(ignored)
         return
+    global _last
     import _thread
 
+    _last = float("-inf")
     _thread.start_new_thread(_interrupt_soon, ())
 
 
 def _interrupt_soon() -> None:
     import _thread
-    import time
 
     time.sleep(0.01)
     _thread.interrupt_main()

@@ -67,14 +67,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         _silence_stdout()
         return 141
     except KeyboardInterrupt:
-        print("Stopped; nothing is left half-written.", file=sys.stderr)
-        return 130
+        return _stop()
     except (TreegramError, ValueError, OSError, MemoryError, ImportError) as error:
+        if _comes_of_interrupt(error):
+            return _stop()
         if sys.flags.dev_mode:
             raise
         print(f"{_program(arguments)}: error: {_one_line(error)}", file=sys.stderr)
         return 2
     return 0
+
+
+def _stop() -> int:
+    print("Stopped; nothing is left half-written.", file=sys.stderr)
+    return 130
+
+
+def _comes_of_interrupt(error: BaseException | None) -> bool:
+    """Whether it stands for a Ctrl-C: one that comes while a compiled module is imported becomes an ImportError."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _dispatch(arguments: list[str]) -> None:
