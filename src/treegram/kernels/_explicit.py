@@ -161,7 +161,7 @@ class ExplicitKernel(HasFeatures):
         sums = np.empty((len(left.groups), left.n_graphs, columns.n_graphs))
         for i, (mine, theirs) in enumerate(zip(left.groups, columns.groups, strict=True)):
             rows = mine.counts if right is None else mine.aligned(theirs.codes)
-            sums[i] = feature_products(rows, None if right is None else theirs.counts)
+            feature_products(rows, None if right is None else theirs.counts, sums[i])
         return left.axes.points(sums, 2)
 
     def _self_sums(self, described: GraphRows) -> Floats:

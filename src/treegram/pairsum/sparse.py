@@ -19,13 +19,13 @@ def sum_rows(rows: sp.csr_matrix, offsets: Ints) -> sp.csr_matrix:
     return (selector @ rows).tocsr()
 
 
-def feature_products(left: sp.csr_matrix, right: sp.csr_matrix | None) -> Floats:
-    """All inner products of the rows of two sparse matrices, as a dense array.
+def feature_products(left: sp.csr_matrix, right: sp.csr_matrix | None, out: Floats | None = None) -> Floats:
+    """All inner products of the rows of two sparse matrices, as a dense array: ``out``, where one is given.
 
     ``right=None`` means left with itself: half of the products are computed, and the result is symmetric in every bit.
     """
     columns = left if right is None else right
-    out = np.empty((left.shape[0], columns.shape[0]))
+    out = np.empty((left.shape[0], columns.shape[0])) if out is None else out
     if right is None and not left.has_sorted_indices:
         # Entries (i, j) and (j, i) then add up the same products in the same order.
         left = columns = left.sorted_indices()
@@ -33,7 +33,15 @@ def feature_products(left: sp.csr_matrix, right: sp.csr_matrix | None) -> Floats
     for first in range(0, left.shape[0], ROWS_PER_PRODUCT):
         part, rest = slice(first, first + ROWS_PER_PRODUCT), slice(first if right is None else 0, None)
         product = left[part] @ (transposed[:, rest] if rest.start else transposed)
-        out[part, rest] = product.toarray()
+        _write(product, out[part, rest])
         if right is None:
             out[part.stop :, part] = out[part, part.stop :].T
     return out
+
+
+def _write(product: sp.csr_matrix, out: Floats) -> None:
+    """The same numbers in a dense array: straight, where scipy can, since new memory costs as much as the product."""
+    if out.flags.c_contiguous and product.dtype == out.dtype:
+        product.toarray(out=out)
+    else:
+        out[...] = product.toarray()
