@@ -16,7 +16,6 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from joblib import Parallel
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
@@ -60,16 +59,16 @@ def many_small_tasks():
     """A handful of nodes is one task by default, however many workers there are; gives the lists of tasks that were run."""
     ran = []
 
-    class Counted(Parallel):
-        def __call__(self, tasks):
-            tasks = list(tasks)
-            ran.append(len(tasks))
-            return super().__call__(tasks)
+    shown = treegram._parallel._shown
+
+    def counted(results, total, label):
+        ran.append(total)
+        return shown(results, total, label)
 
     with ExitStack() as stack:
         for module, name in _task_sizes():
             stack.enter_context(mock.patch.object(module, name, 3))
-        stack.enter_context(mock.patch.object(treegram._parallel, "Parallel", Counted))
+        stack.enter_context(mock.patch.object(treegram._parallel, "_shown", counted))
         yield ran
 
 

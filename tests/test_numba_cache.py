@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from treegram import _numba
+from treegram import _numba, _numba_parts
 from treegram.structure.loops.features import number_sorted
 
 MODULE = """
@@ -140,3 +140,49 @@ def test_compiling_is_not_told_where_nobody_looks(tmp_path, is_terminal):
         return
     assert told[1].startswith("treegram: compiling the loops over graphs; this usually takes 2 s")
     assert told[2:] == [" " * len(told[1]), ""]  # wiped; the pretender is gone when the process ends and sums up
+
+
+INTERRUPTED = """
+import os, signal, sys
+from llvmlite.binding.executionengine import ExecutionEngine
+
+asked, find = [], ExecutionEngine._find_module_ptr
+def interrupted(engine, pointer):
+    asked.append(pointer)
+    if len(asked) == int(sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGINT)
+    return find(engine, pointer)
+ExecutionEngine._find_module_ptr = interrupted
+
+from loop import twice
+try:
+    twice(2), twice(0.5)
+except KeyboardInterrupt:
+    print("interrupted")
+print(twice(2), twice(0.5), len(asked))
+"""
+
+
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_an_interrupt_while_code_is_made_or_loaded_comes_afterwards(call, tmp_path, is_cached):
+    """LLVM asks Python for code, and a KeyboardInterrupt in that question would leave a function without any: a crash."""
+    if not is_cached and not _numba_parts._IS_QUICK:
+        pytest.skip("with this version of numba such an interrupt is lost, and the user presses Ctrl-C again")
+    call()
+
+    def run(moment):
+        cache = str(tmp_path / ("cache" if is_cached else f"cache at {moment}"))
+        command = [sys.executable, "-c", INTERRUPTED, str(moment)]
+        environment = {**os.environ, "NUMBA_CACHE_DIR": cache, "NUMBA_DISABLE_JIT": "0"}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+        *said, results = done.stdout.splitlines()
+        *results, n_asked = results.split()
+        assert results == ["4", "1.0"]
+        return said, int(n_asked)
+
+    said, n_asked = run(0)
+    assert said == []
+    assert n_asked >= 2
+    for moment in range(1, n_asked + 1):
+        assert run(moment)[0] == ["interrupted"]

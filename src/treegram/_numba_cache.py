@@ -6,6 +6,9 @@ A folder that cannot be written to is read all the same if it holds compiled cod
 from __future__ import annotations
 
 import contextlib
+import signal
+import threading
+from collections.abc import Generator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ from typing import Any
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.extending import is_jitted
 
-__all__ = ["cached"]
+__all__ = ["cached", "interrupts_wait"]
 
 
 def cached(function: Any) -> Any:
@@ -22,6 +25,26 @@ def cached(function: Any) -> Any:
         with contextlib.suppress(RuntimeError):  # numba finds no folder that it can write to
             function._cache = _ForgivingCache(function.py_func)
     return function
+
+
+@contextlib.contextmanager
+def interrupts_wait() -> Generator[None]:
+    """Let a Ctrl-C wait until the end of a block in which LLVM asks Python for code.
+
+    It would be raised inside that question, where it is lost: the code is then missing, and calling it crashes.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield  # other threads do not hear of signals; and without a handler in Python nothing is raised
+        return
+    waiting: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *arguments: waiting.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if waiting:
+            before(*waiting[0])
 
 
 @cache
@@ -51,7 +74,8 @@ class _ForgivingCache(FunctionCache):  # type: ignore[misc, unused-ignore]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code; None, which makes numba compile, where it is missing or cannot be read."""
         try:
-            return super().load_overload(sig, target_context)
+            with interrupts_wait():
+                return super().load_overload(sig, target_context)
         except Exception:  # a truncated or garbled pickle raises almost anything
             with contextlib.suppress(OSError):
                 self.flush()  # else saving would stumble over the same file
