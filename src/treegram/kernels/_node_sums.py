@@ -16,7 +16,7 @@ from treegram.graphs import Graphs
 from treegram.kernels._axes import GridAxes
 from treegram.pairsum.entries import entry_sums
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
-from treegram.structure.features import Features
+from treegram.structure.features import Features, common_codes
 from treegram.structure.labels import node_hashes
 
 __all__ = [
@@ -104,10 +104,7 @@ def node_pair_sums(left: NodeView, right: NodeView | None, n_jobs: int | None) -
 
 def _alike(left: NodeView, right: NodeView) -> tuple[Nodes, Nodes, Weighting]:
     """The nodes of both sides with the features that both have, and their weights."""
-    common = [
-        np.intersect1d(new.codes, old.codes, assume_unique=True)
-        for new, old in zip(left.groups, right.groups, strict=True)
-    ]
+    common = [common_codes(new.codes, old.codes) for new, old in zip(left.groups, right.groups, strict=True)]
     rows, columns = (
         _with_features(view, [group.aligned(codes) for group, codes in zip(view.groups, common, strict=True)])
         for view in (left, right)

@@ -18,6 +18,7 @@ from treegram.kernels._grids import Grid
 from treegram.kernels._node_sums import NODE_KERNEL, vectors_and_kernel
 from treegram.kernels._tree_weights import TREE_GRID, TREES, refuse_overflow, weigh
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
+from treegram.structure.features import common_codes
 from treegram.structure.ordered import TIE_BREAKS, Occurrences, ordered_trees
 
 __all__ = ["OrderedTrees"]
@@ -181,7 +182,7 @@ def _shared(left: TreeView, right: TreeView | None) -> Hashes:
     """The codes of the trees that two different graphs, one from either side, may have in common, sorted."""
     codes = left.trees.phi.codes
     if right is not None:
-        return np.intersect1d(codes, right.trees.phi.codes, assume_unique=True)
+        return common_codes(codes, right.trees.phi.codes)
     # A tree's occurrences are in the order of graphs: it is in several if its first and last are.
     graphs, columns = left.trees.graph_ids, left.codes
     first, last = np.full(len(codes), -1), np.full(len(codes), -1)

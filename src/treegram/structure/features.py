@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ from treegram._types import Floats, Hashes, Ints
 from treegram.structure.loops import features as loops
 from treegram.structure.loops import hashing
 
-__all__ = ["Features", "gather", "number_codes", "number_pairs"]
+__all__ = ["Features", "common_codes", "gather", "number_codes", "number_pairs"]
+
+MANY_CODES = 1 << 18  # from here on most of a sort is waiting for memory, and codes are dealt out to bins first
+CODES_PER_BIN = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -25,13 +29,15 @@ class Features:
 
     def aligned(self, codes: Hashes) -> sp.csr_matrix:
         """The rows with one column for each of the given sorted codes; what has no column is left out."""
-        columns = np.searchsorted(codes, self.codes)
-        columns[columns == len(codes)] = 0
-        known = codes[columns] == self.codes if len(codes) else np.zeros(len(self.codes), bool)
-        kept = known[self.counts.indices]
-        indptr = np.concatenate([[0], np.cumsum(kept)])[self.counts.indptr]
-        entries = (self.counts.data[kept], columns[self.counts.indices[kept]], indptr)
-        return sp.csr_matrix(entries, shape=(self.counts.shape[0], len(codes)))
+        columns = np.full(len(self.codes), -1, self.counts.indices.dtype)
+        if len(self.codes):
+            places = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
+            known = np.flatnonzero(self.codes[places] == codes)
+            columns[places[known]] = known
+        indices = columns[self.counts.indices]
+        kept = np.flatnonzero(indices >= 0)
+        indptr = np.searchsorted(kept, self.counts.indptr).astype(self.counts.indptr.dtype)
+        return sp.csr_matrix((self.counts.data[kept], indices[kept], indptr), shape=(self.counts.shape[0], len(codes)))
 
     def kept(self, columns: NDArray[np.bool_]) -> Features:
         """Only the columns of a mask."""
@@ -71,11 +77,34 @@ def gather(indptr: Ints, codes: Hashes, values: Floats) -> tuple[Features, NDArr
     """
     # These arrays may be the largest of all: short integers, and nothing is copied that need not be.
     index = np.int32 if len(codes) < 2**31 else np.int64
-    order = np.argsort(codes).astype(index, copy=False)
+    order = _sorted_order(codes, index)
     columns = np.empty(len(codes), index)
     firsts = order[: loops.number_sorted(codes, order, columns)]
     counts = sp.csr_matrix((values, columns, indptr), shape=(len(indptr) - 1, len(firsts)))
     return Features(counts, codes[firsts]), firsts
+
+
+def _sorted_order(codes: Hashes, index: Any) -> NDArray[Any]:
+    """An order in which the codes are sorted."""
+    if len(codes) < MANY_CODES:
+        return np.argsort(codes).astype(index, copy=False)
+    n_bits = max(1, (len(codes) // CODES_PER_BIN).bit_length())
+    ends = np.zeros((1 << n_bits) + 1, np.int64)
+    order, dealt = np.empty(len(codes), index), np.empty_like(codes)
+    loops.deal(np.ascontiguousarray(codes), np.uint64(64 - n_bits), ends, order, dealt)
+    for first, last in pairwise(ends.tolist()):
+        order[first:last] = order[first:last][np.argsort(dealt[first:last])]
+    return order
+
+
+def common_codes(some: Hashes, others: Hashes) -> Hashes:
+    """The codes that are in both of two sorted arrays, each of which has a code once."""
+    few, many = sorted((some, others), key=len)
+    if not len(few):
+        return few
+    places = np.minimum(np.searchsorted(many, few), len(many) - 1)
+    found: Hashes = few[many[places] == few]
+    return found
 
 
 def number_codes(codes: Hashes) -> tuple[Ints, Ints]:

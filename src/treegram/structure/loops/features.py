@@ -10,6 +10,26 @@ ABSENT, ONE_ROW, ONE_GRAPH, SHARED = 0, 1, 2, 3
 
 
 @jit
+def deal(codes, shift, ends, order, dealt):
+    """Deal codes out to bins by their first bits, which are left of ``shift``: ``dealt`` has the codes bin by bin, ``order`` their places.
+
+    Bin b has ends[b] .. ends[b + 1] - 1. ``ends``, one longer than there are bins, must be zero.
+    """
+    for i in range(len(codes)):
+        ends[codes[i] >> shift] += 1
+    total = 0
+    for b in range(len(ends)):
+        ends[b], total = total, total + ends[b]
+    for i in range(len(codes)):
+        b = codes[i] >> shift
+        order[ends[b]], dealt[ends[b]] = i, codes[i]
+        ends[b] += 1
+    for b in range(len(ends) - 1, 0, -1):
+        ends[b] = ends[b - 1]
+    ends[0] = 0
+
+
+@jit
 def number_sorted(codes, order, columns):
     """Number equal codes equally: columns[i] is the number of codes[i], in the order that ``order`` sorts them in.
 
