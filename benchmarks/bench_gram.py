@@ -66,7 +66,7 @@ def measure(name: str) -> tuple[list[object], ...]:
             f"**{one / floor:.2f}**",
             f"**{one / alone:.2f}**",
         ],
-        [name, *two_threads(graphs), f"{share:.0%}", f"{2 / (1 + share):.2f}"],
+        [name, *two_threads(graphs), f"{share:.0%}", *(f"{most(share, n):.2f}" for n in (2, 4, 8, 16))],
         [name, f"{single:.2f} s", f"{grid:.2f} s", f"**{grid / single:.2f}**"],
         [name, f"{half:.2f} s", f"{whole:.2f} s", f"**{whole / half:.2f}**"],
     )
@@ -82,6 +82,11 @@ def two_threads(graphs: tg.Graphs) -> list[str]:
         clock=time.perf_counter,
     )
     return [f"{one:.2f} s", f"{two:.2f} s", f"**{one / two:.2f}**"]
+
+
+def most(share: float, n_threads: int) -> float:
+    """The speed-up by so many threads if they do their part of the work in no more time than one would (Amdahl's law)."""
+    return 1 / (share + (1 - share) / n_threads)
 
 
 def share_on_one_thread(graphs: tg.Graphs) -> float:
@@ -160,8 +165,8 @@ def main() -> str:
                 floors,
             ),
             table(
-                "Two threads (wall time), and what one thread must do alone (process time): a bound of the speed-up",
-                ["data set", "one thread", "two threads", "speed-up", "on one thread", "speed-up at most"],
+                "Two threads (wall time), what one thread must do alone (process time), and the bounds that follow for more",
+                ["data set", "one thread", "two threads", "speed-up", "alone", "at most", "with 4", "with 8", "with 16"],
                 threads,
             ),
             table(
