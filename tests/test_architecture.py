@@ -24,7 +24,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = [
     {"_types", "_numba_cache", "_numba_quick", "_wording", "_machine", "_optional"},
     {"errors", "_numba_parts"},
-    {"_files", "_memory", "_numba", "_progress", "_rows", "_matplotlib", "_html"},
+    {"_files", "_memory", "_numba", "_progress", "_matplotlib", "_html"},
     {"_params"},
     {"_pack", "_dask"},
     {"_parallel"},

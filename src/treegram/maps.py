@@ -20,9 +20,9 @@ from scipy.stats.qmc import MultivariateNormalQMC
 from threadpoolctl import threadpool_limits
 
 from treegram._parallel import run_tasks
-from treegram._rows import equal_rows
 from treegram._types import Floats, Ints
 from treegram.attributes import Gaussian, NodeKernel
+from treegram.structure.rows import equal_rows
 
 __all__ = [
     "FREQUENCIES",

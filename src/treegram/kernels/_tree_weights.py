@@ -92,10 +92,11 @@ def weigh(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool) -> Phi:
     counts = phi.counts.copy()
     exponents = phi.sizes[counts.indices]
     if rescale and lam > 1:
-        entry_graphs = np.repeat(graph_ids, np.diff(counts.indptr))
-        largest = np.zeros(int(graph_ids.max(initial=-1)) + 1)
-        np.maximum.at(largest, entry_graphs, exponents)
-        exponents -= largest[entry_graphs]
+        starts = counts.indptr[np.flatnonzero(np.diff(graph_ids, prepend=-1))]  # entries are in the order of graphs
+        lengths = np.diff(starts, append=len(exponents))
+        starts, lengths = starts[lengths > 0], lengths[lengths > 0]
+        if len(starts):
+            exponents -= np.repeat(np.maximum.reduceat(exponents, starts), lengths)
     exponents *= 0.5 * np.log(float(lam))  # in place: these arrays are long
     counts.data *= np.exp(exponents, out=exponents)
     return replace(phi, counts=counts)

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from treegram._rows import equal_rows
 from treegram._types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.kernels._base import normalize_gram
@@ -19,6 +18,7 @@ from treegram.kernels._node_sums import NodeView, WeightedFeatures, node_pair_su
 from treegram.maps import VectorMap, distinct_rows, evaluate
 from treegram.pairsum.vectors import Entries, add_products, component_ranges, make_entries, self_products
 from treegram.structure.features import Features
+from treegram.structure.rows import equal_rows
 
 __all__ = [
     "MappedView",

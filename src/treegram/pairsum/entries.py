@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from treegram._rows import equal_rows
 from treegram._types import Floats, Ints
 from treegram.attributes import NodeKernel
 from treegram.pairsum.loops.entries import add_entries
 from treegram.pairsum.loops.tiles import Rows
 from treegram.pairsum.nodes import Nodes
 from treegram.pairsum.tiles import Layout
+from treegram.structure.rows import equal_rows
 
 __all__ = ["entry_sums"]
 

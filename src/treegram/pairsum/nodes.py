@@ -21,12 +21,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from treegram._parallel import run_tasks
-from treegram._rows import equal_rows
 from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.pairsum.loops import nodes as loops
 from treegram.pairsum.tiles import Layout, Span, aligned, cut, fill_matrix
 from treegram.structure.features import number_pairs
+from treegram.structure.rows import equal_rows
 
 __all__ = ["Nodes", "Weighting", "pair_sums", "self_sums"]
 

@@ -26,13 +26,13 @@ import numpy as np
 
 from treegram._memory import require
 from treegram._parallel import run_tasks
-from treegram._rows import equal_rows
 from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import NodeKernel
 from treegram.pairsum.loops import paths as loops
 from treegram.pairsum.loops.tiles import Rows
 from treegram.pairsum.tiles import Layout, Span, cut, fill_matrix
 from treegram.structure.distances import Distances
+from treegram.structure.rows import equal_rows
 
 __all__ = ["PathEnds", "group_equal", "path_end_shares", "path_self_sums", "path_sums"]
 

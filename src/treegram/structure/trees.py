@@ -55,7 +55,8 @@ def tree_features(
     tasks = [(graphs, hashes, depth, COUNTINGS[counting], span) for span in graph_spans(graphs, NODES_PER_TASK)]
     parts = list(run_tasks(_count_some, tasks, n_jobs=n_jobs, label="trees"))
     lengths, numbers, counts, codes, sizes, seen = (list(column) for column in zip(*parts, strict=True))
-    columns, firsts = number_codes(np.concatenate(codes))
+    all_codes = np.concatenate(codes)
+    columns, firsts = number_codes(all_codes)
     index = np.int32 if sum(map(len, counts)) < 2**31 else np.int64
     columns, starts = columns.astype(index), np.cumsum([len(some) for some in codes])[:-1]
     entries = (
@@ -65,7 +66,7 @@ def tree_features(
     )
     return Phi(
         counts=sp.csr_matrix(entries, shape=(graphs.n_nodes, len(firsts))),
-        codes=np.concatenate(codes)[firsts],
+        codes=all_codes[firsts],
         sizes=np.concatenate(sizes)[firsts],
         seen=np.concatenate(seen)[firsts],
     )

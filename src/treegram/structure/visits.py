@@ -24,7 +24,8 @@ STEPS_PER_CALL = 1 << 23  # a fraction of a second
 
 def graph_spans(graphs: Graphs, nodes_per_task: int) -> list[tuple[int, int]]:
     """Ranges of consecutive graphs with about so many nodes each; never none, and the same for any number of workers."""
-    n_parts = max(1, min(len(graphs), graphs.n_nodes // nodes_per_task))
+    n_parts = graphs.n_nodes // nodes_per_task
+    n_parts = max(1, min(len(graphs), n_parts + n_parts % 2))  # an even number: two workers then end at the same time
     cuts = np.searchsorted(graphs.offsets, graphs.n_nodes * np.arange(1, n_parts) / n_parts)
     return list(pairwise([0, *(int(cut) for cut in np.unique(cuts) if 0 < cut < len(graphs)), len(graphs)]))
 

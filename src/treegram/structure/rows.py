@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treegram._types import Floats, Hashes, Ints
+from treegram.structure.features import number_pairs
 
 __all__ = ["equal_rows"]
 
@@ -18,16 +19,21 @@ def equal_rows(vectors: Floats, *keys: NDArray[Any]) -> tuple[Ints, Ints]:
     Rows are equal if their vectors are (-0.0 equals 0.0) and all their keys, which are whole numbers.
     """
     vectors = vectors + 0.0  # -0.0 becomes 0.0: equal numbers have equal bits
-    _, first, numbers = np.unique(_hash_rows(vectors, *keys), return_index=True, return_inverse=True)
-    if not _is_same(first[numbers], vectors, *keys):  # two different rows share a hash: sort
-        order = np.lexsort((*vectors.T, *keys))
-        is_new = np.ones(len(order), bool)
-        is_new[1:] = (vectors[order[1:]] != vectors[order[:-1]]).any(axis=1)
-        for key in keys:
-            is_new[1:] |= key[order[1:]] != key[order[:-1]]
-        numbers = np.empty(len(order), np.int64)
-        numbers[order] = np.cumsum(is_new) - 1
-        first = order[is_new]
+    hashes = _hash_rows(vectors, *keys)
+    numbers, first = number_pairs(hashes, hashes)
+    return (numbers, first) if _is_same(first[numbers], vectors, *keys) else _equal_neighbours(vectors, *keys)
+
+
+def _equal_neighbours(vectors: Floats, *keys: NDArray[Any]) -> tuple[Ints, Ints]:
+    """The same by sorting: for two different rows that share a hash."""
+    order = np.lexsort((*vectors.T, *keys))
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = (vectors[order[1:]] != vectors[order[:-1]]).any(axis=1)
+    for key in keys:
+        is_new[1:] |= key[order[1:]] != key[order[:-1]]
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.cumsum(is_new) - 1
+    first = order[is_new]
     appearance = np.argsort(first)
     ranks = np.empty_like(appearance)
     ranks[appearance] = np.arange(len(appearance))
