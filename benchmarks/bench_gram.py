@@ -166,7 +166,17 @@ def main() -> str:
             ),
             table(
                 "Two threads (wall time), what one thread must do alone (process time), and the bounds that follow for more",
-                ["data set", "one thread", "two threads", "speed-up", "alone", "at most", "with 4", "with 8", "with 16"],
+                [
+                    "data set",
+                    "one thread",
+                    "two threads",
+                    "speed-up",
+                    "alone",
+                    "at most",
+                    "with 4",
+                    "with 8",
+                    "with 16",
+                ],
                 threads,
             ),
             table(
