@@ -1,8 +1,8 @@
 """Write what the stores in results/ say to the report pages beside them and into docs/results.md: ``python benchmarks/result_tables.py``.
 
 docs/results.md has parts between marks such as ``<!-- results: paper -->`` and ``<!-- end of results -->``: tables of
-accuracies, ``<!-- cells: paper, readings -->``, which says of each published number whether it is reproduced, and a picture
-of ranks.
+accuracies, ``<!-- cells: paper, readings -->``, which says of each published number whether it is reproduced, and
+``<!-- tests: wide -->``, which has the tests of a study in words. Beside it are two pictures of ranks.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from statistics import mean
 
 from treegram.experiments import Store, Summary, summarise, write_report
 from treegram.experiments.diagrams import critical_difference_diagram
-from treegram.experiments.report import render_block, render_compact_table, score_table
+from treegram.experiments.report import render_block, render_compact_table, score_table, sentences
 from treegram.experiments.report.document import Bullets
 from treegram.experiments.statistics import Ranking
 from treegram.experiments.summary import Cell
 
 ROOT = Path(__file__).parents[1]
-STUDIES = ("paper", "beyond", "other_folds", "readings", "design_sets", "design_cuneiform")
+STUDIES = ("paper", "beyond", "other_folds", "readings", "design_sets", "design_cuneiform", "wide")
+PICTURES = {"paper": "ranks.png", "wide": "wide_ranks.png"}
 
 
 def summary_of(path: Path) -> Summary:
@@ -36,7 +37,8 @@ def accuracies(summaries: Sequence[Summary]) -> str:
     first, *others = tables
     # The largest class heads each table, and is shown once.
     table = replace(first, rows=first.rows + tuple(row for other in others for row in other.rows[1:]))
-    return f"{render_compact_table(table)}\n{render_block(Bullets(summaries[0].remarks))}\n"
+    shown = re.sub(r" \[\d+ repeats?\]", "", render_compact_table(table))  # the remarks say where there are fewer
+    return f"{shown}\n{render_block(Bullets(summaries[0].remarks))}\n"
 
 
 # -------------------------------------------------------------------- the published numbers, one by one
@@ -125,37 +127,74 @@ def reaches(pairs: Sequence[tuple[Cell, list[Cell]]]) -> tuple[str, ...]:
 # -------------------------------------------------------------------- the picture
 
 
-def rankings(results: Path) -> dict[str, Ranking]:
-    """The mean ranks of the paper's kernels on its six data sets, by the published numbers and by ours."""
-    found = summary_of(results / "paper.sqlite").comparisons[0]
-    assert found.published is not None
-    assert found.ours is not None
-    return {"the published numbers": found.published, "our runs": found.ours}
+def rankings(study: str, results: Path) -> dict[str, Ranking]:
+    """The mean ranks that the picture of a study shows, by title."""
+    found = summary_of(results / f"{study}.sqlite").comparisons
+    if study == "paper":
+        shown = {"By the published numbers": found[0].published, "By our runs": found[0].ours}
+    else:
+        shown = {f"{one.name[:1].upper()}{one.name[1:]}": one.ours for one in found}
+    return {title: ranking for title, ranking in shown.items() if ranking}
 
 
-def ranks_in_words(results: Path) -> str:
+def ranks_in_words(study: str, results: Path) -> str:
     """What the picture shows, for those who cannot see it; a test holds it equal to the stores."""
     ranked = (
         f"{title}: {', '.join(f'{name} {rank:.2f}' for rank, name in sorted(zip(one.mean_ranks, one.names, strict=True)))}; "
-        f"critical difference {one.critical_difference:.2f}"
-        for title, one in rankings(results).items()
+        f"critical difference {one.critical_difference:.2f}."
+        for title, one in rankings(study, results).items()
     )
-    return "Mean ranks by " + ". By ".join(ranked) + "."
+    return " ".join(["Mean ranks.", *ranked])
 
 
-def draw_ranks(results: Path, path: Path) -> None:
+def draw_ranks(study: str, results: Path, path: Path) -> None:
     """Two diagrams of ranks, one below the other, as PNG that says in words what it shows."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, 5.6), layout="constrained")
+    shown = rankings(study, results)
+    n_names = max(len(ranking.names) for ranking in shown.values())
+    figure = Figure(figsize=(7.2, 2.0 + 0.38 * n_names), layout="constrained")
     figure.get_layout_engine().set(hspace=0.08)
-    for axes, (title, ranking) in zip(figure.subplots(2), rankings(results).items(), strict=True):
+    for axes, (title, ranking) in zip(figure.subplots(len(shown), squeeze=False)[:, 0], shown.items(), strict=True):
         critical_difference_diagram(ranking, axes)
-        axes.set_title(f"By {title}", loc="left", fontsize=11, fontweight="bold", pad=12)
-    figure.savefig(path, dpi=130, metadata={"Description": ranks_in_words(results), "Software": None})
+        axes.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=12)
+    figure.savefig(path, dpi=130, metadata={"Description": ranks_in_words(study, results), "Software": None})
 
 
-PARTS = {"results": accuracies, "cells": one_by_one}
+# -------------------------------------------------------------------- the tests, in words
+
+
+def shortfalls(summary: Summary) -> list[tuple[float, str, str, float]]:
+    """How far each entry is below the best of all on the data set that suits it least, which that is, and the mean over all; best first."""
+    best = {
+        dataset.name: max(cell.mean or 0.0 for cell in summary.column(dataset.name)) for dataset in summary.datasets
+    }
+    found = []
+    for kernel in summary.kernels:
+        below = [(best[cell.dataset] - (cell.mean or 0.0), cell.dataset) for cell in summary.row(kernel.name)]
+        found.append((*max(below), kernel.name, mean(points for points, _ in below)))
+    return sorted((most, name, dataset, average) for most, dataset, name, average in found)
+
+
+def tests_in_words(summaries: Sequence[Summary]) -> str:
+    """What the report of one study says about its ranks, and about its first kernel against the best of several."""
+    (summary,) = summaries
+    (most, first, where, average), (other_most, second, other_where, other_average), *_ = shortfalls(summary)
+    said = [
+        f"{first} is at most {most:.1f} points below the best of all on a data set ({where}), and {average:.1f} on average. Next is "
+        f"{second}: at most {other_most:.1f} ({other_where}), and {other_average:.1f} on average."
+    ]
+    said += [f"{sentences.ranking_verdict(one.ours, f'Ranks {one.name}:')}" for one in summary.comparisons if one.ours]
+    for pair in summary.pairs:
+        if len(pair.baselines) > 1:
+            said += [
+                *sentences.pair_verdicts(pair),
+                *([sentences.overall(pair, pair.ours, "by ours")] if pair.ours else []),
+            ]
+    return f"{render_block(Bullets(tuple(said)))}\n"
+
+
+PARTS = {"results": accuracies, "cells": one_by_one, "tests": tests_in_words}
 
 
 def updated(page: str, results: Path) -> str:
@@ -165,7 +204,7 @@ def updated(page: str, results: Path) -> str:
         summaries = [summary_of(results / f"{name}.sqlite") for name in found[3].split(", ")]
         return f"{found[1]}\n\n{PARTS[found[2]](summaries)}\n{found[4]}"
 
-    return re.sub(r"(<!-- (results|cells): (.*?) -->)\n.*?(<!-- end of results -->)", part, page, flags=re.DOTALL)
+    return re.sub(r"(<!-- (results|cells|tests): (.*?) -->)\n.*?(<!-- end of results -->)", part, page, flags=re.DOTALL)
 
 
 def minutes(name: str, kernel: str, results: Path) -> float:
@@ -181,5 +220,6 @@ if __name__ == "__main__":
             )
     page = ROOT / "docs" / "results.md"
     page.write_text(updated(page.read_text(), ROOT / "results"))
-    draw_ranks(ROOT / "results", ROOT / "docs" / "_static" / "ranks.png")
+    for study, picture in PICTURES.items():
+        draw_ranks(study, ROOT / "results", ROOT / "docs" / "_static" / picture)
     print(f"ODDCL_ST: {minutes('paper', 'ODDCL_ST', ROOT / 'results'):.1f} minutes of processor time")

@@ -196,7 +196,7 @@ def test_the_papers_claims_are_held_against_its_numbers(summary_of):
 
 def test_the_headline_counts(summary_of):
     summary = summary_of(make_study(4))
-    assert sentences.progress(summary).endswith("all 24 repeats are done.")
+    assert sentences.progress(summary).endswith("all 24 runs are done.")
     # Published: 7 numbers. On D1 70, 71, 72, 73 ± 1; on D2 79, 78, 77 without deviation. Ours: 81, 84, 87, 90.
     assert sentences.agreement(summary).startswith(
         "Published numbers exist for 7 accuracies: 0 of ours agree within two standard deviations, 7 are higher"

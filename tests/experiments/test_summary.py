@@ -232,7 +232,7 @@ def test_an_entry_with_data_sets_of_its_own_is_planned_on_these_alone(store):
     fill(store, study, skip={("A", "D")})
     summary = summarise(store, study)
     assert [cell.n_planned for cell in summary.row("A")] == [0, PROTOCOL.repeats]
-    assert "all 15 repeats are done" in progress(summary)
+    assert "all 15 runs are done" in progress(summary)
     assert not summary.comparisons
     pair = replace(study, entries=study.entries[:2])
     assert [test.dataset for test in summarise(store, pair).pairs[0].tests] == ["E"]

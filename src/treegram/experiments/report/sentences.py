@@ -42,14 +42,14 @@ _MOST_NAMED = 6  # cells; beyond, their number must do
 
 
 def progress(summary: Summary) -> str:
-    """What was run, and how much of what was planned."""
+    """What was run, and how much of what was planned; a run is one repeat of one kernel on one data set."""
     protocol = summary.protocol
     planned = sum(cell.n_planned for cell in summary.cells)
     done = sum(len(cell.repeats) for cell in summary.cells)
     if done < planned:
-        state = f"{done:,} of {counted(planned, 'repeat')} {'is' if planned == 1 else 'are'} done"
+        state = f"{done:,} of {counted(planned, 'run')} {'is' if planned == 1 else 'are'} done"
     else:
-        state = f"all {planned:,} repeats are done" if planned > 1 else "it is done"
+        state = f"all {planned:,} runs are done" if planned > 1 else "it is done"
     return (
         f"{_entries(summary)} on {counted(len(summary.datasets), 'data set')}, nested "
         f"cross-validation with {protocol.outer_folds} outer and {protocol.inner_folds} inner folds, "
