@@ -208,7 +208,7 @@ def _on_training(candidate: Candidate, graphs: Graphs, train: Ints, test: Ints) 
     for square, row in zip(squares, rows, strict=True):
         K = np.zeros((len(graphs), len(graphs)))
         for ids, values in ((train, square), (test, row)):
-            for i, own in zip(ids, values, strict=True):  # numpy sets row by row six times faster than a whole block
+            for i, own in zip(ids, values, strict=True):  # numpy sets rows one by one much faster than a block
                 K[i, train] = own
         matrices.append(K)
     return unique([{**_describe(candidate), **point} for point in points], matrices)
