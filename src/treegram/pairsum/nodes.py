@@ -383,7 +383,9 @@ def _add_tile(
         in_use=np.zeros(n_bins if is_plain else n_lanes + n_bins, np.bool_),
         window=np.empty(2, np.int64),
         chosen=np.empty(4, np.int64),
-        factors=np.empty(4),
+        slot_places=np.full(job.lanes.n_slots, -1, np.int64),
+        waiting=np.empty(job.lanes.n_slots, np.int64),
+        factors=np.empty((job.lanes.n_slots, loops.AT_ONCE)),
     )
     is_gaussian = isinstance(job.layout.node_kernel, Gaussian)
     by_graph = _by_graph(columns, positions, n_graphs)

@@ -7,7 +7,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from treegram._numba import contracted, jit
+from treegram._numba import contracted, inlined, jit
 from treegram.pairsum.loops.tiles import clear, copy, first_from, gaussian_row, gaussian_rows, window_of
 
 AT_ONCE = 4  # rows of one graph and block that are summed together
@@ -31,8 +31,9 @@ ByGraph = namedtuple("ByGraph", "block_starts members ends owners")
 # group are bin_starts[group] .. bin_starts[group + 1] - 1.
 Weights = namedtuple("Weights", "kinds groups weights kind_bins bin_kinds bin_starts")
 # What the loops work in: AT_ONCE rows of node kernels; lanes; bins and one more, which stays zero; totals of the row graph; which lanes
-# and bins have any sum; and three small ones. Lanes, bins, totals and flags are zero before and after.
-Scratch = namedtuple("Scratch", "held joined bins totals in_use window chosen factors")
+# and bins have any sum; two small ones; and of the rows' common features, which wait until all these rows are seen: the place of each
+# slot among them or -1, the features, and the factor that each row has for each. Lanes, bins, totals and flags are zero before and after.
+Scratch = namedtuple("Scratch", "held joined bins totals in_use window chosen slot_places waiting factors")
 
 
 @jit
@@ -85,27 +86,61 @@ def _join_listed(a, start, stop, listed, values, r, held, lane, joined):
 
 
 @contracted
-def _join_dense(n, window, chosen, factors, dense, r, held, lane, joined):
-    """joined[lane] += held[r] * (sum of factors[i] * dense[chosen[i]] over i < n), n at most 4, over the columns of a window."""
+def _join_row(n, window, chosen, i, factors, dense, r, held, lane, joined):
+    """joined[lane] += held[r] * (sum of factors[i + m, r] * dense[chosen[m]] over m < n), n at most 4, over the columns of a window."""
     low, high, lane, r = np.uint64(window[0]), np.uint64(window[1]), np.uint64(lane), np.uint64(r)
-    x, a = np.uint64(chosen[0]), factors[0]
+    x, a = np.uint64(chosen[0]), factors[i, r]
     if n == 1:
         for j in range(low, high):
             joined[lane, j] += held[r, j] * (a * dense[x, j])
         return
-    y, b = np.uint64(chosen[1]), factors[1]
+    y, b = np.uint64(chosen[1]), factors[i + 1, r]
     if n == 2:
         for j in range(low, high):
             joined[lane, j] += held[r, j] * (a * dense[x, j] + b * dense[y, j])
         return
-    z, c = np.uint64(chosen[2]), factors[2]
+    z, c = np.uint64(chosen[2]), factors[i + 2, r]
     if n == 3:
         for j in range(low, high):
             joined[lane, j] += held[r, j] * ((a * dense[x, j] + b * dense[y, j]) + c * dense[z, j])
         return
-    w, e = np.uint64(chosen[3]), factors[3]
+    w, e = np.uint64(chosen[3]), factors[i + 3, r]
     for j in range(low, high):
         joined[lane, j] += held[r, j] * ((a * dense[x, j] + b * dense[y, j]) + (c * dense[z, j] + e * dense[w, j]))
+
+
+@contracted
+def _join_rows(n, window, chosen, i, factors, dense, held, lane, joined):
+    """The same for all rows that are held, whose factors are factors[i]: what is loaded for one feature serves four rows."""
+    low, high, lane = np.uint64(window[0]), np.uint64(window[1]), np.uint64(lane)
+    x, a, a1, a2, a3 = np.uint64(chosen[0]), factors[i, 0], factors[i, 1], factors[i, 2], factors[i, 3]
+    if n == 1:
+        for j in range(low, high):
+            h, h1, h2, h3 = held[0, j], held[1, j], held[2, j], held[3, j]
+            joined[lane, j] += dense[x, j] * ((a * h + a1 * h1) + (a2 * h2 + a3 * h3))
+        return
+    y, b, b1, b2, b3 = np.uint64(chosen[1]), factors[i + 1, 0], factors[i + 1, 1], factors[i + 1, 2], factors[i + 1, 3]
+    if n == 2:
+        for j in range(low, high):
+            h, h1, h2, h3 = held[0, j], held[1, j], held[2, j], held[3, j]
+            first, second = (a * h + a1 * h1) + (a2 * h2 + a3 * h3), (b * h + b1 * h1) + (b2 * h2 + b3 * h3)
+            joined[lane, j] += dense[x, j] * first + dense[y, j] * second
+        return
+    z, c, c1, c2, c3 = np.uint64(chosen[2]), factors[i + 2, 0], factors[i + 2, 1], factors[i + 2, 2], factors[i + 2, 3]
+    w, e, e1, e2, e3 = x, 0.0, 0.0, 0.0, 0.0
+    if n == 4:
+        w, e, e1, e2, e3 = (
+            np.uint64(chosen[3]),
+            factors[i + 3, 0],
+            factors[i + 3, 1],
+            factors[i + 3, 2],
+            factors[i + 3, 3],
+        )
+    for j in range(low, high):
+        h, h1, h2, h3 = held[0, j], held[1, j], held[2, j], held[3, j]
+        first, second = (a * h + a1 * h1) + (a2 * h2 + a3 * h3), (b * h + b1 * h1) + (b2 * h2 + b3 * h3)
+        third, fourth = (c * h + c1 * h1) + (c2 * h2 + c3 * h3), (e * h + e1 * h1) + (e2 * h2 + e3 * h3)
+        joined[lane, j] += (dense[x, j] * first + dense[y, j] * second) + (dense[z, j] * third + dense[w, j] * fourth)
 
 
 @contracted
@@ -216,47 +251,87 @@ def _rows_at_once(v, stop, window, graphs, blocks, row_places, reach, places, co
     return AT_ONCE
 
 
+@inlined
+def _let_wait(t, r, value, slots, n, places, features, factors):
+    """Add the feature t of the row r to the n that wait; gives their number."""
+    place = places[slots[t]]
+    if place < 0:
+        place, places[slots[t]], features[n] = n, n, t
+        for row in range(AT_ONCE):
+            factors[n, row] = 0.0
+        n += 1
+    factors[place, r] += value
+    return n
+
+
 @njit(inline="always")  # bundles of arrays are costly to hand over, row by row
-def _add_features(v, r, window, features, inverted, held, graphs, weights, waiting, joined, bins, in_use, totals):
-    """The features of one row, the r-th that is held: common ones up to four at once, rare ones to their lanes, bins or totals."""
+def _add_features(v, n, window, features, inverted, held, graphs, weights, waiting, joined, bins, in_use, totals):
+    """The features of the n rows from v on, which are held: rare ones go to their lanes, bins or totals, common ones wait.
+
+    Gives the number of those that wait.
+    """
     indptr, indices, data = features
-    slots, lanes, dense, ends, listed, values = inverted
+    slots, lanes, ends, listed, values = inverted
     feature_kinds, groups, kind_weights, kind_bins = weights
-    chosen, factors = waiting
     low, high = window
-    n, lane = 0, -1
-    for i in range(indptr[v], indptr[v + 1]):
-        t = indices[i]
-        if slots[t] >= 0:
-            if n == 4 or (n > 0 and lanes[t] != lane):
-                _join_dense(n, (low, high), chosen, factors, dense, r, held, lane, joined)
-                n = 0
-            chosen[n], factors[n], lane = slots[t], data[i], lanes[t]
-            in_use[lane] = True
-            n += 1
-            continue
-        start, stop = ends[t - 1] if t > 0 else 0, ends[t]
-        if start < stop and listed[start] < low:
-            start = first_from(low, start, stop, listed)
-        if start < stop and listed[stop - 1] >= high:
-            stop = first_from(high, start, stop, listed)
-        if start == stop:
-            continue
-        if lanes[t] >= 0:
-            in_use[lanes[t]] = True
-            _join_listed(data[i], start, stop, listed, values, r, held, lanes[t], joined)
-            continue
-        kind = feature_kinds[t]
-        if kind_bins[kind] >= 0:
-            in_use[len(joined) + kind_bins[kind]] = True
-            _bin_listed(data[i], start, stop, listed, values, r, held, graphs, kind_bins[kind], bins)
+    n_waiting = 0
+    for r in range(n):
+        for i in range(indptr[v + r], indptr[v + r + 1]):
+            t = indices[i]
+            if slots[t] >= 0:
+                n_waiting = _let_wait(t, r, data[i], slots, n_waiting, *waiting)
+                continue
+            start, stop = ends[t - 1] if t > 0 else 0, ends[t]
+            if start < stop and listed[start] < low:
+                start = first_from(low, start, stop, listed)
+            if start < stop and listed[stop - 1] >= high:
+                stop = first_from(high, start, stop, listed)
+            if start == stop:
+                continue
+            if lanes[t] >= 0:
+                in_use[lanes[t]] = True
+                _join_listed(data[i], start, stop, listed, values, r, held, lanes[t], joined)
+                continue
+            kind = feature_kinds[t]
+            if kind_bins[kind] >= 0:
+                in_use[len(joined) + kind_bins[kind]] = True
+                _bin_listed(data[i], start, stop, listed, values, r, held, graphs, kind_bins[kind], bins)
+            else:
+                _add_listed(
+                    data[i], start, stop, listed, values, r, held,
+                    graphs, kind, kind_weights, groups[kind], totals,
+                )  # fmt: skip
+    return n_waiting
+
+
+@jit
+def _only_row(i, factors):
+    """The row that alone has the i-th of the features that wait, or -1."""
+    row = -1
+    for r in range(AT_ONCE):
+        if factors[i, r] != 0.0:
+            if row >= 0:
+                return -1
+            row = r
+    return row
+
+
+@jit
+def _join_waiting(n_rows, n, window, slots, lanes, places, features, factors, chosen, dense, held, joined, in_use):
+    """What the n common features of some rows give, up to four of one lane at once; none waits afterwards."""
+    first = 0
+    while first < n:
+        lane, last = lanes[features[first]], first
+        while last < n and last < first + 4 and lanes[features[last]] == lane:
+            chosen[last - first], places[slots[features[last]]] = slots[features[last]], -1
+            last += 1
+        in_use[lane] = True
+        row = 0 if n_rows == 1 else _only_row(first, factors) if last - first == 1 else -1
+        if row >= 0:
+            _join_row(last - first, window, chosen, first, factors, dense, row, held, lane, joined)
         else:
-            _add_listed(
-                data[i], start, stop, listed, values, r, held,
-                graphs, kind, kind_weights, groups[kind], totals,
-            )  # fmt: skip
-    if n > 0:
-        _join_dense(n, (low, high), chosen, factors, dense, r, held, lane, joined)
+            _join_rows(last - first, window, chosen, first, factors, dense, held, lane, joined)
+        first = last
 
 
 @contracted
@@ -274,8 +349,7 @@ def sum_tile(span, rows, columns, is_plain, by_graph, inverted, weights, kernel,
     feature_kinds, groups, kind_weights, kind_bins, bin_kinds, bin_starts = weights
     given, gamma, reach = kernel
     segment_starts, members, segment_ends, owners = by_graph
-    held, joined, bins, totals, in_use, window, chosen, factors = scratch
-    is_wide = len(vectors) > 3 and len(given) == 0
+    held, joined, bins, totals, in_use, window, chosen, slot_places, waiting, factors = scratch
     v = span[0]
     is_begun = v > 0 and row_graphs[v - 1] == row_graphs[v]
     while v < span[1]:
@@ -284,21 +358,42 @@ def sum_tile(span, rows, columns, is_plain, by_graph, inverted, weights, kernel,
         while v < span[1] and row_graphs[v] == graph and row_blocks[v] == block:
             window[0], window[1] = window_of(row_places[v], reach, places, first, last)
             n = 1
-            if is_wide:
+            if len(given) == 0:
                 n = _rows_at_once(v, span[1], window, row_graphs, row_blocks, row_places, reach, places, (first, last))
             # Whole vectors of numbers: columns beyond the window are of the same block, or have no feature.
             low, high = max(window[0] // LANES * LANES, first), min(-(-window[1] // LANES) * LANES, last)
             if len(given):
                 copy(given[v - span[0], low:high], held[0, low:high])
-            elif n == AT_ONCE:
+            elif n == 1:
+                gaussian_row(gamma, v, row_vectors, vectors, low, high, 0, held)
+            elif len(vectors) > 3:
                 gaussian_rows(gamma, v, row_vectors, vectors, low, high, held)
             else:
-                gaussian_row(gamma, v, row_vectors, vectors, low, high, 0, held)
-            for r in range(n):
-                _add_features(
-                    v + r, r, (low, high), (indptr, indices, data), (slots, lanes, dense, ends, listed, values), held,
-                    graphs, (feature_kinds, groups, kind_weights, kind_bins), (chosen, factors), joined, bins, in_use, totals,
-                )  # fmt: skip
+                for r in range(n):
+                    start, stop = window_of(row_places[v + r], reach, places, first, last)
+                    start, stop = max(start // LANES * LANES, first), min(-(-stop // LANES) * LANES, last)
+                    clear(held[r, low:start])
+                    gaussian_row(gamma, v + r, row_vectors, vectors, start, stop, r, held)
+                    clear(held[r, stop:high])
+            n_waiting = _add_features(
+                v, n, (low, high), (indptr, indices, data), (slots, lanes, ends, listed, values), held, graphs,
+                (feature_kinds, groups, kind_weights, kind_bins), (slot_places, waiting, factors), joined, bins, in_use, totals,
+            )  # fmt: skip
+            _join_waiting(
+                n,
+                n_waiting,
+                (low, high),
+                slots,
+                lanes,
+                slot_places,
+                waiting,
+                factors,
+                chosen,
+                dense,
+                held,
+                joined,
+                in_use,
+            )
             v += n
         if last > first and not is_plain:
             kinds = lane_kinds[block, : lane_kinds[block, -1]]
