@@ -7,9 +7,11 @@ processes, or the workers of a Dask cluster: ``with joblib.parallel_config("dask
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import starmap
-from multiprocessing.pool import ThreadPool
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 from joblib import Parallel, delayed
@@ -43,12 +45,38 @@ def _count_threads(n_jobs: int | None) -> int:
 
 
 def _run_in_threads(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], n_threads: int) -> Generator[Any]:
-    """In a pool of threads, as joblib has them, without joblib's loop: that looks for results every 10 ms, as long as whole steps take."""
-    pool = ThreadPool(n_threads)
+    """By threads that end with the tasks. Pools of threads take longer to start and to end than some steps take alone.
+
+    A caller that leaves early does not wait for tasks that are under way, and neither does the end of the program.
+    """
+    waiting = deque(enumerate(tasks))
+    ended: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
+
+    def work() -> None:
+        while waiting:
+            try:
+                number, task = waiting.popleft()
+            except IndexError:  # another thread was faster
+                return
+            try:
+                ended.put((number, function(*task), None))
+            except BaseException as error:
+                ended.put((number, None, error))
+
+    for _ in range(n_threads):
+        Thread(target=work, daemon=True).start()
+    known: dict[int, tuple[Any, BaseException | None]] = {}
     try:
-        yield from pool.imap(lambda task: function(*task), tasks)
+        for number in range(len(tasks)):
+            while number not in known:
+                i, result, error = ended.get()
+                known[i] = (result, error)
+            result, error = known.pop(number)
+            if error is not None:
+                raise error
+            yield result
     finally:
-        pool.terminate()
+        waiting.clear()
 
 
 def share_memory() -> bool:

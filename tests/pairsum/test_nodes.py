@@ -348,11 +348,11 @@ def test_features_of_single_nodes_add_to_the_diagonal_alone():
     entries = nodes.features.toarray()
     entries[:, :6] = 2.0 * np.eye(12)[:, 3:9]
     nodes = replace(nodes, features=sp.csr_matrix(entries))
-    shared, _, alone = engine._without_singles(nodes, weighting)
-    assert (np.count_nonzero(shared.features.toarray(), axis=0) > 1).all()
-    assert 0 < shared.features.nnz < nodes.features.nnz
-    assert alone.shape == (2, 3, 3)
-    assert alone.any()
+    job = engine._Job.prepare(nodes, nodes, Gaussian(0.5), weighting)
+    assert np.bincount(job.entries.indices).min() > 1
+    assert 0 < len(job.entries.indices) < nodes.features.nnz
+    assert job.alone.shape == (2, 3, 3)
+    assert job.alone.any()
     for kernel, k in ((Gaussian(0.5), gaussian(0.5)), (lambda x, y: x @ y.T, lambda x, y: float(x @ y))):
         assert_sums(pair_sums(nodes, None, kernel, weighting), nodes, nodes, k, weighting)
 

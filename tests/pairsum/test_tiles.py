@@ -74,17 +74,18 @@ def test_invert_keeps_every_entry_once():
     matrix[4:, 4:] = [[1, 2], [0, 3], [4, 0], [5, 6]]
     slots = np.array([-1, 0, -1, 1, -1, 0])
     features = sp.csr_matrix(matrix)
-    n_listed = int((slots[features.indices] < 0).sum())
     inverted = node_loops.Inverted(
         slots=slots.astype(np.int32),
         lanes=np.zeros(6, np.int32),
         lane_kinds=np.zeros((2, 2), np.int64),
         dense=np.zeros((2, 8)),
         ends=np.zeros(7, np.int32),
-        listed=np.empty(n_listed, np.int32),
-        values=np.empty(n_listed),
+        listed=np.empty(features.nnz, np.int32),
+        values=np.empty(features.nnz),
     )
-    node_loops.invert(features.indptr, features.indices, features.data, np.arange(8), inverted)
+    backwards = features[::-1]
+    entries = node_loops.Entries(backwards.indptr, backwards.indices, backwards.data)
+    node_loops.invert(entries, np.arange(8)[::-1].copy(), np.arange(8), inverted)
     dense, ends, listed, values = inverted[3:]
     rebuilt = np.zeros_like(matrix)
     for t in np.flatnonzero(slots < 0):

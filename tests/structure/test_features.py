@@ -15,26 +15,40 @@ CODES = st.lists(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 9), st.inte
 
 
 @settings(deadline=None)  # the first example loads or compiles the loops
-@given(CODES, st.integers(1, 8))
-def test_many_codes_are_gathered_as_few_are(codes, codes_per_bin):
+@given(CODES, st.integers(1, 8), st.integers(0, 16))
+def test_codes_are_gathered_in_ascending_order(codes, codes_per_bin, moves_per_code):
+    """However many codes share a bin, and whether or not sorting them there is given up."""
     codes = np.array(codes, np.uint64)
     indptr, values = np.array([0, len(codes) // 2, len(codes)]), np.arange(len(codes), dtype=float)
-    few, firsts = gather(indptr, codes, values)
-    with mock.patch.multiple(features, MANY_CODES=1, CODES_PER_BIN=codes_per_bin):
-        many, other_firsts = gather(indptr, codes, values)
-    np.testing.assert_array_equal(few.codes, np.unique(codes))
-    np.testing.assert_array_equal(many.codes, few.codes)
-    np.testing.assert_array_equal(codes[firsts], codes[other_firsts])
-    np.testing.assert_array_equal(many.counts.toarray(), few.counts.toarray())
+    with mock.patch.multiple(features, CODES_PER_BIN=codes_per_bin, MOVES_PER_CODE=moves_per_code):
+        found, firsts = gather(indptr, codes, values)
+    expected, places, columns = np.unique(codes, return_index=True, return_inverse=True)
+    np.testing.assert_array_equal(found.codes, expected)
+    np.testing.assert_array_equal(firsts, places)
+    np.testing.assert_array_equal(found.counts.indices, columns)
+    np.testing.assert_array_equal(found.counts.data, values)
 
 
 @pytest.mark.parametrize("n_distinct", [1, 7, 10**6])
-def test_a_million_codes_are_sorted(n_distinct):
+@pytest.mark.parametrize("largest", [2**64, 2**30])
+def test_a_million_codes_are_sorted(n_distinct, largest):
+    """Codes that are not spread evenly fill a few bins, in which sorting would take for ever."""
     rng = np.random.default_rng(0)
-    codes = rng.integers(2**64, size=n_distinct, dtype=np.uint64)[rng.integers(n_distinct, size=10**6)]
-    order = features._sorted_order(codes, np.int32)
-    np.testing.assert_array_equal(codes[order], np.sort(codes))
-    np.testing.assert_array_equal(np.sort(order), np.arange(len(codes)))
+    codes = rng.integers(largest, size=n_distinct, dtype=np.uint64)[rng.integers(n_distinct, size=10**6)]
+    np.testing.assert_array_equal(features.sorted_order(codes), np.argsort(codes, kind="stable"))
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 12), st.integers(1, 5))
+def test_added_rows_are_those_of_a_product_of_matrices(seed, n_rows, n_sums):
+    rng = np.random.default_rng(seed)
+    matrix = sp.random(n_rows, 6, 0.4, format="csr", rng=rng)
+    numbers = rng.integers(n_sums, size=n_rows)
+    expected = np.zeros((n_sums, 6))
+    np.add.at(expected, numbers, matrix.toarray())
+    added = features.add_rows(matrix, numbers, n_sums)
+    np.testing.assert_allclose(added.toarray(), expected, rtol=1e-15)
+    assert all(len(set(row.indices)) == row.nnz for row in added)
 
 
 @settings(deadline=None)

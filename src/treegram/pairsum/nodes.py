@@ -24,8 +24,8 @@ from treegram._parallel import run_tasks
 from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.pairsum.loops import nodes as loops
-from treegram.pairsum.tiles import Layout, Span, aligned, cut, fill_matrix
-from treegram.structure.features import number_pairs
+from treegram.pairsum.tiles import Layout, Span, aligned, cut, fill_matrix, order_by
+from treegram.structure.features import add_rows, number_pairs
 from treegram.structure.rows import equal_rows
 
 __all__ = ["Nodes", "Weighting", "pair_sums", "self_sums"]
@@ -103,15 +103,12 @@ def pair_sums(
     shape = (weighting.n_groups, weighting.weights.shape[1], left.n_graphs, columns.n_graphs)
     if not len(left.graph_ids) or not len(columns.graph_ids):
         return np.zeros(shape)
-    sums, alone = np.empty(shape), None
-    if right is None and isinstance(node_kernel, Gaussian):
-        left, weighting, alone = _without_singles(left, weighting)
-        columns = left
+    sums = np.empty(shape)
     job = _Job.prepare(left, columns, node_kernel, weighting)
     tiles = job.spans(sums.nbytes)
     fill_matrix(_tile_sums, job, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="pair sums")
-    if alone is not None:
-        np.einsum("...ii->...i", sums)[...] += alone
+    if right is None:
+        np.einsum("...ii->...i", sums)[...] += job.alone
     return sums
 
 
@@ -137,39 +134,15 @@ def _condense(nodes: Nodes, node_kernel: NodeKernel) -> Nodes:
     ):  # k_A is 1 whatever the vectors, and features of different blocks are different ones
         nodes = replace(nodes, vectors=np.zeros((len(nodes.vectors), 1)), blocks=np.zeros_like(nodes.blocks))
     groups, first = equal_rows(nodes.vectors, nodes.graph_ids, nodes.blocks)
-    n = len(groups)
-    if len(first) == n:
+    if len(first) == len(groups):
         return nodes
-    joined = sp.csr_matrix((np.ones(n), (groups, np.arange(n))), shape=(len(first), n))
     return replace(
         nodes,
         graph_ids=nodes.graph_ids[first],
         blocks=nodes.blocks[first],
         vectors=nodes.vectors[first],
-        features=(joined @ nodes.features).tocsr(),
+        features=add_rows(nodes.features, groups, len(first)),
     )
-
-
-def _without_singles(nodes: Nodes, weighting: Weighting) -> tuple[Nodes, Weighting, Floats]:
-    """The nodes without the features that one of them has alone, and what these add to the diagonal, where k_A(x, x) is 1.
-
-    Most features are such, and all that the others would do is look for them.
-    """
-    features, n_graphs = nodes.features, nodes.n_graphs
-    is_kept = np.bincount(features.indices, minlength=features.shape[1]) > 1
-    is_shared = is_kept[features.indices]
-    kept, single = np.flatnonzero(is_shared), np.flatnonzero(~is_shared)
-    kinds, squares = weighting.kinds[features.indices[single]], features.data[single] ** 2
-    owners = np.repeat(nodes.graph_ids, np.diff(features.indptr))[single]
-    owners += n_graphs * weighting.groups[kinds]
-    n_sums = weighting.n_groups * n_graphs
-    sums = [np.bincount(owners, squares * weights[kinds], n_sums) for weights in weighting.weights.T]
-    numbers = np.cumsum(is_kept, dtype=features.indices.dtype) - 1
-    indptr = np.searchsorted(kept, features.indptr).astype(features.indptr.dtype)
-    entries = (features.data[kept], numbers[features.indices[kept]], indptr)
-    shared = sp.csr_matrix(entries, shape=(len(nodes.graph_ids), int(np.count_nonzero(is_kept))))
-    alone: Floats = np.stack(sums).reshape(len(sums), weighting.n_groups, n_graphs).swapaxes(0, 1).astype(float)
-    return replace(nodes, features=shared), replace(weighting, kinds=weighting.kinds[is_kept]), alone
 
 
 @dataclass(frozen=True)
@@ -179,10 +152,11 @@ class _Job:
     layout: Layout
     reach: float
     rows: Any  # loops.Rows
-    features: sp.csr_matrix  # of the columns
+    entries: Any  # loops.Entries of the columns
     weights: Any  # loops.Weights
     lanes: _Lanes
     n_groups: int
+    alone: Floats  # (n_groups, n_weights, n_graphs): what is added to the diagonal
     made_of: tuple[Nodes, Nodes, NodeKernel, Weighting]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -190,34 +164,36 @@ class _Job:
 
     @classmethod
     def prepare(cls, left: Nodes, right: Nodes, node_kernel: NodeKernel, weighting: Weighting) -> _Job:
+        """Sort the nodes of the rows, and number the features so that those that many nodes have come first."""
         layout = Layout.make(left, right, node_kernel)
+        support, owners, values = _survey(right.features)
+        order, alone = _hot_first(right.features, support, weighting), np.empty(0, np.int64)
+        if left is right and isinstance(node_kernel, Gaussian):
+            # What one node has alone adds to the diagonal only, where k_A(x, x) is 1. Most features are such, and all that the
+            # others would do is look for them.
+            alone = np.flatnonzero(support == 1)
+        else:
+            order = np.concatenate([order, _rare_last(right.features, support)])
+        kinds, support, feature_blocks = weighting.kinds[order], support[order], layout.right.blocks[owners[order]]
+        lanes = _Lanes.choose(
+            support, feature_blocks, layout.right.blocks, layout.n_blocks, kinds, len(weighting.groups)
+        )
         # Rows of one graph and block by place: neighbours have nearly the same window, and are summed together.
-        row_order = np.lexsort((layout.left.places, left.graph_ids * layout.n_blocks + layout.left.blocks))
-        layout = replace(layout, left=layout.left.taken(row_order))
-        order = _hot_first(right.features, weighting)
-        row_features, features = _renumbered([left.features[row_order], right.features], order)
+        row_order = order_by(left.graph_ids, left.n_graphs, layout.left.by_block)
+        side, rows = layout.left.taken(row_order), _arranged(left.features, row_order, order)
         if len(weighting.groups) > 1:
-            row_features.sort_indices()
-        kinds = weighting.kinds[order]
+            sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(len(row_order), len(order))).sort_indices()
+        same = left is right
         largest = max(int(np.diff(nodes.offsets).max()) for nodes in (left, right))
-        side = layout.left
-        lanes = _Lanes.choose(features, layout.right.blocks, layout.n_blocks, kinds, len(weighting.groups))
         return cls(
-            layout=layout,
+            layout=replace(layout, left=side, right=side if same else layout.right),
             reach=layout.reach(53 * np.log(2) + np.log(largest + 1)),
-            rows=loops.Rows(
-                left.graph_ids,
-                side.blocks,
-                side.vectors,
-                side.places,
-                row_features.indptr,
-                row_features.indices,
-                row_features.data,
-            ),
-            features=features,
-            weights=_binned(features, right.n_graphs, kinds, weighting, lanes),
+            rows=loops.Rows(left.graph_ids, side.blocks, side.vectors, side.places, *rows),
+            entries=rows if same else _arranged(right.features, np.arange(len(right.blocks)), order),
+            weights=_binned(support, right.n_graphs, kinds, weighting, lanes),
             lanes=lanes,
             n_groups=weighting.n_groups,
+            alone=_square_sums(right, owners[alone], values[alone], weighting, weighting.kinds[alone]),
             made_of=(left, right, node_kernel, weighting),
         )
 
@@ -246,26 +222,53 @@ class _Job:
         return cut(self.layout.right.offsets, n_tiles)
 
 
-def _hot_first(features: sp.csr_matrix, weighting: Weighting) -> Ints:
-    """The features, those of many nodes first, those of one node in the order of the nodes: what is looked up stays in cache.
+def _survey(features: sp.csr_matrix) -> tuple[Ints, Ints, Floats]:
+    """Of each feature the number of nodes that have it, one such node, and its value there."""
+    n = features.shape[1]
+    support, owners, values = (
+        np.zeros(n, np.int32),
+        np.zeros(n, np.int32),
+        np.zeros(n),
+    )  # short: they are looked up at random
+    loops.survey((features.indptr, features.indices, features.data), support, owners, values)
+    return support, owners, values
+
+
+def _square_sums(nodes: Nodes, owners: Ints, values: Floats, weighting: Weighting, kinds: Ints) -> Floats:
+    """The weighted squares of single features by graph, shape (n_groups, n_weights, n_graphs)."""
+    places = weighting.groups[kinds] * nodes.n_graphs + nodes.graph_ids[owners]
+    squares, n_sums = values * values, weighting.n_groups * nodes.n_graphs
+    sums: list[Floats] = [
+        np.bincount(places, squares * weights[kinds], n_sums).astype(float) for weights in weighting.weights.T
+    ]
+    return np.stack(sums).reshape(len(sums), weighting.n_groups, -1).swapaxes(0, 1)
+
+
+def _hot_first(features: sp.csr_matrix, support: Ints, weighting: Weighting) -> Ints:
+    """The features of several nodes, those of many nodes first: what is looked up stays in cache.
 
     Those of many nodes come kind by kind, so that a row's features of one kind are summed at once.
     """
-    support = np.bincount(features.indices, minlength=features.shape[1])
-    shared = np.flatnonzero(support > 1)
-    shared = shared[np.argsort(-support[shared], kind="stable")]
+    shared = order_by(64 - np.frexp(support)[1], 65, np.flatnonzero(support > 1))  # by powers of 2
     if len(weighting.groups) > 1:
-        is_rare = support[shared] < COMMON_SHARE * features.shape[0]
-        shared = shared[np.lexsort((weighting.kinds[shared], is_rare))]
-    single = features.indices[support[features.indices] == 1]
-    return np.concatenate([shared, single, np.flatnonzero(support == 0)])
+        is_rare = support < COMMON_SHARE * features.shape[0]
+        shared = order_by(is_rare, 2, order_by(weighting.kinds, len(weighting.groups), shared))
+    return shared
 
 
-def _renumbered(matrices: list[sp.csr_matrix], order: Ints) -> list[sp.csr_matrix]:
-    """The matrices with their columns in another order."""
-    numbers = np.empty(len(order), matrices[0].indices.dtype)
+def _rare_last(features: sp.csr_matrix, support: Ints) -> Ints:
+    """The features of one node, in the order of the nodes, and those of none."""
+    return np.concatenate([features.indices[support[features.indices] == 1], np.flatnonzero(support == 0)])
+
+
+def _arranged(features: sp.csr_matrix, row_order: Ints, order: Ints) -> Any:
+    """The features of nodes in another order, with the numbers that they have in ``order``; others are left out."""
+    numbers = np.full(features.shape[1], len(order), features.indices.dtype)
     numbers[order] = np.arange(len(order))
-    return [sp.csr_matrix((m.data, numbers[m.indices], m.indptr), shape=m.shape) for m in matrices]
+    indptr, indices, data = np.zeros_like(features.indptr), np.empty_like(features.indices), np.empty(features.nnz)
+    entries = (features.indptr, features.indices, features.data)
+    n = loops.arrange(entries, row_order, numbers, len(order), (indptr, indices, data))
+    return loops.Entries(indptr, indices[:n], data[:n])
 
 
 @dataclass(frozen=True)
@@ -278,15 +281,14 @@ class _Lanes:
     n_slots: int  # of the block with the most
 
     @classmethod
-    def choose(cls, features: sp.csr_matrix, blocks: Ints, n_blocks: int, kinds: Ints, n_kinds: int) -> _Lanes:
+    def choose(
+        cls, support: Ints, feature_blocks: Ints, blocks: Ints, n_blocks: int, kinds: Ints, n_kinds: int
+    ) -> _Lanes:
         """A dense row for each common feature of a block, and a lane for each kind that has such rows.
 
         Where all features are of one kind, each block has a lane for it.
         """
-        n_features = features.shape[1]
-        support = np.bincount(features.indices, minlength=n_features)
-        feature_blocks = np.zeros(n_features, np.int64)
-        feature_blocks[features.indices] = np.repeat(blocks, np.diff(features.indptr))
+        n_features = len(support)
         block_sizes = np.bincount(blocks, minlength=n_blocks)
         common = np.flatnonzero((support > 0) & (support >= DENSE_SHARE * block_sizes[feature_blocks]))
         common = common[np.lexsort((kinds[common], feature_blocks[common]))]
@@ -304,11 +306,10 @@ class _Lanes:
         return cls(slots.astype(np.int32), lanes.astype(np.int32), lane_kinds, int(slot_numbers.max(initial=-1)) + 1)
 
 
-def _binned(features: sp.csr_matrix, n_graphs: int, kinds: Ints, weighting: Weighting, lanes: _Lanes) -> Any:
+def _binned(support: Ints, n_graphs: int, kinds: Ints, weighting: Weighting, lanes: _Lanes) -> Any:
     """The weights, with a bin for each kind that has a lane, or enough pairs of nodes to make weighing a bin the cheaper way."""
     groups = weighting.groups
-    support = np.bincount(features.indices, minlength=len(kinds)).astype(float)
-    is_binned = np.bincount(kinds, support * support, len(groups)) >= BIN_PAIRS * n_graphs**2
+    is_binned = np.bincount(kinds, np.square(support, dtype=float), len(groups)) >= BIN_PAIRS * n_graphs**2
     for block_kinds in lanes.lane_kinds:
         is_binned[block_kinds[: block_kinds[-1]]] = True
     bin_kinds = np.flatnonzero(is_binned)
@@ -362,6 +363,7 @@ def _own_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, span:
         order, positions, columns = job.columns((0, inside.n_graphs))
         columns = columns._replace(graphs=np.zeros_like(columns.graphs))
         _add_tile(job, order, positions, columns, 1, len(graphs), out, 0)
+        out[..., 0] += job.alone
     return out[..., 0]
 
 
@@ -369,7 +371,7 @@ def _add_tile(
     job: _Job, order: Ints, positions: Ints, columns: Any, n_graphs: int, n_rows: int, out: Floats, base: int
 ) -> None:
     """Write the sums of the first rows with a tile that has these nodes at these positions, and so many graphs."""
-    inverted = _invert(job, job.features[order], positions, len(columns.graphs))
+    inverted = _invert(job, order, positions, len(columns.graphs))
     n_lanes, n_bins, width = job.lanes.lane_kinds.shape[1] - 1, len(job.weights.bin_kinds), len(columns.graphs)
     is_plain = np.array_equal(columns.graphs[positions], np.arange(n_graphs)) and len(columns.block_starts) == 2
     if is_plain:  # what is gathered by column is gathered by graph: no lanes are needed beside the bins
@@ -410,18 +412,18 @@ def _by_graph(columns: Any, positions: Ints, n_graphs: int) -> Any:
     return loops.ByGraph(block_starts, members, np.append(starts, len(members)), keys % n_graphs)
 
 
-def _invert(job: _Job, features: sp.csr_matrix, positions: Ints, n_columns: int) -> Any:
-    """The columns of a tile by feature."""
-    chosen = job.lanes
-    n_listed = int(np.count_nonzero(chosen.slots[features.indices] < 0))
+def _invert(job: _Job, order: Ints, positions: Ints, n_columns: int) -> Any:
+    """The columns of a tile, which are these nodes at these positions, by feature."""
+    chosen, starts = job.lanes, job.entries.indptr
+    n_entries = int((starts[order + 1] - starts[order]).sum())
     inverted = loops.Inverted(
         slots=chosen.slots,
         lanes=chosen.lanes,
         lane_kinds=chosen.lane_kinds,
         dense=aligned(chosen.n_slots, n_columns),
         ends=np.zeros(len(chosen.slots) + 1, np.int32),
-        listed=np.empty(n_listed, np.uint32),
-        values=np.empty(n_listed),
+        listed=np.empty(n_entries, np.uint32),
+        values=np.empty(n_entries),
     )
-    loops.invert(features.indptr, features.indices, features.data, positions, inverted)
+    loops.invert(job.entries, order, positions, inverted)
     return inverted

@@ -19,9 +19,9 @@ from treegram._parallel import count_workers, run_tasks, send_tasks, share_memor
 from treegram._types import Floats, Hashes, Ints
 from treegram.attributes import Gaussian, NodeKernel
 from treegram.pairsum.loops import tiles as loops
-from treegram.structure.features import number_codes
+from treegram.structure.features import number_codes, sorted_order
 
-__all__ = ["Layout", "Side", "Span", "aligned", "complete", "cut", "fill_matrix", "number_alike"]
+__all__ = ["Layout", "Side", "Span", "aligned", "complete", "cut", "fill_matrix", "number_alike", "order_by"]
 
 Span = tuple[int, int]  # first graph, and the one after the last
 
@@ -31,6 +31,7 @@ ROWS_AT_ONCE = 64  # of a matrix whose lower half is filled by numpy: these stay
 # A task that is sent to a worker is about this part of the work that is left for each worker, or of all its work.
 SHARE, SMALLEST_SHARE = 3, 12
 SENT_BYTES = 4 << 20  # of such a task's result: those that wait to be fetched take memory, and more workers may come
+_LARGEST_CODE = float(2**64 - 2**11)  # of 64 bits, as a double
 MANY_DIMENSIONS = 64  # of vectors: beyond, one coordinate is as good a direction as any, and costs nothing
 
 
@@ -53,10 +54,13 @@ class Side:
     blocks: Ints  # numbered from 0, on both sides alike
     vectors: Floats
     places: Floats  # along the direction in which the vectors vary most, in units of the largest coordinate
+    by_block: Ints  # the nodes by block, and those of a block by place
 
     def taken(self, order: Ints) -> Side:
         """The nodes in another order, each within its graph."""
-        return Side(self.offsets, self.blocks[order], self.vectors[order], self.places[order])
+        ranks = np.empty_like(order)
+        ranks[order] = np.arange(len(order))
+        return Side(self.offsets, self.blocks[order], self.vectors[order], self.places[order], ranks[self.by_block])
 
 
 @dataclass(frozen=True)
@@ -75,13 +79,14 @@ class Layout:
         collections = (left,) if left is right else (left, right)
         n_blocks, blocks = number_alike(*(nodes.blocks for nodes in collections))
         extent = max(float(np.abs(nodes.vectors).max(initial=0.0)) for nodes in collections) or 1.0
-        direction = _widest_direction(right.vectors / extent)
-        sides = [
+        direction = _widest_direction(right.vectors, extent)
+        sides = []
+        for nodes, own in zip(collections, blocks, strict=True):
             # einsum, not a matrix product: BLAS would wake threads that spin for longer than this takes. Vectors are copied
             # because arrays that may not be written to are compiled for anew.
-            Side(nodes.offsets, own, np.array(nodes.vectors), np.einsum("ni,i->n", nodes.vectors / extent, direction))
-            for nodes, own in zip(collections, blocks, strict=True)
-        ]
+            places = np.einsum("ni,i->n", nodes.vectors / extent, direction)
+            by_block = order_by(own, n_blocks, _order_of_places(places))
+            sides.append(Side(nodes.offsets, own, np.array(nodes.vectors), places, by_block))
         return cls(sides[0], sides[-1], n_blocks, node_kernel, extent)
 
     def reach(self, exponent: float) -> float:
@@ -95,9 +100,9 @@ class Layout:
 
     def columns(self, span: Span) -> tuple[Ints, Any]:
         """The nodes of some graphs of the right as a tile: which node each column is, and the tile."""
-        side, first = self.right, int(self.right.offsets[span[0]])
-        inside = slice(first, int(self.right.offsets[span[1]]))
-        order = first + np.lexsort((side.places[inside], side.blocks[inside]))
+        side = self.right
+        first, last = side.offsets[span[0]], side.offsets[span[1]]
+        order = side.by_block[(side.by_block >= first) & (side.by_block < last)]
         graphs = np.repeat(np.arange(span[1] - span[0]), np.diff(side.offsets[span[0] : span[1] + 1]))
         tile = loops.Columns(
             graphs=graphs[order - first],
@@ -134,12 +139,29 @@ def number_alike(*values: Hashes) -> tuple[int, list[Ints]]:
     return len(firsts), np.split(numbers, np.cumsum([len(v) for v in values])[:-1])
 
 
-def _widest_direction(vectors: Floats) -> Floats:
+def order_by(keys: Ints, n_keys: int, order: Ints) -> Ints:
+    """The same order, sorted by keys below ``n_keys``, those of one key as they were."""
+    few = keys[order].astype(
+        np.min_scalar_type(n_keys)
+    )  # of up to 16 bits, for which numpy has a sort without comparisons
+    return order[np.argsort(few, kind="stable")]
+
+
+def _order_of_places(places: Floats) -> Ints:
+    """The nodes by place; the order of two whose places differ by rounding alone is left open."""
+    if not len(places):
+        return np.empty(0, np.int64)
+    low, high = places.min(), places.max()
+    shares = (places - low) / (high - low) if high > low else np.zeros(len(places))
+    return sorted_order((shares * _LARGEST_CODE).astype(np.uint64)).astype(np.int64)
+
+
+def _widest_direction(vectors: Floats, extent: float) -> Floats:
     """The unit vector along which the vectors vary most: windows along it leave out the most pairs.
 
     Any direction is right, so a sample will do.
     """
-    sample = vectors[:: 1 + len(vectors) // 2000]
+    sample = vectors[:: 1 + len(vectors) // 500] / extent
     centred = sample - sample.mean(axis=0)
     if centred.shape[1] > MANY_DIMENSIONS:
         spread: Floats = np.einsum("ni,ni->i", centred, centred)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,19 @@ from treegram._types import Floats, Hashes, Ints
 from treegram.structure.loops import features as loops
 from treegram.structure.loops import hashing
 
-__all__ = ["Features", "common_codes", "gather", "number_codes", "number_pairs"]
+__all__ = [
+    "Features",
+    "add_rows",
+    "common_codes",
+    "gather",
+    "number_by_order",
+    "number_codes",
+    "number_pairs",
+    "sorted_order",
+]
 
-MANY_CODES = 1 << 18  # from here on most of a sort is waiting for memory, and codes are dealt out to bins first
-CODES_PER_BIN = 1 << 12
+CODES_PER_BIN = 2  # on average, or up to twice as many, where codes are sorted
+MOVES_PER_CODE = 16  # after which they are not as evenly spread as hashes are
 
 
 @dataclass(frozen=True)
@@ -70,30 +78,51 @@ def _fold(matrix: sp.csr_matrix, is_kept: NDArray[np.bool_], *, with_rest: bool)
     return sp.csr_matrix(folded[::-1], shape=(matrix.shape[0], width))
 
 
+def add_rows(matrix: sp.csr_matrix, numbers: Ints, n_rows: int) -> sp.csr_matrix:
+    """The matrix in which all rows of one number are added up to one row."""
+    indptr, indices, data = (
+        np.zeros(n_rows + 1, matrix.indptr.dtype),
+        np.empty_like(matrix.indices),
+        np.empty(matrix.nnz),
+    )
+    ends, order = np.zeros(n_rows + 2, np.int64), np.empty(len(numbers), np.int64)
+    places = np.full(matrix.shape[1], -1, np.int64)
+    entries = (matrix.indptr, matrix.indices, matrix.data)
+    n = loops.add_rows(entries, numbers, ends, order, places, (indptr, indices, data))
+    return sp.csr_matrix((data[:n], indices[:n], indptr), shape=(n_rows, matrix.shape[1]))
+
+
 def gather(indptr: Ints, codes: Hashes, values: Floats) -> tuple[Features, NDArray[Any]]:
     """Rows of (code, value) records as a sparse matrix, and for each of its columns one record that went into it.
 
     Records of one code in one row are not added up: call ``sum_duplicates`` on the counts where there are any.
     """
-    # These arrays may be the largest of all: short integers, and nothing is copied that need not be.
-    index = np.int32 if len(codes) < 2**31 else np.int64
-    order = _sorted_order(codes, index)
-    columns = np.empty(len(codes), index)
-    firsts = order[: loops.number_sorted(codes, order, columns)]
+    columns, firsts = number_by_order(codes)
     counts = sp.csr_matrix((values, columns, indptr), shape=(len(indptr) - 1, len(firsts)))
     return Features(counts, codes[firsts]), firsts
 
 
-def _sorted_order(codes: Hashes, index: Any) -> NDArray[Any]:
-    """An order in which the codes are sorted."""
-    if len(codes) < MANY_CODES:
-        return np.argsort(codes).astype(index, copy=False)
+def number_by_order(codes: Hashes) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Number equal codes equally, in ascending order; gives each code's number, and the first place of each number."""
+    order = sorted_order(codes)
+    numbers = np.empty_like(order)
+    return numbers, order[: loops.number_sorted(codes, order, numbers)]
+
+
+def sorted_order(codes: Hashes) -> NDArray[Any]:
+    """The order in which the codes are sorted, equal ones as they come.
+
+    Hashes are spread evenly over all numbers: dealt out to bins of a few each by their first bits, they are nearly sorted.
+    """
+    # These arrays may be the largest of all: short integers, and nothing is copied that need not be.
+    index = np.int32 if len(codes) < 2**31 else np.int64
+    codes = np.ascontiguousarray(codes)  # a stride would compile it a second time
     n_bits = max(1, (len(codes) // CODES_PER_BIN).bit_length())
     ends = np.zeros((1 << n_bits) + 1, np.int64)
     order, dealt = np.empty(len(codes), index), np.empty_like(codes)
-    loops.deal(np.ascontiguousarray(codes), np.uint64(64 - n_bits), ends, order, dealt)
-    for first, last in pairwise(ends.tolist()):
-        order[first:last] = order[first:last][np.argsort(dealt[first:last])]
+    loops.deal(codes, np.uint64(64 - n_bits), ends, order, dealt)
+    if not loops.sort_bins(ends, order, dealt, MOVES_PER_CODE * len(codes)):
+        order = np.argsort(codes, kind="stable").astype(index, copy=False)
     return order
 
 
@@ -110,7 +139,7 @@ def common_codes(some: Hashes, others: Hashes) -> Hashes:
 def number_codes(codes: Hashes) -> tuple[Ints, Ints]:
     """Number equal codes equally, in ascending order; gives each code's number, and the first place of each number.
 
-    By a hash table: faster than :func:`gather` where most codes are repeated.
+    By a hash table: faster than :func:`number_by_order` where most codes are repeated.
     """
     numbers, firsts = number_pairs(codes, codes)
     order = np.argsort(codes[firsts])

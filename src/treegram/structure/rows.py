@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._types import Floats, Hashes, Ints
-from treegram.structure.features import number_pairs
+from treegram._types import Floats, Ints
+from treegram.structure.loops import hashing
 
 __all__ = ["equal_rows"]
 
@@ -18,40 +18,11 @@ def equal_rows(vectors: Floats, *keys: NDArray[Any]) -> tuple[Ints, Ints]:
 
     Rows are equal if their vectors are (-0.0 equals 0.0) and all their keys, which are whole numbers.
     """
-    vectors = vectors + 0.0  # -0.0 becomes 0.0: equal numbers have equal bits
-    hashes = _hash_rows(vectors, *keys)
-    numbers, first = number_pairs(hashes, hashes)
-    return (numbers, first) if _is_same(first[numbers], vectors, *keys) else _equal_neighbours(vectors, *keys)
-
-
-def _equal_neighbours(vectors: Floats, *keys: NDArray[Any]) -> tuple[Ints, Ints]:
-    """The same by sorting: for two different rows that share a hash."""
-    order = np.lexsort((*vectors.T, *keys))
-    is_new = np.ones(len(order), bool)
-    is_new[1:] = (vectors[order[1:]] != vectors[order[:-1]]).any(axis=1)
-    for key in keys:
-        is_new[1:] |= key[order[1:]] != key[order[:-1]]
-    numbers = np.empty(len(order), np.int64)
-    numbers[order] = np.cumsum(is_new) - 1
-    first = order[is_new]
-    appearance = np.argsort(first)
-    ranks = np.empty_like(appearance)
-    ranks[appearance] = np.arange(len(appearance))
-    return ranks[numbers], first[appearance]
-
-
-def _is_same(others: Ints, vectors: Floats, *keys: NDArray[Any]) -> bool:
-    return all(np.array_equal(values, values[others]) for values in (vectors, *keys))
-
-
-def _hash_rows(vectors: Floats, *keys: NDArray[Any]) -> Hashes:
-    """One hash per row: these only propose which rows are equal."""
     n, d = vectors.shape
-    bits = np.ascontiguousarray(vectors).view(np.uint64).reshape(n, d)
-    multipliers = np.random.default_rng(0).integers(2**63, size=d + len(keys), dtype=np.uint64) * 2 + 1
-    with np.errstate(over="ignore"):
-        bits = (bits ^ (bits >> np.uint64(32))) * multipliers[:d]
-        hashes: Hashes = (bits ^ (bits >> np.uint64(29))).sum(axis=1, dtype=np.uint64)
-        for key, multiplier in zip(keys, multipliers[d:], strict=True):
-            hashes += key.astype(np.uint64) * multiplier
-    return hashes
+    bits = np.empty((n, d + len(keys)), np.uint64)
+    np.add(vectors, 0.0, out=bits[:, :d].view(np.float64))  # -0.0 becomes 0.0: equal numbers have equal bits
+    for i, key in enumerate(keys, start=d):
+        bits[:, i] = key
+    table = np.empty(1 << (2 * n + 16).bit_length(), np.int64)
+    numbers, first = np.empty(n, np.int64), np.empty(n, np.int64)
+    return numbers, first[: hashing.number_rows(bits, table, numbers, first)]

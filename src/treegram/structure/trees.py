@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from treegram._parallel import run_tasks
 from treegram._types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.structure.features import Features, number_codes, number_pairs
+from treegram.structure.features import Features, number_by_order, number_pairs
 from treegram.structure.labels import arc_hashes, edge_name, node_hashes, node_name
 from treegram.structure.loops import trees as loops
 from treegram.structure.loops.tree_shares import share_trees
@@ -56,9 +56,10 @@ def tree_features(
     parts = list(run_tasks(_count_some, tasks, n_jobs=n_jobs, label="trees"))
     lengths, numbers, counts, codes, sizes, seen = (list(column) for column in zip(*parts, strict=True))
     all_codes = np.concatenate(codes)
-    columns, firsts = number_codes(all_codes)
+    columns, firsts = number_by_order(all_codes)
     index = np.int32 if sum(map(len, counts)) < 2**31 else np.int64
-    columns, starts = columns.astype(index), np.cumsum([len(some) for some in codes])[:-1]
+    columns = columns.astype(index, copy=False)
+    starts = np.cumsum([len(some) for some in codes])[:-1]
     entries = (
         np.concatenate(counts),
         np.concatenate([own[some] for own, some in zip(np.split(columns, starts), numbers, strict=True)]),

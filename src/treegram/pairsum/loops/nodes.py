@@ -16,6 +16,8 @@ LANES = (
 )
 SLACK = 1.25  # by how much the window of such rows may exceed their own, on average
 
+# Sparse features: those of the node v are the places indptr[v] .. indptr[v + 1] - 1.
+Entries = namedtuple("Entries", "indptr indices data")
 # Nodes in rows, with their graphs and sparse features.
 Rows = namedtuple("Rows", "graphs blocks vectors places indptr indices data")
 # The columns that have each feature. ``slots[t]`` is the dense row of a common feature among those of its block, or -1. A
@@ -37,20 +39,49 @@ Scratch = namedtuple("Scratch", "held joined bins totals in_use window chosen sl
 
 
 @jit
-def invert(indptr, indices, data, positions, inverted):
+def survey(entries, support, owners, values):
+    """Of each feature the number of nodes that have it, which is zero before, and the last such node with its value."""
+    indptr, indices, data = entries
+    for v in range(len(indptr) - 1):
+        for i in range(indptr[v], indptr[v + 1]):
+            support[indices[i]] += 1
+            owners[indices[i]], values[indices[i]] = v, data[i]
+
+
+@jit
+def arrange(entries, order, numbers, n, arranged):
+    """Rows in another order, and features under other numbers; those with the number n are left out. Returns how many entries are left.
+
+    Without a branch: which feature is left out cannot be foreseen.
+    """
+    (indptr, indices, data), (new_indptr, new_indices, new_data) = entries, arranged
+    used = 0
+    for row in range(len(order)):
+        for i in range(indptr[order[row]], indptr[order[row] + 1]):
+            t = numbers[indices[i]]
+            new_indices[used], new_data[used] = t, data[i]
+            used += t < n
+        new_indptr[row + 1] = used
+    return used
+
+
+@jit
+def invert(entries, order, positions, inverted):
     """Fill ``inverted`` with the features of some nodes, whose columns are ``positions``, ascending.
 
-    Slots and lanes are known, ``dense`` and ``ends`` are zero, and lists have their length.
+    Slots and lanes are known, ``dense`` and ``ends`` are zero, and lists have room for all entries.
     """
+    indptr, indices, data = entries
     slots, dense, ends = inverted.slots, inverted.dense, inverted.ends
-    for i in range(len(indices)):
-        if slots[indices[i]] < 0:
-            ends[indices[i] + 1] += 1
+    for node in order:
+        for i in range(indptr[node], indptr[node + 1]):
+            if slots[indices[i]] < 0:
+                ends[indices[i] + 1] += 1
     for t in range(len(slots)):
         ends[t + 1] += ends[t]
-    for node in range(len(indptr) - 1):
-        j = positions[node]
-        for i in range(indptr[node], indptr[node + 1]):
+    for n in range(len(order)):
+        j = positions[n]
+        for i in range(indptr[order[n]], indptr[order[n] + 1]):
             t = indices[i]
             if slots[t] >= 0:
                 dense[slots[t], j] = data[i]

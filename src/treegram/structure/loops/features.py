@@ -30,6 +30,23 @@ def deal(codes, shift, ends, order, dealt):
 
 
 @jit
+def sort_bins(ends, order, dealt, most_moves):
+    """Sort the codes of each bin by insertion, their places along with them; gives up and returns False after so many moves."""
+    n_moves = 0
+    for b in range(len(ends) - 1):
+        for i in range(ends[b] + 1, ends[b + 1]):
+            code, place, j = dealt[i], order[i], i
+            while j > ends[b] and dealt[j - 1] > code:
+                dealt[j], order[j] = dealt[j - 1], order[j - 1]
+                j -= 1
+            dealt[j], order[j] = code, place
+            n_moves += i - j
+            if n_moves > most_moves:
+                return False
+    return True
+
+
+@jit
 def number_sorted(codes, order, columns):
     """Number equal codes equally: columns[i] is the number of codes[i], in the order that ``order`` sorts them in.
 
@@ -81,3 +98,33 @@ def fold(matrix, kept, n_kept, with_rest, folded):
             new_indices[used], new_data[used] = n_kept + row, np.sqrt(rest)
             used += 1
         new_indptr[row + 1] = used
+
+
+@jit
+def add_rows(matrix, numbers, ends, order, places, added):
+    """Row g of the result is the sum of the rows v of a sparse matrix with numbers[v] == g. Returns the number of its entries.
+
+    ``ends`` is zero and two longer than the result has rows; ``order`` has room for all rows, and ``added`` for all entries;
+    ``places`` is -1 for each column.
+    """
+    (indptr, indices, data), (new_indptr, new_indices, new_data) = matrix, added
+    for v in range(len(numbers)):
+        ends[numbers[v] + 2] += 1
+    for g in range(2, len(ends)):
+        ends[g] += ends[g - 1]
+    for v in range(len(numbers)):
+        order[ends[numbers[v] + 1]] = v
+        ends[numbers[v] + 1] += 1
+    used = 0
+    for g in range(len(ends) - 2):
+        first = used
+        for i in range(ends[g], ends[g + 1]):
+            for entry in range(indptr[order[i]], indptr[order[i] + 1]):
+                t = indices[entry]
+                if places[t] >= first:
+                    new_data[places[t]] += data[entry]
+                else:
+                    places[t], new_indices[used], new_data[used] = used, t, data[entry]
+                    used += 1
+        new_indptr[g + 1] = used
+    return used

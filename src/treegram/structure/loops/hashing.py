@@ -89,3 +89,34 @@ def number_pairs(first, second, table, numbers, seen):
             n_distinct += 1
         numbers[v] = table[slot]
     return n_distinct
+
+
+@jit
+def number_rows(rows, table, numbers, seen):
+    """The same for whole rows of 64-bit words."""
+    last = len(table) - 1
+    for i in range(len(table)):
+        table[i] = -1
+    n_distinct = 0
+    for v in range(len(rows)):
+        code = np.uint64(0)
+        for i in range(rows.shape[1]):
+            code = (code ^ rows[v, i]) * GOLDEN
+            code ^= code >> _S30
+        slot = np.int64(mix(code) & np.uint64(last))
+        while table[slot] >= 0 and not _is_same(v, seen[table[slot]], rows):
+            slot = (slot + 1) & last
+        if table[slot] < 0:
+            table[slot] = n_distinct
+            seen[n_distinct] = v
+            n_distinct += 1
+        numbers[v] = table[slot]
+    return n_distinct
+
+
+@inlined
+def _is_same(v, w, rows):
+    n_same = 0
+    while n_same < rows.shape[1] and rows[v, n_same] == rows[w, n_same]:
+        n_same += 1
+    return n_same == rows.shape[1]
