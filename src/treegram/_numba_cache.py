@@ -9,42 +9,68 @@ import contextlib
 import signal
 import threading
 from collections.abc import Generator
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.extending import is_jitted
 
-__all__ = ["cached", "interrupts_wait"]
+__all__ = ["cached", "hear_interrupts", "interrupts_wait"]
 
 
 def cached(function: Any) -> Any:
-    """Give a jitted function a cache on disk, if there is a folder for it; a function that is not compiled stays as it is."""
+    """Give a jitted function a cache on disk, if there is a folder for it; a function that is not compiled stays as it is.
+
+    A Ctrl-C waits while its code is loaded or compiled: numba and LLVM do not stand a KeyboardInterrupt at any moment. One inside
+    a question of LLVM's is lost, with the code that was asked for; one while numba looks for its own functions leaves these unknown.
+    """
     if is_jitted(function):
         with contextlib.suppress(RuntimeError):  # numba finds no folder that it can write to
             function._cache = _ForgivingCache(function.py_func)
+        function.compile = _uninterrupted(function.compile)
     return function
+
+
+def _uninterrupted(compile_for: Any) -> Any:
+    @wraps(compile_for)
+    def compile_whole(signature: Any) -> Any:
+        with interrupts_wait():
+            return compile_for(signature)
+
+    return compile_whole
+
+
+_waiting: list[tuple[Any, list[Any]]] = []  # the handler that is to hear of interrupts later, and its arguments
 
 
 @contextlib.contextmanager
 def interrupts_wait() -> Generator[None]:
-    """Let a Ctrl-C wait until the end of a block in which LLVM asks Python for code.
-
-    It would be raised inside that question, where it is lost: the code is then missing, and calling it crashes.
-    """
+    """Let a Ctrl-C wait until the end of a block, or until :func:`hear_interrupts` inside of it."""
     before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
+    if _waiting or threading.current_thread() is not threading.main_thread() or not callable(before):
         yield  # other threads do not hear of signals; and without a handler in Python nothing is raised
         return
-    waiting: list[Any] = []
-    signal.signal(signal.SIGINT, lambda *arguments: waiting.append(arguments))
+    arguments: list[Any] = []
+    _waiting.append((before, arguments))
+    signal.signal(signal.SIGINT, lambda *received: arguments.append(received))
     try:
         yield
     finally:
+        _waiting.clear()
         signal.signal(signal.SIGINT, before)
-        if waiting:
-            before(*waiting[0])
+        if arguments:
+            before(*arguments[0])
+
+
+def hear_interrupts() -> None:
+    """Raise what waits, at a moment that does no harm."""
+    if _waiting and threading.current_thread() is threading.main_thread():
+        before, arguments = _waiting[0]
+        if arguments:
+            received = arguments[0]
+            arguments.clear()
+            before(*received)
 
 
 @cache
@@ -74,8 +100,7 @@ class _ForgivingCache(FunctionCache):  # type: ignore[misc, unused-ignore]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code; None, which makes numba compile, where it is missing or cannot be read."""
         try:
-            with interrupts_wait():
-                return super().load_overload(sig, target_context)
+            return super().load_overload(sig, target_context)
         except Exception:  # a truncated or garbled pickle raises almost anything
             with contextlib.suppress(OSError):
                 self.flush()  # else saving would stumble over the same file

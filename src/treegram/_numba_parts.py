@@ -18,8 +18,6 @@ from numba.core.compiler import Compiler
 from numba.core.types.misc import unliteral
 from numba.extending import is_jitted
 
-from treegram._numba_cache import interrupts_wait
-
 __all__ = ["as_door", "as_part", "called_as_part"]
 
 _IS_KNOWN = (0, 61) <= version_info.short <= (0, 68)
@@ -40,10 +38,6 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc, unused-ignore]
         """Without numba's first, cheap round, which helps to remove counts of references: most loops have none."""
         passes, builder = self._codegen._module_pass_manager()
         passes.run(self._final_module, builder)
-
-    def _finalize_specific(self) -> None:
-        with interrupts_wait():
-            super()._finalize_specific()
 
 
 class _Part(JITCodeLibrary):  # type: ignore[misc, unused-ignore]

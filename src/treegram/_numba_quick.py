@@ -24,6 +24,8 @@ from numba.core.typing import signature
 from numba.cpython.builtins import do_minmax
 from numba.extending import intrinsic
 
+from treegram._numba_cache import hear_interrupts
+
 __all__ = ["QuickCompiler"]
 
 # -------------------------------------------------------------------- types
@@ -110,6 +112,7 @@ class QuickCompiler(Compiler):  # type: ignore[misc, unused-ignore]
 class _Steps(PassManager):  # type: ignore[misc, unused-ignore]
     def _runPass(self, index: int, step: Any, state: Any) -> None:  # noqa: ARG002, N802 (numba's name and signature)
         """One step, without timers, checks of its result and a new analysis of variables after it."""
+        hear_interrupts()
         step.analysis = self._analysis
         step.run_pass(state)
 
