@@ -22,10 +22,10 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # From the ground up. A module imports modules of lower layers and of its own package, never a neighbour in its layer.
 LAYERS = [
-    {"_types", "_numba_cache", "_numba_quick", "_wording", "_machine", "_optional"},
-    {"errors", "_numba_parts"},
-    {"_files", "_memory", "_numba", "_progress", "_matplotlib", "_html"},
-    {"_params"},
+    {"_types", "_interrupts", "_wording", "_machine", "_optional"},
+    {"errors", "_numba_cache", "_numba_quick"},
+    {"_files", "_memory", "_numba_parts", "_progress", "_matplotlib", "_html"},
+    {"_params", "_numba"},
     {"_pack", "_dask"},
     {"_parallel"},
     {"_validate", "_from_arrays", "_from_libraries", "_join"},

@@ -6,9 +6,6 @@ A folder that cannot be written to is read all the same if it holds compiled cod
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
-from collections.abc import Generator
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,9 @@ from typing import Any
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.extending import is_jitted
 
-__all__ = ["cached", "hear_interrupts", "interrupts_wait"]
+from treegram._interrupts import interrupts_wait
+
+__all__ = ["cached"]
 
 
 def cached(function: Any) -> Any:
@@ -39,38 +38,6 @@ def _uninterrupted(compile_for: Any) -> Any:
             return compile_for(signature)
 
     return compile_whole
-
-
-_waiting: list[tuple[Any, list[Any]]] = []  # the handler that is to hear of interrupts later, and its arguments
-
-
-@contextlib.contextmanager
-def interrupts_wait() -> Generator[None]:
-    """Let a Ctrl-C wait until the end of a block, or until :func:`hear_interrupts` inside of it."""
-    before = signal.getsignal(signal.SIGINT)
-    if _waiting or threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield  # other threads do not hear of signals; and without a handler in Python nothing is raised
-        return
-    arguments: list[Any] = []
-    _waiting.append((before, arguments))
-    signal.signal(signal.SIGINT, lambda *received: arguments.append(received))
-    try:
-        yield
-    finally:
-        _waiting.clear()
-        signal.signal(signal.SIGINT, before)
-        if arguments:
-            before(*arguments[0])
-
-
-def hear_interrupts() -> None:
-    """Raise what waits, at a moment that does no harm."""
-    if _waiting and threading.current_thread() is threading.main_thread():
-        before, arguments = _waiting[0]
-        if arguments:
-            received = arguments[0]
-            arguments.clear()
-            before(*received)
 
 
 @cache

@@ -24,7 +24,7 @@ from numba.core.typing import signature
 from numba.cpython.builtins import do_minmax
 from numba.extending import intrinsic
 
-from treegram._numba_cache import hear_interrupts
+from treegram._interrupts import hear_interrupts
 
 __all__ = ["QuickCompiler"]
 

@@ -6,12 +6,12 @@ processes, or the workers of a Dask cluster: ``with joblib.parallel_config("dask
 
 from __future__ import annotations
 
+import _thread
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import starmap
 from queue import SimpleQueue
-from threading import Thread
 from typing import Any
 
 from joblib import Parallel, delayed
@@ -64,7 +64,7 @@ def _run_in_threads(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...
                 ended.put((number, None, error))
 
     for _ in range(n_threads):
-        Thread(target=work, daemon=True).start()
+        _thread.start_new_thread(work, ())
     known: dict[int, tuple[Any, BaseException | None]] = {}
     try:
         for number in range(len(tasks)):

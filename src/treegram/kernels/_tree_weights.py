@@ -74,7 +74,7 @@ def tree_groups(kernel: Any, graphs: Graphs, depths: Sequence[int], lams: Sequen
         if not kernel.normalize:
             refuse_overflow(phi.sizes, max(lams), depth)
         if len(lams) == 1:
-            groups.append(weigh(phi, lams[0], graphs.graph_ids, rescale=kernel.normalize))
+            groups.append(weigh(phi, lams[0], graphs.graph_ids, rescale=kernel.normalize, in_place=True))
             continue
         sizes, kinds = np.unique(phi.sizes, return_inverse=True)
         groups.append(
@@ -83,14 +83,14 @@ def tree_groups(kernel: Any, graphs: Graphs, depths: Sequence[int], lams: Sequen
     return groups
 
 
-def weigh(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool) -> Phi:
+def weigh(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool, in_place: bool = False) -> Phi:
     """Phi with counts times lam ** (size / 2), so that inner products of rows carry the weight lam ** size.
 
     With ``rescale`` each graph's rows are divided by lam ** (s / 2), where s is the size of its largest tree: one factor
-    per graph, which normalisation removes, and nothing overflows.
+    per graph, which normalisation removes, and nothing overflows. ``in_place`` changes the counts of phi, which may be long.
     """
-    counts = phi.counts.copy()
-    exponents = phi.sizes[counts.indices]
+    counts = phi.counts if in_place else phi.counts.copy()
+    exponents = np.take(phi.sizes, counts.indices)
     if rescale and lam > 1:
         starts = counts.indptr[np.flatnonzero(np.diff(graph_ids, prepend=-1))]  # entries are in the order of graphs
         lengths = np.diff(starts, append=len(exponents))

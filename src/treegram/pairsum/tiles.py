@@ -25,8 +25,8 @@ __all__ = ["Layout", "Side", "Span", "aligned", "complete", "cut", "fill_matrix"
 
 Span = tuple[int, int]  # first graph, and the one after the last
 
-MANY_NUMBERS = 1 << 21  # of symmetric matrices: below, compiling a loop takes longer than it saves
-NUMBERS_PER_TASK = 1 << 20  # of a matrix whose lower half is filled
+MANY_NUMBERS = 1 << 20  # of symmetric matrices: below, compiling a loop takes longer than it saves
+NUMBERS_PER_TASK = 1 << 19  # of a matrix whose lower half is filled
 ROWS_AT_ONCE = 64  # of a matrix whose lower half is filled by numpy: these stay in cache
 # A task that is sent to a worker is about this part of the work that is left for each worker, or of all its work.
 SHARE, SMALLEST_SHARE = 3, 12

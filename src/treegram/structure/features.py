@@ -80,11 +80,8 @@ def _fold(matrix: sp.csr_matrix, is_kept: NDArray[np.bool_], *, with_rest: bool)
 
 def add_rows(matrix: sp.csr_matrix, numbers: Ints, n_rows: int) -> sp.csr_matrix:
     """The matrix in which all rows of one number are added up to one row."""
-    indptr, indices, data = (
-        np.zeros(n_rows + 1, matrix.indptr.dtype),
-        np.empty_like(matrix.indices),
-        np.empty(matrix.nnz),
-    )
+    indptr, indices = np.zeros(n_rows + 1, matrix.indptr.dtype), np.empty_like(matrix.indices)
+    data = np.zeros(matrix.nnz)
     ends, order = np.zeros(n_rows + 2, np.int64), np.empty(len(numbers), np.int64)
     places = np.full(matrix.shape[1], -1, np.int64)
     entries = (matrix.indptr, matrix.indices, matrix.data)

@@ -125,17 +125,10 @@ def _join_row(n, window, chosen, i, factors, dense, r, held, lane, joined):
         for j in range(low, high):
             joined[lane, j] += held[r, j] * (a * dense[x, j])
         return
+    # Those beyond the n-th are the first one, with factors of zero.
     y, b = np.uint64(chosen[1]), factors[i + 1, r]
-    if n == 2:
-        for j in range(low, high):
-            joined[lane, j] += held[r, j] * (a * dense[x, j] + b * dense[y, j])
-        return
-    z, c = np.uint64(chosen[2]), factors[i + 2, r]
-    if n == 3:
-        for j in range(low, high):
-            joined[lane, j] += held[r, j] * ((a * dense[x, j] + b * dense[y, j]) + c * dense[z, j])
-        return
-    w, e = np.uint64(chosen[3]), factors[i + 3, r]
+    z, c = (np.uint64(chosen[2]), factors[i + 2, r]) if n > 2 else (x, 0.0)
+    w, e = (np.uint64(chosen[3]), factors[i + 3, r]) if n > 3 else (x, 0.0)
     for j in range(low, high):
         joined[lane, j] += held[r, j] * ((a * dense[x, j] + b * dense[y, j]) + (c * dense[z, j] + e * dense[w, j]))
 

@@ -104,8 +104,8 @@ def fold(matrix, kept, n_kept, with_rest, folded):
 def add_rows(matrix, numbers, ends, order, places, added):
     """Row g of the result is the sum of the rows v of a sparse matrix with numbers[v] == g. Returns the number of its entries.
 
-    ``ends`` is zero and two longer than the result has rows; ``order`` has room for all rows, and ``added`` for all entries;
-    ``places`` is -1 for each column.
+    ``ends`` is zero and two longer than the result has rows; ``order`` has room for all rows, and ``added`` for all entries, its
+    values zero; ``places`` is -1 for each column.
     """
     (indptr, indices, data), (new_indptr, new_indices, new_data) = matrix, added
     for v in range(len(numbers)):
@@ -121,10 +121,10 @@ def add_rows(matrix, numbers, ends, order, places, added):
         for i in range(ends[g], ends[g + 1]):
             for entry in range(indptr[order[i]], indptr[order[i] + 1]):
                 t = indices[entry]
-                if places[t] >= first:
-                    new_data[places[t]] += data[entry]
-                else:
-                    places[t], new_indices[used], new_data[used] = used, t, data[entry]
-                    used += 1
+                is_new = places[t] < first
+                place = used if is_new else places[t]  # without a branch: which it is cannot be foreseen
+                places[t], new_indices[place] = place, t
+                new_data[place] += data[entry]
+                used += is_new
         new_indptr[g + 1] = used
     return used
