@@ -160,7 +160,15 @@ class _Job:
     made_of: tuple[Nodes, Nodes, NodeKernel, Weighting]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Job.prepare, self.made_of  # less to send to a worker than what follows from it
+        """What it is made of is less to send to a worker; without the features that matter to the diagonal alone."""
+        left, right, node_kernel, weighting = self.made_of
+        if left is right:
+            indptr, indices, data = self.entries
+            features = sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, len(self.weights.kinds)))
+            side = self.layout.left
+            left = right = Nodes(left.n_graphs, left.graph_ids, side.blocks.astype(np.uint64), side.vectors, features)
+            weighting = replace(weighting, kinds=self.weights.kinds)
+        return _Job.prepare, (left, right, node_kernel, weighting)
 
     @classmethod
     def prepare(cls, left: Nodes, right: Nodes, node_kernel: NodeKernel, weighting: Weighting) -> _Job:
@@ -225,11 +233,8 @@ class _Job:
 def _survey(features: sp.csr_matrix) -> tuple[Ints, Ints, Floats]:
     """Of each feature the number of nodes that have it, one such node, and its value there."""
     n = features.shape[1]
-    support, owners, values = (
-        np.zeros(n, np.int32),
-        np.zeros(n, np.int32),
-        np.zeros(n),
-    )  # short: they are looked up at random
+    support, owners = np.zeros((2, n), np.int32)  # short numbers: they are looked up at random
+    values = np.zeros(n)
     loops.survey((features.indptr, features.indices, features.data), support, owners, values)
     return support, owners, values
 
