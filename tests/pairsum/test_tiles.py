@@ -1,10 +1,14 @@
 """The compiled pieces of the engine."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numba import njit
 
+from treegram.attributes import Gaussian
+from treegram.pairsum import tiles
 from treegram.pairsum.loops import nodes as node_loops
 from treegram.pairsum.loops import tiles as loops
 from treegram.pairsum.tiles import complete
@@ -109,3 +113,37 @@ def test_lower_halves_are_filled_and_both_halves_scaled(n, many_numbers, numbers
             K = np.where(np.tri(n, k=-1, dtype=bool), np.nan, upper)  # what stands there is anything
             complete(K, scale, n_jobs=n_jobs)
             np.testing.assert_array_equal(K, expected)
+
+
+@pytest.mark.parametrize("n_keys", [1, 3, 300, 70_000])
+def test_an_order_is_sorted_by_keys_and_otherwise_kept(n_keys):
+    rng = np.random.default_rng(n_keys)
+    keys, order = rng.integers(n_keys, size=500), rng.permutation(500)
+    np.testing.assert_array_equal(tiles.order_by(keys, n_keys, order), order[np.argsort(keys[order], kind="stable")])
+
+
+@pytest.mark.parametrize("spread", ["normal", "equal", "two values", "one far away", "huge", "tiny"])
+def test_nodes_stand_by_block_and_place(spread):
+    """However the places are spread; only those that differ by rounding may stand in any order."""
+    rng = np.random.default_rng(0)
+    vectors = {
+        "normal": rng.normal(size=(600, 2)),
+        "equal": np.full((600, 2), 3.5),
+        "two values": rng.choice([-1.0, 4.0], size=(600, 1)),
+        "one far away": np.append(rng.normal(size=(599, 1)), [[1e9]], axis=0),
+        "huge": 1.7e308 * rng.uniform(-1, 1, size=(600, 2)),
+        "tiny": rng.uniform(0, 1e-307, size=(600, 2)),
+    }[spread]
+    n, d = vectors.shape
+    nodes = SimpleNamespace(offsets=np.array([0, n]), blocks=rng.integers(4, size=n).astype(np.uint64), vectors=vectors)
+    nothing = SimpleNamespace(offsets=np.zeros(2, int), blocks=np.zeros(0, np.uint64), vectors=np.zeros((0, d)))
+    layout = tiles.Layout.make(nothing, nodes, Gaussian(1.0))
+    assert len(layout.left.by_block) == 0
+    side = layout.right
+    np.testing.assert_array_equal(np.sort(side.by_block), np.arange(n))
+    blocks, places = side.blocks[side.by_block], side.places[side.by_block]
+    assert (np.diff(blocks) >= 0).all()
+    assert (np.diff(places)[np.diff(blocks) == 0] >= -1e-15).all()
+    order, columns = layout.columns((0, 1))
+    np.testing.assert_array_equal(order, side.by_block)
+    np.testing.assert_array_equal(columns.vectors.T, vectors[order])
