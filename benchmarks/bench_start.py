@@ -45,11 +45,15 @@ def import_time(statement: str) -> float:
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
+def environment(cache: str) -> dict[str, str]:
+    """Of a new process: this cache of compiled code, and the data sets."""
+    return os.environ | {"NUMBA_CACHE_DIR": cache} | ({"TREEGRAM_DATA": str(DATA_DIR)} if DATA_DIR else {})
+
+
 def first_steps(cache: str) -> list[float]:
     """CPU seconds of each step in a new process with this cache of compiled code, and the number of compilations."""
     command = [sys.executable, "-c", STEPS.format(has_data=DATA_DIR is not None)]
-    environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment(cache))
     *times, count = (float(word) for word in done.stdout.split())
     return [*np.diff([0.0, *times]), times[-1], count]
 
@@ -58,8 +62,7 @@ def child_time(command: list[str], cache: str) -> float:
     """CPU seconds of a command in a new folder, with this cache of compiled code."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-        subprocess.run(command, capture_output=True, check=True, cwd=folder, env=environment)
+        subprocess.run(command, capture_output=True, check=True, cwd=folder, env=environment(cache))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -82,11 +82,11 @@ class Layout:
         direction = _widest_direction(right.vectors, extent)
         sides = []
         for nodes, own in zip(collections, blocks, strict=True):
-            # einsum, not a matrix product: BLAS would wake threads that spin for longer than this takes. Vectors are copied
-            # because arrays that may not be written to are compiled for anew.
+            # einsum, not a matrix product: BLAS would wake threads that spin for longer than this takes. Vectors that may not be
+            # written to are copied: loops would be compiled for them anew.
             places = np.einsum("ni,i->n", nodes.vectors / extent, direction)
             by_block = order_by(own, n_blocks, _order_of_places(places))
-            sides.append(Side(nodes.offsets, own, np.array(nodes.vectors), places, by_block))
+            sides.append(Side(nodes.offsets, own, np.require(nodes.vectors, requirements="CW"), places, by_block))
         return cls(sides[0], sides[-1], n_blocks, node_kernel, extent)
 
     def reach(self, exponent: float) -> float:
