@@ -91,9 +91,9 @@ def most(share: float, n_threads: int) -> float:
 
 
 def share_on_one_thread(graphs: tg.Graphs) -> float:
-    """The share of the time that is spent outside of tasks, and so on one thread whatever ``n_jobs`` is; of the best of five."""
+    """The share of the time that is spent outside of tasks, and so on one thread whatever ``n_jobs`` is; of the best of 15."""
     best = (np.inf, 0.0)
-    for _ in range(5):
+    for _ in range(15):
         inside: list[float] = []
         originals = [(module, module.run_tasks) for module in (nodes, tiles, trees)]
         for module, original in originals:

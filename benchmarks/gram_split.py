@@ -12,15 +12,14 @@ from threadpoolctl import threadpool_limits
 import treegram as tg
 from common import PAPER_SETS, load, machine, table
 from treegram.kernels import _tree_weights
-from treegram.pairsum import nodes, tiles
+from treegram.pairsum import nodes
 
 STEPS: dict[str, list[tuple[Any, str]]] = {
     "pair sums": [(nodes.loops, "sum_tile")],
     "tree features": [(_tree_weights, "tree_features"), (_tree_weights, "weigh")],
     "merging and layout": [
-        *((nodes, name) for name in ("_condense", "_without_singles", "_hot_first", "_renumbered", "_invert")),
-        (nodes._Lanes, "choose"),
-        (tiles.Layout, "make"),
+        *((nodes, name) for name in ("_condense", "_invert")),
+        (nodes._Job, "prepare"),
         (nodes._Job, "columns"),
     ],
 }

@@ -5,8 +5,8 @@ Every kernel that is such a sum goes through :func:`pair_sums`, tile by tile (``
 - nodes of one graph with equal block and equal vector are merged first;
 - a Gaussian k_A is skipped where it is below 2^-53 / (largest graph), which changes no entry of the normalised matrix by
   more than rounding does (by Cauchy-Schwarz the skipped part of K(G, G') is at most 2^-53 sqrt(K(G, G) K(G', G')));
-- features that many nodes have are summed as dense rows, up to four features of a node at once, the others through lists of the
-  nodes that have them; both are gathered by column first, and by graph only once for each row graph and block;
+- features that many nodes have are summed as dense rows, up to four features of four nodes at once, the others through lists of
+  the nodes that have them; both are gathered by column first, and by graph only once for each row graph and block;
 - features that one node has alone add to the diagonal only, and go there straight;
 - columns are laid out by lines of cache, and long vectors are compared four rows at once, so that loops load as little as they can;
 - several weightings of the features (the lambda grid) and several feature sets (the depths) share each k_A.
