@@ -86,7 +86,7 @@ class Layout:
             # written to are copied: loops would be compiled for them anew.
             places = np.einsum("ni,i->n", nodes.vectors / extent, direction)
             by_block = order_by(own, n_blocks, _order_of_places(places))
-            sides.append(Side(nodes.offsets, own, np.require(nodes.vectors, requirements="CW"), places, by_block))
+            sides.append(Side(nodes.offsets, own, np.require(nodes.vectors, requirements=["C", "W"]), places, by_block))
         return cls(sides[0], sides[-1], n_blocks, node_kernel, extent)
 
     def reach(self, exponent: float) -> float:
