@@ -155,7 +155,6 @@ class _Job:
     entries: Any  # loops.Entries of the columns
     weights: Any  # loops.Weights
     lanes: _Lanes
-    n_groups: int
     alone: Floats  # (n_groups, n_weights, n_graphs): what is added to the diagonal
     made_of: tuple[Nodes, Nodes, NodeKernel, Weighting]
 
@@ -200,7 +199,6 @@ class _Job:
             entries=rows if same else _arranged(right.features, np.arange(len(right.blocks)), order),
             weights=_binned(support, right.n_graphs, kinds, weighting, lanes),
             lanes=lanes,
-            n_groups=weighting.n_groups,
             alone=_square_sums(right, owners[alone], values[alone], weighting, weighting.kinds[alone]),
             made_of=(left, right, node_kernel, weighting),
         )

@@ -153,13 +153,8 @@ def _join_rows(n, window, chosen, i, factors, dense, held, lane, joined):
     z, c, c1, c2, c3 = np.uint64(chosen[2]), factors[i + 2, 0], factors[i + 2, 1], factors[i + 2, 2], factors[i + 2, 3]
     w, e, e1, e2, e3 = x, 0.0, 0.0, 0.0, 0.0
     if n == 4:
-        w, e, e1, e2, e3 = (
-            np.uint64(chosen[3]),
-            factors[i + 3, 0],
-            factors[i + 3, 1],
-            factors[i + 3, 2],
-            factors[i + 3, 3],
-        )
+        w, e, e1 = np.uint64(chosen[3]), factors[i + 3, 0], factors[i + 3, 1]
+        e2, e3 = factors[i + 3, 2], factors[i + 3, 3]
     for j in range(low, high):
         h, h1, h2, h3 = held[0, j], held[1, j], held[2, j], held[3, j]
         first, second = (a * h + a1 * h1) + (a2 * h2 + a3 * h3), (b * h + b1 * h1) + (b2 * h2 + b3 * h3)
@@ -404,20 +399,8 @@ def sum_tile(span, rows, columns, is_plain, by_graph, inverted, weights, kernel,
                 (feature_kinds, groups, kind_weights, kind_bins), (slot_places, waiting, factors), joined, bins, in_use, totals,
             )  # fmt: skip
             _join_waiting(
-                n,
-                n_waiting,
-                (low, high),
-                slots,
-                lanes,
-                slot_places,
-                waiting,
-                factors,
-                chosen,
-                dense,
-                held,
-                joined,
-                in_use,
-            )
+                n, n_waiting, (low, high), slots, lanes, slot_places, waiting, factors, chosen, dense, held, joined, in_use,
+            )  # fmt: skip
             v += n
         if last > first and not is_plain:
             kinds = lane_kinds[block, : lane_kinds[block, -1]]
