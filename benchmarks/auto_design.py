@@ -28,12 +28,12 @@ from sklearn.pipeline import make_pipeline
 
 import treegram as tg
 from common import load, table
-from treegram.attributes import scaled_gamma
+from treegram.graphs.transforms import CentroidDistance, DropAttributes, NeighborMeans, ScaleAttributes
 from treegram.kernels import ODDCL, ODDST, WL, WLCL, WLOA
-from treegram.maps import one_blas_thread
-from treegram.preprocessing import CentroidDistance, DropAttributes, NeighbourMeans, ScaleAttributes
-from treegram.selection.candidates import _edges, _pairs, _propagation, narrow_gamma
-from treegram.selection.crossval import choose, folds, score, seed_of
+from treegram.models.candidates import _edges, _pairs, _propagation, narrow_gamma
+from treegram.models.crossval import choose, folds, score, seed_of
+from treegram.pairsum.attributes import scaled_gamma
+from treegram.pairsum.maps import one_blas_thread
 
 DESIGN_SETS = ("MUTAG", "BZR", "COX2", "DHFR", "ENZYMES", "PROTEINS", "SYNTHETICnew", "Cuneiform")
 CS = np.array([0.01, 0.1, 1, 10, 100, 1000, 10000])
@@ -72,8 +72,8 @@ def pool_of(graphs: tg.Graphs) -> Pool:
     trees: dict[str, Any] = {"lam": 1.5, "counting": "visits"}
     if not graphs.n_attributes:
         return {
-            "colours 1": viewed(partial(WL, 1)),
-            "colours 3": viewed(partial(WL, 3)),
+            "colors 1": viewed(partial(WL, 1)),
+            "colors 3": viewed(partial(WL, 3)),
             "matched 1": viewed(partial(WLOA, 1)),
             "matched 3": viewed(partial(WLOA, 3)),
             "trees 3": viewed(partial(ODDST, 3, **trees)),
@@ -82,25 +82,25 @@ def pool_of(graphs: tg.Graphs) -> Pool:
             "pairs": viewed(_pairs),
         }
     pool = {
-        "colours 3, none": viewed(partial(WL, 3), DropAttributes),
+        "colors 3, none": viewed(partial(WL, 3), DropAttributes),
         "matched 1, none": viewed(partial(WLOA, 1), DropAttributes),
         "matched 3, none": viewed(partial(WLOA, 3), DropAttributes),
         "nodes, raw": viewed(partial(WLCL, 0, missing_labels="constant"), times=1),
-        "colours 3, raw": viewed(partial(WLCL, 3), times=1),
-        "colours 3, raw x1/4": viewed(partial(WLCL, 3), times=0.25),
+        "colors 3, raw": viewed(partial(WLCL, 3), times=1),
+        "colors 3, raw x1/4": viewed(partial(WLCL, 3), times=0.25),
     }
     if graphs.edge_labels is not None:
         pool["edges, none"] = viewed(_edges, DropAttributes)
     for times in WIDTHS:
         width = {"times": times, "is_capped": times == 8}
         pool |= {
-            f"colours 1, scaled x{times}": viewed(partial(WLCL, 1), robust, **width),
+            f"colors 1, scaled x{times}": viewed(partial(WLCL, 1), robust, **width),
             f"trees 1, scaled x{times}": viewed(partial(ODDCL, 1, counting="visits"), robust, **width),
-            f"colours 1, neighbours x{times}": viewed(partial(WLCL, 1), robust, NeighbourMeans, **width),
+            f"colors 1, neighbors x{times}": viewed(partial(WLCL, 1), robust, NeighborMeans, **width),
         }
     if graphs.n_attributes > 1:
         pool |= {
-            "colours 3, centroid": viewed(partial(WLCL, 3), CentroidDistance, times=1),
+            "colors 3, centroid": viewed(partial(WLCL, 3), CentroidDistance, times=1),
             "trees 3, centroid": viewed(partial(ODDCL, 3, **trees), CentroidDistance, times=1),
         }
     pool |= {
@@ -119,7 +119,7 @@ def _with_widths(*widths: int, bins: bool = False) -> Callable[[str], bool]:
     """Which names a list has: those without a width of scaled vectors, and those with one of these."""
 
     def has(name: str) -> bool:
-        if name == "colours 3, raw x1/4":
+        if name == "colors 3, raw x1/4":
             return False
         if name == "propagation, bins" or name.startswith("edges"):
             return bins
@@ -200,12 +200,12 @@ class Bench:
         return float(inner[:, c].mean()), inner[:, c], float(test[c])
 
     def align(self, fold: int, names: list[str]) -> tuple[Floats, Floats]:
-        """Centred alignments in the training part: of each kernel with the classes, and of the kernels with each other."""
+        """Centered alignments in the training part: of each kernel with the classes, and of the kernels with each other."""
         if fold not in self._alignments:
             train = self.outer[fold][0]
             same = (self.codes[train][:, None] == self.codes[train]).astype(np.float64)
-            centred = [_centred(one) for one in [same, *(self.gram(name)[np.ix_(train, train)] for name in self.names)]]
-            flat = np.array([one.ravel() / np.linalg.norm(one) for one in centred])
+            centered = [_centered(one) for one in [same, *(self.gram(name)[np.ix_(train, train)] for name in self.names)]]
+            flat = np.array([one.ravel() / np.linalg.norm(one) for one in centered])
             self._alignments[fold] = flat @ flat.T
         products = self._alignments[fold]
         ids = [1 + self.names.index(name) for name in names]
@@ -223,10 +223,10 @@ def _write(path: Path, value: object) -> None:
     unfinished.replace(path)
 
 
-def _centred(K: Floats) -> Floats:
+def _centered(K: Floats) -> Floats:
     means = K.mean(axis=0)
-    centred: Floats = K - means - means[:, None] + means.mean()
-    return centred
+    centered: Floats = K - means - means[:, None] + means.mean()
+    return centered
 
 
 # -------------------------------------------------------------------- rules
@@ -262,7 +262,7 @@ def greedy(margin: float, bench: Bench, fold: int, names: list[str]) -> dict[str
 
 
 def aligned(bench: Bench, fold: int, names: list[str]) -> dict[str, float]:
-    """Each kernel, centred and of norm 1, weighted by its alignment with the classes (Cortes, Mohri and Rostamizadeh 2012)."""
+    """Each kernel, centered and of norm 1, weighted by its alignment with the classes (Cortes, Mohri and Rostamizadeh 2012)."""
     with_classes, _ = bench.align(fold, names)
     return _of_norm_one(bench, fold, names, np.maximum(with_classes, 0.0))
 
@@ -291,7 +291,7 @@ def or_single(rule: Rule, bench: Bench, fold: int, names: list[str]) -> dict[str
 
 def _of_norm_one(bench: Bench, fold: int, names: list[str], weights: Floats) -> dict[str, float]:
     train = bench.outer[fold][0]
-    norms = [np.linalg.norm(_centred(bench.gram(name)[np.ix_(train, train)])) for name in names]
+    norms = [np.linalg.norm(_centered(bench.gram(name)[np.ix_(train, train)])) for name in names]
     shares = weights / np.array(norms)
     if not shares.any():
         return single(bench, fold, names)

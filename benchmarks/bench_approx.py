@@ -20,12 +20,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
+from treegram.kernels.streaming import fit_chunks
 
 import treegram as tg
 from bench_memory import resident
 from common import PAPER_SETS, best_of, load, table
 from treegram import ODDCLApprox, ODDCLFeatures
-from treegram.streaming import fit_chunks
 
 DEPTHS, LAMS = [0, 1, 2, 3], [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]
 COMPONENTS = {"SYNTHETICnew": 64, "PROTEINS": 61}  # 512 elsewhere
@@ -308,7 +308,7 @@ def main() -> str:
         linear = [measure_linear(name) for name in LINEAR_SETS]
         parts = [
             table(
-                "Relative Frobenius error of the normalised Gram matrix, depth 3",
+                "Relative Frobenius error of the normalized Gram matrix, depth 3",
                 ["data set", "components", "nystroem (used)", "target", "rff", "orf", "qmc", "rff / nystroem"],
                 errors,
             ),

@@ -164,7 +164,7 @@ def common_part(kernel: Any) -> list[object]:
 
 
 def nitro_atoms(graphs: tg.Graphs) -> list[np.ndarray]:
-    """For each molecule which atoms are of a group NO2: an N with two O that have no other neighbour, and these."""
+    """For each molecule which atoms are of a group NO2: an N with two O that have no other neighbor, and these."""
     masks = []
     for graph in graphs:
         names = np.array([str(graph.label_values[code]) for code in graph.labels])

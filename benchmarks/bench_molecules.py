@@ -2,7 +2,7 @@
 
 Two kinds of data: generated molecules (``make_molecules``: solubility is computed by Delaney's equation, with noise of 0.5, so that
 no model can come far below 0.5), and measured activities that RDKit brings along (CHEMBL2321810 of its Free-Wilson example). Each
-repeat has 400 other molecules, since one sample can favour either side, and five folds of them.
+repeat has 400 other molecules, since one sample can favor either side, and five folds of them.
 """
 
 from __future__ import annotations

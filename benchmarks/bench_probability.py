@@ -1,7 +1,7 @@
 """Probabilities of GraphSVC against scikit-learn's calibration of the same machines: log loss and Brier score on held-out graphs.
 
 Three ways from the same decisions of the inner folds: a sigmoid for each pair of classes and coupling (what GraphSVC does), a
-sigmoid for each class against the rest (normalised), and ``CalibratedClassifierCV(SVC(kernel="precomputed"), ensemble=False)``.
+sigmoid for each class against the rest (normalized), and ``CalibratedClassifierCV(SVC(kernel="precomputed"), ensemble=False)``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from sklearn.svm import SVC
 
 import treegram as tg
 from common import load, table
-from treegram.selection.crossval import decide_held_out
-from treegram.selection.machines import fit_machines, one_against_rest
-from treegram.selection.probability import couple, fit_sigmoid, fit_sigmoids
+from treegram.models.crossval import decide_held_out
+from treegram.models.machines import fit_machines, one_against_rest
+from treegram.models.probability import couple, fit_sigmoid, fit_sigmoids
 
 SETS = ("MUTAG", "ENZYMES", "BZR", "PROTEINS", "Cuneiform")
 C = np.array([10.0])

@@ -34,9 +34,9 @@ from sklearn.svm import SVC, LinearSVC
 import treegram as tg
 from bench_memory import resident
 from common import load, machine, table
-from treegram._parallel import send_tasks
-from treegram.scale import gram_store
-from treegram.scale.blocks import GramBlocks
+from treegram._core.parallel import send_tasks
+from treegram.kernels import gram_store
+from treegram.kernels.blocks import GramBlocks
 
 GIB = 2**30
 PAGE = Path(__file__).with_name("SCALE.md")

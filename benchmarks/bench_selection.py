@@ -26,9 +26,9 @@ from threadpoolctl import threadpool_limits
 import treegram as tg
 from bench_memory import resident
 from common import best_of, load, table
-from treegram.kernels._grids import gram_grids
-from treegram.selection.crossval import Fits, Selection, distinct, folds, seed_of, select
-from treegram.selection.machines import fit_path
+from treegram.kernels.grid import gram_grids
+from treegram.models.crossval import Fits, Selection, distinct, folds, seed_of, select
+from treegram.models.machines import fit_path
 
 GRID = {"depth": [0, 1, 2, 3], "lam": [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]}
 CS = np.array([0.01, 0.1, 1, 10, 100, 1000, 10000])

@@ -30,7 +30,7 @@ model = tg.GraphSVC(tg.ODDCL(counting="visits")).fit(train, y_train)
 times.append(time.process_time())
 model.predict(test)
 times.append(time.process_time())
-from treegram._numba import compilations
+from treegram._core.jit import compilations
 print(*times, compilations.count)
 """
 

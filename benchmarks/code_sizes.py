@@ -85,7 +85,7 @@ def main() -> None:
         "arguments, p90": percentiles(arguments, 90),
         "public objects with a docstring": share(has for tree in trees for has in documented(tree)),
         "test code / code": f"{n_test_code / n_code:.2f}",
-        "tests that are parametrised": share("parametrize" in ast.unparse(node).partition("def ")[0] for node in named),
+        "tests that are parametrized": share("parametrize" in ast.unparse(node).partition("def ")[0] for node in named),
         "errors that show a value": share("f'" in message or 'f"' in message for message in told),
         "errors that say what they got": share("got " in message for message in told),
         "dependencies": str(len(project["dependencies"])),

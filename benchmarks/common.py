@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 
 import treegram as tg
-from treegram._machine import describe_machine, package_versions
+from treegram._core.machine import describe_machine, package_versions
 
 PAPER_SETS = ("ENZYMES", "BZR", "COX2", "DHFR", "SYNTHETICnew", "PROTEINS")
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -133,7 +133,7 @@ def try_folder(folder: Path, goal: Path, rng: random.Random) -> str:
 
 
 def try_zip(folder: Path, goal: Path, rng: random.Random) -> str:
-    from treegram.datasets._unzip import unpack
+    from treegram.datasets.unzip import unpack
 
     names = ["S/{}", "S/{}", "S/{}", "{}", "../{}", "/{}", "S/../../{}", "C:\\{}", "S/sub/{}"]
     is_damaged = rng.random() < 0.5  # the archive; if not so, its files
@@ -170,7 +170,7 @@ C = [1, 10.0]
 fitted_on = "all"
 repeats_on = { B = 1 }
 [[kernels]]
-name = "colours"
+name = "colors"
 kernel = "wl"
 grid = { n_iterations = [0, 1] }
 timed = { n_iterations = 1 }
@@ -194,18 +194,18 @@ kernel = "graphhopper"
 parameters = { node_kernel = "rbf" }
 [[comparisons]]
 name = "all"
-kernels = ["colours", "trees", "either"]
+kernels = ["colors", "trees", "either"]
 datasets = ["A", "B"]
 [[pairs]]
-kernel = "colours"
+kernel = "colors"
 baseline = ["trees", "either"]
 datasets = ["A"]
 """
 
 
 def make_studies(folder: Path) -> None:
-    import treegram.experiments as home
-    from treegram.experiments import read_study
+    import treegram.study as home
+    from treegram.study import read_study
 
     for path in (Path(home.__file__).parent / "papers").glob("*.toml"):
         shutil.copy(path, folder)
@@ -215,8 +215,8 @@ def make_studies(folder: Path) -> None:
 
 
 def try_study(folder: Path, goal: Path, rng: random.Random) -> str:
-    from treegram.experiments import read_study
-    from treegram.experiments.study_file import parse_stored_study
+    from treegram.study import read_study
+    from treegram.study.study_file import parse_stored_study
 
     originals = contents(folder)
     text = originals["small.toml" if rng.random() < 0.9 else rng.choice(sorted(originals))]
@@ -238,7 +238,7 @@ inner_folds = 2
 seed = 7
 C = [1, 10]
 [[kernels]]
-name = "colours"
+name = "colors"
 kernel = "wl"
 grid = { n_iterations = [0, 1] }
 """
@@ -246,7 +246,7 @@ grid = { n_iterations = [0, 1] }
 
 def make_stores(folder: Path) -> None:
     from treegram import make_synthetic
-    from treegram.experiments import Store, read_study, run_study
+    from treegram.study import Store, read_study, run_study
 
     path = folder / "small.toml"
     path.write_text(STUDY)
@@ -257,7 +257,7 @@ def make_stores(folder: Path) -> None:
 
 def try_store(folder: Path, goal: Path, rng: random.Random) -> str:
     """Damaged bytes, or a sound file in which some values were replaced; of some that are accepted a page is made."""
-    from treegram.experiments import Store, summarise, write_report
+    from treegram.study import Store, summarize, write_report
 
     path, page = goal.with_suffix(".sqlite"), goal.with_suffix(".html")
     for leftover in goal.parent.glob(f"{goal.name}.*"):
@@ -268,7 +268,7 @@ def try_store(folder: Path, goal: Path, rng: random.Random) -> str:
     if is_forged:
         _replace_values(path, rng)
     with Store.open(path, create=False) as store:
-        summary = summarise(store)
+        summary = summarize(store)
     if rng.random() < 0.004:
         for written in (page, page.with_suffix(".md")):
             write_report(summary, written)
@@ -280,7 +280,7 @@ def try_store(folder: Path, goal: Path, rng: random.Random) -> str:
 MARK = "<script>alert(1)</script>"
 VALUES: list[Any] = [
     *(None, -1, 0, 1, 2, 7, 10**6, 2**62, 0.5, 1.0, 1e308, -0.0, float("nan"), float("inf"), b"", b"\0", b"\1\0", b"\xff" * 16),
-    *("", "A", "B", "colours", "classes", "numbers", "{}", "[]", "null", '{"A": 1e999}', '{"-1": 6, "1": 6}', '{"C": [1]}'),
+    *("", "A", "B", "colors", "classes", "numbers", "{}", "[]", "null", '{"A": 1e999}', '{"-1": 6, "1": 6}', '{"C": [1]}'),
     *("[" * 9000, "9" * 9000, MARK, f'{{"{MARK}": 12}}', f'{{"C": "{MARK}"}}', "\0", "\ud7ff\u202e", "é" * 300),
 ]  # fmt: skip
 
@@ -393,7 +393,7 @@ def _quieten_rdkit() -> None:
 
 def try_one(kind: str, folder: Path, seed: int) -> str:
     """The outcome of one mutant, which stays in the folder until the next one comes."""
-    from treegram.errors import TreegramError
+    from treegram._core.errors import TreegramError
 
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     signal.alarm(PATIENCE)

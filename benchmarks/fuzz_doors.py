@@ -324,8 +324,8 @@ _WHOLE = b"1, 2\n2, 1\n3 4\n5\t6\n-7 , 1e3\n"
 
 def try_numbers(folder: Path, goal: Path, rng: random.Random) -> str:  # noqa: ARG001
     """A table of numbers against a literal reader: the same numbers, or both refuse."""
-    from treegram.datasets._table import join_blocks, read_blocks
-    from treegram.errors import DatasetError
+    from treegram._core.errors import DatasetError
+    from treegram.datasets.table import join_blocks, read_blocks
 
     is_whole = rng.random() < 0.5
     data = _WHOLE if is_whole else _TABLE
@@ -411,7 +411,7 @@ def some_graphs(**more: Any) -> Any:
 def make_parquet(folder: Path) -> None:
     from treegram import save_parquet
 
-    save_parquet(some_graphs(targets=[1, -1, 1, 1, -1]), folder / "graphs.parquet")
+    save_parquet(some_graphs(targets=[1, -1, 1, 1, -1]), folder / "datasets.parquet")
 
 
 def try_parquet(folder: Path, goal: Path, rng: random.Random) -> str:
@@ -420,9 +420,9 @@ def try_parquet(folder: Path, goal: Path, rng: random.Random) -> str:
 
     path = goal.with_suffix(".parquet")
     if rng.random() < 0.4:
-        path.write_bytes(fuzz_models.damage((folder / "graphs.parquet").read_bytes(), rng))
+        path.write_bytes(fuzz_models.damage((folder / "datasets.parquet").read_bytes(), rng))
     else:
-        _write_other_columns(folder / "graphs.parquet", path, rng)
+        _write_other_columns(folder / "datasets.parquet", path, rng)
     return stand_test(load_parquet(path)[0])
 
 

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 import treegram as tg
 from common import PAPER_SETS, load, machine, table
-from treegram.kernels import _tree_weights
+from treegram.kernels import tree_weights as _tree_weights
 from treegram.pairsum import nodes
 
 STEPS: dict[str, list[tuple[Any, str]]] = {

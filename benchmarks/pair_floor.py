@@ -4,7 +4,7 @@ For every pair of nodes with equal labels (half of them, by symmetry): one squar
 exponential, in tiles that stay in cache, numpy only. It computes no kernel: it is what any exact method that looks at
 each such pair once must at least pay. Usage: pair_floor(X, labels, gamma) -> (seconds of process time, pairs).
 
-The Gaussians alone: the engine's own vectorised distance and exponential, for exactly the pairs of nodes that remain after
+The Gaussians alone: the engine's own vectorized distance and exponential, for exactly the pairs of nodes that remain after
 merging and windows. Features, merging, sorting and sums are left out. Usage: gaussians_alone(gaussian_tiles(nodes, k_A)).
 """
 
@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from treegram._numba import contracted
+from treegram._core.jit import contracted
 from treegram.pairsum import nodes as engine
 from treegram.pairsum.loops.nodes import _rows_at_once
 from treegram.pairsum.loops.tiles import gaussian_row, gaussian_rows, window_of

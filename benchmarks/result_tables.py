@@ -14,12 +14,12 @@ from math import hypot
 from pathlib import Path
 from statistics import mean
 
-from treegram.experiments import Store, Summary, summarise, write_report
-from treegram.experiments.diagrams import critical_difference_diagram
-from treegram.experiments.report import render_block, render_compact_table, score_table, sentences
-from treegram.experiments.report.document import Bullets
-from treegram.experiments.statistics import Ranking
-from treegram.experiments.summary import Cell
+from treegram.study import Store, Summary, summarize, write_report
+from treegram.study.diagrams import critical_difference_diagram
+from treegram.study.report import render_block, render_compact_table, score_table, sentences
+from treegram.study.report.document import Bullets
+from treegram.study.statistics import Ranking
+from treegram.study.summary import Cell
 
 ROOT = Path(__file__).parents[1]
 STUDIES = ("paper", "beyond", "other_folds", "readings", "design_sets", "design_cuneiform", "wide")
@@ -28,7 +28,7 @@ PICTURES = {"paper": "ranks.png", "wide": "wide_ranks.png"}
 
 def summary_of(path: Path) -> Summary:
     with Store.open(path, create=False) as store:
-        return summarise(store)
+        return summarize(store)
 
 
 def accuracies(summaries: Sequence[Summary]) -> str:

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from treegram import Graphs
-from treegram.experiments import Store, read_study
-from treegram.experiments.data import check_data
-from treegram.experiments.run import _Job
+from treegram.study import Store, read_study
+from treegram.study.data import check_data
+from treegram.study.run import _Job
 
 # Graphs, classes, mean and deviation of nodes, mean of edges (None: complete), labels, attributes, edge labels, edge attributes.
 SIZES = {
@@ -41,7 +41,7 @@ def generate(name: str, seed: int = 0) -> tuple[Graphs, np.ndarray]:
     n_graphs, n_classes, mean, deviation, n_edges, n_labels, d, n_edge_labels, d_edges = SIZES[name]
     rng = np.random.default_rng(seed)
     y = np.arange(n_graphs) % n_classes
-    shares, centres = rng.dirichlet(np.full(max(n_labels, 1), 2.0), n_classes), rng.normal(size=(n_classes, d))
+    shares, centers = rng.dirichlet(np.full(max(n_labels, 1), 2.0), n_classes), rng.normal(size=(n_classes, d))
     found: dict[str, list] = {"labels": [], "attributes": [], "edge_labels": [], "edge_attributes": []}
     sizes, edges = [], []
     for c in y:
@@ -50,7 +50,7 @@ def generate(name: str, seed: int = 0) -> tuple[Graphs, np.ndarray]:
         sizes.append(n)
         edges.append(pairs)
         found["labels"].append(rng.choice(max(n_labels, 1), n, p=0.7 * shares.mean(axis=0) + 0.3 * shares[c]).tolist())
-        found["attributes"].append(rng.normal(size=(n, d)) + 0.5 * centres[c])
+        found["attributes"].append(rng.normal(size=(n, d)) + 0.5 * centers[c])
         found["edge_labels"].append(rng.integers(max(n_edge_labels, 1), size=len(pairs)).tolist())
         found["edge_attributes"].append(rng.gamma(2, 2 + 0.3 * (c % 2), size=(len(pairs), d_edges)))
     has = {"labels": n_labels, "attributes": d, "edge_labels": n_edge_labels, "edge_attributes": d_edges}

@@ -17,7 +17,7 @@ write_reference(Path(__file__).parent)
 write_commands(Path(__file__).parent)
 project = "treegram"
 author = "The treegram developers"
-copyright = "the treegram developers, MIT licence"  # noqa: A001 (Sphinx's name for it)
+copyright = "the treegram developers, MIT license"  # noqa: A001 (Sphinx's name for it)
 version = release = installed_version("treegram")
 
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser", "sphinx_gallery.gen_gallery"]

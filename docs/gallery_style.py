@@ -9,15 +9,15 @@ from cycler import cycler
 
 __all__ = ["use"]
 
-# Green as the pages, then colours of Okabe and Ito, which the colour-blind tell apart.
-COLOURS = ["#1b6b50", "#d55e00", "#0072b2", "#cc79a7", "#e69f00", "#56b4e9", "#5b4b8a", "#8c8c3c", "#7f7f7f", "#17becf"]
+# Green as the pages, then colors of Okabe and Ito, which the color-blind tell apart.
+COLORS = ["#1b6b50", "#d55e00", "#0072b2", "#cc79a7", "#e69f00", "#56b4e9", "#5b4b8a", "#8c8c3c", "#7f7f7f", "#17becf"]
 
 
 def use(gallery_conf: Any = None, fname: Any = None) -> None:  # noqa: ARG001 (what sphinx-gallery calls)
     """Set matplotlib's parameters."""
     mpl.rcParams.update(
         {
-            "axes.prop_cycle": cycler(color=COLOURS),
+            "axes.prop_cycle": cycler(color=COLORS),
             "axes.spines.top": False,
             "axes.spines.right": False,
             "axes.titlesize": 11,

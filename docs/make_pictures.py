@@ -145,7 +145,7 @@ def draw_decision() -> Any:
 
 
 def save(figure: Any, name: str, dpi: int) -> None:
-    """Write a figure as PNG with 256 colours, which is a third of the size and looks the same."""
+    """Write a figure as PNG with 256 colors, which is a third of the size and looks the same."""
     with BytesIO() as file:
         figure.savefig(file, dpi=dpi)
         Image.open(file).convert("RGB").quantize(256).save(STATIC / name, optimize=True)

@@ -22,7 +22,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
-import treegram._parallel
+import treegram._core.parallel
 import treegram.pairsum
 import treegram.structure
 from treegram import CSM, P2K, Graphs
@@ -59,7 +59,7 @@ def many_small_tasks():
     """A handful of nodes is one task by default, however many workers there are; gives the lists of tasks that were run."""
     ran = []
 
-    shown = treegram._parallel._shown
+    shown = treegram._core.parallel._shown
 
     def counted(results, total, label):
         ran.append(total)
@@ -68,7 +68,7 @@ def many_small_tasks():
     with ExitStack() as stack:
         for module, name in _task_sizes():
             stack.enter_context(mock.patch.object(module, name, 3))
-        stack.enter_context(mock.patch.object(treegram._parallel, "_shown", counted))
+        stack.enter_context(mock.patch.object(treegram._core.parallel, "_shown", counted))
         yield ran
 
 

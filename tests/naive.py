@@ -14,7 +14,7 @@ COUNTINGS = ("algorithm", "visits", "capped")
 # -------------------------------------------------------------------- SPEC section 1: graphs
 
 
-def neighbours(collection, g):
+def neighbors(collection, g):
     """For each node the nodes that its edges lead to, each once, with the edge's label; no self loops."""
     adjacent = [{} for _ in range(collection.n_nodes[g])]
     for i, (a, b) in enumerate(collection.edges[g]):
@@ -30,7 +30,7 @@ def node_labels(collection, g, missing_labels="degree"):
     if collection.labels is not None:
         return list(collection.labels[g])
     if missing_labels == "degree":
-        return [len(around) for around in neighbours(collection, g)]
+        return [len(around) for around in neighbors(collection, g)]
     return [0] * collection.n_nodes[g]
 
 
@@ -87,7 +87,7 @@ def tree_counts(
     collection, g, depth, *, counting="algorithm", missing_labels="degree", use_edge_labels=False
 ) -> list[Counter]:
     """F: for each node of graph g how often each tree is rooted at it."""
-    adjacent = neighbours(collection, g)
+    adjacent = neighbors(collection, g)
     labels = node_labels(collection, g, missing_labels)
     edge_labels = adjacent if use_edge_labels else [dict.fromkeys(around) for around in adjacent]
     F = [Counter() for _ in labels]

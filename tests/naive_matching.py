@@ -82,7 +82,7 @@ def _weighed_subsets(
 
 def _edge_kinds(collection, g, use_edge_labels):
     """kinds[u][v]: None without an edge from u to v, else what it must agree in."""
-    adjacent = naive.neighbours(collection, g)
+    adjacent = naive.neighbors(collection, g)
     return [{w: (label if use_edge_labels else True) for w, label in around.items()} for around in adjacent]
 
 
@@ -133,7 +133,7 @@ def standardization(collection):
 
 
 def spread_once(adjacent, rows):
-    """Each row becomes the mean of the neighbours' rows; without neighbours, zeros."""
+    """Each row becomes the mean of the neighbors' rows; without neighbors, zeros."""
     width = len(rows[0]) if rows else 0
     return [
         [math.fsum(rows[w][i] for w in around) / len(around) for i in range(width)] if around else [0.0] * width
@@ -163,7 +163,7 @@ def p2k_histograms(
     ``columns[g][v]`` are the values of a node at iteration 0; ``draws(t)`` gives a function of label values, their offset, and
     the directions and offsets of the columns.
     """
-    adjacent = naive.neighbours(collection, g)
+    adjacent = naive.neighbors(collection, g)
     labels = naive.node_labels(collection, g, missing_labels) if use_labels else [0] * collection.n_nodes[g]
     alphabet = sorted(set(labels), key=repr)
     distributions = [[1.0 if label == known else 0.0 for known in alphabet] for label in labels]
@@ -198,7 +198,7 @@ def expected_p2k(
 ):
     """The mean of K over all draws: each coincidence counts with its probability."""
     alphabet = sorted({label for g in range(len(collection)) for label in naive.node_labels(collection, g)}, key=repr)
-    adjacent = [naive.neighbours(collection, g) for g in range(len(collection))]
+    adjacent = [naive.neighbors(collection, g) for g in range(len(collection))]
     F = [[[float(x == a) for a in alphabet] for x in naive.node_labels(collection, g)] for g in range(len(collection))]
     A, n = columns, len(collection)
     norm = {"l1": lambda x: sum(map(abs, x)), "l2": lambda x: math.hypot(*x)}
@@ -227,7 +227,7 @@ def ordered_trees(
     collection, g, *, depth, tie_break, counting="algorithm", missing_labels="degree", use_edge_labels=False
 ):
     """How often each ordered tree (node, label, vector, ((edge label, child), ...)) occurs in graph g."""
-    adjacent = naive.neighbours(collection, g)
+    adjacent = naive.neighbors(collection, g)
     labels = naive.node_labels(collection, g, missing_labels)
     edge_labels = adjacent if use_edge_labels else [dict.fromkeys(around) for around in adjacent]
     vectors = collection.attributes[g] if collection.attributes is not None else [None] * len(labels)

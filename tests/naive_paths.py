@@ -43,7 +43,7 @@ def shortest_paths(adjacent):
 def graphhopper(left, right, node_kernel, **options):
     """K(G, G') = sum over shortest paths of equally many nodes, and over their places, of kappa of the nodes there."""
     left_paths, right_paths = (
-        [shortest_paths(naive.neighbours(c, g)) for g in range(len(c))] for c in (left, right)
+        [shortest_paths(naive.neighbors(c, g)) for g in range(len(c))] for c in (left, right)
     )  # fmt: skip
 
     def kernel(g, h):
@@ -76,7 +76,7 @@ def distant_pairs(adjacent):
 
 def shortest_path(left, right, node_kernel, length_kernel=delta, **options):
     """K(G, G') = sum over pairs (u, v) and (u', v') of kappa(u, u') kappa(v, v') k_len(d(u, v), d(u', v'))."""
-    left_pairs, right_pairs = ([distant_pairs(naive.neighbours(c, g)) for g in range(len(c))] for c in (left, right))
+    left_pairs, right_pairs = ([distant_pairs(naive.neighbors(c, g)) for g in range(len(c))] for c in (left, right))
 
     def kernel(g, h):
         kappa = node_kernels(left, g, right, h, node_kernel, **options)

@@ -1,4 +1,4 @@
-"""Sections 6 to 8 of BASELINES.md read aloud: WL colours, spectral colours, NSPDK codes, patterns, and their kernels.
+"""Sections 6 to 8 of BASELINES.md read aloud: WL colors, spectral colors, NSPDK codes, patterns, and their kernels.
 
 The truth that the fast code is held against: nested tuples, dictionaries, plain loops. It imports nothing from treegram and
 reads a collection as plain lists (see ``zoo.Collection``). Where edges have a direction, D(a, b) is the number of hops
@@ -26,11 +26,11 @@ def multiset(values):
     return tuple(sorted(values, key=repr))
 
 
-# -------------------------------------------------------------------- graphs: adjacency as {node: {neighbour: edge label}}
+# -------------------------------------------------------------------- graphs: adjacency as {node: {neighbor: edge label}}
 
 
 def read(collection, g, *, missing_labels="degree", use_edge_labels=False):
-    adjacent = dict(enumerate(naive.neighbours(collection, g)))
+    adjacent = dict(enumerate(naive.neighbors(collection, g)))
     if not use_edge_labels:
         adjacent = {v: dict.fromkeys(around) for v, around in adjacent.items()}
     return adjacent, dict(enumerate(naive.node_labels(collection, g, missing_labels)))
@@ -45,19 +45,19 @@ def ball(adjacent, root, r):
     return induced(adjacent, {v for v, d in naive.distances(adjacent, root).items() if d <= r})
 
 
-# -------------------------------------------------------------------- colours of the nodes of a graph or of a pattern
+# -------------------------------------------------------------------- colors of the nodes of a graph or of a pattern
 
 
 def wl(adjacent, labels, h):
     """c_0 .. c_h of each node."""
-    colour = {v: intern(("label", labels[v])) for v in adjacent}
-    rounds = [colour]
+    color = {v: intern(("label", labels[v])) for v in adjacent}
+    rounds = [color]
     for _ in range(h):
-        colour = {
-            v: intern((colour[v], multiset((label, colour[w]) for w, label in adjacent[v].items()))) for v in adjacent
+        color = {
+            v: intern((color[v], multiset((label, color[w]) for w, label in adjacent[v].items()))) for v in adjacent
         }
-        rounds.append(colour)
-    return {v: [colour[v] for colour in rounds] for v in adjacent}
+        rounds.append(color)
+    return {v: [color[v] for color in rounds] for v in adjacent}
 
 
 def sgk(adjacent, labels, h):
@@ -102,8 +102,8 @@ def wl_kernel(left, right, h, **options):
     def histograms(collection):
         counts = []
         for g in range(len(collection)):
-            colours = wl(*read(collection, g, **options), h)
-            counts.append(Counter((i, c) for rounds in colours.values() for i, c in enumerate(rounds)))
+            colors = wl(*read(collection, g, **options), h)
+            counts.append(Counter((i, c) for rounds in colors.values() for i, c in enumerate(rounds)))
         return counts
 
     right = histograms(right)
@@ -157,13 +157,13 @@ def node_kernel_value(node_kernel, x, y):
 
 
 def wlcl_kernel(left, right, node_kernel, h, **options):
-    """The sum over pairs of nodes of k_A times the number of iterations after which their colours are equal."""
+    """The sum over pairs of nodes of k_A times the number of iterations after which their colors are equal."""
 
     def nodes(collection):
         return [
             [
-                (x, colours)
-                for x, colours in zip(vectors(collection, g), _wl_list(collection, g, h, options), strict=True)
+                (x, colors)
+                for x, colors in zip(vectors(collection, g), _wl_list(collection, g, h, options), strict=True)
             ]
             for g in range(len(collection))
         ]
@@ -177,12 +177,12 @@ def wlcl_kernel(left, right, node_kernel, h, **options):
 
 
 def _wl_list(collection, g, h, options):
-    colours = wl(*read(collection, g, **options), h)
-    return [colours[v] for v in range(collection.n_nodes[g])]
+    colors = wl(*read(collection, g, **options), h)
+    return [colors[v] for v in range(collection.n_nodes[g])]
 
 
 def patterns(collection, g, *, invariant, scope, match, radius, n_levels, distance, **options):
-    """All patterns of a graph: (match key, size, list of (node, colours))."""
+    """All patterns of a graph: (match key, size, list of (node, colors))."""
     adjacent, labels = read(collection, g, **options)
     whole = {"wl": wl, "sgk": sgk}[invariant](adjacent, labels, n_levels) if invariant != "nspdk" else None
     found = []
@@ -195,7 +195,7 @@ def patterns(collection, g, *, invariant, scope, match, radius, n_levels, distan
                 code = nspdk_ball(inside, labels, u, directed=collection.directed)
             else:
                 local = {"wl": wl, "sgk": sgk}[invariant](inside, labels, n_levels)
-                code = (local[u][-1], multiset(colours[-1] for colours in local.values()))
+                code = (local[u][-1], multiset(colors[-1] for colors in local.values()))
             keys[u] = {"size": len(inside), "invariant": code, "none": None}[match]
             seen = local if scope == "local" or invariant == "nspdk" else whole
             members[u] = [(v, seen[v]) for v in inside]
@@ -204,9 +204,9 @@ def patterns(collection, g, *, invariant, scope, match, radius, n_levels, distan
             for w, d in naive.distances(adjacent, u).items():
                 if 1 <= d <= distance:
                     both = [
-                        (v, [(role, c) for c in colours])
+                        (v, [(role, c) for c in colors])
                         for role, ball_members in enumerate((members[u], members[w]))
-                        for v, colours in ball_members
+                        for v, colors in ball_members
                     ]
                     found.append(((r, d, keys[u], keys[w]), len(both), both))
     return found

@@ -46,12 +46,12 @@ def labels_of(draw, edges, *, directed):
 
 @st.composite
 def collections(
-    draw, *, min_graphs=0, max_graphs=4, directed=None, labelled=None, dimension=None, edge_labels=None, scale=None
+    draw, *, min_graphs=0, max_graphs=4, directed=None, labeled=None, dimension=None, edge_labels=None, scale=None
 ):
     """Collections of up to ``max_graphs`` graphs; whatever is not fixed is drawn. ``dimension=0``: no attributes."""
     sizes = draw(st.lists(st.integers(0, MAX_NODES), min_size=min_graphs, max_size=max_graphs))
     directed = draw(st.booleans()) if directed is None else directed
-    labelled = draw(st.booleans()) if labelled is None else labelled
+    labeled = draw(st.booleans()) if labeled is None else labeled
     edge_labels = draw(st.booleans()) if edge_labels is None else edge_labels
     dimension = draw(st.sampled_from([0, 1, 2, 3, 5])) if dimension is None else dimension
     scale = draw(st.sampled_from(sorted(SCALES))) if scale is None else scale
@@ -60,7 +60,7 @@ def collections(
     return Collection(
         edges=edges,
         n_nodes=sizes,
-        labels=[draw(st.lists(st.sampled_from(alphabet), min_size=n, max_size=n)) for n in sizes] if labelled else None,
+        labels=[draw(st.lists(st.sampled_from(alphabet), min_size=n, max_size=n)) for n in sizes] if labeled else None,
         attributes=[draw(attributes(n, scale, dimension)) for n in sizes] if dimension else None,
         edge_labels=[labels_of(draw, graph, directed=directed) for graph in edges] if edge_labels else None,
         directed=directed,

@@ -15,12 +15,12 @@ from sklearn.base import BaseEstimator
 
 import treegram
 from treegram import kernels
-from treegram.kernels._base import GraphKernel
+from treegram.kernels.base import GraphKernel
 
 PACKAGE = Path(treegram.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-# From the ground up. A module imports modules of lower layers and of its own package, never a neighbour in its layer.
+# From the ground up. A module imports modules of lower layers and of its own package, never a neighbor in its layer.
 LAYERS = [
     {"_types", "_interrupts", "_wording", "_machine", "_optional"},
     {"errors", "_numba_cache", "_numba_quick"},
@@ -120,14 +120,14 @@ def test_structure_and_attributes_do_not_know_each_other():
 
 def test_compiled_code_is_in_loops_and_knows_arrays_alone():
     compiled = {
-        path for path in FILES if any(name.startswith("treegram._numba.") for name, _ in imported_modules(path))
+        path for path in FILES if any(name.startswith("treegram._core.jit.") for name, _ in imported_modules(path))
     }
     loops = {path for path in FILES if path.parent.name == "loops" and path.name != "__init__.py"}
     assert compiled <= loops
     assert len(loops) > 10
     for path in loops:
         for name, _ in imported_modules(path):
-            known = name.startswith(("treegram._numba", "treegram._types")) or ".loops." in name
+            known = name.startswith(("treegram._core.jit", "treegram._core.types")) or ".loops." in name
             assert known, f"{path.relative_to(PACKAGE)} imports {name}: hot loops take arrays, not objects"
 
 

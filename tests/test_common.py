@@ -12,8 +12,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import treegram
 from checks import APPLIES, LAWS, ONCE
 from treegram import ParameterError
-from treegram._params import allowed_values
-from treegram.kernels._base import GraphKernel
+from treegram._core.params import allowed_values
+from treegram.kernels.base import GraphKernel
 from zoo import LAWS_HOLD_ON
 
 ESTIMATORS = [
@@ -80,7 +80,7 @@ BROKEN_ON_PURPOSE = {
 
 
 def variants(estimator):
-    """The estimator with its default parameters, not normalised if it normalises by default, and as the table says."""
+    """The estimator with its default parameters, not normalized if it normalizes by default, and as the table says."""
     plain = [{"normalize": False}] if "normalize" in estimator().get_params() else []
     return [estimator(**options) for options in [{}, *plain, *VARIANTS.get(estimator.__name__, [])]]
 
@@ -136,7 +136,7 @@ APPLICABLE = [
 ]
 # These fit on tables of numbers. What they mean for graphs, if anything, and the law that says it.
 INAPPLICABLE = {
-    "check_param_validation": "parameters are checked by treegram._params; see test_every_parameter_is_checked",
+    "check_param_validation": "parameters are checked by treegram._core.params; see test_every_parameter_is_checked",
     "check_array_api_input": "graphs are no arrays",
     "check_complex_data": "graphs are no arrays; complex attributes are refused when a collection is made",
     "check_dict_unchanged": "law: transform_changes_nothing",

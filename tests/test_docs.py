@@ -26,7 +26,7 @@ from pyarrow import parquet
 
 import treegram as tg
 from treegram.cli import COMMANDS, main
-from treegram.experiments.study_file import parse_study
+from treegram.study.study_file import parse_study
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -66,7 +66,7 @@ def test_every_way_in_is_tried(fuzz):
 
 
 def test_numbers_are_compared_with_what_stands_there(fuzz, tmp_path, monkeypatch):
-    from treegram.datasets import _table
+    from treegram.datasets import table as _table
 
     monkeypatch.setattr(_table, "join_blocks", lambda blocks: np.vstack([block.rows for block in blocks]) + 1)
     found = {fuzz.try_one("numbers", tmp_path, seed) for seed in range(20)}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from treegram._wording import counted, listed, suggest
+from treegram._core.text import counted, listed, suggest
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_listed(words, expected):
     [
         ("sed", ["seed", "title"], "; did you mean seed?"),
         ("WLC", ["wl", "wlcl", "csm"], "; did you mean wlcl or wl?"),
-        ("color", ["two colours", "colour, scaled"], "; did you mean 'two colours'?"),
+        ("color", ["two colors", "color, scaled"], "; did you mean 'two colors'?"),
         ("zzz", ["seed"], ""),
         ("zzz", [], ""),
     ],

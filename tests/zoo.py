@@ -168,7 +168,7 @@ def _first_attribute(graph):
     return _with(graph, attributes=[[x] for x, _ in graph["attributes"]])
 
 
-def _relabelled(graph, table):
+def _relabeled(graph, table):
     return _with(graph, labels=[table[label] for label in graph["labels"]])
 
 
@@ -197,8 +197,8 @@ COLLECTIONS: dict[str, Collection] = {
     "no_attributes": collect(*(_without(g, "attributes") for g in ALL)),
     "bare": collect(*(_without(g, "labels", "attributes", "edge_labels") for g in ALL)),
     "one_attribute": collect(*(_first_attribute(g) for g in ALL)),
-    "integer_labels": collect(*(_relabelled(g, _NUMBERS) for g in ALL)),
-    "tuple_labels": collect(*(_relabelled(g, _TUPLES) for g in ALL)),
+    "integer_labels": collect(*(_relabeled(g, _NUMBERS) for g in ALL)),
+    "tuple_labels": collect(*(_relabeled(g, _TUPLES) for g in ALL)),
 }
 
 LAWS_HOLD_ON: dict[str, Collection] = {

@@ -21,11 +21,11 @@ K = tg.ODDCL(depth=2).fit_transform(graphs)
 fig, (left, right) = plt.subplots(1, 2, figsize=(12, 5.5), layout="constrained")
 tg.plot_embedding(K, y, ax=left, title="240 digits, kernel PCA of ODDCL")
 
-# The places and colours of the points are on the axes. Each graph is drawn from its attributes: row, column and ink of its pixels.
+# The places and colors of the points are on the axes. Each graph is drawn from its attributes: row, column and ink of its pixels.
 
 points = left.collections[0]
 taken = []
-for graph, place, colour in zip(
+for graph, place, color in zip(
     graphs, points.get_offsets(), points.to_rgba(points.get_array()), strict=True
 ):
     if any(np.abs((place - other) / [0.06, 0.08]).max() < 1 for other in taken):
@@ -34,7 +34,7 @@ for graph, place, colour in zip(
     pixels = graph.attributes[:, [1, 0]] * [1, -1]
     pixels = place + 0.006 * (pixels - pixels.mean(axis=0))
     right.add_collection(
-        LineCollection(pixels[graph.edges()], colors=[colour], linewidths=1.3)
+        LineCollection(pixels[graph.edges()], colors=[color], linewidths=1.3)
     )
 right.set(
     xlim=left.get_xlim(),

@@ -4,7 +4,7 @@ A map of similarities
 
 A Gram matrix says how similar each graph is to each other one. Sorted by class, it shows at a glance what a kernel sees.
 
-The graphs are handwritten digits: inked pixels are nodes, neighbouring pixels are joined by edges, and each node
+The graphs are handwritten digits: inked pixels are nodes, neighboring pixels are joined by edges, and each node
 carries its position and its ink as a vector. The left kernel sees the shape of the graphs alone. The right one also
 compares the vectors.
 """

@@ -6,7 +6,7 @@ ODDST counts trees. The count of each tree is an explicit feature with a readabl
 features can be read as well.
 
 Each graph is a random tree in which either a house or a cycle of five nodes is hidden. Nodes have no labels, so the
-kernel uses their degrees: ``3(2,3,3)`` is a node of degree 3 whose neighbours have degrees 2, 3 and 3.
+kernel uses their degrees: ``3(2,3,3)`` is a node of degree 3 whose neighbors have degrees 2, 3 and 3.
 """
 
 import matplotlib.pyplot as plt

@@ -5,8 +5,8 @@ Numbers with error bars
 :class:`treegram.GraphGP` gives a standard deviation with each prediction. It is large where the model knows little: for
 graphs unlike all those that it was fitted on.
 
-Each graph is a path whose nodes carry numbers around some centre, and its target is the mean of a wave over these
-numbers, plus noise. The model is fitted on two ranges of centres, and then asked about all.
+Each graph is a path whose nodes carry numbers around some center, and its target is the mean of a wave over these
+numbers, plus noise. The model is fitted on two ranges of centers, and then asked about all.
 """
 
 import matplotlib.pyplot as plt
@@ -17,11 +17,11 @@ import treegram as tg
 rng = np.random.default_rng(0)
 
 
-def make_paths(centres):
-    """Paths of eight nodes whose numbers lie around a centre."""
-    edges = [[(i, i + 1) for i in range(7)]] * len(centres)
+def make_paths(centers):
+    """Paths of eight nodes whose numbers lie around a center."""
+    edges = [[(i, i + 1) for i in range(7)]] * len(centers)
     return tg.Graphs.from_edges(
-        edges, attributes=[c + 0.3 * rng.normal(size=(8, 1)) for c in centres]
+        edges, attributes=[c + 0.3 * rng.normal(size=(8, 1)) for c in centers]
     )
 
 
@@ -62,7 +62,7 @@ ax.scatter(
     label="fitted graphs",
 )
 ax.set(
-    xlabel="centre of the graph's vectors",
+    xlabel="center of the graph's vectors",
     ylabel="target",
     title="The model knows where it knows little",
 )

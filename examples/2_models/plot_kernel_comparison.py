@@ -47,9 +47,9 @@ for ax, (title, (graphs, y)) in zip(axes, data.items(), strict=True):
         scores = cross_val_score(
             SVC(kernel="precomputed", C=10), kernel.fit_transform(graphs), y, cv=folds
         )
-        colour = "C0" if name in sees_vectors else "C1"
-        ax.scatter(scores, [row] * len(scores), color=colour, alpha=0.35, s=22)
-        ax.scatter(scores.mean(), row, color=colour, s=75, edgecolors="white", zorder=3)
+        color = "C0" if name in sees_vectors else "C1"
+        ax.scatter(scores, [row] * len(scores), color=color, alpha=0.35, s=22)
+        ax.scatter(scores.mean(), row, color=color, s=75, edgecolors="white", zorder=3)
     ax.set(xlim=(0, 1.04), title=title, xlabel="accuracy")
 axes[0].set_yticks(range(len(kernels)), kernels)
 axes[0].invert_yaxis()

@@ -51,5 +51,5 @@ ax.legend(loc="center right", bbox_to_anchor=(1, 0.62), frameon=False)
 plt.show()
 
 # %%
-# No curve has levelled off: more digits would help all three. WL stays far below the others, because the shape of the
+# No curve has leveled off: more digits would help all three. WL stays far below the others, because the shape of the
 # ink alone does not say enough about the digit.

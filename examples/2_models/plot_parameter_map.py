@@ -33,8 +33,8 @@ for params, score in zip(results["params"], results["mean_test_score"], strict=T
 fig, ax = plt.subplots(figsize=(7, 4.6), layout="constrained")
 image = ax.imshow(best, cmap="viridis", origin="lower", aspect="auto")
 for (row, column), value in np.ndenumerate(best):
-    colour = "black" if value > best.min() + 0.6 * np.ptp(best) else "white"
-    ax.text(column, row, f"{value:.0%}", ha="center", va="center", color=colour)
+    color = "black" if value > best.min() + 0.6 * np.ptp(best) else "white"
+    ax.text(column, row, f"{value:.0%}", ha="center", va="center", color=color)
 ax.set_xticks(range(len(lams)), lams)
 ax.set_yticks(range(len(depths)), depths)
 ax.set(

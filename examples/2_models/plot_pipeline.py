@@ -28,11 +28,11 @@ graphs = tg.Graphs.from_arrays(
 steps = {
     "as they are": [],
     "dropped": [tg.DropAttributes()],
-    "standardised": [tg.ScaleAttributes()],
+    "standardized": [tg.ScaleAttributes()],
     "robustly scaled": [tg.ScaleAttributes("robust")],
-    "standardised, with\nmeans of neighbours": [
+    "standardized, with\nmeans of neighbors": [
         tg.ScaleAttributes(),
-        tg.NeighbourMeans(0.5),
+        tg.NeighborMeans(0.5),
     ],
 }
 folds = StratifiedKFold(5, shuffle=True, random_state=0)

@@ -20,7 +20,7 @@ print(graphs)
 
 # %%
 # 200 molecules choose and fit the model, 100 others test it. Solubility falls with the size of a molecule, so the kernels
-# are not normalised.
+# are not normalized.
 
 kernels = [tg.WL(normalize=False), tg.WLCL(gamma="scale", normalize=False)]
 model = tg.GraphRidge(kernels, grid={"n_iterations": [0, 1, 2]}, cv=5)

@@ -13,11 +13,11 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import treegram as tg
-from treegram.experiments import Store, read_study, run_study, summarise, write_report
+from treegram.study import Store, read_study, run_study, summarize, write_report
 
 folder = Path(tempfile.mkdtemp())
 (folder / "study.toml").write_text("""
-title = "Trees, colours or paths?"
+title = "Trees, colors or paths?"
 datasets = ["digits", "houses", "copies"]
 
 [protocol]
@@ -64,7 +64,7 @@ data = {
 
 with Store.open(folder / "study.sqlite") as store:
     run_study(read_study(folder / "study.toml"), store, data)
-    summary = summarise(store)
+    summary = summarize(store)
 write_report(
     summary, folder / "report.html"
 )  # one page with tables, statistics and plots
@@ -99,13 +99,13 @@ for i, test in enumerate(summary.pairs[0].tests):
         "WL is better": (test.posterior.second_better, "C2"),
     }
     start = 0.0
-    for name, (chance, colour) in chances.items():
+    for name, (chance, color) in chances.items():
         right.barh(
             i,
             chance,
             left=start,
             height=0.5,
-            color=colour,
+            color=color,
             label=name if i == 0 else None,
         )
         start += chance

@@ -11,26 +11,25 @@ TYPE_CHECKING = False  # as typing has it, whose import would take longer than a
 if TYPE_CHECKING:
     from typing import Any
 
-    from treegram.convert.molecules import *
-    from treegram.convert.parquet import *
+    from treegram._core.errors import *
     from treegram.datasets import *
-    from treegram.edges import *
-    from treegram.errors import *
-    from treegram.explanation_page import *
-    from treegram.explanations import *
+    from treegram.datasets.parquet import *
+    from treegram.explanations.contributions import *
+    from treegram.explanations.page import *
+    from treegram.explanations.plots import *
     from treegram.graphs import Graphs as Graphs
+    from treegram.graphs.edge_bins import *
+    from treegram.graphs.molecules import *
+    from treegram.graphs.transforms import *
     from treegram.kernels import *
-    from treegram.persistence import *
-    from treegram.plotting import *
-    from treegram.preprocessing import *
-    from treegram.scale import *
-    from treegram.selection import *
-    from treegram.streaming import *
+    from treegram.kernels.gram_store import *
+    from treegram.models import *
+    from treegram.models.saving import *
 
 # Where each public name lives; ``treegram.NAME`` is its one public path.
 _HOMES = {
-    "convert.molecules": ("MoleculeGraphs", "bad_molecules", "load_molecules", "scaffold_groups"),
-    "convert.parquet": ("ParquetChunks", "load_parquet", "save_parquet"),
+    "graphs.molecules": ("MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"),
+    "datasets.parquet": ("ParquetChunks", "load_parquet", "save_parquet"),
     "datasets": (
         "TUChunks",
         "describe",
@@ -41,8 +40,8 @@ _HOMES = {
         "make_synthetic",
         "save_tu",
     ),
-    "edges": ("DiscretiseEdges",),
-    "errors": (
+    "graphs.edge_bins": ("BinEdgeAttributes",),
+    "_core.errors": (
         "ClusterError",
         "DatasetError",
         "InvalidGraphError",
@@ -52,8 +51,8 @@ _HOMES = {
         "StudyError",
         "TreegramError",
     ),
-    "explanation_page": ("write_explanation_page",),
-    "explanations": ("Explanation", "explain"),
+    "explanations.page": ("write_explanation_page",),
+    "explanations.contributions": ("Explanation", "explain"),
     "graphs": ("Graphs",),
     "kernels": (
         "CSM",
@@ -74,12 +73,18 @@ _HOMES = {
         "OrderedTrees",
         "ShortestPath",
     ),
-    "persistence": ("load_model", "save_model"),
-    "plotting": ("plot_confusion", "plot_embedding", "plot_explanation", "plot_gram", "plot_graph", "plot_tree"),
-    "preprocessing": ("CentroidDistance", "DropAttributes", "NeighbourMeans", "ScaleAttributes"),
-    "selection": ("GraphGP", "GraphRidge", "GraphSVC"),
-    "scale": ("Shards", "features_to_shards", "gram_to_zarr"),
-    "streaming": ("embed_chunks", "fit_chunks"),
+    "models.saving": ("load_model", "save_model"),
+    "explanations.plots": (
+        "plot_confusion",
+        "plot_embedding",
+        "plot_explanation",
+        "plot_gram",
+        "plot_graph",
+        "plot_tree",
+    ),
+    "graphs.transforms": ("CentroidDistance", "DropAttributes", "NeighborMeans", "ScaleAttributes"),
+    "models": ("GraphGP", "GraphRidge", "GraphSVC"),
+    "kernels.gram_store": ("gram_to_zarr",),
 }
 
 __all__ = sorted(name for names in _HOMES.values() for name in names)

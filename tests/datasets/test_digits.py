@@ -5,7 +5,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
 from treegram import load_digits_graphs
-from treegram.errors import ParameterError
+from treegram._core.errors import ParameterError
 
 
 def test_all_images_become_small_graphs():
@@ -16,9 +16,9 @@ def test_all_images_become_small_graphs():
     assert graphs.sizes.min() > 0
 
 
-@pytest.mark.parametrize("neighbours", [4, 8])
-def test_nodes_and_edges_are_those_of_the_image(neighbours):
-    graphs, _ = load_digits_graphs(threshold=6, neighbours=neighbours)
+@pytest.mark.parametrize("neighbors", [4, 8])
+def test_nodes_and_edges_are_those_of_the_image(neighbors):
+    graphs, _ = load_digits_graphs(threshold=6, neighbors=neighbors)
     image = load_digits().images[7]
     graph = graphs[7]
     row, column = np.nonzero(image >= 6)
@@ -26,12 +26,12 @@ def test_nodes_and_edges_are_those_of_the_image(neighbours):
     assert (steps / 1.5 + [row[0], column[0]]).tolist() == np.stack([row, column], axis=1).tolist()
     assert np.corrcoef(graph.attributes[:, 2], image[row, column])[0, 1] == pytest.approx(1)
     near = np.abs(np.subtract.outer(row, row)), np.abs(np.subtract.outer(column, column))
-    joined = np.add(*near) == 1 if neighbours == 4 else np.maximum(*near) == 1
+    joined = np.add(*near) == 1 if neighbors == 4 else np.maximum(*near) == 1
     assert graph.edges().tolist() == np.argwhere(np.triu(joined)).tolist()
 
 
 @pytest.mark.parametrize("n_levels", [1, 2, 3, 13])
-def test_labels_are_equal_steps_of_grey(n_levels):
+def test_labels_are_equal_steps_of_gray(n_levels):
     graphs, _ = load_digits_graphs(n_levels=n_levels)
     assert graphs.label_values == tuple(range(n_levels))
     ink = graphs.attributes[:, 2]
@@ -60,7 +60,7 @@ def test_the_attributes_suit_the_default_node_kernel():
             r"threshold of load_digits_graphs must be a whole number of at least 1 and at most 16; got 0",
         ),
         ({"threshold": 4.5}, "threshold of load_digits_graphs must be a whole number .*; got 4.5"),
-        ({"neighbours": 6}, "neighbours of load_digits_graphs must be 4 or 8; got 6"),
+        ({"neighbors": 6}, "neighbors of load_digits_graphs must be 4 or 8; got 6"),
         (
             {"n_levels": 0},
             r"n_levels of load_digits_graphs must be a whole number .*; got 0",

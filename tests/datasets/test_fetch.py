@@ -14,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from treegram import DatasetError, Graphs, load_tu
-from treegram.datasets import _fetch, _unzip
+from treegram.datasets import fetch as _fetch
+from treegram.datasets import unzip as _unzip
 
 # Most tests download a set that is not in the list of checksums, which one test is about.
 pytestmark = pytest.mark.filterwarnings("ignore:There are no checksums")

@@ -14,7 +14,7 @@ def test_molecules_are_valid_and_no_two_alike():
     assert all(mol is not None for mol in mols)
     assert len({Chem.MolToSmiles(mol) for mol in mols}) == len(y) == 200
     assert all("." not in text for text in smiles)
-    assert tg.bad_molecules(smiles, attributes=["partial_charge", "logp"]) == {}
+    assert tg.invalid_molecules(smiles, attributes=["partial_charge", "logp"]) == {}
 
 
 def test_targets_are_computed_as_documented():

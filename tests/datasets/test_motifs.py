@@ -5,8 +5,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from treegram import ODDCL, WLCL, WLOA, Graphs, GraphSVC, explain, make_motifs
-from treegram.datasets._motifs import MOTIFS
-from treegram.errors import ParameterError
+from treegram._core.errors import ParameterError
+from treegram.datasets.motifs import MOTIFS
 
 
 @pytest.mark.parametrize("motif", MOTIFS)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from treegram import DatasetError, Graphs, TUChunks, load_tu, save_tu
-from treegram.datasets import _table
+from treegram.datasets import table as _table
 
 N_FOLDERS = 2000
 TOKENS = [

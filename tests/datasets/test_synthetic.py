@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from treegram import make_synthetic
-from treegram.errors import ParameterError
+from treegram._core.errors import ParameterError
 
 
 def adjacency(graphs, i):

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treegram import DatasetError
-from treegram.datasets import _table
-from treegram.datasets._table import join_blocks, read_blocks
+from treegram.datasets import table as _table
+from treegram.datasets.table import join_blocks, read_blocks
 
 
 def read_numbers(path, n_columns=None):

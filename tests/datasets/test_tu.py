@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from treegram import DatasetError, Graphs, load_tu
-from treegram.datasets import _fetch
+from treegram.datasets import fetch as _fetch
 
 # Two graphs, a triangle and an edge, with all that a folder can hold.
 FILES = {

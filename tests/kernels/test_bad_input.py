@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from treegram import ODDCL, ODDST, Graphs, InvalidGraphError
-from treegram.errors import ParameterError
+from treegram._core.errors import ParameterError
 from zoo import LAWS_HOLD_ON, Collection
 
 GRAPHS = LAWS_HOLD_ON["mixed"].pack()
@@ -120,9 +120,9 @@ def test_x_that_is_no_collection_of_graphs_is_named(make, X, message):
 
 
 def test_graphs_that_do_not_go_together_are_an_error(make):
-    labelled, unlabelled = Graphs.from_edges([[(0, 1)]], labels=[["C", "N"]]), Graphs.from_edges([[(0, 1)]])
+    labeled, unlabeled = Graphs.from_edges([[(0, 1)]], labels=[["C", "N"]]), Graphs.from_edges([[(0, 1)]])
     with pytest.raises(InvalidGraphError, match="cannot be joined: part 0 has labels, part 1 has no labels"):
-        make().fit([labelled, unlabelled])
+        make().fit([labeled, unlabeled])
 
 
 def test_networkx_graphs_are_taken_as_they_are(make):

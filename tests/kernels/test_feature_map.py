@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from treegram import ODDCL, ODDST, P2K, WL, FeatureMap, ParameterError, load_digits_graphs
-from treegram.kernels._explicit import ExplicitKernel
+from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.registry import KERNELS as KERNEL_CLASSES
 from zoo import LAWS_HOLD_ON
 
@@ -38,7 +38,7 @@ def test_inner_products_of_rows_are_the_kernel(kernel, normalize):
     np.testing.assert_array_equal(FeatureMap(kernel, sparse_output=False).fit_transform(MIXED), Z.toarray())
 
 
-def test_trees_and_colours_can_be_read():
+def test_trees_and_colors_can_be_read():
     assert "C(N,O)" in FeatureMap(WL(1)).fit(MIXED).get_feature_names_out()
     trees = FeatureMap(ODDST(2)).fit(MIXED).get_feature_names_out()
     assert len(set(trees)) == len(trees)

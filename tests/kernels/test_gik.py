@@ -12,7 +12,7 @@ import naive_wl
 from naive_wl import assert_normalized, assert_same_gram
 from strategies import collections, in_two_parts, with_node_order
 from treegram import GIK, WL, WLCL, Graphs, load_tu
-from treegram.kernels import _node_sums
+from treegram.kernels import node_sums as _node_sums
 from treegram.structure import invariants, wl
 from zoo import COLLECTIONS
 
@@ -126,7 +126,7 @@ def test_gik_equals_the_oracle_on_any_collection(collection, options, gamma):
 @SEARCH
 @given(in_two_parts(scale="plain"), OPTIONS)
 def test_new_graphs_equal_the_oracle(parts, options):
-    """What only one part shows (labels, colours, patterns) counts for nothing, except in the length of its own graphs."""
+    """What only one part shows (labels, colors, patterns) counts for nothing, except in the length of its own graphs."""
     collection, is_first = parts
     fitted = collection.take([i for i, first in enumerate(is_first) if first])
     new = collection.take([i for i, first in enumerate(is_first) if not first])
@@ -215,7 +215,7 @@ def test_variants_differ():
 
 
 def test_closed_walks_may_overflow():
-    """A complete graph of 30 nodes has 29^14 closed walks of length 15: more than 64 bits, and still one colour for all."""
+    """A complete graph of 30 nodes has 29^14 closed walks of length 15: more than 64 bits, and still one color for all."""
     complete = [(a, b) for a in range(30) for b in range(a)]
     graphs = Graphs.from_edges([complete, complete[1:]], labels=["A" * 30, "A" * 30])
     for scope in ("local", "global"):

@@ -18,12 +18,12 @@ from treegram import (
     GraphHopper,
     InvalidGraphError,
     KernelSum,
-    NeighbourMeans,
+    NeighborMeans,
     ODDCLApprox,
     ScaleAttributes,
 )
-from treegram.kernels._grids import gram_grids, parameter_names, with_parameters
-from treegram.kernels._pipelines import learns_from_data, split_pipeline
+from treegram.kernels.grid import gram_grids, parameter_names, with_parameters
+from treegram.kernels.pipelines import learns_from_data, split_pipeline
 from zoo import LAWS_HOLD_ON
 
 MIXED = LAWS_HOLD_ON["mixed"].pack()
@@ -41,7 +41,7 @@ CASES = {
     "only a loop": (ODDCL(1), {"gamma": [0.1, 1.0]}),
     "nothing": (ODDCL(1, lam=1.2), {}),
     "ODDST": (ODDST(), {"lam": [0.5, 1.3], "depth": [2, 0]}),
-    "colours add up": (WL(), {"n_iterations": [2, 0], "missing_labels": ["degree"]}),
+    "colors add up": (WL(), {"n_iterations": [2, 0], "missing_labels": ["degree"]}),
     "CSM": (CSM(), {"use_labels": [True, False], "max_size": [1, 3]}),
     "fixed map": (ODDCLApprox(**FIXED_MAP), {"gamma": [0.1, 1.0], "depth": [1, 0]}),
     "learned map": (ODDCLApprox(method="nystroem", n_components=4, random_state=0), {"depth": [1, 0]}),
@@ -49,7 +49,7 @@ CASES = {
     "learned scale": (P2K(), {"n_iterations": [2, 0], "standardize": [False, True]}),
     "no one-pass parameter": (GraphHopper(), {"gamma": [0.1, 1.0], "use_labels": [True, False]}),
     "pipeline": (SCALED, {"gamma": [0.1, 1.0], "depth": [1, 0]}),
-    "pipeline in a pipeline": (make_pipeline(NeighbourMeans(), SCALED), {"depth": [1, 0]}),
+    "pipeline in a pipeline": (make_pipeline(NeighborMeans(), SCALED), {"depth": [1, 0]}),
     "sum": (KernelSum(), {"lam": [0.5, 1.3, 1.0], "depth": [1, 0]}),
     "sum of unlike parts": (
         KernelSum([ODDCL(1), WL(), SCALED, GraphHopper()]),
@@ -60,7 +60,7 @@ CASES = {
         {"lam": [0.5, 2.0], "normalize": [False, True], "n_iterations": [1]},
     ),
     "sum that learns": (
-        make_pipeline(NeighbourMeans(), KernelSum([KernelSum([SCALED], normalize=False), ODDCLApprox(**FIXED_MAP)])),
+        make_pipeline(NeighborMeans(), KernelSum([KernelSum([SCALED], normalize=False), ODDCLApprox(**FIXED_MAP)])),
         {"depth": [1, 0], "method": ["nystroem", "rff"]},
     ),
 }
@@ -149,9 +149,9 @@ def test_parameters_of_a_grid():
 
 
 def test_who_learns_from_data():
-    assert not learns_from_data(make_pipeline(NeighbourMeans(), "passthrough", ODDCL()))
+    assert not learns_from_data(make_pipeline(NeighborMeans(), "passthrough", ODDCL()))
     assert learns_from_data(SCALED)
-    assert learns_from_data(make_pipeline(NeighbourMeans(), P2K()))
+    assert learns_from_data(make_pipeline(NeighborMeans(), P2K()))
     assert learns_from_data(KernelSum([ODDCL(), SCALED]))
     assert not learns_from_data(KernelSum())
     # A transformer that is not ours does not say.

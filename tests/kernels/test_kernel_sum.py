@@ -21,8 +21,8 @@ from treegram import (
     ScaleAttributes,
     ShortestPath,
 )
-from treegram.errors import ParameterError
-from treegram.kernels._grids import with_parameters
+from treegram._core.errors import ParameterError
+from treegram.kernels.grid import with_parameters
 from zoo import LAWS_HOLD_ON
 
 SEARCH = settings(max_examples=25, deadline=None)
@@ -31,7 +31,7 @@ SCALED = make_pipeline(ScaleAttributes("robust"), ODDCL(1, gamma=0.5))
 SUMS = {
     "scaled and not": KernelSum([ODDCL(1), SCALED]),
     "stateless": KernelSum((make_pipeline(CentroidDistance(), ODDCL(1)), make_pipeline(DropAttributes(), WL(1)))),
-    "not normalised": KernelSum([ODDCL(1, normalize=False), SCALED], normalize=False),
+    "not normalized": KernelSum([ODDCL(1, normalize=False), SCALED], normalize=False),
     "sum in a sum": KernelSum([KernelSum([WL(1), P2K(1)]), ODDCL(1)]),
 }
 # Lists of estimators are equal only if they are the same ones; which lists there are depends on the parts.
@@ -78,7 +78,7 @@ def test_a_sum_is_the_sum(drawn):
     np.testing.assert_allclose(plain.transform(new), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_normalised_sum_of_normalised_parts_is_their_mean():
+def test_a_normalized_sum_of_normalized_parts_is_their_mean():
     """Where each part has something to compare: a graph without edges has no pairs of nodes, and only the other part counts."""
     parts = [ShortestPath(), ODDCL(1)]
     K = KernelSum(parts).fit(MIXED).transform(MIXED)

@@ -18,8 +18,8 @@ from treegram import (
     OrderedTrees,
     ShortestPath,
 )
-from treegram.attributes import NODE_KERNEL_NAMES
-from treegram.errors import ParameterError
+from treegram._core.errors import ParameterError
+from treegram.pairsum.attributes import NODE_KERNEL_NAMES
 
 KERNELS = [ODDCL, WLCL, GIK, GraphHopper, ShortestPath, CSM, OrderedTrees, ODDCLApprox]
 EDGES = [[(0, 1), (1, 2), (2, 0)], [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 3)]]

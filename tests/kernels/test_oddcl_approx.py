@@ -13,9 +13,10 @@ from sklearn.svm import SVC
 
 import naive
 from treegram import ODDCL, Graphs, ODDCLApprox, make_synthetic
-from treegram.errors import InvalidGraphError
-from treegram.kernels import _choose_map, _vector_sums
-from treegram.kernels._tree_weights import view_trees
+from treegram._core.errors import InvalidGraphError
+from treegram.kernels import choose_map as _choose_map
+from treegram.kernels import vector_sums as _vector_sums
+from treegram.kernels.tree_weights import view_trees
 from treegram.pairsum import vectors
 from zoo import COLLECTIONS, LAWS_HOLD_ON
 
@@ -414,7 +415,7 @@ def test_the_grid_of_a_nearly_sparse_kernel_is_that_of_oddcl():
     np.testing.assert_array_equal(grid, ODDCL().gram_grid(graphs, depth=DEPTHS, lam=LAMS))
 
 
-def test_a_lambda_that_overflows_is_rescaled_in_the_grid_and_refused_without_normalisation():
+def test_a_lambda_that_overflows_is_rescaled_in_the_grid_and_refused_without_normalization():
     graphs = smooth()
     options = {"method": "orf", "n_components": 8, "random_state": 0}
     grid = ODDCLApprox(**options).gram_grid(graphs, depth=[2], lam=[1.0, 1e40])

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from treegram import ODDCL, Graphs, ODDCLFeatures, make_synthetic
-from treegram.errors import InvalidGraphError
+from treegram._core.errors import InvalidGraphError
 from treegram.pairsum import vectors as vector_sums
 from treegram.pairsum.loops import vectors as loops
 from zoo import COLLECTIONS, LAWS_HOLD_ON
@@ -173,7 +173,7 @@ def place_trees(codes, seed, n_columns):
     return columns, signs
 
 
-def test_normalised_rows_have_length_1():
+def test_normalized_rows_have_length_1():
     Z = ODDCLFeatures(**STATELESS).fit_transform(MIXED.pack())
     np.testing.assert_allclose(np.linalg.norm(Z, axis=1), np.array(MIXED.n_nodes) > 0, rtol=1e-14)
 

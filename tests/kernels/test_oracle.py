@@ -88,8 +88,8 @@ def test_edge_labels_equal_the_oracle(collection, counting):
 
 def test_edge_labels_matter():
     graphs = COLLECTIONS["edge_labels"].pack()
-    plain, labelled = (ODDST(depth=2, use_edge_labels=use).fit_transform(graphs) for use in (False, True))
-    assert np.abs(plain - labelled).max() > 0.01
+    plain, labeled = (ODDST(depth=2, use_edge_labels=use).fit_transform(graphs) for use in (False, True))
+    assert np.abs(plain - labeled).max() > 0.01
 
 
 @pytest.mark.parametrize("missing_labels", ["degree", "constant"])

@@ -111,7 +111,7 @@ def test_without_vectors_it_is_odd_st(tie_break, counting):
 
 
 def star(*vectors):
-    """A centre and leaves that have one label, and the given vectors."""
+    """A center and leaves that have one label, and the given vectors."""
     edges = [(0, i + 1) for i in range(len(vectors))]
     nodes = [[0.0] * len(vectors[0]), *map(list, vectors)]
     return {"n_nodes": len(nodes), "edges": edges, "labels": ["C"] * len(nodes), "attributes": nodes}

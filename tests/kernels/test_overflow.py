@@ -70,7 +70,7 @@ def test_lam_of_at_most_1_never_overflows(make, lam):
 
 
 def exact_gram(make, collection, lam, **options):
-    """The normalised matrix in exact arithmetic, rounded once."""
+    """The normalized matrix in exact arithmetic, rounded once."""
     if make is ODDST:
         K = naive.oddst(collection, collection, lam=Fraction(lam), **options)
     else:

@@ -17,8 +17,8 @@ from treegram import (
     make_synthetic,
     save_model,
 )
-from treegram.errors import ParameterError
-from treegram.kernels import _base
+from treegram._core.errors import ParameterError
+from treegram.kernels import base as _base
 
 KERNELS = [
     ODDCL(2),

@@ -1,4 +1,4 @@
-"""WL and WLCL: worked examples, the literal oracle, GraKeL, and what is theirs alone (grids, features, colours in words)."""
+"""WL and WLCL: worked examples, the literal oracle, GraKeL, and what is theirs alone (grids, features, colors in words)."""
 
 import warnings
 
@@ -12,7 +12,7 @@ import naive_wl
 from naive_wl import assert_normalized, assert_same_gram
 from strategies import collections, in_two_parts, with_node_order
 from treegram import NSPDK, ODDST, WL, WLCL, WLOA, Graphs, InvalidGraphError, load_tu
-from treegram.structure.wl import wl_colours
+from treegram.structure.wl import wl_colors
 from zoo import COLLECTIONS
 
 SEARCH = settings(max_examples=60, deadline=None)
@@ -86,8 +86,8 @@ def test_edge_labels_equal_the_oracle(collection):
 
 def test_edge_labels_matter():
     graphs = COLLECTIONS["edge_labels"].pack()
-    plain, labelled = (WL(2, use_edge_labels=use).fit_transform(graphs) for use in (False, True))
-    assert np.abs(plain - labelled).max() > 0.01
+    plain, labeled = (WL(2, use_edge_labels=use).fit_transform(graphs) for use in (False, True))
+    assert np.abs(plain - labeled).max() > 0.01
 
 
 @pytest.mark.parametrize("make", [WL, WLCL])
@@ -129,7 +129,7 @@ def test_wlcl_equals_the_oracle_on_any_collection(collection, iterations, option
 @SEARCH
 @given(in_two_parts(scale="plain"), st.integers(0, 2))
 def test_new_graphs_equal_the_oracle(parts, iterations):
-    """What only one part shows (labels, colours) counts for nothing, except in the length of its own graphs."""
+    """What only one part shows (labels, colors) counts for nothing, except in the length of its own graphs."""
     collection, is_first = parts
     fitted = collection.take([i for i, first in enumerate(is_first) if first])
     new = collection.take([i for i, first in enumerate(is_first) if not first])
@@ -150,16 +150,16 @@ def test_new_graphs_equal_the_oracle(parts, iterations):
 
 @SEARCH
 @given(with_node_order(), st.integers(0, 3))
-def test_colours_do_not_depend_on_node_numbers(ordered, iterations):
+def test_colors_do_not_depend_on_node_numbers(ordered, iterations):
     collection, places = ordered
     both = [WL(iterations).fit_transform(c.pack()) for c in (collection, collection.renumbered(places))]
     np.testing.assert_array_equal(*both)
 
 
-def test_colours_do_not_depend_on_the_collection():
+def test_colors_do_not_depend_on_the_collection():
     graphs = COLLECTIONS["edge_labels"].pack()
-    together = wl_colours(graphs, 3)
-    alone = np.concatenate([wl_colours(graph, 3) for graph in graphs], axis=1)
+    together = wl_colors(graphs, 3)
+    alone = np.concatenate([wl_colors(graph, 3) for graph in graphs], axis=1)
     np.testing.assert_array_equal(together, alone)
 
 
@@ -223,13 +223,13 @@ def test_features_of_new_graphs_give_the_kernel():
     np.testing.assert_allclose(
         (new @ kernel.features(graphs[:6]).T).toarray(), kernel.transform(graphs[6:]), atol=1e-14
     )
-    assert (new.multiply(new).sum(axis=1) < 1 - 1e-3).any()  # colours without a column
+    assert (new.multiply(new).sum(axis=1) < 1 - 1e-3).any()  # colors without a column
 
 
-def test_colours_in_words():
+def test_colors_in_words():
     graphs = Graphs.from_edges([[(0, 1), (1, 2)]], labels=["CNO"], edge_labels=[[1, 2]])
     kernel = WL(2).fit(graphs)
-    words = set(zip(kernel.colour_iterations_, kernel.feature_names(), strict=True))
+    words = set(zip(kernel.color_iterations_, kernel.feature_names(), strict=True))
     assert words == {
         *((0, word) for word in ("C", "N", "O")),
         *((1, word) for word in ("C(N)", "N(C,O)", "O(N)")),
@@ -240,8 +240,8 @@ def test_colours_in_words():
 
 
 @SEARCH
-@given(collections(min_graphs=1, labelled=True, edge_labels=False), st.integers(0, 2))
-def test_different_colours_have_different_names(collection, iterations):
+@given(collections(min_graphs=1, labeled=True, edge_labels=False), st.integers(0, 2))
+def test_different_colors_have_different_names(collection, iterations):
     names = WL(iterations).fit(collection.pack()).feature_names()
     assert len(set(names)) == len(names)
 

@@ -1,4 +1,4 @@
-"""WLOA against histograms of literal colours, against the best assignment itself, and against GraKeL."""
+"""WLOA against histograms of literal colors, against the best assignment itself, and against GraKeL."""
 
 from collections import Counter
 
@@ -14,27 +14,27 @@ from treegram import WLOA, load_tu
 from zoo import COLLECTIONS
 
 
-def colours(collection, g, h, **options):
-    """The colours of each node after 0 to h iterations."""
+def colors(collection, g, h, **options):
+    """The colors of each node after 0 to h iterations."""
     adjacent, labels = naive_wl.read(collection, g, **options)
     return list(naive_wl.wl(adjacent, labels, h).values())
 
 
 def intersection(left, right):
-    """How many (iteration, colour) the nodes of two graphs have in common, as often as both have them."""
+    """How many (iteration, color) the nodes of two graphs have in common, as often as both have them."""
     counts = (Counter((i, c) for node in nodes for i, c in enumerate(node)) for nodes in (left, right))
     return sum((next(counts) & next(counts)).values())
 
 
 def best_assignment(left, right):
-    """The largest sum of common colours over all ways to assign nodes to nodes."""
+    """The largest sum of common colors over all ways to assign nodes to nodes."""
     gains = np.array([[sum(a == b for a, b in zip(u, v, strict=True)) for v in right] for u in left])
     gains = gains.reshape(len(left), len(right))
     return gains[linear_sum_assignment(gains, maximize=True)].sum()
 
 
 def literal(collection, h, value, **options):
-    nodes = [colours(collection, g, h, **options) for g in range(len(collection))]
+    nodes = [colors(collection, g, h, **options) for g in range(len(collection))]
     return np.array([[value(a, b) for b in nodes] for a in nodes], float).reshape(len(nodes), len(nodes))
 
 

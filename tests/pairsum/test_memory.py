@@ -74,7 +74,7 @@ def test_matchings_that_never_end_are_announced(monkeypatch):
     """A star of 600 nodes against itself: 599! / 595! to the left, as many to the right, in any of 4! orders."""
     monkeypatch.setattr(_memory, "available_bytes", lambda: float("inf"))
     monkeypatch.setattr(matching, "_sum_cliques", fail)
-    told = r"graph 1 has 599 neighbours.* up to 6.8e\+20 matchings of 5 nodes.* smaller max_size"
+    told = r"graph 1 has 599 neighbors.* up to 6.8e\+20 matchings of 5 nodes.* smaller max_size"
     for compute in (CSM(5).fit, CSM(5).fit_transform):
         with pytest.raises(AssertionError, match="the work has begun"), pytest.warns(UserWarning, match=told):
             compute(collection(STAR, 600))

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treegram.attributes import Gaussian
 from treegram.pairsum import nodes as engine
+from treegram.pairsum.attributes import Gaussian
 from treegram.pairsum.nodes import Nodes, Weighting, self_sums
 from treegram.pairsum.tiles import complete
 

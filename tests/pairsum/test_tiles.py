@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 from numba import njit
 
-from treegram.attributes import Gaussian
 from treegram.pairsum import tiles
+from treegram.pairsum.attributes import Gaussian
 from treegram.pairsum.loops import nodes as node_loops
 from treegram.pairsum.loops import tiles as loops
 from treegram.pairsum.tiles import complete

@@ -23,7 +23,7 @@ from treegram import (
     gram_to_zarr,
     make_synthetic,
 )
-from treegram._parallel import send_tasks
+from treegram._core.parallel import send_tasks
 from treegram.pairsum.tiles import _batches
 from workers import new_client
 

@@ -19,9 +19,10 @@ import numpy as np
 import pytest
 from distributed import Client
 
-from treegram import ODDCL, ClusterError, _dask, gram_to_zarr, make_synthetic
-from treegram._parallel import send_tasks
-from treegram.scale import gram_store
+from treegram import ODDCL, ClusterError, gram_to_zarr, make_synthetic
+from treegram._core import dask as _dask
+from treegram._core.parallel import send_tasks
+from treegram.kernels import gram_store
 from workers import new_client
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask warns of sockets that killed workers leave open

@@ -25,7 +25,7 @@ from treegram import (
     gram_to_zarr,
     make_synthetic,
 )
-from treegram.scale import gram_store
+from treegram.kernels import gram_store
 
 KERNELS = [
     ODDCL(depth=1),
@@ -193,7 +193,7 @@ def test_killed_again_and_again_it_still_gets_there(tmp_path):
 
 
 def test_two_writers_do_not_meet(graphs, tmp_path):
-    from treegram._files import only_writer
+    from treegram._core.files import only_writer
 
     with (
         only_writer(tmp_path / "K"),

@@ -40,7 +40,7 @@ TREE_CODES = {
     "C(N(C,O))": 0xA64E64BA9211744B,
     "O(N(C,C))": 0x102AA4601BF6BE23,
 }
-EDGE_LABELLED_CODES = {
+EDGE_LABELED_CODES = {
     "C": 0x14C252702AE21FC4,
     "C(1:N)": 0xB2B434DC40A55A78,
     "C(2:N)": 0xF3F141FA3E19660A,
@@ -75,7 +75,7 @@ def test_label_hashes_never_change(label):
 
 def test_tree_codes_never_change():
     assert TREE_CODES.items() <= codes_by_name(FORK, 2).items()
-    assert EDGE_LABELLED_CODES.items() <= codes_by_name(FORK, 2, use_edge_labels=True).items()
+    assert EDGE_LABELED_CODES.items() <= codes_by_name(FORK, 2, use_edge_labels=True).items()
 
 
 def test_labels_of_different_kind_or_nesting_have_different_hashes():

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 
-from treegram._progress import verbosely
-from treegram._wording import suggest
+from treegram._core.errors import TreegramError
+from treegram._core.progress import verbosely
+from treegram._core.text import suggest
 from treegram.cli._parser import Parser
-from treegram.errors import TreegramError
 
 __all__ = ["COMMANDS", "main"]
 

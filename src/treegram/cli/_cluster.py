@@ -15,10 +15,10 @@ from typing import Any
 
 import joblib
 
-from treegram._params import Whole
+from treegram._core.errors import ClusterError
+from treegram._core.params import Whole
 from treegram.cli._kernels import read_word
 from treegram.cli._parser import Parser
-from treegram.errors import ClusterError
 
 __all__ = ["add_cluster_arguments", "on_cluster"]
 

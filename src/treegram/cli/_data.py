@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treegram import DatasetError, Graphs, load_digits_graphs, load_parquet, load_tu, make_synthetic
-from treegram._wording import suggest
+from treegram._core.text import suggest
 from treegram.cli._molecules import (
     add_molecule_arguments,
     check_no_molecule_options,

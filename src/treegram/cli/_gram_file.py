@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._files import check_writable, replacing, sync, sync_folder
+from treegram._core.files import check_writable, replacing, sync, sync_folder
 
 __all__ = ["check_target", "write_gram"]
 

@@ -1,7 +1,7 @@
 """Kernels by name, and the options of each, read from its class.
 
 Names and defaults of options come from the signature of a class, what is allowed from what it says its parameters may be
-(``treegram._params``), and the help from the Parameters section of its docstring. Parameters that no word on a command line can express (functions, arrays) get no option.
+(``treegram._core.params``), and the help from the Parameters section of its docstring. Parameters that no word on a command line can express (functions, arrays) get no option.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from treegram._params import FLAG, FUNCTION, LIST, NOTHING, Allowed, Number, Whole, Words, allowed_values, words_of
-from treegram._wording import suggest
+from treegram._core.params import FLAG, FUNCTION, LIST, NOTHING, Allowed, Number, Whole, Words, allowed_values, words_of
+from treegram._core.text import suggest
 from treegram.cli._parser import Parser
 from treegram.kernels.registry import AUTO, KERNELS
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from treegram import load_model
-from treegram._files import check_writable
+from treegram._core.files import check_writable
 from treegram.cli._parser import Parser
 
 __all__ = ["add_model_argument", "check_output", "load_predictor"]

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treegram import Graphs, MoleculeGraphs, load_molecules
-from treegram._params import allowed_values, check_value
-from treegram.convert._molecule_files import DEFAULT_COLUMN, SUFFIXES, read_entries
-from treegram.convert.molecules import convert_file
+from treegram._core.params import allowed_values, check_value
+from treegram.graphs.molecule_files import DEFAULT_COLUMN, SUFFIXES, read_entries
+from treegram.graphs.molecules import convert_file
 
 __all__ = [
     "add_molecule_arguments",

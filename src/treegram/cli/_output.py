@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from treegram._machine import package_versions
-from treegram._wording import counted
+from treegram._core.machine import package_versions
+from treegram._core.text import counted
 from treegram.cli._parser import Parser
 
 __all__ = ["add_output_arguments", "approximation", "approximation_text", "provenance", "shape_text"]

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Sequence
 from typing import NoReturn
 
-from treegram._wording import suggest
+from treegram._core.text import suggest
 
 __all__ = ["Parser"]
 

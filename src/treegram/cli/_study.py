@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from treegram import Graphs
-from treegram._params import Whole
+from treegram._core.params import Whole
 from treegram.cli._cluster import add_cluster_arguments, on_cluster
 from treegram.cli._data import add_folder_arguments
 from treegram.cli._kernels import read_word
 from treegram.cli._parser import Parser
-from treegram.experiments.data import check_data
-from treegram.experiments.report import brief_blocks, render_text
-from treegram.experiments.run import run_checked
-from treegram.experiments.store import Store
-from treegram.experiments.study import Scope, Study
-from treegram.experiments.summary import summarise
+from treegram.study.data import check_data
+from treegram.study.protocol import Scope, Study
+from treegram.study.report import brief_blocks, render_text
+from treegram.study.run import run_checked
+from treegram.study.store import Store
+from treegram.study.summary import summarize
 
 __all__ = ["add_run_arguments", "at_least", "run_and_print"]
 
@@ -65,5 +65,5 @@ def run_and_print(
         except KeyboardInterrupt:
             print(f"Stopped. What was finished is in {path}; the same command continues from there.", file=sys.stderr)
             raise SystemExit(130) from None
-        print(render_text(brief_blocks(summarise(store, study))))
+        print(render_text(brief_blocks(summarize(store, study))))
     print(f"\nResults: {path}. A page with all of it: treegram report {path}")

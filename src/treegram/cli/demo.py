@@ -11,11 +11,11 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
 from treegram import ODDCL, Graphs, load_digits_graphs
-from treegram._files import check_writable, replacing
-from treegram._matplotlib import blank_axes
-from treegram._types import Floats, Ints
+from treegram._core.files import check_writable, replacing
+from treegram._core.matplotlib import blank_axes
+from treegram._core.types import Floats, Ints
 from treegram.cli._parser import Parser
-from treegram.plotting import plot_gram
+from treegram.explanations.plots import plot_gram
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 

@@ -22,9 +22,9 @@ from treegram.cli._kernels import (
 from treegram.cli._molecules import add_molecule_arguments, given_options
 from treegram.cli._parser import Parser
 from treegram.cli._study import add_run_arguments, at_least, run_and_print
-from treegram.experiments.study import CONTROLS
-from treegram.experiments.study_file import parse_study
 from treegram.kernels.registry import AUTO, KERNELS
+from treegram.study.protocol import CONTROLS
+from treegram.study.study_file import parse_study
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -166,7 +166,7 @@ def _candidates(
         found[name] = [
             {"kernel": name}
             | ({"attributes": [scale]} if scale != "raw" else {})
-            | {"grid": KERNELS[name]().usual_grid() | widths}
+            | {"grid": KERNELS[name]().default_param_grid() | widths}
             for scale in own_scales
             for widths in _gamma_grids(own_gammas)
         ]

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from treegram import write_explanation_page
-from treegram._params import Whole
-from treegram._types import Ints
-from treegram._wording import counted
+from treegram._core.params import Whole
+from treegram._core.text import counted
+from treegram._core.types import Ints
 from treegram.cli._data import add_data_arguments, load_data
 from treegram.cli._kernels import read_word
 from treegram.cli._model_file import add_model_argument, check_output, load_predictor
@@ -46,7 +46,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
     parser.add_argument(
         "--spread",
         action="store_true",
-        help="share what a tree adds among its nodes instead of giving it to its root (kernels of trees and colours)",
+        help="share what a tree adds among its nodes instead of giving it to its root (kernels of trees and colors)",
     )
     parser.add_argument(
         "--smiles",

@@ -21,9 +21,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from treegram import DatasetError, Graphs, ODDCLFeatures, ParquetChunks, TUChunks, embed_chunks, features_to_shards
-from treegram._files import check_space, replacing
-from treegram._params import Whole
-from treegram._progress import track
+from treegram._core.files import check_space, replacing
+from treegram._core.params import Whole
+from treegram._core.progress import track
 from treegram.cli._cluster import add_cluster_arguments, on_cluster
 from treegram.cli._data import BUILT_IN, add_data_arguments, load_data
 from treegram.cli._gram_file import check_target
@@ -31,7 +31,7 @@ from treegram.cli._kernels import add_options, given_parameters, read_word
 from treegram.cli._molecules import is_molecule_file
 from treegram.cli._output import add_output_arguments, approximation, approximation_text, provenance, shape_text
 from treegram.cli._parser import Parser
-from treegram.datasets._tu import find_folder
+from treegram.datasets.tu import find_folder
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 

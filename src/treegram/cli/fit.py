@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.pipeline import make_pipeline
 
 from treegram import GraphGP, GraphSVC, ScaleAttributes, save_model
-from treegram._files import check_writable
-from treegram._params import Number, Whole
-from treegram._wording import counted
+from treegram._core.files import check_writable
+from treegram._core.params import Number, Whole
+from treegram._core.text import counted
 from treegram.cli._data import add_data_arguments, are_numbers, load_data
 from treegram.cli._kernels import (
     KERNELS,
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> None:
     model.fit(graphs, y)
     save_model(with_molecules(model, args), args.output)
     if kernels == AUTO:
-        print(model.tell_account())
+        print(model.search_summary())
     chosen = ", ".join(
         f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in model.best_params_.items()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from treegram import Graphs, gram_to_zarr
-from treegram._files import check_space
+from treegram._core.files import check_space
 from treegram.cli._cluster import add_cluster_arguments, on_cluster
 from treegram.cli._data import add_data_arguments, load_by_name, load_data
 from treegram.cli._gram_file import check_target, write_gram

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from treegram import describe
-from treegram._wording import counted
+from treegram._core.text import counted
 from treegram.cli._data import add_data_arguments, load_data
 from treegram.cli._parser import Parser
 

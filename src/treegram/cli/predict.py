@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treegram import GraphGP, Graphs
-from treegram._files import replacing
-from treegram._wording import counted
+from treegram._core.files import replacing
+from treegram._core.text import counted
 from treegram.cli._data import add_data_arguments, load_data
 from treegram.cli._model_file import add_model_argument, check_output, load_predictor
 from treegram.cli._molecules import load_for_model
 from treegram.cli._parser import Parser
-from treegram.explanations import split_model
+from treegram.explanations.contributions import split_model
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 

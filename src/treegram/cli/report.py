@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 from treegram.cli._parser import Parser
-from treegram.experiments.report import check_page, write_report
-from treegram.experiments.store import Store
-from treegram.experiments.summary import summarise
+from treegram.study.report import check_page, write_report
+from treegram.study.store import Store
+from treegram.study.summary import summarize
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -33,7 +33,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
 
 
 def run(args: argparse.Namespace) -> None:
-    """Summarise, then write both files."""
+    """Summarize, then write both files."""
     page = args.output or args.store.with_suffix(".html")
     if page.suffix != ".html":
         raise ValueError(f"The output file must end in .html; got {str(page)!r}.")
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> None:
     for path in pages:
         check_page(path, overwrite=args.force)
     with Store.open(args.store, create=False) as store:
-        summary = summarise(store)
+        summary = summarize(store)
     for path in pages:
         write_report(summary, path, overwrite=args.force)
         print(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 from treegram.cli._data import load_by_name
 from treegram.cli._parser import Parser
 from treegram.cli._study import add_run_arguments, run_and_print
-from treegram.experiments.study_file import read_study, shipped_studies
+from treegram.study.study_file import read_study, shipped_studies
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 

@@ -1,13 +1,13 @@
 """Data sets: the TU text format, read whole or in chunks, fetched and written; what graphs hold; generated graphs; graphs from bundled images."""
 
-from treegram.datasets._chunks import TUChunks
-from treegram.datasets._describe import describe
-from treegram.datasets._digits import load_digits_graphs
-from treegram.datasets._molecules import make_molecules
-from treegram.datasets._motifs import make_motifs
-from treegram.datasets._save import save_tu
-from treegram.datasets._synthetic import make_synthetic
-from treegram.datasets._tu import load_tu
+from treegram.datasets.chunks import TUChunks
+from treegram.datasets.digits import load_digits_graphs
+from treegram.datasets.motifs import make_motifs
+from treegram.datasets.random_molecules import make_molecules
+from treegram.datasets.save import save_tu
+from treegram.datasets.summarize import describe
+from treegram.datasets.synthetic import make_synthetic
+from treegram.datasets.tu import load_tu
 
 __all__ = [
     "TUChunks",

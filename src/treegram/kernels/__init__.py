@@ -5,8 +5,8 @@ from treegram.kernels.feature_map import FeatureMap
 from treegram.kernels.gik import GIK
 from treegram.kernels.graphhopper import GraphHopper
 from treegram.kernels.kernel_sum import KernelSum
-from treegram.kernels.landmarks import Landmarks
 from treegram.kernels.nspdk import NSPDK
+from treegram.kernels.nystroem import Landmarks
 from treegram.kernels.oddcl import ODDCL
 from treegram.kernels.oddcl_approx import ODDCLApprox
 from treegram.kernels.oddcl_features import ODDCLFeatures

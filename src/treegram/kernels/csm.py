@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from treegram._params import LIST, NOTHING, Number, Whole, parameters
-from treegram._types import Floats, Hashes, Ints
-from treegram.attributes import NodeKernel
+from treegram._core.params import LIST, NOTHING, Number, Whole, parameters
+from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.kernels._axes import GridAxes
-from treegram.kernels._base import GraphKernel
-from treegram.kernels._grids import Grid
-from treegram.kernels._node_sums import NODE_KERNEL, node_blocks, vectors_and_kernel
+from treegram.kernels.axes import GridAxes
+from treegram.kernels.base import GraphKernel
+from treegram.kernels.grid import Grid
+from treegram.kernels.node_sums import NODE_KERNEL, node_blocks, vectors_and_kernel
+from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.matching import Matchables, match_self_sums, match_shares, match_sums
 from treegram.structure.labels import arc_hashes
 
@@ -119,7 +119,7 @@ class CSM(GraphKernel):
     name = "csm"
     explained_by = "nodes"
     one_pass = ("max_size",)
-    _usual_grid = {"max_size": [1, 2, 3]}
+    _default_param_grid = {"max_size": [1, 2, 3]}
     _allowed = {
         **NODE_KERNEL,
         "max_size": (Whole(1),),
@@ -211,7 +211,7 @@ def _by_largest_size(sums: Floats, view: MatchView, n_last: int) -> Floats:
 
 
 def _arcs(graphs: Graphs, *, use_edge_labels: bool) -> tuple[Ints, Ints, Hashes]:
-    """Neighbours in either direction, and for each the kind of edge: its label, and which of the two directions it has."""
+    """Neighbors in either direction, and for each the kind of edge: its label, and which of the two directions it has."""
     labels = arc_hashes(graphs, use_edge_labels=use_edge_labels)
     if not graphs.directed:
         return graphs.indptr, graphs.indices, labels

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._memory import require_rows
-from treegram._params import FLAG, NOTHING, Checked, Instance
-from treegram._types import Floats
-from treegram.errors import ParameterError
-from treegram.kernels._base import GraphKernel
+from treegram._core.errors import ParameterError
+from treegram._core.memory import require_rows
+from treegram._core.params import FLAG, NOTHING, Checked, Instance
+from treegram._core.types import Floats
+from treegram.kernels.base import GraphKernel
 from treegram.kernels.wl import WL
 
 __all__ = ["FeatureMap"]
@@ -118,7 +118,7 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
         return rows.toarray()
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002 (scikit-learn's signature)
-        """What each column counts: a tree such as ``C(N,C(O))``, a colour, or a bin.
+        """What each column counts: a tree such as ``C(N,C(O))``, a color, or a bin.
 
         Parameters
         ----------

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from treegram._params import Whole, Words, parameters
+from treegram._core.params import Whole, Words, parameters
 from treegram.graphs import Graphs
-from treegram.kernels._grids import Grid
-from treegram.kernels._node_pairs import NodePairKernel
+from treegram.kernels.grid import Grid
+from treegram.kernels.node_pairs import NodePairKernel
 from treegram.structure.features import Features
 from treegram.structure.invariants import INVARIANTS, MATCHES, SCOPES, pattern_features
 
@@ -26,7 +26,7 @@ class GIK(NodePairKernel):
     r"""Graph invariant kernels for graphs with labels and vectors at the nodes.
 
     Graphs are taken apart into patterns, small subgraphs. Two graphs are alike when they have matching patterns in which
-    nodes of the same colours have close vectors:
+    nodes of the same colors have close vectors:
 
     .. math::
         K(G, G') = \sum_{v \in G, v' \in G'} k_A(x_v, x_{v'}) \sum_{g \ni v, \, g' \ni v'}
@@ -34,27 +34,27 @@ class GIK(NodePairKernel):
 
     Here :math:`g` runs over the patterns of :math:`G`, the balls of radius 0 to ``radius`` around each node, :math:`|g|` is
     its number of nodes, :math:`g \sim g'` says that two patterns match (``match``; their radii always do),
-    :math:`c_i(v | g)` is the colour of level :math:`i` of the node :math:`v` (``invariant``, ``scope``), :math:`h` is
+    :math:`c_i(v | g)` is the color of level :math:`i` of the node :math:`v` (``invariant``, ``scope``), :math:`h` is
     ``n_levels``, :math:`x_v` the vector of :math:`v`, and :math:`k_A` is ``node_kernel``, by default
-    :math:`\exp(-\gamma \|x_v - x_{v'}\|^2)`. Nodes with different labels never have the same colour.
+    :math:`\exp(-\gamma \|x_v - x_{v'}\|^2)`. Nodes with different labels never have the same color.
 
     Parameters
     ----------
     invariant : {"wl", "sgk", "nspdk"}, default="wl"
-        How nodes are coloured. "wl": by Weisfeiler-Lehman, level i after i iterations. "sgk": spectrally; level i holds the
+        How nodes are colored. "wl": by Weisfeiler-Lehman, level i after i iterations. "sgk": spectrally; level i holds the
         label and the numbers of closed walks of length 2 to i + 1 from the node back to itself, which determine the
         spectrum of the adjacency matrix as the node sees it, without any rounding. "nspdk": one level, with the
         label, the hops to the ball's root, and the hops and labels of all nodes of the ball (see :class:`NSPDK`).
     scope : {"local", "global"}, default="local"
-        Whether colours are those within the pattern or those in the whole graph. "nspdk" is local always.
+        Whether colors are those within the pattern or those in the whole graph. "nspdk" is local always.
     match : {"auto", "size", "invariant", "none"}, default="auto"
         Which patterns of one radius match: "size", those with equally many nodes; "invariant", those whose roots have the
-        same local colour of the last level, and whose nodes have the same multiset of these ("nspdk": also whose edges
+        same local color of the last level, and whose nodes have the same multiset of these ("nspdk": also whose edges
         join the same); "none", all. "auto" is "invariant" for "nspdk", else "size".
     radius : int, default=2
         Largest radius of the balls. At 0 with "wl" and "global" this is :class:`WLCL`.
     n_levels : int, default=2
-        Largest level of the colours, from 0, the label. Not used by "nspdk".
+        Largest level of the colors, from 0, the label. Not used by "nspdk".
     distance : int, default=0
         Above 0, each ordered pair of nodes at a distance from 1 to this is one more pattern for each radius: the two balls
         side by side, a node of both counted in each. Such pairs match when the first balls do, the second balls do, and
@@ -69,7 +69,7 @@ class GIK(NodePairKernel):
     missing_labels : {"degree", "constant"}, default="degree"
         What stands for the labels of graphs that have none: each node's degree in the whole graph, or one label for all.
     use_edge_labels : bool, default=False
-        Whether colours of "wl", and matches of "nspdk", also see the labels of edges. "sgk" does not.
+        Whether colors of "wl", and matches of "nspdk", also see the labels of edges. "sgk" does not.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
     dtype : {"float64", "float32"}, default="float64"
@@ -89,7 +89,7 @@ class GIK(NodePairKernel):
 
     See Also
     --------
-    WLCL : the colours of whole graphs, without patterns.
+    WLCL : the colors of whole graphs, without patterns.
     NSPDK : pairs of balls on labels alone.
 
     Notes
@@ -108,10 +108,10 @@ class GIK(NodePairKernel):
 
     What is known and what is inferred. Neither the full paper nor its code could be read when this was written. Known:
     graphs are decomposed into subgraphs, whose nodes are compared by a kernel on the vectors times a weight that comes from
-    a vertex invariant; other invariants give generalisations of WL, NSPDK and propagation kernels; spectral colours are one of
+    a vertex invariant; other invariants give generalizations of WL, NSPDK and propagation kernels; spectral colors are one of
     them. Recollected: the sum above, with its factors 1 / \|g\|; it passes the tests that it becomes the WL kernel (radius
-    0, global colours, :math:`k_A = 1`) and counts matching patterns (all colours equal, :math:`k_A = 1`). Inferred: that
-    SGK means spectral colours, and their form as closed walks; that the patterns are balls; which patterns match, where
+    0, global colors, :math:`k_A = 1`) and counts matching patterns (all colors equal, :math:`k_A = 1`). Inferred: that
+    SGK means spectral colors, and their form as closed walks; that the patterns are balls; which patterns match, where
     "size" is a reading of the variant name LWL_V in later work and is not supported by accuracies.
 
     The rows printed for the five variants in the comparison of Da San Martino, Navarin and Sperduti cannot be reproduced from
@@ -121,7 +121,7 @@ class GIK(NodePairKernel):
 
     The sum is exact. Its features cost time linear in the nodes of all patterns, times the levels ("wl") or times the edges
     of a pattern (the others); then time is at most quadratic in the number of nodes with equal labels. Memory is that of
-    the features, one number for each node, pattern kind and colour, and of the result. Where edges have a direction, balls,
+    the features, one number for each node, pattern kind and color, and of the result. Where edges have a direction, balls,
     hops and walks follow it. Without attributes k_A is 1.
 
     References
@@ -160,7 +160,7 @@ class GIK(NodePairKernel):
     distance: int = 0
     use_edge_labels: bool = False
 
-    def usual_grid(self) -> dict[str, list[Any]]:
+    def default_param_grid(self) -> dict[str, list[Any]]:
         """The values that are usually searched for the parameters of this invariant.
 
         Returns

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from treegram._params import parameters
+from treegram._core.params import parameters
 from treegram.graphs import Graphs
-from treegram.kernels._grids import Grid
-from treegram.kernels._node_pairs import NodePairKernel
-from treegram.kernels._node_sums import WeightedFeatures, node_blocks
+from treegram.kernels.grid import Grid
+from treegram.kernels.node_pairs import NodePairKernel
+from treegram.kernels.node_sums import WeightedFeatures, node_blocks
 from treegram.structure.hops import hop_features
 
 __all__ = ["GraphHopper"]

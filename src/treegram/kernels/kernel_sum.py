@@ -9,15 +9,15 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from treegram._params import NOTHING, Allowed, Instance, parameters
-from treegram._types import Floats, Ints
-from treegram.errors import ParameterError
+from treegram._core.errors import ParameterError
+from treegram._core.params import NOTHING, Allowed, Instance, parameters
+from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels._base import GraphKernel, complete_gram, inverse_roots, normalize_gram
-from treegram.kernels._grids import Grid, GridValues, grid_values, parameter_names, with_parameters
-from treegram.kernels._pipelines import learns_from_data, split_pipeline
+from treegram.kernels.base import GraphKernel, complete_gram, inverse_roots, normalize_gram
+from treegram.kernels.grid import Grid, GridValues, grid_values, parameter_names, with_parameters
 from treegram.kernels.oddcl import ODDCL
 from treegram.kernels.oddst import ODDST
+from treegram.kernels.pipelines import learns_from_data, split_pipeline
 
 __all__ = ["KernelSum"]
 
@@ -27,7 +27,7 @@ class PartView:
     """Graphs as one part sees them."""
 
     described: Any
-    selves: Floats  # the part's kernel of each graph with itself, not normalised
+    selves: Floats  # the part's kernel of each graph with itself, not normalized
 
 
 @parameters
@@ -36,7 +36,7 @@ class KernelSum(GraphKernel):
 
     .. math:: K(G, G') = \sum_i K_i(G, G')
 
-    Here :math:`K_i` is what the i-th of ``kernels`` gives, normalised by itself unless its own ``normalize`` is False, so
+    Here :math:`K_i` is what the i-th of ``kernels`` gives, normalized by itself unless its own ``normalize`` is False, so
     that all parts have the same say.
 
     Parameters
@@ -131,7 +131,7 @@ class KernelSum(GraphKernel):
         """Whether any part, or a transformer before it, learns from the fitted graphs."""
         return any(learns_from_data(part) for part in self._parts())
 
-    def usual_grid(self) -> dict[str, list[Any]]:
+    def default_param_grid(self) -> dict[str, list[Any]]:
         """The values that are usually searched for the parameters of the parts.
 
         Returns
@@ -140,7 +140,7 @@ class KernelSum(GraphKernel):
             Values for each parameter.
         """
         finals = (split_pipeline(part)[1] for part in self._parts())
-        return {name: values for final in finals for name, values in final.usual_grid().items()}
+        return {name: values for final in finals for name, values in final.default_param_grid().items()}
 
     # ---------------------------------------------------------------- parts
 
@@ -227,7 +227,7 @@ class KernelSum(GraphKernel):
         self.__dict__.pop("_saved_kernels", None)
         graphs = as_graphs(X)
         self.kernels_ = [part.fit(graphs) for part in self._parts()]
-        # Each part has described the graphs when it was fitted, and has summed each with itself if it normalises.
+        # Each part has described the graphs when it was fitted, and has summed each with itself if it normalizes.
         self._fitted = [_view(final, final._fitted, final._self_kernels) for final in self._finals()]
         self.graphs_ = graphs
         self.n_attributes_in_ = graphs.n_attributes

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from treegram._params import Whole, parameters
+from treegram._core.params import Whole, parameters
 from treegram.graphs import Graphs
-from treegram.kernels._explicit import ExplicitKernel
-from treegram.kernels._grids import Grid
+from treegram.kernels.explicit import ExplicitKernel
+from treegram.kernels.grid import Grid
 from treegram.structure.features import Features
 from treegram.structure.invariants import ball_pair_features, ball_pair_node_features
 
@@ -17,10 +17,10 @@ __all__ = ["NSPDK"]
 
 @parameters
 class NSPDK(ExplicitKernel):
-    r"""Neighbourhood subgraph pairwise distance kernel on discrete labels, with its explicit features.
+    r"""Neighborhood subgraph pairwise distance kernel on discrete labels, with its explicit features.
 
     Two graphs are alike when they have pairs of nodes, equally far apart, with equal surroundings. For each radius
-    :math:`r` and distance :math:`d` equal pairs are counted, and each count is normalised by itself:
+    :math:`r` and distance :math:`d` equal pairs are counted, and each count is normalized by itself:
 
     .. math::
         K(G, G') = \sum_{r=0}^{R} \sum_{d=0}^{D}
@@ -88,7 +88,7 @@ class NSPDK(ExplicitKernel):
 
     name = "nspdk"
     explained_by = "nodes"
-    _usual_grid = {"radius": [1, 2], "distance": [0, 1, 2]}
+    _default_param_grid = {"radius": [1, 2], "distance": [0, 1, 2]}
     _allowed = {"radius": (Whole(0),), "distance": (Whole(0),)}
 
     radius: int = field(default=1, kw_only=False)

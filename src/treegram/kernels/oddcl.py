@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from treegram._params import parameters
-from treegram._types import Floats
+from treegram._core.params import parameters
+from treegram._core.types import Floats
 from treegram.graphs import Graphs
-from treegram.kernels._grids import Grid
-from treegram.kernels._node_pairs import NodePairKernel
-from treegram.kernels._node_sums import node_entry_shares
-from treegram.kernels._tree_weights import (
+from treegram.kernels.grid import Grid
+from treegram.kernels.node_pairs import NodePairKernel
+from treegram.kernels.node_sums import node_entry_shares
+from treegram.kernels.tree_weights import (
     TREE_GRID,
     TREES,
     count_trees,
@@ -28,7 +28,7 @@ __all__ = ["ODDCL"]
 class ODDCL(NodePairKernel):
     r"""Tree kernel for graphs with labels and vectors at the nodes (ODDCL_ST).
 
-    Two graphs are alike when they have nodes at which the same labelled trees are rooted and whose vectors are close:
+    Two graphs are alike when they have nodes at which the same labeled trees are rooted and whose vectors are close:
 
     .. math:: K(G, G') = \sum_{v \in G, v' \in G'} k_A(x_v, x_{v'}) \sum_t \lambda^{|t|} F_{v,t} F_{v',t}
 
@@ -105,7 +105,7 @@ class ODDCL(NodePairKernel):
     name = "oddcl"
     one_pass = ("depth", "lam")
     explained_by = "trees"
-    _usual_grid = TREE_GRID
+    _default_param_grid = TREE_GRID
     _allowed = TREES
 
     depth: int = field(default=3, kw_only=False)

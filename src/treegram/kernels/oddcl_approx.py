@@ -6,16 +6,16 @@ from dataclasses import field
 from functools import cache, partial
 from typing import Any
 
-from treegram._params import parameters
-from treegram._types import Floats
+from treegram._core.params import parameters
+from treegram._core.types import Floats
 from treegram.graphs import Graphs
-from treegram.kernels._axes import GridAxes
-from treegram.kernels._choose_map import VECTOR_MAP
-from treegram.kernels._grids import Grid
-from treegram.kernels._node_pairs import NodePairKernel
-from treegram.kernels._node_sums import view_nodes
-from treegram.kernels._tree_weights import TREE_GRID, TREES, separate_overflows, tree_groups, view_trees
-from treegram.kernels._vector_sums import (
+from treegram.kernels.axes import GridAxes
+from treegram.kernels.choose_map import VECTOR_MAP
+from treegram.kernels.grid import Grid
+from treegram.kernels.node_pairs import NodePairKernel
+from treegram.kernels.node_sums import view_nodes
+from treegram.kernels.tree_weights import TREE_GRID, TREES, separate_overflows, tree_groups, view_trees
+from treegram.kernels.vector_sums import (
     PairSample,
     draw_seed,
     gram_costs,
@@ -24,7 +24,7 @@ from treegram.kernels._vector_sums import (
     vector_pair_sums,
     vector_self_sums,
 )
-from treegram.maps import Indicator, Similarity, one_blas_thread
+from treegram.pairsum.maps import Indicator, Similarity, one_blas_thread
 from treegram.structure.features import Features
 
 __all__ = ["ODDCLApprox"]
@@ -99,7 +99,7 @@ class ODDCLApprox(NodePairKernel):
     n_components_ : int
         Number of components of z; 0 with the exact engine.
     estimated_error_ : float
-        Relative Frobenius error of the (normalised) Gram matrix, estimated from a random sample of some two thousand pairs
+        Relative Frobenius error of the (normalized) Gram matrix, estimated from a random sample of some two thousand pairs
         of fitted graphs whose exact kernel is computed.
     map_ : object
         The map z: ``map_(X)`` gives one row per attribute vector. None with the exact engine.
@@ -118,7 +118,7 @@ class ODDCLApprox(NodePairKernel):
     Notes
     -----
     Positive semidefinite by construction. Random Fourier features in all three qualities are unbiased: the expected
-    matrix, not normalised, is the exact one. Time is that of z for each distinct vector, of one addition of z for each
+    matrix, not normalized, is the exact one. Time is that of z for each distinct vector, of one addition of z for each
     node and tree, and of one matrix product for each tree over the graphs that have it; memory is the result's and some
     200 MiB at most. The map is made without looking at targets.
 
@@ -152,7 +152,7 @@ class ODDCLApprox(NodePairKernel):
     name = "oddcl-approx"
     one_pass = ("depth", "lam")
     _learned_names = (*NodePairKernel._learned_names, "_is_complete")
-    _usual_grid = TREE_GRID
+    _default_param_grid = TREE_GRID
     _allowed = {**TREES, **VECTOR_MAP}
 
     depth: int = field(default=3, kw_only=False)

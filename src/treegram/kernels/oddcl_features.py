@@ -14,18 +14,18 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import normalize as normalize_rows
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._params import NOTHING, Checked, Whole, parameters
-from treegram._types import Floats, Hashes
-from treegram.attributes import Gaussian, NodeKernel
-from treegram.errors import InvalidGraphError
+from treegram._core.errors import InvalidGraphError
+from treegram._core.params import NOTHING, Checked, Whole, parameters
+from treegram._core.types import Floats, Hashes
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels._axes import GridAxes
-from treegram.kernels._base import GraphKernel, inverse_roots, warn_of_edge_vectors, warn_of_unknown_labels
-from treegram.kernels._choose_map import VECTOR_MAP
-from treegram.kernels._node_sums import NODE_KERNEL, NodeView, learn_gamma, vectors_and_kernel, view_nodes
-from treegram.kernels._tree_weights import TREES, count_trees, spread_counted_trees, view_trees, weigh
-from treegram.kernels._vector_sums import PairSample, draw_seed, map_for, map_nodes, vector_self_sums
-from treegram.maps import FREQUENCIES, Constant, VectorMap, evaluate, fourier_map, one_blas_thread
+from treegram.kernels.axes import GridAxes
+from treegram.kernels.base import GraphKernel, inverse_roots, warn_of_edge_vectors, warn_of_unknown_labels
+from treegram.kernels.choose_map import VECTOR_MAP
+from treegram.kernels.node_sums import NODE_KERNEL, NodeView, learn_gamma, vectors_and_kernel, view_nodes
+from treegram.kernels.tree_weights import TREES, count_trees, spread_counted_trees, view_trees, weigh
+from treegram.kernels.vector_sums import PairSample, draw_seed, map_for, map_nodes, vector_self_sums
+from treegram.pairsum.attributes import Gaussian, NodeKernel
+from treegram.pairsum.maps import FREQUENCIES, Constant, VectorMap, evaluate, fourier_map, one_blas_thread
 from treegram.pairsum.sparse import sum_rows
 from treegram.pairsum.vectors import entry_products, hash_graphs, place_trees, spread_rows
 from treegram.structure.labels import node_hashes
@@ -40,7 +40,7 @@ FAR = 10.0  # an error of so many times the tolerance is worth a warning, wherev
 class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     r"""Explicit features of the tree kernel ODDCL, one row per graph: time and memory linear in the number of graphs.
 
-    Inner products of rows are, or approximate, the kernel of :class:`ODDCL`; those of normalised rows the normalised
+    Inner products of rows are, or approximate, the kernel of :class:`ODDCL`; those of normalized rows the normalized
     kernel. A graph is one vector for each of its trees,
 
     .. math:: Z_t(G) = \lambda^{|t| / 2} \sum_{v \in G} F_{v,t} z(x_v),
@@ -107,7 +107,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     n_features_out_ : int
         Number of columns.
     estimated_error_ : float
-        Relative Frobenius error of the inner products of rows against the exact (normalised) kernel, hashing included,
+        Relative Frobenius error of the inner products of rows against the exact (normalized) kernel, hashing included,
         estimated from a random sample of some two thousand pairs of fitted graphs.
     map_ : object
         The map z: ``map_(X)`` gives one row per attribute vector.
@@ -123,9 +123,9 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Hashed rows are unbiased, as far as z is: the expected inner product, not normalised, is the kernel of z. The product
+    Hashed rows are unbiased, as far as z is: the expected inner product, not normalized, is the kernel of z. The product
     of a tree with itself is exact; pairs of different trees add noise of standard deviation at most
-    ``2 / sqrt(n_features)`` to an entry of the normalised kernel. As a vector z stays in one piece, a node costs one
+    ``2 / sqrt(n_features)`` to an entry of the normalized kernel. As a vector z stays in one piece, a node costs one
     contiguous addition of z for each of its trees. Memory is that of the rows, ``8 n_features`` bytes per graph, and of
     the trees of the graphs that are transformed together: let large collections come in chunks (:func:`embed_chunks`).
 
@@ -365,7 +365,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         return phi, shares
 
     def _squares(self, graphs: Graphs, vector_map: VectorMap, seed: int) -> Floats:
-        """The square of the length of each graph's row, before it is normalised."""
+        """The square of the length of each graph's row, before it is normalized."""
         view = view_trees(self, graphs)
         if self.n_features is None:
             return vector_self_sums(map_nodes(view), vector_map, self.n_jobs).ravel()

@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._params import parameters
-from treegram._types import Floats
+from treegram._core.params import parameters
+from treegram._core.types import Floats
 from treegram.graphs import Graphs
-from treegram.kernels._explicit import ExplicitKernel
-from treegram.kernels._grids import Grid
-from treegram.kernels._tree_weights import TREE_GRID, TREES, count_trees, refuse_overflow, spread_counted_trees, weigh
+from treegram.kernels.explicit import ExplicitKernel
+from treegram.kernels.grid import Grid
+from treegram.kernels.tree_weights import TREE_GRID, TREES, count_trees, refuse_overflow, spread_counted_trees, weigh
 from treegram.pairsum.sparse import sum_rows
 from treegram.structure.features import Features
 from treegram.structure.trees import Phi, read_tree
@@ -26,7 +26,7 @@ __all__ = ["ODDST"]
 class ODDST(ExplicitKernel):
     r"""Tree kernel on discrete labels (ODD_ST), with its explicit features.
 
-    Two graphs are alike when the same labelled trees are rooted at their nodes:
+    Two graphs are alike when the same labeled trees are rooted at their nodes:
 
     .. math:: K(G, G') = \sum_t \lambda^{|t|} f_t(G) f_t(G')
 
@@ -70,7 +70,7 @@ class ODDST(ExplicitKernel):
 
     Notes
     -----
-    Time is linear in the nodes times the size of their neighbourhoods, plus one sparse matrix product.
+    Time is linear in the nodes times the size of their neighborhoods, plus one sparse matrix product.
 
     References
     ----------
@@ -92,7 +92,7 @@ class ODDST(ExplicitKernel):
     name = "oddst"
     one_pass = ("depth", "lam")
     explained_by = "trees"
-    _usual_grid = TREE_GRID
+    _default_param_grid = TREE_GRID
     _allowed = TREES
 
     depth: int = field(default=3, kw_only=False)

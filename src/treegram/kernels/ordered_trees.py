@@ -9,14 +9,14 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from treegram._params import Words, parameters
-from treegram._types import Floats, Hashes, Ints
-from treegram.attributes import Gaussian, NodeKernel
+from treegram._core.params import Words, parameters
+from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.kernels._base import GraphKernel
-from treegram.kernels._grids import Grid
-from treegram.kernels._node_sums import NODE_KERNEL, vectors_and_kernel
-from treegram.kernels._tree_weights import TREE_GRID, TREES, refuse_overflow, weigh
+from treegram.kernels.base import GraphKernel
+from treegram.kernels.grid import Grid
+from treegram.kernels.node_sums import NODE_KERNEL, vectors_and_kernel
+from treegram.kernels.tree_weights import TREE_GRID, TREES, refuse_overflow, weigh
+from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.features import common_codes
 from treegram.structure.ordered import TIE_BREAKS, Occurrences, ordered_trees
@@ -132,7 +132,7 @@ class OrderedTrees(GraphKernel):
     """
 
     name = "orderedtrees"
-    _usual_grid = TREE_GRID
+    _default_param_grid = TREE_GRID
     _allowed = {**TREES, **NODE_KERNEL, "tie_break": (Words(*TIE_BREAKS),)}
 
     depth: int = field(default=3, kw_only=False)

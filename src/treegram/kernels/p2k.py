@@ -13,14 +13,14 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._memory import require
-from treegram._params import FLAG, Number, Whole, Words, parameters
-from treegram._types import Floats, Ints
+from treegram._core.memory import require
+from treegram._core.params import FLAG, Number, Whole, Words, parameters
+from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels._axes import GridAxes
-from treegram.kernels._colours import COLOUR_GRID
-from treegram.kernels._explicit import HasFeatures
-from treegram.kernels._grids import Grid
+from treegram.kernels.axes import GridAxes
+from treegram.kernels.colors import COLOR_GRID
+from treegram.kernels.explicit import HasFeatures
+from treegram.kernels.grid import Grid
 from treegram.pairsum.bins import Binned, bin_counts, bin_products, bin_squares
 from treegram.structure.propagation import METRICS, Draws, draw, hash_values, label_bins, propagate, transition
 
@@ -145,7 +145,7 @@ class P2K(HasFeatures):
     The reverse happens with many attributes that correlate: densities then exceed 1 by far.
 
     A node without edges has no distribution after the first step: its rows are zeros, as in the authors' code, and like any
-    others they are put into bins and counted. Where edges have a direction, a node's neighbours are those that its edges lead to.
+    others they are put into bins and counted. Where edges have a direction, a node's neighbors are those that its edges lead to.
     Without attributes there is one column, the same for all nodes, and only labels count. As the authors' code does,
     variances and covariances are divided by n - 1, 0.01 is added to each variance, and each column has bins of its own.
 
@@ -171,7 +171,7 @@ class P2K(HasFeatures):
     explained_by = "nodes"
     one_pass = ("n_iterations",)
     _learned_names = (*HasFeatures._learned_names, "_learned")
-    _usual_grid = COLOUR_GRID
+    _default_param_grid = COLOR_GRID
     _allowed = {
         "n_iterations": (Whole(0),),
         "mode": (Words("gmm", "hash"),),
@@ -206,7 +206,7 @@ class P2K(HasFeatures):
         Parameters
         ----------
         X : Graphs or list of graphs
-            Graphs, new or not. Bins in which the fitted graphs have no node get no column; normalised rows still take them
+            Graphs, new or not. Bins in which the fitted graphs have no node get no column; normalized rows still take them
             into account, so that they are shorter than 1.
 
         Returns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treegram import kernels
-from treegram.kernels._base import GraphKernel
+from treegram.kernels.base import GraphKernel
 
 __all__ = ["AUTO", "KERNELS"]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from treegram._params import Number, Words, parameters
-from treegram._types import Floats, Ints
-from treegram.attributes import Gaussian, NodeKernel
+from treegram._core.params import Number, Words, parameters
+from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels._base import GraphKernel
-from treegram.kernels._grids import Grid
-from treegram.kernels._node_sums import NODE_KERNEL, node_blocks, vectors_and_kernel
+from treegram.kernels.base import GraphKernel
+from treegram.kernels.grid import Grid
+from treegram.kernels.node_sums import NODE_KERNEL, node_blocks, vectors_and_kernel
+from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.paths import PathEnds, group_equal, path_end_shares, path_self_sums, path_sums
 from treegram.structure.distances import count_distances
 

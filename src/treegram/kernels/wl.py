@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._params import parameters
-from treegram._types import Floats, Ints
+from treegram._core.params import parameters
+from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels._colours import COLOUR_GRID, COLOURS, colour_groups
-from treegram.kernels._explicit import ExplicitKernel
-from treegram.kernels._grids import Grid
-from treegram.kernels._spread import spread_over_trees
-from treegram.structure.wl import ColourFeatures, read_colour
+from treegram.kernels.colors import COLOR_GRID, COLORS, color_groups
+from treegram.kernels.explicit import ExplicitKernel
+from treegram.kernels.grid import Grid
+from treegram.kernels.spread import spread_over_trees
+from treegram.structure.wl import ColorFeatures, read_color
 
 __all__ = ["WL"]
 
@@ -24,13 +24,13 @@ __all__ = ["WL"]
 class WL(ExplicitKernel):
     r"""Weisfeiler-Lehman subtree kernel on discrete labels, with its explicit features.
 
-    Two graphs are alike when their nodes have the same colours. A node's first colour is its label; each iteration joins
-    a node's colour with the multiset of its neighbours' colours, so that it tells of surroundings one step larger:
+    Two graphs are alike when their nodes have the same colors. A node's first color is its label; each iteration joins
+    a node's color with the multiset of its neighbors' colors, so that it tells of surroundings one step larger:
 
     .. math:: K(G, G') = \sum_{i=0}^{h} \sum_c f_{i,c}(G) f_{i,c}(G')
 
-    Here :math:`f_{i,c}(G)` is the number of nodes of :math:`G` that have the colour :math:`c` after :math:`i` iterations,
-    and :math:`h` is ``n_iterations``. Vectors are not used. Where edges have a direction, a node's neighbours are those that
+    Here :math:`f_{i,c}(G)` is the number of nodes of :math:`G` that have the color :math:`c` after :math:`i` iterations,
+    and :math:`h` is ``n_iterations``. Vectors are not used. Where edges have a direction, a node's neighbors are those that
     its edges lead to.
 
     Parameters
@@ -40,7 +40,7 @@ class WL(ExplicitKernel):
     missing_labels : {"degree", "constant"}, default="degree"
         What stands for the labels of graphs that have none: each node's degree, or one label for all.
     use_edge_labels : bool, default=False
-        Whether a neighbour's colour counts together with the label of the edge to it.
+        Whether a neighbor's color counts together with the label of the edge to it.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
     dtype : {"float64", "float32"}, default="float64"
@@ -55,18 +55,18 @@ class WL(ExplicitKernel):
         The fitted graphs.
     n_attributes_in_ : int
         Dimension of their vectors, which this kernel does not use.
-    colour_iterations_ : ndarray of shape (n_colours,)
-        The iteration that each colour belongs to.
+    color_iterations_ : ndarray of shape (n_colors,)
+        The iteration that each color belongs to.
 
     See Also
     --------
-    WLCL : the same colours, with a kernel on the vectors of the nodes that have them.
-    ODDST : trees without ways back, instead of colours.
+    WLCL : the same colors, with a kernel on the vectors of the nodes that have them.
+    ODDST : trees without ways back, instead of colors.
 
     Notes
     -----
-    Time is linear in the edges times the iterations, plus one sparse matrix product. Colours are 64-bit hashes that depend
-    on labels and edges alone: new graphs need no dictionary of the fitted ones. Two different colours among a million are
+    Time is linear in the edges times the iterations, plus one sparse matrix product. Colors are 64-bit hashes that depend
+    on labels and edges alone: new graphs need no dictionary of the fitted ones. Two different colors among a million are
     taken for one with a probability of 3e-8.
 
     References
@@ -90,34 +90,34 @@ class WL(ExplicitKernel):
     one_pass = ("n_iterations",)
     explained_by = "trees"
     adds_up = True
-    _usual_grid = COLOUR_GRID
-    _allowed = COLOURS
+    _default_param_grid = COLOR_GRID
+    _allowed = COLORS
 
     n_iterations: int = field(default=3, kw_only=False)
 
     @property
-    def colour_iterations_(self) -> Ints:
-        """The iteration that each colour belongs to."""
+    def color_iterations_(self) -> Ints:
+        """The iteration that each color belongs to."""
         check_is_fitted(self)
         iterations: Ints = self._fitted_features.iterations
         return iterations
 
-    def _features(self, graphs: Graphs, grid: Grid) -> list[ColourFeatures]:
-        return colour_groups(self, graphs, grid["n_iterations"], graphs.offsets)
+    def _features(self, graphs: Graphs, grid: Grid) -> list[ColorFeatures]:
+        return color_groups(self, graphs, grid["n_iterations"], graphs.offsets)
 
-    def _node_features(self, graphs: Graphs) -> ColourFeatures:
-        return colour_groups(self, graphs, [self.n_iterations], np.arange(graphs.n_nodes + 1))[0]
+    def _node_features(self, graphs: Graphs) -> ColorFeatures:
+        return color_groups(self, graphs, [self.n_iterations], np.arange(graphs.n_nodes + 1))[0]
 
     def _raw_column_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
         if not spread:
             return super()._raw_column_shares(graphs, described, weights, spread=False)
-        colours = self._node_features(graphs)
-        levels = [colours.kept(colours.iterations == level) for level in range(self.n_iterations + 1)]
+        colors = self._node_features(graphs)
+        levels = [colors.kept(colors.iterations == level) for level in range(self.n_iterations + 1)]
         shares = np.stack([level.aligned(self._fitted_features.codes) @ weights for level in levels])
         return spread_over_trees(graphs, shares)
 
     def _name_feature(self, fitted: Any, column: int) -> str:
-        return read_colour(
+        return read_color(
             self.graphs_,
             int(fitted.nodes[column]),
             int(fitted.iterations[column]),

@@ -1,4 +1,4 @@
-"""WLCL: Weisfeiler-Lehman colours with a kernel on the vectors of the nodes."""
+"""WLCL: Weisfeiler-Lehman colors with a kernel on the vectors of the nodes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from treegram._params import parameters
-from treegram._types import Floats
+from treegram._core.params import parameters
+from treegram._core.types import Floats
 from treegram.graphs import Graphs
-from treegram.kernels._colours import COLOUR_GRID, COLOURS, colour_groups, split_levels
-from treegram.kernels._grids import Grid
-from treegram.kernels._node_pairs import NodePairKernel
-from treegram.kernels._node_sums import node_shares
-from treegram.kernels._spread import spread_over_trees
-from treegram.structure.wl import ColourFeatures
+from treegram.kernels.colors import COLOR_GRID, COLORS, color_groups, split_levels
+from treegram.kernels.grid import Grid
+from treegram.kernels.node_pairs import NodePairKernel
+from treegram.kernels.node_sums import node_shares
+from treegram.kernels.spread import spread_over_trees
+from treegram.structure.wl import ColorFeatures
 
 __all__ = ["WLCL"]
 
@@ -24,11 +24,11 @@ __all__ = ["WLCL"]
 class WLCL(NodePairKernel):
     r"""Weisfeiler-Lehman subtree kernel for graphs with labels and vectors at the nodes.
 
-    Two graphs are alike when they have nodes of the same colours (see :class:`WL`) whose vectors are close:
+    Two graphs are alike when they have nodes of the same colors (see :class:`WL`) whose vectors are close:
 
     .. math:: K(G, G') = \sum_{v \in G, v' \in G'} k_A(x_v, x_{v'}) \sum_{i=0}^{h} [c_i(v) = c_i(v')]
 
-    Here :math:`c_i(v)` is the colour of the node :math:`v` after :math:`i` iterations, :math:`h` is ``n_iterations``,
+    Here :math:`c_i(v)` is the color of the node :math:`v` after :math:`i` iterations, :math:`h` is ``n_iterations``,
     :math:`x_v` the vector of :math:`v`, and :math:`k_A` is ``node_kernel``, by default
     :math:`\exp(-\gamma \|x_v - x_{v'}\|^2)`. The name is to WL what ODDCL is to ODD_ST: CL for continuous labels.
 
@@ -46,7 +46,7 @@ class WLCL(NodePairKernel):
     missing_labels : {"degree", "constant"}, default="degree"
         What stands for the labels of graphs that have none: each node's degree, or one label for all.
     use_edge_labels : bool, default=False
-        Whether a neighbour's colour counts together with the label of the edge to it.
+        Whether a neighbor's color counts together with the label of the edge to it.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
     dtype : {"float64", "float32"}, default="float64"
@@ -66,9 +66,9 @@ class WLCL(NodePairKernel):
 
     See Also
     --------
-    WL : the same colours on labels alone, with explicit features.
+    WL : the same colors on labels alone, with explicit features.
     ODDCL : the same sum over trees.
-    GIK : colours within patterns.
+    GIK : colors within patterns.
 
     Notes
     -----
@@ -78,7 +78,7 @@ class WLCL(NodePairKernel):
     References
     ----------
     N. Shervashidze, P. Schweitzer, E. J. van Leeuwen, K. Mehlhorn, K. M. Borgwardt: Weisfeiler-Lehman graph kernels.
-    Journal of Machine Learning Research, 2011 (the colours).
+    Journal of Machine Learning Research, 2011 (the colors).
 
     Examples
     --------
@@ -97,14 +97,14 @@ class WLCL(NodePairKernel):
     one_pass = ("n_iterations",)
     explained_by = "trees"
     adds_up = True
-    _usual_grid = COLOUR_GRID
-    _allowed = COLOURS
+    _default_param_grid = COLOR_GRID
+    _allowed = COLORS
 
     n_iterations: int = field(default=3, kw_only=False)
     use_edge_labels: bool = False
 
-    def _features(self, graphs: Graphs, grid: Grid) -> list[ColourFeatures]:
-        return colour_groups(self, graphs, grid["n_iterations"], np.arange(graphs.n_nodes + 1))
+    def _features(self, graphs: Graphs, grid: Grid) -> list[ColorFeatures]:
+        return color_groups(self, graphs, grid["n_iterations"], np.arange(graphs.n_nodes + 1))
 
     def _spread_shares(self, graphs: Graphs, described: Any, weights: Floats) -> Floats:
         new, fitted = (split_levels(view) for view in (described, self._fitted))

@@ -1,4 +1,4 @@
-"""WLOA: the best assignment of nodes to nodes, on Weisfeiler-Lehman colours."""
+"""WLOA: the best assignment of nodes to nodes, on Weisfeiler-Lehman colors."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from treegram._params import parameters
-from treegram._types import Floats, Ints
+from treegram._core.params import parameters
+from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels._colours import COLOUR_GRID, COLOURS, colour_groups
-from treegram.kernels._explicit import ExplicitKernel
-from treegram.kernels._grids import Grid
-from treegram.kernels._spread import spread_over_trees
+from treegram.kernels.colors import COLOR_GRID, COLORS, color_groups
+from treegram.kernels.explicit import ExplicitKernel
+from treegram.kernels.grid import Grid
+from treegram.kernels.spread import spread_over_trees
 from treegram.structure.features import Features, gather
 from treegram.structure.loops.hashing import GOLDEN, mix
-from treegram.structure.wl import ColourFeatures, read_colour
+from treegram.structure.wl import ColorFeatures, read_color
 
 __all__ = ["WLOA"]
 
 
 @dataclass(frozen=True)
-class UnfoldedColours(Features):
-    """One column for each colour and number: whether a graph has at least so many nodes of that colour."""
+class UnfoldedColors(Features):
+    """One column for each color and number: whether a graph has at least so many nodes of that color."""
 
-    colours: ColourFeatures
-    places: Ints  # of each column: its colour
+    colors: ColorFeatures
+    places: Ints  # of each column: its color
     numbers: Ints  # of each column: its number, from 1
 
 
@@ -35,12 +35,12 @@ class UnfoldedColours(Features):
 class WLOA(ExplicitKernel):
     r"""Weisfeiler-Lehman optimal assignment kernel on discrete labels, with its explicit features.
 
-    Each node of one graph is assigned to at most one node of the other, so that the assigned nodes have as many colours (see
+    Each node of one graph is assigned to at most one node of the other, so that the assigned nodes have as many colors (see
     :class:`WL`) in common as can be. The value of the best assignment is an intersection of histograms:
 
     .. math:: K(G, G') = \sum_{i=0}^{h} \sum_c \min(f_{i,c}(G), f_{i,c}(G'))
 
-    Here :math:`f_{i,c}(G)` is the number of nodes of :math:`G` that have the colour :math:`c` after :math:`i` iterations, and
+    Here :math:`f_{i,c}(G)` is the number of nodes of :math:`G` that have the color :math:`c` after :math:`i` iterations, and
     :math:`h` is ``n_iterations``. Vectors are not used.
 
     Parameters
@@ -50,7 +50,7 @@ class WLOA(ExplicitKernel):
     missing_labels : {"degree", "constant"}, default="degree"
         What stands for the labels of graphs that have none: each node's degree, or one label for all.
     use_edge_labels : bool, default=False
-        Whether a neighbour's colour counts together with the label of the edge to it.
+        Whether a neighbor's color counts together with the label of the edge to it.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
     dtype : {"float64", "float32"}, default="float64"
@@ -68,11 +68,11 @@ class WLOA(ExplicitKernel):
 
     See Also
     --------
-    WL : products of the same counts, so that colours that many nodes have weigh more.
+    WL : products of the same counts, so that colors that many nodes have weigh more.
 
     Notes
     -----
-    A histogram with n nodes of a colour is n features that are 1: the first to the n-th node of that colour. Inner products
+    A histogram with n nodes of a color is n features that are 1: the first to the n-th node of that color. Inner products
     of such rows are intersections, so that the kernel is positive semidefinite. Time is linear in the edges times the
     iterations, plus one sparse matrix product.
 
@@ -97,61 +97,61 @@ class WLOA(ExplicitKernel):
     one_pass = ("n_iterations",)
     explained_by = "trees"
     adds_up = True
-    _usual_grid = COLOUR_GRID
-    _allowed = COLOURS
+    _default_param_grid = COLOR_GRID
+    _allowed = COLORS
 
     n_iterations: int = field(default=3, kw_only=False)
 
-    def _features(self, graphs: Graphs, grid: Grid) -> list[UnfoldedColours]:
-        return [_unfold(group) for group in colour_groups(self, graphs, grid["n_iterations"], graphs.offsets)]
+    def _features(self, graphs: Graphs, grid: Grid) -> list[UnfoldedColors]:
+        return [_unfold(group) for group in color_groups(self, graphs, grid["n_iterations"], graphs.offsets)]
 
-    def _node_features(self, graphs: Graphs) -> ColourFeatures:
-        return colour_groups(self, graphs, [self.n_iterations], np.arange(graphs.n_nodes + 1))[0]
+    def _node_features(self, graphs: Graphs) -> ColorFeatures:
+        return color_groups(self, graphs, [self.n_iterations], np.arange(graphs.n_nodes + 1))[0]
 
     def _raw_column_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
-        """The n nodes of a colour share what its numbers 1 to n add: nothing tells which of them is the first."""
+        """The n nodes of a color share what its numbers 1 to n add: nothing tells which of them is the first."""
         (unfolded,) = described.groups
-        nodes, colours = self._node_features(graphs), unfolded.colours
+        nodes, colors = self._node_features(graphs), unfolded.colors
         every_column = Features(sp.identity(len(unfolded.codes), format="csr"), unfolded.codes)
         own_weights = every_column.aligned(self._fitted_features.codes) @ weights  # of each column of these graphs
-        keys = _entry_keys(colours.counts, np.arange(len(graphs)), np.arange(len(colours.codes)))
-        unfolded_keys = _entry_keys(unfolded.counts, np.arange(len(graphs)), unfolded.places, len(colours.codes))
+        keys = _entry_keys(colors.counts, np.arange(len(graphs)), np.arange(len(colors.codes)))
+        unfolded_keys = _entry_keys(unfolded.counts, np.arange(len(graphs)), unfolded.places, len(colors.codes))
         n = len(unfolded_keys)
         owned = sp.csr_matrix((np.ones(n), np.searchsorted(keys, unfolded_keys), np.arange(n + 1)), (n, len(keys)))
-        totals = owned.T @ own_weights[unfolded.counts.indices]  # of each colour of each graph
-        node_keys = _entry_keys(nodes.counts, graphs.graph_ids, np.arange(len(colours.codes)))
-        parts = (totals / colours.counts.data[:, None])[np.searchsorted(keys, node_keys)]
+        totals = owned.T @ own_weights[unfolded.counts.indices]  # of each color of each graph
+        node_keys = _entry_keys(nodes.counts, graphs.graph_ids, np.arange(len(colors.codes)))
+        parts = (totals / colors.counts.data[:, None])[np.searchsorted(keys, node_keys)]
         levels = np.zeros((self.n_iterations + 1, graphs.n_nodes, weights.shape[1]))
         owners = np.repeat(np.arange(graphs.n_nodes), np.diff(nodes.counts.indptr))
-        levels[nodes.iterations[nodes.counts.indices], owners] = parts  # a node has one colour of each iteration
+        levels[nodes.iterations[nodes.counts.indices], owners] = parts  # a node has one color of each iteration
         return spread_over_trees(graphs, levels) if spread else levels.sum(axis=0)
 
     def _name_feature(self, fitted: Any, column: int) -> str:
-        colours, place = fitted.colours, fitted.places[column]
-        colour = read_colour(
+        colors, place = fitted.colors, fitted.places[column]
+        color = read_color(
             self.graphs_,
-            int(colours.nodes[place]),
-            int(colours.iterations[place]),
+            int(colors.nodes[place]),
+            int(colors.iterations[place]),
             missing_labels=self.missing_labels,
             use_edge_labels=self.use_edge_labels,
         )
-        return f"{colour} #{fitted.numbers[column]}"
+        return f"{color} #{fitted.numbers[column]}"
 
 
-def _entry_keys(counts: sp.csr_matrix, graph_ids: Ints, colours: Ints, n_colours: int | None = None) -> Ints:
-    """One number for the graph and the colour of each entry, given the graphs of the rows and the colours of the columns."""
-    width = len(colours) if n_colours is None else n_colours
-    keys: Ints = np.repeat(graph_ids, np.diff(counts.indptr)) * width + colours[counts.indices]
+def _entry_keys(counts: sp.csr_matrix, graph_ids: Ints, colors: Ints, n_colors: int | None = None) -> Ints:
+    """One number for the graph and the color of each entry, given the graphs of the rows and the colors of the columns."""
+    width = len(colors) if n_colors is None else n_colors
+    keys: Ints = np.repeat(graph_ids, np.diff(counts.indptr)) * width + colors[counts.indices]
     return keys
 
 
-def _unfold(colours: ColourFeatures) -> UnfoldedColours:
-    """Histograms as rows of ones: n nodes of a colour are its numbers 1 to n."""
-    counts = colours.counts.data.astype(np.int64)
+def _unfold(colors: ColorFeatures) -> UnfoldedColors:
+    """Histograms as rows of ones: n nodes of a color are its numbers 1 to n."""
+    counts = colors.counts.data.astype(np.int64)
     ends = np.cumsum(counts)
-    places = np.repeat(colours.counts.indices, counts)
+    places = np.repeat(colors.counts.indices, counts)
     numbers = np.arange(1, len(places) + 1) - np.repeat(ends - counts, counts)
-    codes = mix.py_func(colours.codes[places] + numbers.astype(np.uint64) * GOLDEN)
-    indptr = np.concatenate([[0], ends])[colours.counts.indptr]
+    codes = mix.py_func(colors.codes[places] + numbers.astype(np.uint64) * GOLDEN)
+    indptr = np.concatenate([[0], ends])[colors.counts.indptr]
     features, seen = gather(indptr, codes, np.ones(len(codes)))
-    return UnfoldedColours(features.counts, features.codes, colours, places[seen], numbers[seen])
+    return UnfoldedColors(features.counts, features.codes, colors, places[seen], numbers[seen])

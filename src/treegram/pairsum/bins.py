@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from treegram._parallel import run_tasks
-from treegram._types import Floats, Ints
+from treegram._core.parallel import run_tasks
+from treegram._core.types import Floats, Ints
 from treegram.pairsum.loops import bins as loops
 from treegram.structure.features import number_pairs
 

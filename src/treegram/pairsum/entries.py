@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from treegram._types import Floats, Ints
-from treegram.attributes import NodeKernel
+from treegram._core.types import Floats, Ints
+from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.loops.entries import add_entries
 from treegram.pairsum.loops.tiles import Rows
 from treegram.pairsum.nodes import Nodes

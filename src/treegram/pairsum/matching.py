@@ -11,7 +11,7 @@ as it is without vectors, parts of up to three nodes are counted instead, graph 
 A Gaussian node kernel is at most 1, so a matching weighs no more than any of its pairs. Those that weigh less than
 2^-53 / (s! N_s), where N_s is the most connected parts of s nodes that any graph has, are left out: a pair of graphs has
 at most s! N_s(G) N_s(G') matchings of s nodes, and K(G, G) is at least the sum of N_s(G) over s, so that this changes no
-entry of the normalised matrix by more than rounding does.
+entry of the normalized matrix by more than rounding does.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from treegram._memory import allocate, require
-from treegram._parallel import run_tasks
-from treegram._types import Floats, Hashes, Ints
-from treegram.attributes import Gaussian, NodeKernel
+from treegram._core.memory import allocate, require
+from treegram._core.parallel import run_tasks
+from treegram._core.types import Floats, Hashes, Ints
+from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.loops import match_shares as share_loops
 from treegram.pairsum.loops import matching as loops
 from treegram.pairsum.loops.tiles import Rows
@@ -43,7 +43,7 @@ TILE_COLUMNS = 512
 # Compiled code cannot be interrupted: so many multiplications, or steps of the enumeration, keep a call well under a second.
 COST_PER_CALL, STEPS_PER_CALL = 1 << 28, 1 << 21
 PER_SECOND = 1e8  # matchings that a processor meets, roughly: 2.5e7 of a star of 15 nodes in 0.17 s
-PATIENCE = 3 * 3600  # seconds for two nodes and their neighbours; work that may take longer is announced
+PATIENCE = 3 * 3600  # seconds for two nodes and their neighbors; work that may take longer is announced
 GIVEN_ROWS = 1024  # rows of a node kernel that is not the Gaussian, computed at a time
 SHARED_ROWS = 1024  # rows of one task that is asked what each of them adds
 
@@ -55,7 +55,7 @@ class Matchables:
     offsets: Ints  # graph i owns the nodes offsets[i] to offsets[i + 1] - 1
     blocks: Hashes  # nodes of different blocks are never matched
     vectors: Floats  # (n_nodes, n_attributes)
-    indptr: Ints  # neighbours of each node, sorted; every edge is there from both of its ends
+    indptr: Ints  # neighbors of each node, sorted; every edge is there from both of its ends
     indices: Ints
     kinds: Hashes  # of each arc; edges of different kinds are never matched
 
@@ -204,14 +204,14 @@ class _Job:
 
 
 def _check_hubs(left: Matchables, right: Matchables, max_size: int) -> None:
-    """Before matchings are grown: raise if those of the two nodes with the most neighbours cannot be held, warn if they never end."""
+    """Before matchings are grown: raise if those of the two nodes with the most neighbors cannot be held, warn if they never end."""
     (graph, degree), (other, other_degree) = (_hub(nodes) for nodes in (left, right))
     require(16.0 * degree * other_degree * (max_size * (max_size + 1) // 2), f"Graph {graph}: its matchings")
     counts = {s: perm(degree, s - 1) * perm(other_degree, s - 1) // factorial(s - 1) for s in range(1, max_size + 1)}
     size = max(counts, key=counts.__getitem__)
     if counts[size] > PER_SECOND * PATIENCE:
         warnings.warn(
-            f"CSM may not come to an end. A node of graph {graph} has {degree} neighbours, and one of graph {other} has {other_degree}: "
+            f"CSM may not come to an end. A node of graph {graph} has {degree} neighbors, and one of graph {other} has {other_degree}: "
             f"around these two alone there are up to {counts[size]:.1e} matchings of {size} nodes, and a processor looks at about "
             f"{PER_SECOND:.0e} per second. Take a smaller max_size (up to 3 is fast), use_labels=True, a threshold, or leave such graphs out.",
             UserWarning,
@@ -220,7 +220,7 @@ def _check_hubs(left: Matchables, right: Matchables, max_size: int) -> None:
 
 
 def _hub(nodes: Matchables) -> tuple[int, int]:
-    """The node with the most neighbours: its graph, and their number."""
+    """The node with the most neighbors: its graph, and their number."""
     degrees = np.diff(nodes.indptr)
     node = int(degrees.argmax())
     return int(np.searchsorted(nodes.offsets, node, side="right")) - 1, int(degrees[node])
@@ -250,7 +250,7 @@ def _log_most_matchings(sides: list[Matchables], max_size: int) -> float:
     """Logarithm of the largest s! N_s over s <= max_size, N_s being at least the connected parts of s nodes in any graph.
 
     A part of s + 1 connected nodes has at least two nodes without which it stays connected, and one of s nodes has at
-    most s times the largest degree of neighbours: so N_(s+1) <= N_s s degree / 2.
+    most s times the largest degree of neighbors: so N_(s+1) <= N_s s degree / 2.
     """
     log_counts = []
     for nodes in sides:

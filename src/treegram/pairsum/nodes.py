@@ -3,7 +3,7 @@
 Every kernel that is such a sum goes through :func:`pair_sums`, tile by tile (``pairsum.tiles``). What makes it fast:
 
 - nodes of one graph with equal block and equal vector are merged first;
-- a Gaussian k_A is skipped where it is below 2^-53 / (largest graph), which changes no entry of the normalised matrix by
+- a Gaussian k_A is skipped where it is below 2^-53 / (largest graph), which changes no entry of the normalized matrix by
   more than rounding does (by Cauchy-Schwarz the skipped part of K(G, G') is at most 2^-53 sqrt(K(G, G) K(G', G')));
 - features that many nodes have are summed as dense rows, up to four features of four nodes at once, the others through lists of
   the nodes that have them; both are gathered by column first, and by graph only once for each row graph and block;
@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from treegram._parallel import run_tasks
-from treegram._types import Floats, Hashes, Ints
-from treegram.attributes import Gaussian, NodeKernel
+from treegram._core.parallel import run_tasks
+from treegram._core.types import Floats, Hashes, Ints
+from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.loops import nodes as loops
 from treegram.pairsum.tiles import Layout, Span, aligned, cut, fill_matrix, order_by
 from treegram.structure.features import add_rows, number_pairs
@@ -185,7 +185,7 @@ class _Job:
         lanes = _Lanes.choose(
             support, feature_blocks, layout.right.blocks, layout.n_blocks, kinds, len(weighting.groups)
         )
-        # Rows of one graph and block by place: neighbours have nearly the same window, and are summed together.
+        # Rows of one graph and block by place: neighbors have nearly the same window, and are summed together.
         row_order = order_by(left.graph_ids, left.n_graphs, layout.left.by_block)
         side, rows = layout.left.taken(row_order), _arranged(left.features, row_order, order)
         if len(weighting.groups) > 1:

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treegram._memory import allocate, require
-from treegram._types import Floats, Hashes, Ints
+from treegram._core.memory import allocate, require
+from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.loops import matching as loops
 from treegram.pairsum.sparse import feature_products
 from treegram.structure.features import Features, gather

@@ -7,7 +7,7 @@ the first product is a sum of rows. What else makes it fast:
 
 - nodes of one graph with equal block and equal vector are joined into one group, and their pairs counted;
 - where edges have no direction, a pair (u', v') and its reverse count the same, so that only one of them is looked up;
-- a Gaussian node kernel is skipped where that changes no entry of the normalised matrix by more than rounding does.
+- a Gaussian node kernel is skipped where that changes no entry of the normalized matrix by more than rounding does.
 
 The last: let c_d be the number of pairs (u, v) of G at distance d, and L the largest row sum of k_len. The terms that have a
 node kernel below eps sum to at most 2 eps L |c| |c'|, while K(G, G) is at least k_len(0) sum_d c_d >= k_len(0) |c|^2 / max c_d,
@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from treegram._memory import require
-from treegram._parallel import run_tasks
-from treegram._types import Floats, Hashes, Ints
-from treegram.attributes import NodeKernel
+from treegram._core.memory import require
+from treegram._core.parallel import run_tasks
+from treegram._core.types import Floats, Hashes, Ints
+from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.loops import paths as loops
 from treegram.pairsum.loops.tiles import Rows
 from treegram.pairsum.tiles import Layout, Span, cut, fill_matrix

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from treegram._types import Floats, Ints
+from treegram._core.types import Floats, Ints
 
 __all__ = ["feature_products", "sum_rows"]
 

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from treegram._parallel import count_workers, run_tasks, send_tasks, share_memory
-from treegram._types import Floats, Hashes, Ints
-from treegram.attributes import Gaussian, NodeKernel
+from treegram._core.parallel import count_workers, run_tasks, send_tasks, share_memory
+from treegram._core.types import Floats, Hashes, Ints
+from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.loops import tiles as loops
 from treegram.structure.features import number_codes, sorted_order
 
@@ -162,11 +162,11 @@ def _widest_direction(vectors: Floats, extent: float) -> Floats:
     Any direction is right, so a sample will do.
     """
     sample = vectors[:: 1 + len(vectors) // 500] / extent
-    centred = sample - sample.mean(axis=0)
-    if centred.shape[1] > MANY_DIMENSIONS:
-        spread: Floats = np.einsum("ni,ni->i", centred, centred)
+    centered = sample - sample.mean(axis=0)
+    if centered.shape[1] > MANY_DIMENSIONS:
+        spread: Floats = np.einsum("ni,ni->i", centered, centered)
         return (np.arange(len(spread)) == spread.argmax()).astype(float)
-    direction: Floats = np.linalg.eigh(np.einsum("ni,nj->ij", centred, centred))[1][:, -1]
+    direction: Floats = np.linalg.eigh(np.einsum("ni,nj->ij", centered, centered))[1][:, -1]
     return direction
 
 
@@ -211,7 +211,7 @@ _Tile = tuple[Span, int]  # and the number of its rows
 
 
 def _batches(tiles: list[_Tile], n_workers: int, n_most: int) -> Iterator[list[_Tile]]:
-    """Neighbouring tiles as one task, ever fewer of them; several have not many more than ``n_most`` pairs of graphs.
+    """Neighboring tiles as one task, ever fewer of them; several have not many more than ``n_most`` pairs of graphs.
 
     A few tasks are soon sent and their results soon written; short ones at the end keep no worker waiting.
     """
@@ -227,7 +227,7 @@ def _batches(tiles: list[_Tile], n_workers: int, n_most: int) -> Iterator[list[_
 
 
 def _extent(batch: list[_Tile]) -> tuple[int, int, int]:
-    """The columns of neighbouring tiles, later ones first, and the number of rows."""
+    """The columns of neighboring tiles, later ones first, and the number of rows."""
     (_, last), n_rows = batch[0]
     return batch[-1][0][0], last, n_rows
 

@@ -18,11 +18,11 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from treegram._memory import require_rows
-from treegram._parallel import run_tasks
-from treegram._types import Floats, Hashes, Ints
-from treegram.maps import VectorMap, evaluate
+from treegram._core.memory import require_rows
+from treegram._core.parallel import run_tasks
+from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.loops import vectors as loops
+from treegram.pairsum.maps import VectorMap, evaluate
 
 __all__ = [
     "Entries",

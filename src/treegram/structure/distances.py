@@ -14,9 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from treegram._memory import allocate, require
-from treegram._parallel import run_tasks
-from treegram._types import Floats, Ints
+from treegram._core.memory import allocate, require
+from treegram._core.parallel import run_tasks
+from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.structure.loops import distances as loops
 from treegram.structure.loops.visits import GRAPH, PAUSED

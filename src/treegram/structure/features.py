@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from treegram._types import Floats, Hashes, Ints
+from treegram._core.types import Floats, Hashes, Ints
 from treegram.structure.loops import features as loops
 from treegram.structure.loops import hashing
 

@@ -12,10 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from treegram._memory import allocate, require
-from treegram._parallel import run_tasks
-from treegram._types import Hashes, Ints
-from treegram.errors import InvalidGraphError
+from treegram._core.errors import InvalidGraphError
+from treegram._core.memory import allocate, require
+from treegram._core.parallel import run_tasks
+from treegram._core.types import Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.features import Features
 from treegram.structure.loops import hops as loops

@@ -1,7 +1,7 @@
 """Graph invariants: which patterns (balls, pairs of balls) hold a node, and what the node looks like in them.
 
 A pattern is the ball N_r(u), the subgraph of all nodes within r hops of u, or the pair of the balls of two nodes at a given
-distance. A *vertex invariant* colours the nodes, in their whole graph or in the pattern alone; a *match* says which patterns
+distance. A *vertex invariant* colors the nodes, in their whole graph or in the pattern alone; a *match* says which patterns
 are compared. Both become 64-bit codes that depend on labels and edges alone, equal in any collection (see ``structure.wl``
 for what that risks). Where edges have a direction, balls, hops and walks follow it.
 """
@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import normalize as normalize_rows
 
-from treegram._memory import allocate, require
-from treegram._parallel import run_tasks
-from treegram._types import Floats, Hashes, Ints
+from treegram._core.memory import allocate, require
+from treegram._core.parallel import run_tasks
+from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.features import Features, gather
 from treegram.structure.labels import arc_hashes, node_hashes
 from treegram.structure.loops import invariants as loops
 from treegram.structure.loops.visits import DONE, PLACE
 from treegram.structure.visits import STEPS_PER_CALL, empty_table, graph_spans, run_loop, start_at
-from treegram.structure.wl import wl_colours
+from treegram.structure.wl import wl_colors
 
 __all__ = ["INVARIANTS", "MATCHES", "SCOPES", "ball_pair_features", "ball_pair_node_features", "pattern_features"]
 
@@ -47,7 +47,7 @@ def pattern_features(
     use_edge_labels: bool = False,
     n_jobs: int | None = None,
 ) -> Features:
-    """psi: for each node and each pattern that holds it, 1 / (size of the pattern) under (match key, level, colour).
+    """psi: for each node and each pattern that holds it, 1 / (size of the pattern) under (match key, level, color).
 
     Time is linear in the sizes of all patterns, times the levels (WL), or times the nodes of each ball (the others).
     """
@@ -55,7 +55,7 @@ def pattern_features(
     ask = loops.Ask(0, len(graphs), radius, distance, levels, INVARIANTS[invariant], MATCHES[match])
     arrays = _arrays(graphs, missing_labels, use_edge_labels=use_edge_labels)
     if scope == "global" and invariant == "wl":
-        given = wl_colours(
+        given = wl_colors(
             graphs, levels, missing_labels=missing_labels, use_edge_labels=use_edge_labels, n_jobs=n_jobs
         )
         arrays = arrays._replace(given=given)
@@ -148,11 +148,11 @@ def _join(parts: list[tuple[Ints, Hashes, Floats]]) -> Features:
 
 
 def _walk_part(arrays: Any, ask: Any) -> Hashes:
-    colours = np.empty((ask.levels + 1, _n_nodes(arrays, ask)), np.uint64)
+    colors = np.empty((ask.levels + 1, _n_nodes(arrays, ask)), np.uint64)
     scratch, state = _scratch(arrays, ask), start_at(ask.first)
-    while loops.walk_colours(arrays, ask, scratch, state, colours, STEPS_PER_CALL) != DONE:
+    while loops.walk_colors(arrays, ask, scratch, state, colors, STEPS_PER_CALL) != DONE:
         pass
-    return colours
+    return colors
 
 
 def _pattern_part(arrays: Any, ask: Any) -> tuple[Ints, Hashes, Floats]:
@@ -180,7 +180,7 @@ def _count(loop: Callable[..., int], arrays: Any, ask: Any, n_kept: int, n_rows:
 
 
 def _hold(arrays: Any, ask: Any, n_kept: int, scratch: Any) -> Any:
-    """The balls of all roots, with ``n_kept`` colours for each of their nodes."""
+    """The balls of all roots, with ``n_kept`` colors for each of their nodes."""
     shape = (_n_nodes(arrays, ask), ask.radius + 1)
     _check_hubs(arrays, ask, n_kept)
     starts, sizes = np.empty(shape, np.int64), np.empty(shape, np.int64)
@@ -191,17 +191,17 @@ def _hold(arrays: Any, ask: Any, n_kept: int, scratch: Any) -> Any:
     largest = ask.first + int(np.diff(arrays.offsets[ask.first : ask.last + 1]).argmax()) if shape[0] else ask.first
     purpose = _balls_of(largest, ask)
     require(8.0 * total * (1 + n_kept), purpose)
-    nodes, colours = (
+    nodes, colors = (
         allocate(size, dtype, purpose) for size, dtype in ((total, np.int64), ((total, n_kept), np.uint64))
     )
-    held, state = loops.Held(starts, sizes, np.empty(shape, np.uint64), nodes, colours), start_at(ask.first)
+    held, state = loops.Held(starts, sizes, np.empty(shape, np.uint64), nodes, colors), start_at(ask.first)
     while loops.hold(arrays, ask, scratch, state, held, STEPS_PER_CALL) != DONE:
         pass
     return held
 
 
 def _check_hubs(arrays: Any, ask: Any, n_kept: int) -> None:
-    """The balls of a hub's neighbours hold all of them, from radius 2 on: enough to tell at once what stars can never fit."""
+    """The balls of a hub's neighbors hold all of them, from radius 2 on: enough to tell at once what stars can never fit."""
     degrees = np.diff(arrays.indptr[arrays.offsets[ask.first] : arrays.offsets[ask.last] + 1])
     if len(degrees) and not arrays.directed:
         hub = int(degrees.argmax())
@@ -223,7 +223,7 @@ def _scratch(arrays: Any, ask: Any) -> Any:
     offsets = arrays.offsets[ask.first : ask.last + 1]
     n = int(np.diff(offsets).max(initial=0))
     n_arcs = int(np.diff(arrays.indptr[offsets]).max(initial=0))
-    n_colours = 2 if ask.invariant == loops.NSPDK else ask.levels + 1
+    n_colors = 2 if ask.invariant == loops.NSPDK else ask.levels + 1
     ball = loops.Ball(
         order=np.empty(n, np.int64),
         distance=np.full(n, -1, np.int64),
@@ -235,4 +235,4 @@ def _scratch(arrays: Any, ask: Any) -> Any:
         queue=np.empty(n, np.int64),
         to_root=np.empty(n, np.int64),
     )
-    return loops.Scratch(ball, np.empty((n_colours, n), np.uint64), np.empty((2, n), np.uint64))
+    return loops.Scratch(ball, np.empty((n_colors, n), np.uint64), np.empty((2, n), np.uint64))

@@ -9,8 +9,8 @@ from hashlib import blake2b
 
 import numpy as np
 
-from treegram._types import Hashes, Ints
-from treegram.errors import InvalidGraphError
+from treegram._core.errors import InvalidGraphError
+from treegram._core.types import Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.loops.hashing import GOLDEN
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from treegram._types import Hashes, Ints
+from treegram._core.types import Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.labels import arc_hashes, node_hashes
 from treegram.structure.loops import ordered as loops

@@ -1,6 +1,6 @@
 """Propagation: labels and attributes that spread along the edges, and the random bins that they fall into.
 
-A node's label is a distribution over labels; with each iteration it becomes the mean of its neighbours' distributions, so that
+A node's label is a distribution over labels; with each iteration it becomes the mean of its neighbors' distributions, so that
 it tells of surroundings one step larger. Locality sensitive hashing turns such vectors into bins: near vectors fall into
 the same bin more often than far ones. Two graphs are then compared by how many of their nodes share a bin.
 
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from treegram._types import Floats, Hashes, Ints
+from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.labels import node_hashes
 
@@ -67,14 +67,14 @@ def hash_values(projected: Floats, offset: Any, width: Any) -> Ints:
 
 
 def transition(graphs: Graphs) -> sp.csr_matrix:
-    """The mean over neighbours as a matrix; a node without neighbours has a row of zeros."""
+    """The mean over neighbors as a matrix; a node without neighbors has a row of zeros."""
     degrees = graphs.degrees
     weights = np.repeat(1.0 / np.maximum(degrees, 1), degrees)
     return sp.csr_matrix((weights, graphs.indices, graphs.indptr), shape=(graphs.n_nodes, graphs.n_nodes))
 
 
 def propagate(step: sp.csr_matrix, rows: Any, iterations: int) -> Iterator[Any]:
-    """The rows themselves, their means over neighbours, the means of these, ...: iterations 0 .. ``iterations``."""
+    """The rows themselves, their means over neighbors, the means of these, ...: iterations 0 .. ``iterations``."""
     yield rows
     for _ in range(iterations):
         rows = step @ rows

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._types import Floats, Ints
+from treegram._core.types import Floats, Ints
 from treegram.structure.loops import hashing
 
 __all__ = ["equal_rows"]

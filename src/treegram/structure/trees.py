@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from treegram._parallel import run_tasks
-from treegram._types import Floats, Hashes, Ints
+from treegram._core.parallel import run_tasks
+from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.features import Features, number_by_order, number_pairs
 from treegram.structure.labels import arc_hashes, edge_name, node_hashes, node_name
@@ -49,7 +49,7 @@ def tree_features(
 ) -> Phi:
     """Count the trees of depth at most ``depth`` at every node.
 
-    Time and memory are linear in the number of nodes times the size of their neighbourhoods of that depth.
+    Time and memory are linear in the number of nodes times the size of their neighborhoods of that depth.
     """
     hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
     tasks = [(graphs, hashes, depth, COUNTINGS[counting], span) for span in graph_spans(graphs, NODES_PER_TASK)]
@@ -158,7 +158,7 @@ def new_visit(n: int, depth: int) -> Any:
 def read_tree(graphs: Graphs, seen: Ints, *, missing_labels: str, use_edge_labels: bool) -> str:
     """The tree seen at (root, node, j) in words: ``C(N,C(O))``, children in alphabetical order.
 
-    With edge labels, ``C(1:N)`` is a C joined to an N by an edge labelled 1.
+    With edge labels, ``C(1:N)`` is a C joined to an N by an edge labeled 1.
     """
     root, node, j = (int(x) for x in seen)
     distance = _distances(graphs, root)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from treegram._memory import allocate
-from treegram._types import Ints
+from treegram._core.memory import allocate
+from treegram._core.types import Ints
 from treegram.graphs import Graphs
 from treegram.structure.loops.hashing import fill_table
 from treegram.structure.loops.visits import DONE, FIRST, GRAPH, N_STATE, PAUSED, USED

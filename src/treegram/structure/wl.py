@@ -1,6 +1,6 @@
-"""Weisfeiler-Lehman colours: what each node sees of its surroundings, one step farther with each iteration.
+"""Weisfeiler-Lehman colors: what each node sees of its surroundings, one step farther with each iteration.
 
-A node's first colour is its label; each iteration joins its colour with the multiset of its neighbours' colours. Colours are
+A node's first color is its label; each iteration joins its color with the multiset of its neighbors' colors. Colors are
 64-bit hashes that depend on labels and edges alone, so they are equal across runs, processes and collections; two different
 ones among m are mistaken for each other with a probability of about m^2 / 2^65: 3e-8 for a million.
 """
@@ -11,30 +11,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treegram._memory import allocate
-from treegram._parallel import run_tasks
-from treegram._types import Hashes, Ints
+from treegram._core.memory import allocate
+from treegram._core.parallel import run_tasks
+from treegram._core.types import Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.features import Features, gather
 from treegram.structure.labels import arc_hashes, edge_name, node_hashes, node_name
 from treegram.structure.loops import wl as loops
 from treegram.structure.visits import graph_spans
 
-__all__ = ["ColourFeatures", "colour_features", "read_colour", "wl_colours"]
+__all__ = ["ColorFeatures", "color_features", "read_color", "wl_colors"]
 
 
 NODES_PER_TASK = 1 << 16
 
 
 @dataclass(frozen=True)
-class ColourFeatures(Features):
-    """How often each colour is in each row: a node, or a graph."""
+class ColorFeatures(Features):
+    """How often each color is in each row: a node, or a graph."""
 
-    iterations: Ints  # that each colour belongs to
+    iterations: Ints  # that each color belongs to
     nodes: Ints  # one node that has it
 
 
-def wl_colours(
+def wl_colors(
     graphs: Graphs,
     iterations: int,
     *,
@@ -42,38 +42,38 @@ def wl_colours(
     use_edge_labels: bool = False,
     n_jobs: int | None = None,
 ) -> Hashes:
-    """The colour of every node after 0, 1, ... iterations, shape (iterations + 1, n_nodes); linear in the edges."""
+    """The color of every node after 0, 1, ... iterations, shape (iterations + 1, n_nodes); linear in the edges."""
     hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
-    purpose = f"The colours of all nodes after each of {iterations} iterations"
-    colours = allocate((iterations + 1, max(graphs.n_nodes, 1)), np.uint64, purpose)[:, : graphs.n_nodes]
-    tasks = [(graphs, hashes, *span, colours) for span in graph_spans(graphs, NODES_PER_TASK)]
-    for _ in run_tasks(_colour_some, tasks, n_jobs=n_jobs, label="colours"):
+    purpose = f"The colors of all nodes after each of {iterations} iterations"
+    colors = allocate((iterations + 1, max(graphs.n_nodes, 1)), np.uint64, purpose)[:, : graphs.n_nodes]
+    tasks = [(graphs, hashes, *span, colors) for span in graph_spans(graphs, NODES_PER_TASK)]
+    for _ in run_tasks(_color_some, tasks, n_jobs=n_jobs, label="colors"):
         pass
-    return colours
+    return colors
 
 
-def _colour_some(graphs: Graphs, hashes: tuple[Hashes, Hashes], first: int, last: int, colours: Hashes) -> None:
+def _color_some(graphs: Graphs, hashes: tuple[Hashes, Hashes], first: int, last: int, colors: Hashes) -> None:
     start, stop = int(graphs.offsets[first]), int(graphs.offsets[last])
-    for level in range(len(colours)):
-        loops.refine((graphs.indptr, graphs.indices), hashes, level, start, stop, colours)
+    for level in range(len(colors)):
+        loops.refine((graphs.indptr, graphs.indices), hashes, level, start, stop, colors)
 
 
-def colour_features(colours: Hashes, offsets: Ints, *, first: int = 0) -> ColourFeatures:
-    """Count colours: row i of the result is the nodes offsets[i] to offsets[i + 1] - 1, over all iterations given.
+def color_features(colors: Hashes, offsets: Ints, *, first: int = 0) -> ColorFeatures:
+    """Count colors: row i of the result is the nodes offsets[i] to offsets[i + 1] - 1, over all iterations given.
 
-    ``colours`` has one row for each iteration, of which ``first`` is the first.
+    ``colors`` has one row for each iteration, of which ``first`` is the first.
     """
-    n_rounds, n_nodes = colours.shape
-    features, seen = gather(offsets * n_rounds, colours.T.ravel(), np.ones(n_rounds * n_nodes))
+    n_rounds, n_nodes = colors.shape
+    features, seen = gather(offsets * n_rounds, colors.T.ravel(), np.ones(n_rounds * n_nodes))
     features.counts.sum_duplicates()
     nodes, rounds = np.divmod(seen.astype(np.int64), n_rounds)
-    return ColourFeatures(features.counts, features.codes, first + rounds, nodes)
+    return ColorFeatures(features.counts, features.codes, first + rounds, nodes)
 
 
-def read_colour(graphs: Graphs, node: int, level: int, *, missing_labels: str, use_edge_labels: bool) -> str:
-    """A colour in words: ``C(N,C)`` is a C whose neighbours are an N and a C; after two iterations ``C(C(C,O),N(C))``.
+def read_color(graphs: Graphs, node: int, level: int, *, missing_labels: str, use_edge_labels: bool) -> str:
+    """A color in words: ``C(N,C)`` is a C whose neighbors are an N and a C; after two iterations ``C(C(C,O),N(C))``.
 
-    With edge labels, ``C(1:N)`` is a C joined to an N by an edge labelled 1.
+    With edge labels, ``C(1:N)`` is a C joined to an N by an edge labeled 1.
     """
     name = node_name(graphs, node, missing_labels)
     if level == 0:
@@ -83,9 +83,9 @@ def read_colour(graphs: Graphs, node: int, level: int, *, missing_labels: str, u
     around = []
     for arc in range(graphs.indptr[node], graphs.indptr[node + 1]):
         edge = f"{edge_name(graphs, arc)}:" if use_edge_labels else ""
-        neighbour = int(graphs.indices[arc])
+        neighbor = int(graphs.indices[arc])
         around.append(
             edge
-            + read_colour(graphs, neighbour, level - 1, missing_labels=missing_labels, use_edge_labels=use_edge_labels)
+            + read_color(graphs, neighbor, level - 1, missing_labels=missing_labels, use_edge_labels=use_edge_labels)
         )
     return f"{name}({','.join(sorted(around))})"

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._numba import jit
-from treegram._types import Floats, Hashes, Ints
+from treegram._core.jit import jit
+from treegram._core.types import Floats, Hashes, Ints
 
 __all__ = ["read_long", "scan_table"]
 

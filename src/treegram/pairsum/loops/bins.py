@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treegram._numba import jit
+from treegram._core.jit import jit
 
 
 @jit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treegram._numba import contracted, reordered
+from treegram._core.jit import contracted, reordered
 from treegram.pairsum.loops.tiles import first_from, kernel_rows
 
 

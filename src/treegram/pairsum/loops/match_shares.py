@@ -17,14 +17,14 @@ from collections import namedtuple
 
 from numba import njit
 
-from treegram._numba import contracted
+from treegram._core.jit import contracted
 from treegram.pairsum.loops.matching import (
     BUDGET,
     FIRST,
     GRAPH,
     LAST,
     ROW,
-    _add_neighbours,
+    _add_neighbors,
     _fill_kappa,
     _first_triangle,
     _hand_out,
@@ -66,7 +66,7 @@ def _open_column_paths(kappa, left, near, span, triangles, weight, row, slopes):
 
 @njit(inline="always")  # bundles of arrays are costly to hand over, row by row
 def _hold_row(v, arcs, tile, weights, held, out):
-    """Hand out what row v adds by itself, and hold what its neighbours need of it."""
+    """Hand out what row v adds by itself, and hold what its neighbors need of it."""
     indptr, indices = arcs
     windows = held.windows
     first, last = windows[v, 0], windows[v, 1]
@@ -95,14 +95,14 @@ def _hold_row(v, arcs, tile, weights, held, out):
 
 @contracted
 def _row_ends(kappa, right, left, both, weight, row):
-    """What a row adds as a neighbour of others."""
+    """What a row adds as a neighbor of others."""
     for j in range(len(kappa)):
         row[j] = weight * (kappa[j] * left[j] + right[j] * both[j])
 
 
 @njit(inline="always")
 def _spread_row(v, arcs, tile, weights, held, out):
-    """Hand out what row v adds to the paths that go on from its neighbours: kappa A dP/dN + M A dP/dW."""
+    """Hand out what row v adds to the paths that go on from its neighbors: kappa A dP/dN + M A dP/dW."""
     indptr, indices = arcs
     windows = held.windows
     low, high = windows[v, 0], windows[v, 1]
@@ -152,7 +152,7 @@ def share_closed(state, graphs, tile, limits, weights, held, out):
         n_parts = n if weights[2] == 0.0 else 2 * n + graphs.triangle_starts[g + 1] - graphs.triangle_starts[g]
         if at == 0:
             _fill_kappa(g, state, graphs, tile, limits, held)
-            _add_neighbours(held.kappa, n, tile.indptr, tile.indices, held.right)
+            _add_neighbors(held.kappa, n, tile.indptr, tile.indices, held.right)
             steps += 8 * n * n_columns
         while at < n_parts and (at == 0 or steps <= state[BUDGET]):  # a graph that is begun is never begun again
             if at < n:

@@ -11,18 +11,18 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from treegram._numba import contracted, jit
+from treegram._core.jit import contracted, jit
 from treegram.pairsum.loops.tiles import add_scaled, clear, kernel_rows
 
 # The row graphs: their nodes (as ``loops.tiles`` takes them), arcs with the kinds of their edges (from 1), and triangles.
-# Neighbours are numbered within their graph.
+# Neighbors are numbered within their graph.
 Graphs = namedtuple("Graphs", "rows offsets indptr indices codes triangles triangle_starts")
 # A tile of columns with the same; all of it is numbered by column.
 Tile = namedtuple("Tile", "columns indptr indices codes triangles")
 # The node kernel, and below which values it is 0; what a matching must weigh to count; bits of an arc's code.
 Limits = namedtuple("Limits", "kernel threshold floor bits")
 # What is held for one row graph: kappa, the window of each row outside of which it is 0, kappa summed over the columns'
-# neighbours, and numbers per column.
+# neighbors, and numbers per column.
 Closed = namedtuple("Closed", "kappa windows right left both one two three")
 # For enumeration: which members of the matching each node is adjacent to, pairs that may come next, the matching itself, the
 # weights of its beginnings, and sums by the number of pairs. Where it is asked what each row adds: what a matching of so many
@@ -81,10 +81,10 @@ def _fill_kappa(g, state, graphs, tile, limits, held):
 
 
 @contracted
-def _add_neighbours(source, n_rows, indptr, indices, target):
-    """target[v, j] = the sum of source[v] over the neighbours of j, for v < n_rows.
+def _add_neighbors(source, n_rows, indptr, indices, target):
+    """target[v, j] = the sum of source[v] over the neighbors of j, for v < n_rows.
 
-    Four rows at a time: what costs is finding the neighbours. The last row is done again where there are fewer than four.
+    Four rows at a time: what costs is finding the neighbors. The last row is done again where there are fewer than four.
     """
     end = n_rows - 1
     for v in range(0, n_rows, 4):
@@ -135,7 +135,7 @@ def _add_paths(kappa, right, left, both, two, three):
 def _open_column_paths(kappa, left, near, span, triangles, three):
     """Take back one row's paths whose ends are adjacent in the columns' graphs: two for each triangle there.
 
-    Each has a column in the row's own window, and all three in the span that is its and its neighbours'.
+    Each has a column in the row's own window, and all three in the span that is its and its neighbors'.
     """
     first, last = span
     for i in range(_first_triangle(first, triangles), _first_triangle(near[1], triangles)):
@@ -230,7 +230,7 @@ def _begin_graph(g, state, graphs, tile, limits, held, totals):
     if len(totals) > 1:
         clear(held.two)
         clear(held.three)
-        _add_neighbours(held.kappa, n, tile.indptr, tile.indices, held.right)
+        _add_neighbors(held.kappa, n, tile.indptr, tile.indices, held.right)
 
 
 @contracted
@@ -281,7 +281,7 @@ def sum_closed(state, graphs, tile, limits, held, out):
 
 @jit
 def _mark(v, mark, shift, arcs, masks):
-    """Write down that v is matched, at itself and at each neighbour with the kind of their edge; twice: wipe it out."""
+    """Write down that v is matched, at itself and at each neighbor with the kind of their edge; twice: wipe it out."""
     indptr, indices, codes = arcs
     masks[v] ^= mark
     for i in range(indptr[v], indptr[v + 1]):
@@ -290,7 +290,7 @@ def _mark(v, mark, shift, arcs, masks):
 
 @contracted
 def _list_new(pair, shift, root, sides, held, used):
-    """List the pairs of neighbours of a pair that no earlier member is adjacent to, behind those listed already."""
+    """List the pairs of neighbors of a pair that no earlier member is adjacent to, behind those listed already."""
     (indptr, indices, codes), (column_indptr, column_indices, _) = sides
     u, j = pair
     for x in range(indptr[u], indptr[u + 1]):

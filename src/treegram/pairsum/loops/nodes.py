@@ -7,7 +7,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from treegram._numba import contracted, inlined, jit
+from treegram._core.jit import contracted, inlined, jit
 from treegram.pairsum.loops.tiles import clear, copy, first_from, gaussian_row, gaussian_rows, window_of
 
 AT_ONCE = 4  # rows of one graph and block that are summed together

@@ -11,7 +11,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from treegram._numba import contracted, jit
+from treegram._core.jit import contracted, jit
 from treegram.pairsum.loops.tiles import add_scaled, clear, kernel_rows
 
 # Partners of each row: those of row u are starts[u] .. starts[u + 1] - 1, by length.

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from treegram._numba import contracted, jit
+from treegram._core.jit import contracted, jit
 
 # A tile: for each column its graph, counted from the tile's first; where each block starts; vectors (d, n_columns); places.
 Columns = namedtuple("Columns", "graphs block_starts vectors places")
@@ -45,7 +45,7 @@ def _as_float(typing_context, bits):  # noqa: ARG001
 
 @contracted(no_cpython_wrapper=True, forceinline=True)
 def power_of_2(x):
-    """2^x for x <= 0 to 2 units in the last place, 0 below 1e-307; without branches or calls, so that loops vectorise.
+    """2^x for x <= 0 to 2 units in the last place, 0 below 1e-307; without branches or calls, so that loops vectorize.
 
     x = n + r, which is exact, 2^r by a polynomial of degree 11 (|r| <= 1/2) in Estrin's order, n added to its exponent's bits.
     """

@@ -1,7 +1,7 @@
 """The hot loops over explicit vectors: sums per tree and graph, their products, and hashed rows.
 
 Every sum has a fixed order, and no two threads ever write to one place: results have the same bits for any number of
-threads. Loops over components run along contiguous memory, so that they vectorise.
+threads. Loops over components run along contiguous memory, so that they vectorize.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from treegram._numba import contracted, jit
+from treegram._core.jit import contracted, jit
 from treegram.structure.loops.hashing import mix
 
 _LOW_32 = np.uint64(0xFFFFFFFF)

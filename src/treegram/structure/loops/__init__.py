@@ -1,1 +1,1 @@
-"""Compiled: which trees, colours, balls and paths each node has, on flat arrays."""
+"""Compiled: which trees, colors, balls and paths each node has, on flat arrays."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from treegram._numba import jit
+from treegram._core.jit import jit
 from treegram.structure.loops.visits import DONE, GRAPH, PAUSED, PLACE, ROOT, USED, leave, save, visit
 
 TALLER = -2  # what ``count_distances`` returns if the tally has too few rows

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treegram._numba import inlined, jit
+from treegram._core.jit import inlined, jit
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -18,7 +18,7 @@ _S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 
 @inlined
 def mix(x):
-    """The finaliser of splitmix64: a bijection of 64 bits in which every input bit moves every output bit."""
+    """The finalizer of splitmix64: a bijection of 64 bits in which every input bit moves every output bit."""
     x = (x ^ (x >> _S30)) * _M1
     x = (x ^ (x >> _S27)) * _M2
     return x ^ (x >> _S31)

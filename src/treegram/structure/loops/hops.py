@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from treegram._numba import jit
+from treegram._core.jit import jit
 from treegram.structure.loops.visits import DONE, GRAPH, PAUSED, ROOT, USED, leave, save, visit
 
 # Of one visit: order and distances; paths from the root to each node; paths onward from it, by their number of edges, and

@@ -1,4 +1,4 @@
-"""The hot loops of ``structure.invariants``: balls, the colours of their nodes, and sums over patterns, on flat arrays.
+"""The hot loops of ``structure.invariants``: balls, the colors of their nodes, and sums over patterns, on flat arrays.
 
 Nodes are numbered within their graph, whose first node is ``base``. Within a ball they are numbered in breadth-first order
 from its root, so that the ball of a smaller radius is a prefix: one visit serves all radii. Codes are 64-bit hashes of the
@@ -12,27 +12,27 @@ from collections import namedtuple
 
 import numpy as np
 
-from treegram._numba import inlined, jit
+from treegram._core.jit import inlined, jit
 from treegram.structure.loops.hashing import GOLDEN, find, has_room, join, mix
 from treegram.structure.loops.visits import DONE, FIRST, GRAPH, PAUSED, PLACE, ROOT, USED, leave, save, visit
 
 WL, SGK, NSPDK = 0, 1, 2
 SIZE, INVARIANT, NONE = 0, 1, 2
 
-# order[p] is the node at the place p; distance and place are those of a node, -1 if it is not in the ball. Neighbours by
+# order[p] is the node at the place p; distance and place are those of a node, -1 if it is not in the ball. Neighbors by
 # place: targets[starts[p] .. starts[p + 1] - 1], with the hashes of the arcs to them. hops, queue and to_root are by place.
 Ball = namedtuple("Ball", "order distance place starts targets arcs hops queue to_root")
 # Balls (root, r) of some graphs, roots counted from the first node of all: nodes[starts[root, r] ..], sizes[root, r] of them,
-# with their colours.
-Held = namedtuple("Held", "starts sizes keys nodes colours")
+# with their colors.
+Held = namedtuple("Held", "starts sizes keys nodes colors")
 # Sums by (row, code).
 Records = namedtuple("Records", "rows codes values table")
-# What all graphs share: CSR neighbours, hashes of labels, and colours given for the whole graphs (global scope) or none.
+# What all graphs share: CSR neighbors, hashes of labels, and colors given for the whole graphs (global scope) or none.
 Arrays = namedtuple("Arrays", "offsets indptr indices node_hashes arc_hashes given directed")
 # What is asked for: the graphs first .. last - 1; see ``structure.invariants`` for the rest.
 Ask = namedtuple("Ask", "first last radius distance levels invariant match by_node", defaults=(False,))
-# Arrays to work in: colours (levels + 1, n) and walks (2, n) by place.
-Scratch = namedtuple("Scratch", "ball colours walks")
+# Arrays to work in: colors (levels + 1, n) and walks (2, n) by place.
+Scratch = namedtuple("Scratch", "ball colors walks")
 
 
 @inlined
@@ -72,27 +72,27 @@ def _leave(n, ball):
 
 
 @jit
-def _refine(n, ball, colours):
-    """Weisfeiler-Lehman colours within the first n nodes: colours[i, p] from colours[0, p]."""
-    for level in range(1, len(colours)):
+def _refine(n, ball, colors):
+    """Weisfeiler-Lehman colors within the first n nodes: colors[i, p] from colors[0, p]."""
+    for level in range(1, len(colors)):
         for p in range(n):
             around = np.uint64(0)
             for a in range(ball.starts[p], ball.starts[p + 1]):
                 if ball.targets[a] < n:
-                    around += mix(colours[level - 1, ball.targets[a]] + ball.arcs[a])
-            colours[level, p] = join(colours[level - 1, p], around)
+                    around += mix(colors[level - 1, ball.targets[a]] + ball.arcs[a])
+            colors[level, p] = join(colors[level - 1, p], around)
 
 
 @jit
-def _walk(p, n, ball, walks, colours):
-    """Spectral colours of one node: colours[i, p] joins the closed walks of length 2 .. i + 1 within the first n nodes.
+def _walk(p, n, ball, walks, colors):
+    """Spectral colors of one node: colors[i, p] joins the closed walks of length 2 .. i + 1 within the first n nodes.
 
     The number of walks of any length from q to p is summed modulo 2^64; ``walks`` (2, n) is scratch.
     """
     for q in range(n):
         walks[0, q] = 0
     walks[0, p] = 1
-    for length in range(1, len(colours) + 1):
+    for length in range(1, len(colors) + 1):
         old, new = walks[(length + 1) % 2], walks[length % 2]
         for q in range(n):
             total = np.uint64(0)
@@ -101,7 +101,7 @@ def _walk(p, n, ball, walks, colours):
                     total += old[ball.targets[a]]
             new[q] = total
         if length > 1:
-            colours[length - 1, p] = join(colours[length - 2, p], mix(new[p] + GOLDEN))
+            colors[length - 1, p] = join(colors[length - 2, p], mix(new[p] + GOLDEN))
 
 
 @jit
@@ -152,15 +152,15 @@ def _whole(n, ball, codes, with_arcs):
 
 
 @jit
-def _colour(n, ball, invariant, directed, colours, walks):
-    """The local colours of the first n nodes; colours[0] holds their labels' codes."""
+def _color(n, ball, invariant, directed, colors, walks):
+    """The local colors of the first n nodes; colors[0] holds their labels' codes."""
     if invariant == WL:
-        _refine(n, ball, colours)
+        _refine(n, ball, colors)
     elif invariant == SGK:
         for p in range(n):
-            _walk(p, n, ball, walks, colours)
+            _walk(p, n, ball, walks, colors)
     else:  # one level: the label's code is replaced
-        _encode(n, ball, directed, colours[0], colours[1])
+        _encode(n, ball, directed, colors[0], colors[1])
 
 
 # -------------------------------------------------------------------- the balls of some graphs
@@ -193,48 +193,48 @@ def measure(arrays, ask, ball, state, starts, sizes, budget):
 
 
 @jit
-def _key(n, ball, ask, colours):
+def _key(n, ball, ask, colors):
     """What another ball of the same radius must share for the two to match."""
     if ask.match == SIZE:
         return number(n)
     if ask.match == INVARIANT:
-        return _whole(n, ball, colours[-1], ask.invariant == NSPDK)
+        return _whole(n, ball, colors[-1], ask.invariant == NSPDK)
     return np.uint64(0)
 
 
 @jit
-def _keep(start, n, base, ball, given, colours, first_level, held):
-    """Store the nodes of a ball with their colours: the given ones of the whole graph, if any, or those of the ball."""
+def _keep(start, n, base, ball, given, colors, first_level, held):
+    """Store the nodes of a ball with their colors: the given ones of the whole graph, if any, or those of the ball."""
     for p in range(n):
         v = ball.order[p]
         held.nodes[start + p] = v
-        for level in range(held.colours.shape[1]):
-            colour = given[level, base + v] if len(given) else colours[first_level + level, p]
-            held.colours[start + p, level] = colour
+        for level in range(held.colors.shape[1]):
+            color = given[level, base + v] if len(given) else colors[first_level + level, p]
+            held.colors[start + p, level] = color
 
 
 @jit
 def _hold_root(root, row, base, arrays, ask, scratch, held):
     """The balls of one root, whose row is ``row``; returns how many nodes the largest has."""
-    ball, colours, walks = scratch
+    ball, colors, walks = scratch
     is_local = len(arrays.given) == 0 or ask.match == INVARIANT
     n_visited = _enter(root, ask.radius, base, arrays, ball)
     for p in range(n_visited):
-        colours[0, p] = mix(arrays.node_hashes[base + ball.order[p]])
+        colors[0, p] = mix(arrays.node_hashes[base + ball.order[p]])
     for r in range(ask.radius + 1):
         size = held.sizes[row, r]
         if is_local and (r == 0 or size > held.sizes[row, r - 1]):  # else the ball is the last one again
-            _colour(size, ball, ask.invariant, arrays.directed, colours, walks)
-        held.keys[row, r] = _key(size, ball, ask, colours)
+            _color(size, ball, ask.invariant, arrays.directed, colors, walks)
+        held.keys[row, r] = _key(size, ball, ask, colors)
         first_level = 1 if ask.invariant == NSPDK else 0
-        _keep(held.starts[row, r], size, base, ball, arrays.given, colours, first_level, held)
+        _keep(held.starts[row, r], size, base, ball, arrays.given, colors, first_level, held)
     _leave(n_visited, ball)
     return n_visited
 
 
 @jit
 def hold(arrays, ask, scratch, state, held, budget):
-    """Fill the keys, nodes and colours of all balls that ``measure`` has laid out."""
+    """Fill the keys, nodes and colors of all balls that ``measure`` has laid out."""
     g, root, steps = state[GRAPH], state[ROOT], 0
     while g < ask.last:
         base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
@@ -266,11 +266,11 @@ def _tally(row, code, value, first, used, records):
 
 @jit
 def _tally_ball(row, r, key, value, held, first, used, records):
-    """Every node of the ball (row, r), under each of its colours."""
+    """Every node of the ball (row, r), under each of its colors."""
     start = held.starts[row, r]
     for i in range(start, start + held.sizes[row, r]):
-        for level in range(held.colours.shape[1]):
-            used = _tally(held.nodes[i], mix(key + held.colours[i, level]), value, first, used, records)
+        for level in range(held.colors.shape[1]):
+            used = _tally(held.nodes[i], mix(key + held.colors[i, level]), value, first, used, records)
     return used
 
 
@@ -333,14 +333,14 @@ def _n_places(u, w, held):
     total = 0
     for r in range(held.sizes.shape[1]):
         total += held.sizes[u, r] + held.sizes[w, r]
-    return total * held.colours.shape[1]
+    return total * held.colors.shape[1]
 
 
 @jit
 def sum_patterns(arrays, ask, ball, held, state, lengths, records, budget):
     """Sum psi over the nodes of all graphs: for each pattern that holds a node, 1 / (its size).
 
-    Fills ``lengths`` with how many records each node has, and these node by node: codes of (match key, colour), and values.
+    Fills ``lengths`` with how many records each node has, and these node by node: codes of (match key, color), and values.
     """
     used, first, g, u, i, steps = state[USED], state[FIRST], state[GRAPH], state[ROOT], state[PLACE], 0
     order, distance = ball.order, ball.distance
@@ -407,17 +407,17 @@ def count_pairs(arrays, ask, ball, held, state, lengths, records, budget):
     return DONE
 
 
-# -------------------------------------------------------------------- colours of whole graphs
+# -------------------------------------------------------------------- colors of whole graphs
 
 
 @jit
-def walk_colours(arrays, ask, scratch, state, colours, budget):
-    """Spectral colours (levels + 1, n) of the nodes of all graphs, in their whole graphs.
+def walk_colors(arrays, ask, scratch, state, colors, budget):
+    """Spectral colors (levels + 1, n) of the nodes of all graphs, in their whole graphs.
 
     A closed walk of length t stays within t / 2 hops where edges have no direction, within t - 1 where they have.
     """
     ball, local, walks = scratch
-    start, centre, steps = arrays.offsets[ask.first], np.int64(0), 0
+    start, center, steps = arrays.offsets[ask.first], np.int64(0), 0
     depth = ask.levels if arrays.directed else (ask.levels + 1) // 2
     g, root = state[GRAPH], state[ROOT]
     while g < ask.last:
@@ -428,9 +428,9 @@ def walk_colours(arrays, ask, scratch, state, colours, budget):
                 return PAUSED
             n_visited = _enter(root, depth, base, arrays, ball)
             local[0, 0] = mix(arrays.node_hashes[base + root])
-            _walk(centre, n_visited, ball, walks, local)
+            _walk(center, n_visited, ball, walks, local)
             for level in range(ask.levels + 1):
-                colours[level, base - start + root] = local[level, 0]
+                colors[level, base - start + root] = local[level, 0]
             _leave(n_visited, ball)
             steps += n_visited * (ask.levels + 1)
             root += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treegram._numba import jit
+from treegram._core.jit import jit
 
 
 @jit(allocates=True)

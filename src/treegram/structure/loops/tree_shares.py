@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from treegram._numba import jit
+from treegram._core.jit import jit
 from treegram.structure.loops.trees import encode, extra_count
 from treegram.structure.loops.visits import DONE, GRAPH, PAUSED, ROOT, leave, save, visit
 

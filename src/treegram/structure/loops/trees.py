@@ -1,6 +1,6 @@
 """The hot loops of ``structure.trees``: tree codes and their counts, on flat arrays.
 
-A code is a 64-bit hash of a labelled, unordered tree: the label's own hash joined with the sum of the mixed codes of
+A code is a 64-bit hash of a labeled, unordered tree: the label's own hash joined with the sum of the mixed codes of
 the children. A sum does not depend on the order of the children, so nothing is ever sorted, and equal children count
 as often as they occur.
 """
@@ -12,7 +12,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from treegram._numba import jit
+from treegram._core.jit import jit
 from treegram.structure.loops.hashing import find, has_room, join, mix
 from treegram.structure.loops.visits import DONE, FIRST, GRAPH, PAUSED, ROOT, USED, leave, save, visit
 

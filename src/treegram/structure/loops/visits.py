@@ -8,7 +8,7 @@ to make these, and crashes if a signal is pending.
 
 from __future__ import annotations
 
-from treegram._numba import inlined, jit
+from treegram._core.jit import inlined, jit
 
 DONE, PAUSED = -1, 0
 

@@ -1,0 +1,207 @@
+"""What a parameter may be, as data: estimators check themselves by it, and the command and study files read it.
+
+A parameter has a tuple of alternatives, such as ``(Whole(1), NOTHING)``; a value is right if one of them accepts it. A class
+states its own parameters in ``_allowed`` and has those of its bases.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, dataclass_transform
+
+import numpy as np
+
+from treegram._core.errors import ParameterError
+
+__all__ = [
+    "FLAG",
+    "FUNCTION",
+    "LIST",
+    "NOTHING",
+    "PRECISION",
+    "SEED",
+    "SPLITTER",
+    "Allowed",
+    "Checked",
+    "Instance",
+    "Number",
+    "Whole",
+    "Words",
+    "allowed_values",
+    "check_value",
+    "parameters",
+    "words_of",
+]
+
+
+class Alternative(Protocol):
+    """One thing that a parameter may be; its text completes "must be ..."."""
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the value is one."""
+
+
+T = TypeVar("T")
+Allowed: TypeAlias = tuple[Alternative, ...]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number, within bounds that belong to the range."""
+
+    least: int | None = None
+    most: int | None = None
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the value is one; True and False are not."""
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            return False
+        number = int(value)
+        return (self.least is None or number >= self.least) and (self.most is None or number <= self.most)
+
+    def __str__(self) -> str:
+        if self.least is not None and self.least == self.most:
+            return str(self.least)
+        return "a whole number" + _range(self.least, self.most, "of at least")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A finite number, within bounds that belong to the range; with ``above``, the lower one does not."""
+
+    least: float | None = None
+    most: float | None = None
+    above: bool = False
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the value is one; True and False are not."""
+        if not isinstance(value, Real) or isinstance(value, bool):
+            return False
+        number = float(value)
+        if not np.isfinite(number):
+            return False
+        if self.least is not None and (number <= self.least if self.above else number < self.least):
+            return False
+        return self.most is None or number <= self.most
+
+    def __str__(self) -> str:
+        return "a number" + _range(self.least, self.most, "greater than" if self.above else "of at least")
+
+
+def _range(least: float | None, most: float | None, lower: str) -> str:
+    bounds = [f"{lower} {least:.15g}"] if least is not None else []
+    bounds += [f"{'of ' * (not bounds)}at most {most:.15g}"] if most is not None else []
+    return " " + " and ".join(bounds) if bounds else ""
+
+
+class Words:
+    """One of some words."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = tuple(sorted(words))
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the value is one of them."""
+        return isinstance(value, str) and value in self.words
+
+    def __str__(self) -> str:
+        return "one of " + ", ".join(repr(word) for word in self.words)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An object of some class; ``text`` says what that is."""
+
+    kinds: tuple[type[Any], ...]
+    text: str
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the value is one."""
+        return isinstance(value, self.kinds)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class _Test:
+    """Whatever passes a test."""
+
+    test: Callable[[Any], bool]
+    text: str
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the value passes."""
+        return self.test(value)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+FLAG = Instance((bool, np.bool_), "True or False")
+NOTHING = _Test(lambda value: value is None, "None")
+FUNCTION = _Test(callable, "a function")
+LIST = _Test(
+    lambda value: hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping), "a list of numbers"
+)
+PRECISION = _Test(
+    lambda value: isinstance(value, type | np.dtype) and value in (np.float64, np.float32),
+    "numpy.float64, numpy.float32",
+)
+SPLITTER = _Test(lambda value: hasattr(value, "split") and hasattr(value, "get_n_splits"), "a splitter of scikit-learn")
+SEED: Allowed = (
+    Whole(0, 2**32 - 1),
+    Instance((np.random.RandomState,), "a numpy RandomState"),
+    NOTHING,
+)
+
+
+def allowed_values(kind: type[Any]) -> dict[str, Allowed]:
+    """What each parameter of a class may be, in the order of its signature."""
+    known: dict[str, Allowed] = {}
+    for base in reversed(kind.__mro__):
+        known |= vars(base).get("_allowed", {})
+    return {name: known[name] for name in inspect.signature(kind).parameters}
+
+
+def words_of(allowed: Allowed) -> list[str]:
+    """The words among what is allowed."""
+    return [word for one in allowed if isinstance(one, Words) for word in one.words]
+
+
+def check_value(name: str, owner: str, value: Any, allowed: Allowed) -> None:
+    """Raise unless the value is allowed; ``name`` is the parameter, ``owner`` whose it is."""
+    if not any(one.accepts(value) for one in allowed):
+        wanted = [str(one) for one in allowed]
+        text = " or ".join([", ".join(wanted[:-1]), wanted[-1]] if len(wanted) > 1 else wanted)
+        shown = value.item() if isinstance(value, np.generic) else value
+        raise ParameterError(f"{name} of {owner} must be {text}; got {shown!r}.")
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
+def parameters(kind: type[T]) -> type[T]:
+    """Let a class have the parameters that it and its bases declare as ``name: type = default``, by name only.
+
+    As a dataclass does it: ``__init__`` assigns and does nothing else, as scikit-learn wants it. The first parameter of a class
+    may be given without its name: ``depth: int = field(default=3, kw_only=False)``.
+    """
+    return dataclass(eq=False, repr=False, kw_only=True)(kind)
+
+
+class Checked:
+    """An estimator of graphs whose parameters are checked against what it allows; only ``fit`` does so, as in scikit-learn."""
+
+    _allowed: ClassVar[Mapping[str, Allowed]] = {}
+
+    def _check_parameters(self) -> None:
+        for name, allowed in allowed_values(type(self)).items():
+            check_value(name, type(self).__name__, getattr(self, name), allowed)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc] # of BaseEstimator, which comes after this class
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        return tags

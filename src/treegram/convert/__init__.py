@@ -1,1 +1,0 @@
-"""Ways in: graphs of other libraries and files, turned into Graphs."""

@@ -1,0 +1,217 @@
+"""Files of molecules, record by record: SMILES (.smi), SDF (.sdf) and tables with a column of SMILES (.csv, .tsv).
+
+Every record has its place, ``file:line``. What is wrong with one record is told in its entry, so that the reader can leave it
+out; what is wrong with the file is a DatasetError at once.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treegram._core.errors import DatasetError
+from treegram._core.text import suggest
+from treegram.graphs.rdkit import BadMoleculeError, parse_record
+
+__all__ = ["DEFAULT_COLUMN", "SUFFIXES", "Entry", "read_entries", "read_targets"]
+
+DEFAULT_COLUMN = "smiles"
+_MISSING = {"", "na", "n/a", "nan", "none", "null", "-", "?"}
+_MOST_NAMES = 20  # in a message
+_LONGEST_RECORD = 1 << 26  # characters; a file that never ends a record is no SDF
+
+
+class Entry(NamedTuple):
+    """One molecule: where it stands, the SMILES or molecule itself, its target as text, and what is wrong with it already."""
+
+    place: str
+    molecule: Any
+    target: str | None = None
+    problem: str = ""
+
+
+def read_entries(path: Path, smiles_column: str | None, target: str | None) -> Iterator[Entry]:
+    """Give the molecules of a file one by one."""
+    reader = SUFFIXES.get(path.suffix.lower())
+    if reader is None:
+        raise DatasetError(
+            f"{path}: the name of a file of molecules must end in {', '.join(SUFFIXES)}; got {path.suffix or 'no ending'!r}."
+        )
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            yield from reader(file, path, smiles_column, target)
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise DatasetError(
+            f"{path} is no UTF-8 text: it has the byte 0x{error.object[error.start]:02x} where a character is expected. Save it again "
+            "with that encoding."
+        ) from error
+
+
+# -------------------------------------------------------------------- tables
+
+
+def _read_table(
+    file: TextIO, path: Path, smiles_column: str | None, target: str | None, *, delimiter: str
+) -> Iterator[Entry]:
+    rows = csv.reader(file, delimiter=delimiter, strict=True)
+    try:
+        names = [name.strip() for name in next(rows, [])]
+        column = _find_column(names, smiles_column or DEFAULT_COLUMN, path, "--smiles-column")
+        target_column = None if target is None else _find_column(names, target, path, "--target")
+        for row in rows:
+            if row:  # a blank line has no fields
+                yield _row_entry(f"{path}:{rows.line_num}", row, len(names), column, target_column)
+    except csv.Error as error:
+        raise DatasetError(f"{path}:{rows.line_num}: {error}.") from error
+
+
+def _find_column(names: list[str], wanted: str, path: Path, option: str) -> int:
+    """The place of a column; case does not matter if no other column has the same letters."""
+    if not names:
+        raise DatasetError(f"{path}: the file is empty; its first line must name the columns.")
+    found = [i for i, name in enumerate(names) if name == wanted]
+    found = found or [i for i, name in enumerate(names) if name.lower() == wanted.lower()]
+    if len(found) > 1:
+        raise DatasetError(f"{path}:1: {len(found)} columns are called {wanted!r}; rename all but one.")
+    if not found:
+        hint = suggest(wanted, names) or f". Name the right one (on the command line with {option})."
+        raise DatasetError(f"{path}:1: no column is called {wanted!r}; the first line names {_listed(names)}{hint}")
+    return found[0]
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:_MOST_NAMES]))
+    return shown + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
+
+
+def _row_entry(place: str, row: list[str], n_columns: int, column: int, target_column: int | None) -> Entry:
+    if len(row) != n_columns:
+        return Entry(place, "", problem=f"the line has {len(row)} fields, but the first line names {n_columns} columns")
+    smiles = row[column].strip()
+    text = None if target_column is None else row[target_column].strip()
+    return _checked_entry(place, smiles, text)
+
+
+def _checked_entry(place: str, molecule: Any, target: str | None, problem: str = "") -> Entry:
+    if not problem and isinstance(molecule, str) and not molecule:
+        problem = "there is no SMILES"
+    if not problem and target is not None and _is_missing(target):
+        problem = f"its target is {target!r}, which is no value" if target else "its target is missing"
+    return Entry(place, molecule, target, problem)
+
+
+def _read_smiles_lines(file: TextIO, path: Path, smiles_column: str | None, target: str | None) -> Iterator[Entry]:
+    """A SMILES in each line, then whatever blanks separate; the first line may name the columns, with SMILES first."""
+    if smiles_column not in (None, DEFAULT_COLUMN):
+        raise DatasetError(f"{path}: the SMILES of a .smi file stand first in each line; leave out the column.")
+    target_column: int | None = None
+    names: list[str] = []
+    for number, line in enumerate(file, start=1):
+        fields = line.split()
+        if number == 1 and fields and fields[0].lower() == DEFAULT_COLUMN:
+            names = fields
+            continue
+        if target is not None and target_column is None:
+            target_column = _find_smiles_target(names, target, path)
+        if fields:
+            text = None if target_column is None else "".join(fields[target_column : target_column + 1])
+            yield _checked_entry(f"{path}:{number}", fields[0], text)
+
+
+def _find_smiles_target(names: list[str], target: str, path: Path) -> int:
+    if names:
+        return _find_column(names, target, path, "--target")
+    if target.isdecimal() and int(target) >= 2:
+        return int(target) - 1
+    raise DatasetError(
+        f"{path}: its lines have no names for their columns, so that the target must be the number of a column, 2 or more; got "
+        f"{target!r}. A first line such as 'SMILES {target}' gives them names."
+    )
+
+
+# -------------------------------------------------------------------- SDF
+
+
+def _read_sdf(file: TextIO, path: Path, smiles_column: str | None, target: str | None) -> Iterator[Entry]:
+    if smiles_column is not None:
+        raise DatasetError(f"{path}: an SDF file holds molecules, not a column of SMILES; leave out the column.")
+    for first_line, text in _records(file, path):
+        place = f"{path}:{first_line}"
+        try:
+            mol = parse_record(text)
+        except BadMoleculeError as bad:
+            yield Entry(place, "", problem=str(bad))
+            continue
+        if target is not None and not mol.HasProp(target):
+            names = list(mol.GetPropNames())
+            yield Entry(place, mol, problem=f"it has no property {target!r}; it has {_listed(names) or 'none'}")
+        else:
+            yield _checked_entry(place, mol, None if target is None else mol.GetProp(target).strip())
+
+
+def _records(file: TextIO, path: Path) -> Iterator[tuple[int, str]]:
+    """The number of the first line and the text of each record."""
+    lines: list[str] = []
+    first, size = 1, 0
+    for number, line in enumerate(file, start=1):
+        lines.append(line)
+        size += len(line)
+        if size > _LONGEST_RECORD:
+            raise DatasetError(
+                f"{path}:{first}: this record has more than {_LONGEST_RECORD} characters; no $$$$ ends it."
+            )
+        if line.startswith("$$$$"):
+            yield first, "".join(lines)
+            lines, first, size = [], number + 1, 0
+    if "".join(lines).strip():
+        yield first, "".join(lines)
+
+
+Reader = Callable[[TextIO, Path, str | None, str | None], Iterator[Entry]]
+SUFFIXES: dict[str, Reader] = {
+    ".smi": _read_smiles_lines,
+    ".sdf": _read_sdf,
+    ".csv": lambda *given: _read_table(*given, delimiter=","),
+    ".tsv": lambda *given: _read_table(*given, delimiter="\t"),
+}
+
+
+# -------------------------------------------------------------------- targets
+
+
+def _is_missing(text: str) -> bool:
+    number = _number(text)
+    return text.lower() in _MISSING or (number is not None and not math.isfinite(number))
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def read_targets(entries: Sequence[Entry]) -> NDArray[Any]:
+    """The targets as whole numbers, numbers or words: whatever all of them are."""
+    texts = [str(entry.target) for entry in entries]
+    numbers = [_number(text) for text in texts]
+    words = [i for i, number in enumerate(numbers) if number is None]
+    if words and len(words) < len(texts):
+        word, number = words[0], next(i for i in range(len(texts)) if numbers[i] is not None)
+        raise DatasetError(
+            f"{entries[word].place}: the target is {texts[word]!r}, but {entries[number].place} has the number {texts[number]}. Targets "
+            "must be all numbers or all words."
+        )
+    if words:
+        return np.array(texts)
+    if all(text.lstrip("+-").isdecimal() and len(text) < 18 for text in texts):
+        return np.array([int(text) for text in texts], dtype=np.int64)
+    return np.array(numbers, dtype=np.float64)

@@ -1,0 +1,192 @@
+"""Protein structures, PDB or mmCIF, to graphs of residues, through gemmi."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial import cKDTree
+
+from treegram._core.errors import DatasetError, InvalidGraphError, ParameterError
+from treegram._core.optional import optional_module
+from treegram._core.progress import track
+from treegram._core.text import counted
+from treegram._core.types import Floats, Ints
+from treegram.graphs import Graphs
+
+__all__ = ["read_pdb"]
+
+_ATTRIBUTES = ("coordinates", "invariant")
+_MISSING = ("error", "skip")
+_PURPOSE = "Protein structures"
+
+
+class _Chain(NamedTuple):
+    """Residues of one chain that have a CA atom: names, places, and whether each follows the one before it."""
+
+    names: list[str]
+    places: list[list[float]]
+    follows: list[bool]
+    n_missing: int
+    first_missing: str
+
+
+def read_pdb(
+    structures: Any,
+    *,
+    attributes: str | None,
+    contact: float,
+    sequence: bool,
+    chains: Sequence[str] | None,
+    model: int,
+    missing: str,
+    targets: ArrayLike | None,
+) -> Graphs:
+    """Make a collection from protein structures; see :meth:`treegram.Graphs.from_pdb`."""
+    gemmi = optional_module("gemmi", "proteins", _PURPOSE)
+    if attributes is not None and attributes not in _ATTRIBUTES:
+        raise ParameterError(f"attributes must be 'coordinates', 'invariant' or None; got {attributes!r}.")
+    if missing not in _MISSING:
+        raise ParameterError(f"missing must be 'error' or 'skip'; got {missing!r}.")
+    if not 0 < contact < np.inf:
+        raise ParameterError(f"contact must be a positive number of ångströms; got {contact!r}.")
+    items = [structures] if isinstance(structures, str | os.PathLike | gemmi.Structure) else list(structures)
+    made, notes = [], []
+    for i, item in enumerate(track(items, total=len(items), label="structures")):
+        structure, name = _open(gemmi, item, i)
+        parts = _read_chains(gemmi, _chosen_chains(structure, name, chains, model), name)
+        notes += _lacking(parts, name, missing)
+        made.append(_make(parts, contact=float(contact), sequence=sequence, attributes=attributes))
+        if not made[-1][0]:
+            raise InvalidGraphError(f"{name}: there is no amino acid with a CA atom in the chains that were chosen.")
+    if notes:
+        warnings.warn(f"Residues without a CA atom are left out: {'; '.join(notes)}.", UserWarning, stacklevel=3)
+    return Graphs.from_edges(
+        [edges for _, _, edges in made],
+        labels=[names for names, _, _ in made],
+        attributes=None if attributes is None else [vectors for _, vectors, _ in made],
+        targets=targets,
+    )
+
+
+# -------------------------------------------------------------------- which residues
+
+
+def _open(gemmi: Any, item: Any, graph: int) -> tuple[Any, str]:
+    if isinstance(item, gemmi.Structure):
+        return item, f"Structure {graph} ({item.name})" if item.name else f"Structure {graph}"
+    path = Path(item).expanduser()
+    try:
+        structure = gemmi.read_structure(str(path))
+    except (OSError, RuntimeError, ValueError, IndexError) as error:
+        raise DatasetError(
+            f"{path}: the file cannot be read as PDB or mmCIF ({' '.join(str(error).split())[:200]})."
+        ) from None
+    return structure, str(path)
+
+
+def _chosen_chains(structure: Any, name: str, chains: Sequence[str] | None, model: int) -> Iterable[Any]:
+    if not 0 <= model < len(structure):
+        raise InvalidGraphError(
+            f"{name}: model={model}, but the structure has {counted(len(structure), 'model')}, from 0 on."
+        )
+    found = list(structure[model])
+    if chains is None:
+        return found
+    wanted = [chains] if isinstance(chains, str) else list(chains)
+    known = [chain.name for chain in found]
+    for chain in wanted:
+        if chain not in known:
+            raise InvalidGraphError(
+                f"{name}: chains: there is no chain {chain!r}; there are {', '.join(map(repr, known))}."
+            )
+    return [chain for chain in found if chain.name in wanted]
+
+
+def _read_chains(gemmi: Any, chains: Iterable[Any], name: str) -> list[_Chain]:
+    try:
+        return [_read_chain(gemmi, chain) for chain in chains]
+    except ValueError as error:  # a name that is not UTF-8, a number that is none
+        raise InvalidGraphError(f"{name}: a residue or an atom cannot be used ({error}).") from None
+
+
+def _read_chain(gemmi: Any, chain: Any) -> _Chain:
+    """The amino acids of a chain; of several places of an atom that with the highest occupancy counts, the first if equal."""
+    names: list[str] = []
+    places: list[list[float]] = []
+    follows: list[bool] = []
+    n_missing, first_missing, before = 0, "", None
+    for residue in chain.first_conformer():
+        if not gemmi.find_tabulated_residue(residue.name).is_amino_acid():
+            continue
+        atoms = [atom for atom in _all_places(chain, residue) if atom.name == "CA" and atom.element.name == "C"]
+        if not atoms:
+            n_missing += 1
+            first_missing = first_missing or f"{residue.name} {residue.seqid} of chain {chain.name}"
+            continue
+        best = max(atoms, key=lambda atom: atom.occ)
+        if not all(map(math.isfinite, best.pos.tolist())):
+            raise ValueError(
+                f"{residue.name} {residue.seqid} of chain {chain.name} has its CA atom at {best.pos.tolist()}"
+            )
+        names.append(residue.name)
+        places.append([best.pos.x, best.pos.y, best.pos.z])
+        number = residue.seqid.num
+        follows.append(before is not None and number - before in (0, 1))  # 0: an insertion code
+        before = number
+    return _Chain(names, places, follows, n_missing, first_missing)
+
+
+def _all_places(chain: Any, residue: Any) -> list[Any]:
+    """The atoms of a residue in all its conformations that have its name."""
+    return [atom for same in chain[str(residue.seqid)] if same.name == residue.name for atom in same]
+
+
+def _lacking(parts: list[_Chain], name: str, missing: str) -> list[str]:
+    n_missing = sum(part.n_missing for part in parts)
+    if not n_missing:
+        return []
+    first = next(part.first_missing for part in parts if part.n_missing)
+    if missing == "error":
+        raise InvalidGraphError(
+            f"{name}: {counted(n_missing, 'residue')} without a CA atom, the first is {first}. Give missing='skip' to leave them out."
+        )
+    return [f"{name}: {n_missing}, the first is {first}"]
+
+
+# -------------------------------------------------------------------- graphs
+
+
+def _make(
+    parts: list[_Chain], *, contact: float, sequence: bool, attributes: str | None
+) -> tuple[list[str], Floats, Ints]:
+    """Names, vectors and edges of one graph."""
+    names = [name for part in parts for name in part.names]
+    follows = np.array([flag for part in parts for flag in part.follows], dtype=bool)
+    places = np.array([place for part in parts for place in part.places]).reshape(-1, 3)
+    edges = (
+        cKDTree(places).query_pairs(contact, output_type="ndarray").astype(np.int64)
+        if names
+        else np.empty((0, 2), np.int64)
+    )
+    if sequence:
+        after = np.flatnonzero(follows)
+        edges = np.concatenate([edges, np.stack([after - 1, after], axis=1)])
+    vectors = _invariants(places, follows) if attributes == "invariant" else places
+    return names, vectors, edges[np.lexsort((edges[:, 1], edges[:, 0]))]
+
+
+def _invariants(places: Floats, follows: Any) -> Floats:
+    """Of each residue the distance to the centroid, to the residue before, and to the one after; 0 at an end of a chain."""
+    if not len(places):
+        return np.empty((0, 3))
+    steps = np.zeros(len(places) + 1)
+    steps[1:-1] = np.where(follows[1:], np.linalg.norm(np.diff(places, axis=0), axis=1), 0.0)
+    centroid = np.linalg.norm(places - places.mean(axis=0), axis=1)
+    return np.stack([centroid, steps[:-1], steps[1:]], axis=1)

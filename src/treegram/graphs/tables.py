@@ -1,0 +1,231 @@
+"""A table of nodes and a table of edges to Graphs: pandas, polars, Arrow, or a dictionary of arrays.
+
+None of these libraries is imported, unless a table offers nothing but Arrow's interface for streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from treegram._core.errors import InvalidGraphError
+from treegram._core.optional import optional_module
+from treegram._core.types import Ints
+from treegram.graphs import Graphs
+from treegram.graphs.named import missing_name, warn_of_unused
+from treegram.graphs.pack import as_array, as_column, as_exact, plain_label
+
+__all__ = ["read_tables"]
+
+
+class Table:
+    """The columns of a table, as arrays of numpy, each if it is asked for."""
+
+    def __init__(self, table: Any, name: str) -> None:
+        self.name = name
+        self._table = table if _is_known(table) else _as_arrow(table, name)
+        listed = getattr(self._table, "column_names", None)  # of Arrow, whose columns are not their names
+        self.names = [str(column) for column in (listed or getattr(self._table, "columns", self._table))]
+        self.used: set[str] = set()
+        lengths = {len(self._table[column]) for column in self.names}
+        if len(lengths) > 1:
+            raise InvalidGraphError(f"{name}: columns must be of one length; got {sorted(lengths)}.")
+        self.n_rows: int = lengths.pop() if lengths else 0
+
+    def __getitem__(self, column: str) -> NDArray[Any]:
+        """A column without missing values."""
+        self.used.add(column)
+        found = self._table[column]
+        if hasattr(found, "combine_chunks"):
+            values = np.asarray(found.to_numpy(zero_copy_only=False))
+        else:
+            plain = found.to_numpy() if hasattr(found, "to_numpy") else found
+            values = as_column(plain, f"{self.name}: the column {column!r}")
+        is_missing = _missing(values)
+        if is_missing.any():
+            raise InvalidGraphError(
+                f"{self.name}: the column {column!r} has no value in row {int(is_missing.argmax())}. Fill or remove such rows first."
+            )
+        return values
+
+    def take(self, argument: str, column: str) -> NDArray[Any]:
+        """The column that an argument names."""
+        if column not in self.names:
+            raise missing_name(argument, column, self.names, f"the columns of {self.name} do not include")
+        return self[column]
+
+    def unused(self) -> set[str]:
+        """Columns that nobody has asked for."""
+        return set(self.names) - self.used
+
+
+def _is_known(table: Any) -> bool:
+    return isinstance(table, Mapping) or (hasattr(table, "columns") and hasattr(table, "__getitem__"))
+
+
+def _as_arrow(table: Any, name: str) -> Any:
+    if not hasattr(table, "__arrow_c_stream__"):
+        raise InvalidGraphError(
+            f"{name} must be a table of pandas, polars or Arrow, or a dictionary of columns; got {type(table).__name__}."
+        )
+    return optional_module("pyarrow", "parquet", "Streams of Arrow").table(table)
+
+
+def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where there is no value: nan, None, or what pandas has for it."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
+    if values.dtype != object:
+        return np.zeros(len(values), dtype=bool)
+    return np.array([_is_missing(value) for value in values], dtype=bool)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value
+
+
+def read_tables(
+    nodes: Any,
+    edges: Any,
+    *,
+    graph: str,
+    node: str,
+    source: str,
+    target: str,
+    label: str | None,
+    attributes: str | Sequence[str] | None,
+    edge_label: str | None,
+    edge_attributes: str | Sequence[str] | None,
+    targets: ArrayLike | Mapping[Any, Any] | str | None,
+    directed: bool,
+) -> Graphs:
+    """Make a collection from two tables; see :meth:`treegram.Graphs.from_tables`."""
+    node_table, edge_table = Table(nodes, "nodes"), Table(edges, "edges")
+    codes, graph_names = _numbered(_plain(node_table.take("graph", graph)))
+    order = np.argsort(codes, kind="stable")
+    places = np.argsort(order)
+    owners = _plain(edge_table[graph]) if graph in edge_table.names else None
+    node_names = _plain(node_table.take("node", node))
+    number = _numbers(node_names, [graph_names[code] for code in codes] if owners is not None else None)
+    ends = [
+        _look_up(edge_table, argument, column, number, owners)
+        for argument, column in (("source", source), ("target", target))
+    ]
+    labels = None if label is None else node_table.take("label", label)[order]
+    vectors = None if attributes is None else _block(node_table, "attributes", attributes)[order]
+    edge_labels = None if edge_label is None else edge_table.take("edge_label", edge_label)
+    edge_vectors = None if edge_attributes is None else _block(edge_table, "edge_attributes", edge_attributes)
+    y = _targets(targets, node_table, codes, graph_names)
+    warn_of_unused(node_table.unused(), edge_table.unused(), "Graphs.from_tables", stacklevel=4)
+    return Graphs.from_arrays(
+        np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(graph_names)))]),
+        np.stack([places[end] for end in ends], axis=1),
+        labels=labels,
+        attributes=vectors,
+        edge_labels=edge_labels,
+        edge_attributes=edge_vectors,
+        directed=directed,
+        targets=y,
+    )
+
+
+# -------------------------------------------------------------------- names of graphs and nodes
+
+
+def _plain(values: NDArray[Any]) -> list[Hashable]:
+    return [plain_label(value) for value in values.tolist()]
+
+
+def _numbered(names: Iterable[Hashable]) -> tuple[Ints, list[Hashable]]:
+    """A number for each name, in the order in which names first come, and the distinct names."""
+    numbers: dict[Hashable, int] = {}
+    codes = [numbers.setdefault(name, len(numbers)) for name in names]
+    return np.array(codes, dtype=np.int64), list(numbers)
+
+
+def _numbers(names: list[Hashable], owners: list[Hashable] | None) -> dict[Hashable, int]:
+    """The row of each node: by graph and name, or by name alone if edges do not say their graph."""
+    keys: Sequence[Hashable] = names if owners is None else list(zip(owners, names, strict=True))
+    number: dict[Hashable, int] = {}
+    for row, key in enumerate(keys):
+        if number.setdefault(key, row) != row:
+            hint = (
+                "" if owners is not None else " Edges need a column with their graph unless names of nodes are unique."
+            )
+            raise InvalidGraphError(
+                f"nodes: row {row} and row {number[key]} have the same node {names[row]!r}"
+                f"{'' if owners is None else f' of graph {owners[row]!r}'}.{hint}"
+            )
+    return number
+
+
+def _look_up(
+    table: Table, argument: str, column: str, number: Mapping[Hashable, int], owners: list[Hashable] | None
+) -> Ints:
+    names = _plain(table.take(argument, column))
+    keys: Sequence[Hashable] = names if owners is None else list(zip(owners, names, strict=True))
+    rows = np.array([number.get(key, -1) for key in keys], dtype=np.int64)
+    if (rows < 0).any():
+        row = int((rows < 0).argmax())
+        where = "" if owners is None else f" of graph {owners[row]!r}"
+        raise InvalidGraphError(
+            f"edges: row {row} has {argument} {names[row]!r}{where}, which is not in the node table."
+        )
+    return rows
+
+
+# -------------------------------------------------------------------- vectors and targets
+
+
+def _block(table: Table, argument: str, columns: str | Sequence[str]) -> NDArray[Any]:
+    names = [columns] if isinstance(columns, str) else list(columns)
+    if len(names) == 1 and (block := _numbers_of(table, argument, names[0])).dtype == object and table.n_rows:
+        return as_array(block.tolist(), f"{argument}: the column {names[0]!r}")  # what is no vector is told by Graphs
+    if not names:
+        return np.empty((table.n_rows, 0))
+    blocks = [_numbers_of(table, argument, name) for name in names]
+    if len(names) > 1 and any(block.ndim > 1 for block in blocks):
+        raise InvalidGraphError(
+            f"{argument}: a column of lists must be the only one; got {', '.join(map(repr, names))}."
+        )
+    return np.stack(blocks, axis=1)
+
+
+def _numbers_of(table: Table, argument: str, name: str) -> NDArray[Any]:
+    column = table.take(argument, name)
+    if column.dtype.kind in "OUS" and len(column) and isinstance(column[0], str):
+        raise InvalidGraphError(
+            f"{argument}: the column {name!r} of {table.name} holds text, such as {plain_label(column[0])!r}; numbers were expected."
+        )
+    return column
+
+
+def _targets(targets: Any, nodes: Table, codes: Ints, graph_names: list[Hashable]) -> Any:
+    """One target per graph: a column of the node table, or by the name of the graph, or in the order of the graphs."""
+    if isinstance(targets, str):
+        values = nodes.take("targets", targets)
+        first = np.full(len(graph_names), -1)
+        first[codes[::-1]] = np.arange(len(codes))[::-1]
+        unequal = values[first[codes]] != values
+        if np.any(unequal):
+            row = int(np.argmax(unequal))
+            raise InvalidGraphError(
+                f"targets: the column {targets!r} must have one value per graph; graph {graph_names[codes[row]]!r} has "
+                f"{plain_label(values[first[codes[row]]])!r} and, in row {row}, {plain_label(values[row])!r}."
+            )
+        chosen = values[first]
+        return as_exact(chosen.tolist(), f"targets: the column {targets!r}") if chosen.dtype == object else chosen
+    if isinstance(targets, Mapping):
+        known = {plain_label(name): value for name, value in targets.items()}
+        for name in graph_names:
+            if name not in known:
+                raise InvalidGraphError(f"targets: there is none for graph {name!r}.")
+        return as_exact([known[name] for name in graph_names], "targets")
+    return targets

@@ -1,0 +1,262 @@
+"""Rows for any kernel from some of its columns: randomly pivoted Cholesky over graphs."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from treegram._core.errors import ParameterError
+from treegram._core.memory import require_rows
+from treegram._core.params import NOTHING, SEED, Checked, Instance, Number, Whole, parameters
+from treegram._core.types import Floats, Ints
+from treegram.graphs import as_graphs
+from treegram.kernels.base import GraphKernel
+from treegram.kernels.oddcl import ODDCL
+from treegram.kernels.pipelines import split_pipeline
+from treegram.pairsum.maps import one_blas_thread
+
+__all__ = ["Landmarks"]
+
+N_LANDMARKS = 100  # where neither a number nor a tolerance is given
+PROPOSALS = 384  # graphs that are compared with each other at a time: enough that a pass over all graphs pays
+SMALLEST = 1e-9  # share of a graph's own kernel that must be unexplained, else the graph adds rounding errors alone
+
+
+@parameters
+class Landmarks(Checked, TransformerMixin, BaseEstimator):
+    r"""Rows whose inner products approximate any kernel, from its columns for some fitted graphs alone.
+
+    Randomly pivoted Cholesky [1]_ picks the landmarks: a graph is drawn with a probability proportional to the part of its own
+    kernel that the landmarks so far do not explain. Kernel values are exact, and only those with a landmark are computed.
+
+    Parameters
+    ----------
+    kernel : GraphKernel or Pipeline or None, default=None
+        The kernel, or a pipeline of transformers that ends in one. None: ODDCL.
+    n_landmarks : int or None, default=None
+        The most landmarks. None: as many as ``tolerance`` asks for, or 100 where that is None as well.
+    tolerance : float or None, default=None
+        Stop when the landmarks leave at most this share of the trace of the fitted graphs' Gram matrix unexplained.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the draws.
+    n_jobs : int or None, default=None
+        Threads to use, as in joblib; None leaves the kernel its own number.
+
+    Attributes
+    ----------
+    kernel_ : GraphKernel or Pipeline
+        The fitted kernel.
+    landmarks_ : ndarray of shape (n_chosen,)
+        Positions of the landmarks among the fitted graphs, in the order in which they were drawn.
+    trace_error_ : float
+        Share of the trace that is not explained: the exact error, not an estimate. Each entry of the fitted graphs' Gram matrix
+        is off by at most the sum of these parts of its two graphs.
+    n_features_out_ : int
+        Number of columns.
+
+    See Also
+    --------
+    ODDCLFeatures : rows for ODDCL alone, without any landmark.
+    FeatureMap : exact rows of kernels with explicit features.
+
+    Notes
+    -----
+    Time: the kernel of each graph with each landmark, and ``n_graphs * n_landmarks**2`` multiplications. Memory:
+    ``n_graphs * n_landmarks`` numbers. Both are linear in the number of graphs. Draws that the landmarks of the same round
+    already explain are rejected [2]_, so that the result follows the same law as one draw at a time.
+
+    References
+    ----------
+    .. [1] Chen, Epperly, Tropp, Webber, "Randomly pivoted Cholesky: practical approximation of a kernel matrix with few
+       entry evaluations", Communications on Pure and Applied Mathematics 78 (2025).
+    .. [2] Epperly, Tropp, Webber, "Embrace rejection: kernel matrix approximation by accelerated randomly pivoted Cholesky",
+       arXiv:2410.03969 (2024).
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from treegram import WL, Landmarks, load_digits_graphs
+    >>> graphs, y = load_digits_graphs()
+    >>> model = make_pipeline(Landmarks(WL(2), 50), LogisticRegression(C=100, max_iter=1000))
+    >>> bool(model.fit(graphs[:200], y[:200]).score(graphs[200:300], y[200:300]) > 0.2)
+    True
+    >>> bool(model[0].trace_error_ < 0.5)
+    True
+    """
+
+    _allowed = {
+        "kernel": (Instance((BaseEstimator,), "a kernel"), NOTHING),
+        "n_landmarks": (Whole(1), NOTHING),
+        "tolerance": (Number(0, 1), NOTHING),
+        "random_state": SEED,
+        "n_jobs": (Whole(), NOTHING),
+    }
+
+    kernel: Any = field(default=None, kw_only=False)
+    n_landmarks: int | None = field(default=None, kw_only=False)
+    tolerance: float | None = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+
+    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
+        """Choose landmarks.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            The graphs to choose from.
+        y : ignored
+            There for scikit-learn's pipelines.
+
+        Returns
+        -------
+        self
+            The fitted transformer.
+        """
+        with one_blas_thread():
+            self._choose(X)
+        return self
+
+    def fit_transform(self, X: Any, y: object = None, **fit_params: object) -> Floats:  # noqa: ARG002
+        """Choose landmarks, and give the rows of the graphs: ``fit(X).transform(X)`` without computing anything twice.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            The graphs.
+        y : ignored
+            There for scikit-learn's pipelines.
+        **fit_params : ignored
+            There for scikit-learn's pipelines.
+
+        Returns
+        -------
+        ndarray of shape (n_graphs, n_landmarks)
+            One row per graph.
+        """
+        with one_blas_thread():
+            return self._choose(X)
+
+    def transform(self, X: Any) -> Floats:
+        """The rows of graphs.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs, new or not.
+
+        Returns
+        -------
+        ndarray of shape (n_graphs, n_landmarks)
+            One row per graph. The rows of the landmarks give their kernel values exactly.
+        """
+        check_is_fitted(self)
+        with one_blas_thread():
+            columns = self.kernel_.transform(as_graphs(X))
+            rows: Floats = solve_triangular(self._factor, columns.T, lower=True, check_finite=False).T
+            return np.ascontiguousarray(rows)
+
+    def get_feature_names_out(self, input_features: object = None) -> Any:  # noqa: ARG002 (scikit-learn's signature)
+        """A name for each column.
+
+        Parameters
+        ----------
+        input_features : ignored
+            There for scikit-learn's pipelines.
+
+        Returns
+        -------
+        ndarray of str objects
+            ``landmark17`` is the column of the fitted graph 17.
+        """
+        check_is_fitted(self)
+        return np.asarray([f"landmark{i}" for i in self.landmarks_], dtype=object)
+
+    def _choose(self, X: Any) -> Floats:
+        """Fit all; gives the rows of the graphs."""
+        self._check_parameters()
+        graphs = as_graphs(X)
+        if not len(graphs):
+            raise ParameterError("Landmarks must be fitted on at least one graph; got none.")
+        self.kernel_ = clone(ODDCL() if self.kernel is None else self.kernel)
+        _, final = split_pipeline(self.kernel_)
+        if self.n_jobs is not None and "n_jobs" in final.get_params(deep=False):
+            final.set_params(n_jobs=self.n_jobs)
+        self.kernel_.fit(graphs)
+        n_most = self.n_landmarks or (N_LANDMARKS if self.tolerance is None else len(graphs))
+        if self.tolerance is None:
+            n_numbers = float(len(graphs)) * min(n_most, len(graphs))
+            require_rows(len(graphs), n_numbers, 2)  # twice while they grow
+        selves, rng = final._own_kernels(), check_random_state(self.random_state)
+        chosen, rows, rest = _draw(final, selves, min(n_most, len(graphs)), self.tolerance or 0.0, rng)
+        final._keep(chosen)
+        self.trace_error_ = float(rest.sum() / selves.sum()) if selves.any() else 0.0
+        self.landmarks_, self.n_features_out_ = chosen, len(chosen)
+        self._factor = np.tril(rows[chosen])
+        return rows
+
+    def _landmark_weights(self, coefficients: Floats) -> Floats:
+        """What the kernel with each landmark is worth to a linear model with these coefficients of the columns."""
+        weights: Floats = solve_triangular(self._factor.T, coefficients, lower=False)
+        return weights
+
+
+def _draw(
+    kernel: GraphKernel, selves: Floats, n_most: int, tolerance: float, rng: np.random.RandomState
+) -> tuple[Ints, Floats, Floats]:
+    """Landmarks, the rows of all graphs, and the part of each graph's own kernel that these leave unexplained."""
+    chosen, rows = np.empty(0, np.int64), np.empty((len(selves), 0))
+    rest = np.where(selves > 0, selves, 0.0)
+    while len(chosen) < n_most and rest.sum() > max(tolerance, SMALLEST) * selves.sum():
+        n_proposals = min(PROPOSALS, 16 + 2 * (n_most - len(chosen)))  # some of them will be rejected
+        proposals = rng.choice(len(rest), n_proposals, p=rest / rest.sum())
+        distinct, position = np.unique(proposals, return_inverse=True)
+        # Compared with each other first: columns, which cost most, are computed for those that are kept alone.
+        square = kernel._square(distinct) - rows[distinct] @ rows[distinct].T
+        kept = distinct[_accept(square, position, rng)[: n_most - len(chosen)]]
+        if not len(kept):  # rounding alone is left of them
+            rest[distinct] = 0.0
+            continue
+        added = _eliminate(kernel._columns(kept), rows, chosen, kept)
+        left = rest.sum() - np.cumsum(np.einsum("ij,ij->j", added, added))
+        n_needed = 1 + int(np.count_nonzero(left[:-1] > tolerance * selves.sum()))  # the last ones may be too many
+        chosen, added = np.concatenate([chosen, kept[:n_needed]]), added[:, :n_needed]
+        rows = np.hstack([rows, added])
+        rest = np.maximum(rest - np.einsum("ij,ij->i", added, added), 0.0)
+        rest[chosen] = 0.0
+        rest[rest < SMALLEST * selves] = 0.0
+    return chosen, rows, rest
+
+
+def _eliminate(columns: Floats, rows: Floats, chosen: Ints, kept: Ints) -> Floats:
+    """What new landmarks add to the rows, given the kernel of all graphs with them; the columns are overwritten."""
+    columns -= rows @ rows[kept].T
+    columns[chosen] = 0.0  # the landmarks so far are explained: what is left of them is rounding
+    half = np.linalg.cholesky(columns[kept])
+    added: Floats = solve_triangular(half, columns.T, lower=True, overwrite_b=True, check_finite=False).T
+    return added
+
+
+def _accept(square: Floats, proposals: Ints, rng: np.random.RandomState) -> Ints:
+    """Of proposals (rows of the square of their unexplained kernels) those to keep, in order.
+
+    A proposal was drawn by what the landmarks before this round leave unexplained of it. It is kept with the share of this that
+    those kept before it in this round leave.
+    """
+    before, kept = square.diagonal(), list[int]()
+    left, factor = before.copy(), np.empty_like(square)
+    for proposal, chance in zip(proposals, rng.uniform(size=len(proposals)), strict=True):
+        own = left[proposal]
+        if own > SMALLEST * before[proposal] and chance * before[proposal] < own:
+            explained = factor[:, : len(kept)] @ factor[proposal, : len(kept)]
+            factor[:, len(kept)] = (square[:, proposal] - explained) / np.sqrt(own)
+            left -= factor[:, len(kept)] ** 2
+            kept.append(int(proposal))
+    return np.array(kept, dtype=np.int64)

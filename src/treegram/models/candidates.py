@@ -1,0 +1,241 @@
+"""What ``kernel="auto"`` tries: a small grammar of views and structures, cheap first, the same for all data.
+
+A **view** says which vectors the nodes have: none, as they come, scaled, with those of their neighbors, or distances to the
+centroid; and whether numbers at the edges count. The width of the node kernel follows from the vectors of a view, so that it
+suits any range and dimension. A **structure** says what else must be alike for two nodes to be compared: colors, trees,
+edges, or pairs of nodes. What the graphs do not have (labels of edges, vectors, more than one attribute) is left out. Nothing
+here looks at targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import make_pipeline
+
+from treegram._core.types import Floats
+from treegram.graphs import Graphs
+from treegram.graphs.edge_bins import BinEdgeAttributes
+from treegram.graphs.transforms import CentroidDistance, DropAttributes, NeighborMeans, ScaleAttributes
+from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath
+from treegram.models.crossval import seed_of
+from treegram.pairsum.attributes import scaled_gamma
+
+__all__ = ["Candidate", "list_candidates", "narrow_gamma"]
+
+Make = Callable[..., Any]  # a kernel, from its options
+N_PAIRS = 20_000  # of nodes, whose distances are looked at
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel to try, and why."""
+
+    name: str
+    reason: str
+    kernel: Any  # a kernel, or a pipeline that ends in one
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What must be alike beside the vectors: a kernel of labels and shape alone, and one that takes a gamma."""
+
+    reason: str
+    plain: Make | None = None
+    with_vectors: Make | None = None
+
+
+def _always(_: Graphs) -> bool:
+    return True
+
+
+def _has_several_attributes(graphs: Graphs) -> bool:
+    return graphs.n_attributes > 1
+
+
+def _has_edge_labels(graphs: Graphs) -> bool:
+    return graphs.edge_labels is not None
+
+
+def _has_edge_vectors(graphs: Graphs) -> bool:
+    return graphs.edge_attributes is not None and graphs.edge_attributes.shape[1] > 0
+
+
+@dataclass(frozen=True)
+class View:
+    """What is seen of the graphs, whether the node kernel on the vectors is narrow, and which structures are tried."""
+
+    name: str
+    reason: str
+    structures: tuple[str, ...]
+    steps: tuple[Callable[[], Any], ...] = ()
+    is_narrow: bool = False
+    suits: Callable[[Graphs], bool] = _always
+
+
+def _pairs(gamma: float | str | None = None, **_: Any) -> KernelSum:
+    """Pairs of nodes near and far: balls around one node, nodes up to three steps apart, and all shortest paths."""
+    return KernelSum(
+        [
+            GIK(invariant="nspdk", radius=0, distance=3, gamma=gamma),
+            GIK(invariant="nspdk", radius=1, distance=0, gamma=gamma),
+            ShortestPath(length_kernel="brownian", use_labels=True, gamma=gamma),
+        ]
+    )
+
+
+def _nodes(gamma: float | str, **_: Any) -> WLCL:
+    return WLCL(0, missing_labels="constant", gamma=gamma)
+
+
+def _propagation(mode: str = "gmm", **_: Any) -> KernelSum:
+    """Three draws of bins, since a single one moves accuracy by half a point."""
+    return KernelSum([P2K(n_iterations=2, mode=mode, random_state=seed) for seed in range(3)])
+
+
+def _edges(**options: Any) -> CSM:
+    return CSM(max_size=2, use_labels=True, **options)
+
+
+_TREES: dict[str, Any] = {"lam": 1.5, "counting": "visits"}
+_STRUCTURES = {
+    "nodes": Structure("nodes of equal label, whatever is around them", None, _nodes),
+    "colors 1": Structure("nodes whose neighbors have equal labels", partial(WL, 1), partial(WLCL, 1)),
+    "colors 3": Structure("nodes with equal surroundings, up to three steps away", partial(WL, 3), partial(WLCL, 3)),
+    "matched colors 1": Structure("as colors 1, but each node is matched once at most", partial(WLOA, 1)),
+    "matched colors 3": Structure("as colors 3, but each node is matched once at most", partial(WLOA, 3)),
+    "trees 1": Structure("nodes with equal trees, one step deep", None, partial(ODDCL, 1, counting="visits")),
+    "trees 3": Structure(
+        "nodes with equal trees, three steps deep, large ones weighted up",
+        partial(ODDST, 3, **_TREES),
+        partial(ODDCL, 3, **_TREES),
+    ),
+    "edges": Structure("edges one by one: where nodes have many, no two have equal surroundings", _edges),
+    "propagation": Structure("labels and vectors spread along the edges", _propagation, _propagation),
+    "spread labels": Structure("labels spread along the edges", None, partial(_propagation, "hash")),
+    "pairs": Structure("pairs of nodes near and far", _pairs, _pairs),
+}
+_SCALED = partial(ScaleAttributes, "robust")
+_DROPPED: tuple[Callable[[], Any], ...] = (DropAttributes,)
+_WITHOUT_VECTORS = (
+    View(
+        "",
+        "",
+        (
+            "colors 1",
+            "colors 3",
+            "matched colors 1",
+            "matched colors 3",
+            "trees 3",
+            "edges",
+            "propagation",
+            "pairs",
+        ),
+    ),
+    View(
+        "edge vectors in bins",
+        "numbers at the edges may matter",
+        ("edges", "colors 1"),
+        (BinEdgeAttributes,),
+        suits=_has_edge_vectors,
+    ),
+)
+_WITH_VECTORS = (
+    View(
+        "no vectors",
+        "labels and shape may be enough",
+        ("colors 3", "matched colors 1", "matched colors 3"),
+        _DROPPED,
+    ),
+    View("no vectors", "labels and shape may be enough", ("edges",), _DROPPED, suits=_has_edge_labels),
+    View(
+        "edge vectors in bins",
+        "numbers at the edges may matter",
+        ("edges",),
+        (DropAttributes, BinEdgeAttributes),
+        suits=_has_edge_vectors,
+    ),
+    View("raw vectors", "the ranges of attributes may mean something", ("nodes", "colors 3")),
+    View("scaled vectors", "all attributes count alike", ("colors 1", "trees 1"), (_SCALED,), is_narrow=True),
+    View(
+        "scaled vectors and edge vectors in bins",
+        "numbers at nodes and edges may matter together",
+        ("colors 1",),
+        (BinEdgeAttributes, _SCALED),
+        is_narrow=True,
+        suits=_has_edge_vectors,
+    ),
+    View(
+        "neighbor means",
+        "all attributes count alike, and the neighbors' count, too",
+        ("colors 1",),
+        (_SCALED, NeighborMeans),
+        is_narrow=True,
+    ),
+    View(
+        "centroid distances",
+        "they do not change when a graph is turned",
+        ("colors 3", "trees 3"),
+        (CentroidDistance,),
+        suits=_has_several_attributes,
+    ),
+    View("densities in bins", "bins need no width of a node kernel", ("propagation",)),
+    View("attributes in bins", "bins need no width, and any one attribute may make nodes alike", ("spread labels",)),
+    View("scaled vectors", "all attributes count alike", ("pairs",), (_SCALED,), is_narrow=True),
+)
+
+
+def list_candidates(graphs: Graphs) -> list[Candidate]:
+    """What to try on graphs like these, cheap first."""
+    views = _WITH_VECTORS if graphs.n_attributes else _WITHOUT_VECTORS
+    return [one for view in views for one in _in_view(view, graphs)]
+
+
+def _in_view(view: View, graphs: Graphs) -> Iterator[Candidate]:
+    """The structures of a view; none where it does not suit the graphs."""
+    if not view.suits(graphs):
+        return
+    gamma = _gamma(view, graphs)
+    options: dict[str, Any] = {} if gamma is None else {"gamma": gamma}
+    has_edge_labels = graphs.edge_labels is not None or BinEdgeAttributes in view.steps
+    options |= {"use_edge_labels": True} if has_edge_labels else {}
+    for name in view.structures:
+        structure = _STRUCTURES[name]
+        make = structure.plain if gamma is None else structure.with_vectors
+        assert make is not None  # no view names a structure that it cannot have
+        steps, kernel = [step() for step in view.steps], make(**options)
+        yield Candidate(
+            ", ".join(filter(None, [name, view.name])),
+            "; ".join(filter(None, [structure.reason, view.reason])),
+            make_pipeline(*steps, kernel) if steps else kernel,
+        )
+
+
+def _gamma(view: View, graphs: Graphs) -> float | str | None:
+    """The width that suits the vectors of a view; None where it has no vectors."""
+    try:
+        for step in view.steps:
+            graphs = step().fit_transform(graphs)
+        if not graphs.n_attributes:
+            return None
+        return (narrow_gamma if view.is_narrow else scaled_gamma)(np.asarray(graphs.attributes))
+    except ValueError:  # vectors are out of range: the kernels say so when they are tried
+        return "scale"
+
+
+def narrow_gamma(vectors: Floats) -> float:
+    """Eight times gamma="scale", or what makes the nearest twentieth of all pairs of unlike vectors alike, if that is less.
+
+    Vectors in groups need a narrow kernel, and eight times is narrow enough for most; for many independent attributes all pairs
+    are about equally far apart, and the kernel would tell any two nodes apart.
+    """
+    rng = np.random.default_rng(seed_of("auto", len(vectors)))
+    i, j = rng.integers(max(len(vectors), 1), size=(2, N_PAIRS if len(vectors) else 0))
+    distances = ((vectors[i] - vectors[j]) ** 2).sum(axis=1)
+    near = np.quantile(distances[distances > 0], 0.05) if distances.any() else 0.0
+    gamma = 8.0 * scaled_gamma(vectors)
+    return min(gamma, float(1.0 / near)) if near > 0 else gamma

@@ -1,0 +1,231 @@
+"""Nested cross-validation over Gram matrices: folds, scores of all candidates, the choice among them.
+
+A **candidate** is a Gram matrix with one C. Within the training part of an outer fold, each candidate is scored by inner
+cross-validation; the best is fitted on the whole training part, and predicts the test part, which nothing has seen before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
+
+from treegram._core.text import counted
+from treegram._core.types import Floats, Ints
+from treegram.models.machines import TOLERANCE, fit_machines, one_against_rest, vote
+from treegram.pairsum.maps import one_blas_thread
+
+__all__ = [
+    "Decide",
+    "Fits",
+    "Selection",
+    "check_classes",
+    "check_targets",
+    "choose",
+    "count_fits",
+    "decide_held_out",
+    "distinct",
+    "encode_classes",
+    "folds",
+    "score",
+    "seed_of",
+    "select",
+]
+
+
+Decide = Callable[..., tuple[Floats, "Fits"]]  # as decide_held_out
+_DIGITS = 12  # to which Gram matrices and mean accuracies are compared: beyond, there is only rounding
+
+
+@dataclass(frozen=True)
+class Fits:
+    """How many machines were fitted, and how many of them ended before the tolerance was met."""
+
+    n_fits: int = 0
+    n_unconverged: int = 0
+
+    def __add__(self, other: Fits) -> Fits:
+        return Fits(self.n_fits + other.n_fits, self.n_unconverged + other.n_unconverged)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was selected in the training part of a fold, and what it says about the test part."""
+
+    gram: int  # which Gram matrix
+    C: float
+    inner_accuracy: float
+    predicted: Ints  # (n_test,) classes
+    decisions: Floats  # (n_test,) above 0 for the second of two classes, or (n_test, n_classes)
+    fits: Fits
+
+
+def seed_of(*identity: Any) -> int:
+    """A seed that follows from what something is, so that adding a run never changes the others."""
+    digest = hashlib.sha256(json.dumps(identity).encode()).digest()
+    return int.from_bytes(digest[:4], "little")
+
+
+def check_classes(y: Any, n_outer: int, n_inner: int) -> tuple[NDArray[Any], Ints]:
+    """The sorted classes and the position of each graph's class among them; an error where folds cannot be made."""
+    classes, codes = encode_classes(y)
+    counts = np.bincount(codes)
+    smallest = int(np.argmin(counts))
+    count = int(counts[smallest])
+    kept = count if n_outer == 1 else count - -(-count // n_outer)  # in the training part of the worst outer fold
+    if count < n_outer or kept < n_inner:
+        wanted = (
+            f"{n_outer} folds" if count < n_outer else f"{n_inner} inner folds within the training part of {n_outer}"
+        )
+        wanted = f"{n_inner} folds" if n_outer == 1 else wanted
+        raise ValueError(
+            f"Class {classes[smallest]!s} has {counted(count, 'graph')}, too few for {wanted}. "
+            f"{_advise(count, n_outer, n_inner)}"
+        )
+    return classes, codes
+
+
+def encode_classes(y: Any) -> tuple[NDArray[Any], Ints]:
+    """The sorted classes and the position of each graph's class among them; an error where there are not two."""
+    classes, codes = np.unique(check_targets(y), return_inverse=True)
+    if len(classes) < 2:
+        found = f"{counted(len(codes), 'graph')} of class {classes[0]!s} alone" if len(classes) else "no graphs"
+        raise ValueError(f"Classification needs at least two classes; got {found}.")
+    return classes, codes.astype(np.int64)
+
+
+def _advise(count: int, n_outer: int, n_inner: int) -> str:
+    """What can be done about a class that is too small for the folds asked for."""
+    if n_outer == 1 and count >= 2:
+        return f"Use fewer folds, {count} at most, or leave this class out."
+    for outer in (min(n_outer, count), count):  # as many as asked for, or else so many that each leaves all but one
+        inner = min(n_inner, count - -(-count // outer))
+        if inner >= 2:
+            fewer = "fewer folds, such as " if outer <= n_outer else ""
+            return f"Use {fewer}{outer} folds with {inner} inner ones, or leave this class out."
+    return "No number of folds would do: leave this class out, or join it with another."
+
+
+def check_targets(y: Any) -> NDArray[Any]:
+    """The targets as an array of one axis; an error where any is missing."""
+    if y is None:
+        raise ValueError("y is missing: give one target for each graph.")
+    targets = np.asarray(y)
+    if targets.ndim != 1:
+        raise ValueError(f"y must have one target for each graph; got an array of shape {targets.shape}.")
+    # As they were given: numpy writes a NaN among texts as a text, and forgets a mask.
+    for i, target in enumerate(y.tolist() if isinstance(y, np.ndarray) else y):
+        if _is_missing(target):
+            raise ValueError(f"y[{i}] is {target}: the target of graph {i} is missing. Leave this graph out.")
+    return targets
+
+
+def _is_missing(target: Any) -> bool:
+    try:
+        return target is None or bool(target != target)  # NaN and NaT are not equal to themselves
+    except TypeError:  # pandas.NA: equal to nothing, and different from nothing
+        return True
+
+
+def folds(codes: Ints, n_folds: int, seed: int) -> list[tuple[Ints, Ints]]:
+    """(training, test) ids of stratified, shuffled folds; both ascending."""
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # callers say so in their own words
+        parts = list(splitter.split(codes, codes))
+    return [(train.astype(np.int64), test.astype(np.int64)) for train, test in parts]
+
+
+def distinct(grams: Sequence[Floats]) -> tuple[list[Floats], list[int]]:
+    """The Gram matrices without repetitions, and for each given one its position among them.
+
+    Once normalized, depth 0 does not depend on lambda: a grid of 24 has 19 matrices.
+    """
+    kept: list[Floats] = []
+    positions: list[int] = []
+    for K in grams:
+        same = (i for i, other in enumerate(kept) if _are_equal(K[:1], other[:1]) and _are_equal(K, other))
+        position = next(same, len(kept))
+        if position == len(kept):
+            kept.append(K)
+        positions.append(position)
+    return kept, positions
+
+
+def _are_equal(K: Floats, other: Floats) -> bool:
+    if K.shape != other.shape:
+        return False
+    # Against the largest entry, 1 in a normalized matrix: all of another one may be small.
+    return bool(np.abs(K - other).max(initial=0.0) <= 10.0**-_DIGITS * np.abs(K).max(initial=0.0))
+
+
+def score(
+    K: Floats,
+    codes: Ints,
+    train: Ints,
+    test: Ints,
+    Cs: Floats,
+    weights: Floats | None = None,
+    test_weights: Floats | None = None,
+    decide: Decide | None = None,
+) -> tuple[Floats, Fits]:
+    """Accuracy on the test part for each C, ascending; weights multiply C, one for each graph of all.
+
+    ``decide`` is there for matrices that are not Gram matrices: see :func:`decide_held_out`.
+    """
+    n_classes = int(codes.max()) + 1
+    decisions, fits = (decide or decide_held_out)(K, codes, train, test, Cs, weights)
+    is_right = vote(decisions, n_classes) == codes[test]
+    if test_weights is None or not test_weights.any():
+        return is_right.mean(axis=1), fits
+    return np.average(is_right, axis=1, weights=test_weights), fits
+
+
+def decide_held_out(
+    K: Floats, codes: Ints, train: Ints, test: Ints, Cs: Floats, weights: Floats | None = None
+) -> tuple[Floats, Fits]:
+    """Decisions on the test part for each C and each pair of classes, (n_C, n_test, n_pairs)."""
+    machines = fit_machines(K, codes, int(codes.max()) + 1, train, Cs, weights=weights)
+    rows = K.take(test, axis=0).take(machines.order, axis=1)
+    return machines.decide(rows), count_fits(machines.gaps)
+
+
+def choose(scores: Floats) -> tuple[int, int]:
+    """The best of (n_grams, n_C) mean accuracies; of equals, the first Gram matrix, and of its equals the smallest C."""
+    gram, c = np.unravel_index(int(np.argmax(np.round(scores, _DIGITS))), scores.shape)
+    return int(gram), int(c)
+
+
+def select(
+    grams: Sequence[Floats], codes: Ints, train: Ints, test: Ints, Cs: Floats, *, n_folds: int, seed: int
+) -> Selection:
+    """Choose a Gram matrix and a C by cross-validation inside ``train``, fit on all of it, predict ``test``.
+
+    Rows of ``test`` are looked at by the last step alone, and only in the columns of ``train``.
+    """
+    inner = [(train[a], train[b]) for a, b in folds(codes[train], n_folds, seed)]
+    scores = np.zeros((len(grams), len(Cs)))
+    fits = Fits()
+    with one_blas_thread():
+        for g, K in enumerate(grams):
+            for part, held_out in inner:
+                accuracy, some = score(K, codes, part, held_out, Cs)
+                scores[g] += accuracy / n_folds
+                fits += some
+        g, c = choose(scores)
+        decisions, some = decide_held_out(grams[g], codes, train, test, Cs[: c + 1])
+    n_classes = int(codes.max()) + 1
+    predicted, clear = vote(decisions[-1], n_classes), one_against_rest(decisions[-1], n_classes)
+    return Selection(g, float(Cs[c]), float(scores[g, c]), predicted, clear, fits + some)
+
+
+def count_fits(gaps: Floats) -> Fits:
+    """One fit for each C at which some machine had to be fitted; it has converged if all machines have."""
+    return Fits(int((gaps >= 0).sum()), int((gaps >= TOLERANCE).sum()))

@@ -1,0 +1,204 @@
+"""Gaussian process regression on graphs: kernel, parameters and noise are chosen by marginal likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from treegram._core.params import Allowed, parameters
+from treegram._core.progress import verbosely
+from treegram._core.types import Floats, Ints
+from treegram.graphs import Graphs, as_graphs
+from treegram.kernels.pipelines import split_pipeline
+from treegram.models.crossval import Fits
+from treegram.models.model import STRENGTHS, GraphModel, check_fit, check_numbers
+from treegram.models.search import Given, Score, check_strengths
+from treegram.pairsum.maps import one_blas_thread
+
+__all__ = ["GraphGP"]
+
+
+@parameters
+class GraphGP(RegressorMixin, GraphModel):
+    r"""Gaussian process regression on graphs that chooses its kernel, the kernel's parameters and the noise.
+
+    Targets less their mean, over their standard deviation, are taken for a sample of
+
+    .. math:: y \sim N(0, s^2 (K + \rho I))
+
+    Here :math:`K` is the Gram matrix, :math:`\rho` is a value of ``noise``, the variance of the noise over that of the signal,
+    and :math:`s^2` is the scale that makes the targets most likely, :math:`y^\top (K + \rho I)^{-1} y / n`. The kernel, its
+    parameters and :math:`\rho` are those under which the targets are most likely. No graph is held out for the choice.
+
+    Parameters
+    ----------
+    kernel : GraphKernel, Pipeline, str or list of these, default=None
+        What to choose from: a kernel, a pipeline of transformers that ends in one, the name of a kernel on the command line
+        such as "wl", or several of these. None: :class:`ODDCL`. "auto": some twelve candidates that suit the graphs, and sums
+        of the best, chosen by likelihood; see :doc:`/models`.
+    grid : "auto", dict, or list of these, default="auto"
+        Values to try for each parameter of the kernel; see :class:`GraphSVC`.
+    noise : float or sequence of float, default=(0.0001, 0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
+        Values to try for the variance of the noise over that of the signal, where K has ones on its diagonal.
+    max_seconds : float or None, default=None
+        After so many seconds no further kernel is begun. The first one always is, so that there is a model. Without a
+        limit, the result depends on graphs, targets and seed alone.
+    n_jobs : int or None, default=None
+        Threads to use for Gram matrices and for their decompositions, as in joblib; -1 means all.
+    verbose : int, default=0
+        Above 0, a line is printed for each kernel that was searched; where no terminal and no notebook shows progress, stderr
+        gets a line about it every half minute.
+
+    Attributes
+    ----------
+    kernel_ : GraphKernel or Pipeline
+        The best kernel with its parameters, fitted on all graphs.
+    search_results_ : list of dict
+        What was tried, in this order: candidate, reason, number of graphs, best score, seconds, and a note ("chosen", or why
+        it was left out). ``search_summary()`` gives it as a table.
+    best_params_ : dict
+        Name of the best kernel, the parameters chosen for it, and noise.
+    log_marginal_likelihood_ : float
+        Logarithm of the density of the normalized targets under the best candidate.
+    results_ : dict of arrays
+        All candidates with their log marginal likelihoods; a pandas table with one call.
+    scale_ : float
+        The factor :math:`s^2`.
+    dual_coef_ : ndarray of shape (n_graphs,)
+        Coefficients of the fitted graphs, in units of the targets.
+    intercept_ : float
+        The mean of the fitted targets.
+
+    See Also
+    --------
+    GraphRidge : the same predictions for the same noise, chosen by cross-validation, without error bars.
+
+    Notes
+    -----
+    One eigendecomposition of each Gram matrix serves all values of the noise. Of equal likelihoods the first kernel is taken,
+    then the first point of its grid, then the largest noise. Memory holds the Gram matrices of a block of 1 GiB, or one where a
+    single one is larger, and a decomposition for each thread.
+
+    Examples
+    --------
+    >>> from treegram import ODDCL, GraphGP, load_digits_graphs
+    >>> graphs, _ = load_digits_graphs()
+    >>> y = [graph.attributes[:, 2].mean() for graph in graphs[:104]]  # how dark the inked pixels are
+    >>> model = GraphGP(ODDCL(), grid={"depth": [0, 1]}).fit(graphs[:100], y[:100])
+    >>> mean, std = model.predict(graphs[100:104], return_std=True)
+    >>> bool((abs(mean - y[100:]) < 3 * std).all())
+    True
+    """
+
+    _allowed: ClassVar[Mapping[str, Allowed]] = {"noise": STRENGTHS}
+
+    noise: float | Sequence[float] = (0.0001, 0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose a kernel, its parameters and the noise, and fit them on all graphs.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            The graphs.
+        y : array-like of shape (n_graphs,)
+            One number for each graph.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        self._check_parameters()
+        graphs, targets = check_fit(X, y)
+        numbers = check_numbers(targets)
+        if len(numbers) < 2:
+            raise ValueError(f"A Gaussian process needs at least two graphs; got {len(numbers)}.")
+        noises = check_strengths("noise", self.noise)[::-1]
+        self.intercept_, self._unit = float(numbers.mean()), float(numbers.std()) or 1.0
+        normal = (numbers - self.intercept_) / self._unit
+        with one_blas_thread(), verbosely(self.verbose):
+            self._choose(graphs, normal, noises)
+            values, vectors = _decompose(self.kernel_.fit_transform(graphs))
+            damped = values + self.best_params_["noise"]
+            self.scale_ = float(((vectors.T @ normal) ** 2 / damped).mean())
+            self.dual_coef_ = self._unit * (vectors @ ((vectors.T @ normal) / damped))
+            self._half_inverse = vectors / np.sqrt(damped)  # times its transpose: (K + noise)^-1
+        return self
+
+    def _choose(self, graphs: Graphs, y: Floats, noises: Floats) -> None:
+        everyone = np.arange(len(y))  # no graph is held out
+        found = self._search(Given(graphs, y, None, noises, [(everyone, everyone)]), "noise")
+        likelihoods = found.table["mean_test_score"]
+        self.results_ = {"params": found.table["params"], "log_marginal_likelihood": likelihoods}
+        self.log_marginal_likelihood_ = float(likelihoods[found.index])
+
+    def _fold_score(self, given: Given) -> Score:
+        return partial(_score_likelihoods, y=given.targets, noises=given.strengths)
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: FBT001, FBT002 (scikit-learn's signature)
+        """The numbers that go with graphs, and how sure they are.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs, new or not.
+        return_std : bool, default=False
+            Whether to give standard deviations, too.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_graphs,)
+            One number for each graph.
+        std : ndarray of shape (n_graphs,)
+            Only with ``return_std``: the standard deviation of a new target around ``mean``, its noise included. An interval of
+            1.645 of them to either side is one of 90 %.
+        """
+        check_is_fitted(self)
+        graphs = as_graphs(X)
+        rows = self.kernel_.transform(graphs)
+        mean: Floats = rows @ self.dual_coef_ + self.intercept_
+        if not return_std:
+            return mean
+        explained = ((rows @ self._half_inverse) ** 2).sum(axis=1)
+        left = np.maximum(_self_kernels(self.kernel_, graphs) - explained, 0.0) + self.best_params_["noise"]
+        return mean, self._unit * np.sqrt(self.scale_ * left)
+
+
+# -------------------------------------------------------------------- likelihoods
+
+
+def _decompose(K: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues and eigenvectors; eigenvalues that rounding has made negative count as 0."""
+    values, vectors = np.linalg.eigh(K)
+    return np.maximum(values, 0.0), vectors
+
+
+def log_marginal_likelihoods(K: Floats, *, y: Floats, noises: Floats) -> Floats:
+    """Logarithm of the density of y for each noise, at the scale that makes it largest."""
+    values, vectors = _decompose(K)
+    damped = values + noises[:, None]
+    scales = ((vectors.T @ y) ** 2 / damped).mean(axis=1)
+    # A target that never changes fits any scale, the smaller the better.
+    scales = np.maximum(scales, np.finfo(np.float64).tiny)
+    likelihoods: Floats = -0.5 * (np.log(damped).sum(axis=1) + len(y) * (np.log(2 * np.pi * scales) + 1))
+    return likelihoods
+
+
+def _score_likelihoods(K: Floats, train: Ints, test: Ints, *, y: Floats, noises: Floats) -> tuple[Floats, Fits]:  # noqa: ARG001
+    """The likelihoods as the search wants them, to 9 digits: beyond, there is only rounding."""
+    return np.round(log_marginal_likelihoods(K, y=y, noises=noises), 9), Fits(len(noises))
+
+
+def _self_kernels(kernel: Any, graphs: Any) -> Floats:
+    """The kernel of each graph with itself, as the fitted kernel sees it."""
+    steps, final = split_pipeline(kernel)
+    for step in steps:
+        graphs = step.transform(graphs)
+    selves: Floats = final.diag(graphs)
+    return selves

@@ -1,0 +1,391 @@
+"""Support vector machines on a precomputed kernel: hot loops.
+
+The dual problem in signed form: beta_i lies between 0 and bounds_i = C w_i y_i, where y_i is 1 or -1 and w_i > 0 is a weight;
+all beta sum to zero, and beta' y - beta' K beta / 2 is maximized. f = y - K beta is its gradient. At the maximum there is a b
+with f_i <= b wherever beta_i could grow and f_i >= b wherever it could shrink; how far this is missed, max f - min f over those
+sets, is the **gap**, and the decision function is K beta + b. libsvm stops at the same gap.
+
+Two kinds of steps share one state (beta, f), and each only ever improves the objective:
+
+- a **pair step** (sequential minimal optimization, second order) moves two variables. Cheap, and fast at first; on a
+  near-singular K at large C it takes millions.
+- a **face step** solves for all variables strictly inside their box at once, by a Cholesky factor that is kept up to date while
+  variables meet their bounds or leave them. A few hundred changes reach the maximum to rounding, singular K or not.
+
+The functions without an underscore are called from Python. Each does a bounded amount of work, so that Ctrl-C is seen soon,
+writes into arrays that it is given, and returns one number. Loops are plain, and each helper is called in one place: an array
+expression, a sort, an allocation, or a helper that is compiled into several others would cost seconds at the first call. All
+arrays are C-contiguous and writeable; float64, but for ``free`` and ``state``, int64, and ``is_free``, bool.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treegram._core.jit import reordered
+
+__all__ = ["BEGUN", "DONE", "FRESH", "MORE", "SINGULAR", "STUCK", "climb_pairs", "climb_path", "walk_faces"]
+
+FRESH, BEGUN = False, True  # whether a state is already one of the C that is next
+DONE, MORE, SINGULAR, STUCK = 1, 2, 3, 4  # what became of a walk; MORE: the work allowed is used up
+
+_loops = reordered(error_model="numpy")  # divisors are not checked, which makes for less to compile
+_FIRST = 1e300  # the violation of a variable that must join before all others
+_LANES = 64  # the best of so many is found before the best of all
+
+
+# ------------------------------------------------------------- pair steps, along a path of C
+
+
+@_loops
+def climb_path(K, y, weights, Cs, c, is_begun, tol, n_steps, beta, f, bars, betas, intercepts, gaps):
+    """Fit one machine for each C from the c-th on, as far as pair steps lead; returns how many C are done.
+
+    From (beta, f), in place; ``is_begun``: this state is already one of the c-th C. At most ``n_steps`` pair steps are taken
+    for each C. For every C that is done, its coefficients, intercept and gap are in row c of the last three arrays. Once every
+    coefficient is below C, larger C change nothing: their rows are copies, with a gap of -1. ``bars`` is a workspace, (3, n).
+    """
+    is_same = False
+    while c < len(Cs):
+        if not is_begun:
+            _enlarge(y, weights, Cs[c], beta, f)
+        gaps[c] = -1.0
+        if not is_same:
+            gaps[c] = max(_take_pair_steps(K, y, weights, Cs[c], beta, f, bars, tol, n_steps), 0.0)
+        if gaps[c] >= tol:
+            break
+        intercepts[c] = intercepts[c - 1] if is_same else _intercept(y, weights, Cs[c], beta, f)
+        largest = 0.0
+        for i in range(len(y)):
+            betas[c, i] = beta[i]
+            largest = max(largest, abs(beta[i]) / weights[i])
+        is_begun = is_same = largest < Cs[c]
+        c += 1
+    return c
+
+
+@_loops(allocates=True)
+def climb_pairs(first, last, pairs, square, offsets, weights, Cs, tol, coefficients, intercepts, gaps, n_done):
+    """Fit the machines of some pairs of classes as far as pair steps lead: one call for hundreds of small machines.
+
+    ``square`` is the Gram matrix of all graphs, class by class. ``n_done`` is for each pair the number of C that are done; if
+    all are, coefficients and intercepts are in place, and ``gaps``, (n_C,), are at least those of the pair. Ten pair steps are
+    allowed for each graph: on matrices as small as these they cost less than the way back to Python.
+    """
+    for pair in range(first, last):
+        i, j = pairs[pair, 0], pairs[pair, 1]
+        n_own, n_other = offsets[i + 1] - offsets[i], offsets[j + 1] - offsets[j]
+        n = n_own + n_other
+        K, y, w, places = np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n, np.int64)
+        for a in range(n):
+            places[a] = offsets[i] + a if a < n_own else offsets[j] + a - n_own
+            y[a] = 1.0 if a < n_own else -1.0
+            w[a] = weights[places[a]]
+        for a in range(n):
+            for b in range(n):
+                K[a, b] = square[places[a], places[b]]
+        beta, f, bars = np.zeros(n), y.copy(), np.empty((3, n))
+        betas, own_intercepts, own_gaps = np.empty((len(Cs), n)), np.empty(len(Cs)), np.empty(len(Cs))
+        n_done[pair] = climb_path(K, y, w, Cs, 0, FRESH, tol, 10 * n, beta, f, bars, betas, own_intercepts, own_gaps)
+        if n_done[pair] == len(Cs):
+            for c in range(len(Cs)):
+                intercepts[c, pair] = own_intercepts[c]
+                gaps[c] = max(gaps[c], own_gaps[c])
+                for a in range(n):
+                    coefficients[c, j - 1 if a < n_own else i, places[a]] = betas[c, a]
+
+
+@_loops
+def _enlarge(y, weights, C, beta, f):
+    """A start for the larger C: beta times the factor, in the new box, that is best for the objective; in place."""
+    linear, quadratic, largest = 0.0, 0.0, 0.0
+    for i in range(len(y)):
+        linear += beta[i] * y[i]
+        quadratic += beta[i] * (y[i] - f[i])
+        largest = max(largest, abs(beta[i]) / weights[i])
+    if quadratic <= 0.0 or largest == 0.0:
+        return
+    factor = min(max(linear / quadratic, 1.0), C / largest)
+    for i in range(len(y)):
+        f[i] = y[i] - factor * (y[i] - f[i])
+        beta[i] *= factor
+        # Exactly the bound for what is beside it by rounding alone.
+        if abs(beta[i]) > (1.0 - 1e-15) * C * weights[i]:
+            beta[i] = C * weights[i] * y[i]
+
+
+@_loops
+def _take_pair_steps(K, y, weights, C, beta, f, bars, tol, n_steps):
+    """Pair steps, in place, until the gap is below tol, but not more than allowed; returns the gap.
+
+    Rows of ``bars``: -inf where a variable cannot grow, -inf where it cannot shrink, and the diagonal of K.
+    """
+    n = len(y)
+    barred_up, barred_down, diagonal = bars[0], bars[1], bars[2]
+    for k in range(n):
+        end = C * weights[k] * y[k]
+        barred_up[k] = 0.0 if beta[k] < max(end, 0.0) else -np.inf
+        barred_down[k] = 0.0 if beta[k] > min(end, 0.0) else -np.inf
+        diagonal[k] = K[k, k]
+    gap, i, j, step = np.inf, n - 1, n - 1, 0.0  # the first round moves nothing
+    for step_number in range(n_steps + 1):
+        i, top, bottom = _follow(K, i, j, step, f, barred_up, barred_down)
+        gap = top - bottom
+        if gap < tol or step_number == n_steps:
+            break
+        j = _best_partner(K, diagonal, f, barred_down, i, top)
+        # A variable that meets its bound is set to it, so that rounding never leaves it beside.
+        end_i = C * weights[i] if y[i] > 0 else 0.0
+        end_j = 0.0 if y[j] > 0 else -C * weights[j]
+        room_i, room_j = end_i - beta[i], beta[j] - end_j
+        step = min((top - f[j]) / max(diagonal[i] + diagonal[j] - 2.0 * K[i, j], 1e-12), room_i, room_j)
+        beta[i] = end_i if step == room_i else beta[i] + step
+        beta[j] = end_j if step == room_j else beta[j] - step
+        barred_up[i] = 0.0 if beta[i] < end_i else -np.inf
+        barred_down[j] = 0.0 if beta[j] > end_j else -np.inf
+        barred_down[i] = barred_up[j] = 0.0  # each has left the other end behind
+    return gap
+
+
+@_loops
+def _follow(K, i, j, step, f, barred_up, barred_down):
+    """Bring f in line with a step of i upwards and of j downwards.
+
+    Returns where f is largest among the variables that can grow, this value, and the smallest f among those that can shrink.
+    """
+    n = len(f)
+    top, bottom, start = -np.inf, np.inf, 0
+    for first in range(0, n, _LANES):
+        high, low = -np.inf, np.inf
+        for k in range(first, min(first + _LANES, n)):
+            f[k] -= step * (K[i, k] - K[j, k])
+            high = max(high, f[k] + barred_up[k])
+            low = min(low, f[k] - barred_down[k])
+        if high > top:
+            top, start = high, first
+        bottom = min(bottom, low)
+    while start < n - 1 and f[start] + barred_up[start] != top:
+        start += 1
+    return start, top, bottom
+
+
+@_loops
+def _best_partner(K, diagonal, f, barred_down, i, top):
+    """The variable whose pair step with i gains most: (top - f_j)^2 / (K_ii + K_jj - 2 K_ij)."""
+    best, partner = -1.0, i
+    for k in range(len(f)):
+        drop = max(top - f[k] + barred_down[k], 0.0)
+        gain = drop * drop / max(diagonal[i] + diagonal[k] - 2.0 * K[i, k], 1e-12)
+        if gain > best:
+            best, partner = gain, k
+    return partner
+
+
+@_loops
+def _intercept(y, weights, C, beta, f):
+    """b: the mean of f over the free variables, or the middle of what is allowed where none is free, as in libsvm."""
+    total, count = 0.0, 0
+    top, bottom = -np.inf, np.inf
+    for i in range(len(y)):
+        is_at_end = abs(beta[i]) >= C * weights[i]
+        if beta[i] != 0.0 and not is_at_end:
+            total += f[i]
+            count += 1
+        elif is_at_end == (y[i] < 0):  # it can only grow
+            top = max(top, f[i])
+        else:
+            bottom = min(bottom, f[i])
+    return total / count if count else 0.5 * (top + bottom)
+
+
+# ------------------------------------------------------------- face steps, at one C
+
+
+@_loops
+def walk_faces(K, bounds, beta, f, L, free, is_free, state, scratch, ridge, tol, work):
+    """Face steps, in place, until the gap is below tol; returns DONE, MORE, SINGULAR or STUCK.
+
+    The first ``state[0]`` rows of L, (n, n), are the Cholesky factor of K + ridge on the free variables, in the order of
+    ``free``. Those that meet a bound leave it one by one; of those that violate optimality at a bound, the worst tenth joins.
+    ``state[1]`` counts both. ``work`` is the number of multiplications allowed, more or less; ``scratch`` is (7, n).
+    """
+    n = len(bounds)
+    before = scratch[0]
+    while work > 0:
+        for i in range(n):
+            before[i] = beta[i]
+        size = state[0]
+        _maximize_on_face(bounds, beta, f, L, free, is_free, state, scratch, ridge, 0.1 * tol, work)
+        left = size - state[0]
+        work -= (left + 1) * size * size + n * size
+        for i in range(n):
+            change = beta[i] - before[i]
+            if change != 0.0:
+                for k in range(n):
+                    f[k] -= change * K[i, k]
+        joined = _join_worst(K, bounds, beta, f, L, free, is_free, state, before, ridge, tol, work)
+        if joined < 0:
+            return -joined
+        if left + joined == 0:  # nothing left to change: rounding is in the way
+            return STUCK
+        state[1] += left + joined
+        work -= joined * state[0] * state[0]
+    return MORE
+
+
+@_loops
+def _maximize_on_face(bounds, beta, f, L, free, is_free, state, scratch, ridge, tol, work):
+    """Move beta to the maximum over the free variables, in place; those that meet a bound on the way leave.
+
+    f is read, not changed. The ridge holds each step back a little, so steps are repeated until that is below tol.
+
+    With K + ridge = L L', z = L^-1 gradient and w = L^-1 1, the multiplier of the sum is b = w'z / w'w, and the step is
+    L'^-1 (z - b w). A variable that leaves turns z and w as it turns the rows of L, so that only this last system is solved anew.
+    """
+    gradient, z, w, step = scratch[1], scratch[2], scratch[3], scratch[4]
+    size = state[0]
+    for p in range(size):
+        gradient[p] = f[free[p]]
+    repeats, is_solved = 0, False
+    while size > 1 and work > 0:
+        work -= size * size
+        if not is_solved:
+            _solve_lower(L, size, gradient, z, w)
+            is_solved = True
+        b = _find_step(L, size, z, w, step)
+        length, hit = 1.0, size
+        for p in range(size):
+            end = bounds[free[p]]
+            room = (end if (end > 0) == (step[p] > 0) else 0.0) - beta[free[p]]
+            if abs(step[p]) * length > abs(room):
+                length, hit = room / step[p], p
+        longest = 0.0
+        for p in range(size):
+            beta[free[p]] += length * step[p]
+            gradient[p] -= length * (gradient[p] - b - ridge * step[p])
+            z[p] -= length * (z[p] - b * w[p])  # but for the ridge's share, of which the next round takes care
+            longest = max(longest, abs(step[p]))
+        if hit < size:
+            end = bounds[free[hit]]
+            beta[free[hit]] = end if (end > 0) == (step[hit] > 0) else 0.0
+            _leave(L, free, is_free, size, hit, gradient, z, w, scratch[5], scratch[6])
+            size -= 1
+        else:
+            repeats += 1
+            if ridge * longest < tol or repeats == 100:
+                break
+            is_solved = False
+    state[0] = size
+
+
+@_loops
+def _solve_lower(L, size, gradient, z, w):
+    """Solve L z = gradient and L w = 1."""
+    for i in range(size):
+        first, second = gradient[i], 1.0
+        for p in range(i):
+            first -= L[i, p] * z[p]
+            second -= L[i, p] * w[p]
+        z[i], w[i] = first / L[i, i], second / L[i, i]
+
+
+@_loops
+def _find_step(L, size, z, w, step):
+    """The step to the maximum on the face, in place, from z = L^-1 gradient and w = L^-1 1; returns the multiplier b."""
+    above, below = 0.0, 0.0
+    for p in range(size):
+        above += w[p] * z[p]
+        below += w[p] * w[p]
+    b = above / below
+    for p in range(size):
+        step[p] = z[p] - b * w[p]
+    excess = 0.0
+    for i in range(size - 1, -1, -1):
+        step[i] /= L[i, i]
+        excess += step[i]
+        for p in range(i):
+            step[p] -= step[i] * L[i, p]
+    for p in range(size):  # beta must go on summing to zero, whatever rounding does
+        step[p] -= excess / size
+    return b
+
+
+@_loops
+def _join_worst(K, bounds, beta, f, L, free, is_free, state, violations, ridge, tol, work):
+    """Let variables that are not free and violate optimality join the free ones; returns how many, -DONE or -SINGULAR.
+
+    Those strictly inside their box come first, all of them: they are not free only because nothing is yet. b of a face is
+    the mean of f over its variables. Fewer than two have no face: then b is in the middle of the gap.
+    """
+    n, size = len(f), state[0]
+    top, bottom, mean = -np.inf, np.inf, 0.0
+    for i in range(n):
+        if beta[i] < max(bounds[i], 0.0):
+            top = max(top, f[i])
+        if beta[i] > min(bounds[i], 0.0):
+            bottom = min(bottom, f[i])
+        mean += f[i] / size if is_free[i] else 0.0
+    if top - bottom < tol:
+        return -DONE
+    b = mean if size > 1 else 0.5 * (top + bottom)
+    worst = 0.0
+    for i in range(n):
+        is_inside = beta[i] != 0.0 and abs(beta[i]) < abs(bounds[i])
+        can_grow = beta[i] < max(bounds[i], 0.0)
+        violations[i] = 0.0 if is_free[i] else _FIRST if is_inside else f[i] - b if can_grow else b - f[i]
+        worst = max(worst, violations[i])
+    threshold = max(0.3 * worst, 0.1 * tol)
+    most = n if worst == _FIRST else size + max(2, size // 10)
+    for i in range(n):
+        if violations[i] > threshold and state[0] < most and work > 0:
+            work -= state[0] * state[0]
+            if not _join(K, L, free, is_free, state, i, ridge):
+                return -SINGULAR
+    return state[0] - size
+
+
+# ------------------------------------------------------------- a Cholesky factor that variables join and leave
+
+
+@_loops
+def _join(K, L, free, is_free, state, i, ridge):
+    """Append variable i to the factor; false where the matrix would not be positive definite."""
+    size = state[0]
+    pivot = K[i, i] + ridge
+    for p in range(size):
+        value = K[i, free[p]]
+        for q in range(p):
+            value -= L[p, q] * L[size, q]
+        L[size, p] = value / L[p, p]
+        pivot -= L[size, p] * L[size, p]
+    if pivot < 0.1 * ridge:
+        return False
+    L[size, size] = np.sqrt(pivot)
+    free[size] = i
+    is_free[i] = True
+    state[0] = size + 1
+    return True
+
+
+@_loops
+def _leave(L, free, is_free, size, r, gradient, z, w, cosines, sines):
+    """Take the r-th variable out of the factor: a rank-one update of what stands below it.
+
+    z and w are turned like rows of L, so that L z and L w lose their r-th entry and keep the others.
+    """
+    is_free[free[r]] = False
+    extra_z, extra_w = z[r], w[r]
+    for i in range(r + 1, size):
+        free[i - 1], gradient[i - 1] = free[i], gradient[i]
+        for p in range(r):
+            L[i - 1, p] = L[i, p]
+        extra = L[i, r]
+        for p in range(r + 1, i):
+            value = L[i, p]
+            L[i - 1, p - 1] = cosines[p] * value + sines[p] * extra
+            extra = cosines[p] * extra - sines[p] * value
+        length = np.sqrt(L[i, i] * L[i, i] + extra * extra)
+        cosine, sine = L[i, i] / length, extra / length
+        cosines[i], sines[i], L[i - 1, i - 1] = cosine, sine, length
+        z[i - 1], extra_z = cosine * z[i] + sine * extra_z, cosine * extra_z - sine * z[i]
+        w[i - 1], extra_w = cosine * w[i] + sine * extra_w, cosine * extra_w - sine * w[i]

@@ -1,0 +1,90 @@
+"""How alike two attribute vectors are: k_A by name, or as the user's own function of two blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+
+from treegram._core.types import Floats
+
+__all__ = ["NODE_KERNEL_NAMES", "Gaussian", "NodeKernel", "node_kernel_blocks", "scaled_gamma"]
+
+NodeKernel = Callable[[Floats, Floats], Floats]
+NODE_KERNEL_NAMES = frozenset(PAIRWISE_KERNEL_FUNCTIONS)
+LARGEST_VALUE = 1e250  # of k_A: sums over many nodes, times their features, stay within double precision
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """exp(-gamma |x - y|^2): the one node kernel that the engine evaluates in its own loops."""
+
+    gamma: float
+
+    def __call__(self, X: Floats, Y: Floats) -> Floats:
+        """The kernel of each row of X with each row of Y."""
+        block: Floats = pairwise_kernels(X, Y, metric="rbf", gamma=self.gamma)
+        return block
+
+
+def node_kernel_blocks(node_kernel: str | NodeKernel, gamma: float | None, n_attributes: int) -> NodeKernel:
+    """The node kernel as a function of two blocks of rows; ``gamma=None`` means 1 / n_attributes."""
+    if callable(node_kernel):
+        return partial(_checked, node_kernel)
+    width = 1.0 / max(n_attributes, 1) if gamma is None else float(gamma)
+    if node_kernel == "rbf":
+        return Gaussian(width)
+    return partial(_named, node_kernel, width)
+
+
+def scaled_gamma(vectors: Floats) -> float:
+    """1 / (number of attributes * mean variance of an attribute): the mean of gamma |x - y|^2 over all pairs is then 2.
+
+    The same as for ``gamma=None`` where no attribute ever changes, or there are none.
+    """
+    peak = float(np.abs(vectors).max(initial=0.0))
+    if not peak or not (np.ptp(vectors, axis=0) > 0).any():
+        return 1.0 / max(vectors.shape[1], 1)
+    total = float((vectors / peak).var(axis=0).sum())  # as shares of the largest value, so that no square overflows
+    with np.errstate(over="ignore"):
+        gamma = float(np.float64(1.0 / total) / peak / peak)
+    if not 0 < gamma < np.inf:
+        raise ValueError(
+            f"gamma='scale' is out of the range of numbers: attributes are as large as {peak:.3g}. Scale them first "
+            "(ScaleAttributes), or give gamma as a number."
+        )
+    return gamma
+
+
+def _named(name: str, gamma: float, X: Floats, Y: Floats) -> Floats:
+    """A kernel of scikit-learn, whose compiled loops refuse arrays that cannot be written to."""
+    X, Y = (np.require(rows, requirements="W") for rows in (X, Y))
+    if name == "cosine":  # lengths do not matter, but their squares may overflow
+        X, Y = (rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True, initial=0.0), 1.0) for rows in (X, Y))
+    with np.errstate(over="ignore", invalid="ignore"):
+        block: Floats = pairwise_kernels(X, Y, metric=name, filter_params=True, gamma=gamma)
+        largest = float(np.abs(block).max(initial=0.0))
+    if not largest <= LARGEST_VALUE:
+        peak = max(float(np.abs(rows).max(initial=0.0)) for rows in (X, Y))
+        raise ValueError(
+            f"node_kernel={name!r} gives values too large for double precision: attributes are as large as {peak:.3g}. "
+            "Scale them first (ScaleAttributes), or use node_kernel='rbf'."
+        )
+    return block
+
+
+def _checked(node_kernel: NodeKernel, X: Floats, Y: Floats) -> Floats:
+    """What the user's function gives, if it has the right shape and is finite."""
+    block: Any = np.asarray(node_kernel(X, Y), dtype=np.float64)
+    if block.shape != (len(X), len(Y)):
+        raise ValueError(
+            f"node_kernel must give an array of shape ({len(X)}, {len(Y)}) for blocks of {len(X)} and {len(Y)} rows; "
+            f"got {block.shape}."
+        )
+    if not np.isfinite(block).all():
+        raise ValueError("node_kernel gave values that are not finite (NaN or infinity).")
+    return block

@@ -1,0 +1,162 @@
+"""Scores of one outer fold, all computed from what its row keeps: targets, predictions and decisions.
+
+Each is a small function of a row, because a report has ten thousand of them; the tests hold them equal to scikit-learn's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import floor, log10, sqrt
+
+import numpy as np
+from scipy.stats import rankdata
+
+from treegram._core.types import Floats, Ints
+from treegram.study.records import Row
+
+__all__ = ["Metric", "main_metric", "other_metrics"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A score, and how it is written."""
+
+    name: str
+    meaning: str  # a sentence for the report
+    measure: Callable[
+        [Row], float | None
+    ]  # None where the fold does not define it, or its row does not keep what it needs
+    higher_is_better: bool = True
+    in_percent: bool = True
+    plural: str = ""
+    decimals: int | None = 2  # None: four digits
+
+    @property
+    def title(self) -> str:
+        """The name with its unit, to head a table."""
+        return f"{self.name}, %" if self.in_percent else self.name
+
+    def decimals_of(self, value: float | None, of_percent: int = 2) -> int:
+        """Decimals with which a value is written; percentages may have another number of them."""
+        if self.in_percent:
+            return of_percent
+        if self.decimals is not None:
+            return self.decimals
+        return max(0, 3 - floor(log10(abs(value)))) if value else 2
+
+
+def main_metric(target: str) -> Metric:
+    """The score that tables show first, and that is tested: accuracy of classes, mean absolute error of numbers."""
+    return _MAIN[target]
+
+
+def other_metrics(target: str) -> tuple[Metric, ...]:
+    """The scores beside it."""
+    return _OTHERS[target]
+
+
+# -------------------------------------------------------------------- classes
+
+
+def _confusion(row: Row) -> Ints:
+    """How many graphs of each class (row) were taken for each class (column); classes without either are left out."""
+    classes, codes = np.unique([*row.actual, *row.predicted], return_inverse=True)
+    actual, predicted = np.split(codes, 2)
+    n = len(classes)
+    return np.bincount(n * actual + predicted, minlength=n * n).reshape(n, n)
+
+
+def _balanced_accuracy(row: Row) -> float:
+    counts = _confusion(row)
+    actual = counts.sum(axis=1)
+    return float((counts.diagonal()[actual > 0] / actual[actual > 0]).mean())
+
+
+def _macro_f1(row: Row) -> float:
+    counts = _confusion(row)
+    return float((2 * counts.diagonal() / (counts.sum(axis=0) + counts.sum(axis=1))).mean())
+
+
+def _roc_auc(row: Row) -> float | None:
+    """Each class against the others, without classes that the fold has no graph of or no other than."""
+    if not row.decisions:
+        return None
+    actual = np.array(row.actual)
+    decisions = np.array(row.decisions).reshape(len(actual), -1)
+    if decisions.shape[1] == 1:
+        return _area(decisions[:, 0], actual == 1)
+    areas = [_area(column, actual == code) for code, column in enumerate(decisions.T)]
+    defined = [area for area in areas if area is not None]
+    return float(np.mean(defined)) if defined else None
+
+
+def _area(decisions: Floats, is_in: np.ndarray) -> float | None:
+    """How often a graph of the class has a higher decision than another graph; equal ones count half."""
+    n_in, n_out = int(is_in.sum()), int((~is_in).sum())
+    if not n_in or not n_out:
+        return None
+    return float((rankdata(decisions)[is_in].sum() - n_in * (n_in + 1) / 2) / (n_in * n_out))
+
+
+# -------------------------------------------------------------------- numbers
+
+
+def _squared_error(row: Row) -> float:
+    return float(np.mean(np.subtract(row.actual, row.predicted) ** 2))
+
+
+def _r2(row: Row) -> float | None:
+    variance = float(np.var(row.actual))
+    return 1.0 - _squared_error(row) / variance if variance > 0 else None
+
+
+_MAIN = {
+    "classes": Metric("accuracy", "Accuracy is in percent.", lambda row: row.score, plural="accuracies"),
+    "numbers": Metric(
+        "mean absolute error",
+        "The mean absolute error is in the unit of the targets; lower is better.",
+        lambda row: row.score,
+        higher_is_better=False,
+        in_percent=False,
+        plural="errors",
+        decimals=None,
+    ),
+}
+_OTHERS = {
+    "classes": (
+        Metric(
+            "balanced accuracy",
+            "Balanced accuracy is the mean over classes of the share of their test graphs that are predicted.",
+            _balanced_accuracy,
+        ),
+        Metric(
+            "macro F1",
+            "Macro F1 is the mean over classes of F1, the harmonic mean of precision and recall.",
+            _macro_f1,
+        ),
+        Metric(
+            "ROC AUC",
+            "ROC AUC is the area under the receiver operating characteristic of the decision values; for more than two classes "
+            "the mean over each class against the rest, without classes that a fold does not test.",
+            _roc_auc,
+        ),
+    ),
+    "numbers": (
+        Metric(
+            "RMSE",
+            "RMSE is the root of the mean squared error, in the unit of the targets.",
+            lambda row: sqrt(_squared_error(row)),
+            higher_is_better=False,
+            in_percent=False,
+            decimals=None,
+        ),
+        Metric(
+            "R²",
+            "R² is 1 - (mean squared error) / (variance of the fold's test targets): 1 is perfect, and 0 no better than their mean.",
+            _r2,
+            in_percent=False,
+            decimals=3,
+        ),
+    ),
+}

@@ -1,0 +1,510 @@
+"""The finished numbers of a study: everything that a report says, computed once from the rows of a store.
+
+:func:`summarize` makes one frozen `Summary` of plain data; ``dataclasses.asdict`` of it is fit for JSON. ``report/`` makes
+tables and pages of it. Accuracies, deviations and differences are in percent throughout. The score of numbers is the mean
+absolute error, in the unit of the targets; tests compare it in percent of the targets' standard deviation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import hypot, inf
+
+import numpy as np
+
+from treegram._core.errors import StoreError
+from treegram._core.types import Floats
+from treegram.study.describe_choices import Histogram, chooses_itself, combinations, describe, histograms, shown
+from treegram.study.metrics import Metric, main_metric, other_metrics
+from treegram.study.protocol import BASELINES, Comparison, Pair, Protocol, Study, StudyEntry, entry_key
+from treegram.study.records import DatasetFacts, GramTime, Row, Run
+from treegram.study.statistics import (
+    Posterior,
+    Ranking,
+    TTest,
+    bayesian_correlated_t_test,
+    bayesian_signed_rank,
+    corrected_resampled_t_test,
+    friedman_nemenyi,
+    holm,
+    paired_t_test,
+    t_test_from_summary,
+)
+from treegram.study.store import Store
+from treegram.study.study_file import parse_stored_study
+
+__all__ = [
+    "ROPE",
+    "Cell",
+    "ComparisonSummary",
+    "DatasetSummary",
+    "KernelSummary",
+    "Measured",
+    "PairSummary",
+    "PairTest",
+    "Summary",
+    "summarize",
+]
+
+ROPE = 1.0  # differences up to so many points are of no practical importance
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Another score of a cell: means over folds, then over repeats."""
+
+    name: str  # as `treegram.study.metrics` has it
+    mean: float | None  # None: not measured, or not defined in any fold
+    deviation: float | None  # of the repeats' means
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One kernel on one data set."""
+
+    kernel: str
+    dataset: str
+    n_planned: int  # repeats; 0 where the kernel is not run on this data set
+    repeats: tuple[int, ...]  # numbers of the complete ones; all below is of these alone
+    folds: tuple[tuple[float, ...], ...]  # accuracy, or mean absolute error, by repeat and outer fold
+    mean: float | None  # of the repeats' means
+    deviation: float | None  # of the repeats' means, with n - 1; None for a single repeat
+    published: float | None
+    published_deviation: float | None
+    published_words: str  # what the paper prints instead of a number
+    difference: float | None  # ours minus published
+    margin: float | None  # two standard deviations of the difference; see `summarize`
+    chosen: tuple[tuple[str, int], ...]  # combinations, most frequent first, each with its number of folds
+    histograms: tuple[Histogram, ...]
+    n_fits: int
+    n_unconverged: int
+    cpu_seconds: float  # of all outer folds together
+    gram_seconds: float | None
+    published_seconds: float | None
+    speed_up: float | None  # published seconds per second of ours
+    n_unused: int  # outer folds of repeats that are not complete
+    others: tuple[Measured, ...]  # the other scores
+
+    @property
+    def fold_seconds(self) -> float | None:
+        """Mean processor time of an outer fold."""
+        n_folds = sum(map(len, self.folds))
+        return self.cpu_seconds / n_folds if n_folds else None
+
+    @property
+    def mark(self) -> str:
+        """Where our number is, if more than two standard deviations from the published one: "up", "down", else ""."""
+        if self.difference is None or self.margin is None or abs(self.difference) <= self.margin:
+            return ""
+        return "up" if self.difference > 0 else "down"
+
+
+@dataclass(frozen=True)
+class KernelSummary:
+    """One entry of the study, in words."""
+
+    name: str
+    candidates: tuple[str, ...]  # kernel, fixed parameters and grid of each
+    timed: str  # parameters of the timed Gram matrix
+    learns_from: str | None  # "training" graphs of each outer fold, "all" graphs, "" for nothing; None until it was run
+    note: str
+    is_baseline: bool = False
+
+
+@dataclass(frozen=True)
+class DatasetSummary:
+    """One data set of the study."""
+
+    name: str
+    facts: DatasetFacts | None  # None until something was run on it
+    baseline: float | None  # score of always answering the largest class, or the mean of all numbers
+    note: str
+
+
+@dataclass(frozen=True)
+class ComparisonSummary:
+    """One Friedman test, on our numbers and on the published ones."""
+
+    name: str
+    kernels: tuple[str, ...]
+    datasets: tuple[str, ...]
+    ours: Ranking | None  # None unless all cells are there
+    missing: tuple[tuple[str, str], ...]  # (kernel, data set) without a complete repeat that all kernels have
+    published: Ranking | None  # None if fewer than three kernels have a number on every data set
+    dropped: tuple[str, ...]  # kernels without a published number on every data set
+
+
+@dataclass(frozen=True)
+class PairTest:
+    """Two kernels on one data set; None where the numbers do not suffice."""
+
+    dataset: str
+    baseline: str  # the second kernel; of several, the one with the best mean here
+    n_repeats: int  # which both have
+    over_repeats: TTest | None
+    corrected: TTest | None  # over folds, after Nadeau and Bengio
+    holm: float | None  # the p-value of the corrected test, corrected for the other data sets, too
+    posterior: Posterior | None  # with the rope `ROPE`
+    published: TTest | None  # from means and deviations alone
+
+
+@dataclass(frozen=True)
+class PairSummary:
+    """Two kernels on several data sets, first minus second."""
+
+    kernel: str
+    baselines: tuple[str, ...]  # of several, each data set has the best, chosen in hindsight
+    tests: tuple[PairTest, ...]
+    ours: Posterior | None  # Bayesian signed-rank over the data sets; None unless all are there
+    published: Posterior | None
+
+    @property
+    def baseline(self) -> str:
+        """What the kernel is compared with, in words."""
+        return self.baselines[0] if len(self.baselines) == 1 else f"the best of {len(self.baselines)} others"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All that a report says."""
+
+    study: str
+    digest: str  # SHA-256 of the study file
+    title: str
+    about: str
+    reference: str
+    remarks: tuple[str, ...]  # what a reader of the accuracies should know
+    protocol: Protocol
+    kernels: tuple[KernelSummary, ...]
+    datasets: tuple[DatasetSummary, ...]
+    cells: tuple[Cell, ...]  # kernel by kernel, each with all data sets
+    comparisons: tuple[ComparisonSummary, ...]
+    pairs: tuple[PairSummary, ...]
+    runs: tuple[Run, ...]
+
+    def row(self, kernel: str) -> tuple[Cell, ...]:
+        """The cells of a kernel, in the order of the data sets."""
+        return tuple(cell for cell in self.cells if cell.kernel == kernel)
+
+    def column(self, dataset: str) -> tuple[Cell, ...]:
+        """The cells of a data set, in the order of the kernels."""
+        return tuple(cell for cell in self.cells if cell.dataset == dataset)
+
+    @property
+    def compared(self) -> tuple[Cell, ...]:
+        """The cells that have a published number to be compared with, and a margin."""
+        return tuple(cell for cell in self.cells if cell.difference is not None and cell.margin is not None)
+
+    @property
+    def speed_ups(self) -> list[float]:
+        """How many times as fast as published the Gram matrices are, sorted."""
+        return sorted(cell.speed_up for cell in self.cells if cell.speed_up is not None)
+
+    @property
+    def n_folds(self) -> int:
+        """The number of outer folds that count."""
+        return sum(len(repeat) for cell in self.cells for repeat in cell.folds)
+
+    @property
+    def n_fits(self) -> int:
+        """The number of fits of a model in these."""
+        return sum(cell.n_fits for cell in self.cells)
+
+    @property
+    def n_unconverged(self) -> int:
+        """How many of these ended before the solver's tolerance was met."""
+        return sum(cell.n_unconverged for cell in self.cells)
+
+    @property
+    def has_published(self) -> bool:
+        """Whether there is anything published to compare with."""
+        return any(cell.published is not None or cell.published_words for cell in self.cells)
+
+
+def summarize(store: Store, study: Study | None = None) -> Summary:
+    """Compute all numbers of a report.
+
+    Only complete repeats count, those with all outer folds. A cell's ``margin`` is 2 sqrt(s^2 + p^2), s and p being our
+    and the published standard deviation of repeat means; one that is missing counts as zero, and if both are missing there
+    is no margin.
+
+    Parameters
+    ----------
+    store : Store
+        Where the rows are; any number of them may be missing, and rows of other studies do no harm.
+    study : Study, optional
+        The study; by default the one whose text is in the store.
+
+    Returns
+    -------
+    Summary
+        The numbers. They depend on the study and on the rows alone.
+
+    Raises
+    ------
+    StoreError
+        If the store holds no study, or a record that cannot be right.
+    """
+    study = study or _stored_study(store)
+    facts = {one.name: one for one in store.datasets()}
+    cells = {(entry.name, name): _cell(study, entry, name, store) for entry in study.entries for name in study.datasets}
+    return Summary(
+        study=study.name,
+        digest=study.digest,
+        title=study.title,
+        about=study.about,
+        reference=study.reference,
+        remarks=study.remarks,
+        protocol=study.protocol,
+        kernels=tuple(_kernel(entry, study, store) for entry in study.entries),
+        datasets=tuple(_dataset(name, facts.get(name), study) for name in study.datasets),
+        cells=tuple(cells.values()),
+        comparisons=tuple(_comparison(one, cells, study.protocol) for one in _comparisons(study)),
+        pairs=tuple(_pair(pair, cells, study.protocol, _units(study, facts)) for pair in _pairs(study)),
+        runs=tuple(store.runs()),
+    )
+
+
+def _stored_study(store: Store) -> Study:
+    name, text = store.study_name(), store.study_text()
+    if name is None or text is None:
+        raise StoreError(f"{store.path} holds no study yet; run treegram reproduce with this store first.")
+    return parse_stored_study(name, text.encode(), f"the study in {store.path}")
+
+
+# -------------------------------------------------------------------- cells
+
+
+def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
+    key = entry_key(study, entry, dataset)
+    n_planned = study.repeats_of(entry, dataset)
+    rows = [row for row in store.rows([key]) if row.repeat < n_planned]  # there may have been more once
+    if any(row.target != study.protocol.target for row in rows):
+        raise StoreError(f"{store.path} is damaged: {entry.name} on {dataset} has other targets than the study says.")
+    by_repeat = _complete(rows, study.protocol.outer_folds)
+    used = [row for repeat in by_repeat.values() for row in repeat]
+    scores = _scores(main_metric(study.protocol.target), by_repeat)
+    folds = tuple(
+        tuple(one for one in repeat if one is not None) for repeat in scores
+    )  # the main score is always there
+    mean, deviation = _mean_over_repeats(scores)
+    printed = entry.published.accuracy.get(dataset)
+    published = None if isinstance(printed, str) else printed
+    spread = entry.published.deviation.get(dataset)
+    gram_seconds, published_seconds = _seconds(store.gram_times([key])), entry.published.seconds.get(dataset)
+    return Cell(
+        kernel=entry.name,
+        dataset=dataset,
+        n_planned=n_planned,
+        repeats=tuple(by_repeat),
+        folds=folds,
+        mean=mean,
+        deviation=deviation,
+        published=published,
+        published_deviation=spread,
+        published_words=printed if isinstance(printed, str) else "",
+        difference=None if mean is None or published is None else mean - published,
+        margin=None if deviation is None and spread is None else 2 * hypot(deviation or 0.0, spread or 0.0),
+        chosen=combinations(entry, study.protocol, used),
+        histograms=histograms(entry, study.protocol, used),
+        n_fits=sum(row.n_fits for row in used),
+        n_unconverged=sum(row.n_unconverged for row in used),
+        cpu_seconds=float(sum(row.seconds for row in used)),
+        gram_seconds=gram_seconds,
+        published_seconds=published_seconds,
+        speed_up=published_seconds / gram_seconds if published_seconds and gram_seconds else None,
+        n_unused=len(rows) - len(used),
+        others=tuple(
+            Measured(metric.name, *_mean_over_repeats(_scores(metric, by_repeat)))
+            for metric in other_metrics(study.protocol.target)
+        ),
+    )
+
+
+def _scores(metric: Metric, by_repeat: Mapping[int, Sequence[Row]]) -> list[list[float | None]]:
+    """A score by repeat and fold, in percent where it is a share."""
+    factor = 100 if metric.in_percent else 1
+    return [
+        [None if (one := metric.measure(row)) is None else factor * one for row in repeat]
+        for repeat in by_repeat.values()
+    ]
+
+
+def _mean_over_repeats(scores: Sequence[Sequence[float | None]]) -> tuple[float | None, float | None]:
+    """Mean and standard deviation (n - 1) of the means of repeats, over the folds that have the score."""
+    present = [[one for one in repeat if one is not None] for repeat in scores]
+    means = [float(np.mean(repeat)) for repeat in present if repeat]
+    return (float(np.mean(means)) if means else None, float(np.std(means, ddof=1)) if len(means) > 1 else None)
+
+
+def _complete(rows: Iterable[Row], n_folds: int) -> dict[int, list[Row]]:
+    """The rows of each complete repeat, in the order of the folds."""
+    by_repeat: dict[int, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (row.repeat, row.fold)):
+        by_repeat.setdefault(row.repeat, []).append(row)
+    return {repeat: found for repeat, found in by_repeat.items() if len(found) == n_folds}
+
+
+def _seconds(times: Sequence[GramTime]) -> float | None:
+    return times[0].seconds if times else None
+
+
+# -------------------------------------------------------------------- kernels and data sets in words
+
+
+def _kernel(entry: StudyEntry, study: Study, store: Store) -> KernelSummary:
+    times = store.gram_times([entry_key(study, entry, name) for name in study.datasets])
+    source = entry.fitted_on or study.protocol.fitted_on
+    learns_from = None if not times else source if any(time.learns for time in times) else ""
+    return KernelSummary(
+        name=entry.name,
+        candidates=(BASELINES.get(entry.baseline, entry.baseline),)
+        if entry.baseline
+        else tuple(map(describe, entry.candidates)),
+        timed=", ".join(f"{name} {shown(value)}" for name, value in entry.timed.items()),
+        learns_from="training" if chooses_itself(entry) else learns_from,
+        note=entry.note,
+        is_baseline=bool(entry.baseline),
+    )
+
+
+def _dataset(name: str, facts: DatasetFacts | None, study: Study) -> DatasetSummary:
+    return DatasetSummary(name, facts, _baseline(facts), study.dataset_notes.get(name, ""))
+
+
+def _baseline(facts: DatasetFacts | None) -> float | None:
+    if facts is None:
+        return None
+    return facts.numbers["mean_error"] if facts.numbers else 100 * max(facts.class_counts.values()) / facts.n_graphs
+
+
+# -------------------------------------------------------------------- tests
+
+Cells = Mapping[tuple[str, str], Cell]
+
+
+def _comparisons(study: Study) -> tuple[Comparison, ...]:
+    """Those of the study; if it names none and runs everything everywhere, one of everything."""
+    is_whole = not any(entry.datasets for entry in study.entries)
+    if study.comparisons or not is_whole or len(study.entries) < 3 or len(study.datasets) < 2:
+        return study.comparisons
+    names = tuple(entry.name for entry in study.entries)
+    return (Comparison("all kernels, all data sets", names, study.datasets),)
+
+
+def _pairs(study: Study) -> tuple[Pair, ...]:
+    """Those of the study; if it names none and has two kernels, these."""
+    if study.pairs or len(study.entries) != 2:
+        return study.pairs
+    first, second = study.entries
+    common = tuple(name for name in study.datasets if first.is_for(name) and second.is_for(name))
+    return (Pair(first.name, (second.name,), common),) if common else ()
+
+
+def _units(study: Study, facts: Mapping[str, DatasetFacts]) -> dict[str, float]:
+    """What one point is in scores of each data set, positive where higher is better: a test of errors is one of their fall.
+
+    A point of numbers is a hundredth of the targets' standard deviation, so that data sets of all units can be compared.
+    """
+    if study.protocol.target == "classes":
+        return dict.fromkeys(study.datasets, 1.0)
+    return {name: -100.0 / one.numbers["deviation"] for name, one in facts.items() if one.numbers}
+
+
+def _comparison(comparison: Comparison, cells: Cells, protocol: Protocol) -> ComparisonSummary:
+    kernels, datasets = comparison.kernels, comparison.datasets
+    common = {dataset: _common([cells[kernel, dataset] for kernel in kernels]) for dataset in datasets}
+    ours = {kernel: [_mean(cells[kernel, dataset], common[dataset]) for dataset in datasets] for kernel in kernels}
+    published = {kernel: [cells[kernel, dataset].published for dataset in datasets] for kernel in kernels}
+    missing = [(kernel, datasets[i]) for kernel, means in ours.items() for i, mean in enumerate(means) if mean is None]
+    dropped = tuple(kernel for kernel, numbers in published.items() if None in numbers)
+    return ComparisonSummary(
+        name=comparison.name,
+        kernels=kernels,
+        datasets=datasets,
+        ours=None if missing else _ranking(ours, higher_is_better=main_metric(protocol.target).higher_is_better),
+        missing=tuple(missing),
+        published=_ranking({kernel: numbers for kernel, numbers in published.items() if kernel not in dropped}),
+        dropped=dropped if len(dropped) < len(kernels) else (),
+    )
+
+
+def _common(cells: Sequence[Cell]) -> list[int]:
+    """The repeats that all cells have, without cells that have none."""
+    found = [set(cell.repeats) for cell in cells if cell.repeats]
+    return sorted(set.intersection(*found)) if found else []
+
+
+def _folds(cell: Cell, repeats: Sequence[int]) -> Floats:
+    return np.array([cell.folds[cell.repeats.index(repeat)] for repeat in repeats], dtype=np.float64)
+
+
+def _mean(cell: Cell, repeats: Sequence[int]) -> float | None:
+    """The mean over these repeats, so that all kernels are compared on the same folds; None if the cell has none."""
+    return float(_folds(cell, repeats).mean(axis=1).mean()) if cell.repeats and repeats else None
+
+
+def _ranking(scores: Mapping[str, Sequence[float | None]], *, higher_is_better: bool = True) -> Ranking | None:
+    if len(scores) < 3:
+        return None
+    sign = 1.0 if higher_is_better else -1.0
+    return friedman_nemenyi(sign * np.array(list(scores.values()), dtype=np.float64).T, list(scores))
+
+
+def _pair(pair: Pair, cells: Cells, protocol: Protocol, units: Mapping[str, float]) -> PairSummary:
+    found = [
+        _pair_test(
+            cells[pair.kernel, name], [cells[one, name] for one in pair.baselines], protocol, units.get(name, 1.0)
+        )
+        for name in pair.datasets
+    ]
+    corrected = iter(holm([test.corrected.p_value for test in found if test.corrected]))
+    tests = tuple(replace(test, holm=next(corrected)) if test.corrected else test for test in found)
+    ours = [None if test.corrected is None else test.corrected.difference for test in tests]
+    published: list[float | None] = [None]
+    if len(pair.baselines) == 1:
+        kernel, baseline = pair.kernel, pair.baselines[0]
+        published = [_difference(cells[kernel, one].published, cells[baseline, one].published) for one in pair.datasets]
+    return PairSummary(pair.kernel, pair.baselines, tests, _signed_rank(ours), _signed_rank(published))
+
+
+def _difference(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else first - second
+
+
+def _signed_rank(differences: Sequence[float | None]) -> Posterior | None:
+    present = [one for one in differences if one is not None]
+    # One data set is no sample of data sets.
+    return bayesian_signed_rank(present, rope=ROPE) if len(present) == len(differences) > 1 else None
+
+
+def _pair_test(first: Cell, rivals: Sequence[Cell], protocol: Protocol, unit: float) -> PairTest:
+    """Compare on the repeats that both have: their folds are the same, so that differences are paired."""
+
+    def score(cell: Cell) -> float:
+        common = _common([first, cell])
+        return unit * float(_folds(cell, common).mean()) if cell.repeats and common else -inf
+
+    second = max(rivals, key=score)
+    common = sorted(set(first.repeats) & set(second.repeats))
+    one, other = (unit * _folds(cell, common) for cell in (first, second))
+    share = 1 / protocol.outer_folds
+    return PairTest(
+        dataset=first.dataset,
+        baseline=second.kernel,
+        n_repeats=len(common),
+        over_repeats=paired_t_test(one.mean(axis=1), other.mean(axis=1)) if len(common) > 1 else None,
+        corrected=corrected_resampled_t_test(one - other, share) if common else None,
+        holm=None,
+        posterior=bayesian_correlated_t_test(one - other, share, rope=ROPE) if common else None,
+        published=_published_test(first, second, protocol.repeats) if len(rivals) == 1 else None,
+    )
+
+
+def _published_test(first: Cell, second: Cell, n_repeats: int) -> TTest | None:
+    means = (first.published, second.published)
+    deviations = (first.published_deviation, second.published_deviation)
+    if None in means or None in deviations or n_repeats < 2:
+        return None
+    return t_test_from_summary(means, deviations, n_repeats)  # type: ignore[arg-type]  # no None is left

@@ -1,0 +1,663 @@
+"""The command: what it writes, what it says, and how it ends."""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import treegram
+from treegram import ODDCL, ODDST, Graphs, describe, save_tu
+from treegram.cli import COMMANDS, main
+from treegram.cli._kernels import KERNELS, parameter_texts
+from treegram.kernels.base import GraphKernel
+
+N_GRAPHS = 8
+
+
+@pytest.fixture
+def graphs():
+    rng = np.random.default_rng(0)
+    return Graphs.from_edges(
+        [[(0, 1), (1, 2), (2, 3)][: 2 + i % 2] for i in range(N_GRAPHS)],
+        n_nodes=[4] * N_GRAPHS,
+        labels=[[1, 2, 1, 2]] * N_GRAPHS,
+        attributes=[rng.normal(size=(4, 2)) for _ in range(N_GRAPHS)],
+        edge_labels=[[0, 1, 0][: 2 + i % 2] for i in range(N_GRAPHS)],
+        targets=[-1, 1] * (N_GRAPHS // 2),
+    )
+
+
+@pytest.fixture
+def folder(graphs, tmp_path, monkeypatch):
+    """The working folder, with a data set TINY in it and nothing to download."""
+    save_tu(graphs, tmp_path / "TINY")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TREEGRAM_DATA", raising=False)
+    monkeypatch.delenv("TREEGRAM_MIRROR", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command; gives the exit code and what it wrote to stdout and stderr."""
+
+    def run_command(*arguments):
+        code = main([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return run_command
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir() if path.name != "TINY")
+
+
+# -------------------------------------------------------------------- gram
+
+
+def test_gram_npz_holds_matrix_order_targets_and_meta(run, folder, graphs):
+    code, out, err = run("gram", "TINY", "--kernel", "oddcl", "--depth", "2", "--lam", "1.2", "-o", "K.npz")
+    assert (code, err) == (0, "")
+    assert out.startswith("K.npz: 8 x 8 Gram matrix of TINY, oddcl")
+    assert files(folder) == ["K.npz"]
+    with np.load("K.npz", allow_pickle=False) as saved:
+        np.testing.assert_array_equal(saved["K"], ODDCL(depth=2, lam=1.2).fit_transform(graphs))
+        np.testing.assert_array_equal(saved["graph_ids"], np.arange(N_GRAPHS))
+        np.testing.assert_array_equal(saved["y"], graphs.targets)
+        meta = json.loads(str(saved["meta"]))
+    assert meta["kernel"] == "oddcl"
+    assert meta["data"] == "TINY"
+    assert meta["parameters"] == ODDCL(depth=2, lam=1.2).get_params()
+    assert meta["grid"] is None
+    assert set(meta["versions"]) == {"python", "treegram", "numpy", "scipy", "scikit-learn", "numba"}
+    assert meta["versions"]["treegram"] == treegram.__version__
+    assert meta["created"].endswith("+00:00")
+
+
+def test_gram_npy_has_its_meta_in_a_json_beside_it(run, folder, graphs):
+    assert run("gram", "./TINY", "--kernel", "ODDST", "-o", "K.npy")[0] == 0
+    assert files(folder) == ["K.json", "K.npy"]
+    np.testing.assert_array_equal(np.load("K.npy", allow_pickle=False), ODDST().fit_transform(graphs))
+    beside = json.loads(Path("K.json").read_text())
+    assert beside["kernel"] == "oddst"
+    assert beside["graph_ids"] == list(range(N_GRAPHS))
+    assert beside["y"] == graphs.targets.tolist()
+    assert beside["sha256"] == hashlib.sha256(Path("K.npy").read_bytes()).hexdigest()
+
+
+def test_gram_without_targets_has_no_y(run, folder, graphs):
+    Path("TINY/TINY_graph_labels.txt").unlink()
+    assert run("gram", "TINY", "-o", "K.npz")[0] == 0
+    with np.load("K.npz") as saved:
+        assert "y" not in saved
+
+
+@pytest.mark.parametrize("kernel", [ODDCL, ODDST])
+def test_gram_grid_is_the_kernels_own(run, folder, graphs, kernel):
+    name = kernel.__name__.lower()
+    code, _, err = run(
+        "gram", "TINY", "--kernel", name, "--grid", "depth=0,2", "--grid", "lam=0.5,1,1.2", "-o", "K.npz"
+    )
+    assert (code, err) == (0, "")
+    with np.load("K.npz") as saved:
+        np.testing.assert_array_equal(saved["K"], kernel().gram_grid(graphs, depth=[0, 2], lam=[0.5, 1, 1.2]))
+        np.testing.assert_array_equal(saved["depth"], [0, 2])
+        np.testing.assert_array_equal(saved["lam"], [0.5, 1, 1.2])
+        meta = json.loads(str(saved["meta"]))
+    assert meta["grid"] == {"depth": [0, 2], "lam": [0.5, 1, 1.2]}
+    assert not {"depth", "lam"} & set(meta["parameters"])
+
+
+def test_gram_grid_of_one_list_takes_the_other_value_from_its_option(run, folder, graphs):
+    assert run("gram", "TINY", "--depth", 1, "--grid", "lam=0.5,2", "-o", "K.npz")[0] == 0
+    with np.load("K.npz") as saved:
+        np.testing.assert_array_equal(saved["K"], ODDCL(depth=1).gram_grid(graphs, lam=[0.5, 2]))
+
+
+@pytest.mark.parametrize(
+    ("words", "parameter", "value"),
+    [
+        (["--depth", "0"], "depth", 0),
+        (["--lam=0.5"], "lam", 0.5),
+        (["--gamma", "0.1"], "gamma", 0.1),
+        (["--gamma", "none"], "gamma", None),
+        (["--counting", "visits"], "counting", "visits"),
+        (["--node-kernel", "linear"], "node_kernel", "linear"),
+        (["--missing-labels", "constant"], "missing_labels", "constant"),
+        (["--use-edge-labels"], "use_edge_labels", True),
+        (["--no-normalize"], "normalize", False),
+        (["--n-jobs", "-1"], "n_jobs", -1),
+    ],
+)
+def test_gram_options_are_the_kernels_parameters(run, folder, words, parameter, value):
+    assert run("gram", "TINY", *words, "-o", "K.npz")[0] == 0
+    with np.load("K.npz") as saved:
+        assert json.loads(str(saved["meta"]))["parameters"] == {**ODDCL().get_params(), parameter: value}
+
+
+def test_gram_says_how_an_approximate_kernel_was_made_and_how_good_it_is(run, folder):
+    words = "gram TINY --kernel oddcl-approx --method orf --n-components 8 --random-state 0 -o K.npz"
+    code, out, _ = run(*words.split())
+    kernel = treegram.ODDCLApprox(method="orf", n_components=8, random_state=0).fit(treegram.load_tu("TINY")[0])
+    assert code == 0
+    assert f"oddcl-approx, orf with 8 components, estimated Gram error {kernel.estimated_error_:.1e}, " in out
+    with np.load("K.npz") as saved:
+        meta = json.loads(str(saved["meta"]))
+    assert (meta["method"], meta["n_components"], meta["choice"]) == ("orf", 8, kernel.choice_)
+    assert meta["estimated_error"] == kernel.estimated_error_
+
+
+def test_gram_finds_data_in_the_given_folder(run, folder, monkeypatch, tmp_path_factory):
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert run("gram", "TINY", "--data-dir", folder, "--no-download", "-o", "K.npz")[0] == 0
+
+
+# -------------------------------------------------------------------- kernels and their options
+
+
+def test_every_kernel_has_a_name():
+    public = {getattr(treegram.kernels, name) for name in treegram.kernels.__all__}
+    # A sum is made of other kernels, which no words on a command line can express.
+    assert {*KERNELS.values(), treegram.KernelSum} == {
+        thing for thing in public if isinstance(thing, type) and issubclass(thing, GraphKernel)
+    }
+    assert treegram.KernelSum not in KERNELS.values()
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_help_of_a_kernel_has_every_parameter_with_its_text(run, name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
+    code, out, err = run("gram", "--kernel", name, "--help")
+    assert (code, err) == (0, "")
+    texts = parameter_texts(KERNELS[name])
+    assert set(texts) == set(KERNELS[name]().get_params())
+    for parameter, text in texts.items():
+        assert "--" + parameter.replace("_", "-") in out
+        assert text in out
+        assert "`" not in text
+        assert "\\" not in text
+
+
+def test_a_list_of_numbers_is_one_word(run, folder):
+    code, _, err = run("gram", "TINY", "--kernel", "csm", "--max-size", "2", "--weights", "1,0.5", "-o", "K.npz")
+    assert (code, err) == (0, "")
+    with np.load("K.npz", allow_pickle=False) as file:
+        assert json.loads(str(file["meta"]))["parameters"]["weights"] == [1.0, 0.5]
+
+
+def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
+    class Louder(ODDST):
+        """A kernel with one parameter.
+
+        Parameters
+        ----------
+        depth : int, default=1
+            How deep, at 100 %.
+        """
+
+        def __init__(self, depth=1):
+            super().__init__(depth)
+
+    monkeypatch.setitem(KERNELS, "louder", Louder)
+    assert "How deep, at 100 %. (default: 1)" in run("gram", "--kernel", "louder", "--help")[1]
+    assert run("gram", "TINY", "--kernel", "louder", "--depth", 2, "-o", "K.npz")[0] == 0
+    assert "kernel louder has none, only oddcl, " in run("gram", "TINY", "--kernel", "louder", "--lam", 2)[2]
+
+
+# -------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("gramm", "treegram: error: unknown command 'gramm' (there are gram, features, fit, predict, explain, evaluate, reproduce, report, info, warm, demo); did you mean gram?"),
+        ("--versoin", "treegram: error: unknown option --versoin; did you mean --version?"),
+        ("gram TINY", "treegram gram: error: the following arguments are required: -o/--output"),
+        ("info", "treegram info: error: the following arguments are required: DATA"),
+        ("gram TINY more -o K.npz", "unexpected argument 'more'"),
+        ("gram TINY -x 3 -o K.npz", "unexpected argument '-x'"),
+        ("gram TINY --ouput K.npz", "unknown option --ouput; did you mean --output?"),
+        ("gram TINY --depht=3 -o K.npz", "unknown option --depht; did you mean --depth"),
+        ("gram TINY --kernel odcl -o K.npz", "unknown kernel 'odcl' (there are csm, gik, "),
+        ("gram TINY --kernel odcl -o K.npz", "; did you mean oddcl"),
+        ("gram TINY --kernel", "argument --kernel: expected one argument"),
+        ("gram TINY --kernel oddst --gamma 1 -o K.npz", "unknown option --gamma: the kernel oddst has none, only csm, gik"),
+        ("gram TINY --depth -1 -o K.npz", "argument --depth: expected a whole number of at least 0, got '-1'"),
+        ("gram TINY --depth 1.5 -o K.npz", "argument --depth: expected a whole number of at least 0, got '1.5'"),
+        ("gram TINY --lam 0 -o K.npz", "argument --lam: expected a number greater than 0, got '0'"),
+        ("gram TINY --lam nan -o K.npz", "argument --lam: expected a number greater than 0, got 'nan'"),
+        ("gram TINY --gamma -1 -o K.npz", "argument --gamma: expected a number of at least 0"),
+        ("gram TINY --counting visit -o K.npz", "expected one of 'algorithm', 'capped', 'visits', got 'visit'; did you mean visits"),
+        ("gram TINY --node-kernel rfb -o K.npz", "'sigmoid', got 'rfb'; did you mean rbf?"),
+        ("gram TINY --grid depth=0,-2 -o K.npz", "argument --grid: expected a whole number of at least 0, got '-2'"),
+        ("gram TINY --grid depth -o K.npz", "argument --grid: expected NAME=VALUE,VALUE,..., such as depth=0,1,2, got 'depth'"),
+        ("gram TINY --grid dept=1 -o K.npz", "the kernel oddcl has no parameter 'dept' (it has "),
+        ("gram TINY --depth 1 --grid depth=0,1 -o K.npz", "--depth and --grid depth=... cannot be combined"),
+        ("gram TINY -o K.txt", "The output file must end in .npz, .npy or .zarr; got 'K.txt'."),
+        ("gram TINY -o none/K.npz", "The folder none of the output file does not exist"),
+        ("gram TINY -o TINY/folder.npz", "TINY/folder.npz is a folder; the output must be a file."),
+        ("gram ENZMES --no-download -o K.npz", "Unknown data set 'ENZMES'"),
+        ("gram digts -o K.npz", "did you mean digits?"),
+        ("gram none/TINY -o K.npz", "The folder none/TINY does not exist"),
+        ("gram TINY --node-kernel chi2 -o K.npz", "egative"),
+        ("gram TINY --lam 1e200 --no-normalize -o K.npz", "lam ** size overflows: at depth=3"),
+        ("info none/TINY", "treegram info: error: The folder none/TINY does not exist"),
+        ("demo --graphs 20", "--graphs must be from 150 to 1797; got 20."),
+        ("demo -o TINY/TINY_A.txt", "treegram demo: error: TINY/TINY_A.txt: File exists"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_leaves_nothing(run, folder, words, message):
+    (folder / "TINY" / "folder.npz").mkdir()
+    code, out, err = run(*words.split())
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert files(folder) == []
+
+
+def test_missing_edge_labels_are_named(run, folder):
+    Path("TINY/TINY_edge_labels.txt").unlink()
+    code, _, err = run("gram", "TINY", "--use-edge-labels", "-o", "K.npz")
+    assert code == 2
+    assert "the graphs have no edge labels" in err
+
+
+@pytest.mark.parametrize("name", ["K.npz", "K.npy"])
+def test_an_existing_file_stays_unless_forced(run, folder, name):
+    assert run("gram", "TINY", "-o", name)[0] == 0
+    before = Path(name).read_bytes()
+    code, _, err = run("gram", "TINY", "--depth", "1", "-o", name)
+    assert code == 2
+    assert f"{name} exists already; give --force to replace it, or another name." in err
+    assert Path(name).read_bytes() == before
+    assert run("gram", "TINY", "--depth", "1", "-o", name, "--force")[0] == 0
+    assert Path(name).read_bytes() != before
+
+
+def test_a_json_beside_a_new_npy_stays_too(run, folder):
+    Path("K.json").write_text("mine")
+    assert "K.json exists already" in run("gram", "TINY", "-o", "K.npy")[2]
+    assert files(folder) == ["K.json"]
+
+
+def raising(error):
+    def raise_error(*args, **kwargs):
+        if args and hasattr(args[0], "write"):
+            args[0].write(b"half a file")
+        raise error
+
+    return raise_error
+
+
+def raised_from(error, cause):
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), 2, "treegram gram: error: No space left on device\n"),
+        (KeyboardInterrupt(), 130, "Stopped; nothing is left half-written."),
+        (
+            raised_from(ImportError("initialization failed"), KeyboardInterrupt()),
+            130,
+            "Stopped; nothing is left half-written.",
+        ),
+    ],
+)
+@pytest.mark.parametrize(("name", "writer"), [("K.npz", "savez"), ("K.npy", "save")])
+def test_nothing_half_written_stays_behind(run, folder, monkeypatch, error, code, message, name, writer):
+    Path(name).write_text("old")
+    monkeypatch.setattr(np, writer, raising(error))
+    ended, out, err = run("gram", "TINY", "-o", name, "--force")
+    assert (ended, out) == (code, "")
+    assert message in err
+    assert files(folder) == [name]
+    assert Path(name).read_text() == "old"
+
+
+@pytest.mark.parametrize("command", ["gram TINY -o K.npz", "info TINY"])
+def test_ctrl_c_ends_with_130(run, folder, monkeypatch, command):
+    name = command.split()[0]
+    __import__(f"treegram.cli.{name}")
+    monkeypatch.setattr(f"treegram.cli.{name}.load_data", raising(KeyboardInterrupt()))
+    assert run(*command.split()) == (130, "", "Stopped; nothing is left half-written.\n")
+    assert files(folder) == []
+
+
+def test_a_full_disk_is_told_before_the_computation(run, folder, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
+    monkeypatch.setattr(ODDCL, "fit_transform", raising(AssertionError("computed")))
+    code, _, err = run("gram", "TINY", "-o", "K.npz")
+    assert code == 2
+    assert "K.npz would need 5.12e-07 GB, but the disk has only 1e-06 GB left." in err
+
+
+def test_a_folder_without_write_permission_is_told_before_the_computation(run, folder, monkeypatch):
+    monkeypatch.setattr(
+        "treegram._core.files._create_file", raising(PermissionError(errno.EACCES, "Permission denied"))
+    )
+    monkeypatch.setattr(ODDCL, "fit_transform", raising(AssertionError("computed")))
+    code, _, err = run("gram", "TINY", "-o", "K.npz")
+    assert code == 2
+    assert "The folder . cannot be written to (Permission denied)." in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names are as long as on Unix")
+@pytest.mark.parametrize("name", [252 * "K" + ".npz", 251 * "K" + ".npy"])  # the JSON beside it is longer by one
+def test_a_name_that_is_too_long_is_told_before_the_computation(run, folder, monkeypatch, name):
+    monkeypatch.setattr(ODDCL, "fit_transform", raising(AssertionError("computed")))
+    code, _, err = run("gram", "TINY", "-o", name)
+    assert code == 2
+    assert "cannot be written (File name too long); choose another name." in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions as on Unix")
+@pytest.mark.parametrize("command", ["gram TINY -o K.npz", "gram TINY -o K.npy", "features TINY -o K.npz"])
+def test_force_keeps_the_permissions(run, folder, command):
+    assert run(*command.split())[0] == 0
+    for name in files(folder):
+        Path(name).chmod(0o600)
+    assert run(*command.split(), "--force")[0] == 0
+    assert {stat.S_IMODE(Path(name).stat().st_mode) for name in files(folder)} == {0o600}
+
+
+def test_too_little_memory_is_one_line(run, folder, monkeypatch):
+    monkeypatch.setattr(ODDCL, "fit_transform", raising(MemoryError("Unable to allocate 8 TiB")))
+    assert run("gram", "TINY", "-o", "K.npz")[::2] == (
+        2,
+        "treegram gram: error: not enough memory. Unable to allocate 8 TiB\n",
+    )
+
+
+def test_a_bug_shows_its_traceback(run, folder, monkeypatch):
+    monkeypatch.setattr(ODDCL, "fit_transform", raising(RuntimeError("a bug")))
+    with pytest.raises(RuntimeError, match="a bug"):
+        run("gram", "TINY", "-o", "K.npz")
+    assert files(folder) == []
+
+
+def test_development_mode_shows_the_traceback_of_bad_input(run, folder, monkeypatch):
+    monkeypatch.setattr(sys, "flags", SimpleNamespace(dev_mode=True))
+    with pytest.raises(ValueError, match=r"must end in \.npz"):
+        run("gram", "TINY", "-o", "K.txt")
+
+
+# -------------------------------------------------------------------- info
+
+
+def test_info_tells_what_is_there(run, folder):
+    code, out, err = run("info", "TINY")
+    assert (code, err) == (0, "")
+    for line in (
+        "TINY: 8 graphs, undirected",
+        "nodes        32 in all; per graph mean 4.00, min 4, max 4",
+        "edges        20 in all; per graph mean 2.50, min 2, max 3",
+        "degrees      mean 1.25, min 0, max 2",
+        "classes      2: -1 (4), 1 (4); largest 50.0%",
+        "node labels  2: 1 (50.0%), 2 (50.0%)",
+        "edge labels  2: 0 (60.0%), 1 (40.0%)",
+        "attributes   2 columns, 32 distinct vectors",
+        "- 4 nodes have no neighbor, in 4 graphs.",
+    ):
+        assert line in out
+
+
+def test_info_json_has_the_same_for_machines(run, folder):
+    report = json.loads(run("info", "TINY", "--json")[1])
+    assert report["n_graphs"] == 8
+    assert report["targets"]["classes"] == [{"value": -1, "count": 4}, {"value": 1, "count": 4}]
+    assert report["attributes"]["n_distinct"] == 32
+    assert len(report["attributes"]["columns"]) == 2
+    assert report["odd"][0].startswith("2 classes have fewer than 10 graphs")
+
+
+def test_two_dashes_end_the_options(run, folder):
+    assert run("info", "--json", "--", "TINY")[0] == 0
+    assert "The folder --json does not exist" in run("info", "--", "./--json")[2]
+
+
+@pytest.mark.parametrize("name", ["digits", "synthetic"])
+def test_info_knows_data_that_needs_no_file(run, name):
+    assert run("info", name)[1].startswith(f"{name}: ")
+
+
+def odd(graphs):
+    return " ".join(describe(graphs)["odd"])
+
+
+def one_node_graphs(vectors, **kwargs):
+    return Graphs.from_edges([[]] * len(vectors), attributes=[[vector] for vector in vectors], **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("graphs", "sentence"),
+    [
+        (Graphs.from_edges([]), "There is no graph."),
+        (Graphs.from_edges([[(0, 1)]]), "There are no targets"),
+        (Graphs.from_edges([[(0, 1)]]), "There are no node labels"),
+        (Graphs.from_edges([[(0, 1)]]), "There are no attributes"),
+        (Graphs.from_edges([[(0, 1)]], labels=[[7, 7]]), "All nodes have the same label."),
+        (Graphs.from_edges([[(0, 1)], []], n_nodes=[2, 0]), "1 graph has no nodes"),
+        (Graphs.from_edges([[(0, 1)], []], n_nodes=[2, 2]), "1 graph has nodes but no edges."),
+        (Graphs.from_edges([[(0, 1), (2, 3)]]), "1 graph is not connected."),
+        (Graphs.from_edges([[(0, 1), (2, 1)]], n_nodes=[4], directed=True), "1 node has no neighbor, in 1 graph."),
+        (Graphs.from_edges([[(0, 1)]] * 30 + [[(0, 99)]]), "The largest graph has 100 nodes, 19 times the mean."),
+        (Graphs.from_edges([[(0, 1)]] * 3), "2 graphs are exact copies of an earlier one."),
+        (Graphs.from_edges([[(0, 1)]] * 2, labels=[[0, 1], [1, 1]]), "All graphs have the same structure, node by node"),
+        (Graphs.from_edges([[(0, 1)]] * 3, targets=[0, 1, 1]), "of an earlier one, 2 of them with another target."),
+        (Graphs.from_edges([[(0, 1)]] * 3, targets=[5] * 3), "There is only one class"),
+        (Graphs.from_edges([[(0, 1)]] * 3, targets=[0, 0, 1]), "Classes are unbalanced (2 to 1): always guessing the largest is right in 66.7%"),
+        (Graphs.from_edges([[(0, 1)]] * 3, targets=[0, 0, 1]), "2 classes have fewer than 10 graphs"),
+        (one_node_graphs([[1.0, 5.0], [2.0, 5.0]]), "Attribute column 1 never changes."),
+        (one_node_graphs([[1.0, 50.0], [2.0, 30.0]]), "Attribute scales differ by 20x (standard deviation of column 1: 10, of column 0: 0.5)"),
+        (one_node_graphs([[1.0], [2.0]] * 30), "Only 2 distinct vectors at 60 nodes."),
+        (one_node_graphs([[100.0 * i] for i in range(9)]), "is below 1e-6 for 100% of the node pairs"),
+        (one_node_graphs([[1e-5 * i] for i in range(9)]), "is above 0.99 for 100% of the node pairs"),
+    ],
+)  # fmt: skip
+def test_info_names_what_is_odd(graphs, sentence):
+    assert sentence in odd(graphs)
+
+
+def test_info_finds_nothing_odd_in_ordinary_data():
+    rng = np.random.default_rng(0)
+    graphs = Graphs.from_edges(
+        [[(0, 1), (1, 2)], [(0, 1), (0, 2)]] * 10,
+        labels=[[0, 1, 0]] * 20,
+        attributes=rng.normal(size=(20, 3, 2)),
+        targets=[0, 1] * 10,
+    )
+    assert describe(graphs)["odd"] == []
+
+
+def test_info_has_no_heading_where_there_is_nothing_to_say(run, monkeypatch):
+    rng = np.random.default_rng(0)
+    graphs = Graphs.from_edges(
+        [[(0, 1), (1, 2)], [(0, 1), (0, 2)]] * 10, labels=[[0, 1, 0]] * 20, attributes=rng.normal(size=(20, 3, 2))
+    )
+    __import__("treegram.cli.info")
+    monkeypatch.setattr("treegram.cli.info.load_data", lambda args: (graphs, np.array([0, 1] * 10)))
+    out = run("info", "digits")[1]
+    assert "odd" not in out
+    assert "left out" not in out
+    assert "nothing" not in out
+
+
+def test_info_tells_what_the_reader_leaves_out(run, folder):
+    with Path("TINY/TINY_A.txt").open("a") as file:
+        file.write("1, 2\n3, 3\n")
+    n_lines = len(Path("TINY/TINY_A.txt").read_text().splitlines())  # each direction of an edge gets another number
+    Path("TINY/TINY_edge_attributes.txt").write_text("".join(f"{i}\n" for i in range(n_lines)))
+    Path("TINY/TINY_edge_labels.txt").unlink()
+    code, out, err = run("info", "TINY")
+    assert (code, err) == (0, "")
+    assert "left out\n  - TINY: The edge attributes in TINY_edge_attributes.txt are left out" in out
+    assert "1 self loop is dropped (of TINY_A.txt). 1 line repeats an earlier one (of TINY_A.txt)." in out
+    assert "TINY_edge_attributes.txt" in json.loads(run("info", "TINY", "--json")[1])["left_out"][0]
+
+
+def test_info_does_not_let_a_label_talk_to_the_terminal(run, folder):
+    save_tu(Graphs.from_edges([[]], labels=[["\x1b[31mred"]]), "ESCAPE")
+    out = run("info", "ESCAPE")[1]
+    assert "\x1b" not in out
+    assert r"'\x1b[31mred'" in out
+
+
+def test_info_takes_measured_targets_as_numbers(run, folder):
+    Path("TINY/TINY_graph_labels.txt").unlink()
+    Path("TINY/TINY_graph_attributes.txt").write_text("".join(f"{i / 2}, 1.0\n" for i in range(N_GRAPHS)))
+    out = run("info", "TINY")[1]
+    assert "targets      numbers, mean 1.75, min 0, max 3.5" in out
+    assert "             numbers, mean 1.00, min 1, max 1" in out
+
+
+def test_info_cuts_long_lists_short(run, folder):
+    n = 30
+    save_tu(Graphs.from_edges([[]] * n, labels=[[i] for i in range(n)], attributes=[np.arange(25.0)[None]] * n), "MANY")
+    out = run("info", "MANY")[1]
+    assert "targets      none" in out
+    assert "9 (3.3%), and 20 more" in out
+    assert "... and 5 more columns (--json has all)" in out
+
+
+# -------------------------------------------------------------------- demo
+
+
+def test_demo_draws_and_tells(run, folder):
+    code, out, err = run("demo", "--graphs", "200")
+    assert (code, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()] == ["load", "compile", "Gram", "SVM", "picture"]
+    assert "± " in out
+    assert "over 10 folds, C = 10); largest class 1" in out
+    assert out.endswith(f"{Path('demo', 'gram.png')}\n")
+    assert [path.name for path in Path("demo").iterdir()] == ["gram.png"]
+    assert Path("demo/gram.png").read_bytes().startswith(b"\x89PNG")
+    assert run("demo", "--graphs", "200")[0] == 0  # again, over the old picture
+
+
+def test_demo_without_matplotlib_gives_the_install_line(run, folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    code, out, err = run("demo")
+    assert (code, out) == (2, "")
+    assert err == "treegram demo: error: Pictures need matplotlib: pip install 'treegram[plot]'\n"
+    assert files(folder) == []
+
+
+# -------------------------------------------------------------------- help, and the process as a whole
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], *([name, "--help"] for name in COMMANDS)])
+def test_help_has_an_example(run, words):
+    code, out, err = run(*words)
+    assert (code, err) == (0, "")
+    assert "\n  treegram " in out.partition("example")[2]
+
+
+def test_top_help_lists_every_command(run):
+    out = run()[1]
+    assert all(f"  {name}" in out and summary in out for name, summary in COMMANDS.items())
+
+
+def test_version_starts_light():
+    code = (
+        "import sys, treegram.explanations.plots; from treegram.cli import main; assert main(['--version']) == 0; "
+        "assert not {'matplotlib', 'networkx', 'treegram.cli.gram', 'treegram.cli.info'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"treegram {treegram.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "out", "err"),
+    [
+        (["--version"], 0, f"treegram {treegram.__version__}\n", ""),
+        (["-h"], 0, "usage: treegram COMMAND", ""),
+        ([], 0, "usage: treegram COMMAND", ""),
+        (["gramm"], 2, "", "did you mean gram? (see treegram --help)"),
+        (["info", "--jsn"], 2, "", "unknown option --jsn; did you mean --json? (see treegram info --help)"),
+    ],
+)
+def test_python_m_treegram_is_the_command(words, code, out, err):
+    done = subprocess.run([sys.executable, "-m", "treegram", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stdout.startswith(out)
+    assert err in done.stderr
+
+
+def test_a_closed_pipe_ends_quietly(folder):
+    command = [sys.executable, "-m", "treegram", "info", "TINY"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 141
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_warning_is_one_line(run, monkeypatch):
+    monkeypatch.setattr("treegram.cli.info.run", lambda args: warnings.warn("so\n  it is", UserWarning, stacklevel=1))
+    assert run("info", "digits") == (0, "", "treegram info: warning: so it is\n")
+
+
+# -------------------------------------------------------------------- stores larger than memory, clusters
+
+
+def test_gram_writes_a_zarr_store_and_goes_on_with_it(folder, run, graphs):
+    import zarr
+
+    for _ in range(2):  # the second time there is nothing left to do, and nothing to force
+        code, out, err = run("gram", "TINY", "-o", "K.zarr", "--depth", 1)
+        assert (code, err) == (0, "")
+        assert out.startswith("K.zarr: 8 x 8 Gram matrix of TINY, oddcl, ")
+    K = zarr.open_array(folder / "K.zarr" / "gram", mode="r")[:]
+    np.testing.assert_allclose(K, ODDCL(depth=1).fit_transform(graphs), rtol=1e-13)
+    code, _, err = run("gram", "TINY", "-o", "K.zarr", "--depth", 2)
+    assert code == 2
+    assert "K.zarr holds another matrix: its kernel is" in err
+
+
+@pytest.mark.parametrize("option", [("--grid", "depth=0,1"), ("--against", "TINY")])
+def test_a_zarr_store_holds_one_matrix(option, folder, run):
+    code, _, err = run("gram", "TINY", "-o", "K.zarr", *option)
+    assert code == 2
+    assert "A .zarr store holds one matrix" in err
+    assert not (folder / "K.zarr").exists()
+
+
+def test_a_zarr_store_of_single_precision(folder, run, graphs):
+    import zarr
+
+    code, _, err = run("gram", "TINY", "-o", "K.zarr", "--depth", 1, "--dtype", "float32")
+    assert code == 0, err
+    assert zarr.open_array(folder / "K.zarr" / "gram", mode="r").dtype == np.float32
+    code, _, err = run("gram", "TINY", "-o", "K.npz", "--depth", 1, "--dtype", "float32")
+    assert code == 0, err
+    with np.load(folder / "K.npz") as file:
+        assert file["K"].dtype == np.float32
+
+
+@pytest.mark.slow
+def test_a_local_cluster_lives_as_long_as_the_command(folder, run, graphs):
+    code, _, err = run("gram", "TINY", "-o", "K.npz", "--depth", 1, "--workers", 2)
+    assert code == 0
+    assert "2 workers, dashboard: http://" in err
+    np.testing.assert_array_equal(np.load("K.npz")["K"], ODDCL(depth=1).fit_transform(graphs))
+
+
+def test_a_scheduler_that_is_not_there_is_an_error(folder, run, monkeypatch):
+    monkeypatch.setattr("treegram.cli._cluster.PATIENCE", 0.3)
+    code, _, err = run("gram", "TINY", "-o", "K.npz", "--scheduler", "tcp://127.0.0.1:9")
+    assert code == 2
+    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in err
+    assert not (folder / "K.npz").exists()

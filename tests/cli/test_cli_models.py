@@ -1,0 +1,469 @@
+"""The commands that fit a model, predict by it, and compare one data set with another."""
+
+import csv
+import hashlib
+import io
+import json
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from treegram import (
+    WL,
+    DropAttributes,
+    GraphGP,
+    GraphHopper,
+    Graphs,
+    GraphSVC,
+    KernelSum,
+    ODDCLFeatures,
+    ShortestPath,
+    load_model,
+    save_model,
+    save_tu,
+)
+from treegram.cli import main
+
+N_GRAPHS = 20
+
+
+def make_graphs(labels=(1, 2), targets=None, *, with_attributes=True, n_graphs=N_GRAPHS):
+    rng = np.random.default_rng(0)
+    return Graphs.from_edges(
+        [[(0, 1), (1, 2), (2, 3)][: 2 + i % 2] for i in range(n_graphs)],
+        n_nodes=[4] * n_graphs,
+        labels=[[*labels, *labels]] * n_graphs,
+        attributes=[rng.normal(size=(4, 2)) for _ in range(n_graphs)] if with_attributes else None,
+        targets=[-1, 1] * (n_graphs // 2) if targets is None else targets,
+    )
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """The working folder, with data sets and nothing to download."""
+    save_tu(make_graphs(), tmp_path / "TRAIN")
+    save_tu(make_graphs(n_graphs=6), tmp_path / "NEW")
+    save_tu(make_graphs(with_attributes=False), tmp_path / "BARE")
+    save_tu(make_graphs(labels=(7, 8)), tmp_path / "STRANGE")
+    save_tu(make_graphs(targets=np.arange(N_GRAPHS) / 8), tmp_path / "NUMBERS")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TREEGRAM_DATA", raising=False)
+    monkeypatch.delenv("TREEGRAM_MIRROR", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys):
+    def run_command(words):
+        code = main(words.split())
+        return code, *capsys.readouterr()
+
+    return run_command
+
+
+def refused(run, words, message):
+    """The command ends with one line, and no file is new or changed."""
+
+    def contents():
+        return {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+
+    before = contents()
+    code, out, err = run(words)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert message in err
+    assert contents() == before
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+# -------------------------------------------------------------------- fit
+
+
+def test_fit_saves_a_classifier_with_probabilities(run):
+    code, out, err = run("fit TRAIN --kernel wl --kernel oddst --folds 3 --jobs 1 -o model.tgm")
+    assert (code, err) == (0, "")
+    assert out.startswith(
+        "model.tgm: GraphSVC of 20 graphs of TRAIN, kernel WL, n_iterations 1, C 1, accuracy 1.000 on"
+    )
+    model = load_model("model.tgm")
+    assert isinstance(model, GraphSVC)
+    assert model.kernel == ["wl", "oddst"]
+    assert model.cv == 3
+    assert model.predict_proba(make_graphs()).shape == (N_GRAPHS, 2)
+
+
+def test_fit_chooses_among_scales_and_widths(run):
+    words = "--kernel oddcl --kernel wl --scale raw,standard --gamma none,scale --folds 3 --jobs 1"
+    code, _, err = run(f"fit TRAIN {words} -o model.tgm")
+    assert (code, err) == (0, "")
+    plain, wide, scaled, scaled_wide, colors = load_model("model.tgm").kernel
+    assert [plain, repr(wide), colors] == ["oddcl", "ODDCL(gamma='scale')", "wl"]
+    assert [(one[0].method, one[-1].gamma) for one in (scaled, scaled_wide)] == [
+        ("standard", None),
+        ("standard", "scale"),
+    ]
+
+
+@pytest.mark.parametrize("kernel", ["wl", "auto"])
+def test_fit_refuses_scales_that_mean_nothing(run, kernel):
+    message = f"--scale means nothing to {kernel}; these kernels use it: csm,"
+    refused(run, f"fit TRAIN --kernel {kernel} --scale standard -o model.tgm", message)
+
+
+@pytest.mark.parametrize("words", ["fit NUMBERS", "fit TRAIN --task numbers"])
+def test_fit_saves_a_gaussian_process_for_numbers(run, words):
+    code, out, err = run(f"{words} --kernel wl --jobs 1 -o model.tgm")
+    assert (code, err) == (0, "")
+    assert out.startswith("model.tgm: GraphGP of 20 graphs of ")
+    assert "log marginal likelihood" in out
+    assert isinstance(load_model("model.tgm"), GraphGP)
+
+
+def test_fit_refuses_what_cannot_be_fitted(run):
+    refused(run, "fit NUMBERS --task classes -o model.tgm", "The targets of NUMBERS are numbers, such as ")
+    save_tu(make_graphs(targets=["no", "yes"] * 10), "WORDS")
+    refused(
+        run, "fit WORDS --task numbers -o model.tgm", "The targets of WORDS are classes, such as no, not numbers. Use"
+    )
+    refused(run, "fit TRAIN --folds 30 -o model.tgm", "Use 10 folds or fewer")
+    refused(run, "fit TRAIN --task words -o model.tgm", "--task: invalid choice: 'words'")
+    refused(run, "fit TRAIN --kernel lw -o model.tgm", "unknown kernel 'lw'")
+    refused(run, "fit TRAIN -o no/model.tgm", "The folder no of the output file does not exist")
+    Path("TRAIN/TRAIN_graph_labels.txt").unlink()
+    refused(run, "fit TRAIN -o model.tgm", "TRAIN has no targets, so there is nothing to learn")
+
+
+def test_fit_replaces_a_file_only_by_force(run):
+    Path("model.tgm").write_text("older")
+    refused(run, "fit TRAIN --kernel wl --folds 2 -o model.tgm", "model.tgm exists already; give --force")
+    assert run("fit TRAIN --kernel wl --folds 2 --jobs 1 -o model.tgm --force")[0] == 0
+    assert isinstance(load_model("model.tgm"), GraphSVC)
+
+
+# -------------------------------------------------------------------- predict
+
+
+@pytest.fixture
+def model():
+    fitted = GraphSVC("oddcl", grid={}, C=1, cv=2, probability=True).fit(make_graphs(), make_graphs().targets)
+    save_model(fitted, "model.tgm")
+    return fitted
+
+
+def test_predict_writes_classes_and_probabilities(run, model):
+    code, out, err = run("predict model.tgm NEW -o out.csv")
+    assert (code, err) == (0, "")
+    assert out == "out.csv: predictions of model.tgm for 6 graphs of NEW\n"
+    graphs = make_graphs(n_graphs=6)
+    table = rows(Path("out.csv").read_text())
+    assert list(table[0]) == ["graph", "prediction", "probability of -1", "probability of 1"]
+    assert [row["graph"] for row in table] == list("012345")
+    assert [int(row["prediction"]) for row in table] == model.predict(graphs).tolist()
+    assert [float(row["probability of 1"]) for row in table] == model.predict_proba(graphs)[:, 1].tolist()
+    assert run("predict model.tgm NEW")[1] == Path("out.csv").read_text()
+
+
+@pytest.mark.parametrize("before", [[], [DropAttributes()]], ids=["model", "pipeline"])
+def test_predict_writes_error_bars(run, before):
+    graphs = make_graphs(targets=np.arange(N_GRAPHS) / 8)
+    fitted = make_pipeline(*before, GraphGP(WL(), grid={})).fit(graphs, graphs.targets)
+    save_model(fitted, "model.tgm")
+    table = rows(run("predict model.tgm NEW")[1])
+    mean, std = fitted.predict(make_graphs(n_graphs=6), return_std=True)
+    assert [float(row["prediction"]) for row in table] == mean.tolist()
+    assert [float(row["std"]) for row in table] == std.tolist()
+
+
+def test_predict_without_probabilities_has_predictions_alone(run):
+    save_model(GraphSVC("wl", grid={}, C=1, cv=2).fit(make_graphs(), ["a\x1b[2J", "b,c"] * 10), "model.tgm")
+    table = rows(run("predict model.tgm NEW")[1])
+    assert {tuple(row) for row in table} == {("graph", "prediction")}
+    assert {row["prediction"] for row in table} == {r"'a\x1b[2J'", "b,c"}  # a terminal must not obey a class
+
+
+def test_predict_refuses_graphs_of_another_kind(run, model):
+    refused(
+        run,
+        "predict model.tgm BARE -o out.csv",
+        "The nodes of the new graphs (X) have no attributes, but ODDCL was fitted on nodes with 2",
+    )
+    Path("NEW/NEW_node_labels.txt").unlink()
+    for names in Path("NEW").glob("*label*names*"):
+        names.unlink()
+    refused(
+        run,
+        "predict model.tgm NEW -o out.csv",
+        "The nodes of the new graphs (X) have no labels, but ODDCL was fitted on nodes with labels",
+    )
+
+
+def test_predict_refuses_files_that_hold_no_model(run, model):
+    save_model(WL().fit(make_graphs()), "kernel.tgm")
+    refused(run, "predict kernel.tgm NEW -o out.csv", "kernel.tgm holds a WL, which cannot predict; fit a model with")
+    refused(run, "predict NEW/NEW_A.txt NEW", "NEW_A.txt cannot be loaded: it is not a treegram model file.")
+    refused(run, "predict missing.tgm NEW", "missing.tgm: No such file or directory")
+    Path("half.tgm").write_bytes(Path("model.tgm").read_bytes()[:1000])
+    refused(run, "predict half.tgm NEW -o out.csv", "half.tgm cannot be loaded: it is damaged or not complete")
+    save_model(GraphSVC(), "unfitted.tgm")
+    refused(run, "predict unfitted.tgm NEW -o out.csv", "unfitted.tgm holds a GraphSVC that is not fitted; fit it")
+
+
+def test_predict_takes_graphs_without_nodes_or_edges_and_a_single_graph(run, model):
+    graphs = Graphs.from_edges(
+        [[], [], [(0, 1)]], n_nodes=[0, 1, 2], labels=[[], [1], [1, 2]], attributes=[[], [[0.0, 1.0]], [[0.0, 1.0]] * 2]
+    )
+    for name, some in (("EMPTY", graphs), ("ONE", graphs[1:2])):
+        save_tu(some, name)
+        code, out, err = run(f"predict model.tgm {name}")
+        assert (code, err) == (0, "")
+        assert len(rows(out)) == len(some)
+
+
+def test_predict_replaces_a_file_only_by_force(run, model):
+    Path("out.csv").write_text("older")
+    refused(run, "predict model.tgm NEW -o out.csv", "out.csv exists already; give --force")
+    assert run("predict model.tgm NEW -o out.csv --force")[0] == 0
+
+
+@pytest.mark.filterwarnings("default")
+def test_labels_that_were_never_fitted_are_told(run, model):
+    code, out, err = run("predict model.tgm STRANGE")
+    assert code == 0
+    assert len(rows(out)) == N_GRAPHS
+    assert err == (
+        "treegram predict: warning: No node of the new graphs (X) has a label that ODDCL was fitted on: they have 7, 8, the fitted ones have 1, 2. "
+        "Do both use the same names for labels?\n"
+    )
+
+
+def test_kernels_warn_where_few_labels_are_shared():
+    fitted, strange = WL().fit(make_graphs()), make_graphs(labels=(7, 8))
+    with pytest.warns(UserWarning, match=r"WL was fitted on: they have 7, 8, the fitted ones have 1, 2\. Do") as caught:
+        fitted.transform(strange)
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match=r"they have '1', '2', the fitted ones have 1, 2\. Do both use the same names"):
+        fitted.transform(make_graphs(labels=("1", "2")))
+    many = make_graphs(labels=("a", "b"))[:0] + Graphs.from_edges([[]], labels=[["a", "b", "c", "d"]])
+    with pytest.warns(UserWarning, match=r"they have 'a', 'b', 'c', \.\.\., the fitted"):
+        fitted.transform(many)
+    few = Graphs.from_edges([[], []], labels=[[1, 7, 8, 9], [2, 7, 8]])
+    with pytest.warns(
+        UserWarning, match=r"Only 2 of 7 nodes of the new graphs \(X\) have a .*: they have 7, 8, 9, the fitted"
+    ):
+        fitted.transform(few)
+    # Warnings are errors here: none of these warns.
+    fitted.transform(Graphs.from_edges([[], []], labels=[[1, 7, 8], [2, 1, 9]]))
+    fitted.transform(strange[:0])
+    fitted.transform(Graphs.from_edges([[]], labels=[[]]))
+    WL().fit(strange[:0]).transform(strange)
+    ShortestPath(use_labels=False).fit(make_graphs()).transform(strange)
+    KernelSum([ShortestPath(use_labels=False), GraphHopper()]).fit(make_graphs()).transform(strange)
+    with pytest.warns(UserWarning, match=r"KernelSum was fitted on: they have 7, 8"):
+        KernelSum([ShortestPath(use_labels=False), WL()]).fit(make_graphs()).transform(strange)
+    both = strange + make_graphs()
+    with pytest.warns(UserWarning, match="they have 7, 8, the fitted"):  # labels that no node has do not count
+        WL().fit(both[N_GRAPHS:]).transform(both[:N_GRAPHS])
+
+
+@pytest.mark.parametrize("n_features", [64, None])
+def test_features_warn_where_no_label_is_shared(n_features, tmp_path):
+    features = ODDCLFeatures(depth=1, method="nystroem", n_components=4, n_features=n_features).fit(make_graphs())
+    save_model(features, tmp_path / "features.tgm")
+    for fitted in (features, load_model(tmp_path / "features.tgm")):
+        with pytest.warns(UserWarning, match=r"ODDCLFeatures was fitted on: they have 7, 8\. Do both use") as caught:
+            fitted.transform(make_graphs(labels=(7, 8)))
+        assert caught[0].filename == __file__
+        few = make_graphs(labels=(2, 7), n_graphs=2) + make_graphs(labels=(8, 9), n_graphs=2)
+        with pytest.warns(UserWarning, match=r"Only .* of .* nodes of .*: they have 7, 8, 9\. Do"):
+            fitted.transform(few)
+        fitted.transform(make_graphs(labels=(2, 7)))  # warnings are errors here
+        fitted.transform(make_graphs()[:0])
+
+
+# -------------------------------------------------------------------- gram --against
+
+
+def test_gram_against_compares_new_graphs_with_fitted_ones(run):
+    code, out, err = run("gram TRAIN --against NEW --kernel wl -o K.npz")
+    assert (code, err) == (0, "")
+    assert out.startswith("K.npz: 6 x 20 Gram matrix of NEW against TRAIN, wl")
+    with np.load("K.npz", allow_pickle=False) as saved:
+        np.testing.assert_array_equal(saved["K"], WL().fit(make_graphs()).transform(make_graphs(n_graphs=6)))
+        np.testing.assert_array_equal(saved["graph_ids"], np.arange(6))
+        np.testing.assert_array_equal(saved["y"], [-1, 1] * 3)
+        np.testing.assert_array_equal(saved["fitted_ids"], np.arange(N_GRAPHS))
+        np.testing.assert_array_equal(saved["fitted_y"], [-1, 1] * 10)
+        meta = json.loads(str(saved["meta"]))
+    assert (meta["data"], meta["against"]) == ("TRAIN", "NEW")
+
+
+def test_gram_against_refuses_what_does_not_go_together(run):
+    refused(
+        run,
+        "gram TRAIN --against BARE -o K.npz",
+        "The nodes of the new graphs (X) have no attributes, but ODDCL was fitted on nodes with 2",
+    )
+    refused(run, "gram TRAIN --against NEW --grid depth=0,1 -o K.npz", "--grid and --against cannot be combined")
+    refused(run, "gram TRAIN --against nothing-here -o K.npz", "nothing-here")
+
+
+# -------------------------------------------------------------------- explain
+
+
+def test_explain_writes_one_page(run, model):
+    code, out, err = run("explain model.tgm NEW -o page.html")
+    assert (code, err) == (0, "")
+    assert out == "page.html: 6 of 6 graphs of NEW, explained by model.tgm\n"
+    page = Path("page.html").read_text()
+    assert page.count("<article") == 6
+    assert '<th scope="col">true</th>' in page
+    assert "treegram explain model.tgm NEW" in page
+
+
+def test_explain_takes_some_graphs(run, model):
+    for words, numbers in (
+        ("--graphs 0-1,4", [0, 1, 4]),
+        ("--graphs 5,5", [5]),
+        ("--limit 2", [0, 1]),
+        ("--graphs 3-5 --limit 1", [3]),
+    ):
+        code, out, _ = run(f"explain model.tgm NEW {words} -o page.html --force")
+        assert code == 0
+        assert out.startswith(f"page.html: {len(numbers)} of 6 graphs")
+        page = Path("page.html").read_text()
+        assert [int(n) for n in re.findall(r'<article id="graph-(\d+)"', page)] == numbers
+
+
+def test_explain_draws_molecules(run):
+    pytest.importorskip("rdkit")
+    graphs = Graphs.from_edges([[(0, 1)], [(0, 1)]] * 4, labels=[["C", "O"], ["C", "N"]] * 4, targets=[0, 1] * 4)
+    save_tu(graphs, "MOLECULES")
+    save_model(GraphSVC("wl", grid={}, C=1, cv=2).fit(graphs, graphs.targets), "model.tgm")
+    Path("new.smi").write_text("CO methanol\nCN\n" * 4)
+    assert run("explain model.tgm MOLECULES --smiles new.smi -o page.html")[0] == 0
+    assert Path("page.html").read_text().count('class="molecule"') == 8
+    Path("short.smi").write_text("CO\n")
+    refused(
+        run, "explain model.tgm MOLECULES --smiles short.smi -o out.html", "molecules must have one entry per graph, 8"
+    )
+    Path("bytes.smi").write_bytes(b"\xff\xfe")
+    refused(run, "explain model.tgm MOLECULES --smiles bytes.smi -o out.html", "bytes.smi is not UTF-8 text")
+    refused(run, "explain model.tgm MOLECULES --smiles none.smi -o out.html", "none.smi: No such file")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("NEW --graphs 4-6", "--graphs names graph 6, but NEW has graphs 0 to 5 only"),
+        ("NEW --graphs 6-4", "must be numbers and ranges such as 0-19"),
+        ("NEW --graphs -1", "must be numbers and ranges"),
+        ("NEW --graphs 1,,2", "must be numbers and ranges"),
+        ("NEW --limit 0", "--limit"),
+        ("BARE", "The nodes of the new graphs (X) have no attributes, but ODDCL was fitted on nodes with 2"),
+        ("nothing-here", "nothing-here"),
+    ],
+)
+def test_explain_refuses_what_makes_no_sense(run, model, words, message):
+    refused(run, f"explain model.tgm {words} -o page.html", message)
+
+
+def forged(change):
+    """The model file with its text changed, and a digest that fits."""
+    data = Path("model.tgm").read_bytes()
+    head = len(b"treegram-model\n") + 8
+    length = int.from_bytes(data[head - 8 : head], "little")
+    content = json.loads(data[head : head + length])
+    change(content)
+    text = json.dumps(content).encode()
+    whole = data[: head - 8] + len(text).to_bytes(8, "little") + text + data[head + length : -32]
+    Path("forged.tgm").write_bytes(whole + hashlib.sha256(whole).digest())
+
+
+@pytest.mark.parametrize("command", ["predict", "explain"])
+def test_newer_and_hostile_files_are_refused(run, model, command):
+    forged(lambda content: content.update(format=99))
+    refused(
+        run, f"{command} forged.tgm NEW -o out", "it has format 99, and this treegram reads formats up to 1. Update"
+    )
+
+    def call_a_program(content):
+        content["model"]["class"] = "os.system"
+
+    forged(call_a_program)
+    refused(run, f"{command} forged.tgm NEW -o out", "forged.tgm cannot be loaded")
+    Path("pickled.tgm").write_bytes(pickle.dumps(print))
+    refused(run, f"{command} pickled.tgm NEW -o out", "it is not a treegram model file")
+
+
+@pytest.mark.parametrize("command", ["predict", "explain"])
+def test_one_graph_empty_graphs_and_no_targets(run, model, command):
+    empty = Graphs.from_edges(
+        [[], [(0, 1)]], labels=[[], [1, 2]], attributes=[np.empty((0, 2)), [[0.0, 1.0], [1.0, 0.0]]]
+    )
+    save_tu(empty, "EMPTY")  # has no targets, either
+    assert run(f"{command} model.tgm EMPTY -o out")[0] == 0
+    text = Path("out").read_text()
+    assert "true</th>" not in text
+    if command == "explain":
+        assert "This graph has no nodes." in text
+    else:
+        assert len(rows(text)) == 2
+    save_tu(empty[1], "ONE")
+    assert run(f"{command} model.tgm ONE -o out --force")[0] == 0
+
+
+def test_fit_refuses_one_graph_and_one_class(run):
+    save_tu(make_graphs()[:1], "ONE")
+    refused(run, "fit ONE --kernel wl -o model.tgm", "class")
+    save_tu(make_graphs(targets=[1] * N_GRAPHS), "SAME")
+    refused(run, "fit SAME --kernel wl -o model.tgm", "class")
+
+
+@pytest.mark.filterwarnings("default")
+def test_classes_that_were_never_fitted_are_told_and_wrong(run, model):
+    save_tu(make_graphs(targets=[5, 6] * 10), "OTHERS")
+    code, _, err = run("explain model.tgm OTHERS -o page.html --limit 3")
+    assert code == 0
+    assert (
+        "warning: y has classes that the model was never fitted on, so that all predictions of such graphs are wrong: 5, 6"
+        in err
+    )
+    assert "0 of 3" in Path("page.html").read_text()
+
+
+@pytest.mark.filterwarnings("ignore:1 molecule of 3 left out")
+@pytest.mark.parametrize("suffix", ["csv", "smi"])
+def test_explain_takes_and_draws_molecules_as_the_model_does(run, suffix):
+    pytest.importorskip("rdkit")
+    rows = ["CCO", "CCCO", "CCCCO", "OCCO", "c1ccccc1", "Cc1ccccc1", "CCc1ccccc1", "c1ccncc1"] * 3
+    Path("train.csv").write_text("smiles,y\n" + "".join(f"{one},{i % 8 // 4}\n" for i, one in enumerate(rows)))
+    assert run("fit train.csv --target y --kernel wl --folds 3 -o m.tgm")[0] == 0
+    head = "smiles\n" if suffix == "csv" else ""
+    Path(f"new.{suffix}").write_text(head + "CCCCCO\nnonsense\nCCCc1ccccc1\n")
+    code, out, _ = run(f"explain m.tgm new.{suffix} --skip-bad -o page.html")
+    assert code == 0
+    assert "2 of 2 graphs" in out
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert page.count("<article") == 2
+    assert page.count('class="molecule"') == 2
+
+
+def test_explain_refuses_models_that_it_cannot_explain(run, model):
+    save_model(WL().fit(make_graphs()), "kernel.tgm")
+    refused(run, "explain kernel.tgm NEW -o page.html", "kernel.tgm holds a WL, which cannot predict")
+    refused(run, "explain NEW/NEW_A.txt NEW -o page.html", "it is not a treegram model file")
+    Path("half.tgm").write_bytes(Path("model.tgm").read_bytes()[:1000])
+    refused(run, "explain half.tgm NEW -o page.html", "it is damaged or not complete")
+    save_model(GraphSVC("orderedtrees", grid={}, C=1, cv=2).fit(make_graphs(), make_graphs().targets), "ordered.tgm")
+    refused(run, "explain ordered.tgm NEW -o page.html", "OrderedTrees cannot be explained node by node")
+    save_model(GraphSVC(), "unfitted.tgm")
+    refused(run, "explain unfitted.tgm NEW -o page.html", "unfitted.tgm holds a GraphSVC that is not fitted; fit it")
+    Path("page.html").write_text("older")
+    refused(run, "explain model.tgm NEW -o page.html", "page.html exists already; give --force")

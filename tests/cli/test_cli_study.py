@@ -1,0 +1,751 @@
+"""The commands that run and report studies: what they print, what they keep, and how they end."""
+
+import contextlib
+import io
+import re
+import shutil
+import sqlite3
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from treegram import make_synthetic, save_tu
+from treegram.cli import main
+from treegram.cli.evaluate import _candidates, study_text
+from treegram.kernels.registry import KERNELS
+from treegram.study import data as checks
+from treegram.study import run as runner
+from treegram.study.sqlite import connect
+from treegram.study.store import Store
+from treegram.study.study_file import parse_study
+
+STUDY = """\
+title = "A small study"
+datasets = ["A", "B"]
+[protocol]
+repeats = 3
+outer_folds = 3
+inner_folds = 2
+seed = 7
+C = [0.1, 10]
+[[kernels]]
+name = "trees"
+kernel = "oddst"
+grid = { depth = [0, 1] }
+[kernels.published]
+accuracy = { A = 99.5, B = "out of time" }
+deviation = { A = 0.1 }
+[[kernels]]
+name = "colors, scaled"
+kernel = "wlcl"
+attributes = ["robust"]
+grid = { n_iterations = [0, 1] }
+"""
+N_ROWS = 2 * 2 * 3 * 3
+
+
+@pytest.fixture(scope="module")
+def sets():
+    return {
+        name: make_synthetic(24, n_nodes=8, n_edges=10, permuted=(3, 1), random_state=seed)[0]
+        for name, seed in (("A", 0), ("B", 1))
+    }
+
+
+@pytest.fixture
+def folder(sets, tmp_path, monkeypatch):
+    """The working folder, with two data sets and a study in it, and nothing to download."""
+    prepare(tmp_path, sets)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TREEGRAM_DATA", raising=False)
+    monkeypatch.delenv("TREEGRAM_MIRROR", raising=False)
+    return tmp_path
+
+
+def prepare(folder, sets):
+    for name, graphs in sets.items():
+        save_tu(graphs, folder / name)
+    (folder / "small.toml").write_text(STUDY)
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command; gives the exit code and what it wrote to stdout and stderr."""
+
+    def run_command(*arguments):
+        code = main([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return run_command
+
+
+@pytest.fixture(scope="module")
+def finished(sets, tmp_path_factory):
+    """What an undisturbed run of the study prints, and its store."""
+    folder = tmp_path_factory.mktemp("finished")
+    prepare(folder, sets)
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(["reproduce", "small.toml"]) == 0
+    return out.getvalue(), folder / "small.sqlite"
+
+
+@pytest.fixture
+def store(finished, folder):
+    """A copy of the undisturbed run's store, where the commands look for it."""
+    return Path(shutil.copy(finished[1], folder / "small.sqlite"))
+
+
+def new_files(folder):
+    names = {path.name for path in folder.iterdir()} - {"A", "B", "small.toml"}
+    return sorted(name for name in names if not name.endswith(".lock"))
+
+
+def rows(path):
+    """The rows of a store without what differs from run to run."""
+    with Store.open(path, create=False) as store:
+        return [replace(row, seconds=0.0, run=0) for row in store.rows()]
+
+
+def repeats(path, dataset, kernel):
+    """The mean accuracy of each repeat, in percent."""
+    accuracies = [row.score for row in rows(path) if (row.dataset, row.kernel) == (dataset, kernel)]
+    return 100 * np.reshape(accuracies, (3, 3)).mean(axis=1)
+
+
+def commands(path):
+    with Store.open(path, create=False) as store:
+        return [run.command for run in store.runs()]
+
+
+def is_one_line(code, out, err):
+    """Whether a command has ended as on bad input."""
+    return (code, out, err.count("\n")) == (2, "", 1)
+
+
+def stop_after(monkeypatch, n_folds, error):
+    """Make the fold after so many folds end in an error."""
+    select, done = runner.select_gram, []
+
+    def interrupted(*args, **options):
+        if len(done) == n_folds:
+            raise error
+        done.append(1)
+        return select(*args, **options)
+
+    monkeypatch.setattr(runner, "select_gram", interrupted)
+
+
+def forbid_computing(monkeypatch):
+    """Make every Gram matrix and every selection a bug, which the command does not hide."""
+
+    def computed(*args, **options):
+        raise AssertionError("computed")
+
+    monkeypatch.setattr(runner, "select_gram", computed)
+    monkeypatch.setattr(runner, "gram_grids", computed)
+
+
+# -------------------------------------------------------------------- reproduce
+
+
+def test_reproduce_keeps_every_fold_and_prints_the_table(finished):
+    out, path = finished
+    found = rows(path)
+    assert len(found) == N_ROWS
+    lines = out.splitlines()
+    assert lines[0].split() == ["accuracy,", "%", "A", "B"]
+    assert lines[2].split() == ["largest", "class", "50.0", "50.0"]
+    first, second = (repeats(path, name, "trees") for name in "AB")
+    assert lines[3].split() == [
+        "trees", f"{first.mean():.1f}", f"±{first.std(ddof=1):.1f}", "*", f"{second.mean():.1f}", f"±{second.std(ddof=1):.1f}",
+    ]  # fmt: skip
+    assert lines[4].split() == ["published", "99.5", "±0.1", "out", "of", "time"]
+    assert "mean ± standard deviation over 3 repeats of 3-fold cross-validation" in lines
+    assert "* differs from the published number by more than two standard deviations" in lines
+    assert lines[-1] == "Results: small.sqlite. A page with all of it: treegram report small.sqlite"
+
+
+def test_reproduce_runs_the_part_that_is_asked_for(run, folder, finished):
+    code, out, err = run(
+        "reproduce", "small.toml", "--datasets", "B", "--kernels", "colors, scaled", "--repeats", 1, "--jobs", 2
+    )
+    assert (code, err) == (0, "")
+    assert "fewer than 3 repeats so far: colors, scaled on B (1)" in out
+    assert out.splitlines()[3].split() == ["trees", "-", "-"]
+    part = [row for row in rows(finished[1]) if (row.dataset, row.kernel, row.repeat) == ("B", "colors, scaled", 0)]
+    assert rows("small.sqlite") == part
+    assert commands("small.sqlite") == [
+        'treegram reproduce small --datasets B --kernels "colors, scaled" --repeats 1 --jobs 2'
+    ]
+
+
+def test_parts_and_threads_add_up_to_the_whole(run, folder, finished):
+    assert run("reproduce", "small.toml", "--datasets", "A", "--jobs", 2)[0] == 0
+    assert run("reproduce", "small.toml", "--kernels", "trees", "--repeats", 2)[0] == 0
+    assert run("reproduce", "small.toml", "--jobs", -1) == (0, finished[0], "")
+    assert rows("small.sqlite") == rows(finished[1])
+
+
+def test_a_finished_run_is_only_printed_again(run, store, finished, monkeypatch):
+    forbid_computing(monkeypatch)
+    assert run("reproduce", "small.toml") == (0, finished[0], "")
+    assert rows(store) == rows(finished[1])
+
+
+def test_data_is_hashed_once(run, store, monkeypatch):
+    digest, hashed = checks._digest, []
+    monkeypatch.setattr(checks, "_digest", lambda *data: hashed.append(data) or digest(*data))
+    assert run("reproduce", "small.toml")[0] == 0
+    assert len(hashed) == 2
+
+
+def test_the_store_may_have_any_name(run, folder):
+    code, out, _ = run("reproduce", "small.toml", "--repeats", 1, "--kernels", "trees", "--store", "A/other.db")
+    assert code == 0
+    assert out.endswith("Results: A/other.db. A page with all of it: treegram report A/other.db\n")
+    assert new_files(folder) == []
+
+
+def test_folders_of_this_machine_are_not_kept(run, folder, finished, tmp_path_factory):
+    """Data sets may be anywhere, in the folder that an option names or beside the study: their names make the folds."""
+    elsewhere = tmp_path_factory.mktemp("secret")
+    shutil.move("A", elsewhere / "A")
+    assert run("reproduce", "small.toml", "--datasets", "A", "--repeats", 1, "--data-dir", elsewhere)[0] == 0
+    assert b"secret" not in Path("small.sqlite").read_bytes()
+    shutil.move("small.toml", elsewhere / "moved.toml")
+    assert run("reproduce", elsewhere / "moved.toml", "--datasets", "A", "--repeats", 1)[0] == 0
+    assert b"secret" not in Path("moved.sqlite").read_bytes()
+    assert commands("moved.sqlite") == ["treegram reproduce moved --datasets A --repeats 1 --jobs -1"]
+    first = [row for row in rows(finished[1]) if (row.dataset, row.repeat) == ("A", 0)]
+    assert rows("small.sqlite") == rows("moved.sqlite") == first
+
+
+def test_ctrl_c_keeps_what_was_finished(run, folder, finished, monkeypatch):
+    with monkeypatch.context() as patch:
+        stop_after(patch, 13, KeyboardInterrupt())
+        code, out, err = run("reproduce", "small.toml", "--jobs", 1)  # with more, other folds are under way
+    assert (code, out) == (130, "")
+    assert err == "Stopped. What was finished is in small.sqlite; the same command continues from there.\n"
+    assert len(rows("small.sqlite")) == 13
+    assert run("report", "small.sqlite")[0] == 0
+    stop_after(monkeypatch, N_ROWS - 13, AssertionError("computed what was there"))
+    assert run("reproduce", "small.toml") == (0, finished[0], "")
+    assert rows("small.sqlite") == rows(finished[1])
+
+
+def test_a_full_disk_keeps_what_was_finished(run, folder, finished, monkeypatch):
+    def open_nearly_full(path):
+        store = Store(Path(path), connect(Path(path), create=True))
+        (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
+        store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        return store
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "open", open_nearly_full)
+        code, out, err = run("reproduce", "small.toml")
+    assert is_one_line(code, out, err)
+    assert "small.sqlite could not be written to: the disk is full. All that was finished before is safe in it" in err
+    kept = rows("small.sqlite")
+    assert 0 < len(kept) < N_ROWS
+    assert run("reproduce", "small.toml") == (0, finished[0], "")
+    assert rows("small.sqlite") == rows(finished[1])
+
+
+# -------------------------------------------------------------------- bad input to reproduce
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("seed = 7", "sed = 7", "small.toml:7: unknown key 'sed'; did you mean seed?"),
+        ('kernel = "wlcl"', 'kernel = "wlc"', "small.toml:18: unknown kernel 'wlc'; did you mean wlcl or wl?"),
+        ("grid = { depth", "grid = { deep", "small.toml:12: the kernel 'oddst' has no parameter 'deep'"),
+        ('["robust"]', '["rubost"]', "small.toml:19: unknown transformation of attributes 'rubost'; did you mean"),
+        ("repeats = 3", "repeats = 0", "small.toml:4: 'repeats' must be a whole number of at least 1, got 0"),
+        ("repeats = 3", "repeats = ", "small.toml:4: this is not TOML"),
+        ('"B"]', '"none/B"]', "small.toml:2: 'none/B' is not the name of a data set; give the name of its folder"),
+    ],
+)
+def test_what_is_wrong_in_a_study_is_told_with_its_line(run, folder, old, new, message):
+    Path("small.toml").write_text(STUDY.replace(old, new))
+    code, out, err = run("reproduce", "small.toml")
+    assert is_one_line(code, out, err)
+    assert err.startswith(f"treegram reproduce: error: {message}")
+    assert new_files(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("reproduce papr", "the name of a study that comes with the package: beyond, paper, wide; did you mean paper?"),
+        ("reproduce small.toml --datasets C", "The study small has no data set 'C'; it has A, B."),
+        (
+            "reproduce small.toml --kernels tree",
+            "The study small has no kernel 'tree'; it has trees, colors, scaled; did you mean trees?",
+        ),
+        ("reproduce small.toml --repeats 0", "argument --repeats: expected a whole number of at least 1, got '0'"),
+        ("reproduce small.toml --jobs 0", "argument --jobs: expected a whole number of at least 1"),
+        ("reproduce small.toml --store none/s.sqlite", "The folder none of the store none/s.sqlite does not exist"),
+        ("reproduce small.toml --store A", "A is a folder; a store is a file"),
+        ("evaluate", "treegram evaluate: error: the following arguments are required: DATA"),
+        ("evaluate A --kernel odcl", "unknown kernel 'odcl' (there are csm, gik, "),
+        ("evaluate A --folds 1", "argument --folds: expected a whole number of at least 2, got '1'"),
+        ("evaluate A --repeats x", "argument --repeats: expected a whole number of at least 1, got 'x'"),
+        ("evaluate A ./A", "Data sets must have different names; got A, A."),
+        ("evaluate A none/B", "The folder none/B does not exist"),
+        ("evaluate ENZMES --no-download", "Unknown data set 'ENZMES'"),
+        ("report", "treegram report: error: the following arguments are required: STORE"),
+        ("report none.sqlite", "There is no store none.sqlite; check its name, or run a study that writes it."),
+        ("report none.sqlite -o page.txt", "The output file must end in .html; got 'page.txt'."),
+        ("report none.sqlite -o none/page.html", "The folder none of the output file does not exist; create it first."),
+        ("report small.toml", "small.toml is not a store of results, or it is damaged"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(run, folder, words, message):
+    code, out, err = run(*words.split())
+    assert is_one_line(code, out, err)
+    assert message in err
+    assert new_files(folder) == []
+    assert Path("small.toml").read_text() == STUDY
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        (None, "A has no targets; a study needs a class or a number for each graph."),
+        ([3] * 24, "A: Classification needs at least two classes; got 24 graphs of class 3 alone."),
+        (
+            [*range(12)] * 2,
+            "A: The largest class, 0, has 2 graphs, too few for 3 outer and INNER inner folds. No number of folds would do: more graphs are "
+            "needed.",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", ["reproduce small.toml", "evaluate A B --kernel wl --folds 3"])
+def test_targets_that_cannot_be_used_are_told_before_anything_is_computed(
+    run, folder, sets, monkeypatch, targets, message, command
+):
+    shutil.rmtree("A")
+    save_tu(replace(sets["A"], targets=None if targets is None else np.array(targets)), "A")
+    forbid_computing(monkeypatch)
+    code, out, err = run(*command.split())
+    assert is_one_line(code, out, err)
+    message = message.replace("INNER", "2" if "reproduce" in command else "3")
+    assert err == f"treegram {command.split()[0]}: error: {message}\n"
+    assert not list(folder.glob("*.sqlite*"))
+
+
+def test_a_store_of_another_study_is_left_alone(run, store):
+    Path("other.toml").write_text(STUDY.replace("repeats = 3", "repeats = 1"))
+    before = rows(store)
+    code, out, err = run("reproduce", "other.toml", "--store", "small.sqlite")
+    assert is_one_line(code, out, err)
+    assert "small.sqlite holds the study 'small'; give another file for the study 'other'." in err
+    with Store.open(store) as opened:
+        assert opened.study_text() == STUDY
+    assert rows(store) == before
+
+
+@pytest.mark.parametrize("command", ["reproduce small.toml", "report small.sqlite"])
+def test_a_damaged_store_is_told_and_left_alone(run, store, command):
+    content = store.read_bytes()
+    store.write_bytes(content[: len(content) // 2])
+    before = store.read_bytes()
+    code, out, err = run(*command.split())
+    assert is_one_line(code, out, err)
+    assert "small.sqlite is damaged; give another file, or a copy from a backup." in err
+    assert store.read_bytes() == before
+    assert new_files(store.parent) == ["small.sqlite"]
+
+
+def test_an_error_in_one_kernel_names_it_and_keeps_the_others(run, folder, sets):
+    """Graphs without attributes cannot be scaled: the second kernel fails, what the first has done of this repeat stays."""
+    shutil.rmtree("A")
+    save_tu(replace(sets["A"], attributes=None), "A")
+    code, out, err = run("reproduce", "small.toml", "--datasets", "A")
+    assert is_one_line(code, out, err)
+    assert "error: colors, scaled on A: ScaleAttributes changes node attributes, but the graphs have none" in err
+    assert [row.kernel for row in rows("small.sqlite")] == ["trees"] * 3
+
+
+# -------------------------------------------------------------------- evaluate
+
+
+def test_evaluate_compares_kernels_on_folders(run, folder):
+    code, out, err = run(
+        "evaluate", folder / "A", "./B", "--kernel", "wl", "--kernel", "ODDST", "--folds", 3, "--repeats", 2
+    )
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].split() == ["accuracy,", "%", "A", "B"]
+    assert [line.split()[0] for line in lines[3:5]] == ["wl", "oddst"]
+    assert "mean ± standard deviation over 2 repeats of 3-fold cross-validation" in lines
+    assert lines[-1].startswith("Results: A-B.sqlite. ")
+    found = rows("A-B.sqlite")
+    assert len(found) == 2 * 2 * 2 * 3
+    assert {row.kernel for row in found if row.chosen.keys() == {"kernel", "depth", "lam", "C"}} == {"oddst"}
+    assert commands("A-B.sqlite") == ["treegram evaluate A B --kernel wl --kernel oddst --folds 3 --repeats 2"]
+
+
+def test_evaluate_keeps_no_folder_of_this_machine(run, folder):
+    Path("here").mkdir()
+    with contextlib.chdir("here"):
+        assert run("evaluate", folder / "A", "../B", "--kernel", "wl", "--folds", 2, "--repeats", 1)[0] == 0
+        assert run("report", "A-B.sqlite")[0] == 0
+        for file in ("A-B.sqlite", "A-B.html", "A-B.md"):
+            content = Path(file).read_bytes()
+            assert str(folder).encode() not in content
+            assert b"../B" not in content
+
+
+def test_evaluate_names_a_data_set_by_its_folder(run, folder):
+    with contextlib.chdir("A"):
+        code, out, _ = run("evaluate", "./", "--kernel", "wl", "--folds", 2, "--repeats", 1)
+    assert code == 0
+    assert out.splitlines()[0].split() == ["accuracy,", "%", "A"]
+    assert (folder / "A" / "A.sqlite").exists()
+
+
+def test_evaluate_goes_on_with_more_repeats(run, folder, monkeypatch):
+    words = ("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats")
+    assert run(*words, 2, "--store", "whole.sqlite")[0] == 0
+    assert "mean over one 3-fold cross-validation" in run(*words, 1)[1]
+    stop_after(monkeypatch, 3, AssertionError("computed what was there"))
+    assert run(*words, 2)[0] == 0
+    assert rows("A.sqlite") == rows("whole.sqlite")
+
+
+def test_evaluate_with_fewer_repeats_shows_these_alone(run, folder):
+    words = ("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats")
+    first = run(*words, 1)[1]
+    assert run(*words, 3)[1] != first
+    assert run(*words, 1)[1] == first
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_evaluate_has_a_valid_study_for_every_kernel(name):
+    text = study_text(
+        ["A", 'odd "name"'], _candidates([name], None, None), {"repeats": 2, "outer_folds": 4, "inner_folds": 4}
+    )
+    study = parse_study("A", text.encode(), "the command line")
+    assert study.datasets == ("A", 'odd "name"')
+    assert (study.protocol.repeats, study.protocol.outer_folds, study.protocol.inner_folds) == (2, 4, 4)
+    assert [one.kernel for entry in study.entries for one in entry.candidates] == [name]
+
+
+def save_with(sets, targets):
+    shutil.rmtree("A")
+    save_tu(replace(sets["A"], targets=np.array(targets)), "A")
+
+
+def test_evaluate_predicts_numbers_where_targets_are_such(run, folder, sets):
+    sizes = sets["A"].attributes.reshape(24, -1).mean(axis=1)
+    save_with(sets, sizes)
+    code, out, err = run("evaluate", "A", "--kernel", "oddcl", "--kernel", "wl", "--folds", 3, "--repeats", 2)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].split() == ["mean", "absolute", "error", "A"]
+    assert lines[2].split()[:3] == ["mean", "of", "targets"]
+    assert float(lines[2].split()[3]) == pytest.approx(np.abs(sizes - sizes.mean()).mean(), rel=1e-3)
+    assert "also   data set  RMSE" in out
+    found = rows("A.sqlite")
+    assert {row.target for row in found} == {"numbers"}
+    assert {tuple(row.chosen) for row in found if row.kernel == "wl"} == {("alpha", "kernel", "n_iterations")}
+    assert commands("A.sqlite")[0].endswith("--task numbers")
+    assert run("report", "A.sqlite") == (0, "A.html\nA.md\n", "")
+    page = Path("A.md").read_text()
+    for words in (
+        "## Mean absolute error",
+        "RMSE, mean",
+        "R², mean",
+        "Errors of wl minus those of oddcl",
+        "ridge fits",
+    ):
+        assert words in page
+    assert "support vector" not in page
+
+
+def test_evaluate_takes_whole_numbers_for_numbers_if_told_so(run, folder, sets):
+    save_with(sets, np.arange(24))
+    words = ("evaluate", "A", "--kernel", "wl", "--folds", 2, "--repeats", 1)
+    assert "mean absolute error" in run(*words, "--task", "numbers")[1]
+    assert rows("A.sqlite")[0].target == "numbers"
+
+
+def test_evaluate_does_not_mix_classes_and_numbers(run, folder, sets):
+    save_with(sets, np.linspace(0, 1, 24))
+    code, out, err = run("evaluate", "A", "B", "--kernel", "wl")
+    assert is_one_line(code, out, err)
+    assert "A has numbers, B has classes. Evaluate them one by one." in err
+    code, out, err = run("evaluate", "A", "--task", "classes")
+    assert is_one_line(code, out, err)
+    assert "A: The targets are numbers, not classes. Use --task numbers" in err
+    code, out, err = run("evaluate", "A", "--min-class-size", 3)
+    assert is_one_line(code, out, err)
+    assert new_files(folder) == []
+
+
+def test_evaluate_shows_other_scores_of_classes(run, folder):
+    code, out, err = run("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1)
+    assert (code, err) == (0, "")
+    assert "also  data set  balanced accuracy, %  macro F1, %  ROC AUC, %" in out
+    assert all(len(row.decisions) == len(row.actual) for row in rows("A.sqlite"))
+
+
+def test_evaluate_searches_scales_and_widths(run, folder):
+    words = ("evaluate", "A", "--kernel", "oddcl", "--kernel", "wl", "--folds", 2, "--repeats", 1)
+    code, _, err = run(*words, "--scale", "raw,robust", "--gamma", "none,0.01,scale")
+    assert (code, err) == (0, "")
+    with Store.open("A.sqlite", create=False) as store:
+        study = parse_study("A", store.study_text().encode(), "A")
+    trees, colors = study.entries
+    found = [(one.attributes, one.grid.get("gamma")) for one in trees.candidates]
+    assert found == [((), None), ((), (0.01, "scale")), (("robust",), None), (("robust",), (0.01, "scale"))]
+    assert [(one.attributes, one.grid.get("gamma")) for one in colors.candidates] == [((), None)]
+    assert commands("A.sqlite")[0].endswith("--scale raw,robust --gamma none,0.01,scale")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--scale standrd", "expected raw, standard, robust, got 'standrd'; did you mean standard?"),
+        ("--gamma 0", "expected a number greater than 0"),
+        ("--kernel wl --gamma scale", "--gamma means nothing to wl; these kernels use it: csm, gik"),
+        ("--kernel wl --scale robust", "--scale means nothing to wl; these kernels use it: csm, gik"),
+    ],
+)
+def test_scales_and_widths_that_cannot_be_are_told(run, folder, words, message):
+    code, out, err = run("evaluate", "A", *words.split())
+    assert is_one_line(code, out, err)
+    assert message in err
+    assert new_files(folder) == []
+
+
+@pytest.mark.filterwarnings("always")
+def test_vectors_in_too_large_a_unit_are_told_with_the_cure(run, folder, sets):
+    shutil.rmtree("A")
+    save_tu(replace(sets["A"], attributes=sets["A"].attributes * 1e6), "A")
+    words = ("evaluate", "A", "--kernel", "oddcl", "--folds", 2, "--repeats", 1)
+    code, _, err = run(*words)
+    assert code == 0
+    assert err.startswith("treegram evaluate: warning: oddcl on A: the Gram matrices are nearly diagonal. ")
+    assert "--scale standard" in err
+    assert err.count("\n") == 1
+    assert run(*words, "--scale", "standard", "--store", "scaled.sqlite")[2] == ""
+
+
+def test_a_control_has_a_store_of_its_own(run, folder):
+    words = ("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1)
+    plain = run(*words)[1]
+    code, out, err = run(*words, "--control", "permuted-targets")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[3] != plain.splitlines()[3]
+    assert commands("A-permuted-targets.sqlite")[0].endswith("--control permuted-targets")
+    assert run("report", "A-permuted-targets.sqlite")[0] == 0
+    assert "This is a control: the targets are permuted among the graphs" in Path("A-permuted-targets.md").read_text()
+    code, out, err = run(*words, "--control", "turned")
+    assert is_one_line(code, out, err)
+    assert "A: The control turned needs graphs with 2 attributes or more; these have 1." in err
+
+
+def test_draws_of_random_numbers_are_repeated(run, folder):
+    words = ("evaluate", "A", "--folds", 3, "--repeats", 2, "--redraw")
+    code, _, err = run(*words, "--kernel", "p2k", "--kernel", "wl")
+    assert (code, err) == (0, "")
+    assert commands("A.sqlite")[0].endswith("--repeats 2 --redraw")
+    with Store.open("A.sqlite", create=False) as store:
+        assert re.findall(r"name = .*\n(.*)", store.study_text()) == ["redraw = true", 'kernel = "wl"']
+    code, out, err = run(*words, "--kernel", "wl")
+    assert is_one_line(code, out, err)
+    assert "--redraw means nothing to wl; these kernels draw random numbers: oddcl-approx, p2k." in err
+
+
+RARE = [1] * 15 + [2] * 8 + [7]
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_rare_class_is_told_and_stops_nothing(run, folder, sets):
+    save_with(sets, RARE)
+    code, _, err = run("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1)
+    assert code == 0
+    assert err == (
+        "treegram evaluate: warning: A: class 7 (1 graph) is too few for 3 outer and 3 inner folds: some folds test or train "
+        "without any. To leave out such classes, use --min-class-size 5, or min_class_size = 5 in the [protocol] of a study.\n"
+    )
+    assert sum(len(row.actual) for row in rows("A.sqlite")) == 24
+
+
+@pytest.mark.filterwarnings("always")
+def test_rare_classes_can_be_left_out(run, folder, sets):
+    save_with(sets, RARE)
+    code, out, err = run("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1, "--min-class-size", 5)
+    assert code == 0
+    assert (
+        err == "treegram evaluate: warning: A: class 7 (1 graph) is left out, fewer than 5 graphs (min_class_size).\n"
+    )
+    assert sum(len(row.actual) for row in rows("A.sqlite")) == 23
+    assert commands("A.sqlite")[0].endswith("--min-class-size 5")
+    code, out, err = run("evaluate", "A", "--kernel", "wl", "--folds", 3, "--min-class-size", 10, "--store", "b.sqlite")
+    assert is_one_line(code, out, err)
+    assert "Fewer than two classes have 10 graphs or more" in err
+
+
+# -------------------------------------------------------------------- report
+
+
+def test_report_writes_a_page_and_its_markdown(run, store):
+    before = store.read_bytes()
+    assert run("report", "small.sqlite") == (0, "small.html\nsmall.md\n", "")
+    page, text = Path("small.html").read_text(), Path("small.md").read_text()
+    assert page.startswith("<!doctype html>")
+    cells = [repeats(store, name, "colors, scaled") for name in "AB"]
+    shown = [f"{means.mean():.2f} ± {means.std(ddof=1):.2f}" for means in cells]
+    assert f"| colors, scaled | {shown[0]} | {shown[1]} |" in text.replace("**", "")
+    for words in ("A small study", "colors, scaled", *(f"{means.mean():.2f}" for means in cells)):
+        assert words in page
+    assert store.read_bytes() == before
+    assert new_files(store.parent) == ["small.html", "small.md", "small.sqlite"]
+
+
+def test_report_replaces_an_older_page(run, store):
+    for _ in range(2):
+        assert run("report", "small.sqlite", "-o", "page.html") == (0, "page.html\npage.md\n", "")
+    assert new_files(store.parent) == ["page.html", "page.md", "small.sqlite"]
+
+
+@pytest.mark.parametrize("name", ["page.html", "page.md"])
+def test_report_replaces_a_page_of_somebody_else_only_if_told_to(run, store, name):
+    Path(name).write_text("my own page about treegram report")
+    code, out, err = run("report", "small.sqlite", "-o", "page.html")
+    assert is_one_line(code, out, err)
+    assert f"{name} exists and was not written by treegram report; give --force" in err
+    assert Path(name).read_text() == "my own page about treegram report"
+    assert new_files(store.parent) == [name, "small.sqlite"]
+    assert run("report", "small.sqlite", "-o", "page.html", "--force")[0] == 0
+    assert "A small study" in Path(name).read_text()
+
+
+@pytest.mark.parametrize("name", ["small.html", "small.md"])
+def test_report_never_replaces_the_store(run, store, name):
+    store.rename(name)
+    before = Path(name).read_bytes()
+    code, out, err = run("report", name)
+    assert is_one_line(code, out, err)
+    assert f"would replace the store {name}; give another name with -o." in err
+    assert Path(name).read_bytes() == before
+    assert run("report", name, "-o", "page.html")[0] == 0
+
+
+def test_report_of_a_store_without_a_study_says_what_to_do(run, folder):
+    Store.open("empty.sqlite").close()
+    code, out, err = run("report", "empty.sqlite")
+    assert is_one_line(code, out, err)
+    assert "empty.sqlite holds no study yet; run treegram reproduce with this store first." in err
+    assert new_files(folder) == ["empty.sqlite"]
+
+
+def change_study(store, old, new):
+    with contextlib.closing(sqlite3.connect(store)) as connection:
+        connection.execute("UPDATE study SET text = replace(text, ?, ?)", (old, new))
+        connection.commit()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("wlcl", "", "the study in small.sqlite:18: 'kernel' is empty"),
+        ("wlcl", "w\\u0007l", "the study in small.sqlite:18: 'kernel' holds the control character"),
+        ("repeats = 3", "repeats = 0", "the study in small.sqlite:4: 'repeats' must be a whole number"),
+        ('"A", "B"', '"A", "\\u0001"', "the study in small.sqlite:2: "),
+        ("outer_folds = 3", "outer_folds = 1", "the study in small.sqlite:5: "),
+        ("depth = [0, 1]", f"depth = {'[' * 300}0{']' * 300}", "the study in small.sqlite:12: "),
+    ],
+)
+def test_report_trusts_no_study_in_a_store(run, store, old, new, message):
+    change_study(store, old, new)
+    code, out, err = run("report", "small.sqlite")
+    assert is_one_line(code, out, err)
+    assert message in err
+
+
+def test_a_report_needs_no_kernel_of_this_version(run, store):
+    """Rows are found by what the study says, so that those of the kernel with another name are not."""
+    change_study(store, "wlcl", "nosuch")
+    assert run("report", "small.sqlite")[0] == 0
+    assert "nosuch; attributes robust" in Path("small.md").read_text()
+
+
+CRAFTED = [
+    ("result", "score", "50"),
+    ("result", "score", "-1"),
+    ("result", "target", "'numbers'"),
+    ("result", "chosen", '\'{"C": ' + "[" * 5000 + "'"),
+    ("result", "chosen", '\'{"C": 1' + "0" * 400 + "}'"),
+    ("result", "inner_score", "9e999"),
+    ("dataset", "n_graphs", "0"),
+    ("dataset", "class_counts", "'{}'"),
+    ("gram_time", "seconds", "9e999"),
+    ("gram_time", "seconds", "-1"),
+    ("gram_time", "parameters", "'{\"a\": [[[]]]}'"),
+    ("run", "machine", '\'{"a": ' + "[" * 300 + "]" * 300 + "}'"),
+    ("run", "versions", "'[]'"),
+]
+
+
+@pytest.mark.parametrize(("table", "column", "value"), CRAFTED, ids=lambda value: value[:16])
+def test_a_crafted_store_is_told_and_gives_no_page(run, store, table, column, value):
+    with contextlib.closing(sqlite3.connect(store)) as connection:
+        connection.execute(f"UPDATE {table} SET {column} = {value}")
+        connection.commit()
+    code, out, err = run("report", "small.sqlite")
+    assert is_one_line(code, out, err)
+    assert "small.sqlite is damaged: it holds a record that cannot be right" in err
+    assert new_files(store.parent) == ["small.sqlite"]
+
+
+@pytest.mark.parametrize("text", ["\x1b[31m", "\x00", "\u009b", "\u202e<script>"])
+def test_control_characters_in_a_store_reach_no_page(run, store, text):
+    with contextlib.closing(sqlite3.connect(store)) as connection:
+        connection.execute("UPDATE run SET command = ?, started = ?", (text, text))
+        connection.commit()
+    assert run("report", "small.sqlite")[0] == 0
+    for page in ("small.html", "small.md"):
+        content = Path(page).read_text()
+        assert not {sign for sign in content if sign < " " and sign != "\n"} | (
+            {"\x7f", "\x9b", "\u202e"} & set(content)
+        )
+        assert "<script" not in content
+
+
+# -------------------------------------------------------------------- names of folders
+
+
+def save_under(graphs, name):
+    """A folder of any name; `save_tu` itself allows plain ones only."""
+    save_tu(graphs, "plain")
+    for file in Path("plain").iterdir():
+        file.rename(file.with_name(file.name.replace("plain", name)))
+    Path("plain").rename(name)
+
+
+@pytest.mark.parametrize("name", ["\N{DEER}", "graphs \N{GREEK SMALL LETTER BETA} & <b>", 'it\'s "quoted"'])
+def test_any_printable_folder_can_be_evaluated_and_reported(run, folder, sets, name):
+    save_under(sets["A"], name)
+    code, out, err = run("evaluate", f"./{name}", "--kernel", "wl", "--folds", 2, "--repeats", 1, "--store", "s.sqlite")
+    assert (code, err) == (0, "")
+    assert name in out
+    assert run("report", "s.sqlite")[0] == 0
+    assert "<b>" not in Path("s.md").read_text()
+    assert f"<title>Kernels on {escape(name)}</title>" in Path("s.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["a\x01b", "a\x7f", "two\nlines", " blank", "\udcff"])
+def test_a_folder_whose_name_cannot_be_shown_is_refused_at_once(run, folder, sets, monkeypatch, name):
+    forbid_computing(monkeypatch)
+    code, out, err = run("evaluate", f"./{name}", "--kernel", "wl", "--folds", 2)
+    assert is_one_line(code, out, err)
+    assert "cannot be used under this name" in err
+    assert new_files(folder) == []

@@ -1,0 +1,70 @@
+"""The command ``treegram warm``."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from treegram import Graphs, ScaleAttributes
+from treegram._core import jit as _numba
+from treegram.cli import main
+from treegram.cli import precompile as warm
+
+AFTERWARDS = """
+import numpy as np, treegram as tg
+from treegram._core.jit import compilations
+graphs, y = tg.load_digits_graphs()
+graphs, y = graphs[:60], y[:60] % 2
+tg.ODDCL(depth=3, lam=1.2).fit_transform(graphs)
+tg.GraphSVC(tg.ODDCL(counting="visits"), cv=3).fit(graphs, y).predict(graphs[:5])
+tg.ODDCL().gram_grid(graphs, depth=[0, 1], lam=[0.5, 1])
+tg.NSPDK().fit_transform(graphs)
+tg.explain(tg.GraphSVC("auto", cv=3).fit(graphs, y), graphs[:5])
+print(compilations.count)
+"""
+
+
+def test_warm_tells_how_much_and_where(monkeypatch, capsys):
+    done = []
+    monkeypatch.setattr(warm, "_tasks", lambda: iter([lambda: done.append(1), lambda: done.append(2)]))
+    monkeypatch.setattr(_numba.compilations, "count", 3)
+    assert main(["warm"]) == 0
+    assert done == [1, 2]
+    assert re.match(r"Compiled 3 functions; this took \d+ s\. The code is in ", capsys.readouterr().out)
+    monkeypatch.setattr(_numba.compilations, "count", 0)
+    main(["warm"])
+    assert capsys.readouterr().out.startswith("All was compiled already; ")
+
+
+def test_help_says_where_compiled_code_is(capsys):
+    assert main(["warm", "--help"]) == 0
+    assert "NUMBA_CACHE_DIR" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # the command ignores what its small graphs make kernels say
+def test_tasks_run_kernels_models_and_readers(monkeypatch):
+    kernels = {name: warm.KERNELS[name] for name in ("wl", "oddcl")}
+    monkeypatch.setattr(warm, "KERNELS", kernels)
+    tasks = list(warm._tasks())
+    assert len(tasks) == 2 * len(kernels) + 1 + 6  # one kernel of the two has features
+    for task in tasks:
+        task()
+
+
+def test_a_kernel_that_refuses_the_graphs_is_passed_over():
+    warm._run_kernel(ScaleAttributes(), Graphs.from_edges([[(0, 1)]]))
+
+
+@pytest.mark.slow
+def test_nothing_is_compiled_after_it(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+
+    def run(*arguments):
+        command = [sys.executable, *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert run("-m", "treegram", "warm").rstrip().endswith(str(tmp_path))
+    assert run("-m", "treegram", "warm").startswith("All was compiled already")
+    assert run("-c", AFTERWARDS).split() == ["0"]

@@ -1,0 +1,108 @@
+"""Tasks in threads: their order, their errors, and who says how many threads there are."""
+
+import contextlib
+import threading
+import time
+
+import joblib
+import pytest
+
+from treegram._core.parallel import run_tasks
+
+
+def names_of_threads(n_tasks, **options):
+    """The thread of each task; a task waits until another has begun, so that no thread does the work of all."""
+    meeting = threading.Barrier(2)
+
+    def name():
+        with contextlib.suppress(threading.BrokenBarrierError):
+            meeting.wait(timeout=0.2)
+        return threading.current_thread().name
+
+    return list(run_tasks(name, [()] * n_tasks, label=None, **options))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, 3, -1])
+def test_results_come_in_the_order_of_the_tasks(n_jobs):
+    def late(i):
+        time.sleep(0.01 * (i == 0))
+        return i
+
+    assert list(run_tasks(late, [(i,) for i in range(9)], n_jobs=n_jobs, label=None)) == list(range(9))
+
+
+def test_one_job_runs_in_the_thread_of_the_caller():
+    assert set(names_of_threads(2, n_jobs=1)) == {threading.current_thread().name}
+    assert set(names_of_threads(1, n_jobs=4)) == {threading.current_thread().name}
+
+
+def test_two_jobs_run_in_two_threads():
+    """One is the caller's own, which would wait otherwise."""
+    found = set(names_of_threads(2, n_jobs=2))
+    assert len(found) == 2
+    assert threading.current_thread().name in found
+
+
+def test_joblib_says_how_many_threads_where_the_caller_does_not():
+    with joblib.parallel_config("threading", n_jobs=2):
+        assert len(set(names_of_threads(2, n_jobs=None))) == 2
+    assert len(set(names_of_threads(2, n_jobs=None))) == 1
+
+
+def test_threads_of_threads_of_threads_are_one():
+    """As in joblib: the workers of a worker may have workers, and these may not."""
+
+    def inner():
+        return joblib.Parallel(n_jobs=2, prefer="threads")(
+            joblib.delayed(names_of_threads)(2, n_jobs=2) for _ in range(2)
+        )
+
+    found = joblib.Parallel(n_jobs=2, prefer="threads")(joblib.delayed(inner)() for _ in range(2))
+    assert all(len(set(names)) == 1 for some in found for names in some)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_reaches_the_caller_and_ends_the_work(n_jobs):
+    ran = []
+
+    def fail(i):
+        ran.append(i)
+        if i == 1:
+            raise ValueError("task 1")
+        time.sleep(0.02)
+
+    with pytest.raises(ValueError, match="task 1"):
+        list(run_tasks(fail, [(i,) for i in range(100)], n_jobs=n_jobs, label=None))
+    assert len(ran) < 50
+
+
+def test_a_caller_that_leaves_halfway_ends_the_work():
+    ran = []
+
+    def note(i):
+        ran.append(i)
+        time.sleep(0.01)
+
+    results = run_tasks(note, [(i,) for i in range(200)], n_jobs=2, label=None)
+    next(results)
+    results.close()
+    time.sleep(0.1)
+    seen = len(ran)
+    assert seen < 100
+    time.sleep(0.05)
+    assert len(ran) == seen
+
+
+def test_an_interrupt_of_the_caller_does_not_wait_for_its_turn():
+    """Signals reach the main thread, while the others are at work."""
+    released = threading.Event()
+
+    def work():
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        released.wait(60)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(run_tasks(work, [()] * 4, n_jobs=2, label=None))
+    assert not released.is_set()
+    released.set()

@@ -1,0 +1,252 @@
+import io
+import itertools
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from treegram import GraphSVC, make_synthetic
+from treegram._core import progress as _progress
+from treegram._core.progress import track, verbosely
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    stream = Terminal()
+    # Not sys.stderr itself: pytest changes it between a fixture and its test.
+    monkeypatch.setattr(_progress, "sys", SimpleNamespace(stderr=stream, modules={}))
+    monkeypatch.setattr(_progress, "shutil", SimpleNamespace(get_terminal_size=lambda: SimpleNamespace(columns=40)))
+    return stream
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that goes on by one second with each look; gives a function that sets another step."""
+
+    def set_step(step):
+        times = itertools.count(0, step)
+        monkeypatch.setattr(_progress, "time", SimpleNamespace(monotonic=lambda: next(times)))
+
+    set_step(1.0)
+    return set_step
+
+
+def screen(text):
+    """What a terminal shows of the text: each line of its history without what was written over."""
+    shown = []
+    for piece in text.split("\r"):
+        old = shown[-1] if shown else ""
+        shown.append(piece + old[len(piece) :])
+    return [line.rstrip() for line in shown]
+
+
+def test_items_come_through_unchanged(terminal):
+    assert list(track(iter("abc"), 3, "Work")) == ["a", "b", "c"]
+
+
+def test_long_work_shows_share_and_time_left_and_wipes_the_line(terminal, clock):
+    assert list(track(range(4), 4, "Work")) == [0, 1, 2, 3]
+    assert screen(terminal.getvalue()) == [
+        "",
+        "Work:  50%, 2 s left",
+        "Work:  75%, 1 s left",
+        "Work: 100%, 0 s left",
+        "",
+        "",
+    ]
+
+
+def test_work_without_a_known_end_shows_what_was_done(terminal, clock):
+    list(track(range(2), label="Work"))
+    assert "Work: 2 done in 2 s" in screen(terminal.getvalue())
+
+
+def test_short_work_shows_nothing(terminal, clock):
+    clock(0.1)
+    list(track(range(15), 15, "Work"))
+    assert terminal.getvalue() == ""
+
+
+def test_updates_are_rare(terminal, clock):
+    clock(0.01)
+    list(track(range(400), 400, "Work"))
+    assert terminal.getvalue().count("Work") < 15
+
+
+@pytest.mark.parametrize("stream", [io.StringIO(), None])
+def test_nothing_is_written_where_nobody_looks(monkeypatch, clock, stream):
+    monkeypatch.setattr(_progress, "sys", SimpleNamespace(stderr=stream, modules={}))
+    assert list(track(range(4), 4, "Work")) == [0, 1, 2, 3]
+    assert stream is None or stream.getvalue() == ""
+
+
+def test_the_line_is_wiped_after_an_error_too(terminal, clock):
+    def fail():
+        yield from range(3)
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        list(track(fail(), 4, "Work"))
+    assert "Work" in terminal.getvalue()
+    assert screen(terminal.getvalue())[-1] == ""
+
+
+def test_the_line_is_wiped_when_nobody_wants_the_rest(terminal, clock):
+    items = track(range(9), 9, "Work")
+    for _ in range(5):
+        next(items)
+    items.close()
+    assert screen(terminal.getvalue())[-1] == ""
+
+
+def test_the_line_fits_the_terminal(terminal, clock):
+    list(track(range(4), 4, "A label that is much too long for the terminal"))
+    assert max(len(line) for line in screen(terminal.getvalue())) == 39
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "0 s"), (59.4, "59 s"), (61, "1 min 01 s"), (3600, "1 h 00 min"), (100_000, "27 h 46 min")],
+)
+def test_durations_are_easy_to_read(seconds, text):
+    assert _progress._duration(seconds) == text
+
+
+# -------------------------------------------------------------------- logs
+
+
+@pytest.fixture
+def log(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(_progress, "sys", SimpleNamespace(stderr=stream, modules={}))
+    return stream
+
+
+def test_a_log_gets_a_line_every_half_minute_and_one_at_the_end(log, clock):
+    clock(10.0)
+    with verbosely(1):
+        list(track(range(7), 7, "Work"))
+    assert log.getvalue() == "Work:  43%, 40 s left\nWork:  86%, 10 s left\nWork: 7 done in 1 min 20 s\n"
+
+
+def test_a_log_stays_empty_for_short_work_and_unless_asked_for(log, clock):
+    clock(0.1)
+    with verbosely(1):
+        list(track(range(7), 7, "Work"))
+    clock(10.0)
+    with verbosely(0):
+        list(track(range(7), 7, "Work"))
+    list(track(range(7), 7, "Work"))
+    assert log.getvalue() == ""
+
+
+def test_a_model_that_is_not_verbose_does_not_silence_a_command_that_is(log, clock):
+    clock(10.0)
+    with verbosely(1), verbosely(0):
+        list(track(range(3), 3, "Work"))
+    assert log.getvalue()
+    assert not _progress._is_verbose.get()
+
+
+def test_a_terminal_shows_its_line_alone_though_verbose(terminal, clock):
+    with verbosely(1):
+        list(track(range(4), 4, "Work"))
+    assert screen(terminal.getvalue())[-1] == ""
+    assert "\n" not in terminal.getvalue()
+
+
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_verbose_models_write_to_logs(log, clock, verbose):
+    clock(10.0)
+    graphs, y = make_synthetic(12, n_nodes=12, n_edges=18, random_state=0)
+    GraphSVC("wl", cv=2, verbose=verbose).fit(graphs, y)
+    assert ("cross-validating WL" in log.getvalue()) == bool(verbose)
+
+
+# -------------------------------------------------------------------- notebooks
+
+
+class Handle:
+    """What IPython gives for a display with an id: each update replaces what is shown."""
+
+    def __init__(self):
+        self.shown = []
+
+    def update(self, content, raw):
+        assert raw
+        self.shown.append(content)
+
+
+@pytest.fixture
+def notebook(log, monkeypatch):
+    """As in a kernel, with every content that was shown."""
+    handle = Handle()
+
+    def display(content, raw, display_id):
+        assert display_id
+        handle.update(content, raw)
+        return handle
+
+    shell = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel="a kernel"))
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
+    monkeypatch.setitem(_progress.sys.modules, "IPython", shell)
+    return handle.shown
+
+
+def test_a_notebook_shows_a_bar_that_is_gone_at_the_end(notebook, log, clock):
+    with verbosely(1):
+        assert list(track(range(4), 4, "<b>")) == [0, 1, 2, 3]
+    assert notebook[0] == {
+        "text/html": '<progress value="0.500"></progress> &lt;b&gt;:  50%, 2 s left',
+        "text/plain": "<b>:  50%, 2 s left",
+    }
+    assert len(notebook) == 4
+    assert notebook[-1] == {"text/html": "", "text/plain": ""}
+    assert log.getvalue() == ""
+
+
+def test_a_notebook_shows_nothing_of_short_work(notebook, clock):
+    clock(0.1)
+    list(track(range(15), 15, "Work"))
+    assert notebook == []
+
+
+def test_a_bar_without_a_known_end_has_no_value(notebook, clock):
+    list(track(range(2), label="Work"))
+    assert notebook[0]["text/html"] == "<progress></progress> Work: 2 done in 2 s"
+
+
+@pytest.mark.parametrize("shell", [SimpleNamespace(), None])
+def test_a_shell_without_a_kernel_is_no_notebook(notebook, clock, monkeypatch, shell):
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: shell)
+    list(track(range(4), 4, "Work"))
+    assert notebook == []
+
+
+KERNEL_CELL = """
+import time
+from treegram._core.progress import track
+for _ in track(range(8), 8, "Work"):
+    time.sleep(0.5)
+"""
+
+
+def test_a_real_kernel_shows_the_bar():
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(KERNEL_CELL)])
+    messages = []
+    client = nbclient.NotebookClient(book, timeout=60, kernel_name="python3")
+    keep = client.process_message
+    client.process_message = lambda message, cell, index: messages.append(message) or keep(message, cell, index)
+    client.execute()
+    bars = [one["content"]["data"]["text/html"] for one in messages if one["msg_type"].endswith("display_data")]
+    assert bars[0].startswith('<progress value="0.')
+    assert bars[-1] == ""
+    assert len(bars) >= 3

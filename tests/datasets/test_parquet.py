@@ -1,0 +1,416 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import SGDClassifier
+
+from strategies import collections
+from treegram import (
+    DatasetError,
+    Graphs,
+    ODDCLFeatures,
+    ParquetChunks,
+    TUChunks,
+    fit_chunks,
+    load_parquet,
+    load_tu,
+    make_synthetic,
+    save_parquet,
+    save_tu,
+)
+from treegram.cli import main
+from zoo import COLLECTIONS
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+# Two graphs as a data set of Hugging Face has them: a path of three nodes, and an edge.
+ROWS = {
+    "edge_index": [[[0, 1, 1, 2], [1, 0, 2, 1]], [[0, 1], [1, 0]]],
+    "node_feat": [[[1, 0], [0, 1], [0, 1]], [[1, 0], [1, 0]]],
+    "edge_attr": [[[1], [1], [2], [2]], [[1], [1]]],
+    "y": [[0], [1]],
+    "num_nodes": [3, 2],
+}
+EDGES = [[(0, 1), (1, 2)], [(0, 1)]]
+
+
+@pytest.fixture
+def write(tmp_path):
+    """A file with ROWS, changed as told; None leaves a column out."""
+
+    def write(metadata=None, **changes):
+        columns = {name: values for name, values in (ROWS | changes).items() if values is not None}
+        table = pa.table(columns)
+        pq.write_table(table.replace_schema_metadata(metadata), tmp_path / "rows.parquet")
+        return tmp_path / "rows.parquet"
+
+    return write
+
+
+def test_a_file_without_rows_has_no_graphs_and_no_targets(write):
+    columns = {name: pa.array(values)[:0] for name, values in ROWS.items()}
+    graphs, y = load_parquet(write(**columns))
+    assert (len(graphs), y.shape) == (0, (0,))
+
+
+# -------------------------------------------------------------------- there and back
+
+
+@settings(deadline=None)  # the first file compiles a loop, and writing waits for the disk
+@given(collections(), st.booleans(), st.booleans())
+def test_what_is_written_reads_back_equal(tmp_path_factory, collection, with_vectors, both_directions):
+    graphs = collection.pack()
+    if with_vectors:
+        sums = np.repeat(np.arange(graphs.n_nodes), graphs.degrees) + graphs.indices
+        graphs = Graphs(**{**graphs.__dict__, "edge_attributes": np.stack([0.1 * sums, -1.0 * sums], axis=1)})
+    path = tmp_path_factory.mktemp("parquet") / "datasets.parquet"
+    save_parquet(graphs, path, both_directions=both_directions)
+    again, y = load_parquet(path)
+    Graphs(**again.__dict__)
+    assert again == graphs
+    assert y is None
+
+
+@pytest.mark.parametrize("name", sorted(COLLECTIONS))
+def test_every_graph_of_the_zoo_reads_back_equal(name, tmp_path):
+    save_parquet(COLLECTIONS[name].pack(), tmp_path / "zoo.parquet")
+    assert load_parquet(tmp_path / "zoo.parquet")[0] == COLLECTIONS[name].pack()
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [
+        [1, -1, 1],
+        [0.1, 0.2, 1e-300],
+        ["yes", "no", "a word"],
+        [True, False, True],
+        [[1, 2], [3, 4], [5, 6]],
+        [[1], [2], [3]],
+    ],
+)
+def test_targets_read_back_equal(targets, tmp_path):
+    graphs = Graphs.from_edges([[], [], []], n_nodes=[1, 1, 1])
+    save_parquet(graphs, tmp_path / "y.parquet", y=targets)
+    again, y = load_parquet(tmp_path / "y.parquet")
+    assert y.tolist() == again.targets.tolist() == targets
+    assert y.dtype.kind == np.array(targets).dtype.kind
+    y[0] = y[1]  # the caller's own copy
+
+
+def test_targets_that_no_file_can_hold_are_refused_and_nothing_changes(tmp_path):
+    path = tmp_path / "y.parquet"
+    path.write_bytes(b"before")
+    with pytest.raises(DatasetError, match="targets that are numbers or texts"):
+        save_parquet(Graphs.from_edges([[]], n_nodes=[1]), path, y=np.array([None], dtype=object))
+    with pytest.raises(DatasetError, match=r"Collection 1 differs .*labels"):
+        save_parquet(iter([Graphs.from_edges([[]], n_nodes=[1]), Graphs.from_edges([[]], labels=[[1]])]), path)
+    assert path.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(DatasetError, match="cannot be written"):
+        save_parquet(Graphs.from_edges([[]]), tmp_path / "nowhere" / "y.parquet")
+
+
+def test_a_stream_is_written_piece_by_piece_and_labels_keep_their_names(tmp_path):
+    graphs = Graphs.from_edges(
+        [[(0, 1)], [(0, 1)], [], [(0, 1)]],
+        labels=[["C", "O"], ["N", ("C", 1)], [], ["O", "C"]],
+        edge_labels=[["="], [2], [], ["="]],
+        targets=["a", "b", "a", "b"],
+    )
+    save_tu(graphs, tmp_path / "TEXT")
+    save_parquet(TUChunks(tmp_path / "TEXT", chunk_size=1), tmp_path / "rows.parquet")
+    assert load_parquet(tmp_path / "rows.parquet")[0] == graphs
+    notes = json.loads(pq.ParquetFile(tmp_path / "rows.parquet").metadata.metadata[b"treegram"])
+    assert sorted(notes["node_labels"]) == ['"C"', '"N"', '"O"', '["C", 1]']
+
+
+def test_the_columns_are_those_of_hugging_face(tmp_path):
+    graphs = Graphs.from_edges(
+        [[(0, 1), (1, 2)]], attributes=[[[1.0], [2.0], [3.0]]], edge_attributes=[[5.0, 6.0]], targets=[7]
+    )
+    save_parquet(graphs, tmp_path / "one.parquet")
+    assert pq.read_table(tmp_path / "one.parquet").to_pylist() == [
+        {
+            "edge_index": [[0, 1, 1, 2], [1, 0, 2, 1]],
+            "node_feat": [[1.0], [2.0], [3.0]],
+            "edge_attr": [[5.0], [5.0], [6.0], [6.0]],
+            "num_nodes": 3,
+            "y": [7],
+        }
+    ]
+
+
+def test_each_edge_once_makes_a_smaller_file(tmp_path):
+    graphs, _ = make_synthetic(20, random_state=0)
+    save_parquet(graphs, tmp_path / "both.parquet")
+    save_parquet(graphs, tmp_path / "once.parquet", both_directions=False)
+    assert (tmp_path / "once.parquet").stat().st_size < (tmp_path / "both.parquet").stat().st_size
+    assert load_parquet(tmp_path / "once.parquet")[0] == load_parquet(tmp_path / "both.parquet")[0] == graphs
+    row = pq.read_table(tmp_path / "once.parquet")["edge_index"][0].as_py()
+    assert list(zip(*row, strict=True)) == list(map(tuple, graphs[0].edges().tolist()))
+
+
+ONCE = {b"treegram": b'{"version": 1, "directed": false, "edges_once": true}'}
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [[[0, 1, 1, 2], [1, 0, 2, 1]], [[1, 0], [2, 1]], [[2, 1], [1, 0]], [[0, 0, 1], [1, 1, 2]], [[0, 1, 1], [1, 1, 2]]],
+)
+def test_a_file_that_claims_each_edge_once_is_not_believed(write, pairs):
+    path = write(ONCE, edge_index=[pairs, [[0], [1]]], edge_attr=None)
+    graphs, _ = load_parquet(path)
+    Graphs(**graphs.__dict__)
+    assert graphs.edges().tolist() == [[0, 1], [1, 2], [3, 4]]
+    with pytest.raises(DatasetError, match=r"row 1, .* the edge \(0, 2\) names a node"):
+        load_parquet(write(ONCE, edge_index=[pairs, [[0], [2]]], edge_attr=None))
+
+
+# -------------------------------------------------------------------- files of others
+
+
+def test_a_plain_file_reads_well(write):
+    graphs, y = load_parquet(write())
+    assert graphs == Graphs.from_edges(
+        EDGES, attributes=ROWS["node_feat"], edge_attributes=[[[1], [2]], [[1]]], targets=[0, 1]
+    )
+    assert y.tolist() == [0, 1]
+
+
+def test_which_columns_are_labels_is_the_users_choice(write):
+    graphs, _ = load_parquet(write(), label="node_feat", edge_label="edge_attr")
+    assert graphs.attributes is graphs.edge_attributes is None
+    arcs = graphs._edge_arcs()
+    assert [graphs.edge_label_values[code] for code in graphs.edge_labels[arcs]] == [1, 2, 1]
+    assert [graphs.label_values[code] for code in graphs.labels] == [(1, 0), (0, 1), (0, 1), (1, 0), (1, 0)]
+    hot, _ = load_parquet(write(), one_hot=True)
+    assert [hot.label_values[code] for code in hot.labels] == [0, 1, 1, 0, 0]
+    assert hot.attributes is None
+    texts, _ = load_parquet(write(node_feat=None, element=[["C", "O", "C"], ["N", "C"]]), label="element")
+    assert [texts.label_values[code] for code in texts.labels] == ["C", "O", "C", "N", "C"]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.large_list(pa.large_list(pa.int32())), pa.list_(pa.list_(pa.uint16()), 2), pa.list_(pa.list_(pa.int64()))],
+)
+def test_lists_may_be_of_any_kind(write, kind):
+    path = write(edge_index=pa.array(ROWS["edge_index"], kind))
+    assert load_parquet(path)[0].edges().tolist() == [[0, 1], [1, 2], [3, 4]]
+
+
+def test_the_number_of_nodes_comes_from_what_there_is(write):
+    assert load_parquet(write(node_feat=None, num_nodes=None))[0].sizes.tolist() == [3, 2]
+    assert load_parquet(write(node_feat=None, num_nodes=[5, 2]))[0].sizes.tolist() == [5, 2]
+    assert load_parquet(write(num_nodes=None, node_feat=[[0.5, 1, 2, 3], [1, 2]]))[0].sizes.tolist() == [4, 2]
+
+
+def test_edges_in_any_order_and_once_are_read(write):
+    path = write(edge_index=[[[2, 0, 0, 1], [1, 1, 0, 0]], [[1], [0]]], edge_attr=None)
+    assert load_parquet(path)[0].edges().tolist() == [[0, 1], [1, 2], [3, 4]]
+    assert load_parquet(path, directed=True)[0].edges().tolist() == [[0, 1], [1, 0], [2, 1], [4, 3]]
+
+
+def test_targets_may_be_single_or_in_lists_of_lists(write):
+    assert load_parquet(write(y=[0.5, 1.5]))[1].tolist() == [0.5, 1.5]
+    assert load_parquet(write(y=[[[1.0, 2.0]], [[3.0, 4.0]]]))[1].tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert load_parquet(write(y=None))[1] is None
+
+
+def test_a_name_must_exist_and_what_is_not_used_is_named(write):
+    with pytest.raises(
+        DatasetError, match=r"label: there is no column 'node_fet'; there are .*; did you mean node_feat\?"
+    ):
+        load_parquet(write(), label="node_fet")
+    with pytest.warns(UserWarning, match="these columns are not used: 'name', 'source'") as told:
+        load_parquet(write(name=["a", "b"], source=[1, 2]))
+    assert len(told) == 1
+
+
+# -------------------------------------------------------------------- hostile files
+
+NAMES = {b"treegram": json.dumps({"version": 1, "directed": False, "node_labels": ['"C"', '"O"']}).encode()}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"edge_index": None}, "expected one row per graph with a column 'edge_index'"),
+        ({"edge_index": [1, 2]}, "column 'edge_index' must hold lists of lists; it holds int64"),
+        ({"edge_index": [[["a"], ["b"]], [[], []]]}, "column 'edge_index' must hold whole numbers; it holds string"),
+        ({"edge_index": [[[0.5], [1.5]], [[], []]]}, "column 'edge_index' must hold whole numbers; it holds double"),
+        ({"edge_index": [ROWS["edge_index"][0], None]}, "row 1, column 'edge_index': there is a missing list"),
+        ({"edge_index": [[[0], None], [[], []]]}, "row 0, column 'edge_index': there is a missing list"),
+        ({"edge_index": [[[], []], [[0, None], [1, 0]]]}, "row 1, column 'edge_index': there is a missing value"),
+        ({"edge_index": [[[], []], [[0]]]}, "row 1, column 'edge_index': expected two lists, .* got 1"),
+        (
+            {"edge_index": [[[], []], [[0, 1], [0]]]},
+            "row 1, column 'edge_index': expected two lists of one length; got 2 and 1",
+        ),
+        (
+            {"edge_index": [[[], []], [[0], [2]]], "edge_attr": None},
+            r"row 1, .*: the edge \(0, 2\) names a node that does not exist",
+        ),
+        ({"edge_index": [[[], []], [[0], [-1]]], "edge_attr": None}, r"row 1, .*: the edge \(0, -1\) names a node"),
+        (
+            {"edge_index": [[[], []], [[0], [2**62]]], "edge_attr": None},
+            r"row 1, .*: the edge \(0, 4611686018427387904\)",
+        ),
+        ({"num_nodes": [3, -2]}, "row 1, .* contradictory: -2 and 2"),
+        ({"num_nodes": [3, -2], "node_feat": None}, "row 1, .* number of nodes is -2"),
+        ({"num_nodes": [3, 2**62], "node_feat": None}, "row 1, .* number of nodes is 4611686018427387904"),
+        ({"num_nodes": [2**31 - 1, 2**31 - 1], "node_feat": None}, "row 0, .* number of nodes is 2147483647"),
+        ({"num_nodes": [3, None]}, "row 1, column 'num_nodes': there is a missing value"),
+        ({"num_nodes": ["3", "2"]}, "column 'num_nodes' must hold one whole number"),
+        ({"num_nodes": [4, 2]}, "row 0, .* number of nodes is contradictory: 4 and 3"),
+        (
+            {"node_feat": [[[1.0], [2.0], [3.0]], [[1.0], [1.0, 2.0]]]},
+            "row 1, column 'node_feat': expected lists of 1 numbers",
+        ),
+        (
+            {"node_feat": [[[1.0], [2.0], [3.0]], [[1.0], [None]]]},
+            "row 1, column 'node_feat': there is a missing value",
+        ),
+        (
+            {"node_feat": [[[1.0], [2.0], [3.0]], [[1.0], [np.nan]]]},
+            "row 1: the attributes of its node 1 are not finite",
+        ),
+        ({"node_feat": [["a", "b", "c"], ["d", "e"]]}, "column 'node_feat' must hold numbers; it holds string"),
+        ({"edge_attr": [[[1.0]] * 4, [[1.0]]]}, "row 1, column 'edge_attr': expected 2 entries, one per edge; got 1"),
+        ({"edge_attr": [[[1.0]] * 4, [[1.0], [np.inf]]]}, r"row 1: the attributes of its edge \(1, 0\) are not finite"),
+        (
+            {"edge_attr": [[[1.0]] * 4, [[1.0], [2.0]]]},
+            "row 1: the edge .* listed more than once with different attributes",
+        ),
+        ({"y": [[1], [2, 3]]}, "row 1, column 'y': expected 1 values, as in the row before; got 2"),
+        ({"y": [[1], None]}, "row 1, column 'y': there is a missing list"),
+        ({"y": [{"a": 1}, {"a": 2}]}, "column 'y' must hold numbers or texts"),
+        ({"metadata": {b"treegram": b"{"}}, "the metadata 'treegram' cannot be read"),
+        ({"metadata": {b"treegram": b"[" * 100_000}}, "the metadata 'treegram' cannot be read"),
+        ({"metadata": {b"treegram": b'{"version": 99}'}}, "is of version 99; .* Update treegram"),
+        ({"metadata": {b"treegram": b'{"version": 1, "directed": 3}'}}, "must say whether edges are directed"),
+        (
+            {"metadata": {b"treegram": b'{"version": 1, "directed": true, "n_attributes": -1}'}},
+            "n_attributes must be a whole",
+        ),
+        (
+            {"metadata": {b"treegram": b'{"version": 1, "directed": true, "node_labels": [1]}'}},
+            "expected a list of texts",
+        ),
+        (
+            {"metadata": {b"treegram": b'{"version": 1, "directed": true, "node_labels": ["{}"]}'}},
+            "expected a string, a fin",
+        ),
+        (
+            {"metadata": {b"treegram": b'{"version": 1, "directed": true, "node_labels": ["1", "1"]}'}},
+            "expected distinct",
+        ),
+        (
+            {"metadata": NAMES, "node_label": [[0, 1, 0], [0, 2]]},
+            "row 1, column 'node_label': expected numbers from 0 to 1",
+        ),
+        (
+            {"metadata": NAMES, "node_label": [["C"] * 3, ["C"] * 2]},
+            "column 'node_label' must hold whole numbers, which",
+        ),
+    ],
+)
+def test_bad_rows_get_a_clear_error(write, changes, message):
+    path = write(**changes)
+    with pytest.raises(DatasetError, match=message):
+        load_parquet(path)
+    with pytest.raises(DatasetError, match=r"rows.parquet: "):  # row by row another row may be the first that is wrong
+        list(ParquetChunks(path, chunk_size=1))
+
+
+def test_a_file_cut_anywhere_is_an_error_and_not_a_crash(tmp_path):
+    graphs, _ = make_synthetic(4, random_state=0)
+    save_parquet(graphs, tmp_path / "whole.parquet")
+    content = (tmp_path / "whole.parquet").read_bytes()
+    for length in (0, 3, 4, 100, len(content) // 2, len(content) - 9, len(content) - 1):
+        (tmp_path / "cut.parquet").write_bytes(content[:length])
+        with pytest.raises(DatasetError, match=r"cut.parquet: the file cannot be read as Parquet"):
+            load_parquet(tmp_path / "cut.parquet")
+    with pytest.raises(DatasetError, match=r"nowhere.parquet: the file cannot be read"):
+        load_parquet(tmp_path / "nowhere.parquet")
+
+
+# -------------------------------------------------------------------- chunks
+
+
+@pytest.fixture(scope="module")
+def stream_file(tmp_path_factory):
+    graphs, y = make_synthetic(600, random_state=0)
+    path = tmp_path_factory.mktemp("stream") / "datasets.parquet"
+    save_parquet(graphs, path)
+    return path, graphs, y
+
+
+@pytest.mark.parametrize("size", [1, 100, 256, 599, 600, 1000])
+def test_chunks_are_the_whole_in_order(stream_file, size):
+    path, graphs, y = stream_file
+    chunks = ParquetChunks(path, chunk_size=size)
+    assert chunks.n_graphs == 600
+    assert chunks.targets.tolist() == y.tolist()
+    assert chunks.classes.tolist() == [0, 1]
+    assert len(chunks) == -(-600 // size)
+    if size > 1:
+        assert Graphs.concatenate(list(chunks)) == graphs
+
+
+def test_shuffled_chunks_hold_each_graph_once(stream_file):
+    path, graphs, _ = stream_file
+    chunks = ParquetChunks(path, chunk_size=160, shuffle=True, random_state=0)
+    mixed = Graphs.concatenate(list(chunks))
+    assert sorted(map(bytes, _keys(mixed))) == sorted(map(bytes, _keys(graphs)))
+    assert mixed != graphs
+    assert Graphs.concatenate(list(chunks)) == mixed
+
+
+def _keys(graphs):
+    return [graph.attributes.tobytes() + graph.indices.tobytes() for graph in graphs]
+
+
+def test_a_model_learns_from_a_file(stream_file):
+    path, graphs, y = stream_file
+    features = ODDCLFeatures(depth=1, method="orf", n_components=32, n_features=256, random_state=0)
+    chunks = ParquetChunks(path, chunk_size=200, shuffle=True, random_state=0)
+    model = fit_chunks(SGDClassifier(random_state=0), features, chunks, n_epochs=2)
+    assert model.predict(features.transform(graphs)).shape == y.shape
+
+
+@pytest.mark.parametrize("size", [0, 1.5, "a", None])
+def test_a_chunk_has_a_whole_number_of_graphs(stream_file, size):
+    with pytest.raises(ValueError, match="chunk_size must be a whole number of at least 1"):
+        ParquetChunks(stream_file[0], chunk_size=size)
+
+
+# -------------------------------------------------------------------- the command
+
+
+def test_the_command_reads_files(stream_file, tmp_path, capsys):
+    _, graphs, _ = stream_file
+    few = tmp_path / "few.parquet"
+    save_parquet(graphs[:20], few)
+    assert main(["info", str(few)]) == 0
+    assert "20 graphs, undirected" in capsys.readouterr().out
+    assert main(["gram", str(few), "--kernel", "wl", "-o", str(tmp_path / "K.npz")]) == 0
+    options = "--depth 1 --method orf --n-components 32 --n-features 256 --random-state 0"
+    assert main(["features", str(few), *options.split(), "-o", str(tmp_path / "Z.npz")]) == 0
+    assert main(["features", str(few), *options.split(), "--chunk", "7", "-o", str(tmp_path / "Y.npz")]) == 0
+    with np.load(tmp_path / "Z.npz") as whole, np.load(tmp_path / "Y.npz") as pieces:
+        assert whole["shape"].tolist() == pieces["shape"].tolist() == [20, 256]
+    assert main(["info", str(tmp_path / "nowhere.parquet")]) == 2
+    assert "nowhere.parquet: the file cannot be read as Parquet" in capsys.readouterr().err
+
+
+def test_text_and_parquet_hold_the_same(tmp_path, stream_file):
+    _, graphs, _ = stream_file
+    save_tu(graphs[:50], tmp_path / "TEXT")
+    save_parquet(graphs[:50], tmp_path / "rows.parquet")
+    assert load_tu(tmp_path / "TEXT")[0] == load_parquet(tmp_path / "rows.parquet")[0]
+    assert Path(tmp_path / "rows.parquet").stat().st_size < sum(p.stat().st_size for p in (tmp_path / "TEXT").iterdir())

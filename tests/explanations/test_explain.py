@@ -1,0 +1,482 @@
+"""Explanations: shares of nodes, features and fitted graphs add up to decisions, and nothing depends on node numbers."""
+
+import re
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.svm import SVC, LinearSVC
+
+import naive
+import strategies
+import zoo
+from treegram import (
+    CSM,
+    GIK,
+    NSPDK,
+    ODDCL,
+    ODDST,
+    P2K,
+    WL,
+    WLCL,
+    WLOA,
+    FeatureMap,
+    GraphGP,
+    GraphHopper,
+    GraphRidge,
+    Graphs,
+    GraphSVC,
+    KernelSum,
+    Landmarks,
+    MoleculeGraphs,
+    NeighborMeans,
+    ODDCLApprox,
+    ODDCLFeatures,
+    OrderedTrees,
+    ScaleAttributes,
+    ShortestPath,
+    explain,
+)
+from treegram._core.errors import ParameterError
+from treegram.kernels import oddcl_features
+from treegram.kernels.registry import KERNELS as REGISTERED
+from treegram.kernels.tree_weights import view_trees
+
+KERNELS = {
+    "ODDCL": ODDCL(depth=2, lam=0.8),
+    "ODDCL, large trees": ODDCL(depth=3, lam=1.2),
+    "ODDCL, not normalized": ODDCL(depth=1, normalize=False),
+    "ODDCL, linear": ODDCL(depth=1, node_kernel="linear"),
+    "WLCL": WLCL(n_iterations=2),
+    "GraphHopper": GraphHopper(),
+    "GraphHopper, labels": GraphHopper(use_labels=True, normalize=False),
+    "GIK": GIK(radius=1, n_levels=1),
+    "ODDST": ODDST(depth=2, lam=1.2, counting="visits"),
+    "ODDST, not normalized": ODDST(depth=1, lam=0.5, normalize=False),
+    "WL": WL(n_iterations=2, use_edge_labels=True),
+    "WL, not normalized": WL(n_iterations=1, normalize=False),
+    "WLOA": WLOA(n_iterations=2),
+    "NSPDK": NSPDK(radius=1, distance=2),
+    "P2K": P2K(n_iterations=2),
+    "P2K, hash": P2K(n_iterations=1, mode="hash", normalize=False),
+    "CSM": CSM(),
+    "CSM, edges": CSM(max_size=2, use_labels=True, use_edge_labels=True, normalize=False),
+    "ShortestPath": ShortestPath(),
+    "ShortestPath, brownian": ShortestPath("brownian", c=3, use_labels=True),
+    "KernelSum": KernelSum([ODDST(depth=1), make_pipeline(NeighborMeans(), ODDCL(depth=1)), WL(normalize=False)]),
+    "KernelSum, not normalized": KernelSum([ShortestPath(), NSPDK()], normalize=False),
+    "pipeline": make_pipeline(NeighborMeans(), ODDCL(depth=1)),
+}
+NEED_ATTRIBUTES = {"pipeline", "KernelSum"}
+EXPLICIT = {
+    name: KERNELS[name] for name in ("ODDST", "ODDST, not normalized", "WL", "WLOA", "NSPDK", "P2K", "P2K, hash")
+}
+SPREAD = {
+    "WL": WL(),
+    "WLOA": WLOA(),
+    "WLCL": WLCL(),
+    "ODDST": ODDST(depth=2, lam=1.2, counting="visits"),
+    "ODDST, not normalized": ODDST(depth=2, lam=0.5, normalize=False),
+    "ODDCL": ODDCL(depth=2, lam=0.8, counting="capped"),
+    "ODDCL, deep": ODDCL(depth=30, lam=1.5),
+    "sum": KernelSum([WL(), WLCL(), ODDCL(depth=1)]),
+}
+UNEXPLAINED = {"OrderedTrees": OrderedTrees(), "ODDCLApprox": ODDCLApprox()}
+COLLECTIONS = {**zoo.LAWS_HOLD_ON, "edge_labels": zoo.COLLECTIONS["edge_labels"]}
+
+
+def fitted_ridge(kernel, graphs):
+    y = np.sin(np.arange(len(graphs)))
+    return GraphRidge(kernel, grid={}, alpha=0.1, cv=2).fit(graphs, y)
+
+
+def node_sums(found):
+    return np.array([shares.sum(axis=0) for shares in found.nodes]) + found.intercept
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+@pytest.mark.parametrize("name", KERNELS)
+def test_nodes_add_up_to_the_prediction(name, collection):
+    graphs = COLLECTIONS[collection].pack()
+    if name in NEED_ATTRIBUTES and not graphs.n_attributes:
+        pytest.skip("its transformer needs attributes")
+    model = fitted_ridge(KERNELS[name], graphs[:7])
+    found = explain(model, graphs)
+    assert [len(shares) for shares in found.nodes] == graphs.sizes.tolist()
+    np.testing.assert_allclose(node_sums(found)[..., None].ravel(), model.predict(graphs), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.decisions, model.predict(graphs), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.graphs.sum(axis=1) + found.intercept, found.decisions, rtol=0, atol=1e-9)
+    assert found.graphs.shape == (len(graphs), 7)
+    assert found.error < 1e-9
+    assert found.outputs == ("prediction",)
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS.keys() - {"ODDCL, linear"}))  # products of huge vectors overflow
+@settings(max_examples=15, deadline=None)
+@given(collection=strategies.collections(min_graphs=2, dimension=2, edge_labels=True, labeled=True))
+def test_nodes_add_up_on_any_graphs(name, collection):
+    graphs = collection.pack()
+    if not graphs.n_nodes:
+        return
+    found = explain(fitted_ridge(KERNELS[name], graphs), graphs)
+    assert found.error <= 1e-9 * max(1.0, np.abs(found.graphs).sum(axis=1).max())
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@settings(max_examples=10, deadline=None)
+@given(drawn=strategies.with_node_order(min_graphs=2, dimension=2, edge_labels=True, labeled=True, scale="plain"))
+def test_shares_move_with_their_nodes(name, drawn):
+    collection, places = drawn
+    graphs = collection.pack()
+    if not graphs.n_nodes:
+        return
+    model = fitted_ridge(KERNELS[name], graphs)
+    before, after = explain(model, graphs), explain(model, collection.renumbered(places).pack())
+    for old, new, place in zip(before.nodes, after.nodes, places, strict=True):
+        np.testing.assert_allclose(new[list(place)], old, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", EXPLICIT)
+def test_features_add_up_and_have_names(name):
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = fitted_ridge(EXPLICIT[name], graphs[:7])
+    found = explain(model, graphs)
+    sums = np.asarray(found.features.sum(axis=1)).ravel() + found.intercept
+    np.testing.assert_allclose(sums, model.predict(graphs), rtol=0, atol=1e-9)
+    assert len(found.feature_names) == found.features.shape[1]
+    ((top, share),) = found.top_features(3, 1)
+    assert top in found.feature_names
+    assert abs(share) == np.abs(found.features[[3]].toarray()).max()
+
+
+def test_features_of_a_sum_carry_the_name_of_their_kernel():
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    found = explain(fitted_ridge(KernelSum([WL(n_iterations=1), ODDST(depth=1)]), graphs), graphs)
+    sums = np.asarray(found.features.sum(axis=1)).ravel() + found.intercept
+    np.testing.assert_allclose(sums, found.decisions, rtol=0, atol=1e-9)
+    assert {name.split(":")[0] for name in found.feature_names} == {"WL", "ODDST"}
+    without = explain(fitted_ridge(KERNELS["KernelSum"], graphs), graphs)
+    assert without.features is None
+    assert without.feature_names is None
+    assert without.top_features(0) == []
+
+
+def test_shares_by_hand():
+    """A path N-C-O against an edge C-O: the N is nowhere else; C and O are by their labels, and O by its neighbor."""
+    graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["N", "C", "O"], ["C", "O"]])
+    kernel = WL(n_iterations=1, normalize=False).fit(graphs[1])
+    np.testing.assert_allclose(kernel._node_shares(graphs[0], np.ones((1, 1)), spread=False)[:, 0], [0, 1, 2])
+    # The tree O(C) has two nodes, each of which gets half.
+    np.testing.assert_allclose(kernel._node_shares(graphs[0], np.ones((1, 1)), spread=True)[:, 0], [0, 1.5, 1.5])
+    paths = ShortestPath(use_labels=True, normalize=False).fit(graphs[1])
+    np.testing.assert_allclose(paths._node_shares(graphs[0], np.ones((1, 1)), spread=False)[:, 0], [0, 1, 1])
+    assignment = WLOA(n_iterations=0, normalize=False).fit(Graphs.from_edges([[]], labels=[["C"]]))
+    twice = Graphs.from_edges([[(0, 1)]], labels=[["C", "C"]])  # one of the two is assigned, either of them
+    np.testing.assert_allclose(assignment._node_shares(twice, np.ones((1, 1)), spread=False)[:, 0], [0.5, 0.5])
+
+
+@pytest.mark.parametrize("counts", [(4, 4), (4, 4, 4)])
+def test_classifiers(counts):
+    rng = np.random.default_rng(0)
+    y = np.repeat([f"class {i}" for i in range(len(counts))], counts)
+    edges = [[(i, i + 1) for i in range(5)] for _ in y]
+    graphs = Graphs.from_edges(
+        edges, labels=[rng.integers(0, 2, 6).tolist() for _ in y], attributes=rng.normal(size=(len(y), 6, 2)).tolist()
+    )
+    model = GraphSVC(ODDCL(depth=1), grid={}, C=[10], cv=2).fit(graphs, y)
+    found = explain(model, graphs)
+    assert found.error < 1e-9
+    if len(counts) == 2:
+        np.testing.assert_allclose(node_sums(found), model.decision_function(graphs), rtol=0, atol=1e-9)
+        assert found.outputs == ("class 1",)
+        return
+    np.testing.assert_allclose(node_sums(found), model._decide(graphs), rtol=0, atol=1e-9)
+    assert found.outputs == (("class 0", "class 1"), ("class 0", "class 2"), ("class 1", "class 2"))
+    assert found.graphs.shape == (12, 12, 3)
+    np.testing.assert_array_equal(found.graphs[:, 8:, 0], 0)  # the third class says nothing about the first two
+
+
+def test_gaussian_process():
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = GraphGP(WLCL(), grid={}).fit(graphs, np.arange(len(graphs)))
+    np.testing.assert_allclose(node_sums(explain(model, graphs)), model.predict(graphs), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", EXPLICIT)
+def test_linear_models_on_features(name):
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    y = np.arange(len(graphs)) % 3
+    ridge = make_pipeline(NeighborMeans(), FeatureMap(EXPLICIT[name]), Ridge()).fit(graphs, y)
+    found = explain(ridge, graphs)
+    np.testing.assert_allclose(node_sums(found), ridge.predict(graphs), rtol=0, atol=1e-9)
+    assert found.graphs is None
+    for classes in (y, y > 0):
+        logistic = make_pipeline(FeatureMap(EXPLICIT[name]), LogisticRegression()).fit(graphs, classes)
+        found = explain(logistic, graphs)
+        np.testing.assert_allclose(node_sums(found), logistic.decision_function(graphs), rtol=0, atol=1e-9)
+        assert found.outputs == ((0, 1, 2) if classes is y else (True,))
+        features = found.features if classes is y else (found.features,)
+        sums = np.column_stack([np.asarray(one.sum(axis=1)).ravel() for one in features]) + found.intercept
+        np.testing.assert_allclose(sums.squeeze(), found.decisions, rtol=0, atol=1e-9)
+
+
+HASHED = {
+    "hashed": ODDCLFeatures(depth=2, lam=1.2, n_features=64),
+    "few columns, not normalized": ODDCLFeatures(depth=1, n_features=5, normalize=False),
+    "Fourier": ODDCLFeatures(depth=1, method="orf", n_components=8, n_features=64),
+    "a column for each": ODDCLFeatures(depth=2, n_features=None, gamma="scale"),
+    "a column for each, not normalized": ODDCLFeatures(depth=1, lam=0.5, n_features=None, normalize=False),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*hashed to")
+@pytest.mark.filterwarnings("ignore:.*estimated Gram error")
+@pytest.mark.parametrize("collection", zoo.LAWS_HOLD_ON)
+@pytest.mark.parametrize("name", HASHED)
+def test_linear_models_on_trees_and_vectors(name, collection):
+    graphs = zoo.LAWS_HOLD_ON[collection].pack()
+    y = np.arange(len(graphs)) % 3
+    for final, targets in ((LogisticRegression(), y), (LinearSVC(), y > 0), (RidgeClassifier(), y), (Ridge(), y)):
+        model = (
+            make_pipeline(ScaleAttributes(), HASHED[name], final)
+            if graphs.n_attributes
+            else make_pipeline(HASHED[name], final)
+        )
+        model.fit(graphs[:8], targets[:8])  # the others have trees that these do not have
+        expected = model.predict(graphs) if isinstance(final, Ridge) else model.decision_function(graphs)
+        for spread in (False, True):
+            found = explain(model, graphs, spread=spread)
+            np.testing.assert_allclose(node_sums(found).reshape(expected.shape), expected, rtol=0, atol=1e-9)
+            assert found.error < 1e-9
+        features = found.features if isinstance(found.features, tuple) else (found.features,)
+        sums = np.column_stack([np.asarray(one.sum(axis=1)).ravel() for one in features]) + found.intercept
+        np.testing.assert_allclose(sums.reshape(expected.shape), expected, rtol=0, atol=1e-9)
+        assert found.graphs is None
+    assert set(found.feature_names) == set(ODDST(HASHED[name].depth).fit(graphs).feature_names())
+
+
+@pytest.mark.filterwarnings("ignore:.*hashed to")
+@pytest.mark.parametrize("name", ["few columns, not normalized", "a column for each, not normalized"])
+def test_a_node_adds_what_its_own_trees_give(name):
+    """A row is linear in the counts of trees: those of one node alone give its share."""
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = make_pipeline(HASHED[name], Ridge()).fit(graphs, np.sin(np.arange(len(graphs))))
+    features, found = model[0], explain(model, graphs)
+    for graph, shares in zip(graphs, found.nodes, strict=True):
+        view = view_trees(features, graph)
+        (trees,) = view.groups
+        for node, share in enumerate(shares):
+            counts = (sp.diags((np.arange(graph.n_nodes) == node).astype(float)) @ trees.counts).tocsr()
+            alone = replace(view, groups=[replace(trees, counts=counts)])
+            with mock.patch.object(oddcl_features, "view_trees", return_value=alone):
+                row = features._rows(graph, features.map_, features._seed)
+            np.testing.assert_allclose(share, (row @ model[1].coef_).item(), rtol=0, atol=1e-9)
+
+
+def test_what_is_no_sum_over_columns_is_told():
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    y = np.arange(len(graphs)) % 2
+    rows = ODDCLFeatures(depth=1, n_features=None)
+    with pytest.raises(
+        ParameterError, match=r"must be a fitted linear model, with coef_, such as LogisticRegression.*got KNeigh"
+    ):
+        explain(make_pipeline(rows, KNeighborsClassifier()).fit(graphs, y), graphs)
+    between = make_pipeline(rows, MaxAbsScaler(), LogisticRegression()).fit(graphs, y)
+    with pytest.raises(
+        ParameterError, match="a linear model on the rows of a FeatureMap, of ODDCLFeatures or of Landmarks"
+    ):
+        explain(between, graphs)
+
+
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("kernel", [WL(), make_pipeline(NeighborMeans(), ODDCL(depth=1))], ids=["kernel", "pipeline"])
+def test_linear_models_on_landmarks(kernel, spread):
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    y = np.arange(len(graphs)) % 3
+    for classes in (y, y > 0):
+        model = make_pipeline(NeighborMeans(), Landmarks(kernel, 6), LogisticRegression()).fit(graphs, classes)
+        found = explain(model, graphs, spread=spread)
+        np.testing.assert_allclose(node_sums(found), model.decision_function(graphs), rtol=0, atol=1e-9)
+        assert found.graphs.shape[:2] == (len(graphs), len(model[1].landmarks_))
+        assert found.error < 1e-9
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_pipelines_that_end_in_a_model(nested):
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    end = GraphRidge(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), grid={}, alpha=0.1, cv=2)
+    end = make_pipeline(ScaleAttributes(), end) if nested else end
+    model = make_pipeline(NeighborMeans(), "passthrough", end).fit(graphs, np.sin(np.arange(len(graphs))))
+    found = explain(model, graphs)
+    np.testing.assert_allclose(found.decisions, model.predict(graphs), rtol=0, atol=1e-9)
+    assert found.error < 1e-9
+
+
+def test_a_pipeline_that_takes_molecules_is_explained_atom_by_atom():
+    pytest.importorskip("rdkit")
+    smiles = ["CO", "CCO", "CC(C)O", "OCCC", "CN", "CCN", "CC(C)N", "NCCC"]
+    model = make_pipeline(MoleculeGraphs(), GraphSVC(WL(), grid={}, C=1, cv=2)).fit(smiles, [0] * 4 + [1] * 4)
+    found = explain(model, ["CCCCO", "CCCCN"])
+    np.testing.assert_allclose(found.decisions, model.decision_function(["CCCCO", "CCCCN"]), rtol=0, atol=1e-9)
+    assert [len(shares) for shares in found.nodes] == [5, 5]
+
+
+def test_sparse_coefficients_of_linear_models():
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = make_pipeline(FeatureMap(WL()), SGDClassifier(random_state=0)).fit(graphs, np.arange(len(graphs)) % 2)
+    model[-1].sparsify()
+    np.testing.assert_allclose(explain(model, graphs).decisions, model.decision_function(graphs), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("collection", zoo.LAWS_HOLD_ON)
+@pytest.mark.parametrize("name", SPREAD)
+def test_spreading_keeps_the_sum_of_each_graph(name, collection):
+    graphs = zoo.LAWS_HOLD_ON[collection].pack()
+    model = fitted_ridge(SPREAD[name], graphs)
+    found = explain(model, graphs, spread=True)
+    assert found.error < 1e-9
+    at_roots = explain(model, graphs)
+    assert max(np.abs(a - b).max(initial=0) for a, b in zip(found.nodes, at_roots.nodes, strict=True)) > 1e-6
+
+
+@pytest.mark.parametrize("name", sorted(SPREAD.keys() - {"ODDCL, deep"}))
+@settings(max_examples=15, deadline=None)
+@given(collection=strategies.collections(min_graphs=2, dimension=2, edge_labels=True, labeled=True, scale="plain"))
+def test_spreading_keeps_the_sums_of_any_graphs(name, collection):
+    graphs = collection.pack()
+    if not graphs.n_nodes:
+        return
+    found = explain(fitted_ridge(SPREAD[name], graphs), graphs, spread=True)
+    assert found.error <= 1e-9 * max(1.0, np.abs(found.graphs).sum(axis=1).max())
+
+
+def literal_trees(collection, g, depth, counting):
+    """Each time that a tree is counted: its DAG, its root and its depth."""
+    adjacent = naive.neighbors(collection, g)
+    for r in range(len(adjacent)):
+        if counting == "algorithm":
+            children = naive.dag(adjacent, r, depth)
+            yield from ((children, v, j) for v in children for j in range(depth + 1))
+            continue
+        last = depth if counting == "visits" else min(depth, max(naive.distances(adjacent, r).values()))
+        for q in range(last + 1):
+            children = naive.dag(adjacent, r, q)
+            yield from ((children, v, q) for v in children)
+
+
+def unrolled(children, v, j):
+    """The nodes of T_j(v), as often as they are in it."""
+    return [v, *(u for w in children[v] if j for u in unrolled(children, w, j - 1))]
+
+
+def literal_shares(kernel, collection, weights):
+    """What nodes add to the weighted sums over the same graphs, each tree shared by its nodes, without normalization."""
+    counts = [naive.tree_counts(collection, g, kernel.depth, counting=kernel.counting) for g in range(len(collection))]
+    shares = []
+    for g, n in enumerate(collection.n_nodes):
+        own, labels = np.zeros(n), naive.node_labels(collection, g)
+        bare = [dict.fromkeys(around) for around in naive.neighbors(collection, g)]
+        for children, v, j in literal_trees(collection, g, kernel.depth, kernel.counting):
+            t = naive.tree(children, labels, bare, v, j)
+            total = 0.0
+            for i, fitted in enumerate(counts):
+                for w, F in enumerate(fitted):
+                    x, y = (collection.attributes[a][b] for a, b in ((g, v), (i, w)))
+                    alike = naive.rbf(1 / len(x))(x, y) if isinstance(kernel, ODDCL) else 1.0
+                    total += weights[i] * kernel.lam ** naive.size(t) * F[t] * alike
+            nodes = unrolled(children, v, j)
+            np.add.at(own, nodes, total / len(nodes))
+        shares.append(own)
+    return np.concatenate(shares)
+
+
+@pytest.mark.parametrize("counting", naive.COUNTINGS)
+@pytest.mark.parametrize("kernel", [ODDST, ODDCL])
+@settings(max_examples=10, deadline=None)
+@given(
+    collection=strategies.collections(min_graphs=1, max_graphs=3, dimension=2, labeled=True, scale="plain"),
+    depth=st.integers(0, 3),
+)
+def test_trees_are_shared_by_their_nodes(kernel, counting, collection, depth):
+    graphs = collection.pack()
+    if not graphs.n_nodes:
+        return
+    one = kernel(depth=depth, lam=0.7, counting=counting, normalize=False).fit(graphs)
+    weights = np.sin(1.0 + np.arange(len(graphs)))
+    shares = one._node_shares(graphs, weights[:, None], spread=True)[:, 0]
+    np.testing.assert_allclose(shares, literal_shares(one, collection, weights), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["ShortestPath", "NSPDK", "GIK"])
+def test_kernels_without_trees_cannot_spread_them(name):
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    with pytest.raises(ParameterError, match="spread=True is for ODDCL, ODDST, WL, WLCL and WLOA"):
+        explain(fitted_ridge(KERNELS[name], graphs), graphs, spread=True)
+
+
+@pytest.mark.parametrize("name", UNEXPLAINED)
+def test_kernels_that_are_no_sums_over_nodes_are_refused(name):
+    graphs = zoo.collect(zoo.PATH, zoo.CYCLE, zoo.STAR, zoo.TRIANGLE).pack()
+    model = fitted_ridge(UNEXPLAINED[name], graphs)
+    with pytest.raises(
+        ParameterError, match=f"{name} cannot be explained node by node. These kernels can be: CSM, GIK, "
+    ):
+        explain(model, graphs)
+    part = fitted_ridge(KernelSum([WL(), UNEXPLAINED[name]]), graphs)
+    with pytest.raises(ParameterError, match=f"{name} cannot be explained"):
+        explain(part, graphs)
+
+
+def test_the_error_names_all_kernels_that_can_be_explained():
+    """Of all kernels by name: what is named works, and what is not is refused."""
+    graphs = zoo.collect(zoo.PATH, zoo.CYCLE, zoo.STAR, zoo.TRIANGLE).pack()
+    with pytest.raises(ParameterError) as told:
+        explain(fitted_ridge(OrderedTrees(), graphs), graphs)
+    named = set(re.findall(r"\b[A-Z]\w+", str(told.value).split("can be: ")[1])) - {"KernelSum"}
+    assert named == {cls.__name__ for cls in REGISTERED.values() if cls.explained_by}
+    for cls in REGISTERED.values():
+        if cls.explained_by:
+            assert explain(fitted_ridge(cls(), graphs), graphs).error < 1e-9
+        else:
+            with pytest.raises(ParameterError, match=f"{cls.__name__} cannot be explained"):
+                explain(fitted_ridge(cls(), graphs), graphs)
+
+
+def test_models_that_cannot_be_explained_are_refused():
+    graphs, y = zoo.LAWS_HOLD_ON["mixed"].pack(), np.arange(11) % 2
+    with pytest.raises(ParameterError, match="must be a GraphSVC, GraphRidge or GraphGP"):
+        explain(WL().fit(graphs), graphs)
+    neighbors = make_pipeline(FeatureMap(WL()), KNeighborsClassifier(1)).fit(graphs, y)
+    with pytest.raises(ParameterError, match="must be a fitted linear model"):
+        explain(neighbors, graphs)
+    machine = make_pipeline(FeatureMap(WL()), SVC(kernel="linear")).fit(graphs, y)  # decides by pairs of classes
+    with pytest.raises(ParameterError, match="must be a fitted linear model"):
+        explain(machine, graphs)
+    scaled = make_pipeline(FeatureMap(WL()), MaxAbsScaler(), Ridge()).fit(graphs, y)
+    with pytest.raises(ParameterError, match="a linear model on the rows of a FeatureMap"):
+        explain(scaled, graphs)
+
+
+def test_no_graphs_and_empty_graphs():
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = fitted_ridge(ODDCL(), graphs)
+    assert explain(model, graphs[:0]).nodes == []
+    (nothing,) = explain(model, graphs[0]).nodes
+    assert nothing.shape == (0,)
+
+
+def test_many_nodes_are_summed_some_at_a_time(monkeypatch):
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = fitted_ridge(ODDCL(), graphs)
+    expected = explain(model, graphs).nodes
+    monkeypatch.setattr("treegram.kernels.node_sums.SHARES_AT_ONCE", 50)
+    for some, all_at_once in zip(explain(model, graphs).nodes, expected, strict=True):
+        np.testing.assert_allclose(some, all_at_once, rtol=1e-12, atol=1e-14)

@@ -1,0 +1,296 @@
+"""Pictures: what is drawn where; how it looks is for eyes."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import zoo
+from treegram import (
+    Explanation,
+    Graphs,
+    plot_confusion,
+    plot_embedding,
+    plot_explanation,
+    plot_gram,
+    plot_graph,
+    plot_tree,
+)
+from treegram._core.matplotlib import blank_axes
+from treegram.explanations.plots.layout import hop_layout, node_places
+
+K = np.array([[1.0, 0.1, 0.8], [0.1, 1.0, 0.2], [0.8, 0.2, 1.0]])
+
+
+def drawn(ax):
+    return ax.images[0].get_array()
+
+
+def test_graphs_are_sorted_by_class_and_classes_named():
+    ax = blank_axes()
+    assert plot_gram(K, ["b", "a", "b"], ax=ax, title="A title") is ax
+    np.testing.assert_array_equal(drawn(ax), K[np.ix_([1, 0, 2], [1, 0, 2])])
+    assert ax.get_title() == "A title"
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["a", "b"]
+    np.testing.assert_allclose(ax.get_yticks(), [0.0, 1.5])
+    assert {tuple(line.get_xdata()) for line in ax.lines} == {(0, 1), (0.5, 0.5)}
+    assert ax.figure.axes[1].get_ylabel() == "kernel value"
+
+
+def test_without_classes_the_order_stays():
+    ax = plot_gram(K, ax=blank_axes(), colorbar=False)
+    np.testing.assert_array_equal(drawn(ax), K)
+    assert not ax.lines
+    assert len(ax.figure.axes) == 1
+
+
+def test_many_targets_are_sorted_but_not_named():
+    n = 50
+    ax = plot_gram(np.eye(n), np.arange(n)[::-1] / 3, ax=blank_axes())
+    assert not ax.lines
+    assert ax.get_xlabel() == "graph, sorted by target"
+
+
+def test_colors_span_the_values_off_the_diagonal():
+    ax = plot_gram(K, ax=blank_axes())
+    low, high = ax.images[0].get_clim()
+    assert 0.1 <= low < 0.11
+    assert 0.78 < high <= 0.8
+
+
+@pytest.mark.parametrize("matrix", [[[1.0]], [[1.0, 1.0], [1.0, 1.0]], [[0.0]]])
+def test_matrices_of_one_value_can_be_drawn(matrix, tmp_path):
+    ax = plot_gram(matrix, [3] * len(matrix), ax=blank_axes())
+    ax.figure.savefig(tmp_path / "gram.png")
+
+
+def test_without_axes_a_figure_is_made():
+    from matplotlib import pyplot
+
+    ax = plot_gram(K)
+    assert ax.figure in map(pyplot.figure, pyplot.get_fignums())
+    pyplot.close(ax.figure)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "y", "message"),
+    [
+        (K[:2], None, r"K must be a square matrix of at least one row; got an array of shape \(2, 3\)"),
+        (np.empty((0, 0)), None, r"got an array of shape \(0, 0\)"),
+        (K * np.nan, None, "K must be finite"),
+        (K, [1, 2], r"y must have one entry per graph, shape \(3,\); got shape \(2,\)"),
+    ],
+)
+def test_wrong_numbers_are_refused(matrix, y, message):
+    with pytest.raises(ValueError, match=message):
+        plot_gram(matrix, y)
+
+
+def test_missing_matplotlib_gives_the_install_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install 'treegram\[plot\]'"):
+        plot_gram(K)
+
+
+# -------------------------------------------------------------------- graphs
+
+
+CHAIN = Graphs.from_edges(
+    [[], [(0, 1), (1, 2)]],
+    n_nodes=[1, 3],
+    labels=[["C"], ["N", "C", "O"]],
+    attributes=[[[0, 0]], [[0, 1], [2, 3], [4, 5]]],
+)
+
+
+def test_nodes_are_colored_around_zero():
+    ax = blank_axes()
+    assert plot_graph(CHAIN, 1, values=[0.5, -2.0, 0.0], ax=ax, title="A title") is ax
+    nodes = ax.collections[1]
+    assert nodes.get_clim() == (-2.0, 2.0)
+    np.testing.assert_array_equal(nodes.get_array(), [0.5, -2.0, 0.0])
+    assert [text.get_text() for text in ax.texts] == ["N", "C", "O"]
+    assert len(ax.collections[0].get_segments()) == 2
+    assert len(ax.figure.axes) == 2
+
+
+def test_nodes_of_a_chain_have_room_on_all_sides():
+    ax = plot_graph(CHAIN, 1, layout=[[0, 0], [5, 0], [10, 0]], ax=blank_axes())
+    assert ax.get_ylim() == (-1.5, 1.5)
+    assert ax.get_xlim() == (-1.5, 11.5)
+
+
+def test_a_single_label_is_not_written_on_every_node():
+    assert not plot_graph(Graphs.from_edges([[(0, 1)]], labels=[["C", "C"]]), ax=blank_axes()).texts
+
+
+def test_attributes_and_arrays_can_be_places():
+    ax = plot_graph(CHAIN, 1, layout="attributes", ax=blank_axes())
+    np.testing.assert_array_equal(ax.collections[1].get_offsets(), CHAIN[1].attributes)
+    ax = plot_graph(CHAIN, 1, layout=[[0, 0], [5, 5], [9, 9]], ax=blank_axes())
+    np.testing.assert_array_equal(ax.collections[1].get_offsets(), [[0, 0], [5, 5], [9, 9]])
+
+
+def test_coordinates_are_found_where_joined_nodes_are_close():
+    rng = np.random.default_rng(0)
+    edges = [(i, i + 1) for i in range(9)]
+    line = np.column_stack([np.arange(10.0), 0.1 * rng.normal(size=10)])
+    for vectors, is_used in ((line, True), (rng.normal(size=(10, 2)), False), (np.hstack([line, line]), False)):
+        graph = Graphs.from_edges([edges], attributes=[vectors])
+        assert np.array_equal(node_places(graph, "auto"), vectors) == is_used
+    turned = line @ np.linalg.qr(rng.normal(size=(3, 3)))[0][:2]  # the same line in space
+    places = node_places(Graphs.from_edges([edges], attributes=[turned]), "auto")
+    distances = [np.linalg.norm(one[:, None] - one[None], axis=2) for one in (places, line)]
+    np.testing.assert_allclose(*distances, atol=1e-9)
+
+
+def test_molecules_are_drawn_by_rdkit():
+    pytest.importorskip("rdkit")
+    two = explained(("yes",), [0.5], [[1.0], [-2.0], [0.0], [0.25]])
+    ax = plot_explanation(two, CHAIN, 1, molecule="NCO", ax=blank_axes())
+    image = ax.images[0].get_array()
+    assert ax.get_title() == "yes: -1.25"
+    red, blue = (image[..., one] > image[..., other] + 0.03 for one, other in ((0, 2), (2, 0)))
+    assert red.any()  # the O, a little
+    assert blue.any()  # the N
+    ends = ax.figure.axes[1].collections[-1].get_cmap()([0.0, 1.0])[:, :3]  # the bar has the colors of the atoms
+    atom = image[..., :3].reshape(-1, 3)
+    assert (np.abs(atom - ends[0]).max(axis=1) < 0.01).any()
+    assert ax.figure.axes[1].get_ylim() == (-2.0, 2.0)
+    assert ax.figure.axes[1].get_ylabel() == "added to the decision"
+    plain = plot_explanation(two, CHAIN, 1, molecule="NCO", ax=blank_axes(), colorbar=False)
+    assert len(plain.figure.axes) == 1
+    with pytest.raises(ValueError, match="molecule: its atom 0 is O, but the node's label is 'N'"):
+        plot_explanation(two, CHAIN, 1, molecule="OCN", ax=blank_axes())
+
+
+def test_hop_layout_keeps_distances():
+    chain = Graphs.from_edges([[(i, i + 1) for i in range(5)]])
+    places = hop_layout(chain)
+    gaps = np.linalg.norm(places[:, None] - places[None], axis=2)
+    np.testing.assert_allclose(gaps, np.abs(np.subtract.outer(range(6), range(6))), atol=0.05)
+
+
+@pytest.mark.parametrize("name", ["mixed", "directed", "no_labels"])
+def test_any_graph_can_be_drawn(name, tmp_path):
+    graphs = zoo.LAWS_HOLD_ON[name].pack()
+    for index in range(len(graphs)):
+        assert np.isfinite(hop_layout(graphs[index])).all()
+        ax = plot_graph(graphs, index, values=np.zeros(graphs.sizes[index]), ax=blank_axes())
+        ax.figure.savefig(tmp_path / "graph.png", dpi=20)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"values": [1.0]}, r"one number per node, shape \(3,\); got shape \(1,\)"),
+        ({"layout": "spring"}, "must be 'auto', 'hops', 'attributes' or an array"),
+        ({"layout": [[0, 0]]}, r"shape \(3, 2\); got \(1, 2\)"),
+    ],
+)
+def test_wrong_arguments_of_plot_graph(options, message):
+    with pytest.raises(ValueError, match=message):
+        plot_graph(CHAIN, 1, ax=blank_axes(), **options)
+    with pytest.raises(ValueError, match="needs two attributes per node; the graph has 0"):
+        plot_graph(Graphs.from_edges([[(0, 1)]]), layout="attributes", ax=blank_axes())
+
+
+def explained(outputs, intercept, shares):
+    return Explanation(
+        outputs, np.array(intercept), CHAIN.offsets, np.array(shares), None, False, lambda: None, lambda: None
+    )
+
+
+def test_explanations_are_drawn_with_their_decision():
+    two = explained(("yes",), [0.5], [[1.0], [-2.0], [0.0], [0.25]])
+    ax = plot_explanation(two, CHAIN, 1, ax=blank_axes())
+    assert ax.get_title() == "yes: -1.25"
+    assert ax.figure.axes[1].get_ylabel() == "added to the decision"
+    pairs = explained((("a", "b"), ("a", "c")), [0.0, 1.0], np.eye(4, 2))
+    ax = plot_explanation(pairs, CHAIN, 1, output=1, ax=blank_axes())
+    assert ax.get_title() == "a rather than c: +2"
+    np.testing.assert_array_equal(ax.collections[1].get_array(), [1.0, 0.0, 0.0])
+    with pytest.raises(ValueError, match="must be the 2 that were explained; got 1"):
+        plot_explanation(two, CHAIN[1], ax=blank_axes())
+    with pytest.raises(IndexError, match="index must be a number from 0 to 1; got 2"):
+        plot_explanation(two, CHAIN, 2, ax=blank_axes())
+    with pytest.raises(IndexError, match="output must be a number from 0 to 1; got 2"):
+        plot_explanation(pairs, CHAIN, 1, output=2, ax=blank_axes())
+
+
+# -------------------------------------------------------------------- trees, embeddings, confusion
+
+
+def texts(ax):
+    return {text.get_text(): text.get_position() for text in ax.texts}
+
+
+def test_trees_have_their_root_on_top():
+    ax = plot_tree("C(N,S(O,P))", ax=blank_axes())
+    places = texts(ax)
+    assert {name: -y for name, (_, y) in places.items()} == {"C": 0, "N": 1, "S": 1, "O": 2, "P": 2}
+    assert places["N"][0] < places["O"][0] < places["P"][0]
+    assert places["S"][0] == (places["O"][0] + places["P"][0]) / 2
+    assert ax.get_title() == "C(N,S(O,P))"
+
+
+def test_edge_labels_stand_beside_edges():
+    places = texts(plot_tree("C(1:N,2:O)", ax=blank_axes()))
+    assert places.keys() == {"C", "N", "O", "1", "2"}
+    assert places["1"][1] == -0.5
+
+
+@pytest.mark.parametrize("name", ["C", "C()", "C #2", "C(N) #1"])
+def test_names_of_all_kernels_can_be_drawn(name):
+    assert "C" in " ".join(texts(plot_tree(name, ax=blank_axes())))
+
+
+@pytest.mark.parametrize("name", ["", "C(", "C)", "C,N", "(C)"])
+def test_what_is_no_tree_is_refused(name):
+    with pytest.raises(ValueError, match="name must be "):
+        plot_tree(name, ax=blank_axes())
+
+
+def test_embedding_is_kernel_pca():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2)) * [3, 1]
+    X -= X.mean(axis=0)
+    ax = plot_embedding(X @ X.T, np.arange(20) % 2, ax=blank_axes(), title="A title")
+    assert ax.get_title() == "A title"
+    (points,) = ax.collections
+    places = np.asarray(points.get_offsets())
+    assert len(np.unique(points.to_rgba(points.get_array()), axis=0)) == 2
+    np.testing.assert_allclose(places @ places.T, X @ X.T, atol=1e-9)
+    assert ax.get_xlabel().startswith("component 1, ")
+
+
+@pytest.mark.parametrize("n_classes", [3, 10, 11, 20])
+def test_classes_of_an_embedding_have_colors_of_their_own_and_a_legend_beside_the_points(n_classes):
+    ax = plot_embedding(np.eye(40), [f"class {i % n_classes:2}" for i in range(40)], ax=blank_axes())
+    (points,) = ax.collections
+    assert len(np.unique(points.to_rgba(points.get_array()), axis=0)) == n_classes
+    legend = ax.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == [f"class {i:2}" for i in range(n_classes)]
+    shown = [handle.get_markerfacecolor() for handle in legend.legend_handles]
+    np.testing.assert_allclose(np.array([handle[:3] for handle in shown]), points.to_rgba(range(n_classes))[:, :3])
+    assert legend.get_window_extent().x0 >= ax.get_window_extent().x1
+
+
+@pytest.mark.parametrize("y", [None, np.arange(30.0), [f"class {i}" for i in range(30)]])
+def test_embedding_of_numbers_of_many_classes_and_without_targets(y, tmp_path):
+    ax = plot_embedding(np.eye(30), y, ax=blank_axes())
+    assert ax.get_legend() is None
+    assert len(ax.figure.axes) == (2 if isinstance(y, np.ndarray) else 1)  # numbers have a color bar
+    ax.figure.savefig(tmp_path / "embedding.png")
+    plot_embedding([[1.0]], ax=blank_axes())
+    with pytest.raises(ValueError, match="y must have one entry per graph"):
+        plot_embedding(np.eye(3), [1, 2], ax=blank_axes())
+
+
+def test_confusion_counts_rows_by_truth():
+    ax = plot_confusion([0, 0, 0, 1, 2], [0, 1, 0, 1, 1], ax=blank_axes())
+    np.testing.assert_allclose(drawn(ax), [[2 / 3, 1 / 3, 0], [0, 1, 0], [0, 1, 0]])
+    assert [text.get_text() for text in ax.texts] == ["2", "1", "0", "0", "1", "0", "0", "1", "0"]
+    assert ax.get_title() == "60.0% of 5 graphs right"
+    with pytest.raises(ValueError, match=r"shapes \(2,\) and \(1,\)"):
+        plot_confusion([0, 1], [0], ax=blank_axes())

@@ -1,0 +1,358 @@
+"""The same graphs through every way in give the same Gram matrix; the real libraries make the objects.
+
+The ways from PyTorch Geometric are skipped where torch is not installed, as in ``make test``; CONTRIBUTING.md says how to run them.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from treegram import ODDCL, BinEdgeAttributes, Graphs, InvalidGraphError
+
+EDGES = [[(0, 1), (1, 2), (2, 3), (3, 0), (1, 3)], [(0, 1), (2, 1)], []]
+N_NODES = [4, 4, 1]
+LABELS = [[0, 1, 1, 2], [1, 1, 0, 0], [2]]
+VECTORS = [
+    [[0.5, 1.0], [1.5, 0.0], [0.25, -1.0], [2.0, 2.0]],
+    [[0.0, 0.0], [1.0, 1.0], [0.5, 0.5], [3.0, 1.0]],
+    [[9.0, 9.0]],
+]
+EDGE_LABELS = [[1, 2, 1, 1, 3], [2, 2], []]
+LENGTHS = [[0.5, 1.5, 2.5, 0.75, 1.25], [3.5, 0.1], []]
+TARGETS = [0, 1, 1]
+EXPECTED = Graphs.from_edges(
+    EDGES,
+    n_nodes=N_NODES,
+    labels=LABELS,
+    attributes=VECTORS,
+    edge_labels=EDGE_LABELS,
+    edge_attributes=LENGTHS,
+    targets=TARGETS,
+)
+
+
+def both_ways(edges, data):
+    return [*edges, *((b, a) for a, b in edges)], [*data, *data]
+
+
+def networkx():
+    nx = pytest.importorskip("networkx")
+    made = []
+    for edges, labels, vectors, kinds, lengths, y in zip(
+        EDGES, LABELS, VECTORS, EDGE_LABELS, LENGTHS, TARGETS, strict=True
+    ):
+        graph = nx.Graph(y=y)
+        for v, (label, vector) in enumerate(zip(labels, vectors, strict=True)):
+            graph.add_node(f"node {v}", kind=label, x=vector[0], y=vector[1])
+        for (a, b), kind, length in zip(edges, kinds, lengths, strict=True):
+            graph.add_edge(f"node {a}", f"node {b}", kind=kind, length=length)
+        made.append(graph)
+    return Graphs.from_networkx(made, "kind", ["x", "y"], edge_label="kind", edge_attributes="length", targets="y")
+
+
+def networkx_and_back():
+    pytest.importorskip("networkx")
+    return Graphs.from_networkx(
+        EXPECTED.to_networkx(), edge_label="label", edge_attributes="attributes", targets="target"
+    )
+
+
+def igraph():
+    ig = pytest.importorskip("igraph")
+    made = []
+    for edges, labels, vectors, kinds, lengths, y in zip(
+        EDGES, LABELS, VECTORS, EDGE_LABELS, LENGTHS, TARGETS, strict=True
+    ):
+        graph = ig.Graph(n=len(labels), edges=edges)
+        graph["y"] = y
+        graph.vs["kind"], graph.vs["place"] = labels, vectors
+        graph.es["kind"], graph.es["length"] = kinds, lengths
+        made.append(graph)
+    return Graphs.from_igraph(made, "kind", "place", edge_label="kind", edge_attributes="length", targets="y")
+
+
+def data_objects(one_hot=False):
+    torch = pytest.importorskip("torch")
+    Data = pytest.importorskip("torch_geometric.data").Data
+    for edges, labels, vectors, kinds, lengths, y in zip(
+        EDGES, LABELS, VECTORS, EDGE_LABELS, LENGTHS, TARGETS, strict=True
+    ):
+        pairs, kinds = both_ways(edges, kinds)
+        x = torch.tensor(vectors)
+        data = Data(
+            x=torch.hstack([x, torch.eye(3)[labels]]) if one_hot else x,
+            edge_index=torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).T,
+            edge_attr=torch.tensor(lengths * 2, dtype=torch.double).reshape(-1, 1),
+            edge_kind=torch.tensor(kinds, dtype=torch.long),
+            y=torch.tensor([y]),
+        )
+        if not one_hot:
+            data.z = torch.tensor(labels)
+        yield data
+
+
+def pyg():
+    return Graphs.from_pyg(data_objects(), "z", edge_label="edge_kind")
+
+
+def pyg_one_hot():
+    return Graphs.from_pyg(list(data_objects(one_hot=True)), one_hot=slice(2, None), edge_label="edge_kind")
+
+
+def pyg_batch():
+    Batch = pytest.importorskip("torch_geometric.data").Batch
+    return Graphs.from_pyg(Batch.from_data_list(list(data_objects())), "z", edge_label="edge_kind")
+
+
+def pyg_data_set():
+    InMemoryDataset: Any = pytest.importorskip("torch_geometric.data").InMemoryDataset
+
+    class Three(InMemoryDataset):
+        def __init__(self):
+            super().__init__(None)
+            self.data, self.slices = self.collate(list(data_objects()))
+
+    return Graphs.from_pyg(Three(), "z", edge_label="edge_kind")
+
+
+def pyg_subset():
+    """A part of a list as ``torch.utils.data.random_split`` gives it, which has a length and numbers but no iterator."""
+    Subset = pytest.importorskip("torch.utils.data").Subset
+    data = [None, *data_objects(), None]
+    return Graphs.from_pyg(Subset(data, [1, 2, 3]), "z", edge_label="edge_kind")
+
+
+def pyg_loader():
+    loader = pytest.importorskip("torch_geometric.loader").DataLoader(list(data_objects()), batch_size=2)
+    return Graphs.from_pyg(loader, "z", edge_label="edge_kind")
+
+
+def columns():
+    nodes = [(f"g{g}", v, LABELS[g][v], *VECTORS[g][v], TARGETS[g]) for g in range(3) for v in range(N_NODES[g])]
+    edges = [
+        (f"g{g}", a, b, kind, length)
+        for g in range(3)
+        for (a, b), kind, length in zip(EDGES[g], EDGE_LABELS[g], LENGTHS[g], strict=True)
+    ]
+    return (
+        {
+            name: list(column)
+            for name, column in zip(["graph", "node", "kind", "x", "y", "class"], zip(*nodes, strict=True), strict=True)
+        },
+        {
+            name: list(column)
+            for name, column in zip(
+                ["graph", "source", "target", "bond", "length"], zip(*edges, strict=True), strict=True
+            )
+        },
+    )
+
+
+def tables(make):
+    nodes, edges = map(make, columns())
+    return Graphs.from_tables(
+        nodes, edges, label="kind", attributes=["x", "y"], edge_label="bond", edge_attributes="length", targets="class"
+    )
+
+
+def dictionaries():
+    return tables(dict)
+
+
+def pandas():
+    return tables(pytest.importorskip("pandas").DataFrame)
+
+
+def polars():
+    return tables(pytest.importorskip("polars").DataFrame)
+
+
+def arrow():
+    return tables(pytest.importorskip("pyarrow").table)
+
+
+class Stream:
+    """A table that has nothing but Arrow's interface."""
+
+    def __init__(self, content):
+        self.table = pytest.importorskip("pyarrow").table(content)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def arrow_stream():
+    return tables(Stream)
+
+
+def grakel_tuples():
+    """GraKeL has no room for labels and vectors at once, so that the vectors come in a second step."""
+    made = []
+    for edges, labels, kinds in zip(EDGES, LABELS, EDGE_LABELS, strict=True):
+        pairs, both = both_ways(edges, kinds)
+        made.append((set(pairs), dict(enumerate(labels)), dict(zip(pairs, both, strict=True))))
+    return made
+
+
+WAYS = [
+    networkx,
+    networkx_and_back,
+    igraph,
+    pyg,
+    pyg_one_hot,
+    pyg_batch,
+    pyg_data_set,
+    pyg_subset,
+    pyg_loader,
+    dictionaries,
+    pandas,
+    polars,
+    arrow,
+    arrow_stream,
+]
+
+
+def gram(graphs):
+    graphs = BinEdgeAttributes(3).fit_transform(graphs) if graphs.edge_attributes is not None else graphs
+    use = graphs.edge_labels is not None
+    return ODDCL(depth=2, use_edge_labels=use).fit_transform(graphs)
+
+
+@pytest.mark.parametrize("way_in", WAYS)
+def test_every_way_in_gives_the_same_graphs_and_gram_matrix(way_in):
+    graphs = way_in()
+    assert graphs == EXPECTED
+    np.testing.assert_array_equal(gram(graphs), gram(EXPECTED))
+
+
+def without(graphs, *names):
+    values = {name.replace("labels", "label_values"): () for name in names if name.endswith("labels")}
+    return Graphs(**{**graphs.__dict__, **dict.fromkeys(names), **values})
+
+
+GRAKEL = without(EXPECTED, "attributes", "edge_attributes", "targets")
+
+
+def nested(edges, n):
+    found = {v: {} for v in range(n)}
+    for a, b in both_ways(edges, [])[0]:
+        found[a][b] = 1
+    return found
+
+
+def dense(edges, n):
+    matrix = np.zeros((n, n))
+    for a, b in both_ways(edges, [])[0]:
+        matrix[a, b] = 1
+    return matrix
+
+
+@pytest.mark.parametrize(
+    "edges_of",
+    [
+        lambda edges, n: set(both_ways(edges, [])[0]),
+        lambda edges, n: both_ways(edges, [])[0],
+        lambda edges, n: [(a, b, 1.0) for a, b in both_ways(edges, [])[0]],
+        lambda edges, n: dict.fromkeys(both_ways(edges, [])[0], 1.0),
+        nested,
+        lambda edges, n: {v: list(ends) for v, ends in nested(edges, n).items()},
+        dense,
+        lambda edges, n: dense(edges, n).tolist(),
+        lambda edges, n: sp.csr_matrix(dense(edges, n)),
+    ],
+)
+def test_every_input_of_grakel_gives_the_same_gram_matrix(edges_of):
+    items = [
+        (edges_of(edges, n), labels, kinds)
+        for edges, n, (_, labels, kinds) in zip(EDGES, N_NODES, grakel_tuples(), strict=True)
+    ]
+    graphs = Graphs.from_grakel(items)
+    assert graphs == GRAKEL
+    np.testing.assert_array_equal(gram(graphs), gram(GRAKEL))
+
+
+def test_grakel_takes_the_same_tuples_and_its_own_graphs_come_in():
+    grakel = pytest.importorskip("grakel")
+    items = [
+        (nested(edges, n), dict(enumerate(labels))) for edges, n, labels in zip(EDGES, N_NODES, LABELS, strict=True)
+    ]
+    plain = without(GRAKEL, "edge_labels")
+    K = grakel.WeisfeilerLehman(n_iter=1, normalize=True).fit_transform(items)
+    assert K.shape == (3, 3)
+    made = Graphs.from_grakel([grakel.Graph(*item) for item in items])
+    assert made == Graphs.from_grakel(items) == plain
+
+
+def test_vectors_of_grakel_come_in_as_attributes():
+    items = [
+        (dense(edges, n), dict(enumerate(vectors)), dict(zip(*both_ways(edges, [[x] for x in lengths]), strict=True)))
+        for edges, n, vectors, lengths in zip(EDGES, N_NODES, VECTORS, LENGTHS, strict=True)
+    ]
+    expected = without(EXPECTED, "labels", "edge_labels", "targets")
+    assert Graphs.from_grakel(items, node_data="attributes", edge_data="attributes") == expected
+
+
+@pytest.mark.parametrize("make", [np.array, sp.csr_array, sp.coo_matrix, lambda matrix: matrix.tolist()])
+@pytest.mark.parametrize(("entries", "values"), [("edge_labels", EDGE_LABELS), ("edge_attributes", LENGTHS)])
+def test_adjacency_matrices_give_the_same_gram_matrix(make, entries, values):
+    matrices = []
+    for edges, n, row in zip(EDGES, N_NODES, values, strict=True):
+        matrix = np.zeros((n, n))
+        for (a, b), value in zip(edges, row, strict=True):
+            matrix[a, b] = matrix[b, a] = value
+        matrices.append(make(matrix))
+    graphs = Graphs.from_adjacency(matrices, labels=LABELS, attributes=VECTORS, entries=entries, targets=TARGETS)
+    expected = without(EXPECTED, "edge_attributes" if entries == "edge_labels" else "edge_labels")
+    assert graphs == expected
+    np.testing.assert_array_equal(gram(graphs), gram(expected))
+
+
+def test_a_single_graph_needs_no_list_or_says_so():
+    nx, ig = pytest.importorskip("networkx"), pytest.importorskip("igraph")
+    path = Graphs.from_edges([[(0, 1), (1, 2)]])
+    assert Graphs.from_networkx(nx.path_graph(3)) == path
+    assert Graphs.from_igraph(ig.Graph(edges=[(0, 1), (1, 2)])) == path
+    with pytest.raises(InvalidGraphError, match=r"write \[matrix\] for a single graph"):
+        Graphs.from_adjacency(dense([(0, 1)], 2))
+
+
+def test_text_where_numbers_belong_is_told_with_its_column():
+    nodes = {"graph": ["a", "a"], "node": [0, 1], "kind": ["C", "O"]}
+    edges = {"graph": ["a"], "source": [0], "target": [1]}
+    with pytest.raises(InvalidGraphError, match=r"^attributes: the column 'kind' of nodes holds text, such as .*'C'"):
+        Graphs.from_tables(nodes, edges, attributes="kind")
+    with pytest.raises(InvalidGraphError, match=r"graph 'a' has 0.5 and, in row 1, 1.5\.$"):
+        Graphs.from_tables(nodes | {"y": [0.5, 1.5]}, edges, label="kind", targets="y")
+    with pytest.raises(InvalidGraphError, match=r"could not convert string to float: 'C'"):
+        Graphs.from_edges([[(0, 1)]], attributes=[["C", "O"]])
+
+
+@pytest.mark.parametrize("way_in", [networkx, igraph, pyg, dictionaries])
+def test_a_name_that_does_not_exist_is_an_error_with_those_that_do(way_in, monkeypatch):
+    """Whatever the source, each argument that takes a name refuses one that is not there."""
+    door = {"networkx": "networkx", "igraph": "igraph", "pyg": "pyg", "dictionaries": "tables"}[way_in.__name__]
+    real = getattr(Graphs, f"from_{door}")
+    for argument in ("label", "attributes", "edge_label", "edge_attributes", "targets"):
+
+        def misspelt(*args, argument=argument, **options):
+            args = args[: 2 if door == "tables" else 1]
+            return real(*args, **{**options, argument: "knid"})
+
+        monkeypatch.setattr(Graphs, f"from_{door}", misspelt)
+        with pytest.raises(InvalidGraphError, match=rf"^{argument}: .*'knid'; (they have|it has) .*"):
+            way_in()
+
+
+@pytest.mark.parametrize("way_in", [networkx, igraph, pyg, dictionaries])
+def test_data_that_nobody_chose_are_named_in_one_warning(way_in, monkeypatch):
+    door = {"networkx": "networkx", "igraph": "igraph", "pyg": "pyg", "dictionaries": "tables"}[way_in.__name__]
+    real = getattr(Graphs, f"from_{door}")
+    args = 2 if door == "tables" else 1
+    monkeypatch.setattr(Graphs, f"from_{door}", lambda *given, **options: real(*given[:args]))
+    with pytest.warns(
+        UserWarning, match=r"data of the nodes are not used: '.*data of the edges are not used: '"
+    ) as told:
+        way_in()
+    assert len(told) == 1

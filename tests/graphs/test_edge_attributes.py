@@ -1,0 +1,163 @@
+"""Real vectors at the edges: kept by everything that takes a collection apart or puts one together."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import collections, in_two_parts, with_node_order
+from treegram import ODDCL, Graphs, InvalidGraphError, describe, load_model, load_tu, save_model, save_tu
+from zoo import LAWS_HOLD_ON
+
+
+def vector(collection, graph, a, b):
+    """What the test gives the edge (a, b): the same in both directions unless these count."""
+    ends = (a, b) if collection.directed else (min(a, b), max(a, b))
+    return [graph + 0.5 * ends[0], -1.0 * ends[1]]
+
+
+def pack(collection):
+    vectors = [[vector(collection, i, a, b) for a, b in edges] for i, edges in enumerate(collection.edges)]
+    graphs = collection.pack()
+    return Graphs.from_edges(
+        collection.edges,
+        n_nodes=collection.n_nodes,
+        labels=collection.labels,
+        attributes=collection.attributes,
+        edge_labels=collection.edge_labels,
+        edge_attributes=vectors,
+        directed=collection.directed,
+        targets=graphs.targets,
+    )
+
+
+def told(graphs):
+    """{(graph, node, node): vector} of all arcs."""
+    sources = np.repeat(np.arange(graphs.n_nodes), graphs.degrees)
+    owners = graphs.graph_ids[sources]
+    starts = graphs.offsets[:-1][owners]
+    keys = np.stack([owners, sources - starts, graphs.indices - starts], axis=1).tolist()
+    return {tuple(key): value for key, value in zip(keys, graphs.edge_attributes.tolist(), strict=True)}
+
+
+@given(collections())
+def test_every_arc_has_the_vector_of_its_edge(collection):
+    expected = {}
+    for i, edges in enumerate(collection.edges):
+        for a, b in edges:
+            for pair in [(a, b)] if collection.directed else [(a, b), (b, a)]:
+                if a != b:
+                    expected[(i, *pair)] = vector(collection, i, a, b)
+    graphs = pack(collection)
+    assert told(graphs) == expected
+    Graphs(**graphs.__dict__)  # what it makes is right
+    assert pickle.loads(pickle.dumps(graphs)) == copy.deepcopy(graphs) == graphs
+    assert (collection.pack() == graphs) is False or not len(graphs)
+
+
+@given(in_two_parts())
+def test_selections_and_sums_keep_them(data):
+    collection, is_first = data
+    graphs, mask = pack(collection), np.array(is_first, dtype=bool)
+    chosen = graphs[mask]
+    numbers = np.flatnonzero(mask).tolist()
+    assert told(chosen) == {(numbers.index(g), a, b): v for (g, a, b), v in told(graphs).items() if mask[g]}
+    assert graphs[:1] + graphs[1:] == graphs
+    assert Graphs.concatenate(list(graphs)) == graphs or not len(graphs)
+
+
+@given(with_node_order(), st.data())
+def test_subgraphs_keep_what_is_between_their_nodes(data, draw):
+    collection, _ = data
+    graphs = pack(collection)
+    mask = np.array(draw.draw(st.lists(st.booleans(), min_size=graphs.n_nodes, max_size=graphs.n_nodes)), dtype=bool)
+    part = graphs.subgraph(mask)
+    Graphs(**part.__dict__)
+    assert part == graphs.subgraph(np.flatnonzero(mask)[::-1])
+    kept = [np.flatnonzero(mask[graphs.offsets[i] : graphs.offsets[i + 1]]).tolist() for i in range(len(graphs))]
+    expected = {
+        (g, kept[g].index(a), kept[g].index(b)): v for (g, a, b), v in told(graphs).items() if {a, b} <= set(kept[g])
+    }
+    assert told(part) == expected
+    assert part.sizes.tolist() == list(map(len, kept))
+    if graphs.labels is not None:
+        assert part.labels.tolist() == graphs.labels[mask].tolist()
+    if graphs.attributes is not None:
+        assert part.attributes.tolist() == graphs.attributes[mask].tolist()
+
+
+def test_folders_and_model_files_keep_them(tmp_path):
+    graphs = pack(LAWS_HOLD_ON["mixed"])
+    save_tu(graphs, tmp_path / "SET")
+    assert load_tu(tmp_path / "SET")[0] == graphs
+    with pytest.warns(UserWarning, match="does not use the vectors of the edges"):
+        kernel = ODDCL(depth=1).fit(graphs)
+    save_model(kernel, tmp_path / "model.tg")
+    assert load_model(tmp_path / "model.tg").graphs_ == kernel.graphs_
+
+
+def test_the_text_and_the_survey_show_them():
+    graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], edge_attributes=[[0.5], [1.5, 2.5]])
+    assert repr(graphs) == "Graphs(2 graphs, 5 nodes, 3 edges, undirected, no labels, 1 edge attribute)"
+    found = describe(graphs)
+    assert found["edge_attributes"]["n_columns"] == 1
+    assert found["edge_attributes"]["columns"][0]["max"] == 2.5
+    assert any("BinEdgeAttributes" in sentence for sentence in found["odd"])
+    assert describe(graphs + graphs[:1])["copies"]["graphs"] == 1
+    other = Graphs.from_edges([[(0, 1)]], edge_attributes=[[7.0]])
+    assert describe(graphs + other)["copies"]["graphs"] == 0
+
+
+@pytest.mark.parametrize(
+    ("edges", "vectors", "message"),
+    [
+        (
+            [[(0, 1), (1, 0)]],
+            [[[1.0], [2.0]]],
+            "Graph 0: the edge between its nodes 1 and 0 .* different attributes. If",
+        ),
+        ([[], [(0, 1)]], [[], [[np.nan]]], r"Graph 1: the attributes of its edge \(0, 1\) are not finite: \[nan\]"),
+        ([[(0, 1)]], [[[1.0], [2.0]]], "Graph 0: 1 edge but 2 edge vectors"),
+        (
+            [[(0, 1)], [(0, 1)]],
+            [[[1.0]], [[1.0, 2.0]]],
+            "Graph 1: edge_attributes have 2 columns, those of earlier .* 1",
+        ),
+        ([[(0, 1)]], [[["a"]]], "Graph 0: edge_attributes must be one vector of numbers per edge"),
+        ([[(0, 1)]], [[[[1.0]]]], r"Graph 0: edge_attributes must have the shape \(n_edges, n_attributes\)"),
+        ([[(0, 1)]], [], "edge_attributes must have one entry per graph"),
+    ],
+)
+def test_bad_vectors_get_a_clear_error(edges, vectors, message):
+    with pytest.raises(InvalidGraphError, match=message):
+        Graphs.from_edges(edges, edge_attributes=vectors)
+
+
+def test_collections_that_differ_in_them_cannot_be_joined():
+    one = Graphs.from_edges([[(0, 1)]], edge_attributes=[[[1.0]]])
+    two = Graphs.from_edges([[(0, 1)]], edge_attributes=[[[1.0, 2.0]]])
+    without = Graphs.from_edges([[(0, 1)]])
+    for other, count in ((two, "2 attributes"), (without, "0 attributes")):
+        with pytest.raises(InvalidGraphError, match=f"part 0 has 1 attribute per edge, part 1 has {count} per edge"):
+            one + other
+    assert (one + Graphs.from_edges([[]], n_nodes=[1])).edge_attributes.shape == (2, 1)  # no edge, no vector
+
+
+def test_the_class_itself_checks_them():
+    graphs = Graphs.from_edges([[(0, 1)]], edge_attributes=[[[1.0]]])
+    content = graphs.__dict__
+    for wrong, message in (
+        (np.array([[1.0], [2.0]]), "the two arcs of an edge have different edge_attributes"),
+        (np.array([[1.0]]), "edge_attributes must be a contiguous array of float64 with 2 rows, one per arc"),
+        (np.array([[np.inf], [np.inf]]), "edge_attributes must be finite"),
+    ):
+        with pytest.raises(InvalidGraphError, match=message):
+            Graphs(**{**content, "edge_attributes": wrong})
+    old = {name: value for name, value in content.items() if name != "edge_attributes"}
+    assert Graphs(**old).edge_attributes is None
+    restored = object.__new__(Graphs)
+    restored.__setstate__(old)  # as from a pickle of an older version
+    assert restored.edge_attributes is None

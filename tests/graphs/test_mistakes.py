@@ -1,0 +1,249 @@
+"""What is wrong in objects of other libraries is told: which graph, row or column, what was expected, and what came."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from treegram import Graphs
+from treegram._core.errors import InvalidGraphError
+
+NODES = {"graph": ["a", "a", "b"], "node": [1, 2, 3], "element": ["C", "O", "C"], "mass": [12.0, 16.0, 12.0]}
+EDGES = {"source": [1], "target": [2]}
+
+
+# -------------------------------------------------------------------- tables
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "options", "message"),
+    [
+        ({**NODES, "mass": [1.0]}, EDGES, {}, r"nodes: columns must be of one length; got \[1, 3\]"),
+        ([1, 2], EDGES, {}, "nodes must be a table of pandas, polars or Arrow, or a dictionary of columns; got list"),
+        (NODES, EDGES, {"graph": "molecule"}, "graph: .*the columns of nodes do not include 'molecule'"),
+        (NODES, EDGES, {"attributes": "mas"}, "attributes: .*the columns of nodes do not include 'mas'"),
+        (
+            {**NODES, "mass": [1.0, np.nan, 2.0]},
+            EDGES,
+            {"attributes": "mass"},
+            "nodes: the column 'mass' has no value in row 1",
+        ),
+        (
+            {**NODES, "element": ["C", None, "C"]},
+            EDGES,
+            {"label": "element"},
+            "the column 'element' has no value in row 1",
+        ),
+        (
+            {**NODES, "element": np.array(["2020", "NaT", "2021"], "M8[Y]")},
+            EDGES,
+            {"label": "element"},
+            "the column 'element' has no value in row 1",
+        ),
+        ({**NODES, "node": [1, 2, 1]}, EDGES, {}, "nodes: row 2 and row 0 have the same node 1. Edges need a column"),
+        (
+            {**NODES, "node": [1, 1, 1]},
+            {**EDGES, "graph": ["a"]},
+            {},
+            "nodes: row 1 and row 0 have the same node 1 of graph 'a'.$",
+        ),
+        (NODES, {"source": [1], "target": [9]}, {}, "edges: row 0 has target 9, which is not in the node table"),
+        (
+            NODES,
+            {"source": [3], "target": [3], "graph": ["a"]},
+            {},
+            "edges: row 0 has source 3 of graph 'a', which is not in the node table",
+        ),
+        (NODES, EDGES, {"targets": "mass"}, "'mass' must have one value per graph; graph 'a' has .*12.*in row 1, .*16"),
+        (NODES, EDGES, {"targets": {"a": 1}}, "targets: there is none for graph 'b'"),
+    ],
+)
+def test_mistakes_in_tables(nodes, edges, options, message):
+    with pytest.raises(InvalidGraphError, match=message):
+        Graphs.from_tables(nodes, edges, **options)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of columns that are not used
+def test_vectors_of_tables_may_be_lists_or_nothing():
+    nodes = {**NODES, "vector": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]}
+    vectors = np.empty(3, dtype=object)
+    vectors[:] = nodes["vector"]
+    graphs = Graphs.from_tables({**nodes, "vector": vectors}, EDGES, attributes="vector", targets={"a": 0, "b": 1})
+    np.testing.assert_array_equal(graphs.attributes, nodes["vector"])
+    assert graphs.targets.tolist() == [0, 1]
+    assert Graphs.from_tables(nodes, EDGES, attributes=[]).n_attributes == 0
+
+
+# -------------------------------------------------------------------- adjacency matrices
+
+
+@pytest.mark.parametrize(
+    ("matrix", "options", "message"),
+    [
+        ([[0, 1], [1, 0]], {"entries": "labels"}, "entries must be one of 'edges', .*; got 'labels'"),
+        (
+            [[0, 1]],
+            {},
+            r"Graph 0: the adjacency matrix must be square and hold numbers; got dtype int64 and shape \(1, 2\)",
+        ),
+        (np.array([["a"]]), {}, "must be square and hold numbers; got dtype <U1"),
+        ([[0.0, np.inf], [np.inf, 0.0]], {}, r"must be finite; its entry \(0, 1\) is inf"),
+        (sp.csr_array([[0, 2], [1, 0]]), {}, r"must be symmetric; its entry \(0, 1\) is 2, and \(1, 0\) is 1"),
+    ],
+)
+def test_mistakes_in_adjacency_matrices(matrix, options, message):
+    with pytest.raises(InvalidGraphError, match=message):
+        Graphs.from_adjacency([matrix], **options)
+
+
+def test_weights_in_matrices_that_nobody_asked_for_are_told():
+    with pytest.warns(UserWarning, match="entries other than 0 and 1, which are not used"):
+        assert Graphs.from_adjacency([[[0, 2], [2, 0]]]).n_edges == 1
+
+
+# -------------------------------------------------------------------- GraKeL's tuples, igraph
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "message"),
+    [
+        (({(0, 1): 1},), {"node_data": "vectors"}, "node_data must be one of 'labels', 'attributes'; got 'vectors'"),
+        ({(0, 1): 1}, {}, "Graph 0: expected a tuple .*; got dict"),
+        (({(0, 1): 1}, {0: "C", 1: "O"}, {(0, 7): "="}), {}, "Graph 0: edge labels name the node 7"),
+        ((5,), {}, "Graph 0: expected a dictionary or list of edges, or an adjacency matrix; got int"),
+    ],
+)
+def test_mistakes_in_tuples_of_grakel(graph, options, message):
+    with pytest.raises(InvalidGraphError, match=message):
+        Graphs.from_grakel([graph], **options)
+
+
+def test_mistakes_in_graphs_of_igraph():
+    igraph = pytest.importorskip("igraph")
+    with pytest.raises(InvalidGraphError, match="Graph 0: expected an igraph graph; got list"):
+        Graphs.from_igraph([[(0, 1)]])
+    with pytest.raises(InvalidGraphError, match="Graph 1 and graph 0 differ: one is directed and one is not"):
+        Graphs.from_igraph([igraph.Graph([(0, 1)]), igraph.Graph([(0, 1)], directed=True)])
+
+
+# -------------------------------------------------------------------- PyTorch Geometric
+
+
+class Tensor:
+    """As much of a tensor of torch as is used: torch itself may not be installed."""
+
+    def __init__(self, values, dtype=None):
+        self.values = np.array(values, dtype)
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return self.values
+
+
+class Data:
+    """As much of a Data object of torch_geometric as is used."""
+
+    def __init__(self, num_nodes=3, **content):
+        self.content, self.num_nodes = content, num_nodes
+
+    def keys(self):
+        return list(self.content)
+
+    def __getitem__(self, key):
+        return self.content[key]
+
+    def __getattr__(self, name):
+        try:
+            return self.__dict__["content"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class Batch:
+    def __init__(self, items):
+        self.items = items
+
+    def to_data_list(self):
+        return self.items
+
+
+class DataSet:
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, i):
+        return self.items[i]
+
+    def get(self, i):
+        return self.items[i]
+
+    def indices(self):
+        return range(len(self.items))
+
+
+CHAIN = Tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+
+
+def chain(**content):
+    return Data(edge_index=CHAIN, **content)
+
+
+@pytest.mark.parametrize("wrap", [list, Batch, DataSet], ids=["list", "batch", "data set"])
+def test_objects_of_pyg(wrap):
+    items = [
+        chain(
+            x=Tensor([[1.0], [2.0], [3.0]]),
+            z=Tensor([6, 6, 8]),
+            edge_kind=Tensor([1, 1, 2, 2]),
+            y=Tensor([y]),
+            note=None,
+        )
+        for y in (0, 1)
+    ]
+    graphs = Graphs.from_pyg(wrap(items), "z", edge_label="edge_kind")
+    assert graphs.n_edges == 4
+    assert graphs.label_values == (6, 8)
+    assert graphs.edge_label_values == (1, 2)
+    np.testing.assert_array_equal(graphs.attributes.ravel(), [1, 2, 3] * 2)
+    assert graphs.targets.tolist() == [0, 1]
+    assert len(Graphs.from_pyg(items[0], "z", edge_label="edge_kind")) == 1
+
+
+def test_labels_of_pyg_may_be_columns_of_the_vectors():
+    rows = Tensor([[0.5, 1.0, 0.0], [1.5, 0.0, 1.0], [2.5, 0.0, 1.0]])
+    graphs = Graphs.from_pyg(chain(x=rows, y=Tensor([[0.1, 0.2]])), one_hot=slice(1, None))
+    assert graphs.labels.tolist() == [0, 1, 1]
+    np.testing.assert_array_equal(graphs.attributes.ravel(), [0.5, 1.5, 2.5])
+    np.testing.assert_array_equal(graphs.targets, [[0.1, 0.2]])
+    assert Graphs.from_pyg(chain(x=Tensor(np.eye(3))), one_hot=True).n_attributes == 0
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of data that are not used
+@pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        (5, {}, "data must be Data objects of PyTorch Geometric; got int"),
+        ([5], {}, "Graph 0: expected a Data object with one kind of nodes; got int"),
+        ([Data(x=Tensor([[1.0]] * 3))], {}, "Graph 0: there is no 'edge_index'; it has 'x'"),
+        ([Data(edge_index=Tensor([0, 1]))], {}, r"edge_index must be whole numbers of shape \(2, n_edges\); .* \(2,\)"),
+        ([Data(edge_index=Tensor([[0.5], [1.0]]))], {}, "edge_index must be whole numbers .* got dtype float64"),
+        ([chain(z=Tensor([1]))], {"label": "z"}, r"Graph 0: 'z' must have one row for each of its 3 nodes; .* \(1,\)"),
+        ([chain(edge_kind=Tensor([1]))], {"edge_label": "edge_kind"}, "must have one row for each of its 4 edges"),
+        ([chain(y=Tensor([[1], [2]]))], {}, r"targets: 'y' of graph 0 has the shape \(2, 1\); expected one entry"),
+        ([chain(z=Tensor([1, 2, 3]), x=Tensor(np.eye(3)))], {"label": "z", "one_hot": True}, "and no label"),
+        ([chain()], {"one_hot": True}, "one_hot: graph 0 has no 'x'; it has no data"),
+        ([chain(x=Tensor([1.0, 0.0, 1.0]))], {"one_hot": True}, r"one_hot needs rows of columns; got .* \(3,\)"),
+        ([chain(x=Tensor(np.eye(3)))], {"one_hot": [7]}, r"one_hot=\[7\], but there are only 3 columns"),
+        ([chain(x=Tensor(np.ones((3, 2))))], {"one_hot": True}, r"a single 1 and zeros; row 0 has \[1.0, 1.0\]"),
+    ],
+)
+def test_mistakes_in_objects_of_pyg(data, options, message):
+    with pytest.raises(InvalidGraphError, match=message):
+        Graphs.from_pyg(data, **options)

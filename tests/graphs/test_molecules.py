@@ -1,0 +1,339 @@
+"""Molecules as graphs: against RDKit itself, in pipelines, turned and moved, and hostile ones."""
+
+import re
+import subprocess
+import sys
+import warnings
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rdkit import Chem
+from rdkit.Chem import rdDepictor, rdDistGeom, rdMolDescriptors, rdMolTransforms
+from scipy.spatial.transform import Rotation
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold
+from sklearn.pipeline import make_pipeline
+
+import treegram as tg
+from treegram.graphs.atoms import ATTRIBUTES, LABELS
+from treegram.graphs.molecules import MoleculeGraphs
+
+DRUGS = [
+    "CC(=O)Oc1ccccc1C(=O)O",
+    "CC(C)Cc1ccc(C(C)C(=O)O)cc1",
+    "Cn1cnc2c1c(=O)n(C)c(=O)n2C",
+    "C[C@H](N)C(=O)O",
+    "CC(=O)Nc1ccc(O)cc1",
+    "[Na+].[O-]C(=O)c1ccccc1",
+    "FC(F)(F)c1ccc(Cl)cc1S(=O)(=O)N",
+    "C#CCN1CC[C@@H]1O",
+    "O",
+    "[2H]C([2H])Cl",
+]
+INVARIANT = ["centroid_distance", "distance_profile"]
+
+
+@cache
+def embedded(smiles, seed=1):
+    mol = Chem.AddHs(Chem.MolFromSmiles(smiles))
+    assert rdDistGeom.EmbedMolecule(mol, randomSeed=seed) == 0
+    return mol
+
+
+def moved(mol, seed):
+    """The molecule, turned and moved at random."""
+    rng = np.random.default_rng(seed)
+    matrix = np.eye(4)
+    matrix[:3, :3] = Rotation.random(random_state=rng).as_matrix()
+    matrix[:3, 3] = rng.normal(scale=20, size=3)
+    copy = Chem.Mol(mol)
+    rdMolTransforms.TransformConformer(copy.GetConformer(), matrix)
+    return copy
+
+
+def sums(graphs):
+    """The sum of each attribute over each graph."""
+    return np.array([graph.attributes.sum(axis=0) for graph in graphs])
+
+
+# -------------------------------------------------------------------- what RDKit says
+
+
+@pytest.mark.parametrize("hydrogens", [False, True])
+def test_atoms_bonds_and_labels_are_those_of_rdkit(hydrogens):
+    graphs = tg.Graphs.from_smiles(DRUGS, hydrogens=hydrogens)
+    for graph, smiles in zip(graphs, DRUGS, strict=True):
+        mol = Chem.MolFromSmiles(smiles)
+        mol = Chem.AddHs(mol) if hydrogens else mol
+        found = sorted(graph.label_values[code] for code in graph.labels)
+        assert found == sorted(atom.GetSymbol() for atom in mol.GetAtoms())
+        bonds = sorted(graph.edge_label_values[code] for code in graph.edge_labels)
+        assert bonds == sorted(2 * [str(bond.GetBondType()).lower() for bond in mol.GetBonds()])
+
+
+def test_every_label_is_what_rdkit_says_of_the_atom():
+    names = list(LABELS)
+    graphs = tg.Graphs.from_smiles(["C[C@H](N)C(=O)[O-]"], labels=names)
+    labels = [graphs.label_values[code] for code in graphs.labels]
+    assert labels[1] == ("C", 3, 0, 0, 1, "SP3", 0, "S")
+    assert labels[5] == ("O", 1, -1, 0, 0, "SP2", 0, "")
+    ring = tg.Graphs.from_smiles(["c1cc[nH]c1"], labels=["aromatic", "in_ring", "hydrogens"])
+    assert set(ring.label_values) == {(1, 1, 1)}
+
+
+@pytest.mark.parametrize("hydrogens", [False, True])
+def test_contributions_of_atoms_sum_to_what_rdkit_says_of_the_molecule(hydrogens):
+    graphs = tg.Graphs.from_smiles(DRUGS, attributes=["logp", "refractivity", "polar_surface"], hydrogens=hydrogens)
+    mols = [Chem.MolFromSmiles(smiles) for smiles in DRUGS]
+    expected = [[*rdMolDescriptors.CalcCrippenDescriptors(m), rdMolDescriptors.CalcTPSA(m)] for m in mols]
+    np.testing.assert_allclose(sums(graphs), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("hydrogens", [False, True])
+def test_partial_charges_and_masses(hydrogens):
+    graphs = tg.Graphs.from_smiles(DRUGS, attributes=["partial_charge", "mass"], hydrogens=hydrogens)
+    if hydrogens:
+        charges = [Chem.GetFormalCharge(Chem.MolFromSmiles(smiles)) for smiles in DRUGS]
+        np.testing.assert_allclose(sums(graphs)[:, 0], charges, atol=1e-3)
+    masses = [rdMolDescriptors.CalcExactMolWt(Chem.MolFromSmiles("O")), graphs[8].attributes[:, 1].sum()]
+    np.testing.assert_allclose(masses[1], masses[0] if hydrogens else 15.999, atol=0.02)
+    oxygen = graphs[8].attributes[0, 0]
+    assert oxygen == pytest.approx(-0.41, abs=0.01)
+
+
+def test_nothing_of_a_given_molecule_is_changed():
+    mol = Chem.MolFromSmiles(DRUGS[0], sanitize=False)
+    before = mol.ToBinary(Chem.PropertyPickleOptions.AllProps)
+    tg.Graphs.from_rdkit([mol], attributes=["partial_charge", "coordinates"])
+    assert mol.ToBinary(Chem.PropertyPickleOptions.AllProps) == before
+
+
+def test_smiles_and_molecules_give_the_same_graphs():
+    attributes = ["partial_charge", "coordinates", "distance_profile"]
+    one = tg.Graphs.from_smiles(DRUGS, attributes=attributes)
+    other = tg.Graphs.from_rdkit([Chem.MolFromSmiles(s) for s in DRUGS], attributes=attributes)
+    assert one == other
+    assert MoleculeGraphs(attributes=attributes).transform(DRUGS) == one
+
+
+# -------------------------------------------------------------------- coordinates
+
+
+@pytest.mark.parametrize("hydrogens", [False, True])
+def test_coordinates_of_the_molecule_are_used(hydrogens):
+    mol = embedded(DRUGS[0])
+    graphs = tg.Graphs.from_rdkit([mol], attributes="coordinates", hydrogens=hydrogens)
+    positions = mol.GetConformer().GetPositions()
+    np.testing.assert_array_equal(graphs.attributes, positions if hydrogens else positions[:13])
+
+
+def test_flat_drawings_are_no_coordinates():
+    mol = Chem.MolFromSmiles("CC(C)(C)C")
+    rdDepictor.Compute2DCoords(mol)
+    graphs = tg.Graphs.from_rdkit([mol], attributes="coordinates")
+    assert np.ptp(graphs.attributes, axis=0).min() > 0.5  # new ones, which are not flat
+
+
+def test_new_coordinates_follow_the_seed():
+    def attributes(seed):
+        return tg.Graphs.from_smiles(DRUGS[:3], attributes="coordinates", random_state=seed).attributes
+
+    np.testing.assert_array_equal(attributes(3), attributes(3))
+    assert np.abs(attributes(3) - attributes(4)).max() > 0.1
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.sampled_from(DRUGS), st.integers(0, 2**32 - 1), st.booleans())
+def test_invariant_attributes_do_not_change_when_a_molecule_is_turned(smiles, seed, hydrogens):
+    mol = embedded(smiles)
+    turned = moved(mol, seed)
+    one, other = (tg.Graphs.from_rdkit([m], attributes=INVARIANT, hydrogens=hydrogens) for m in (mol, turned))
+    np.testing.assert_allclose(one.attributes, other.attributes, atol=1e-9)
+
+
+def test_coordinates_do_change_when_a_molecule_is_turned():
+    mol = embedded(DRUGS[0])
+    one, other = (tg.Graphs.from_rdkit([m], attributes="coordinates") for m in (mol, moved(mol, 0)))
+    assert np.abs(one.attributes - other.attributes).max() > 1
+
+
+def test_distances_are_those_of_the_coordinates():
+    graphs = tg.Graphs.from_smiles(DRUGS[:3], attributes=["coordinates", *INVARIANT])
+    for graph in graphs:
+        x = graph.attributes[:, :3]
+        for atom, row in zip(x, graph.attributes[:, 3:], strict=True):
+            others = [float(np.linalg.norm(atom - other)) for other in x if other is not atom and (other != atom).any()]
+            expected = [np.linalg.norm(atom - x.mean(axis=0)), np.mean(others), np.std(others), np.max(others)]
+            np.testing.assert_allclose(row, expected)
+
+
+# -------------------------------------------------------------------- bad molecules
+
+
+BAD = {
+    "C1CC": "unclosed ring",
+    "CC(": "syntax error around position 3",
+    "CO(C)C": "Explicit valence for atom # 1 O, 3, is greater than permitted",
+    "c1cccc1": "Can't kekulize mol",
+    "CC\nO": "line break",
+    "[Xx]": "syntax error",
+    "CC\0O": "cannot be printed",
+}
+
+
+@pytest.mark.parametrize(("smiles", "reason"), BAD.items())
+def test_a_bad_molecule_is_an_error_with_rdkits_reason(smiles, reason, capfd):
+    with pytest.raises(tg.InvalidGraphError, match=rf"^Molecule 1 \(.*{re.escape(reason)}.*on_error='skip'"):
+        tg.Graphs.from_smiles(["CCO", smiles])
+    assert capfd.readouterr() == ("", "")
+
+
+def test_bad_molecules_are_left_out_with_their_targets():
+    smiles = ["CCO", *BAD, "CN"]
+    targets = np.arange(len(smiles)) / 2
+    with pytest.warns(UserWarning, match=r"^7 molecules of 9 left out: Molecule 1 \('C1CC'\): .*; and 2 more\.$"):
+        graphs = tg.Graphs.from_smiles(smiles, targets=targets, on_error="skip")
+    assert graphs.targets.tolist() == [0.0, 4.0]
+    assert graphs.labels.tolist() == [0, 0, 2, 0, 1]
+    assert list(tg.invalid_molecules(smiles)) == list(range(1, 8))
+
+
+def test_what_is_no_molecule_is_bad_too():
+    bad = tg.invalid_molecules([None, float("nan"), 7, "CCO", Chem.MolFromSmiles("C(C)(C)(C)(C)C", sanitize=False)])
+    assert list(bad) == [0, 1, 2, 4]
+    assert bad[0] == "a SMILES or a molecule of RDKit is expected; got None (NoneType)"
+    assert bad[4] == "RDKit says: Explicit valence for atom # 0 C, 5, is greater than permitted"
+    with pytest.raises(tg.InvalidGraphError, match=r"Molecule 0 .NoneType.: .* got None"):
+        tg.Graphs.from_rdkit([None])
+
+
+def test_charges_that_are_no_numbers_are_explained():
+    with pytest.raises(
+        tg.InvalidGraphError, match=r"atom 1 \(Pt\) is not a number: Gasteiger.*Leave 'partial_charge' out"
+    ):
+        tg.Graphs.from_smiles(["CCO", "C[Pt]C"], attributes=["partial_charge"])
+    assert tg.invalid_molecules(["C[Pt]C"], attributes=["mass"]) == {}
+
+
+def test_coordinates_that_cannot_be_found_are_explained():
+    with pytest.raises(tg.InvalidGraphError, match=r"Molecule 0 \('C1#CC1'\): RDKit found no 3D coordinates \("):
+        tg.Graphs.from_smiles(["C1#CC1"], attributes=["coordinates"])
+
+
+def test_empty_molecules_salts_and_duplicates_are_fine():
+    graphs = tg.Graphs.from_smiles(["", "[Na+].[Cl-]", "CCO", "CCO", "[H][H]", "*C"], attributes=["mass", *INVARIANT])
+    assert np.diff(graphs.offsets).tolist() == [0, 2, 3, 3, 2, 2]
+    assert graphs.n_attributes == 5
+    np.testing.assert_array_equal(graphs[2].attributes, graphs[3].attributes)
+    assert len(tg.Graphs.from_smiles([])) == 0
+
+
+@pytest.mark.parametrize(
+    ("molecules", "message"),
+    [
+        ("CCO", "must be a list"),
+        (Chem.MolFromSmiles("C"), "must be a list"),
+        (3, "as a list; got int"),
+        (pd.DataFrame({"a": ["C"]}), "columns a: say with smiles_column"),
+    ],
+)
+def test_what_is_no_list_of_molecules_is_refused(molecules, message):
+    with pytest.raises(tg.InvalidGraphError, match=message):
+        tg.Graphs.from_smiles(molecules)
+
+
+@pytest.mark.parametrize("options", [{"attributes": ["mas"]}, {"attributes": []}, {"labels": ["element", "element"]}])
+def test_names_that_do_not_exist_are_refused_with_those_that_do(options):
+    with pytest.raises(tg.ParameterError, match=r"of MoleculeGraphs must be one of '(partial_charge|element)', "):
+        tg.Graphs.from_smiles(["C"], **options)
+
+
+def test_targets_must_fit():
+    with pytest.raises(tg.InvalidGraphError, match=r"one entry per molecule, 2; got the shape \(3,\)"):
+        tg.Graphs.from_smiles(["C", "CC"], targets=[1, 2, 3])
+    with pytest.raises(tg.ParameterError, match=r"on_error of Graphs\.from_smiles must be one of 'raise', 'skip'"):
+        tg.Graphs.from_smiles(["C"], on_error="ignore")
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.text(alphabet="CNOc1()=[]+-#@.H ", max_size=8), max_size=6))
+def test_any_text_is_a_graph_or_told_to_be_bad(smiles):
+    bad = tg.invalid_molecules(smiles)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        graphs = tg.Graphs.from_smiles(smiles, on_error="skip", targets=np.arange(len(smiles)))
+    assert graphs.targets.tolist() == [i for i in range(len(smiles)) if i not in bad]
+
+
+def test_half_a_character_is_no_molecule():
+    assert list(tg.invalid_molecules(["C\ud800", "C"])) == [0]
+
+
+def test_a_missing_rdkit_names_the_extra():
+    program = "import sys; sys.modules['rdkit'] = None; import treegram; treegram.Graphs.from_smiles(['C'])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "pip install 'treegram[molecules]'" in done.stderr.splitlines()[-1]
+
+
+# -------------------------------------------------------------------- pipelines
+
+
+ALCOHOLS = ["CO", "CCO", "CC(C)O", "OCCC", "OC1CC1", "CCCCO"]
+AMINES = ["CN", "CCN", "CC(C)N", "NCCC", "NC1CC1", "CCCCN"]
+CLASSES = ["alcohol"] * 6 + ["amine"] * 6
+
+
+def test_a_pipeline_takes_smiles_and_can_be_cloned_and_saved(tmp_path):
+    model = make_pipeline(
+        tg.MoleculeGraphs(attributes=["partial_charge", "mass"]), tg.GraphSVC(tg.ODDCL(depth=1), grid={}, C=1, cv=2)
+    )
+    model = clone(model).fit(ALCOHOLS + AMINES, CLASSES)
+    assert model.predict(["CCCCCO", "CCCCCN"]).tolist() == ["alcohol", "amine"]
+    tg.save_model(model, tmp_path / "model.tgm")
+    loaded = tg.load_model(tmp_path / "model.tgm")
+    assert loaded[0].get_params() == model[0].get_params()
+    np.testing.assert_array_equal(
+        loaded.decision_function(np.array(["CCCCCO", "OCC"])), model.decision_function(["CCCCCO", "OCC"])
+    )
+    with pytest.raises(tg.InvalidGraphError, match="A step of a pipeline must give one graph for each molecule"):
+        model.predict(["CCO", "C1CC"])
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame])
+def test_tables_are_taken_by_column(table):
+    model = make_pipeline(tg.MoleculeGraphs(smiles_column="smiles"), tg.GraphSVC(tg.WL(), grid={}, C=1, cv=2))
+    model.fit(table({"name": ["?"] * 12, "smiles": ALCOHOLS + AMINES}), CLASSES)
+    assert model.predict(table({"smiles": ["CCO"]})).tolist() == ["alcohol"]
+    with pytest.raises(tg.InvalidGraphError, match="no column 'smiles'; it has SMILE; did you mean SMILE"):
+        model.predict(table({"SMILE": ["CCO"]}))
+
+
+def test_scaffolds_keep_their_molecules_together():
+    smiles = [f"{group}c1ccccc1" for group in ("C", "CC", "O", "N")] + ["C1CC1C", "OC1CC1", "CCO", "CCN"]
+    groups = tg.scaffold_groups(smiles)
+    assert groups.tolist() == ["c1ccccc1"] * 4 + ["C1CC1"] * 2 + [""] * 2
+    mols = [Chem.MolFromSmiles(s, sanitize=False) for s in smiles]
+    assert tg.scaffold_groups(mols).tolist() == groups.tolist()
+    y = np.arange(8) % 2
+    model = tg.GraphSVC(tg.WL(), grid={}, C=1, cv=GroupKFold(3))
+    assert model.fit(tg.Graphs.from_smiles(smiles), y, groups=groups).classes_.tolist() == [0, 1]
+    with pytest.raises(tg.InvalidGraphError, match=r"Molecule 1 .'C1CC'.: RDKit says: unclosed ring"):
+        tg.scaffold_groups(["C", "C1CC"])
+
+
+@pytest.mark.parametrize("door", [tg.Graphs.from_smiles, tg.Graphs.from_rdkit, tg.invalid_molecules])
+def test_an_unknown_option_is_an_error_of_the_function_that_was_called(door):
+    with pytest.raises(TypeError, match=rf"{door.__name__} got an unexpected .* 'attribute'; did you mean attributes"):
+        door(["CCO"], attribute=["mass"])
+    with pytest.raises(TypeError, match="'color'; it takes labels, attributes, bond_labels"):
+        door(["CCO"], color=1)
+
+
+def test_every_name_is_documented():
+    text = tg.MoleculeGraphs.__doc__
+    assert [name for name in (*LABELS, *ATTRIBUTES) if f'"{name}"' not in text] == []

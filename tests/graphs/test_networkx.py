@@ -1,0 +1,185 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import treegram
+from treegram import ODDCL, Graphs, InvalidGraphError
+from treegram.graphs import as_graphs
+
+networkx = pytest.importorskip("networkx")
+UNUSED = pytest.mark.filterwarnings("ignore:These data of the nodes are not used")  # what these tests are not about
+
+
+def molecule(kind=networkx.Graph):
+    graph = kind()
+    graph.add_node("a", label="C", attributes=[0.0, 1.0], charge=0.5, x=1)
+    graph.add_node("b", label="O", attributes=[2.0, 3.0], charge=1.5, x=2)
+    graph.add_node("c", label="C", attributes=[4.0, 5.0], charge=2.5, x=3)
+    graph.add_edge("c", "a", bond=1)
+    graph.add_edge("a", "b", bond=2)
+    return graph
+
+
+@UNUSED
+def test_nodes_keep_their_order_and_bring_labels_and_vectors():
+    assert Graphs.from_networkx([molecule()], targets=["good"]) == Graphs.from_edges(
+        [[(0, 2), (0, 1)]],
+        labels=[["C", "O", "C"]],
+        attributes=[[[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]],
+        targets=["good"],
+    )
+
+
+@UNUSED
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ("charge", [[0.5], [1.5], [2.5]]),
+        (["charge"], [[0.5], [1.5], [2.5]]),
+        (["x", "charge"], [[1.0, 0.5], [2.0, 1.5], [3.0, 2.5]]),
+    ],
+)
+def test_attributes_come_from_any_name_or_names(names, expected):
+    assert Graphs.from_networkx([molecule()], attributes=names).attributes.tolist() == expected
+
+
+@UNUSED
+def test_labels_come_from_any_name():
+    assert Graphs.from_networkx([molecule()], label="x").label_values == (1, 2, 3)
+
+
+@UNUSED
+def test_none_means_none():
+    graphs = Graphs.from_networkx([molecule()], label=None, attributes=None)
+    assert graphs.labels is None
+    assert graphs.attributes is None
+
+
+def test_the_usual_names_may_be_missing():
+    graphs = Graphs.from_networkx([networkx.path_graph(3)])
+    assert graphs.labels is None
+    assert graphs.attributes is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"label": "lable"},
+            r"label: no node of any graph has 'lable'; they have 'attributes', .*'x'; did you mean label\?",
+        ),
+        ({"attributes": "charges"}, r"attributes: no node of any graph has 'charges'; .* did you mean charge\?"),
+        (
+            {"attributes": ["x", "charges"]},
+            r"attributes: no node of any graph has 'charges'; .* did you mean charge\?",
+        ),
+        ({"label": "zzz"}, r"label: no node of any graph has 'zzz'; they have 'attributes', 'charge', 'label', 'x'\.$"),
+    ],
+)
+def test_a_name_that_was_given_must_exist(arguments, message):
+    with pytest.raises(InvalidGraphError, match=message):
+        Graphs.from_networkx([molecule()], **arguments)
+    assert len(Graphs.from_networkx([networkx.Graph()], **arguments)) == 1  # no node that could have it
+
+
+def test_nodes_without_any_data_are_told_as_such():
+    with pytest.raises(InvalidGraphError, match="no node of any graph has 'element'; they have no data"):
+        Graphs.from_networkx([networkx.path_graph(2)], label="element")
+
+
+@pytest.mark.parametrize(
+    "make", [lambda graphs: Graphs.from_networkx(graphs), as_graphs, lambda graphs: ODDCL(depth=1).fit(graphs)]
+)
+def test_data_that_are_not_used_are_named_once(make):
+    with pytest.warns(UserWarning, match="These data of the nodes are not used: 'charge', 'x'[.]") as told:
+        make([molecule(), molecule()])
+    assert len(told) == 1
+
+
+def test_nothing_is_said_when_all_data_are_used():
+    graph = molecule()
+    for node in graph:
+        del graph.nodes[node]["attributes"]
+    assert Graphs.from_networkx([graph], attributes=["charge", "x"], edge_label="bond").n_attributes == 2
+
+
+@UNUSED
+def test_edge_labels_are_read_if_named():
+    graphs = Graphs.from_networkx([molecule()], edge_label="bond")
+    assert graphs.edges().tolist() == [[0, 1], [0, 2]]
+    assert [graphs.edge_label_values[code] for code in graphs.edge_labels] == [2, 1, 2, 1]
+    assert Graphs.from_networkx([molecule()]).edge_labels is None
+
+
+@UNUSED
+def test_directed_graphs_stay_directed():
+    graphs = Graphs.from_networkx([molecule(networkx.DiGraph)])
+    assert graphs.directed
+    assert graphs.edges().tolist() == [[0, 1], [2, 0]]
+
+
+def test_parallel_edges_count_once():
+    graph = networkx.MultiGraph([(0, 1), (0, 1), (1, 1)])
+    assert Graphs.from_networkx([graph]).edges().tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("graphs", [[], [networkx.Graph()], [networkx.empty_graph(2)]])
+def test_graphs_without_nodes_or_edges_are_legal(graphs):
+    made = Graphs.from_networkx(graphs)
+    assert (len(made), made.n_nodes, made.n_edges) == (len(graphs), sum(map(len, graphs)), 0)
+
+
+@UNUSED
+def test_an_empty_graph_between_others_is_legal():
+    graphs = Graphs.from_networkx([molecule(), networkx.Graph(), molecule()])
+    assert graphs.sizes.tolist() == [3, 0, 3]
+    assert graphs.n_attributes == 2
+
+
+@UNUSED
+def test_a_list_of_networkx_graphs_is_a_list_of_graphs():
+    assert as_graphs([molecule(), molecule()]) == Graphs.from_networkx([molecule(), molecule()])
+
+
+def without(node, name):
+    graph = molecule()
+    del graph.nodes[node][name]
+    return graph
+
+
+def vector_at_b(value):
+    graph = molecule()
+    graph.nodes["b"]["attributes"] = value
+    return graph
+
+
+@UNUSED
+@pytest.mark.parametrize(
+    ("graphs", "arguments", "message"),
+    [
+        ([molecule(), "C"], {}, "Graph 1: expected a networkx graph; got str"),
+        ([molecule(), molecule(networkx.DiGraph)], {}, "Graph 1 and graph 0 differ: one is directed .* to_undirected"),
+        (
+            [molecule(), without("b", "label")],
+            {},
+            "Graph 1: node 'b' has no 'label'; it has 'attributes', 'charge', 'x'",
+        ),
+        ([without("c", "attributes")], {}, "Graph 0: node 'c' has no 'attributes'"),
+        ([molecule()], {"attributes": ["x", "y"]}, "attributes: no node of any graph has 'y'"),
+        ([molecule()], {"edge_label": "color"}, "edge_label: no edge of any graph has 'color'; they have 'bond'"),
+        ([vector_at_b([1.0])], {}, "Graph 0: attributes must be one vector of numbers per node, all of one length"),
+        ([vector_at_b([1.0, np.nan])], {}, "Graph 0: the attributes of its node 1 are not finite"),
+        ([vector_at_b("ab")], {}, "Graph 0: attributes must be one vector of numbers per node"),
+        ([molecule()], {"targets": [1, 2]}, "targets must have one entry per graph"),
+    ],
+)
+def test_bad_graphs_get_a_clear_error(graphs, arguments, message):
+    with pytest.raises(InvalidGraphError, match=message):
+        Graphs.from_networkx(graphs, **arguments)
+
+
+def test_networkx_is_loaded_by_its_users_only():
+    code = "import sys, treegram; sys.exit('networkx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0, treegram.__file__

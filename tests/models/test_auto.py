@@ -1,0 +1,457 @@
+"""kernel="auto": what is tried, that nothing leaks, that budgets are kept, and that the account is complete."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+
+from treegram import (
+    GraphGP,
+    GraphRidge,
+    Graphs,
+    GraphSVC,
+    KernelSum,
+    explain,
+    load_digits_graphs,
+    load_model,
+    save_model,
+)
+from treegram.models import auto, model, search
+from treegram.models.candidates import list_candidates, narrow_gamma
+from treegram.models.search import Given
+from treegram.pairsum.attributes import scaled_gamma
+
+FEW = {"C": [1, 100], "cv": 3}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Two classes with vectors of three attributes."""
+    graphs, y = load_digits_graphs()
+    chosen = np.flatnonzero(y < 2)[:40]
+    return graphs[chosen], y[chosen]
+
+
+@pytest.fixture(scope="module")
+def fitted(digits):
+    return GraphSVC("auto", **FEW).fit(*digits)
+
+
+class Clock:
+    """A clock that goes on by one second each time it is looked at."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 1.0
+        return self.now
+
+
+def random_graphs(n_graphs, *, seed=0, labels=None, attributes=0, edge_labels=False):
+    rng = np.random.default_rng(seed)
+    edges = [[(i, i + 1) for i in range(3)] + [(0, 3)] * int(rng.integers(2)) for _ in range(n_graphs)]
+    return Graphs.from_edges(
+        edges,
+        n_nodes=[4] * n_graphs,
+        labels=None if labels is None else [rng.choice(labels, 4).tolist() for _ in edges],
+        attributes=[rng.normal(size=(4, attributes)) for _ in edges] if attributes else None,
+        edge_labels=[rng.integers(2, size=len(some)).tolist() for some in edges] if edge_labels else None,
+    )
+
+
+# -------------------------------------------------------------------- what is tried
+
+
+@pytest.mark.parametrize("labels", [None, ["C", "N"]])
+@pytest.mark.parametrize("attributes", [0, 1, 3])
+@pytest.mark.parametrize("edge_labels", [False, True])
+def test_candidates_suit_the_graphs(labels, attributes, edge_labels):
+    graphs = random_graphs(8, labels=labels, attributes=attributes, edge_labels=edge_labels)
+    candidates = list_candidates(graphs)
+    names = [one.name for one in candidates]
+    assert len(set(names)) == len(names)
+    assert all(one.reason for one in candidates)
+    assert any("raw vectors" in name for name in names) == (attributes > 0)
+    assert any("centroid" in name for name in names) == (attributes > 1)
+    for one in candidates:
+        K = one.kernel.fit_transform(graphs)
+        np.testing.assert_allclose(K.diagonal(), 1.0)
+        assert np.linalg.eigvalsh(K).min() > -1e-9
+    told = {value for one in candidates for key, value in one.kernel.get_params().items() if "use_edge_labels" in key}
+    assert (True in told) == edge_labels
+
+
+def test_labels_of_edges_are_used():
+    """Two classes that differ in the labels of their edges alone."""
+    graphs = Graphs.from_edges(
+        [[(0, 1), (1, 2)]] * 24, labels=[["C"] * 3] * 24, edge_labels=[[1 + i % 2] * 2 for i in range(24)]
+    )
+    assert GraphSVC("auto", **FEW).fit(graphs, [i % 2 for i in range(24)]).best_score_ == 1.0
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e5])
+def test_widths_follow_the_vectors(scale):
+    """Attributes of any range, and many of them, give a Gram matrix that is neither the identity nor all ones."""
+    rng = np.random.default_rng(0)
+    ranges = scale * 10.0 ** np.linspace(-2, 3, 29)  # as far apart as those of PROTEINS_full
+    graphs = Graphs.from_edges(
+        [[(0, 1), (1, 2)]] * 20,
+        labels=[["C"] * 3] * 20,
+        attributes=[ranges * rng.normal(size=(3, 29)) for _ in range(20)],
+    )
+    for one in list_candidates(graphs):
+        if "scaled" in one.name or "neighbor" in one.name or "raw" in one.name:
+            K = one.kernel.fit_transform(graphs)
+            others = K[~np.eye(20, dtype=bool)]
+            assert 0.001 < others.mean() < 0.999, one.name
+
+
+def test_candidates_do_not_depend_on_the_scale():
+    graphs = random_graphs(12, attributes=3)
+    larger = replace(graphs, attributes=1024.0 * graphs.attributes)
+    for one, other in zip(list_candidates(graphs), list_candidates(larger), strict=True):
+        np.testing.assert_allclose(
+            one.kernel.fit_transform(graphs), other.kernel.fit_transform(larger), atol=1e-9, err_msg=one.name
+        )
+
+
+def test_a_narrow_width_is_narrow_for_groups_and_wide_for_independent_attributes():
+    rng = np.random.default_rng(0)
+    groups = 10.0 * rng.normal(size=(20, 29))[rng.integers(20, size=1000)] + 0.1 * rng.normal(size=(1000, 29))
+    assert narrow_gamma(groups) == pytest.approx(8 * scaled_gamma(groups))
+    independent = rng.normal(size=(1000, 29))
+    assert 0.5 < narrow_gamma(independent) / scaled_gamma(independent) < 1
+    assert narrow_gamma(np.ones((5, 2))) == narrow_gamma(np.ones((0, 2))) == 4.0
+
+
+# -------------------------------------------------------------------- the choice
+
+
+def test_the_best_of_the_account_is_chosen(fitted):
+    scored = [record for record in fitted.search_results_ if record["score"] is not None]
+    (chosen,) = (record for record in scored if record["note"] == "chosen")
+    assert chosen["candidate"] == fitted.best_params_["kernel"]
+    assert chosen["score"] == fitted.best_score_
+    assert chosen["score"] >= max(record["score"] for record in scored if " + " not in record["candidate"])
+    assert all(record["reason"] and record["seconds"] >= 0 for record in fitted.search_results_)
+
+
+def test_the_account_has_every_candidate(digits, fitted):
+    names = [record["candidate"] for record in fitted.search_results_]
+    wanted = [one.name for one in list_candidates(digits[0])]
+    assert names[: len(wanted)] == wanted
+    assert all(" + " in name for name in names[len(wanted) :])
+    table = fitted.search_summary().splitlines()
+    assert len(table) == len(names) + 1
+    assert all(any(name in line for line in table) for name in names)
+
+
+def test_a_sum_has_the_score_of_its_kernel(digits):
+    """The search adds Gram matrices; the sum as a kernel of its own must have the same scores."""
+    graphs, y = digits
+    rng = np.random.default_rng(0)
+    noisy = np.where(rng.random(len(y)) < 0.3, 1 - y, y)
+    model = GraphSVC("auto", **FEW).fit(graphs, noisy)
+    sums = [record for record in model.search_results_ if record["reason"] == "a sum of the best"]
+    assert sums
+    kernels = {one.name: one.kernel for one in list_candidates(graphs)}
+    for record in sums:
+        kernel = KernelSum([kernels[name] for name in record["candidate"].split(" + ")])
+        again = GraphSVC(kernel, grid={}, **FEW).fit(graphs, noisy)
+        assert again.best_score_ == pytest.approx(record["score"])
+
+
+def test_the_same_twice_and_with_threads(digits, fitted):
+    again = GraphSVC("auto", **FEW, n_jobs=2).fit(*digits)
+
+    def told(model):
+        return [{key: value for key, value in one.items() if key != "seconds"} for one in model.search_results_]
+
+    assert told(again) == told(fitted)
+    np.testing.assert_array_equal(again.decision_function(digits[0]), fitted.decision_function(digits[0]))
+
+
+def test_permuted_classes_give_chance():
+    """Whatever is learned, it is learned from the training part: on random classes there is nothing to find."""
+    graphs = random_graphs(60, labels=["C", "N"], attributes=2)
+    scores = []
+    for seed in range(3):
+        y = np.random.default_rng(seed).permutation([0, 1] * 30)
+        folds = StratifiedKFold(3, shuffle=True, random_state=seed)
+        scores.append(cross_val_score(GraphSVC("auto", **FEW), graphs, y, cv=folds).mean())
+    assert 0.35 < np.mean(scores) < 0.65
+
+
+def test_predictions_do_not_depend_on_the_other_test_graphs(digits):
+    graphs, y = digits
+    model = GraphSVC("auto", **FEW).fit(graphs[:30], y[:30])
+    alone = np.concatenate([model.decision_function(graphs[i : i + 1]) for i in range(30, 40)])
+    np.testing.assert_allclose(model.decision_function(graphs[30:]), alone, atol=1e-12)
+
+
+# -------------------------------------------------------------------- budgets
+
+
+@pytest.mark.parametrize("max_seconds", [0, 4.5, 11.5])
+def test_when_time_is_up_nothing_is_begun(digits, monkeypatch, max_seconds):
+    monkeypatch.setattr(model, "clock", Clock())
+    fitted = GraphSVC("auto", max_seconds=max_seconds, **FEW).fit(*digits)
+    records = fitted.search_results_
+    tried = [record["score"] is not None for record in records]
+    n_tried = sum(tried)
+    assert tried == [True] * n_tried + [False] * (len(tried) - n_tried)
+    assert n_tried == 1 + max_seconds // 3  # the clock is looked at before, at the start and at the end of each
+    assert {record["note"] for record in records[n_tried:]} == {search.TIME_IS_UP}
+    assert len(records) == len(list_candidates(digits[0]))  # and no sums
+    assert len(fitted.predict(digits[0])) == 40
+
+
+def test_budgets_hold_for_kernels_of_the_users(digits, monkeypatch):
+    monkeypatch.setattr(model, "clock", Clock())
+    fitted = GraphSVC(["wl", "oddst"], max_seconds=0, **FEW).fit(*digits)
+    assert [record["note"] for record in fitted.search_results_] == ["chosen", search.TIME_IS_UP]
+
+
+def test_a_sample_decides_who_goes_on(digits, monkeypatch):
+    monkeypatch.setattr(auto, "MANY", 30)
+    monkeypatch.setattr(auto, "SAMPLE", 20)
+    monkeypatch.setattr(auto, "N_FINALISTS", 3)
+    graphs, y = digits
+    fitted = GraphSVC("auto", **FEW).fit(graphs, y)
+    n_candidates = len(list_candidates(graphs))
+    heat, final = fitted.search_results_[:n_candidates], fitted.search_results_[n_candidates:]
+    assert {record["graphs"] for record in heat} == {20}
+    assert {record["graphs"] for record in final} == {40}
+    went_on = [record["candidate"] for record in final if " + " not in record["candidate"]]
+    assert len(went_on) == 3
+    lost = [record for record in heat if record["note"]]
+    assert len(lost) == n_candidates - 3
+    least = min(record["score"] for record in heat if record["candidate"] in went_on)
+    assert all(record["score"] <= least for record in lost)
+    assert fitted.best_params_["kernel"] in [record["candidate"] for record in final]
+
+
+def test_a_sample_has_all_classes_and_keeps_the_folds_apart(digits, monkeypatch):
+    monkeypatch.setattr(auto, "SAMPLE", 12)
+    graphs, y = digits
+    ids = auto._sample(y)
+    assert len(ids) == 12
+    assert np.bincount(y[ids]).min() >= 5
+    splits = list(StratifiedKFold(4).split(y, y))
+    given = Given(graphs, y, np.arange(40.0), np.ones(1), splits).taken(ids)
+    np.testing.assert_array_equal(given.weights, ids)
+    for (train, test), (some, others) in zip(splits, given.splits, strict=True):
+        np.testing.assert_array_equal(ids[some], np.intersect1d(train, ids))
+        np.testing.assert_array_equal(ids[others], np.intersect1d(test, ids))
+
+
+# -------------------------------------------------------------------- as an estimator
+
+
+def test_as_an_estimator(digits, fitted, tmp_path):
+    graphs, _ = digits
+    assert clone(fitted).get_params() == fitted.get_params()
+    decisions = fitted.decision_function(graphs)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).decision_function(graphs), decisions)
+    save_model(fitted, tmp_path / "model.tgm")
+    loaded = load_model(tmp_path / "model.tgm")
+    np.testing.assert_allclose(loaded.decision_function(graphs), decisions, rtol=1e-9)
+    assert loaded.search_results_ == fitted.search_results_
+    assert loaded.kernel == "auto"
+
+
+def test_grid_search_takes_it(digits):
+    graphs, y = digits
+    search = GridSearchCV(GraphSVC("auto", **FEW), {"kernel": ["auto", "wl"]}, cv=2).fit(graphs[:20], y[:20])
+    assert search.best_score_ > 0.8
+
+
+@pytest.mark.parametrize("attributes", [0, 2])
+@pytest.mark.parametrize("edge_labels", [False, True])
+def test_every_candidate_can_be_explained(attributes, edge_labels):
+    graphs = random_graphs(6, labels=["C", "N"], attributes=attributes, edge_labels=edge_labels)
+    for one in list_candidates(graphs):
+        model = GraphRidge(one.kernel, grid={}, alpha=0.1, cv=2).fit(graphs, np.arange(6.0))
+        found = explain(model, graphs)
+        shares = [nodes.sum() for nodes in found.nodes]
+        np.testing.assert_allclose(shares + found.intercept, model.predict(graphs), atol=1e-9, err_msg=one.name)
+
+
+def test_a_chosen_kernel_is_explained():
+    edges = [[(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)]] * 10  # paths and stars
+    graphs = Graphs.from_edges(edges)
+    fitted = GraphSVC("auto", **FEW).fit(graphs, [0, 1] * 10)
+    assert fitted.best_params_["kernel"] == "colors 1"  # of equals the cheapest
+    np.testing.assert_allclose(explain(fitted, graphs[:3]).decisions, fitted.decision_function(graphs[:3]), atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [GraphRidge, GraphGP])
+def test_numbers(kind, digits):
+    graphs, _ = digits
+    ink = np.array([graph.attributes[:, 2].mean() for graph in graphs])
+    options = {"cv": 3} if kind is GraphRidge else {}
+    model = kind("auto", **options).fit(graphs[:30], ink[:30])
+    assert model.score(graphs[30:], ink[30:]) > 0.8
+    (chosen,) = (record for record in model.search_results_ if record["note"] == "chosen")
+    assert chosen["candidate"] == model.best_params_["kernel"]
+
+
+def test_verbose_prints_each_candidate(digits, capsys):
+    graphs, y = digits
+    model = GraphSVC("auto", **FEW, verbose=1).fit(graphs[:12], y[:12])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == [record["candidate"] for record in model.search_results_]
+
+
+# -------------------------------------------------------------------- little data, bad data
+
+
+@pytest.mark.parametrize(
+    "graphs",
+    [
+        Graphs.from_edges([[(0, 1)], [], [(0, 1), (1, 2)], []] * 2, n_nodes=[2, 1, 3, 2] * 2),
+        Graphs.from_edges([[]] * 8, n_nodes=[1, 2] * 4, attributes=[[[1.0]], [[2.0], [3.0]]] * 4),
+        Graphs.from_edges([[]] * 8, n_nodes=[0, 1] * 4),
+        Graphs.from_edges([[(0, 1)]] * 8, labels=[["C", "N"]] * 8, attributes=[[[1.0, 1.0]] * 2] * 8),
+    ],
+    ids=["a few edges", "no edges", "no nodes", "all alike"],
+)
+def test_tiny_data(graphs):
+    model = GraphSVC("auto", C=[1], cv=2).fit(graphs, [0, 1] * 4)
+    assert set(model.predict(graphs)) <= {0, 1}
+    assert len(model.search_results_) >= len(list_candidates(graphs))
+
+
+# -------------------------------------------------------------------- data of many kinds
+
+
+def small_graphs(n_graphs, n_classes, rng, n_attributes=64):
+    """Three nodes and no labels; a third of the columns never changes, and the others are near the middle of a class."""
+    y = np.arange(n_graphs) % n_classes
+    varies = np.arange(n_attributes) % 3 > 0
+    middles = rng.normal(size=(n_classes, n_attributes))
+    attributes = [np.where(varies, middles[c] + 0.3 * rng.normal(size=(3, n_attributes)), 7.0) for c in y]
+    edges = [[(0, 1), (1, 2)] + [(0, 2)] * int(rng.integers(2)) for _ in y]
+    return Graphs.from_edges(edges, n_nodes=[3] * n_graphs, attributes=attributes), y
+
+
+def complete_graphs(n_graphs, rng, *, close=0.5):
+    """Labels at the nodes, and at the edges labels or distances that tell two classes apart."""
+    y = np.arange(n_graphs) % 2
+    sizes = rng.integers(9, 13, size=n_graphs)
+    labels = [rng.choice(["C", "N", "O"], size).tolist() for size in sizes]
+    edges = [[(i, j) for i in range(size) for j in range(i)] for size in sizes]
+    kinds, distances = [], []
+    for c, names, some in zip(y, labels, edges, strict=True):
+        kinds.append((rng.random(len(some)) < (0.2 if c else 0.5)).astype(int).tolist())
+        places = rng.normal(size=(len(names), 3))
+        places[np.array(names) == "N"] *= close if c else 1.0
+        distances.append([[float(np.linalg.norm(places[i] - places[j]))] for i, j in some])
+    return {"edges": edges, "n_nodes": sizes.tolist(), "labels": labels}, kinds, distances, y
+
+
+def test_many_classes_of_tiny_graphs():
+    graphs, y = small_graphs(140, 20, np.random.default_rng(0))
+    model = GraphSVC("auto", C=[10], cv=3).fit(graphs[:120], y[:120])
+    assert model.score(graphs[120:], y[120:]) > 0.9
+
+
+def test_many_classes_with_a_sample(monkeypatch):
+    monkeypatch.setattr(auto, "MANY", 100)
+    monkeypatch.setattr(auto, "SAMPLE", 80)
+    graphs, y = small_graphs(120, 20, np.random.default_rng(1))
+    model = GraphSVC("auto", C=[10], cv=3).fit(graphs, y)
+    assert {record["graphs"] for record in model.search_results_} == {80, 120}
+    assert model.best_score_ > 0.9
+
+
+def test_ranges_of_attributes_that_differ_by_a_hundred_thousand():
+    """The attribute with the smallest range tells the classes apart."""
+    rng = np.random.default_rng(0)
+    ranges, y = 10.0 ** np.linspace(-2, 3, 8), np.arange(80) % 2
+    attributes = [ranges * (rng.normal(size=(3, 8)) + 3.0 * c * (np.arange(8) == 0)) for c in y]
+    graphs = Graphs.from_edges([[(0, 1), (1, 2)]] * 80, attributes=attributes)
+    assert GraphSVC("auto", C=[1, 10], cv=4).fit(graphs, y).best_score_ > 0.9
+
+
+def test_a_nearly_diagonal_gram_matrix_is_noticed():
+    """Labels that no two graphs share: candidates that see nothing else say so."""
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    graphs = Graphs.from_edges(
+        [[(0, 1)]] * 40, labels=[[2 * i, 2 * i + 1] for i in range(40)], attributes=[rng.normal(size=(2, 2)) for _ in y]
+    )
+    with pytest.warns(UserWarning, match="nearly diagonal"):
+        model = GraphSVC("auto", C=[1], cv=2).fit(graphs, y)
+    notes = {record["note"] for record in model.search_results_ if record["candidate"] == "matched colors 3, no vectors"}
+    assert notes == {"nearly diagonal"}
+
+
+@pytest.mark.parametrize("with_labels", [True, False], ids=["labels", "no labels"])
+def test_complete_graphs_with_edge_labels(with_labels):
+    """No two nodes have equal neighbors there; single edges tell the classes apart."""
+    given, kinds, _, y = complete_graphs(48, np.random.default_rng(0))
+    graphs = Graphs.from_edges(**given if with_labels else {**given, "labels": None}, edge_labels=kinds)
+    assert GraphSVC("auto", **FEW).fit(graphs, y).best_score_ > 0.9
+
+
+@pytest.mark.parametrize("beside", ["nothing", "edge labels", "vectors"])
+def test_vectors_of_edges_are_used(beside):
+    rng = np.random.default_rng(0)
+    given, _, distances, y = complete_graphs(60, rng, close=0.3)
+    more = {
+        "nothing": {},
+        "edge labels": {"edge_labels": [[1 + (i + j) % 2 for i, j in some] for some in given["edges"]]},
+        "vectors": {"attributes": [rng.normal(size=(size, 2)) for size in given["n_nodes"]]},
+    }
+    graphs = Graphs.from_edges(**given, **more[beside], edge_attributes=distances)
+    model = GraphSVC("auto", **FEW).fit(graphs, y)
+    assert model.best_score_ > 0.85
+    assert "edge vectors in bins" in model.best_params_["kernel"]
+    assert len(model.predict(graphs[:3])) == 3
+
+
+def test_neither_attributes_nor_labels():
+    rng = np.random.default_rng(0)
+    edges = [[(i, (i + 1) % 8) for i in range(8)] if c else [(0, i) for i in range(1, 8)] for c in (0, 1) * 12]
+    edges = [[edge for edge in some if rng.random() < 0.9] for some in edges]
+    graphs = Graphs.from_edges(edges, n_nodes=[8] * 24)
+    assert GraphSVC("auto", **FEW).fit(graphs, [0, 1] * 12).best_score_ > 0.9
+
+
+def test_one_class_is_tiny():
+    graphs, _ = small_graphs(42, 2, np.random.default_rng(0), n_attributes=3)
+    rare = np.where(np.arange(42) < 40, 0, 1)
+    with pytest.warns(UserWarning, match="Class 1 has 2 of 42 graphs"):
+        model = GraphSVC("auto", **FEW).fit(graphs, rare)
+    assert set(model.predict(graphs)) <= {0, 1}
+
+
+def test_a_candidate_that_cannot_be_used_is_left_out():
+    rng = np.random.default_rng(0)
+    graphs = Graphs.from_edges([[(0, 1)]] * 12, attributes=[1e200 * rng.normal(size=(2, 2)) for _ in range(12)])
+    model = GraphSVC("auto", C=[1], cv=2).fit(graphs, [0, 1] * 6)
+    left_out = [record["note"] for record in model.search_results_ if record["score"] is None]
+    assert left_out
+    assert all(note.startswith("left out: ") for note in left_out)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "grid", "message"),
+    [
+        ("auto", {"depth": [1]}, "grid does not go with kernel='auto'"),
+        (["auto", "wl"], "auto", "kernel 'auto' goes alone"),
+    ],
+)
+def test_auto_goes_alone(digits, kernel, grid, message):
+    with pytest.raises(ValueError, match=message):
+        GraphSVC(kernel, grid=grid, **FEW).fit(*digits)
+
+
+def test_one_class_is_an_error(digits):
+    with pytest.raises(ValueError, match="at least two classes"):
+        GraphSVC("auto", **FEW).fit(digits[0], np.zeros(40))

@@ -1,0 +1,289 @@
+"""Nested cross-validation: equal to a plain loop with scikit-learn, and blind to what it must not see."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.svm import SVC
+
+from treegram import ODDCL, load_digits_graphs
+from treegram.models import machines
+from treegram.models.crossval import Fits, check_classes, choose, distinct, folds, score, seed_of, select
+
+CS = np.array([0.01, 1.0, 100.0, 10000.0])
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """(Gram matrices, classes from 0): 30 images each of 3, 8 and 9, which are easily confused."""
+    graphs, y = load_digits_graphs()
+    chosen = np.sort(np.concatenate([np.flatnonzero(y == digit)[:30] for digit in (3, 8, 9)]))
+    grams = ODDCL(gamma=1.0).gram_grid(graphs[chosen], depth=[0, 1], lam=[0.3, 1.2])
+    codes = np.unique(y[chosen], return_inverse=True)[1].astype(np.int64)
+    return [*grams[0, :1], *grams[1]], codes
+
+
+def outer_split(codes):
+    return folds(codes, 4, 7)[1]
+
+
+# -------------------------------------------------------------------- the selection
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
+def test_selection_equals_a_loop_with_grid_search(digits, seed, n_classes):
+    grams, codes = digits
+    members = np.flatnonzero(codes < n_classes)
+    grams, codes = [np.ascontiguousarray(K[np.ix_(members, members)]) for K in grams], codes[members]
+    train, test = folds(codes, 4, seed)[0]
+    ours = select(grams, codes, train, test, CS, n_folds=5, seed=seed)
+
+    searches = []
+    for K in grams:
+        inner = StratifiedKFold(5, shuffle=True, random_state=seed)
+        search = GridSearchCV(SVC(kernel="precomputed"), {"C": CS}, cv=inner)
+        searches.append(search.fit(K[np.ix_(train, train)], codes[train]))
+    best = max(searches, key=lambda search: round(search.best_score_, 12))  # of equals the first, and its smallest C
+    gram = searches.index(best)
+    assert (ours.gram, ours.C) == (gram, best.best_params_["C"])
+    assert ours.inner_accuracy == pytest.approx(best.best_score_, abs=1e-12)
+    np.testing.assert_array_equal(ours.predicted, best.predict(grams[gram][np.ix_(test, train)]))
+    assert ours.fits.n_fits > 0
+    assert ours.fits.n_unconverged == 0
+
+
+def test_scores_equal_those_of_svc(digits):
+    grams, codes = digits
+    train, test = outer_split(codes)
+    accuracies, fits = score(grams[1], codes, train, test, CS)
+    for accuracy, C in zip(accuracies, CS, strict=True):
+        model = SVC(kernel="precomputed", C=C).fit(grams[1][np.ix_(train, train)], codes[train])
+        assert accuracy == model.score(grams[1][np.ix_(test, train)], codes[test])
+    assert fits == Fits(3, 0)  # at 10000 no coefficient would be other than at 100
+
+
+def test_the_test_part_changes_nothing_but_its_own_predictions(digits):
+    grams, codes = digits
+    train, test = outer_split(codes)
+    before = select(grams, codes, train, test, CS, n_folds=5, seed=0)
+    rng = np.random.default_rng(0)
+    scrambled = codes.copy()
+    scrambled[test] = rng.permutation(scrambled[test])
+    assert (scrambled != codes).any()
+    noisy = [K.copy() for K in grams]
+    for K in noisy:
+        K[np.ix_(test, test)] = rng.normal(size=(len(test), len(test)))
+        K[np.ix_(train, test)] = rng.normal(size=(len(train), len(test)))
+    after = select(noisy, scrambled, train, test, CS, n_folds=5, seed=0)
+    assert (after.gram, after.C, after.inner_accuracy) == (before.gram, before.C, before.inner_accuracy)
+    np.testing.assert_array_equal(after.predicted, before.predicted)
+    for K in noisy:
+        K[np.ix_(test, train)] = -K[np.ix_(test, train)]
+    turned = select(noisy, scrambled, train, test, CS, n_folds=5, seed=0)
+    assert (turned.gram, turned.C, turned.inner_accuracy) == (before.gram, before.C, before.inner_accuracy)
+    assert (turned.predicted != before.predicted).any()
+
+
+def test_labels_of_the_training_part_matter(digits):
+    """The test above would pass if nothing ever changed."""
+    grams, codes = digits
+    train, test = outer_split(codes)
+    shuffled = codes.copy()
+    shuffled[train] = np.random.default_rng(0).permutation(shuffled[train])
+    before, after = (select(grams, y, train, test, CS, n_folds=5, seed=0) for y in (codes, shuffled))
+    assert after.inner_accuracy < before.inner_accuracy - 0.2
+
+
+def test_unconverged_fits_are_counted():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    codes = rng.integers(2, size=60).astype(np.int64)
+    train, test = folds(codes, 3, 0)[0]
+    found = select([1e9 * X @ X.T], codes, train, test, CS, n_folds=3, seed=0)
+    assert 0 < found.fits.n_unconverged < found.fits.n_fits
+    assert select([X @ X.T], codes, train, test, CS, n_folds=3, seed=0).fits.n_unconverged == 0
+
+
+@pytest.mark.parametrize(
+    ("scores", "best"),
+    [
+        ([[0.5, 0.7, 0.7], [0.7, 0.7, 0.6]], (0, 1)),
+        ([[0.5, 0.5], [0.5, 0.9]], (1, 1)),
+        ([[0.1 + 0.2, 0.3], [0.3, 0.3]], (0, 0)),
+        ([[0.3, 0.1 + 0.2], [0.1 + 0.2, 0.3]], (0, 0)),  # 0.1 + 0.2 is above 0.3, by rounding
+    ],
+)
+def test_of_equals_the_first_matrix_and_the_smallest_c(scores, best):
+    assert choose(np.array(scores)) == best
+
+
+# -------------------------------------------------------------------- folds and seeds
+
+
+@pytest.mark.parametrize("n_folds", [2, 5])
+def test_folds_are_stratified_parts_of_the_whole(n_folds):
+    codes = np.repeat([0, 1, 2], [40, 20, 10]).astype(np.int64)
+    parts = folds(codes, n_folds, 3)
+    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in parts])), np.arange(70))
+    for train, test in parts:
+        np.testing.assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(70))
+        np.testing.assert_array_equal(np.bincount(codes[test]), np.array([40, 20, 10]) / n_folds)
+        assert (np.diff(train) > 0).all()
+        assert (np.diff(test) > 0).all()
+        assert train.dtype == test.dtype == np.int64
+
+
+def test_folds_follow_from_classes_and_seed():
+    codes = np.tile([0, 1], 30)
+    first, again, other = (folds(codes, 5, seed) for seed in (1, 1, 2))
+    for (_, test), (_, same) in zip(first, again, strict=True):
+        np.testing.assert_array_equal(test, same)
+    assert any((test != different).any() for (_, test), (_, different) in zip(first, other, strict=True))
+
+
+def test_seeds_follow_from_what_they_are_for():
+    assert seed_of("BZR", 0, "outer") == seed_of("BZR", 0, "outer") == 256172798
+    identities = [(name, repeat, level) for name in ("BZR", "COX2") for repeat in range(20) for level in ("a", "b")]
+    seeds = {seed_of(*identity) for identity in identities}
+    assert len(seeds) == len(identities)
+    assert all(0 <= seed < 2**32 for seed in seeds)
+
+
+# -------------------------------------------------------------------- matrices
+
+
+def test_equal_matrices_are_kept_once():
+    graphs, _ = load_digits_graphs()
+    depths, lams = [0, 1, 2, 3], [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]
+    grams = ODDCL().gram_grid(graphs[:20], depth=depths, lam=lams).reshape(24, 20, 20)
+    kept, positions = distinct(list(grams))
+    assert len(kept) == 19  # at depth 0 lam is normalized away
+    assert positions == [0] * 6 + list(range(1, 19))
+    for K, position in zip(grams, positions, strict=True):
+        np.testing.assert_allclose(kept[position], K, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1.0, 1e20])
+def test_what_counts_as_equal_does_not_depend_on_the_scale(scale):
+    K = np.eye(3) * scale
+    nearly, other = K * (1 + 1e-14), K + np.diag([0, 0, 1e-6 * scale])
+    assert distinct([K, nearly, other, other])[1] == [0, 0, 1, 1]
+
+
+def test_matrices_of_other_sizes_and_empty_ones():
+    assert distinct([np.eye(2), np.eye(3), np.eye(2)])[1] == [0, 1, 0]
+    assert distinct([np.zeros((0, 0))] * 2)[1] == [0, 0]
+    assert distinct([np.zeros((2, 2))] * 2)[1] == [0, 0]
+    assert distinct([]) == ([], [])
+
+
+# -------------------------------------------------------------------- classes
+
+
+@pytest.mark.parametrize("y", [["b", "a", "b", "a"], [7, -1, 7, -1], [True, False, True, False], [0.5, 0.0, 0.5, 0.0]])
+def test_classes_are_numbered_in_order(y):
+    classes, codes = check_classes(y, 2, 1)
+    np.testing.assert_array_equal(classes, sorted(set(y)))
+    np.testing.assert_array_equal(codes, [1, 0, 1, 0])
+    assert codes.dtype == np.int64
+
+
+def test_the_smallest_class_decides_how_many_folds_there_can_be():
+    y = [0] * 50 + [1] * 12
+    check_classes(y, 12, 11)
+    check_classes(y, 10, 10)
+    check_classes(y, 1, 12)
+
+
+@pytest.mark.parametrize(
+    ("y", "n_outer", "n_inner", "message"),
+    [
+        (["a"] * 5, 2, 2, "at least two classes; got 5 graphs of class a alone"),
+        (["a"], 2, 2, "at least two classes; got 1 graph of class a alone"),
+        ([], 2, 2, "at least two classes; got no graphs"),
+        ([0] * 9 + [1] * 3, 4, 2, "Class 1 has 3 graphs, too few for 4 folds. Use fewer folds"),
+        ([0] * 9 + [1] * 4, 4, 4, "too few for 4 inner folds within the training part of 4"),
+        ([0] * 9 + [1] * 3, 1, 4, "Class 1 has 3 graphs, too few for 4 folds"),
+        (
+            [0] * 9 + [1],
+            2,
+            2,
+            "Class 1 has 1 graph, too few for 2 folds. No number of folds would do: leave this class out",
+        ),
+        (
+            [0] * 9 + [1],
+            1,
+            3,
+            "Class 1 has 1 graph, too few for 3 folds. No number of folds would do: leave this class out",
+        ),
+        (None, 2, 2, "y is missing"),
+        ([0, 1, None, 1], 2, 2, r"y\[2\] is None: the target of graph 2 is missing"),
+        ([0.0, np.nan, 1.0], 2, 2, r"y\[1\] is nan: the target of graph 1 is missing"),
+        (["a", "b", np.nan, "b"], 2, 2, r"y\[2\] is nan: the target of graph 2 is missing"),
+        (np.ma.array([0, 1, 1], mask=[0, 1, 0]), 2, 2, r"y\[1\] is None: the target of graph 1 is missing"),
+        ([[0, 1], [1, 0]], 2, 2, r"one target for each graph; got an array of shape \(2, 2\)"),
+    ],
+)
+def test_targets_that_cannot_be_used_are_an_error(y, n_outer, n_inner, message):
+    with pytest.raises(ValueError, match=message):
+        check_classes(y, n_outer, n_inner)
+
+
+@pytest.mark.parametrize("count", range(1, 8))
+@pytest.mark.parametrize(("n_outer", "n_inner"), [(10, 10), (2, 2), (1, 10), (5, 3)])
+def test_the_advice_works(count, n_outer, n_inner):
+    y = [0] * 50 + [1] * count
+    try:
+        check_classes(y, n_outer, n_inner)
+    except ValueError as error:
+        advice = str(error)
+        numbers = [int(number) for number in re.findall(r"(\d+) (?:folds with|inner|at most)", advice.split(". ")[1])]
+        if n_outer == 1 and numbers:
+            numbers = [1, *numbers]
+    else:
+        return
+    if numbers:
+        check_classes(y, *numbers)
+    else:
+        assert "No number of folds would do" in advice
+        for outer in range(1 if n_outer == 1 else 2, 60):
+            with pytest.raises(ValueError, match="too few"):
+                check_classes(y, outer, 2)
+
+
+def test_missing_values_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    for missing in (pandas.NA, pandas.NaT):
+        with pytest.raises(ValueError, match=r"y\[1\] is .*: the target of graph 1 is missing"):
+            check_classes([0, missing, 1], 2, 2)
+
+
+def test_counts_of_fits_add_up():
+    assert Fits(3, 1) + Fits(4, 0) == Fits(7, 1)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_many_small_classes_are_fitted_together_and_equal_one_by_one(monkeypatch, weighted):
+    """30 classes, whose 435 machines take two calls; those that pair steps do not finish are fitted on their own."""
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(150, 4)), np.arange(150) % 30
+    K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
+    weights = rng.uniform(0.5, 2.0, 150) if weighted else None
+    calls = []
+
+    def counted(*arguments):
+        calls.append(arguments[:2])
+        return climb_pairs(*arguments)
+
+    climb_pairs = machines.climb_pairs
+    monkeypatch.setattr(machines, "climb_pairs", counted)
+    monkeypatch.setattr(machines, "_WORK", 2 * 10**2 * 300)
+    together = machines.fit_machines(K, codes, 30, np.arange(150), CS[:2], 1e-9, weights)
+    assert calls == [(0, 301), (301, 435)]
+    monkeypatch.setattr(machines, "_MANY", 1000)
+    alone = machines.fit_machines(K, codes, 30, np.arange(150), CS[:2], 1e-9, weights)
+    np.testing.assert_allclose(together.coefficients, alone.coefficients, atol=1e-7)
+    np.testing.assert_allclose(together.intercepts, alone.intercepts, atol=1e-7)

@@ -1,0 +1,152 @@
+"""GraphGP against scikit-learn's Gaussian process on the same matrix, and its error bars against held-out targets."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_regressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+
+import treegram
+from treegram import ODDCL, GraphGP, GraphRidge, KernelSum, ScaleAttributes
+
+
+class Looked(Kernel):
+    """A kernel whose values are looked up: X are positions in a matrix."""
+
+    def __init__(self, K, scale):
+        self.K = K
+        self.scale = scale
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        return self.scale * self.K[np.ix_(X[:, 0].astype(int), (X if Y is None else Y)[:, 0].astype(int))]
+
+    def diag(self, X):
+        return self.scale * self.K.diagonal()[X[:, 0].astype(int)]
+
+    def is_stationary(self):
+        return False
+
+
+@pytest.fixture(scope="module")
+def ink():
+    """(graphs, how dark their pixels are, with some noise)."""
+    graphs, _ = treegram.load_digits_graphs()
+    y = np.array([graph.attributes[:, 2].mean() for graph in graphs[:120]])
+    return graphs[:120], y + np.random.default_rng(0).normal(scale=0.05, size=120)
+
+
+KERNELS = [
+    ODDCL(depth=1),
+    ODDCL(depth=1, normalize=False),
+    make_pipeline(ScaleAttributes(), ODDCL(depth=0)),
+    KernelSum([ODDCL(depth=0), ODDCL(depth=2)]),
+]
+
+
+@pytest.mark.parametrize("noise", [0.01, 1.0])
+@pytest.mark.parametrize("kernel", KERNELS, ids=["normalized", "not normalized", "pipeline", "sum"])
+def test_means_deviations_and_likelihood_are_those_of_scikit_learn(ink, kernel, noise):
+    graphs, y = ink
+    train, test = np.arange(80)[:, None], np.arange(80, 120)[:, None]
+    model = GraphGP(kernel, grid={}, noise=noise).fit(graphs[:80], y[:80])
+    fitted = clone(kernel).fit(graphs[:80])
+    K = np.zeros((120, 120))
+    K[:, :80] = fitted.transform(graphs)
+    K[:80, 80:] = K[80:, :80].T
+    alone = [clone(kernel).fit(graphs[i : i + 1]) for i in range(80, 120)]
+    is_learned = hasattr(kernel, "steps")
+    K[np.arange(80, 120), np.arange(80, 120)] = [
+        1.0 if is_learned else one.transform(graphs[i : i + 1])[0, 0] for i, one in enumerate(alone, start=80)
+    ]
+    theirs = GaussianProcessRegressor(Looked(K, model.scale_), alpha=model.scale_ * noise, optimizer=None)
+    center, unit = y[:80].mean(), y[:80].std()
+    theirs.fit(train, (y[:80] - center) / unit)
+    mean, std = theirs.predict(test, return_std=True)
+    our_mean, our_std = model.predict(graphs[80:], return_std=True)
+    np.testing.assert_allclose(our_mean, mean * unit + center, rtol=1e-6)
+    np.testing.assert_allclose(our_std, unit * np.sqrt(std**2 + model.scale_ * noise), rtol=1e-4)  # of a new target
+    assert model.log_marginal_likelihood_ == pytest.approx(theirs.log_marginal_likelihood_value_, rel=1e-6)
+    np.testing.assert_array_equal(model.predict(graphs[80:]), our_mean)
+
+
+def test_the_scale_is_the_most_likely(ink):
+    graphs, y = ink
+    model = GraphGP(ODDCL(depth=1), grid={}, noise=0.1).fit(graphs, y)
+    K, z, everyone = ODDCL(depth=1).fit_transform(graphs), (y - y.mean()) / y.std(), np.arange(120)[:, None]
+    for factor in (0.9, 1.1):
+        scale = factor * model.scale_
+        other = GaussianProcessRegressor(Looked(K, scale), alpha=0.1 * scale, optimizer=None).fit(everyone, z)
+        assert other.log_marginal_likelihood_value_ < model.log_marginal_likelihood_
+
+
+def test_the_most_likely_candidate_is_chosen(ink):
+    graphs, y = ink
+    grid, noises = {"depth": [0, 1], "lam": [0.5, 1.0]}, [0.01, 0.1, 1.0]
+    model = GraphGP(ODDCL(), grid=grid, noise=noises).fit(graphs, y)
+    found = model.results_["log_marginal_likelihood"]
+    assert len(found) == len(model.results_["params"]) == 12
+    assert model.log_marginal_likelihood_ == max(found)
+    for params, value in zip(model.results_["params"], found, strict=True):
+        kernel = ODDCL(depth=params["depth"], lam=params["lam"])
+        alone = GraphGP(kernel, grid={}, noise=params["noise"]).fit(graphs, y)
+        assert alone.log_marginal_likelihood_ == pytest.approx(value)
+    best = model.best_params_
+    assert (model.kernel_.depth, model.kernel_.lam) == (best["depth"], best["lam"])
+
+
+def test_the_mean_is_that_of_ridge(ink):
+    graphs, y = ink
+    model = GraphGP(ODDCL(depth=1), grid={}, noise=0.3).fit(graphs[:80], y[:80])
+    ridge = GraphRidge(ODDCL(depth=1), grid={}, alpha=0.3, cv=2).fit(graphs[:80], y[:80])
+    np.testing.assert_allclose(model.predict(graphs[80:]), ridge.predict(graphs[80:]))
+
+
+def test_intervals_hold_what_they_promise(ink):
+    graphs, y = ink
+    inside = []
+    for fold in range(4):
+        test = np.arange(120) % 4 == fold
+        model = GraphGP(ODDCL(), grid={"depth": [0, 1]}).fit(graphs[~test], y[~test])
+        mean, std = model.predict(graphs[test], return_std=True)
+        inside.append(np.abs(y[test] - mean) < 1.645 * std)
+    assert 0.8 < np.mean(inside) < 0.98
+
+
+def test_as_an_estimator(ink):
+    graphs, y = ink
+    model = GraphGP("oddcl", grid={"depth": [0]}, n_jobs=2)
+    assert is_regressor(model)
+    assert cross_val_score(model, graphs, y, cv=3).mean() > 0.7
+    model.fit(graphs, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(graphs, return_std=True), model.predict(graphs, return_std=True))
+
+
+def test_a_target_that_never_changes(ink):
+    model = GraphGP(ODDCL(depth=0), grid={}).fit(ink[0][:10], np.full(10, 7.0))
+    mean, std = model.predict(ink[0], return_std=True)
+    np.testing.assert_allclose(mean, 7.0)
+    np.testing.assert_allclose(std, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("noise", "y", "message"),
+    [
+        ([1, 0], range(10), "noise must be positive and finite"),
+        (1.0, ["a"] * 10, "y must be real numbers"),
+        (1.0, [None] * 10, r"y\[0\] is None"),
+        (1.0, range(9), "10 graphs, got 9 targets"),
+    ],
+)
+def test_wrong_input_is_an_error(ink, noise, y, message):
+    with pytest.raises(ValueError, match=message):
+        GraphGP(ODDCL(), grid={}, noise=noise).fit(ink[0][:10], list(y))
+
+
+def test_one_graph_is_too_few(ink):
+    with pytest.raises(ValueError, match="at least two graphs; got 1"):
+        GraphGP(grid={}).fit(ink[0][:1], [1.0])

@@ -1,0 +1,629 @@
+"""Model files: what comes back is what was saved, and no file does harm."""
+
+import hashlib
+import json
+import os
+import pickle
+import random
+import runpy
+import subprocess
+import sys
+import time
+import tracemalloc
+import warnings
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDClassifier, SGDRegressor
+from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.svm import SVC, LinearSVC
+
+import treegram
+from test_common import KERNELS, variants
+from treegram import (
+    GIK,
+    ODDCL,
+    P2K,
+    WL,
+    CentroidDistance,
+    DropAttributes,
+    FeatureMap,
+    GraphGP,
+    GraphHopper,
+    GraphRidge,
+    Graphs,
+    GraphSVC,
+    KernelSum,
+    Landmarks,
+    ModelFileError,
+    NeighborMeans,
+    ODDCLApprox,
+    ODDCLFeatures,
+    ScaleAttributes,
+    ShortestPath,
+    load_digits_graphs,
+    load_model,
+    save_model,
+)
+from treegram.models.saving.container import MAGIC
+from zoo import COLLECTIONS, LAWS_HOLD_ON
+
+N_GRAPHS = 24
+
+
+def make_graphs(seed=0, n_graphs=N_GRAPHS):
+    rng = np.random.default_rng(seed)
+    sizes = [3 + i % 4 for i in range(n_graphs)]
+    return Graphs.from_edges(
+        [[(j, j + 1) for j in range(n - 1)] + [(0, n - 1)] * (i % 2) for i, n in enumerate(sizes)],
+        n_nodes=sizes,
+        labels=[[["C", "N", "O"][(i + j * (i % 3)) % 3] for j in range(n)] for i, n in enumerate(sizes)],
+        attributes=[rng.normal(size=(n, 2)) for n in sizes],
+        targets=np.arange(n_graphs),
+    )
+
+
+@pytest.fixture
+def graphs():
+    return make_graphs()
+
+
+@pytest.fixture
+def new():
+    return make_graphs(1, 9)
+
+
+@pytest.fixture
+def y():
+    return np.arange(N_GRAPHS) % 2
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.tgm"
+
+
+def saved_and_loaded(model, path):
+    save_model(model, path)
+    return load_model(path)
+
+
+def assert_same(left, right):
+    if hasattr(left, "toarray"):
+        left, right = left.toarray(), right.toarray()
+    np.testing.assert_array_equal(left, right)
+
+
+# -------------------------------------------------------------------- what comes back
+
+
+@pytest.mark.parametrize(
+    "kernel", [v for kernel in KERNELS for v in variants(kernel)], ids=lambda k: " ".join(repr(k).split())
+)
+def test_every_kernel_comes_back_in_every_bit(kernel, path):
+    graphs = LAWS_HOLD_ON["mixed"].pack()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for fit in (kernel.fit, kernel.fit_transform):  # which differ in the last bits of what they normalize by
+            fit(graphs[:7])
+            loaded = saved_and_loaded(kernel, path)
+            assert type(loaded) is type(kernel)
+            assert repr(loaded) == repr(kernel)
+            assert loaded.graphs_ == kernel.graphs_
+            assert_same(loaded.transform(graphs), kernel.transform(graphs))
+
+
+@pytest.mark.parametrize("name", COLLECTIONS)
+def test_every_kind_of_graphs_comes_back(name, path):
+    graphs = COLLECTIONS[name].pack()
+    kernel = WL().fit(graphs)
+    loaded = saved_and_loaded(kernel, path)
+    assert loaded.graphs_ == graphs
+    assert loaded.graphs_.label_values == graphs.label_values
+    assert_same(loaded.transform(graphs), kernel.transform(graphs))
+
+
+def test_targets_are_not_in_the_file(graphs, path):
+    assert saved_and_loaded(WL().fit(graphs), path).graphs_.targets is None
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        WL(),
+        make_pipeline(ScaleAttributes("robust"), NeighborMeans(), ODDCL(depth=1)),
+        KernelSum([WL(), make_pipeline(ScaleAttributes(), ODDCL(depth=1))]),
+        [WL(), "sp"],
+        "wl",
+        P2K(n_iterations=1),
+    ],
+    ids=["WL", "pipeline", "sum", "list", "name", "P2K"],
+)
+@pytest.mark.parametrize("classes", [(0, 1), ("a", "bc", "d"), (False, True)], ids=["int", "str", "bool"])
+def test_classifiers_come_back_in_every_bit(kernel, classes, graphs, new, path):
+    y = np.array(classes)[np.arange(N_GRAPHS) % len(classes)]
+    model = GraphSVC(kernel, C=[1, 10], cv=3, probability=True, class_weight=dict.fromkeys(classes, 2.0)).fit(graphs, y)
+    loaded = saved_and_loaded(model, path)
+    assert repr(loaded) == repr(model)
+    assert loaded.best_params_ == model.best_params_
+    assert loaded.classes_.dtype == model.classes_.dtype
+    for method in ("predict", "decision_function", "predict_proba"):
+        assert_same(getattr(loaded, method)(new), getattr(model, method)(new))
+    assert loaded.fit(graphs, y).best_params_ == model.best_params_
+
+
+def test_classes_that_are_objects_come_back(graphs, path):
+    model = GraphSVC(WL(), C=1, cv=2).fit(graphs, np.array(["no", "yes"] * 12, dtype=object))
+    loaded = saved_and_loaded(model, path)
+    assert loaded.classes_.tolist() == ["no", "yes"]
+    assert loaded.predict(graphs).tolist() == model.predict(graphs).tolist()
+
+
+@pytest.mark.parametrize("kernel", [WL(), make_pipeline(ScaleAttributes(), ODDCL(depth=1))], ids=["kernel", "pipeline"])
+def test_regressors_come_back_in_every_bit(kernel, graphs, new, path):
+    numbers = np.arange(N_GRAPHS) / 7
+    ridge = GraphRidge(kernel, cv=3).fit(graphs, numbers)
+    assert_same(saved_and_loaded(ridge, path).predict(new), ridge.predict(new))
+    process = GraphGP(kernel).fit(graphs, numbers)
+    loaded = saved_and_loaded(process, path)
+    for mine, theirs in zip(loaded.predict(new, return_std=True), process.predict(new, return_std=True), strict=True):
+        assert_same(mine, theirs)
+
+
+@pytest.mark.parametrize(
+    "transformer", [ScaleAttributes("robust"), CentroidDistance("append"), NeighborMeans(2.0), DropAttributes()]
+)
+def test_transformers_come_back(transformer, graphs, new, path):
+    transformer.fit(graphs)
+    assert saved_and_loaded(transformer, path).transform(new) == transformer.transform(new)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        FeatureMap(),
+        FeatureMap(P2K(mode="hash"), sparse_output=False),
+        ODDCLFeatures(),
+        ODDCLFeatures(n_features=None),
+        ODDCLFeatures(method="orf", n_components=8, n_features=64),
+        ODDCLFeatures(method="nystroem", n_components=8, node_kernel="laplacian", random_state=None),
+        Landmarks(WL(), 5),
+        Landmarks(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), tolerance=0.1),
+    ],
+    ids=lambda features: " ".join(repr(features).split()),
+)
+def test_features_come_back_in_every_bit(features, graphs, new, path):
+    features.fit(graphs)
+    loaded = saved_and_loaded(features, path)
+    assert_same(loaded.transform(new), features.transform(new))
+    assert loaded.n_features_out_ == features.n_features_out_
+
+
+@pytest.mark.parametrize("kernel", [ODDCL(gamma="scale"), P2K()], ids=lambda kernel: type(kernel).__name__)
+def test_landmarks_of_kernels_that_learn_from_all_graphs_are_refused(kernel, graphs, path):
+    landmarks = Landmarks(kernel, 3).fit(graphs)
+    with pytest.raises(ModelFileError, match=f"Landmarks cannot be saved with {type(kernel).__name__} as it is"):
+        save_model(landmarks, path)
+    assert not path.exists()
+
+
+def test_features_without_attributes_come_back(path):
+    graphs = LAWS_HOLD_ON["no_attributes"].pack()
+    features = ODDCLFeatures(n_features=None).fit(graphs)
+    assert_same(saved_and_loaded(features, path).transform(graphs), features.transform(graphs))
+
+
+@pytest.mark.parametrize(
+    "final",
+    [
+        LogisticRegression(C=10),
+        LinearSVC(),
+        Ridge(),
+        SGDClassifier("log_loss", random_state=0),
+        SGDRegressor(random_state=0),
+    ],
+    ids=lambda final: type(final).__name__,
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.filterwarnings("ignore:.*hashed to 64 columns")
+def test_pipelines_that_end_in_a_linear_model_come_back(final, n_classes, graphs, new, path):
+    model = make_pipeline(ScaleAttributes(), ODDCLFeatures(n_features=64), final).fit(
+        graphs, np.arange(N_GRAPHS) % n_classes
+    )
+    loaded = saved_and_loaded(model, path)
+    assert_same(loaded.predict(new), model.predict(new))
+    if hasattr(model, "predict_proba"):
+        assert_same(loaded.predict_proba(new), model.predict_proba(new))
+
+
+def test_what_is_not_fitted_comes_back_so(graphs, path):
+    loaded = saved_and_loaded(make_pipeline("passthrough", ODDCL(depth=2)), path)
+    assert loaded[1].depth == 2
+    with pytest.raises(NotFittedError):
+        loaded.transform(graphs)
+    assert saved_and_loaded(GraphSVC(WL(), grid={"n_iterations": [1, 2]}), path).grid == {"n_iterations": [1, 2]}
+
+
+def test_arrays_among_the_parameters_come_back(path):
+    assert_same(saved_and_loaded(GraphRidge(alpha=np.array([0.5, 2])), path).alpha, [0.5, 2])
+
+
+def test_the_approximation_that_warned_when_fitted_does_not_warn_when_loaded(graphs, path):
+    kernel = ODDCLApprox(gamma=1e6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kernel.fit(graphs)
+    assert saved_and_loaded(kernel, path).method_ == kernel.method_
+
+
+def test_the_text_tells_versions_and_the_digest_of_the_data(graphs, path):
+    digests = []
+    for some in (graphs, graphs[:], graphs[::-1]):
+        save_model(WL().fit(some), path)
+        content, _ = parts(path.read_bytes())
+        digests.append(dict(content["model"]["estimator"][2])["digest"])
+    assert content["versions"]["treegram"] == treegram.__version__
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_the_file_is_loaded_in_another_process(graphs, y, path):
+    model = GraphSVC(WL(), C=1, cv=2).fit(graphs, y)
+    save_model(model, path)
+    code = "import sys, treegram; m = treegram.load_model(sys.argv[1]); print(m.decision_function(m.kernel_.graphs_).tolist())"
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == model.decision_function(graphs).tolist()
+
+
+# -------------------------------------------------------------------- what is computed when it is first needed
+
+
+def is_waiting(kernel):
+    return "_fitted" not in vars(kernel)
+
+
+@pytest.mark.parametrize("kernel", [v for kernel in KERNELS for v in variants(kernel)], ids=lambda k: type(k).__name__)
+def test_loading_describes_no_graphs(kernel, path):
+    """What fit learns is there when it is asked for, and a waiting kernel is pickled, cloned and refitted like any other."""
+    new = LAWS_HOLD_ON["mixed"].pack()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kernel = clone(kernel).fit(new[:7])
+    loaded, expected = saved_and_loaded(kernel, path), kernel.transform(new)
+    assert is_waiting(loaded)
+    assert loaded.n_attributes_in_ == kernel.n_attributes_in_
+    copy = pickle.loads(pickle.dumps(loaded))
+    assert not hasattr(clone(loaded), "graphs_")
+    assert repr(loaded) == repr(kernel)
+    with pytest.raises(AttributeError, match=f"'{type(kernel).__name__}' object has no attribute 'nothing'"):
+        loaded.nothing  # noqa: B018
+    assert is_waiting(loaded)
+    assert is_waiting(copy)
+    assert vars(loaded).keys() - {"_saved_kernels"} <= vars(kernel).keys()
+    for name in vars(kernel).keys() - {"_fitted"}:
+        assert type(getattr(copy, name)) is type(getattr(kernel, name))
+    assert vars(copy).keys() == vars(kernel).keys()
+    assert not hasattr(copy, "nothing_")
+    assert_same(copy.transform(new), expected)
+    assert_same(pickle.loads(pickle.dumps(copy)).transform(new), expected)
+
+
+def test_a_waiting_kernel_can_be_fitted_on_other_graphs(graphs, new, path):
+    for fit in (WL.fit, WL.fit_transform):
+        loaded = saved_and_loaded(WL().fit(graphs), path)
+        fit(loaded, new)
+        assert not hasattr(loaded, "gamma_")  # asking for what is not there looks for no saved kernel
+        assert_same(loaded.transform(graphs), WL().fit(new).transform(graphs))
+
+
+def test_threads_that_use_a_loaded_kernel_at_once_describe_its_graphs_once(graphs, new, path, monkeypatch):
+    kernel = KernelSum([WL(), ODDCL(depth=1)]).fit(graphs)
+    loaded, fits = saved_and_loaded(kernel, path), []
+    fit = KernelSum.fit
+    monkeypatch.setattr(KernelSum, "fit", lambda self, X: fits.append(1) or time.sleep(0.05) or fit(self, X))
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: loaded.transform(new), range(16)))
+    for K in found:
+        assert_same(K, kernel.transform(new))
+    assert len(fits) == 1
+
+
+def test_what_fit_refuses_is_refused_when_a_loaded_kernel_is_used(graphs, new, path):
+    save_model(ODDCL(normalize=False).fit(graphs), path)
+    content, arrays = parts(path.read_bytes())
+    content["model"]["estimator"][1]["lam"] = 1e200
+    path.write_bytes(joined(content, arrays))
+    with pytest.raises(ModelFileError, match="ODDCL cannot be fitted again on the graphs of its model file: lam"):
+        load_model(path).transform(new)
+
+
+@pytest.mark.parametrize("kernel", [WL(), ODDCL(), ShortestPath(), GraphHopper(), KernelSum([WL(), ODDCL()])])
+def test_loading_takes_four_times_the_memory_of_the_file_at_most(kernel, path):
+    graphs, y = load_digits_graphs()
+    save_model(GraphSVC(kernel, grid={}, C=1, cv=2).fit(graphs[:300], y[:300]), path)
+    load_model(path)
+    tracemalloc.start()
+    load_model(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * path.stat().st_size
+
+
+# -------------------------------------------------------------------- what cannot be saved
+
+
+def linear(X, Y):
+    return X @ Y.T
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (ODDCL(node_kernel=linear), "node_kernel is <function linear .*cannot hold.* no functions"),
+        (WL(n_iterations=1001), "n_iterations of WL is 1001; in a model file it may be 1000 at most"),
+        (GIK(n_levels=1001), "n_levels of GIK is 1001; in a model file it may be 1000 at most"),
+        (GraphSVC(cv=KFold(3)), "cv is KFold.*cannot hold"),
+        (P2K(random_state=None), "random_state of P2K is None.*whole number"),
+        (KernelSum([WL(), P2K(random_state=None)]), "random_state of KernelSum is None"),
+        (GraphSVC(class_weight={0: float("inf")}), "class_weight is inf"),
+        (make_pipeline(WL(), SVC(kernel="precomputed")), "SVC cannot be saved.*there is GraphSVC"),
+        (LinearRegression(), r"sklearn.*LinearRegression cannot be saved"),
+        ("a model", "builtins.str cannot be saved"),
+        (WL, "cannot be saved"),
+        (Pipeline([("wl", WL())], memory=lambda: None), "memory is <function"),
+    ],
+)
+def test_what_a_file_cannot_hold_is_refused_and_nothing_is_written(model, message, graphs, path):
+    if isinstance(model, P2K | KernelSum):
+        model.fit(graphs)
+    path.write_text("older")
+    with pytest.raises(ModelFileError, match=message):
+        save_model(model, path)
+    assert path.read_text() == "older"
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_too_much_text_is_refused(path):
+    labels = [f"{i} {'x' * 50}" for i in range(30_000)]
+    kernel = WL(n_iterations=0).fit(Graphs.from_edges([[]], labels=[labels]))
+    with pytest.raises(ModelFileError, match=r"make 1\.\d MB of text.*number the labels"):
+        save_model(kernel, path)
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(FileNotFoundError, match="does not exist; create it first"):
+        save_model(WL(), tmp_path / "no" / "model.tgm")
+    with pytest.raises(FileNotFoundError):
+        load_model(tmp_path / "no.tgm")
+
+
+# -------------------------------------------------------------------- files that cannot be used
+
+
+def parts(data):
+    """The text and the arrays' bytes of a file."""
+    start = len(MAGIC) + 8
+    length = int.from_bytes(data[len(MAGIC) : start], "little")
+    return json.loads(data[start : start + length]), data[start + length : -32]
+
+
+def joined(content, arrays, length=None):
+    """A file with a digest that fits, as somebody who means harm would make it."""
+    text = content if isinstance(content, bytes) else json.dumps(content).encode()
+    data = MAGIC + (len(text) if length is None else length).to_bytes(8, "little") + text + arrays
+    return data + hashlib.sha256(data).digest()
+
+
+@pytest.fixture
+def svc_file(graphs, y, path):
+    save_model(GraphSVC(WL(n_iterations=1), grid={}, C=1, cv=2, probability=True).fit(graphs, y), path)
+    return path.read_bytes()
+
+
+def refused(path, data, message):
+    path.write_bytes(data)
+    with pytest.raises(ModelFileError, match=message) as caught:
+        load_model(path)
+    assert str(caught.value).startswith(f"{path} cannot be loaded: ")
+
+
+class Harm:
+    def __reduce__(self):
+        return (os.abort, ())
+
+
+def test_foreign_and_damaged_files_are_refused(svc_file, path):
+    refused(path, b"", "not a treegram model file")
+    refused(path, pickle.dumps(Harm()), "not a treegram model file")
+    refused(path, b"PK\3\4" + bytes(100), "not a treegram model file")
+    refused(path, MAGIC, "damaged or not complete")
+    for length in (20, len(svc_file) // 2, len(svc_file) - 1):
+        refused(path, svc_file[:length], "damaged or not complete.*save it again")
+    refused(path, svc_file + b"\0", "damaged or not complete")
+
+
+def test_what_is_no_regular_file_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path, tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(ModelFileError, match="it is not a regular file"):
+            load_model(place)
+
+
+def test_newer_formats_are_refused(svc_file, path):
+    content, arrays = parts(svc_file)
+    refused(
+        path, joined({**content, "format": 2}, arrays), "has format 2, and this treegram reads formats up to 1. Update"
+    )
+    refused(path, joined({**content, "format": "1"}, arrays), "does not say which format")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"[]", "not a JSON object"),
+        (b'{"format": 1}', "makes no sense .KeyError: 'arrays'"),
+        (b'{"format": NaN}', "the number NaN, which is not finite"),
+        (b'{"format": ' + b"[" * 100_000, "makes no sense .RecursionError"),
+        (b'{"format": ' + b"9" * 5000 + b"}", "makes no sense .ValueError"),
+        (b'{"format": 1, "arrays": [["<f8", [1000000000000]]]}', "array 0 is longer than the file"),
+        (b'{"format": 1, "arrays": [["<f8", [-1]]]}', "an array of the shape .-1. cannot be in a model file"),
+        (b'{"format": 1, "arrays": [["<f8", [0, 1001]]]}', "an array of the shape .0, 1001. cannot be in a model file"),
+        (b'{"format": 1, "arrays": [["|O", [1]]]}', "an array of dtype '.O' cannot be"),
+        (b'{"format": 1, "arrays": [["<U99999", [1]]]}', "an array of dtype '<U99999' cannot be"),
+        (b'{"format": 1, "arrays": [["|b1", [8]]]}', "True and False has other values"),
+        (b'{"format": 1, "arrays": [["<U1", [2]]]}', "characters that do not exist"),
+        (b'{"format": 1, "arrays": [["<f8", [0]]]}', "8 bytes are left over"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"array": 1}}', "'array' is not a kind of value"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"code": "import os"}}', "'code' is not a kind of value"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"objects": [[1]]}}', "entry 0 of an array is neither a text"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": 5}', "a 'int' where an estimator is expected"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["os.system", {}, null]}}', "names 'os.system', which is no estimator"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"depth": 1}, null]}}', "no parameter 'depth'"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"n_iterations": -1}, null]}}', "n_iterations of WL must"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"n_jobs": 99999}, null]}}', "n_jobs of WL is 99999"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["DropAttributes", {}, {}]}}', "learns nothing"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["Pipeline", {"steps": []}, null]}}', "must have steps"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["Pipeline", {"steps": [["a", 1]]}, null]}}', "a int as a step"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["Ridge", {"alpha": "x"}, null]}}', "'alpha' parameter of Ridge"),
+    ],
+)  # fmt: skip
+def test_texts_that_make_no_sense_are_refused(text, message, path):
+    refused(path, joined(text, b"\xff" * 8), message)
+
+
+def test_a_text_longer_than_the_file_is_refused(path):
+    refused(path, joined(b"{}", b"", length=2**63), "its text is longer than it may be")
+    refused(path, joined(b" " * (3 << 20), b""), "its text is longer than it may be")
+
+
+def learned(content):
+    return content["model"]["estimator"][2]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"support_": {"array": 0}}, "."),
+        ({"dual_coef_": 1.0}, "dual_coef_ must be an array of numbers of the shape"),
+        ({"intercept_": None}, "intercept_ must be an array"),
+        ({"n_support_": [1, 2]}, "n_support_ must be an array of 2 whole numbers"),
+        ({"classes_": {"objects": ["b", "a"]}}, "classes_ must be sorted"),
+        ({"classes_": {"objects": ["b"]}}, "at least two classes"),
+        ({"sigmoids_": None}, "sigmoids_ are missing"),
+        ({"best_score_": "high"}, "best_score_ must be a finite number"),
+        ({"kernel_": 5}, "kernel_ must be a graph kernel"),
+        ({"kernel_": {"estimator": ["WL", {}, None]}}, "kernel_ must be a fitted kernel"),
+        ({"search_results_": "all"}, "search_results_ must be a list of records"),
+        ({"search_results_": [{"dict": [["candidate", 1]]}]}, "a record of search_results_ must have candidate, reason"),
+    ],
+)
+def test_learned_values_that_do_not_fit_are_refused(change, message, svc_file, path):
+    content, arrays = parts(svc_file)
+    learned(content).update(change)
+    refused(path, joined(content, arrays), message)
+
+
+def test_support_vectors_are_counted(graphs, y, path):
+    model = GraphSVC(WL(n_iterations=1), grid={}, C=1, cv=2).fit(graphs, y)
+    model.n_support_ = model.n_support_ - [1, 0]
+    save_model(model, path)
+    refused(path, path.read_bytes(), "n_support_ must count support_")
+
+
+def test_negative_scales_of_a_gaussian_process_are_refused(graphs, path):
+    save_model(GraphGP(WL(), grid={}).fit(graphs, np.arange(N_GRAPHS)), path)
+    content, arrays = parts(path.read_bytes())
+    learned(content)["scale_"] = -1.0
+    refused(path, joined(content, arrays), "scale_, unit and noise must not be negative")
+
+
+def test_a_factor_of_landmarks_that_is_none_is_refused(graphs, path):
+    landmarks = Landmarks(WL(), 3).fit(graphs)
+    landmarks._factor = -landmarks._factor
+    save_model(landmarks, path)
+    refused(path, path.read_bytes(), "factor must have a positive diagonal")
+
+
+def test_maps_of_vectors_and_linear_models_that_make_no_sense_are_refused(graphs, y, path):
+    features = ODDCLFeatures(method="orf", n_components=8, n_features=64).fit(graphs)
+    save_model(features, path)
+    content, arrays = parts(path.read_bytes())
+    text = json.dumps(content).replace('"Fourier"', '"Taylor"')
+    refused(path, joined(text.encode(), arrays), "'Taylor' is not a map of vectors")
+    model = make_pipeline(FeatureMap(), LogisticRegression()).fit(graphs, y)
+    del model[-1].classes_
+    save_model(model, path)
+    refused(path, path.read_bytes(), "a linear model must have a number of features, and a classifier its classes")
+
+
+def test_graphs_that_are_not_the_fitted_ones_are_refused(svc_file, path):
+    content, arrays = parts(svc_file)
+    kernel = learned(content)["kernel_"]["estimator"]
+    kernel[2]["digest"] = "0" * 64
+    refused(path, joined(content, arrays), "its graphs are not those whose digest it has")
+
+
+def test_another_kernel_in_the_place_of_the_fitted_one_is_refused_when_it_is_used(svc_file, new, path):
+    content, arrays = parts(svc_file)
+    kernel = learned(content)["kernel_"]["estimator"]
+    kernel[1]["n_iterations"] = 2
+    path.write_bytes(joined(content, arrays))
+    model = load_model(path)
+    for _ in range(2):  # it is no better the second time
+        with pytest.raises(ModelFileError, match=r"^WL gives other values on its fitted graphs than when it was saved"):
+            model.predict(new)
+    kernel[1].update(n_iterations=1, missing_labels="zero")
+    refused(path, joined(content, arrays), "missing_labels of WL must be")
+
+
+def test_a_file_cannot_ask_for_a_fit_that_takes_years(path, graphs):
+    save_model(P2K(n_iterations=1).fit(graphs), path)
+    content, arrays = parts(path.read_bytes())
+    content["model"]["estimator"][1]["n_iterations"] = 2**31
+    refused(path, joined(content, arrays), "n_iterations of P2K is 2147483648; in a model file it may be 1000 at most")
+
+
+def test_graphs_are_checked_before_compiled_loops_see_them(path, graphs):
+    save_model(WL().fit(graphs), path)
+    content, arrays = parts(path.read_bytes())
+    fields = dict(learned(content)["graphs"]["dict"])
+    number = fields["indices"]["array"]
+    sizes = [8 * int(np.prod(shape)) for _, shape in content["arrays"]]
+    start = sum(sizes[:number])
+    changed = arrays[:start] + (10**12).to_bytes(8, "little") + arrays[start + 8 :]
+    refused(path, joined(content, changed), "InvalidGraphError: Graph 0: a neighbor, 1000000000000, is not a node")
+
+
+# -------------------------------------------------------------------- mutated files
+
+FUZZ = runpy.run_path(str(Path(__file__).resolve().parents[2] / "benchmarks" / "fuzz_models.py"), run_name="fuzz")
+
+
+@pytest.mark.parametrize("kind", FUZZ["MUTATIONS"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        GraphSVC(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), grid={}, C=1, cv=2, probability=True),
+        GraphGP(WL(n_iterations=1), grid={}),
+        ODDCLFeatures(depth=1, n_features=None),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_mutated_files_are_refused_or_work(model, kind, graphs, y, new, path):
+    """More of them: make fuzz."""
+    save_model(model.fit(graphs, y), path)
+    original, rng, outcomes = path.read_bytes(), random.Random(0), Counter()
+    for _ in range(300):
+        data = FUZZ["MUTATIONS"][kind](original, rng)
+        path.write_bytes(data)
+        if data != original:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                outcomes[FUZZ["outcome"](path, kind != "damaged", new)] += 1
+    assert outcomes["refused"]
+    assert set(outcomes) <= {"refused", "refused when used", "loaded", "loaded, refuses graphs"}

@@ -1,0 +1,234 @@
+"""Our support vector machines against scikit-learn's, and against what optimality means."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
+
+from treegram import ODDCL, load_tu
+from treegram.models import machines
+from treegram.models.loops.solver import MORE, walk_faces
+from treegram.models.machines import fit_machines, fit_path, vote
+
+CS = 10.0 ** np.arange(-2, 5)
+SAME, CONVERGED, UNCONVERGED = range(3)  # what became of the machines at one C; SAME: as at the next smaller C
+FEW = settings(max_examples=40, deadline=None, derandomize=True)
+
+
+@st.composite
+def problems(draw, max_classes=5):
+    """(K of all graphs, classes of all, ids to fit on, other ids): singular, with repeated graphs, of any scale."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_classes = draw(st.integers(2, max_classes))
+    n_train, n_test = draw(st.integers(2 * n_classes, 30)), 15
+    rank = draw(st.sampled_from([1, 2, 3, 5, 60]))
+    X = rng.normal(size=(n_train + n_test, rank))
+    if draw(st.booleans()):
+        X = np.round(X)
+    if draw(st.booleans()):
+        X[rng.integers(n_train, size=n_train // 2)] = X[0]
+    codes = rng.integers(n_classes, size=len(X))
+    codes[:n_classes] = np.arange(n_classes)
+    K = X @ X.T * 10.0 ** draw(st.integers(-4, 2))
+    return K, codes.astype(np.int64), np.arange(n_train), np.arange(n_train, len(X))
+
+
+def reference(K, y, C, tol):
+    """SVC on few graphs; where K is singular and C large even these may take it forever, so it may give up."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = SVC(kernel="precomputed", C=C, tol=tol, max_iter=200_000, decision_function_shape="ovo")
+        return model.fit(K, y)
+
+
+def fitted_path(K, y, Cs, tol):
+    """(C, beta, b, gap) for each C, each fit from the one before."""
+    path = fit_path(np.ascontiguousarray(K), y, np.array(Cs), tol)
+    return list(zip(Cs, path.betas, path.intercepts, path.gaps, strict=True))
+
+
+def svc_path(K, codes, n_classes, train, test, Cs, tol):
+    """(predicted classes, (n_C, n_test); the worst status of the machines at each C)."""
+    fitted = fit_machines(K, codes, n_classes, train, Cs, tol)
+    predicted = vote(fitted.decide(K[np.ix_(test, fitted.order)]), n_classes)
+    return predicted, np.where(fitted.gaps < 0, SAME, np.where(fitted.gaps < tol, CONVERGED, UNCONVERGED))
+
+
+def true_gap(K, y, C, beta):
+    f = y - K @ beta
+    upper = np.where(y > 0, C, 0.0)
+    return f[beta < upper].max(initial=-np.inf) - f[beta > upper - C].min(initial=np.inf)
+
+
+def objective(K, y, beta):
+    return beta @ y - beta @ K @ beta / 2
+
+
+# -------------------------------------------------------------------- one machine
+
+
+@FEW
+@given(problems(max_classes=2), st.sampled_from([1e-3, 1e-6]))
+def test_a_fit_is_optimal(problem, tol):
+    K, codes, train, _ = problem
+    K, y = np.ascontiguousarray(K[np.ix_(train, train)]), np.where(codes[train] == 0, 1.0, -1.0)
+    for C, beta, _, gap in fitted_path(K, y, CS, tol):
+        upper = np.where(y > 0, C, 0.0)
+        rounding = 1e-12 * len(y) * C
+        assert (beta <= upper + rounding).all()
+        assert (beta >= upper - C - rounding).all()
+        assert abs(beta.sum()) <= rounding
+        assert gap < tol
+        if gap >= 0:
+            assert gap == pytest.approx(max(true_gap(K, y, C, beta), 0), abs=1e-9 + rounding * np.abs(K).max())
+        assert true_gap(K, y, C, beta) < 1.01 * tol
+        theirs = reference(K, y, C, 1e-6)
+        best = np.zeros(len(y))
+        best[theirs.support_] = theirs.dual_coef_[0]
+        # Concave: no feasible point is better by more than the gap times how far one may go.
+        slack = tol * np.abs(beta - best).sum() + 1e-9 * abs(objective(K, y, best))
+        assert objective(K, y, beta) >= objective(K, y, best) - slack
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e4])
+@pytest.mark.parametrize("rank", [1, 3, 40])
+def test_tiny_and_huge_entries(scale, rank):
+    rng = np.random.default_rng(rank)
+    X = rng.normal(size=(40, rank))
+    K, y = X @ X.T * scale, np.where(rng.random(40) < 0.4, 1.0, -1.0)
+    for C, beta, _, gap in fitted_path(K, y, CS / scale, 1e-3):
+        assert gap < 1e-3
+        assert true_gap(K, y, C, beta) < 1.01e-3
+        assert abs(beta.sum()) <= 1e-12 * 40 * C
+
+
+@pytest.mark.parametrize(("n_first", "n_second"), [(1, 1), (2, 1), (1, 4), (3, 3)])
+@pytest.mark.parametrize("C", [0.01, 0.4, 10.0])
+def test_the_intercept_is_that_of_svc(n_first, n_second, C):
+    """With all coefficients at their bounds b may be anything in an interval, of which both take the middle."""
+    y = np.repeat([1.0, -1.0], [n_first, n_second])
+    K = np.eye(len(y)) + 0.25
+    *_, (_, _, b, _) = fitted_path(K, y, [C], 1e-9)
+    theirs = SVC(kernel="precomputed", C=C, tol=1e-9).fit(K, y)
+    assert b == pytest.approx(theirs.intercept_[0], abs=1e-6)
+
+
+def test_a_kernel_of_zeros():
+    y = np.array([1.0, 1.0, 1.0, -1.0])
+    *_, (_, _, b, gap) = fitted_path(np.zeros((4, 4)), y, CS, 1e-3)
+    assert gap < 1e-3
+    assert b == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("work", [1.0, 1e4])
+def test_work_in_small_portions_leads_to_the_same_machine(work, monkeypatch):
+    """Compiled calls end after a bounded amount of work, so that Ctrl-C is heard, and are taken up again."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    whole = fitted_path(X @ X.T, y, CS, 1e-6)
+    monkeypatch.setattr(machines, "_WORK", work)
+    calls = []
+    monkeypatch.setattr(machines, "walk_faces", lambda *a: calls.append(walk_faces(*a)) or calls[-1])
+    for (C, beta, b, _), (_, other, c, gap) in zip(whole, fitted_path(X @ X.T, y, CS, 1e-6), strict=True):
+        assert gap < 1e-6
+        assert objective(X @ X.T, y, other) == pytest.approx(objective(X @ X.T, y, beta), rel=1e-6, abs=1e-6 * C)
+        assert c == pytest.approx(b, abs=1e-4)
+    assert (MORE in calls) == (work == 1.0)
+
+
+# -------------------------------------------------------------------- a vote of machines
+
+
+@FEW
+@given(problems())
+def test_predictions_are_those_of_svc(problem):
+    K, codes, train, test = problem
+    n_classes = int(codes.max()) + 1
+    predicted, status = svc_path(K, codes, n_classes, train, test, CS, 1e-6)
+    assert (status != UNCONVERGED).all()
+    for c, C in enumerate(CS):
+        theirs = reference(K[np.ix_(train, train)], codes[train], C, 1e-6)
+        if theirs.fit_status_ == 0:
+            rows = K[np.ix_(test, train)]
+            is_clear = (np.abs(theirs.decision_function(rows).reshape(len(test), -1)) > 1e-3).all(axis=1)
+            np.testing.assert_array_equal(predicted[c][is_clear], theirs.predict(rows)[is_clear])
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("seed", range(3))
+def test_larger_c_are_skipped_only_where_they_change_nothing(seed, n_classes):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(n_classes, size=90).astype(np.int64)
+    X = rng.normal(size=(90, 60)) + codes[:, None]
+    train, test = np.arange(60), np.arange(60, 90)
+    predicted, status = svc_path(X @ X.T, codes, n_classes, train, test, CS, 1e-6)
+    assert status[0] == CONVERGED
+    assert status[-1] == SAME
+    assert (np.diff(status) <= 0).all()
+    for c in range(len(CS)):
+        alone, status_alone = svc_path(X @ X.T, codes, n_classes, train, test, CS[c : c + 1], 1e-6)
+        np.testing.assert_array_equal(predicted[c], alone[0])
+        assert status_alone[0] == CONVERGED
+
+
+def test_a_class_that_is_not_fitted_is_never_predicted():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    codes = np.repeat([0, 2], 15)
+    predicted, _ = svc_path(X @ X.T, codes, 4, np.arange(0, 30, 2), np.arange(1, 30, 2), CS, 1e-3)
+    assert set(np.unique(predicted)) == {0, 2}
+
+
+def test_singular_real_data_at_the_largest_c(data_dir):
+    """PROTEINS at depth 0: few distinct nodes, a matrix of low rank, and ten seconds a fit in libsvm for all graphs."""
+    graphs, y = load_tu(data_dir / "PROTEINS")
+    chosen = np.random.default_rng(0).choice(len(graphs), 220, replace=False)
+    K = ODDCL(depth=0).fit_transform(graphs[chosen])
+    codes = np.unique(y[chosen], return_inverse=True)[1].astype(np.int64)
+    train, test = np.arange(150), np.arange(150, 220)
+    predicted, status = svc_path(K, codes, 2, train, test, CS, 1e-3)
+    assert (status == CONVERGED).all()
+    theirs = SVC(kernel="precomputed", C=CS[-1]).fit(K[np.ix_(train, train)], codes[train])
+    np.testing.assert_array_equal(predicted[-1], theirs.predict(K[np.ix_(test, train)]))
+
+
+# -------------------------------------------------------------------- where there is no answer
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_indefinite_matrix_ends_and_is_told_honestly(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(25, 25))
+    y = np.where(rng.random(25) < 0.5, 1.0, -1.0)
+    for C, beta, _, gap in fitted_path(A + A.T, y, CS, 1e-3):
+        assert np.isfinite(beta).all()
+        assert abs(beta.sum()) <= 1e-9 * C
+        assert gap == pytest.approx(max(true_gap(A + A.T, y, C, beta), 0), abs=1e-6, rel=1e-6)
+
+
+def test_a_tolerance_that_cannot_be_met_is_told():
+    """Two free coefficients have gradients that differ by 0 at best."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    codes = rng.integers(2, size=40).astype(np.int64)
+    everyone = np.arange(40)
+    _, status = svc_path(X @ X.T, codes, 2, everyone, everyone, CS[2:], 0.0)
+    assert (status == UNCONVERGED).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_rounding_defeats_is_told(seed):
+    """C times the entries is 1e12 here: rounding errors move f by more than the tolerance."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 2))
+    y = np.where(rng.random(40) < 0.5, 1.0, -1.0)
+    K = 1e8 * X @ X.T
+    for C, beta, _, gap in fitted_path(K, y, CS, 1e-3):
+        rounding = 1e-15 * np.abs(K).max() * np.abs(beta).sum()
+        assert gap == pytest.approx(max(true_gap(K, y, C, beta), 0), abs=1e-6 + rounding)
+    assert gap >= 1e-3

@@ -1,0 +1,435 @@
+"""GraphSVC and GraphRidge: equal to the same search with scikit-learn's pieces, and estimators like any other."""
+
+import pickle
+from unittest import mock
+
+import networkx as nx
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+import treegram
+from treegram import GIK, ODDCL, ODDST, WL, GraphHopper, GraphRidge, Graphs, GraphSVC, KernelSum, ScaleAttributes
+from treegram.kernels.base import GraphKernel
+from treegram.kernels.grid import parameter_names
+from treegram.models.crossval import Fits, folds, score, select
+
+CS = [0.1, 1.0, 100.0]
+ALPHAS = [0.01, 1.0, 10.0]
+GRID = {"depth": [0, 1], "lam": [0.5, 1.0]}
+KERNELS = [
+    getattr(treegram, name)
+    for name in treegram.__all__
+    if isinstance(getattr(treegram, name), type) and issubclass(getattr(treegram, name), GraphKernel)
+]
+
+
+def digits_of(classes, n_each):
+    graphs, y = treegram.load_digits_graphs()
+    chosen = np.sort(np.concatenate([np.flatnonzero(y == digit)[:n_each] for digit in classes]))
+    return graphs[chosen], y[chosen]
+
+
+@pytest.fixture(scope="module")
+def two():
+    """Graphs of two classes: (fitted, their classes, new, their classes)."""
+    graphs, y = digits_of((3, 8), 35)
+    return graphs[:50], y[:50], graphs[50:], y[50:]
+
+
+@pytest.fixture(scope="module")
+def three():
+    graphs, y = digits_of((3, 8, 9), 30)
+    return graphs[:60], y[:60], graphs[60:], y[60:]
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    """Graphs with the mean ink of their pixels."""
+    graphs, _ = digits_of(range(10), 7)
+    y = np.array([graph.attributes[:, 2].mean() for graph in graphs])
+    return graphs[:50], y[:50], graphs[50:], y[50:]
+
+
+@pytest.fixture(params=["two", "three"])
+def data(request):
+    return request.getfixturevalue(request.param)
+
+
+# -------------------------------------------------------------------- classification
+
+
+def test_scores_are_those_of_svc_on_the_same_folds(data):
+    graphs, y, _, _ = data
+    model = GraphSVC(ODDCL(), grid=GRID, C=CS, cv=4, random_state=3).fit(graphs, y)
+    results = model.cv_results_
+    cv = StratifiedKFold(4, shuffle=True, random_state=3)
+    for i, params in enumerate(results["params"]):
+        K = ODDCL(depth=params["depth"], lam=params["lam"]).fit_transform(graphs)
+        theirs = cross_val_score(SVC(kernel="precomputed", C=params["C"]), K, y, cv=cv)
+        np.testing.assert_allclose([results[f"split{fold}_test_score"][i] for fold in range(4)], theirs)
+        assert results["mean_test_score"][i] == pytest.approx(theirs.mean())
+        assert results["std_test_score"][i] == pytest.approx(theirs.std())
+    assert len(results["params"]) == 12
+    assert model.best_score_ == pytest.approx(results["mean_test_score"].max())
+    assert model.best_params_ == results["params"][model.best_index_]
+    assert results["rank_test_score"][model.best_index_] == 1
+    assert model.n_unconverged_ == 0
+
+
+def test_predictions_are_those_of_svc(data):
+    graphs, y, new, _ = data
+    for kernel, C in ((ODDCL(depth=1), 100.0), (ODDST(depth=2), 1.0)):
+        model = GraphSVC(kernel, grid={}, C=C, cv=3).fit(graphs, y)
+        assert model.best_params_ == {"kernel": type(kernel).__name__, "C": C}
+        theirs = SVC(kernel="precomputed", C=C).fit(kernel.fit_transform(graphs), y)
+        rows = kernel.transform(new)
+        np.testing.assert_array_equal(model.predict(new), theirs.predict(rows))
+        np.testing.assert_allclose(model.decision_function(new), theirs.decision_function(rows), atol=5e-3)
+
+
+def test_it_is_one_step_of_nested_cross_validation(data):
+    graphs, y, _, _ = data
+    codes = np.unique(y, return_inverse=True)[1].astype(np.int64)
+    grams = list(ODDCL().gram_grid(graphs, depth=GRID["depth"], lam=GRID["lam"]).reshape(4, len(graphs), -1))
+    for train, test in folds(codes, 3, 0):
+        expected = select(grams, codes, train, test, np.array(CS), n_folds=4, seed=5)
+        model = GraphSVC(ODDCL(), grid=GRID, C=CS, cv=4, random_state=5).fit(graphs[train], y[train])
+        assert model.best_score_ == pytest.approx(expected.inner_accuracy)
+        assert model.best_params_["C"] == expected.C
+        np.testing.assert_array_equal(model.predict(graphs[test]), model.classes_[expected.predicted])
+
+
+def test_equal_matrices_are_scored_once(two):
+    graphs, y, _, _ = two
+    with mock.patch("treegram.models.svc.score", side_effect=score) as scored:
+        model = GraphSVC(ODDCL(), grid={"depth": [0, 1], "lam": [0.5, 0.7, 1.0]}, C=CS, cv=3).fit(graphs, y)
+    assert scored.call_count == 4 * 3  # at depth 0 lam is normalized away
+    np.testing.assert_array_equal(model.cv_results_["mean_test_score"][:3], model.cv_results_["mean_test_score"][3:6])
+
+
+def test_of_equals_the_first_kernel_point_and_c_are_taken(two):
+    graphs, y, _, _ = two
+    with mock.patch("treegram.models.svc.score", return_value=(np.full(3, 0.5), Fits())):
+        model = GraphSVC([WL(), ODDCL()], grid=[{"n_iterations": [2, 1]}, GRID], C=CS[::-1], cv=3).fit(graphs, y)
+    assert model.best_params_ == {"kernel": "WL", "n_iterations": 2, "C": 0.1}
+    assert (model.cv_results_["rank_test_score"] == 1).all()
+
+
+def test_the_best_of_several_kernels(two):
+    graphs, y, new, y_new = two
+    kernels = [WL(), make_pipeline(ScaleAttributes(), ODDCL()), ODDCL()]
+    model = GraphSVC(kernels, grid=[{"n_iterations": [0, 1]}, {"depth": [0]}, {}], C=CS, cv=3).fit(graphs, y)
+    results = model.cv_results_
+    names = ["WL"] * 6 + ["ScaleAttributes > ODDCL"] * 3 + ["ODDCL"] * 3
+    assert [params["kernel"] for params in results["params"]] == list(results["param_kernel"]) == names
+    assert list(results["param_n_iterations"].mask) == [False] * 6 + [True] * 6
+    assert list(results["param_depth"].mask) == [True] * 6 + [False] * 3 + [True] * 3
+    assert list(results["param_C"]) == CS * 4
+    assert model.best_params_["kernel"] != "WL"  # which sees no vectors, and all pixels have one label
+    assert model.score(new, y_new) > 0.8
+
+
+def test_kernels_of_one_class_are_told_apart(two):
+    graphs, y, _, _ = two
+    kernels = [ODDCL(depth=0), ODDCL(depth=1, counting="visits")]
+    model = GraphSVC(kernels, grid={}, C=1, cv=3).fit(graphs, y)
+    assert [params["kernel"] for params in model.cv_results_["params"]] == [repr(kernel) for kernel in kernels]
+
+
+def test_a_pipeline_learns_from_the_fitted_graphs_alone(two):
+    graphs, y, new, _ = two
+    pipeline = make_pipeline(ScaleAttributes(), ODDCL(depth=1))
+    model = GraphSVC(pipeline, grid={}, C=10, cv=3).fit(graphs, y)
+    theirs = SVC(kernel="precomputed", C=10).fit(pipeline.fit_transform(graphs), y)
+    np.testing.assert_array_equal(model.predict(new), theirs.predict(pipeline.transform(new)))
+    np.testing.assert_array_equal(model.kernel_[0].center_, ScaleAttributes().fit(graphs).center_)
+
+
+@pytest.mark.parametrize("names", [["b", "a"], [True, False], [-1.0, 7.0], [3, 1]])
+def test_classes_of_any_kind(two, names):
+    graphs, y, new, y_new = two
+    classes = np.array(names)
+    model = GraphSVC(ODDCL(depth=0), grid={}, C=10, cv=3).fit(graphs, classes[(y == 8).astype(int)])
+    np.testing.assert_array_equal(model.classes_, np.unique(classes))
+    assert model.predict(new).dtype == classes.dtype
+    assert model.score(new, classes[(y_new == 8).astype(int)]) > 0.8
+
+
+def test_unconverged_fits_are_told(two):
+    graphs, y, _, _ = two
+    huge = ODDCL(depth=0, node_kernel=lambda X, Y: 1e8 * X @ Y.T, normalize=False)
+    with pytest.warns(ConvergenceWarning, match=r"\d+ of \d+ fits did not converge"):
+        model = GraphSVC(huge, grid={}, C=[1, 10000], cv=3).fit(graphs, y)
+    assert model.n_unconverged_ > 0
+
+
+def test_values_that_are_not_finite_are_refused(two):
+    graphs, y, _, _ = two
+    broken = ODDCL(depth=0, node_kernel=lambda X, Y: np.full((len(X), len(Y)), np.nan), normalize=False)
+    with pytest.raises(ValueError, match="finite"):
+        GraphSVC(broken, grid={}, cv=3).fit(graphs, y)
+
+
+# -------------------------------------------------------------------- regression
+
+
+def test_scores_are_those_of_kernel_ridge_on_the_same_folds(numbers):
+    graphs, y, _, _ = numbers
+    model = GraphRidge(ODDCL(), grid=GRID, alpha=ALPHAS, cv=4, random_state=3).fit(graphs, y)
+    results = model.cv_results_
+    for i, params in enumerate(results["params"]):
+        K = ODDCL(depth=params["depth"], lam=params["lam"]).fit_transform(graphs)
+        for fold, (train, test) in enumerate(KFold(4, shuffle=True, random_state=3).split(y)):
+            center = y[train].mean()
+            theirs = KernelRidge(kernel="precomputed", alpha=params["alpha"])
+            theirs.fit(K[np.ix_(train, train)], y[train] - center)
+            errors = theirs.predict(K[np.ix_(test, train)]) + center - y[test]
+            assert results[f"split{fold}_test_score"][i] == pytest.approx(1 - (errors**2).mean() / y.var())
+    assert model.best_score_ == results["mean_test_score"].max()
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 0.1, 10.0])
+def test_predictions_are_those_of_kernel_ridge(numbers, alpha):
+    graphs, y, new, _ = numbers
+    model = GraphRidge(ODDCL(depth=1), grid={}, alpha=alpha, cv=3).fit(graphs, y)
+    kernel = ODDCL(depth=1)
+    theirs = KernelRidge(kernel="precomputed", alpha=alpha).fit(kernel.fit_transform(graphs), y - y.mean())
+    np.testing.assert_allclose(model.predict(new), theirs.predict(kernel.transform(new)) + y.mean(), rtol=1e-6)
+    assert model.intercept_ == pytest.approx(y.mean())
+
+
+def test_regression_learns(numbers):
+    graphs, y, new, y_new = numbers
+    model = GraphRidge(cv=5).fit(graphs, y)
+    assert model.score(new, y_new) > 0.8
+    assert model.best_params_["alpha"] < 1
+
+
+def test_a_shifted_and_scaled_target_gives_shifted_and_scaled_predictions(numbers):
+    graphs, y, new, _ = numbers
+    model, moved = (GraphRidge(ODDCL(), grid=GRID, cv=4).fit(graphs, target) for target in (y, 1e-9 * y + 5))
+    assert moved.best_params_ == model.best_params_
+    np.testing.assert_allclose((moved.predict(new) - 5) * 1e9, model.predict(new), rtol=1e-4)
+
+
+def test_folds_of_one_graph_and_a_target_that_never_changes(numbers):
+    graphs, y, _, _ = numbers
+    leave_one_out = GraphRidge(ODDCL(), grid=GRID, cv=12).fit(graphs[:12], y[:12])
+    assert np.isfinite(leave_one_out.cv_results_["mean_test_score"]).all()
+    constant = GraphRidge(ODDCL(), grid=GRID, alpha=ALPHAS, cv=3).fit(graphs, np.full(50, 7))
+    np.testing.assert_allclose(constant.predict(graphs), 7)
+    assert constant.best_params_ == {"kernel": "ODDCL", "depth": 0, "lam": 0.5, "alpha": 10.0}
+
+
+# -------------------------------------------------------------------- grids
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
+def test_default_grids_name_parameters_of_the_kernel(kernel):
+    grid = kernel().default_param_grid()
+    assert grid.keys() <= parameter_names(kernel())
+    assert all(len(values) > 1 for values in grid.values())
+    assert bool(grid) == (kernel.__name__ not in ("GraphHopper", "ShortestPath"))
+
+
+def test_default_grids_of_variants_sums_and_pipelines():
+    trees = {"depth": [0, 1, 2, 3], "lam": [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]}
+    assert ODDCL().default_param_grid() == ODDST().default_param_grid() == trees
+    assert GIK("nspdk").default_param_grid().keys() == {"radius", "distance"}
+    assert GIK("sgk").default_param_grid() != GIK("wl").default_param_grid()
+    assert KernelSum([ODDST(), WL()]).default_param_grid().keys() == {"depth", "lam", "n_iterations"}
+    assert KernelSum([GraphHopper()]).default_param_grid() == {}
+
+
+def test_the_default_search_is_the_papers(two):
+    graphs, y, _, _ = two
+    model = GraphSVC(cv=3).fit(graphs, y)
+    assert len(model.cv_results_["params"]) == 24 * 7
+    assert isinstance(model.kernel_, ODDCL)
+
+
+# -------------------------------------------------------------------- as estimators
+
+
+@pytest.fixture(params=[GraphSVC, GraphRidge])
+def model(request):
+    strengths = {"C": CS} if request.param is GraphSVC else {"alpha": ALPHAS}
+    return request.param(ODDCL(), grid=GRID, cv=3, **strengths)
+
+
+def test_lists_of_graphs_are_as_good_as_a_collection(model, two):
+    graphs, y, new, _ = two
+    expected = clone(model).fit(graphs, y).predict(new)
+    np.testing.assert_array_equal(clone(model).fit(list(graphs), list(y)).predict(list(new)), expected)
+
+
+def test_networkx_graphs(model):
+    graphs = [nx.path_graph(n) for n in range(3, 13)] + [nx.complete_graph(n) for n in range(3, 13)]
+    y = np.repeat([0, 1], 10)
+    model.set_params(kernel=ODDST())
+    packed = Graphs.from_networkx(graphs)
+    fitted = clone(model).fit(graphs, y)
+    np.testing.assert_array_equal(fitted.predict(graphs), clone(model).fit(packed, y).predict(packed))
+    assert fitted.score(graphs, y) > 0.7
+
+
+def test_any_number_of_threads_gives_the_same_result(model, two):
+    graphs, y, _, _ = two
+    one, several = (clone(model).set_params(n_jobs=n_jobs).fit(graphs, y) for n_jobs in (None, 3))
+    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], several.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(one.dual_coef_, several.dual_coef_)
+    assert several.kernel_.n_jobs == 3
+
+
+def test_fit_changes_no_parameter_and_can_be_repeated(model, two):
+    graphs, y, new, _ = two
+    before = {name: repr(value) for name, value in model.get_params().items()}
+    assert model.fit(graphs, y) is model
+    first = model.predict(new)
+    assert {name: repr(value) for name, value in model.get_params().items()} == before
+    assert not hasattr(model.kernel, "graphs_")
+    model.fit(graphs[::-1], y[::-1])
+    np.testing.assert_array_equal(model.fit(graphs, y).predict(new), first)
+
+
+def test_a_pickled_model_gives_the_same_result(model, two):
+    graphs, y, new, _ = two
+    model.fit(graphs, y)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(new), model.predict(new))
+
+
+def test_a_model_of_many_classes_has_no_number_for_each_pair_of_classes_and_graph():
+    n_classes, n_graphs = 60, 120
+    graphs = Graphs.from_edges([[(0, 1)]] * n_graphs, attributes=[[[g % n_classes], [g]] for g in range(n_graphs)])
+    model = GraphSVC(ODDCL(depth=0), grid={}, C=1, cv=2).fit(graphs, np.arange(n_graphs) % n_classes)
+    n_bytes = len(pickle.dumps(model)) - len(pickle.dumps(model.kernel_))
+    assert n_bytes < 2 * 8 * n_classes * n_graphs + 8 * n_classes**2  # all pairs: 8 * 1770 * 120
+
+
+def test_cross_validation_and_grid_search_take_it(model, two):
+    graphs, y, _, _ = two
+    scores = cross_validate(model, graphs, y, cv=3, return_estimator=True, error_score="raise")
+    assert np.isfinite(scores["test_score"]).all()
+    assert all(len(fitted.cv_results_["params"]) == 12 for fitted in scores["estimator"])
+    search = GridSearchCV(
+        clone(model).set_params(grid={}), {"kernel__depth": [0, 2], "kernel__gamma": [1.0]}, cv=2, error_score="raise"
+    )
+    search.fit(graphs, y)
+    assert search.best_estimator_.kernel_.depth == search.best_params_["kernel__depth"]
+
+
+def test_nested_parameters_are_used_as_they_are_without_a_grid(model, two):
+    graphs, y, _, _ = two
+    model.set_params(grid={}, kernel__depth=2, kernel__lam=0.7)
+    assert (model.kernel.depth, model.get_params()["kernel__lam"]) == (2, 0.7)
+    fitted = model.fit(graphs, y)
+    assert (fitted.kernel_.depth, fitted.kernel_.lam) == (2, 0.7)
+    assert model.set_params(grid=GRID).fit(graphs, y).kernel_.depth in GRID["depth"]
+
+
+def test_no_graphs_to_predict(model, two):
+    graphs, y, new, _ = two
+    assert model.fit(graphs, y).predict(new[:0]).shape == (0,)
+
+
+def test_what_they_are():
+    assert is_classifier(GraphSVC())
+    assert is_regressor(GraphRidge())
+    with pytest.raises(NotFittedError):
+        GraphSVC().decision_function(Graphs.from_edges([[(0, 1)]]))
+
+
+# -------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"kernel": []}, "kernel must be a kernel or a list of at least one; got an empty list"),
+        ({"kernel": [ODDCL(), ScaleAttributes()]}, r"kernel\[1\] must be a graph kernel, or a pipeline"),
+        ({"kernel": make_pipeline(ScaleAttributes())}, "kernel must be a graph kernel, or a pipeline"),
+        ({"kernel": 7}, "kernel of Graph"),
+        ({"kernel": "odcl"}, "kernel 'odcl' is unknown. Did you mean oddcl"),
+        ({"kernel": [ODDCL(), "w"]}, "kernel 'w' is unknown. Did you mean"),
+        ({"scoring": "acuracy"}, "scoring must be the name of a scikit-learn scorer.*got 'acuracy'"),
+        ({"scoring": lambda model, X, y: np.nan}, "score that is not a finite number for ODDCL"),
+        ({"cv": []}, "cv must give at least one pair"),
+        ({"grid": {"dept": [1]}}, "ODDCL has no parameter 'dept'; did you mean depth.*counting, depth, dtype, gamma"),
+        ({"grid": {"depth": []}}, r"The grid's depth must be a list of at least one value"),
+        ({"grid": {"depth": 1}}, r"The grid's depth must be a list of at least one value; got 1"),
+        ({"grid": {"depth": None}}, r"The grid's depth must be a list of at least one value; got None"),
+        ({"grid": [{}, {}]}, "one entry for each kernel: 1 kernels, got 2 entries"),
+        ({"grid": [[1, 2]]}, r"grid\[0\] must be 'auto' or a dict"),
+        ({"grid": "default"}, "grid of Graph"),
+        ({"cv": 1}, "cv of Graph"),
+    ],
+)
+def test_wrong_parameters_are_an_error(model, two, parameters, message):
+    graphs, y, _, _ = two
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**parameters).fit(graphs, y)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([], "must hold at least one value"),
+        ([1, 0], r"must be positive and finite; got \[1, 0\]"),
+        (["a"], r"must be a number or a list of numbers; got \['a'\]"),
+        ([1, -1], "must be positive"),
+        ([1, np.inf], "finite"),
+        ([1, np.nan], "finite"),
+        (-1.0, "of Graph"),
+        (None, "of Graph"),
+    ],
+)
+@pytest.mark.parametrize(("kind", "name"), [(GraphSVC, "C"), (GraphRidge, "alpha")])
+def test_wrong_strengths_are_an_error(two, kind, name, values, message):
+    graphs, y, _, _ = two
+    with pytest.raises(ValueError, match=message) as error:
+        kind(ODDCL(), grid={}, cv=3, **{name: values}).fit(graphs, y)
+    assert name in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "y", "message"),
+    [
+        (GraphSVC, [1] * 20, "at least two classes; got 20 graphs of class 1 alone"),
+        (GraphSVC, [0, 0, 1, 1, *range(2, 18)], "No class has 3 graphs, one for each fold. Use 2 folds or fewer"),
+        (
+            GraphSVC,
+            np.linspace(0, 1, 20),
+            "y must be classes: integers, strings or booleans; got numbers such as 0.0. For numbers use",
+        ),
+        (GraphRidge, [1j] * 20, "y must be real numbers; got an array of dtype complex128"),
+        (GraphRidge, ["a", "b"] * 10, "y must be real numbers; got an array of dtype <U1. For classes use GraphSVC"),
+        (GraphRidge, [1.0] * 19 + [np.inf], "y must be finite numbers; got inf"),
+        *[
+            (kind, y, message)
+            for kind in (GraphSVC, GraphRidge)
+            for y, message in (
+                (None, "y is missing"),
+                ([0, 1] * 9 + [0, None], r"y\[19\] is None: the target of graph 19 is missing"),
+                ([0, 1] * 9 + [np.nan, 0], r"y\[18\] is nan"),
+                ([0, 1] * 9, "20 graphs, got 18 targets"),
+                (np.zeros((20, 2)), r"shape \(20, 2\)"),
+            )
+        ],
+    ],
+)
+def test_wrong_targets_are_an_error(two, kind, y, message):
+    with pytest.raises(ValueError, match=message):
+        kind(ODDCL(), grid={}, cv=3).fit(two[0][:20], y)
+
+
+def test_too_few_graphs_are_an_error(two):
+    with pytest.raises(ValueError, match="4 graphs are too few for 10 folds"):
+        GraphRidge().fit(two[0][:4], [1, 2, 3, 4])
+    with pytest.raises(ValueError, match="got no graphs"):
+        GraphSVC().fit(two[0][:0], [])

@@ -1,0 +1,225 @@
+"""Entries that are no kernels: what they see, that they learn, that chance is theirs alone."""
+
+import re
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from treegram import Graphs, make_synthetic
+from treegram.models.crossval import folds
+from treegram.study import gin as _gin
+from treegram.study.baselines import SELECTIONS, baseline_versions
+from treegram.study.graph_numbers import arc_items, node_items, standardize, summarize_graphs
+from treegram.study.metrics import other_metrics
+from treegram.study.protocol import BASELINES, Protocol, StudyEntry
+from treegram.study.run import run_study
+from treegram.study.store import Store
+from treegram.study.study_file import parse_study
+from treegram.study.summary import summarize
+
+PROTOCOL = Protocol(inner_folds=3, C=(1.0, 10.0))
+without_torch = pytest.mark.skipif(
+    find_spec("torch") is None, reason="torch is not installed: pip install 'treegram[gin]'"
+)
+NAMES = [pytest.param(name, marks=without_torch) if name == "gin" else name for name in BASELINES]
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Three classes that labels tell apart, more or less; edges carry a number, and every fourth graph has no edge."""
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    edges = [[(0, 1), (1, 2), (2, 3), (3, 0)][: 4 * (i % 4 > 0)] for i in range(90)]
+    labels = [rng.choice(3, 5, p=np.roll([0.7, 0.2, 0.1], c)).tolist() for c in y]
+    vectors = [rng.normal(size=(5, 2)) + c for c in y]
+    numbers = [rng.normal(size=(len(one), 1)) for one in edges]
+    return Graphs.from_edges(edges, n_nodes=[5] * 90, labels=labels, attributes=vectors, edge_attributes=numbers), y
+
+
+@pytest.fixture(scope="module")
+def split(data):
+    return folds(data[1], 3, 0)[0]
+
+
+def test_every_baseline_of_the_study_files_is_there():
+    assert list(SELECTIONS) == list(BASELINES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_baseline_learns_and_repeats_with_its_seed(monkeypatch, data, split, name):
+    monkeypatch.setattr(_gin, "_MOST_EPOCHS", 15)
+    graphs, y = data
+    train, test = split
+    found, again = (SELECTIONS[name](PROTOCOL, graphs, y, train, test, 5) for _ in range(2))
+    assert found == again
+    assert np.mean(np.array(found["predicted"]) == y[test]) > 0.6, "a third is chance"
+    assert 0.5 < found["inner_score"] <= 1
+    assert len(found["decisions"]) == 3 * len(test)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_classes_of_test_graphs_play_no_part(monkeypatch, data, split, name):
+    monkeypatch.setattr(_gin, "_MOST_EPOCHS", 2)
+    graphs, y = data
+    train, test = split
+    others = y.copy()
+    others[test] = (others[test] + 1) % 3
+    assert SELECTIONS[name](PROTOCOL, graphs, y, train, test, 5) == SELECTIONS[name](
+        PROTOCOL, graphs, others, train, test, 5
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_one_test_graph_is_does_not_change_the_others(monkeypatch, data, split, name):
+    """Bins, scales and weights come from training graphs: another test graph leaves all other predictions as they are."""
+    monkeypatch.setattr(_gin, "_MOST_EPOCHS", 2)
+    graphs, y = data
+    train, test = split
+    vectors = np.array(graphs.attributes)
+    vectors[graphs.graph_ids == test[-1]] *= 1000
+    other = replace(graphs, attributes=vectors)
+    first, second = (SELECTIONS[name](PROTOCOL, one, y, train, test, 5)["predicted"] for one in (graphs, other))
+    assert first[:-1] == second[:-1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_classes_have_one_decision_each_above_zero_for_the_second(monkeypatch, data, split, name):
+    monkeypatch.setattr(_gin, "_MOST_EPOCHS", 3)
+    graphs, y = data
+    train, test = split
+    found = SELECTIONS[name](PROTOCOL, graphs, np.minimum(y, 1), train, test, 5)
+    decisions = np.array(found["decisions"])
+    clear = np.abs(decisions) > 1e-9
+    assert decisions.shape == test.shape
+    assert ((decisions > 0) == (np.array(found["predicted"]) == 1))[clear].all()
+
+
+# -------------------------------------------------------------------- numbers of graphs
+
+
+def test_a_row_has_means_variances_and_histograms(data):
+    graphs, _ = data
+    train = np.arange(60)
+    rows = summarize_graphs(graphs, train)
+    assert rows.shape == (90, 2 + (3 * 2 + 3 * 8 + 3) + (2 + 8)), "sizes, nodes (degree, 2 numbers, 3 labels), edges"
+    np.testing.assert_allclose(rows[train].mean(axis=0), 0, atol=1e-9)
+    literal = np.array([graphs.attributes[graphs.graph_ids == i].mean(axis=0) for i in range(90)])
+    np.testing.assert_allclose(rows[:, 3:5], standardize(literal, np.arange(90) < 60), atol=1e-9)
+    literal = np.array([graphs.attributes[graphs.graph_ids == i].var(axis=0) for i in range(90)])
+    np.testing.assert_allclose(rows[:, 6:8], standardize(literal, np.arange(90) < 60), atol=1e-9)
+
+
+def test_bins_are_cut_at_quantiles_of_training_graphs(data):
+    graphs, _ = data
+    rows = summarize_graphs(graphs, np.arange(60))
+    train_vectors = np.array(graphs.attributes)[graphs.graph_ids < 60, 0]
+    lowest = np.quantile(train_vectors, 1 / 8)
+    shares = np.array([(graphs.attributes[graphs.graph_ids == i, 0] <= lowest).mean() for i in range(90)])
+    np.testing.assert_allclose(rows[:, 2 + 6 + 8], standardize(shares[:, None], np.arange(90) < 60)[:, 0], atol=1e-9)
+
+
+def test_graphs_without_anything_have_sizes_and_degrees():
+    graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)], []], n_nodes=[2, 3, 0])
+    assert (node_items(graphs).n_labels, arc_items(graphs).numbers.shape) == (0, (6, 0))
+    rows = summarize_graphs(graphs, np.arange(2))
+    assert np.isfinite(rows).all()
+
+
+def test_a_constant_column_becomes_zero():
+    numbers = np.array([[1e9, 1.0], [1e9, 2.0], [5.0, 3.0]])
+    assert standardize(numbers, np.array([True, True, False])).tolist() == [[0, -1], [0, 1], [0, 3]]
+
+
+# -------------------------------------------------------------------- in a study
+
+STUDY = """
+title = "Kernels and others"
+datasets = ["A", "B"]
+protocol = { repeats = 2, outer_folds = 3, inner_folds = 2, C = [1, 10] }
+[[kernels]]
+name = "colors"
+kernel = "wl"
+[[kernels]]
+name = "forest"
+baseline = "summary-forest"
+[[kernels]]
+name = "machine"
+baseline = "summary-svm"
+repeats = 1
+"""
+
+
+def test_baselines_are_entries_like_any_other(tmp_path):
+    study = parse_study("s", STUDY.encode(), "s.toml")
+    loaded = {name: make_synthetic(24, n_nodes=12, n_edges=18, random_state=i) for i, name in enumerate("AB")}
+    with Store.open(tmp_path / "s.sqlite") as store:
+        assert run_study(study, store, loaded, n_jobs=2) == 2 * 3 * 2 * 2 + 2 * 3
+        first = store.rows()
+        assert run_study(study, store, loaded) == 0
+        summary = summarize(store)
+    assert all(row.seconds > 0 and row.decisions for row in first)
+    by_name = {cell.kernel: cell for cell in summary.column("A")}
+    assert [len(by_name[name].repeats) for name in ("colors", "forest", "machine")] == [2, 2, 1]
+    assert [len(other_metrics("classes")), None] == [len(by_name["forest"].others), by_name["forest"].gram_seconds]
+    assert all(one.mean is not None for one in by_name["forest"].others)
+    assert re.fullmatch(r"max_features .*, min_samples_leaf .", by_name["forest"].chosen[0][0])
+    kernels = {kernel.name: kernel for kernel in summary.kernels}
+    assert kernels["forest"].candidates == (BASELINES["summary-forest"],)
+    assert kernels["forest"].learns_from == "training"
+
+
+def test_without_torch_a_network_says_what_to_install_before_anything_runs(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    with pytest.raises(ImportError, match=r"Graph neural networks need torch: pip install 'treegram\[gin\]'"):
+        baseline_versions([StudyEntry("net", (), baseline="gin")])
+    assert baseline_versions([StudyEntry("forest", (), baseline="summary-forest")]) == {}
+
+
+@without_torch
+def test_threads_of_torch_are_as_before(monkeypatch, data, split):
+    torch = _gin.torch_module()
+    monkeypatch.setattr(_gin, "_MOST_EPOCHS", 1)
+    before = torch.get_num_threads()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _gin.select_gin(*data, *split, 0)
+    assert torch.get_num_threads() == before
+    assert baseline_versions([StudyEntry("net", (), baseline="gin")]) == {"torch": torch.__version__}
+
+
+@without_torch
+def test_other_threads_change_no_network(monkeypatch, data, split):
+    monkeypatch.setattr(_gin, "_MOST_EPOCHS", 3)
+    alone = [_gin.select_gin(*data, *split, seed).scores for seed in (1, 2)]
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(lambda seed: _gin.select_gin(*data, *split, seed).scores, (1, 2)))
+    assert all(map(np.array_equal, alone, together))
+    assert not np.array_equal(*alone)
+
+
+@without_torch
+def test_a_network_stops_early_and_keeps_its_best(monkeypatch, data, split):
+    """With a patience of one epoch it ends long before the last one, and the kept network has the lowest loss seen."""
+    torch = _gin.torch_module()
+    graphs, y = data
+    kept, held_out = split
+    inputs, classes = _gin._inputs(graphs, kept), torch.tensor(y)
+    losses = []
+    loss_of = torch.nn.functional.cross_entropy
+
+    def noted(scores, wanted):
+        loss = loss_of(scores, wanted)
+        if not loss.requires_grad:
+            losses.append(float(loss))
+        return loss
+
+    monkeypatch.setattr(_gin, "_PATIENCE", 2)
+    monkeypatch.setattr(torch.nn.functional, "cross_entropy", noted)
+    run = _gin._train(torch, inputs, classes, {"layers": 2, "width": 8}, kept, held_out, 0)
+    assert 2 < len(losses) < 200
+    assert run.loss == min(losses) == losses[-3]
+    assert float(loss_of(_gin._predict(torch, run.model, inputs, held_out), classes[held_out])) == run.loss

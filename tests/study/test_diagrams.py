@@ -1,0 +1,187 @@
+"""Pictures of results: what is drawn where, and that no text lies on another; how it looks is for eyes."""
+
+import sys
+from itertools import combinations
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from treegram.study.diagrams import critical_difference_diagram, score_plot, time_plot
+from treegram.study.statistics import friedman_nemenyi
+
+KERNELS = ["ODDCL", "WL", "GraphHopper"]
+
+
+def ranking_of(n_kernels, n_datasets=20, spread=3.0):
+    rng = np.random.default_rng(n_kernels)
+    scores = rng.normal(np.linspace(0, spread, n_kernels), 1.0, (n_datasets, n_kernels))
+    return friedman_nemenyi(scores, [f"kernel_number_{kernel}" for kernel in range(n_kernels)])
+
+
+def texts(ax):
+    """All text that is seen, after the layout."""
+    ax.figure.draw_without_rendering()
+    low, high = ax.get_xlim()
+    x_ticks = [tick for tick in ax.get_xticklabels() if low <= tick.get_position()[0] <= high]
+    legend = ax.get_legend()
+    written = [*ax.texts, *x_ticks, *ax.get_yticklabels(), ax.xaxis.label, *(legend.get_texts() if legend else [])]
+    titles = [child for child in ax.get_children() if isinstance(child, Text)]
+    return [text for text in {*written, *titles} if text.get_text()]
+
+
+def assert_readable(ax):
+    found = texts(ax)
+    page = ax.figure.bbox.padded(1)
+    boxes = [(text.get_text(), text.get_window_extent()) for text in found]
+    for text, box in boxes:
+        assert page.x0 <= box.x0 <= box.x1 <= page.x1, f"{text} is cut off"
+        assert page.y0 <= box.y0 <= box.y1 <= page.y1, f"{text} is cut off"
+    for (one, first), (other, second) in combinations(boxes, 2):
+        assert not first.padded(-1).overlaps(second.padded(-1)), f"{one} lies on {other}"
+    assert min(text.get_fontsize() for text in found) >= 9
+    assert ax.figure.get_figwidth() == 7
+
+
+def lines(ax, label):
+    return [line for line in ax.lines if line.get_label() == label]
+
+
+def markers(ax, label):
+    return np.column_stack(lines(ax, label)[0].get_data())
+
+
+# -------------------------------------------------------------------- critical differences
+
+
+@pytest.mark.parametrize("n_kernels", [3, 5, 10, 13, 20])
+@pytest.mark.parametrize("n_datasets", [2, 40])
+def test_diagrams_of_any_size_are_readable(n_kernels, n_datasets):
+    assert_readable(critical_difference_diagram(ranking_of(n_kernels, n_datasets)))
+
+
+def test_every_kernel_is_named_with_its_rank_best_first():
+    ranking = ranking_of(5)
+    ax = critical_difference_diagram(ranking)
+    named = sorted(zip(ranking.mean_ranks, ranking.names, strict=True))
+    written = [text.get_text() for text in ax.texts]
+    assert written[:3] == [f"{name}  {rank:.2f}" for rank, name in named[:3]]
+    assert written[3:5] == [f"{rank:.2f}  {name}" for rank, name in named[:2:-1]]
+    hooks = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) == 3]
+    assert sorted(hook[0] for hook in hooks) == sorted(ranking.mean_ranks)
+
+
+def test_bars_join_the_groups_and_show_the_critical_difference():
+    ranking = ranking_of(8)
+    assert len(ranking.groups) > 1
+    ax = critical_difference_diagram(ranking)
+    (bar,) = lines(ax, "_CD")
+    assert np.ptp(bar.get_xdata()) == pytest.approx(ranking.critical_difference)
+    bars = lines(ax, "_group")
+    rank_of = dict(zip(ranking.names, ranking.mean_ranks, strict=True))
+    for group, bar in zip(ranking.groups, bars, strict=True):
+        inside = [rank_of[name] for name in group]
+        np.testing.assert_allclose(bar.get_xdata(), [min(inside), max(inside)], atol=0.1)
+    for one, other in combinations(bars, 2):
+        is_beside = one.get_xdata()[1] < other.get_xdata()[0]
+        assert is_beside or one.get_ydata()[0] != other.get_ydata()[0]
+
+
+def test_bars_of_distant_groups_share_a_level():
+    scores = np.tile([0.1, 0.12, 0.5, 0.9, 0.92], (30, 1))
+    scores[::2, [0, 1, 3, 4]] = scores[::2, [1, 0, 4, 3]]
+    ax = critical_difference_diagram(friedman_nemenyi(scores, list("ABCDE")))
+    assert len({bar.get_ydata()[0] for bar in lines(ax, "_group")}) == 1
+
+
+def test_a_diagram_without_groups_can_be_drawn():
+    ax = critical_difference_diagram(friedman_nemenyi(np.tile([0.1, 0.5, 0.9], (30, 1)), list("ABC")))
+    assert not lines(ax, "_group")
+    assert_readable(ax)
+
+
+# -------------------------------------------------------------------- accuracies and times
+
+
+def test_accuracies_stand_in_the_rows_of_their_kernels():
+    ax = score_plot(
+        KERNELS, [72.0, 53.5, None], [1.0, None, None], [73.4, None, 68.3], [1.0, None, 1.3], title="ENZYMES"
+    )
+    assert_readable(ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == KERNELS
+    ours, theirs = markers(ax, "treegram"), markers(ax, "published")
+    np.testing.assert_array_equal(ours[:, 0], [72.0, 53.5, np.nan])
+    np.testing.assert_array_equal(theirs[:, 0], [73.4, np.nan, 68.3])
+    np.testing.assert_array_equal(np.round(ours[:, 1]), [0, 1, 2])
+    assert (ours[:, 1] < theirs[:, 1]).all()
+    spans = [segment[:, 0].tolist() for bars in ax.collections for segment in bars.get_segments() if len(segment)]
+    assert [71.0, 73.0] in spans
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]
+    assert ax.get_title(loc="left") == "ENZYMES"
+
+
+@pytest.mark.parametrize(("majority", "is_seen"), [(78.8, True), (16.7, False)])
+def test_the_largest_class_is_a_line_where_it_leaves_room_for_the_dots(majority, is_seen):
+    ax = score_plot(KERNELS, [88.0, 87.0, 79.5], baseline=("largest class", majority))
+    low, high = ax.get_xlim()
+    assert (low < majority < high) == is_seen
+    label = f"largest class {majority}" + ("" if is_seen else ", off the axis")
+    assert label in [text.get_text() for text in ax.get_legend().get_texts()]
+    assert low < 79.5 < 88.0 < high
+
+
+def test_without_published_numbers_dots_lie_on_the_lines():
+    for ax in (score_plot(KERNELS, [1.0, 2.0, 3.0]), time_plot(KERNELS, [1.0, 2.0, 3.0])):
+        np.testing.assert_array_equal(markers(ax, "treegram"), [[1, 0], [2, 1], [3, 2]])
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == ["treegram"]
+        assert_readable(ax)
+
+
+def test_times_have_ticks_that_people_say():
+    ax = time_plot(KERNELS, [0.36, 0.05, 2.1], [2100.0, None, 730.0], title="ENZYMES")
+    assert_readable(ax)
+    assert ax.get_xscale() == "log"
+    ticks = [tick.get_text() for tick in ax.get_xticklabels()]
+    assert ticks == ["10 ms", "0.1 s", "1 s", "10 s", "1 min", "10 min", "1 h"]
+    assert ax.get_xticks()[4] == 60
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        [0.002, 5.0, 8e5],
+        [1e-4, 1.0, 1e7],
+        [1e-6, 1e-5, 1e-4],
+        [1e8, 1e9, 1e8],
+        [3.0, 3.0, 3.0],
+        [60.0, None, None],
+        [None, None, None],
+    ],
+)
+def test_times_of_any_size_are_on_the_axis(seconds):
+    ax = time_plot(KERNELS, seconds)
+    low, high = ax.get_xlim()
+    assert all(low < value < high for value in seconds if value is not None)
+    assert_readable(ax)
+
+
+@pytest.mark.parametrize("plot", [score_plot, time_plot])
+def test_a_value_too_few_is_refused(plot):
+    with pytest.raises(ValueError, match="ours must hold one value for each of the 3 kernels; got 2"):
+        plot(KERNELS, [1.0, 2.0])
+
+
+def test_given_axes_are_used_and_pyplot_stays_out_of_it():
+    from matplotlib.figure import Figure
+
+    axes = Figure(figsize=(7, 9), layout="constrained").subplots(3)
+    assert critical_difference_diagram(ranking_of(5), axes[0]) is axes[0]
+    assert score_plot(KERNELS, [1.0, 2.0, 3.0], ax=axes[1]) is axes[1]
+    assert time_plot(KERNELS, [1.0, 2.0, 3.0], ax=axes[2]) is axes[2]
+    axes[0].figure.draw_without_rendering()
+
+
+def test_missing_matplotlib_gives_the_install_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r"pip install 'treegram\[plot\]'"):
+        time_plot(KERNELS, [1.0, 2.0, 3.0])

@@ -1,0 +1,405 @@
+"""Reports: what they say, that they say it safely, and that they cope with any part of a study."""
+
+import re
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from rows import make_row
+
+from treegram._core.html import Markup, element, join
+from treegram._core.text import listed
+from treegram.study.protocol import Candidate, Comparison, Pair, Protocol, Published, Study, StudyEntry, entry_key
+from treegram.study.records import DatasetFacts, GramTime
+from treegram.study.report import (
+    brief_blocks,
+    build_document,
+    render_html,
+    render_markdown,
+    render_text,
+    sentences,
+)
+from treegram.study.report.figures import labels
+from treegram.study.report.format import NONE, duration, factor, measured, p_value, share, signed
+from treegram.study.statistics import friedman_nemenyi
+from treegram.study.store import Store
+from treegram.study.study_file import read_study
+from treegram.study.summary import summarize
+
+HOSTILE = "<script>document.title='owned'</script>\" onload='x' | `a` $x_1$ & \\"
+VOID = {"meta", "br"}
+
+
+def write_html(summary):
+    return render_html(build_document(summary))
+
+
+def write_markdown(summary):
+    return render_markdown(build_document(summary))
+
+
+def text_table(summary):
+    return render_text(brief_blocks(summary))
+
+
+def make_study(n_kernels=3, datasets=("D1", "D2"), published=True, **options):
+    def entry(i):
+        numbers = {"accuracy": {"D1": 70.0 + i}, "deviation": {"D1": 1.0}, "seconds": {"D1": 60.0}}
+        numbers["accuracy"] |= {"D2": "out of memory"} if i == 0 else {"D2": 80.0 - i}
+        choice = Candidate("wl", grid={"n_iterations": tuple(range(i + 1))})
+        return StudyEntry(
+            f"K{i}",
+            (choice,),
+            note=f"note of K{i}",
+            published=Published(**numbers) if published else Published(),
+        )
+
+    names = tuple(f"K{i}" for i in range(n_kernels))
+    if published and n_kernels > 3:
+        options["comparisons"] = (Comparison("everything", names, datasets),)
+        options["pairs"] = (Pair("K1", ("K2",), datasets),)
+    return Study(
+        name="example",
+        title="An example",
+        datasets=datasets,
+        entries=tuple(map(entry, range(n_kernels))),
+        protocol=Protocol(repeats=3, outer_folds=4, inner_folds=2, C=(1.0, 10.0)),
+        **options,
+    )
+
+
+def fill(store, study, repeats=3, skip=()):
+    """Rows for all cells; their accuracies rise with the kernel's number."""
+    rng = np.random.default_rng(0)
+    run = store.begin_run("treegram reproduce example").id
+    for dataset in study.datasets:
+        store.put_dataset(DatasetFacts(dataset, 40, {"a": 30, "b": 10}, 5.0, 4.0, 2, "d2"))
+        for i, entry in enumerate(study.entries):
+            key = entry_key(study, entry, dataset)
+            if (entry.name, dataset) in skip:
+                continue
+            store.add_gram_time(key, GramTime(dataset, entry.name, {}, 0.5, learns=False, run=run))
+            for repeat in range(repeats):
+                for fold in range(study.protocol.outer_folds):
+                    value = 0.8 + 0.03 * i + 0.02 * float(rng.random())
+                    chosen = {"kernel": "wl", "n_iterations": i, "C": 10.0}
+                    store.add_row(key, make_row(dataset, entry.name, repeat, fold, value, chosen))
+
+
+@pytest.fixture
+def summary_of(tmp_path):
+    def build(study, *, filled=True, **options):
+        with Store.open(tmp_path / f"{len(list(tmp_path.iterdir()))}.sqlite") as store:
+            if filled:
+                fill(store, study, **options)
+            return summarize(store, study)
+
+    return build
+
+
+class Page(HTMLParser):
+    """A page taken apart; complains of what is not closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.elements, self.texts = [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    def count(self, tag):
+        return sum(name == tag for name, _ in self.elements)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.texts).replace("\N{NO-BREAK SPACE}", " ").split())
+
+
+# -------------------------------------------------------------------- numbers and sentences
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (measured(83.014, 1.949), "83.01 ± 1.95"),
+        (measured(83.0), "83.00"),
+        (measured(None, words="out of time"), "out of time"),
+        (measured(None), NONE),
+        (signed(-0.6), "\N{MINUS SIGN}0.60"),
+        (signed(1.234), "+1.23"),
+        (signed(-0.004), "0.00"),
+        (duration(0.0177), "17.7 ms"),
+        (duration(0.5), "500 ms"),
+        (duration(1.285), "1.3 s"),
+        (duration(2100), "35 min"),
+        (duration(665280), "7.7 d"),
+        (duration(0), "0 ms"),
+        (duration(None), NONE),
+        (factor(5834.0), "5,800 \N{MULTIPLICATION SIGN}"),
+        (factor(0.42), "0.42 \N{MULTIPLICATION SIGN}"),
+        (p_value(0.00001), "< 0.001"),
+        (p_value(0.0081), "= 0.008"),
+        (p_value(0.487), "= 0.49"),
+        (share(0.001), "< 1 %"),
+        (share(0.9999), "> 99 %"),
+        (share(1.0), "100 %"),
+        (listed(["A", "B", "C"]), "A, B and C"),
+        (listed(["A"]), "A"),
+    ],
+)
+def test_numbers_are_written_as_people_do(written, expected):
+    assert written == expected
+
+
+def test_a_ranking_says_who_beats_whom_and_no_more():
+    scores = np.tile([3.0, 2.0, 1.0], (12, 1))
+    said = sentences.ranking_verdict(friedman_nemenyi(scores, ["A", "B", "C"]), "Here")
+    assert said.startswith(
+        "Here A has the best mean rank, 1.00. Friedman's test over 3 kernels and 12 data sets gives χ² = 24.00, p < 0.001, which "
+        "rejects"
+    )
+    assert "A is significantly better than B and C and B is significantly better than C; it separates no other" in said
+    scores[:6] = scores[:6, ::-1]
+    said = sentences.ranking_verdict(friedman_nemenyi(scores, ["A", "B", "C"]), "Here")
+    assert said.endswith("these numbers do not show that any kernel differs from another.")
+    assert said.startswith("Here A, B and C share the best mean rank, 2.00.")
+
+
+def test_the_papers_claims_are_held_against_its_numbers(summary_of):
+    summary = summary_of(read_study("paper"), filled=False)
+    markdown = write_markdown(summary)
+    assert "χ² = 22.25, p = 0.008" in markdown
+    assert "ODDCL_ST is significantly better than P2K; it separates no other pair." in markdown
+    assert "χ² = 10.49, p = 0.49: these numbers do not show" in markdown
+    assert "leaves out CSM, for which not every number is published" in markdown
+    assert (
+        "ODDCL_ST is significantly better than WL on COX2, BZR and ENZYMES and does not differ significantly from WL on DHFR"
+        in (markdown)
+    )
+
+
+def test_the_headline_counts(summary_of):
+    summary = summary_of(make_study(4))
+    assert sentences.progress(summary).endswith("all 24 runs are done.")
+    # Published: 7 numbers. On D1 70, 71, 72, 73 ± 1; on D2 79, 78, 77 without deviation. Ours: 81, 84, 87, 90.
+    assert sentences.agreement(summary).startswith(
+        "Published numbers exist for 7 accuracies: 0 of ours agree within two standard deviations, 7 are higher"
+    )
+    assert "on D1, K3 with" in sentences.best(summary)
+    assert sentences.speed(summary).startswith("One Gram matrix is computed 120 \N{MULTIPLICATION SIGN} as fast")
+
+
+def test_kernels_that_share_the_highest_number_are_all_named(summary_of):
+    summary = summary_of(make_study(3))
+    shared = [
+        replace(cell, mean=90.0 + 1e-9 * i if i else 80.0, repeats=(0,) if i else cell.repeats)
+        for i, cell in enumerate(summary.row(name)[0] for name in ("K0", "K1", "K2"))
+    ]
+    summary = replace(summary, cells=(*shared, *(cell for cell in summary.cells if cell.dataset != "D1")))
+    assert sentences.best(summary).startswith(
+        "The highest mean accuracy: on D1, K1 and K2 with 90.00 each after 1 repeat; on D2, K2 with "
+    )
+    assert [sentences.is_best(cell, summary) for cell in shared] == [False, True, True]
+
+
+def test_numbers_below_the_largest_class_are_named(summary_of):
+    summary = summary_of(make_study(4))
+    assert sentences.below_baseline(summary, published=True) == (
+        "Published accuracies below the share of the largest class: on D1 (75.00 %) K0 70.00, K1 71.00, K2 72.00, K3 73.00."
+    )
+    assert sentences.below_baseline(summary, published=False) == ""
+
+
+def test_labels_of_pictures_are_short_and_all_different():
+    assert labels(["WL", "ODDCL_ST"]) == ["WL", "ODDCL_ST"]
+    found = labels(["a" * 99 + "1", "a" * 99 + "2", "a" * 50 + "b" + "a" * 98 + "2"])
+    assert len(set(found)) == 3
+    assert max(map(len, found)) < 36
+
+
+# -------------------------------------------------------------------- text
+
+
+def test_the_text_table_has_ours_above_the_published(summary_of):
+    lines = text_table(summary_of(make_study(4), skip={("K1", "D2")})).splitlines()
+    assert lines[0].split() == ["accuracy,", "%", "D1", "D2"]
+    assert lines[2].split() == ["largest", "class", "75.0", "75.0"]
+    rows = {line[:4].strip(): i for i, line in reversed([*enumerate(lines)])}  # of the first table
+    first = rows["K0"]
+    assert re.fullmatch(r"K0 +8\d\.\d ±\d\.\d \* +8\d\.\d ±\d\.\d", lines[first])
+    assert lines[first + 1].split(maxsplit=3) == ["published", "70.0", "±1.0", "out of memory"]
+    assert lines[rows["K1"]].endswith(" -")
+    assert max(map(len, lines)) < 80
+
+
+def test_a_text_table_without_published_numbers_has_ours_alone(summary_of):
+    table = text_table(summary_of(make_study(2, published=False), repeats=1))
+    assert "published" not in table
+    assert "*" not in table
+    assert "fewer than 3 repeats so far: K0 on D1 (1), K0 on D2 (1), K1 on D1 (1), K1 on D2 (1)" in table
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_pairs_have_a_column_of_published_numbers_where_there_are_some(summary_of, published):
+    study = make_study(published=published, pairs=(Pair("K1", ("K2",), ("D1", "D2")),))
+    heads = [line for line in write_markdown(summary_of(study)).splitlines() if line.startswith("| data set |")]
+    tested = [head for head in heads if "corrected t-test" in head]
+    assert len(tested) == 1
+    assert ("| published |" in tested[0]) == published
+
+
+def test_fits_that_did_not_converge_are_told_everywhere(summary_of):
+    summary = summary_of(make_study(1, ("D1",)))
+    (cell,) = summary.cells
+    summary = replace(summary, cells=(replace(cell, n_unconverged=2),))
+    assert text_table(summary).endswith("2 of 108 fits did not converge.")
+    assert "2 of 108 fits did not converge." in write_markdown(summary)
+    assert "2 fits not converged" in write_html(summary)
+
+
+# -------------------------------------------------------------------- Markdown
+
+
+def tables(markdown):
+    """Rows of cells, table by table."""
+    blocks = [block.splitlines() for block in markdown.split("\n\n") if block.startswith("|")]
+    return [[re.split(r"(?<!\\)\|", line)[1:-1] for line in block] for block in blocks]
+
+
+def test_markdown_tables_are_tables(summary_of):
+    markdown = write_markdown(summary_of(make_study(4), skip={("K1", "D2")}, repeats=2))
+    found = tables(markdown)
+    assert len(found) >= 5
+    for table in found:
+        assert len({len(row) for row in table}) == 1
+        assert set(map(str.strip, table[1])) == {"---"}
+    accuracies = {row[0].strip(): row for row in found[0]}
+    assert "published 70.00 ± 1.00, **▲ +1" in accuracies["K0"][1]
+    assert "2 of 3 repeats" in accuracies["K0"][1]
+    assert "out of memory" in accuracies["K0"][2]
+    assert accuracies["K1"][2].strip().startswith(NONE)
+    assert "note of K2" in markdown
+    assert "treegram reproduce example" in markdown
+
+
+def test_markdown_of_hostile_text_is_text(summary_of):
+    study = make_study(3, datasets=("D1",))
+    study = replace(study, title=HOSTILE, entries=(replace(study.entries[0], name=HOSTILE, note=HOSTILE + "\n\n# x"),))
+    markdown = write_markdown(summary_of(study))
+    assert "<script" not in markdown
+    assert "\n# x" not in markdown
+    for table in tables(markdown):
+        assert len({len(row) for row in table}) == 1
+
+
+# -------------------------------------------------------------------- HTML
+
+
+def test_markup_escapes_all_but_itself():
+    assert element("p", "<b>", Markup("<i></i>"), class_='"x"') == '<p class="&quot;x&quot;">&lt;b&gt;<i></i></p>'
+    assert join("a & ", element("b", id="")) == "a &amp; <b></b>"
+
+
+def test_a_page_says_all(summary_of):
+    summary = summary_of(make_study(4), repeats=2, skip={("K1", "D2")})
+    html = write_html(summary)
+    page = Page(html)
+    titles = [
+        "Accuracy",
+        "Time of one Gram matrix",
+        "Time of one fold",
+        "Statistics",
+        "Chosen parameters",
+        "Every fold",
+        "Provenance",
+    ]
+    for title in titles:
+        assert f"<h2>{title}</h2>" in html
+    assert page.count("svg") == 2 + 2 + 1  # accuracy, time, ranks of K1 to K3 as published; K1 on D2 is missing in ours
+    cell = summary.row("K0")[0]
+    assert f"{cell.mean:.2f} ± {cell.deviation:.2f}" in page.text
+    assert f"70.00 ± 1.00 ▲ {signed(cell.difference)} 2 of 3 repeats" in page.text
+    assert "largest class always answered 75.00 75.00" in page.text
+    assert "Our numbers cannot be ranked yet: there is no complete repeat of K1 on D2." in page.text
+    assert "n_iterations 3, C 10 100 %" in page.text
+    assert f"{cell.folds[0][1]:.1f}" in page.text
+    assert f"study file SHA-256 {summary.digest}" in page.text
+
+
+def test_a_complete_page_has_diagrams_of_both_rankings(summary_of):
+    study = make_study(4)
+    study = replace(study, comparisons=(Comparison("without K0", ("K1", "K2", "K3"), study.datasets),))
+    page = Page(write_html(summary_of(study)))
+    labels = [attributes["aria-label"] for tag, attributes in page.elements if tag == "svg"]
+    assert sum(label.startswith("Mean ranks on our accuracies: K3 1.00, K2 2.00, K1 3.00") for label in labels) == 1
+    assert sum(label.startswith("Mean ranks on published accuracies:") for label in labels) == 1
+
+
+def test_a_page_stands_alone(summary_of):
+    html = write_html(summary_of(make_study(4)))
+    page = Page(html)
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    used = re.findall(r'(?:href="|url\()#([^")]+)', html)
+    assert used
+    assert set(used) <= set(ids)
+    assert page.count("script") == page.count("link") == page.count("img") == 0
+    assert not re.findall(r"(?:https?:)?//\w", html)
+    policies = [a["content"] for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policies[0].startswith("default-src 'none'; style-src 'unsafe-inline'")
+
+
+def test_a_page_of_hostile_text_is_text(summary_of):
+    study = make_study(3, datasets=("D1", HOSTILE), published=False, about=HOSTILE, reference=HOSTILE)
+    entries = tuple(
+        replace(entry, name=HOSTILE + str(i), note=HOSTILE, published=Published(accuracy={"D1": HOSTILE}))
+        for i, entry in enumerate(study.entries)
+    )
+    study = replace(study, title=HOSTILE, name=HOSTILE, entries=entries, dataset_notes={"D1": HOSTILE})
+    page = Page(write_html(summary_of(study)))
+    assert page.count("script") == 0
+    assert not [attributes for _, attributes in page.elements if "onload" in attributes]
+    assert page.text.count("document.title='owned'") > 20
+
+
+def test_the_same_summary_gives_the_same_page(summary_of):
+    summary = summary_of(make_study(2, ("D1",)))
+    assert write_html(summary) == write_html(summary)
+
+
+@pytest.mark.parametrize("filled", [False, True])
+@pytest.mark.parametrize("published", [False, True])
+@pytest.mark.parametrize(("n_kernels", "datasets"), [(1, ("D1",)), (2, ("D1",)), (3, ("D1", "D2"))])
+def test_any_part_of_a_study_makes_a_report(summary_of, n_kernels, datasets, published, filled):
+    summary = summary_of(make_study(n_kernels, datasets, published), filled=filled)
+    page = Page(write_html(summary))
+    assert "K0" in page.text
+    assert ("Every fold" in page.text) is filled
+    assert write_markdown(summary).count("K0") >= 2
+    assert text_table(summary)
+
+
+def test_a_page_without_matplotlib_says_what_to_install(summary_of, monkeypatch):
+    summary = summary_of(make_study(1, ("D1",)))
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"pip install 'treegram\[plot\]'"):
+        write_html(summary)
+    assert write_markdown(summary)

@@ -1,0 +1,435 @@
+"""The finished numbers: each against a hand calculation, the paper's own table, or the test it comes from."""
+
+import json
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from rows import make_row
+
+from treegram._core.errors import StoreError
+from treegram.study.protocol import Candidate, Comparison, Pair, Protocol, Published, Study, StudyEntry, entry_key
+from treegram.study.records import DatasetFacts, GramTime
+from treegram.study.report.sentences import progress
+from treegram.study.statistics import (
+    bayesian_correlated_t_test,
+    bayesian_signed_rank,
+    corrected_resampled_t_test,
+    friedman_nemenyi,
+    holm,
+    paired_t_test,
+    t_test_from_summary,
+)
+from treegram.study.store import Store
+from treegram.study.study_file import read_study
+from treegram.study.summary import ROPE, summarize
+
+PROTOCOL = Protocol(repeats=3, outer_folds=2, inner_folds=2, C=(1.0, 10.0))
+WL = StudyEntry("WL", (Candidate("wl", grid={"n_iterations": (0, 1, 2)}),), timed={"n_iterations": 2})
+STUDY = Study("small", "A small study", ("D",), (WL,), PROTOCOL)
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(tmp_path / "small.sqlite") as opened:
+        yield opened
+
+
+def add(store, study, kernel, dataset, accuracies, chosen=None):
+    """Add rows of a cell: accuracies are {(repeat, fold): accuracy}, or a list of repeats."""
+    if not isinstance(accuracies, dict):
+        accuracies = {(r, f): one for r, repeat in enumerate(accuracies) for f, one in enumerate(repeat)}
+    entry = next(entry for entry in study.entries if entry.name == kernel)
+    key = entry_key(study, entry, dataset)
+    for (repeat, fold), accuracy in accuracies.items():
+        picked = {"kernel": "wl", "n_iterations": 1, "C": 10.0} if chosen is None else chosen[repeat, fold]
+        row = make_row(dataset, kernel, repeat, fold, accuracy, picked, n_fits=7, n_unconverged=repeat, seconds=0.25)
+        store.add_row(key, row)
+
+
+def with_published(entry, **published):
+    return replace(entry, published=Published(**published))
+
+
+def only_cell(study, store):
+    (cell,) = summarize(store, study).cells
+    return cell
+
+
+# -------------------------------------------------------------------- cells
+
+
+def test_the_mean_and_deviation_are_those_of_repeats(store):
+    add(store, STUDY, "WL", "D", [[0.5, 0.7], [0.6, 0.8], [0.9, 0.9]])
+    cell = only_cell(STUDY, store)
+    assert cell.repeats == (0, 1, 2)
+    np.testing.assert_allclose(cell.folds, [[50, 70], [60, 80], [90, 90]])
+    assert cell.mean == pytest.approx((60 + 70 + 90) / 3)
+    assert cell.deviation == pytest.approx(np.std([60, 70, 90], ddof=1))
+    assert (cell.n_fits, cell.n_unconverged, cell.cpu_seconds) == (42, 2 * (0 + 1 + 2), 1.5)
+
+
+def test_only_complete_repeats_count(store):
+    add(store, STUDY, "WL", "D", {(2, 1): 0.9, (2, 0): 0.7, (0, 0): 0.1, (1, 1): 0.2})
+    cell = only_cell(STUDY, store)
+    assert (cell.repeats, cell.n_unused, cell.deviation) == ((2,), 2, None)
+    np.testing.assert_allclose(cell.folds, [[70, 90]])
+    assert cell.mean == pytest.approx(80)
+    assert sum(count for _, count in cell.chosen) == 2
+
+
+def test_repeats_that_the_study_no_longer_has_do_not_count(store):
+    add(store, STUDY, "WL", "D", {(0, 0): 0.7, (0, 1): 0.9, (1, 0): 0.1, (1, 1): 0.2})
+    cell = only_cell(replace(STUDY, protocol=replace(STUDY.protocol, repeats=1)), store)
+    assert (cell.repeats, cell.n_unused, cell.mean) == ((0,), 0, pytest.approx(80))
+
+
+def test_an_empty_store_gives_empty_cells(store):
+    cell = only_cell(STUDY, store)
+    assert (cell.repeats, cell.mean, cell.deviation, cell.chosen, cell.gram_seconds) == ((), None, None, (), None)
+    assert not cell.mark
+
+
+def test_rows_are_found_by_what_they_are_not_by_name(store):
+    add(store, STUDY, "WL", "D", [[0.5, 0.7]])
+    renamed = replace(STUDY, entries=(replace(WL, name="Weisfeiler-Lehman", note="new"),))
+    assert only_cell(renamed, store).mean == pytest.approx(60)
+    other_grid = replace(STUDY, entries=(replace(WL, candidates=(Candidate("wl", grid={"n_iterations": (0, 1)}),)),))
+    assert only_cell(other_grid, store).mean is None
+
+
+@pytest.mark.parametrize(
+    ("repeats", "deviation", "margin"),
+    [
+        ([[0.6, 0.6], [0.8, 0.8]], 3.0, 2 * np.sqrt(200 + 9)),
+        ([[0.6, 0.6], [0.8, 0.8]], None, 2 * np.sqrt(200)),
+        ([[0.7, 0.7]], 3.0, 6.0),
+        ([[0.7, 0.7]], 2.0, 4.0),
+        ([[0.7, 0.7]], None, None),
+    ],
+    ids=["both", "ours alone", "theirs alone", "theirs alone, small", "neither"],
+)
+def test_the_margin_is_two_deviations_of_the_difference(store, repeats, deviation, margin):
+    add(store, STUDY, "WL", "D", repeats)
+    published = {"accuracy": {"D": 75.0}, "deviation": {} if deviation is None else {"D": deviation}}
+    cell = only_cell(replace(STUDY, entries=(with_published(WL, **published),)), store)
+    assert cell.difference == pytest.approx(-5)
+    assert cell.margin == pytest.approx(margin)
+    assert cell.mark == ("down" if margin is not None and margin < 5 else "")
+
+
+def test_words_in_a_published_table_are_no_number(store):
+    add(store, STUDY, "WL", "D", [[0.5, 0.7]])
+    study = replace(STUDY, entries=(with_published(WL, accuracy={"D": "out of memory"}),))
+    cell = only_cell(study, store)
+    assert (cell.published, cell.published_words, cell.difference) == (None, "out of memory", None)
+    assert summarize(store, study).has_published
+    assert not summarize(store, STUDY).has_published
+
+
+def test_times_are_compared_as_a_ratio(store):
+    store.add_gram_time(entry_key(STUDY, WL, "D"), GramTime("D", "WL", {"n_iterations": 2}, 0.5, learns=False, run=1))
+    study = replace(STUDY, entries=(with_published(WL, seconds={"D": 60.0}),))
+    cell = only_cell(study, store)
+    assert (cell.gram_seconds, cell.published_seconds, cell.speed_up) == (0.5, 60.0, 120.0)
+
+
+def test_what_was_chosen_is_counted(store):
+    chosen = {(r, f): {"kernel": "wl", "n_iterations": 2, "C": 1.0} for r in range(2) for f in range(2)}
+    chosen[1, 1] = {"kernel": "wl", "n_iterations": 0, "C": 10}
+    add(store, STUDY, "WL", "D", [[0.5, 0.7], [0.5, 0.7]], chosen)
+    cell = only_cell(STUDY, store)
+    assert cell.chosen == (("n_iterations 2, C 1", 3), ("n_iterations 0, C 10", 1))
+    assert [(one.parameter, one.values, one.counts) for one in cell.histograms] == [
+        ("n_iterations", ("0", "1", "2"), (1, 0, 3)),
+        ("C", ("1", "10"), (3, 1)),
+    ]
+
+
+def test_of_several_kernels_the_chosen_one_is_named(store):
+    entry = StudyEntry(
+        "both", (Candidate("wl", grid={"n_iterations": (0, 1)}), Candidate("oddst", grid={"depth": (1,)}))
+    )
+    study = replace(STUDY, entries=(entry,))
+    chosen = {(0, 0): {"kernel": "wl", "n_iterations": 1, "C": 1.0}, (0, 1): {"kernel": "oddst", "depth": 1, "C": 1.0}}
+    add(store, study, "both", "D", [[0.5, 0.7]], chosen)
+    cell = only_cell(study, store)
+    assert dict(cell.chosen) == {"kernel wl, n_iterations 1, C 1": 1, "kernel oddst, depth 1, C 1": 1}
+    assert [one.parameter for one in cell.histograms] == ["kernel", "n_iterations", "depth", "C"]
+    assert cell.histograms[1].counts == (0, 1)
+
+
+def test_the_majority_is_the_largest_class(store):
+    store.put_dataset(DatasetFacts("D", 50, {"-1": 10, "1": 40}, 3.0, 2.0, 1, "d1"))
+    (dataset,) = summarize(store, STUDY).datasets
+    assert dataset.baseline == 80.0
+    (unknown,) = summarize(store, replace(STUDY, datasets=("E",))).datasets
+    assert (unknown.facts, unknown.baseline) == (None, None)
+
+
+def test_kernels_say_what_they_learn_from(store):
+    scaled = StudyEntry("scaled", (Candidate("wlcl", attributes=("robust",)),))
+    entries = (WL, scaled, replace(scaled, name="on all", fitted_on="all"), replace(WL, name="WL all", fitted_on="all"))
+    study = replace(STUDY, entries=entries)
+    assert [kernel.learns_from for kernel in summarize(store, study).kernels] == [None] * 4  # until they were run
+    for entry in entries:
+        learns = entry.candidates != WL.candidates
+        store.add_gram_time(entry_key(study, entry, "D"), GramTime("D", entry.name, {}, 0.5, learns, run=1))
+    kernels = summarize(store, study).kernels
+    assert [kernel.learns_from for kernel in kernels] == ["", "training", "all", ""]
+    assert kernels[0].candidates == ("wl; n_iterations in {0, 1, 2}",)
+    assert kernels[1].candidates == ("wlcl; attributes robust",)
+
+
+# -------------------------------------------------------------------- tests over data sets
+
+NAMES = ("A", "B", "C")
+
+
+def three_kernels(**options):
+    entries = tuple(
+        StudyEntry(name, (Candidate("wl", parameters={"n_iterations": i}),))
+        for i, name in enumerate(options.pop("names", NAMES))
+    )
+    return Study("three", "Three kernels", ("D", "E"), entries, PROTOCOL, **options)
+
+
+def fill(store, study, seed=0, skip=()):
+    rng = np.random.default_rng(seed)
+    for entry in study.entries:
+        for dataset in study.datasets:
+            if (entry.name, dataset) not in skip:
+                add(store, study, entry.name, dataset, rng.integers(50, 100, (3, 2)) / 100)
+
+
+def test_kernels_are_ranked_by_their_means(store):
+    study = three_kernels(comparisons=(Comparison("all", NAMES, ("D", "E")),))
+    fill(store, study)
+    summary = summarize(store, study)
+    (comparison,) = summary.comparisons
+    means = [[cell.mean for cell in summary.column(dataset)] for dataset in ("D", "E")]
+    assert comparison.ours == friedman_nemenyi(means, NAMES)
+    assert (comparison.missing, comparison.published, comparison.dropped) == ((), None, ())
+
+
+def test_a_missing_cell_forbids_the_ranking_and_is_named(store):
+    study = three_kernels(comparisons=(Comparison("all", NAMES, ("D", "E")),))
+    fill(store, study, skip={("B", "E")})
+    (comparison,) = summarize(store, study).comparisons
+    assert (comparison.ours, comparison.missing) == (None, (("B", "E"),))
+
+
+def test_a_study_without_comparisons_gets_one_of_everything(store):
+    (comparison,) = summarize(store, three_kernels()).comparisons
+    assert (comparison.kernels, comparison.datasets) == (NAMES, ("D", "E"))
+    assert not summarize(store, replace(three_kernels(), datasets=("D",))).comparisons
+
+
+def test_an_entry_with_data_sets_of_its_own_is_planned_on_these_alone(store):
+    whole = three_kernels()
+    first, *others = whole.entries
+    study = replace(whole, entries=(replace(first, datasets=("E",)), *others))
+    fill(store, study, skip={("A", "D")})
+    summary = summarize(store, study)
+    assert [cell.n_planned for cell in summary.row("A")] == [0, PROTOCOL.repeats]
+    assert "all 15 runs are done" in progress(summary)
+    assert not summary.comparisons
+    pair = replace(study, entries=study.entries[:2])
+    assert [test.dataset for test in summarize(store, pair).pairs[0].tests] == ["E"]
+    apart = replace(study, entries=(study.entries[0], replace(others[0], datasets=("D",))))
+    assert not summarize(store, apart).pairs
+
+
+def test_two_kernels_are_compared_as_a_pair(store):
+    summary = summarize(store, three_kernels(names=("A", "B")))
+    assert not summary.comparisons
+    (pair,) = summary.pairs
+    assert (pair.kernel, pair.baseline, [test.dataset for test in pair.tests]) == ("A", "B", ["D", "E"])
+
+
+def test_the_papers_own_table_does_not_carry_its_claims(store):
+    """chi2 = 22.25, p = 0.008, CD = 5.53: ODDCL_ST is better than P2K alone; with GH and SP p = 0.49, nothing."""
+    six, three = summarize(store, read_study("paper")).comparisons
+    ranking = six.published
+    assert (ranking.statistic, ranking.p_value) == (pytest.approx(22.25, abs=0.01), pytest.approx(0.008, abs=1e-3))
+    assert ranking.critical_difference == pytest.approx(5.53, abs=0.01)
+    assert dict(zip(ranking.names, ranking.mean_ranks, strict=True))["ODDCL_ST"] == 2.5
+    beaten = [name for name, p in zip(ranking.names, ranking.p_values[0], strict=True) if p < 0.05]
+    assert beaten == ["P2K"]
+    assert three.published.p_value == pytest.approx(0.49, abs=0.01)
+    assert three.dropped == ("CSM",)
+    assert six.ours is three.ours is None
+
+
+# -------------------------------------------------------------------- tests of two kernels
+
+
+def test_pairs_are_tested_on_the_folds_that_both_have(store):
+    study = three_kernels(pairs=(Pair("A", ("B",), ("D", "E")),))
+    first, second = np.array([[0.9, 0.8], [0.7, 0.9], [0.6, 0.8]]), np.array([[0.6, 0.7], [0.8, 0.6], [0.5, 0.5]])
+    for dataset in study.datasets:
+        add(store, study, "A", dataset, first)
+    add(store, study, "B", "D", {(r, f): second[r, f] for r in (0, 2) for f in (0, 1)})
+    add(store, study, "B", "E", second)
+    (pair,) = summarize(store, study).pairs
+    on_d, on_e = pair.tests
+    assert (on_d.n_repeats, on_e.n_repeats) == (2, 3)
+    for test, rows in ((on_d, [0, 2]), (on_e, [0, 1, 2])):
+        one, other = 100 * first[rows], 100 * second[rows]
+        assert test.corrected == corrected_resampled_t_test(one - other, 0.5)
+        assert test.over_repeats == paired_t_test(one.mean(axis=1), other.mean(axis=1))
+        assert test.posterior == bayesian_correlated_t_test(one - other, 0.5, rope=ROPE)
+    differences = [on_d.corrected.difference, on_e.corrected.difference]
+    assert pair.ours == bayesian_signed_rank(differences, rope=ROPE)
+    assert pair.published is None
+
+
+def test_of_several_rivals_the_best_of_each_data_set_is_met_on_the_repeats_of_both(store):
+    study = three_kernels(pairs=(Pair("A", ("B", "C"), ("D", "E")),))
+    add(store, study, "A", "D", [[0.8, 0.8], [0.8, 0.6], [0.8, 0.8]])
+    add(store, study, "B", "D", [[0.7, 0.7], [0.7, 0.7], [0.7, 0.8]])
+    add(store, study, "C", "D", [[0.9, 0.7]])  # the best on the one repeat that it has
+    add(store, study, "A", "E", [[0.5, 0.6], [0.5, 0.7]])
+    add(store, study, "B", "E", [[0.9, 0.9], [0.9, 0.8]])
+    (pair,) = summarize(store, study).pairs
+    assert pair.baseline == "the best of 2 others"
+    assert [(test.baseline, test.n_repeats) for test in pair.tests] == [("C", 1), ("B", 2)]
+    assert [test.corrected.difference for test in pair.tests] == [pytest.approx(0), pytest.approx(-30)]
+    assert [test.holm for test in pair.tests] == holm([test.corrected.p_value for test in pair.tests])
+    assert [test.published for test in pair.tests] == [None, None]
+
+
+def test_kernels_are_ranked_on_the_repeats_that_all_have(store):
+    study = three_kernels(comparisons=(Comparison("all", NAMES, ("D", "E")),))
+    fill(store, study, skip={("B", "D")})
+    add(store, study, "B", "D", {(1, 0): 0.5, (1, 1): 0.6})
+    summary = summarize(store, study)
+    cells = summary.column("D")
+    on_d = [np.mean(cell.folds[cell.repeats.index(1)]) for cell in cells]
+    on_e = [cell.mean for cell in summary.column("E")]
+    assert summary.comparisons[0].ours == friedman_nemenyi([on_d, on_e], NAMES)
+
+
+def test_fewer_repeats_can_be_planned(store):
+    study = replace(STUDY, datasets=("D", "E"), protocol=replace(PROTOCOL, repeats_on={"E": 2}))
+    study = replace(study, entries=(WL, replace(WL, name="net", candidates=(), baseline="gin", repeats=1)))
+    for dataset in study.datasets:
+        add(store, study, "WL", dataset, [[0.5, 0.6]] * 3)
+    summary = summarize(store, study)
+    assert [(cell.n_planned, len(cell.repeats)) for cell in summary.cells] == [(3, 3), (2, 2), (1, 0), (1, 0)]
+
+
+def test_one_data_set_says_nothing_about_data_sets(store):
+    study = three_kernels(pairs=(Pair("A", ("B",), ("D",)),))
+    fill(store, study)
+    (pair,) = summarize(store, study).pairs
+    assert pair.ours is None
+    assert pair.tests[0].posterior is not None
+
+
+def test_published_pairs_are_tested_from_means_and_deviations(store):
+    (pair,) = summarize(store, read_study("paper")).pairs
+    tests = {test.dataset: test for test in pair.tests}
+    assert tests["DHFR"].published == t_test_from_summary((84.05, 82.76), (3.02, 0.41), 10)
+    assert [name for name, test in tests.items() if test.published.p_value < 0.05] == ["COX2", "BZR", "ENZYMES"]
+    differences = [83.01 - 81.45, 92.85 - 88.41, 84.05 - 82.76, 73.4 - 48.5]
+    assert pair.published == bayesian_signed_rank(differences, rope=ROPE)
+    assert pair.ours is None
+    assert {(test.corrected, test.posterior, test.over_repeats) for test in pair.tests} == {(None, None, None)}
+
+
+def test_one_repeat_is_enough_for_the_folds_and_not_for_the_repeats(store):
+    study = three_kernels(pairs=(Pair("A", ("B",), ("D",)),))
+    for kernel, accuracies in (("A", [[0.9, 0.7]]), ("B", [[0.6, 0.7]])):
+        add(store, study, kernel, "D", accuracies)
+    ((test,),) = (pair.tests for pair in summarize(store, study).pairs)
+    assert test.over_repeats is None
+    assert test.corrected.difference == pytest.approx(15)
+
+
+# -------------------------------------------------------------------- as data
+
+
+def test_a_summary_is_fit_for_json_and_does_not_depend_on_the_order_of_rows(tmp_path):
+    study = three_kernels(pairs=(Pair("A", ("B",), ("D", "E")),))
+    accuracies = {(r, f): (3 + r * f + f) / 10 for r in range(3) for f in range(2)}
+    summaries = []
+    for order in (1, -1):
+        with Store.open(tmp_path / f"{order}.sqlite") as store:
+            for entry in study.entries[::order]:
+                for dataset in study.datasets[::order]:
+                    add(store, study, entry.name, dataset, dict(list(accuracies.items())[::order]))
+            summaries.append(json.dumps(asdict(summarize(store, study)), allow_nan=False))
+    assert summaries[0] == summaries[1]
+
+
+# -------------------------------------------------------------------- numbers
+
+
+def number_row(dataset, kernel, repeat, fold, error):
+    """A fold in which every number is predicted too high by so much, and whose targets have variance 1."""
+    row = make_row(dataset, kernel, repeat, fold, 0.5, {"alpha": 1.0})
+    return replace(row, actual=(-1.0, 1.0), predicted=(-1.0 + error, 1.0 + error))
+
+
+def number_facts(name, deviation):
+    numbers = {"lowest": -1.0, "highest": 1.0, "mean": 0.0, "deviation": deviation, "mean_error": 0.9}
+    return DatasetFacts(name, 10, {}, 5.0, 5.0, 0, "d", numbers)
+
+
+def test_of_numbers_the_lower_error_is_better(store):
+    names, datasets = ("low", "middle", "high"), ("D", "E")
+    entries = tuple(
+        replace(WL, name=name, candidates=(Candidate("wl", {"n_iterations": i}),)) for i, name in enumerate(names)
+    )
+    protocol = replace(PROTOCOL, target="numbers")
+    study = Study("numbers", "Numbers", datasets, entries, protocol, pairs=(Pair("low", ("high",), datasets),))
+    for dataset, deviation in (("D", 2.0), ("E", 4.0)):
+        store.put_dataset(number_facts(dataset, deviation))
+        for i, entry in enumerate(entries):
+            for repeat in range(3):
+                for fold in range(2):
+                    error = (i + 1) / 4 + (repeat + fold) / 64
+                    store.add_row(
+                        entry_key(study, entry, dataset), number_row(dataset, entry.name, repeat, fold, error)
+                    )
+    summary = summarize(store, study)
+    cell = summary.row("low")[0]
+    np.testing.assert_allclose(cell.folds, [[0.25 + (repeat + fold) / 64 for fold in (0, 1)] for repeat in range(3)])
+    assert [one.name for one in cell.others] == ["RMSE", "R²"]
+    assert cell.others[0].mean == pytest.approx(cell.mean)
+    assert cell.others[1].mean == pytest.approx(np.mean([1 - fold**2 for repeat in cell.folds for fold in repeat]))
+    assert summary.datasets[0].baseline == 0.9
+    (pair,) = summary.pairs
+    # Half a unit of error less: 25 % of the targets' deviation on D, 12.5 % on E.
+    assert [test.corrected.difference for test in pair.tests] == pytest.approx([25.0, 12.5])
+    assert pair.ours.first_better > 0.5 > pair.ours.second_better
+
+
+def test_of_numbers_the_lowest_error_has_rank_one(store):
+    entries = tuple(replace(WL, name=f"K{i}", candidates=(Candidate("wl", {"n_iterations": i}),)) for i in range(3))
+    study = Study("numbers", "Numbers", ("D", "E"), entries, replace(PROTOCOL, repeats=1, target="numbers"))
+    for dataset in study.datasets:
+        for i, entry in enumerate(entries):
+            for fold in range(2):
+                store.add_row(entry_key(study, entry, dataset), number_row(dataset, entry.name, 0, fold, 1.0 + i))
+    (comparison,) = summarize(store, study).comparisons
+    assert comparison.ours.mean_ranks == (1.0, 2.0, 3.0)
+
+
+def test_rows_of_other_targets_than_the_study_says_are_refused(store):
+    store.add_row(entry_key(STUDY, WL, "D"), number_row("D", "WL", 0, 0, 1.0))
+    with pytest.raises(StoreError, match="WL on D has other targets than the study says"):
+        summarize(store, STUDY)
+
+
+def test_other_scores_are_means_over_the_folds_that_define_them(store):
+    for fold, decisions in enumerate([(0.0, 1.0), ()]):
+        row = replace(make_row("D", "WL", 0, fold, 0.5, {}), actual=(0, 1), predicted=(1, 1), decisions=decisions)
+        store.add_row(entry_key(STUDY, WL, "D"), row)
+    others = {one.name: (one.mean, one.deviation) for one in only_cell(STUDY, store).others}
+    assert others == {
+        "balanced accuracy": (50.0, None),
+        "macro F1": (pytest.approx(100 / 3), None),
+        "ROC AUC": (100.0, None),
+    }
