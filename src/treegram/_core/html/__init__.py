@@ -2,13 +2,45 @@
 
 from __future__ import annotations
 
+from functools import cache
 from html import escape
 from importlib import resources
 from string import Template
+from typing import TYPE_CHECKING
 
 from treegram._core.text import visible
 
-__all__ = ["Markup", "element", "join", "page"]
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["Markup", "element", "join", "page", "render"]
+
+
+def render(package: str, template: str, **values: object) -> str:
+    """Render ``<package folder>/templates/<template>``, escaping every value that is not `markupsafe.Markup`.
+
+    Templates can use ``stylesheet``, the stylesheet of all pages, and may include or extend other templates of the package.
+    """
+    return _environment(package).get_template(template).render(values)
+
+
+@cache
+def _environment(package: str) -> Environment:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+    from markupsafe import Markup
+
+    templates = resources.files(package) / "templates"
+    environment = Environment(
+        autoescape=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+        keep_trailing_newline=True,
+        loader=FunctionLoader(lambda name: (templates / name).read_text("utf-8")),
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.globals["stylesheet"] = Markup((resources.files(__name__) / "style.css").read_text("utf-8"))
+    return environment
 
 
 class Markup(str):
