@@ -1,14 +1,12 @@
-# What people and CI run. Everything installs into .venv, once per change of pyproject.toml.
+# The commands that people and CI run. Everything is installed into .venv, once per change of pyproject.toml.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 DOCS_READY := .venv/docs-ready
 PYTEST := -m pytest -q -n auto --dist worksteal
-# Tests of loops that are small enough to run uncompiled; node-pair sums use machine instructions and cannot.
-UNCOMPILED := tests/structure
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-all coverage check format bench bench-scale fuzz docs links wheel audit clean
+.PHONY: help setup demo test test-all coverage check format bench bench-scale fuzz docs links wheel audit clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -16,7 +14,7 @@ help:            ## show this list
 setup: $(READY)  ## install treegram and its tools into .venv
 
 $(READY): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "treegram needs Python 3.11 or newer; found " + sys.version.split()[0] + ". Name one: make PYTHON=python3.12 setup")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "treegram needs Python 3.11 or newer; found " + sys.version.split()[0] + ". Choose another one: make PYTHON=python3.12 setup")'
 	@$(PYTHON) -m venv --clear .venv
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@echo "Installing treegram and its tools into .venv ..."
@@ -27,38 +25,34 @@ demo: $(READY)   ## load, compute, cross-validate, draw: the main job on data th
 	@$(BIN)/treegram demo
 
 test: $(READY)   ## run the tests (those on real data need TREEGRAM_DATA, a folder with one folder per data set)
-	@$(BIN)/python $(PYTEST)
-
-test-fast: $(READY) ## run the tests that are not marked slow
 	@$(BIN)/python $(PYTEST) -m "not slow"
 
-test-all: $(READY) ## run the fast tests with every Python found and with the lowest versions of all packages
-	@$(BIN)/python .ci/test_all.py
+test-all: test   ## run the slow tests too, then a selection with every Python found and with the lowest supported versions
+	@$(BIN)/python $(PYTEST) -m slow
+	@$(BIN)/python .ci/test_versions.py
 
-coverage: $(READY) ## statements and branches that the fast tests run; fails below 95 % of the branches
+coverage: $(READY) ## measure statement and branch coverage of the Python code; fail below 95 % of the branches
 	@$(BIN)/python -m pip install --quiet --group coverage
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run $(PYTEST) -m "not slow"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/coverage run $(PYTEST) -W ignore::RuntimeWarning $(UNCOMPILED)
+	@$(BIN)/coverage run $(PYTEST)
 	@$(BIN)/coverage combine --quiet && rm -f .coverage.*  # tests kill processes, whose data cannot be read
-	@$(BIN)/coverage report --include='*/loops/*'
-	@$(BIN)/coverage report --omit='*/loops/*'
-	@$(BIN)/coverage json --quiet --omit='*/loops/*' -o .coverage.json
+	@$(BIN)/coverage report
+	@$(BIN)/coverage json --quiet -o .coverage.json
 	@$(BIN)/python .ci/branch_coverage.py .coverage.json
 
-check: $(READY)  ## ruff, and mypy: strict for the package, lenient for tests and benchmarks
+check: $(READY)  ## run ruff, and mypy: strict for the package, lenient for tests and benchmarks
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/mypy --config-file tests/mypy.ini
 
-format: $(READY) ## let ruff mend what it can
+format: $(READY) ## fix what ruff can fix
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
 bench: $(READY)  ## measure speed and memory, as ratios within one run
 	@$(BIN)/python benchmarks/run.py
 
-bench-scale: $(READY) ## measure clusters, stores, landmarks and a million graphs (SCALE="dask zarr" for some of these)
+bench-scale: $(READY) ## measure clusters, Gram matrices on disk and a million graphs (SCALE="dask zarr" for some of these)
 	@$(BIN)/python benchmarks/bench_scale.py $(SCALE)
 
-fuzz: $(READY)   ## feed it mutated files and graphs, a minute of each kind (FUZZ="--seconds 600 --kind stores" for others)
+fuzz: $(READY)   ## feed it mutated files and graphs, a minute of each kind (FUZZ="--seconds 600" for more)
 	@$(BIN)/python benchmarks/fuzz.py $(FUZZ)
 
 docs: $(DOCS_READY) ## build the documentation; a warning is an error
@@ -66,11 +60,11 @@ docs: $(DOCS_READY) ## build the documentation; a warning is an error
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --doctree-dir docs/_build/doctrees docs docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html"
 
-links: $(DOCS_READY) ## ask whether the links of the documentation to the web still lead somewhere (needs a network)
+links: $(DOCS_READY) ## check the documentation's links to the web (needs a network)
 	@$(BIN)/sphinx-build --quiet -b linkcheck --doctree-dir docs/_build/doctrees docs docs/_build/links
 
 $(DOCS_READY): $(READY) pyproject.toml
-	@echo "Installing what builds the documentation into .venv ..."
+	@echo "Installing the documentation tools into .venv ..."
 	@$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
 

@@ -1,4 +1,4 @@
-"""Print what ``coverage json`` has measured, and fail if less than 95 % of the branches were taken."""
+"""Print the totals of ``coverage json``, and fail if less than 95 % of the branches were taken."""
 
 import json
 import sys
@@ -9,6 +9,6 @@ LEAST = 95.0  # percent
 totals = json.loads(Path(sys.argv[1]).read_text())["totals"]
 statements = 100 * totals["covered_lines"] / totals["num_statements"]
 branches = 100 * totals["covered_branches"] / totals["num_branches"]
-print(f"Python part, without compiled loops: {statements:.1f} % of the statements, {branches:.1f} % of the branches")
+print(f"Python code, without compiled loops: {statements:.1f} % of the statements, {branches:.1f} % of the branches")
 if branches < LEAST:
     sys.exit(f"At least {LEAST:g} % of the branches must be covered.")

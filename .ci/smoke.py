@@ -1,6 +1,6 @@
-"""Build the sdist, and the wheel from it, and try the wheel in a clean environment, out of sight of the sources.
+"""Build the sdist, build the wheel from it, and try the wheel in a clean environment, away from the sources.
 
-``python .ci/smoke.py [FOLDER]``: the two files go to the folder, by default to a temporary one. Needs the package build.
+``python .ci/smoke.py [FOLDER]`` writes both files to the folder (default: a temporary one). Needs the package build.
 """
 
 import os
@@ -23,7 +23,7 @@ COMMANDS = ("--version", "--help", "info digits", "gram digits --kernel wl -o K.
 
 
 def main() -> None:
-    """Build, look, install, try."""
+    """Build, check the contents, install, try."""
     with tempfile.TemporaryDirectory(prefix="treegram-") as work:
         wheel = build(Path(sys.argv[1] if len(sys.argv) > 1 else work, "").absolute())
         check_complete(wheel)
@@ -32,14 +32,14 @@ def main() -> None:
 
 
 def build(folder: Path) -> Path:
-    """The wheel, made from the sdist."""
+    """Build the wheel from the sdist and return its path."""
     subprocess.run([sys.executable, "-m", "build", "--outdir", folder, ROOT], check=True, stdout=subprocess.DEVNULL)
     (wheel,) = folder.glob("treegram-*.whl")
     return wheel
 
 
 def check_complete(wheel: Path) -> None:
-    """Raise if the wheel lacks a file of the package, say a style sheet, or has one too many."""
+    """Exit with an error if the wheel lacks a file of the package, such as a style sheet, or has an extra one."""
     listed = subprocess.run(["git", "ls-files", "src/treegram"], cwd=ROOT, check=True, capture_output=True, text=True)
     wanted = {path.removeprefix("src/") for path in listed.stdout.split()}
     with zipfile.ZipFile(wheel) as file:
@@ -49,7 +49,7 @@ def check_complete(wheel: Path) -> None:
 
 
 def try_out(wheel: Path, work: Path) -> None:
-    """Install the wheel alone, and use it from Python and as a command."""
+    """Install the wheel, and use it from Python and as a command."""
     subprocess.run([sys.executable, "-m", "venv", work / "env"], check=True)
     python = work / "env" / ("Scripts" if os.name == "nt" else "bin") / "python"
     subprocess.run([python, "-m", "pip", "install", "--quiet", wheel], check=True)

@@ -8,6 +8,9 @@ from typing import Any
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx import addnodes
+
+import treegram
 
 sys.path.insert(0, str(Path(__file__).parent))
 from make_commands import write_commands
@@ -20,6 +23,7 @@ author = "The treegram developers"
 copyright = "the treegram developers, MIT license"  # noqa: A001 (Sphinx's name for it)
 version = release = installed_version("treegram")
 
+root_doc = "contents"  # the menu; pages stay plain Markdown, readable without Sphinx
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser", "sphinx_gallery.gen_gallery"]
 exclude_patterns = ["_build"]
 sphinx_gallery_conf = {
@@ -64,6 +68,7 @@ def setup(app: Any) -> None:
     app.add_html_math_renderer("mathml", (write_inline_formula, None), (write_formula, None))
     app.connect("autodoc-skip-member", skip_foreign_member)
     app.connect("missing-reference", link_scikit_learn)
+    app.connect("doctree-read", link_public_names)
 
 
 def write_inline_formula(writer: Any, node: nodes.math) -> None:
@@ -90,3 +95,17 @@ def link_scikit_learn(app: Any, environment: Any, reference: Any, content: nodes
     if not target.startswith("sklearn."):
         return None
     return nodes.reference("", "", content, internal=False, refuri=f"{SCIKIT_LEARN}/{target}.html")
+
+
+def link_public_names(app: Any, tree: nodes.document) -> None:
+    """Link code such as ``ODDCL`` or ``ODDCL()`` on Markdown pages to its entry in the reference."""
+    if not str(tree.get("source", "")).endswith(".md"):
+        return
+    for literal in list(tree.findall(nodes.literal)):
+        name = literal.astext().removeprefix("tg.").partition("(")[0]
+        if name in treegram.__all__ and not isinstance(literal.parent, nodes.reference):
+            target = addnodes.pending_xref(
+                "", refdomain="py", reftype="obj", reftarget=f"treegram.{name}", refdoc=app.env.docname, refexplicit=True
+            )
+            literal.replace_self(target)
+            target += literal

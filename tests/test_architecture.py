@@ -1,4 +1,4 @@
-"""The shape of the package: who imports whom, what is public, what loads when."""
+"""The shape of the package: which room imports which, what is public, and what loads when."""
 
 import ast
 import importlib
@@ -20,115 +20,79 @@ from treegram.kernels.base import GraphKernel
 PACKAGE = Path(treegram.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-# From the ground up. A module imports modules of lower layers and of its own package, never a neighbor in its layer.
+# From the ground up. A room imports rooms of lower layers, never one of its own layer.
 LAYERS = [
-    {"_types", "_interrupts", "_wording", "_machine", "_optional"},
-    {"errors", "_numba_cache", "_numba_quick"},
-    {"_files", "_memory", "_numba_parts", "_progress", "_matplotlib", "_html"},
-    {"_params", "_numba"},
-    {"_pack", "_dask"},
-    {"_parallel"},
-    {"_validate", "_from_arrays", "_from_libraries", "_join"},
+    {"_core"},
     {"graphs"},
-    {"structure", "attributes", "datasets", "plotting"},
-    {"convert", "_notebook_view"},
-    {"maps"},
+    {"datasets", "structure"},
     {"pairsum"},
-    {"preprocessing"},
-    {"edges"},
     {"kernels"},
-    {"streaming", "selection"},
-    {"explanations", "persistence"},
-    {"scale"},
-    {"experiments", "explanation_page"},
-    {"__init__"},
-    {"cli"},
-    {"__main__"},
+    {"models"},
+    {"explanations", "study"},
+    {"cli", "__init__", "__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
-# Imports that lead upwards, inside a function, for a reason.
-LAZY_UPWARDS = {
-    ("_from_libraries", "convert"): "Graphs.from_networkx and so on: converters make Graphs, and each is needed by few",
-    ("graphs", "_notebook_view"): "the view of Graphs in notebooks",
-}
 
 
-def part_of(path):
-    """The module or subpackage of treegram that a file belongs to."""
+def room_of(path):
+    """Return the folder of the package, or the root module, that a file belongs to."""
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 def imported_modules(path):
-    """(full module name, whether the import is inside a function) of all imports of treegram's own modules.
-
-    What only type checkers import is left out.
-    """
+    """Yield the full names of treegram's own modules that a file imports, except for type checkers alone."""
     tree = ast.parse(path.read_text())
     for block in ast.walk(tree):
         if isinstance(block, ast.If) and getattr(block.test, "id", "") == "TYPE_CHECKING":
             block.body = []
-    inside = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
-    }
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path.name}: imports are absolute"
+            assert node.level == 0, f"{path.name}: imports must be absolute"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         else:
             continue
-        for name in names:
-            if name.split(".")[0] == "treegram":
-                yield name, id(node) in inside
+        yield from (name for name in names if name.split(".")[0] == "treegram")
 
 
-def imported_part(name):
-    """``treegram.pairsum.nodes.Nodes`` is of pairsum; ``treegram.Graphs`` of the public door itself."""
+def imported_room(name):
+    """Return "pairsum" for ``treegram.pairsum.nodes.Nodes``, and "__init__" for ``treegram.Graphs``."""
     second = name.split(".")[1] if "." in name else "__init__"
-    is_module = (PACKAGE / second).is_dir() or (PACKAGE / f"{second}.py").is_file()
-    return second if is_module else "__init__"
+    return second if (PACKAGE / second).is_dir() else "__init__"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_lead_downwards(path):
-    mine = part_of(path)
-    assert mine in RANK, f"say in LAYERS where {mine} belongs"
-    for name, is_lazy in imported_modules(path):
-        other = imported_part(name)
-        if other == mine or (is_lazy and (mine, other) in LAZY_UPWARDS):
-            continue
-        assert RANK[other] < RANK[mine], f"{path.relative_to(PACKAGE)} imports {name}"
+def test_there_are_at_most_eight_layers_and_every_room_is_in_one():
+    assert len(LAYERS) <= 8
+    assert {room_of(path) for path in FILES} == RANK.keys()
 
 
-def test_exceptions_are_still_needed():
-    used = {
-        (part_of(path), imported_part(name)) for path in FILES for name, is_lazy in imported_modules(path) if is_lazy
-    }
-    assert LAZY_UPWARDS.keys() <= used
-
-
-def test_structure_and_attributes_do_not_know_each_other():
+def test_imports_lead_to_lower_layers():
     for path in FILES:
-        forbidden = {"structure": {"attributes", "maps", "pairsum"}, "attributes": {"structure", "pairsum"}}
-        others = {imported_part(name) for name, _ in imported_modules(path)}
-        assert not others & forbidden.get(part_of(path), set()), path.name
+        for name in imported_modules(path):
+            mine, other = room_of(path), imported_room(name)
+            assert other == mine or RANK[other] < RANK[mine], f"{path.relative_to(PACKAGE)} imports {name}"
 
 
-def test_compiled_code_is_in_loops_and_knows_arrays_alone():
-    compiled = {
-        path for path in FILES if any(name.startswith("treegram._core.jit.") for name, _ in imported_modules(path))
-    }
-    loops = {path for path in FILES if path.parent.name == "loops" and path.name != "__init__.py"}
-    assert compiled <= loops
-    assert len(loops) > 10
-    for path in loops:
-        for name, _ in imported_modules(path):
-            known = name.startswith(("treegram._core.jit", "treegram._core.types")) or ".loops." in name
-            assert known, f"{path.relative_to(PACKAGE)} imports {name}: hot loops take arrays, not objects"
+def test_every_room_says_what_lives_there():
+    for room in (PACKAGE / name for name in RANK if (PACKAGE / name).is_dir()):
+        text = ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
+        assert 2 <= len(re.findall(r"[.:](?:\s|$)", text)) <= 8, f"{room.name}/__init__.py: two or three sentences, please"
+
+
+def test_numba_is_imported_by_one_module():
+    users = {str(path.relative_to(PACKAGE)) for path in FILES if re.search(r"^\s*(from|import) (numba|llvmlite)", path.read_text(), re.M)}
+    assert users == {"_core/jit.py"}
+
+
+def test_docstrings_begin_with_a_verb_or_a_noun_not_with_a_clause():
+    clause = re.compile(r"(What|Who|Whoever|Whether|How|Of|That|Those|Which|Where|When)\b")
+    found = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and clause.match(ast.get_docstring(node) or ""):
+                found.append(f"{path.relative_to(PACKAGE)}: {ast.get_docstring(node).splitlines()[0]}")
+    assert not found
 
 
 # -------------------------------------------------------------------- what is public
