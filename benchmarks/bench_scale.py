@@ -283,7 +283,7 @@ def bench_landmarks() -> str:
         some = np.linspace(0, len(graphs) - 1, 500).astype(int)
         functions = (
             kernel.fit_transform,
-            tg.Landmarks(kernel, 500).fit_transform,
+            tg.Nystroem(kernel, 500).fit_transform,
             kernel.fit,
             lambda _, kernel=kernel, some=some: kernel._columns(some),
         )
@@ -298,7 +298,7 @@ def bench_landmarks() -> str:
         "call for all of them. *rest* is what choosing them in rounds takes more: proposals compared with each other, sides "
         "prepared again, linear algebra."
     )
-    title = f"Landmarks: time (processor time, one thread, best of {ROUNDS}; shares of the exact Gram)"
+    title = f"Nystroem: time (processor time, one thread, best of {ROUNDS}; shares of the exact Gram)"
     return table(title, header, rows) + f"\n{notes}\n"
 
 
@@ -311,7 +311,7 @@ def bench_accuracy() -> str:
         "`GraphSVC(solver='landmarks')` does. No matrix of that rank is nearer to the exact one than the best: what is lost there "
         f"is lost to the rank, not to the choice of landmarks. Those were drawn {DRAWS} times: the mean, and the lowest and the highest difference."
     )
-    title = "Landmarks: accuracy with n/4 of them (10 folds, 3 times, percent, best C of five)"
+    title = "Nystroem: accuracy with n/4 of them (10 folds, 3 times, percent, best C of five)"
     return table(title, header, rows) + f"\n{tail}\n"
 
 
@@ -328,7 +328,7 @@ def accuracies(name: str) -> Iterator[list[str]]:
     graphs, y = tg.load_tu(name, data_dir=os.environ.get("TREEGRAM_DATA"))
     kernel, rank = make_pipeline(tg.ScaleAttributes(), tg.ODDCL(depth=2)), len(graphs) // 4
     K = kernel.fit_transform(graphs)
-    draws = [tg.Landmarks(kernel, rank, random_state=seed).fit_transform(graphs) for seed in range(DRAWS)]
+    draws = [tg.Nystroem(kernel, rank, random_state=seed).fit_transform(graphs) for seed in range(DRAWS)]
     machines = [SVC(kernel="precomputed", C=C) for C in STRENGTHS]
     linear = [OneVsOneClassifier(LinearSVC(C=C, dual=False, max_iter=10_000)) for C in STRENGTHS]
     exact = best_accuracy(K, y, machines)

@@ -67,7 +67,7 @@ _HOMES = {
         "FeatureMap",
         "GraphHopper",
         "KernelSum",
-        "Landmarks",
+        "Nystroem",
         "ODDCLApprox",
         "ODDCLFeatures",
         "OrderedTrees",

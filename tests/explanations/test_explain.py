@@ -35,9 +35,9 @@ from treegram import (
     Graphs,
     GraphSVC,
     KernelSum,
-    Landmarks,
     MoleculeGraphs,
     NeighborMeans,
+    Nystroem,
     ODDCLApprox,
     ODDCLFeatures,
     OrderedTrees,
@@ -291,7 +291,7 @@ def test_what_is_no_sum_over_columns_is_told():
         explain(make_pipeline(rows, KNeighborsClassifier()).fit(graphs, y), graphs)
     between = make_pipeline(rows, MaxAbsScaler(), LogisticRegression()).fit(graphs, y)
     with pytest.raises(
-        ParameterError, match="a linear model on the rows of a FeatureMap, of ODDCLFeatures or of Landmarks"
+        ParameterError, match="a linear model on the rows of a FeatureMap, of ODDCLFeatures or of Nystroem"
     ):
         explain(between, graphs)
 
@@ -302,10 +302,10 @@ def test_linear_models_on_landmarks(kernel, spread):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     y = np.arange(len(graphs)) % 3
     for classes in (y, y > 0):
-        model = make_pipeline(NeighborMeans(), Landmarks(kernel, 6), LogisticRegression()).fit(graphs, classes)
+        model = make_pipeline(NeighborMeans(), Nystroem(kernel, 6), LogisticRegression()).fit(graphs, classes)
         found = explain(model, graphs, spread=spread)
         np.testing.assert_allclose(node_sums(found), model.decision_function(graphs), rtol=0, atol=1e-9)
-        assert found.graphs.shape[:2] == (len(graphs), len(model[1].landmarks_))
+        assert found.graphs.shape[:2] == (len(graphs), len(model[1].component_indices_))
         assert found.error < 1e-9
 
 

@@ -22,7 +22,7 @@ from treegram import (
     Graphs,
     GraphSVC,
     KernelSum,
-    Landmarks,
+    Nystroem,
     ODDCLApprox,
     ODDCLFeatures,
     ScaleAttributes,
@@ -158,7 +158,7 @@ def test_pipelines_that_end_in_a_model_or_in_landmarks(tmp_path):
     np.testing.assert_allclose(numbers_after("together", page), process.predict(graphs[0]), rtol=1e-5)
     svc = make_pipeline(ScaleAttributes(), GraphSVC(ODDCL(depth=1), grid={}, C=1, cv=2)).fit(graphs, y)
     assert written(tmp_path, svc, graphs, chosen=[0]).count("Fitted graphs that speak") == 2
-    landmarks = make_pipeline(Landmarks(WL(), 5), LogisticRegression()).fit(graphs, y)
+    landmarks = make_pipeline(Nystroem(WL(), 5), LogisticRegression()).fit(graphs, y)
     page = written(tmp_path, landmarks, graphs, chosen=[0])
     assert "Fitted graphs that speak" in page
     np.testing.assert_allclose(numbers_after("together", page), landmarks.decision_function(graphs[0]), rtol=1e-5)

@@ -8,8 +8,8 @@ from treegram import (
     ODDCL,
     WL,
     GraphSVC,
-    Landmarks,
     ModelFileError,
+    Nystroem,
     ParameterError,
     explain,
     load_digits_graphs,
@@ -24,7 +24,7 @@ def test_the_machine_is_a_linear_one_on_rows_of_landmarks():
     chosen = Y < 2
     graphs, y = GRAPHS[np.flatnonzero(chosen)], Y[chosen]
     model = GraphSVC(ODDCL(depth=1), grid={}, C=10, cv=3, solver="landmarks", n_landmarks=6).fit(graphs, y)
-    rows = Landmarks(ODDCL(depth=1), 6)
+    rows = Nystroem(ODDCL(depth=1), 6)
     expected = LinearSVC(C=10, dual=False).fit(rows.fit_transform(graphs), y)
     np.testing.assert_allclose(
         model.decision_function(GRAPHS), expected.decision_function(rows.transform(GRAPHS)), atol=1e-3

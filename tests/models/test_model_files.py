@@ -40,9 +40,9 @@ from treegram import (
     Graphs,
     GraphSVC,
     KernelSum,
-    Landmarks,
     ModelFileError,
     NeighborMeans,
+    Nystroem,
     ODDCLApprox,
     ODDCLFeatures,
     ScaleAttributes,
@@ -193,8 +193,8 @@ def test_transformers_come_back(transformer, graphs, new, path):
         ODDCLFeatures(n_features=None),
         ODDCLFeatures(method="orf", n_components=8, n_features=64),
         ODDCLFeatures(method="nystroem", n_components=8, node_kernel="laplacian", random_state=None),
-        Landmarks(WL(), 5),
-        Landmarks(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), tolerance=0.1),
+        Nystroem(WL(), 5),
+        Nystroem(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), tolerance=0.1),
     ],
     ids=lambda features: " ".join(repr(features).split()),
 )
@@ -207,8 +207,8 @@ def test_features_come_back_in_every_bit(features, graphs, new, path):
 
 @pytest.mark.parametrize("kernel", [ODDCL(gamma="scale"), P2K()], ids=lambda kernel: type(kernel).__name__)
 def test_landmarks_of_kernels_that_learn_from_all_graphs_are_refused(kernel, graphs, path):
-    landmarks = Landmarks(kernel, 3).fit(graphs)
-    with pytest.raises(ModelFileError, match=f"Landmarks cannot be saved with {type(kernel).__name__} as it is"):
+    landmarks = Nystroem(kernel, 3).fit(graphs)
+    with pytest.raises(ModelFileError, match=f"Nystroem cannot be saved with {type(kernel).__name__} as it is"):
         save_model(landmarks, path)
     assert not path.exists()
 
@@ -519,7 +519,10 @@ def learned(content):
         ({"kernel_": 5}, "kernel_ must be a graph kernel"),
         ({"kernel_": {"estimator": ["WL", {}, None]}}, "kernel_ must be a fitted kernel"),
         ({"search_results_": "all"}, "search_results_ must be a list of records"),
-        ({"search_results_": [{"dict": [["candidate", 1]]}]}, "a record of search_results_ must have candidate, reason"),
+        (
+            {"search_results_": [{"dict": [["candidate", 1]]}]},
+            "a record of search_results_ must have candidate, reason",
+        ),
     ],
 )
 def test_learned_values_that_do_not_fit_are_refused(change, message, svc_file, path):
@@ -543,7 +546,7 @@ def test_negative_scales_of_a_gaussian_process_are_refused(graphs, path):
 
 
 def test_a_factor_of_landmarks_that_is_none_is_refused(graphs, path):
-    landmarks = Landmarks(WL(), 3).fit(graphs)
+    landmarks = Nystroem(WL(), 3).fit(graphs)
     landmarks._factor = -landmarks._factor
     save_model(landmarks, path)
     refused(path, path.read_bytes(), "factor must have a positive diagonal")

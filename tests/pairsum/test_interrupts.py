@@ -31,7 +31,7 @@ REPEATED = {
     "P2K": ("P2K()", SMALL),
     "WLOA": ("WLOA(5)", SMALL),
     "WLCL": ("WLCL(5)", SMALL),
-    "Landmarks": ("Landmarks(WL(), 40)", SMALL),
+    "Nystroem": ("Nystroem(WL(), 40)", SMALL),
 }
 # One computation that takes from half a minute to years.
 LONG = {

@@ -10,7 +10,7 @@ from treegram import (
     FeatureMap,
     GraphHopper,
     Graphs,
-    Landmarks,
+    Nystroem,
     ODDCLFeatures,
     ShortestPath,
     _memory,
@@ -109,7 +109,7 @@ def test_an_allocation_that_fails_says_what_it_was_for(monkeypatch):
         ODDCLFeatures(depth=1, method="orf", n_components=64, n_features=1 << 18),
         ODDCLFeatures(depth=1, method="orf", n_components=1 << 12, n_features=None),
         FeatureMap(WL(n_iterations=3), sparse_output=False),
-        Landmarks(WL(), 300),
+        Nystroem(WL(), 300),
     ],
     ids=["hashed", "spread", "dense", "landmarks"],
 )

@@ -144,7 +144,7 @@ def test_a_store_that_is_no_store_is_refused(graphs, tmp_path):
 
 def test_a_disk_that_is_too_small_is_noticed_before_the_work(graphs, tmp_path, monkeypatch, count_blocks):
     monkeypatch.setattr(gram_store.shutil, "disk_usage", lambda path: SimpleNamespace(free=100))
-    with pytest.raises(OSError, match=r"needs .* more, but its disk has .* left.*float32.*Landmarks"):
+    with pytest.raises(OSError, match=r"needs .* more, but its disk has .* left.*float32.*Nystroem"):
         gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
     assert not count_blocks
 

@@ -10,7 +10,7 @@ MANY = Graphs.from_arrays(np.arange(2_000_001), np.empty((0, 2), np.int64))  # 2
 
 @pytest.mark.parametrize("kernel", [ODDCL(), WL(), KernelSum([WL()])], ids=lambda kernel: type(kernel).__name__)
 def test_a_matrix_that_cannot_fit_says_so_at_once(kernel):
-    message = r"2000000 x 2000000 numbers would take 2.98e\+04 GiB of memory; .* free. gram_to_zarr .* Landmarks"
+    message = r"2000000 x 2000000 numbers would take 2.98e\+04 GiB of memory; .* free. gram_to_zarr .* Nystroem"
     with pytest.raises(MemoryError, match=message):
         kernel.fit_transform(MANY)
 

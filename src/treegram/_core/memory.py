@@ -58,7 +58,7 @@ def require_gram(*shape: int, n_bytes: int = 8) -> None:
     if total > SMALL and total > available_bytes():
         raise MemoryError(
             f"A Gram matrix of {' x '.join(map(str, shape))} numbers would take {spell_bytes(total)} of memory; "
-            f"{spell_bytes(available_bytes())} are free. gram_to_zarr writes it to disk block by block; Landmarks, FeatureMap and "
+            f"{spell_bytes(available_bytes())} are free. gram_to_zarr writes it to disk block by block; Nystroem, FeatureMap and "
             "ODDCLFeatures give rows for linear models, and need no matrix."
         )
 

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.errors import ParameterError
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels import FeatureMap, KernelSum, Landmarks, ODDCLFeatures
+from treegram.kernels import FeatureMap, KernelSum, Nystroem, ODDCLFeatures
 from treegram.kernels.base import inverse_roots
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.pipelines import split_pipeline
@@ -57,7 +57,7 @@ class Explanation:
     nodes : list of ndarray of shape (n_nodes,) or (n_nodes, n_outputs)
         For each graph what its nodes add.
     graphs : ndarray of shape (n_graphs, n_fitted) or (n_graphs, n_fitted, n_outputs), or None
-        What each fitted graph (of :class:`Landmarks`: each landmark) adds: above 0, it speaks for the output. None for linear
+        What each fitted graph (of :class:`Nystroem`: each landmark) adds: above 0, it speaks for the output. None for linear
         models on a :class:`FeatureMap` or :class:`ODDCLFeatures`, which do not compare with fitted graphs.
     features : csr_matrix of shape (n_graphs, n_features), tuple of these, or None
         What each feature adds, one matrix for each output; on :class:`ODDCLFeatures`, each tree of the explained graphs. None
@@ -164,7 +164,7 @@ def explain(model: Any, X: Any, *, spread: bool = False) -> Explanation:
     ----------
     model : GraphSVC, GraphRidge, GraphGP or Pipeline
         The fitted model, or a fitted pipeline of transformers that ends in one, or in a :class:`FeatureMap`,
-        :class:`ODDCLFeatures` or :class:`Landmarks` and a linear model. Its kernel must be CSM, GIK, GraphHopper, NSPDK, ODDCL,
+        :class:`ODDCLFeatures` or :class:`Nystroem` and a linear model. Its kernel must be CSM, GIK, GraphHopper, NSPDK, ODDCL,
         ODDST, P2K, ShortestPath, WL, WLCL or WLOA, or a sum or pipeline of these.
     X : Graphs or list of graphs
         The graphs to explain, new or not; molecules for a pipeline that begins with :class:`MoleculeGraphs`.
@@ -199,7 +199,7 @@ def explain(model: Any, X: Any, *, spread: bool = False) -> Explanation:
     """
     steps, rows, final = split_model(model)
     weights, intercept, outputs = _read_model(final) if rows is None else _read_linear(final)
-    if isinstance(rows, Landmarks):
+    if isinstance(rows, Nystroem):
         weights = rows._landmark_weights(weights)
     source: Any = rows  # of what nodes add, and of the rows from which the model decides
     if not isinstance(rows, ODDCLFeatures):
@@ -219,10 +219,10 @@ def explain(model: Any, X: Any, *, spread: bool = False) -> Explanation:
     return Explanation(outputs, intercept, graphs.offsets, shares, weights, has_graphs, read_rows, read_table)
 
 
-def split_model(model: Any) -> tuple[list[Any], FeatureMap | Landmarks | ODDCLFeatures | None, Any]:
+def split_model(model: Any) -> tuple[list[Any], FeatureMap | Nystroem | ODDCLFeatures | None, Any]:
     """The transformers of graphs before a model, what makes rows for it if it is a linear one, and the model itself."""
     *steps, final = _flat_steps(model)
-    rows = steps.pop() if steps and isinstance(steps[-1], FeatureMap | Landmarks | ODDCLFeatures) else None
+    rows = steps.pop() if steps and isinstance(steps[-1], FeatureMap | Nystroem | ODDCLFeatures) else None
     return steps, rows, final
 
 
@@ -242,7 +242,7 @@ def _read_model(model: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
     if not isinstance(model, GraphSVC | GraphRidge | GraphGP):
         raise ParameterError(
             "model of explain must be a GraphSVC, GraphRidge or GraphGP, a linear model on the rows of a FeatureMap, of "
-            f"ODDCLFeatures or of Landmarks, or a pipeline that ends in one of these; got {model!r}."
+            f"ODDCLFeatures or of Nystroem, or a pipeline that ends in one of these; got {model!r}."
         )
     check_is_fitted(model)
     if isinstance(model, GraphSVC):

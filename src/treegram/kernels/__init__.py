@@ -6,7 +6,7 @@ from treegram.kernels.gik import GIK
 from treegram.kernels.graphhopper import GraphHopper
 from treegram.kernels.kernel_sum import KernelSum
 from treegram.kernels.nspdk import NSPDK
-from treegram.kernels.nystroem import Landmarks
+from treegram.kernels.nystroem import Nystroem
 from treegram.kernels.oddcl import ODDCL
 from treegram.kernels.oddcl_approx import ODDCLApprox
 from treegram.kernels.oddcl_features import ODDCLFeatures
@@ -31,7 +31,7 @@ __all__ = [
     "FeatureMap",
     "GraphHopper",
     "KernelSum",
-    "Landmarks",
+    "Nystroem",
     "ODDCLApprox",
     "ODDCLFeatures",
     "OrderedTrees",

@@ -21,10 +21,10 @@ from treegram._core.parallel import send_tasks
 from treegram._core.params import Whole, check_value
 from treegram._core.types import Floats
 from treegram.graphs import Graphs, as_graphs
+from treegram.graphs.fields import graphs_digest
 from treegram.kernels.blocks import GramBlocks
 from treegram.kernels.cluster import using
 from treegram.kernels.pipelines import split_pipeline
-from treegram.graphs.fields import graphs_digest
 
 __all__ = ["gram_to_zarr"]
 
@@ -247,5 +247,5 @@ def _check_room(path: Path, missing: tuple[list[Block], list[Block]], chunk: int
     if needed > free:
         raise OSError(
             f"{path} needs {spell_bytes(needed)} more, but its disk has {spell_bytes(free)} left. Give it another disk, or "
-            "a kernel with dtype='float32' for half of it; Landmarks need no matrix at all."
+            "a kernel with dtype='float32' for half of it; Nystroem need no matrix at all."
         )

@@ -21,15 +21,15 @@ from treegram.kernels.oddcl import ODDCL
 from treegram.kernels.pipelines import split_pipeline
 from treegram.pairsum.maps import one_blas_thread
 
-__all__ = ["Landmarks"]
+__all__ = ["Nystroem"]
 
-N_LANDMARKS = 100  # where neither a number nor a tolerance is given
+N_COMPONENTS = 100  # where neither a number nor a tolerance is given
 PROPOSALS = 384  # graphs that are compared with each other at a time: enough that a pass over all graphs pays
 SMALLEST = 1e-9  # share of a graph's own kernel that must be unexplained, else the graph adds rounding errors alone
 
 
 @parameters
-class Landmarks(Checked, TransformerMixin, BaseEstimator):
+class Nystroem(Checked, TransformerMixin, BaseEstimator):
     r"""Rows whose inner products approximate any kernel, from its columns for some fitted graphs alone.
 
     Randomly pivoted Cholesky [1]_ picks the landmarks: a graph is drawn with a probability proportional to the part of its own
@@ -39,7 +39,7 @@ class Landmarks(Checked, TransformerMixin, BaseEstimator):
     ----------
     kernel : GraphKernel or Pipeline or None, default=None
         The kernel, or a pipeline of transformers that ends in one. None: ODDCL.
-    n_landmarks : int or None, default=None
+    n_components : int or None, default=None
         The most landmarks. None: as many as ``tolerance`` asks for, or 100 where that is None as well.
     tolerance : float or None, default=None
         Stop when the landmarks leave at most this share of the trace of the fitted graphs' Gram matrix unexplained.
@@ -52,7 +52,7 @@ class Landmarks(Checked, TransformerMixin, BaseEstimator):
     ----------
     kernel_ : GraphKernel or Pipeline
         The fitted kernel.
-    landmarks_ : ndarray of shape (n_chosen,)
+    component_indices_ : ndarray of shape (n_chosen,)
         Positions of the landmarks among the fitted graphs, in the order in which they were drawn.
     trace_error_ : float
         Share of the trace that is not explained: the exact error, not an estimate. Each entry of the fitted graphs' Gram matrix
@@ -67,8 +67,8 @@ class Landmarks(Checked, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Time: the kernel of each graph with each landmark, and ``n_graphs * n_landmarks**2`` multiplications. Memory:
-    ``n_graphs * n_landmarks`` numbers. Both are linear in the number of graphs. Draws that the landmarks of the same round
+    Time: the kernel of each graph with each landmark, and ``n_graphs * n_components**2`` multiplications. Memory:
+    ``n_graphs * n_components`` numbers. Both are linear in the number of graphs. Draws that the landmarks of the same round
     already explain are rejected [2]_, so that the result follows the same law as one draw at a time.
 
     References
@@ -82,9 +82,9 @@ class Landmarks(Checked, TransformerMixin, BaseEstimator):
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
-    >>> from treegram import WL, Landmarks, load_digits_graphs
+    >>> from treegram import WL, Nystroem, load_digits_graphs
     >>> graphs, y = load_digits_graphs()
-    >>> model = make_pipeline(Landmarks(WL(2), 50), LogisticRegression(C=100, max_iter=1000))
+    >>> model = make_pipeline(Nystroem(WL(2), 50), LogisticRegression(C=100, max_iter=1000))
     >>> bool(model.fit(graphs[:200], y[:200]).score(graphs[200:300], y[200:300]) > 0.2)
     True
     >>> bool(model[0].trace_error_ < 0.5)
@@ -93,14 +93,14 @@ class Landmarks(Checked, TransformerMixin, BaseEstimator):
 
     _allowed = {
         "kernel": (Instance((BaseEstimator,), "a kernel"), NOTHING),
-        "n_landmarks": (Whole(1), NOTHING),
+        "n_components": (Whole(1), NOTHING),
         "tolerance": (Number(0, 1), NOTHING),
         "random_state": SEED,
         "n_jobs": (Whole(), NOTHING),
     }
 
     kernel: Any = field(default=None, kw_only=False)
-    n_landmarks: int | None = field(default=None, kw_only=False)
+    n_components: int | None = field(default=None, kw_only=False)
     tolerance: float | None = None
     random_state: Any = 0
     n_jobs: int | None = None
@@ -138,7 +138,7 @@ class Landmarks(Checked, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_graphs, n_landmarks)
+        ndarray of shape (n_graphs, n_components)
             One row per graph.
         """
         with one_blas_thread():
@@ -154,7 +154,7 @@ class Landmarks(Checked, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_graphs, n_landmarks)
+        ndarray of shape (n_graphs, n_components)
             One row per graph. The rows of the landmarks give their kernel values exactly.
         """
         check_is_fitted(self)
@@ -174,23 +174,23 @@ class Landmarks(Checked, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of str objects
-            ``landmark17`` is the column of the fitted graph 17.
+            ``graph17`` is the column of the fitted graph 17.
         """
         check_is_fitted(self)
-        return np.asarray([f"landmark{i}" for i in self.landmarks_], dtype=object)
+        return np.asarray([f"graph{i}" for i in self.component_indices_], dtype=object)
 
     def _choose(self, X: Any) -> Floats:
         """Fit all; gives the rows of the graphs."""
         self._check_parameters()
         graphs = as_graphs(X)
         if not len(graphs):
-            raise ParameterError("Landmarks must be fitted on at least one graph; got none.")
+            raise ParameterError("Nystroem must be fitted on at least one graph; got none.")
         self.kernel_ = clone(ODDCL() if self.kernel is None else self.kernel)
         _, final = split_pipeline(self.kernel_)
         if self.n_jobs is not None and "n_jobs" in final.get_params(deep=False):
             final.set_params(n_jobs=self.n_jobs)
         self.kernel_.fit(graphs)
-        n_most = self.n_landmarks or (N_LANDMARKS if self.tolerance is None else len(graphs))
+        n_most = self.n_components or (N_COMPONENTS if self.tolerance is None else len(graphs))
         if self.tolerance is None:
             n_numbers = float(len(graphs)) * min(n_most, len(graphs))
             require_rows(len(graphs), n_numbers, 2)  # twice while they grow
@@ -198,7 +198,7 @@ class Landmarks(Checked, TransformerMixin, BaseEstimator):
         chosen, rows, rest = _draw(final, selves, min(n_most, len(graphs)), self.tolerance or 0.0, rng)
         final._keep(chosen)
         self.trace_error_ = float(rest.sum() / selves.sum()) if selves.any() else 0.0
-        self.landmarks_, self.n_features_out_ = chosen, len(chosen)
+        self.component_indices_, self.n_features_out_ = chosen, len(chosen)
         self._factor = np.tril(rows[chosen])
         return rows
 
@@ -211,7 +211,7 @@ class Landmarks(Checked, TransformerMixin, BaseEstimator):
 def _draw(
     kernel: GraphKernel, selves: Floats, n_most: int, tolerance: float, rng: np.random.RandomState
 ) -> tuple[Ints, Floats, Floats]:
-    """Landmarks, the rows of all graphs, and the part of each graph's own kernel that these leave unexplained."""
+    """Nystroem, the rows of all graphs, and the part of each graph's own kernel that these leave unexplained."""
     chosen, rows = np.empty(0, np.int64), np.empty((len(selves), 0))
     rest = np.where(selves > 0, selves, 0.0)
     while len(chosen) < n_most and rest.sum() > max(tolerance, SMALLEST) * selves.sum():

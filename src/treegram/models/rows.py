@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels import Landmarks
+from treegram.kernels import Nystroem
 from treegram.kernels.grid import with_parameters
 from treegram.models.crossval import Fits
 from treegram.models.search import Entry, split_grid
@@ -27,7 +27,7 @@ def row_blocks(n_landmarks: int, entry: Entry, graphs: Graphs) -> Iterator[tuple
     """The points of a grid, each with the rows of the graphs; landmarks are chosen for each point anew, and see no target."""
     for part in split_grid(entry.grid, 1):
         point = {name: next(iter(values)) for name, values in part.items()}
-        yield [point], [Landmarks(with_parameters(entry.kernel, point), n_landmarks).fit_transform(graphs)]
+        yield [point], [Nystroem(with_parameters(entry.kernel, point), n_landmarks).fit_transform(graphs)]
 
 
 def fit_rows(

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Whole, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels import Landmarks
+from treegram.kernels import Nystroem
 from treegram.kernels.registry import AUTO
 from treegram.models.crossval import Decide, Fits, count_fits, decide_held_out, encode_classes, folds, score
 from treegram.models.machines import decide as decide_by_machines
@@ -71,7 +71,7 @@ class GraphSVC(ClassifierMixin, CrossValidatedModel):
     cv : int, splitter or iterable, default=10
         Number of stratified, shuffled folds, or a scikit-learn splitter, or pairs of (training ids, test ids).
     solver : {"exact", "landmarks"}, default="exact"
-        "landmarks": linear machines with a squared hinge loss on the rows of :class:`Landmarks`, instead of Gram matrices, for
+        "landmarks": linear machines with a squared hinge loss on the rows of :class:`Nystroem`, instead of Gram matrices, for
         more than some 10,000 graphs. Time and memory then grow with the number of graphs, not with its square.
     n_landmarks : int, default=500
         How many landmarks, for ``solver="landmarks"``.
@@ -117,7 +117,7 @@ class GraphSVC(ClassifierMixin, CrossValidatedModel):
     intercept_ : ndarray of shape (n_pairs,)
         What is added to the weighted sum of kernels, for each pair of classes (0, 1), (0, 2), ..., (1, 2), ...; above 0 in
         total, the first class of the pair has its vote.
-    landmarks_ : Landmarks
+    landmarks_ : Nystroem
         Only with ``solver="landmarks"``, instead of ``support_``, ``n_support_`` and ``dual_coef_``: what gives the rows.
     coef_ : ndarray of shape (n_pairs, n_landmarks)
         Only with ``solver="landmarks"``: the weights of the columns, for each pair of classes.
@@ -222,7 +222,7 @@ class GraphSVC(ClassifierMixin, CrossValidatedModel):
             K, own = self._fit_machines(given.graphs, codes, Cs, weigh(everyone))
         else:
             Cs = Cs[-1:]
-            self.landmarks_ = Landmarks(self.kernel_, self.n_landmarks)
+            self.landmarks_ = Nystroem(self.kernel_, self.n_landmarks)
             K = self.landmarks_.fit_transform(given.graphs)
             coefficients, intercepts, own = fit_rows(K, codes, everyone, Cs, weigh(everyone))
             self.kernel_, self.coef_, self.intercept_ = self.landmarks_.kernel_, coefficients[0], intercepts[0]

@@ -29,7 +29,7 @@ __all__ = [
     "Constant",
     "Fourier",
     "Indicator",
-    "Nystroem",
+    "PivotMap",
     "Similarity",
     "VectorMap",
     "distinct_rows",
@@ -99,7 +99,7 @@ class Fourier:
 
 
 @dataclass(frozen=True)
-class Nystroem:
+class PivotMap:
     r"""Similarity to some pivots, made orthonormal: :math:`z(x) = L^{-1} k_A(P, x)` with :math:`L L^T = k_A(P, P)`.
 
     Inner products with a pivot are exact, all others never too large in the sense of positive semidefinite matrices.
@@ -254,7 +254,7 @@ def distinct_rows(X: Floats) -> tuple[Floats, Ints]:
 
 def nystroem_map(
     vectors: Floats, weights: Floats, node_kernel: NodeKernel, n_components: int, *, tolerance: float = 0.0, seed: int
-) -> Nystroem:
+) -> PivotMap:
     """Pivots by randomly pivoted Cholesky: each is drawn in proportion to what those before it leave unexplained.
 
     ``weights`` say how often each vector occurs. Fewer than ``n_components`` pivots are taken where they leave at most
@@ -276,7 +276,7 @@ def nystroem_map(
         vectors, weights = vectors[chosen], np.ones(n_candidates)
     factor, pivots = _pivoted_cholesky(vectors, weights, node_kernel, n_components, tolerance, random)
     mixing = solve_triangular(factor[:, pivots], np.eye(len(pivots))) if len(pivots) else np.empty((0, 0))
-    return Nystroem(node_kernel, vectors[pivots], np.ascontiguousarray(mixing))
+    return PivotMap(node_kernel, vectors[pivots], np.ascontiguousarray(mixing))
 
 
 def _pivoted_cholesky(

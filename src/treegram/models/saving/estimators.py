@@ -59,7 +59,6 @@ _MOST = {
     "radius": 1000,
     "distance": 1000,
     "n_components": 10**6,
-    "n_landmarks": 10**6,
     "max_size": 6,  # of CSM, whose time grows exponentially with it
     "n_samples": 10**6,
 }
@@ -73,7 +72,7 @@ _STATES: dict[str, tuple[str, Take, Give]] = {
     "GraphGP": ("kernel_", _states.take_gp, _states.give_gp),
     "GraphRidge": ("kernel_", _states.take_ridge, _states.give_ridge),
     "GraphSVC": ("kernel_", _states.take_svc, _states.give_svc),
-    "Landmarks": ("landmarks_", _states.take_landmarks, _states.give_landmarks),
+    "Nystroem": ("component_indices_", _states.take_landmarks, _states.give_landmarks),
     "ODDCLFeatures": ("map_", _states.take_oddcl_features, _states.give_oddcl_features),
     "ScaleAttributes": ("scale_", _states.take_scale, _states.give_scale),
     **dict.fromkeys(

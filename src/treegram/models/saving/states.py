@@ -16,7 +16,7 @@ from treegram.graphs.fields import fields_to_graphs, graphs_digest, graphs_to_fi
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.node_sums import vectors_and_kernel
 from treegram.kernels.pipelines import split_pipeline
-from treegram.pairsum.maps import Constant, Fourier, Nystroem, VectorMap
+from treegram.pairsum.maps import Constant, Fourier, PivotMap, VectorMap
 
 
 def _floats(values: Any, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
@@ -121,18 +121,18 @@ def take_landmarks(landmarks: Any) -> dict[str, Any]:
     final = split_pipeline(landmarks.kernel_)[1]
     if final.learns_from_data:
         raise ModelFileError(
-            f"Landmarks cannot be saved with {type(final).__name__} as it is: it has learned from all fitted graphs, of which "
+            f"Nystroem cannot be saved with {type(final).__name__} as it is: it has learned from all fitted graphs, of which "
             "only the landmarks are left. Use a kernel that learns nothing from graphs (for gamma, give a number), and put "
-            "transformers before Landmarks in a pipeline."
+            "transformers before Nystroem in a pipeline."
         )
-    names = ("kernel_", "landmarks_", "trace_error_")
+    names = ("kernel_", "component_indices_", "trace_error_")
     return {name: getattr(landmarks, name) for name in names} | {"factor": landmarks._factor}
 
 
 def give_landmarks(landmarks: Any, learned: dict[str, Any]) -> None:
     """The same, with one column for each landmark."""
     kernel, n = _fitted_kernel(learned["kernel_"])
-    landmarks.landmarks_ = _whole(learned["landmarks_"], n, "landmarks_", 2**62)
+    landmarks.component_indices_ = _whole(learned["component_indices_"], n, "component_indices_", 2**62)
     landmarks._factor = _floats(learned["factor"], (n, n), "factor")
     if (landmarks._factor.diagonal() <= 0).any():
         raise ModelFileError("factor must have a positive diagonal")
@@ -142,7 +142,7 @@ def give_landmarks(landmarks: Any, learned: dict[str, Any]) -> None:
 
 def take_oddcl_features(features: Any) -> dict[str, Any]:
     """The map of vectors, the columns, and what is told about them."""
-    kinds = {"Constant": (), "Fourier": ("frequencies",), "Nystroem": ("pivots", "mixing")}
+    kinds = {"Constant": (), "Fourier": ("frequencies",), "PivotMap": ("pivots", "mixing")}
     name = type(features.map_).__name__
     return {
         "map": (name, *(getattr(features.map_, part) for part in kinds[name])),
@@ -184,14 +184,14 @@ def _vector_map(features: Any, saved: Any, n_attributes: int) -> VectorMap:
     if kind == "Fourier":
         (frequencies,) = parts
         return Fourier(_floats(frequencies, (n_attributes, np.shape(frequencies)[1]), "frequencies"))
-    if kind == "Nystroem":
+    if kind == "PivotMap":
         pivots, mixing = parts
         n = len(pivots)
         nothing = Graphs.from_arrays([0], np.empty((0, 2), np.int64))
         nothing = replace(nothing, attributes=np.empty((0, n_attributes)))
         _, node_kernel = vectors_and_kernel(features, nothing)
         shapes = (n, n_attributes), (n, n)
-        return Nystroem(node_kernel, _floats(pivots, shapes[0], "pivots"), _floats(mixing, shapes[1], "mixing"))
+        return PivotMap(node_kernel, _floats(pivots, shapes[0], "pivots"), _floats(mixing, shapes[1], "mixing"))
     raise ModelFileError(f"{kind!r} is not a map of vectors")
 
 
@@ -214,7 +214,7 @@ def take_svc(model: Any) -> dict[str, Any]:
     """All that predictions need, and what was chosen; not the table of all candidates."""
     if model.solver == "landmarks":
         raise ModelFileError(
-            "A GraphSVC with solver='landmarks' cannot be saved in a model file; a pipeline of Landmarks and LinearSVC can."
+            "A GraphSVC with solver='landmarks' cannot be saved in a model file; a pipeline of Nystroem and LinearSVC can."
         )
     names = ("kernel_", "classes_", "best_params_", "support_", "n_support_", "dual_coef_", "intercept_")
     learned = {name: getattr(model, name) for name in names}
@@ -284,7 +284,15 @@ def give_ridge(model: Any, learned: dict[str, Any]) -> None:
 
 def take_gp(model: Any) -> dict[str, Any]:
     """All that predictions and their error bars need, and what was chosen."""
-    names = ("kernel_", "best_params_", "log_marginal_likelihood_", "scale_", "dual_coef_", "intercept_", "search_results_")
+    names = (
+        "kernel_",
+        "best_params_",
+        "log_marginal_likelihood_",
+        "scale_",
+        "dual_coef_",
+        "intercept_",
+        "search_results_",
+    )
     learned = {name: getattr(model, name) for name in names}
     return {**learned, "unit": model._unit, "half_inverse": model._half_inverse}
 

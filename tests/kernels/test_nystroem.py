@@ -1,4 +1,4 @@
-"""Landmarks: rows for any kernel from exact columns, with an error that is known and not estimated."""
+"""Nystroem: rows for any kernel from exact columns, with an error that is known and not estimated."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ from treegram import (
     GraphHopper,
     Graphs,
     KernelSum,
-    Landmarks,
     ModelFileError,
+    Nystroem,
     ParameterError,
     ScaleAttributes,
     ShortestPath,
@@ -59,43 +59,50 @@ def residual(K, chosen):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: " ".join(repr(kernel).split()))
 def test_rows_are_those_of_literal_elimination(kernel, graphs):
-    landmarks = Landmarks(kernel, 12)
+    landmarks = Nystroem(kernel, 12)
     Z = landmarks.fit_transform(graphs)
     K = clone(kernel).fit_transform(graphs)
-    left = residual(K, landmarks.landmarks_)
+    left = residual(K, landmarks.component_indices_)
     np.testing.assert_allclose(K - Z @ Z.T, left, atol=1e-8 * K.max())
     assert landmarks.trace_error_ == pytest.approx(np.trace(left) / np.trace(K), rel=1e-6, abs=1e-9)
-    np.testing.assert_allclose(Z[landmarks.landmarks_] @ Z.T, K[landmarks.landmarks_], atol=1e-8 * K.max())
+    np.testing.assert_allclose(
+        Z[landmarks.component_indices_] @ Z.T, K[landmarks.component_indices_], atol=1e-8 * K.max()
+    )
     np.testing.assert_allclose(landmarks.transform(graphs), Z, atol=1e-8 * np.sqrt(K.max()))
-    assert len(set(landmarks.landmarks_)) == len(landmarks.landmarks_) == Z.shape[1] == landmarks.n_features_out_
+    assert (
+        len(set(landmarks.component_indices_))
+        == len(landmarks.component_indices_)
+        == Z.shape[1]
+        == landmarks.n_features_out_
+    )
 
 
 def test_new_graphs_are_compared_with_the_landmarks_alone(graphs):
-    landmarks = Landmarks(ODDCL(depth=1), 10).fit(graphs[:30])
+    landmarks = Nystroem(ODDCL(depth=1), 10).fit(graphs[:30])
     exact = ODDCL(depth=1).fit(graphs[:30]).transform(graphs[30:])
-    products = landmarks.transform(graphs[30:]) @ landmarks.transform(graphs[:30])[landmarks.landmarks_].T
-    np.testing.assert_allclose(products, exact[:, landmarks.landmarks_], atol=1e-10)
+    products = landmarks.transform(graphs[30:]) @ landmarks.transform(graphs[:30])[landmarks.component_indices_].T
+    np.testing.assert_allclose(products, exact[:, landmarks.component_indices_], atol=1e-10)
     assert len(landmarks.kernel_.graphs_) == 10
 
 
 def test_all_graphs_as_landmarks_are_exact(graphs):
-    Z = Landmarks(WL(3), len(graphs)).fit_transform(graphs)
+    Z = Nystroem(WL(3), len(graphs)).fit_transform(graphs)
     np.testing.assert_allclose(Z @ Z.T, WL(3).fit_transform(graphs), atol=1e-7)
 
 
 @pytest.mark.parametrize("tolerance", [0.5, 0.1, 0.01])
 def test_a_tolerance_is_met_with_no_landmark_too_many(tolerance, graphs):
-    landmarks = Landmarks(ODDCL(depth=1), tolerance=tolerance).fit(graphs)
+    landmarks = Nystroem(ODDCL(depth=1), tolerance=tolerance).fit(graphs)
     assert landmarks.trace_error_ <= tolerance
     K = ODDCL(depth=1).fit_transform(graphs)
-    fewer = residual(K, landmarks.landmarks_[:-1])
+    fewer = residual(K, landmarks.component_indices_[:-1])
     assert np.trace(fewer) > tolerance * np.trace(K)
 
 
 def test_a_kernel_of_low_rank_needs_few():
     graphs, _ = load_digits_graphs()
-    landmarks = Landmarks(WL(0, missing_labels="constant"), 50).fit(graphs[:100])
-    assert len(landmarks.landmarks_) == 1
+    landmarks = Nystroem(WL(0, missing_labels="constant"), 50).fit(graphs[:100])
+    assert len(landmarks.component_indices_) == 1
     assert landmarks.trace_error_ == 0
 
 
@@ -110,42 +117,42 @@ def test_draws_follow_what_is_unexplained():
         expected[i] = K[i, i] / np.trace(K) * left / left.sum()
     counts = np.zeros((4, 4))
     for seed in range(800):
-        first, second = Landmarks(kernel, 2, random_state=seed).fit(graphs).landmarks_
+        first, second = Nystroem(kernel, 2, random_state=seed).fit(graphs).component_indices_
         counts[first, second] += 1
     np.testing.assert_allclose(counts / 800, expected, atol=0.06)
 
 
 def test_graphs_whose_kernel_is_zero_get_zeros():
     graphs = Graphs.from_edges([[], [(0, 1)]], n_nodes=[1, 2])  # a path needs two nodes
-    landmarks = Landmarks(ShortestPath(), 2)
+    landmarks = Nystroem(ShortestPath(), 2)
     np.testing.assert_allclose(landmarks.fit_transform(graphs), [[0.0], [1.0]])
-    assert Landmarks(ShortestPath()).fit_transform(graphs[:1]).shape == (1, 0)
+    assert Nystroem(ShortestPath()).fit_transform(graphs[:1]).shape == (1, 0)
 
 
 def test_a_linear_model_on_rows_learns(graphs):
     graphs, y = load_digits_graphs()
-    model = make_pipeline(Landmarks(ODDCL(depth=1), 60), LogisticRegression(C=100, max_iter=2000))
+    model = make_pipeline(Nystroem(ODDCL(depth=1), 60), LogisticRegression(C=100, max_iter=2000))
     assert model.fit(graphs[:150], y[:150]).score(graphs[150:250], y[150:250]) > 0.6
 
 
 def test_files_hold_them(tmp_path, graphs):
     y = np.arange(len(graphs)) % 2
-    model = make_pipeline(ScaleAttributes(), Landmarks(ODDCL(depth=1), 8), LinearSVC()).fit(graphs, y)
+    model = make_pipeline(ScaleAttributes(), Nystroem(ODDCL(depth=1), 8), LinearSVC()).fit(graphs, y)
     save_model(model, tmp_path / "m.tgm")
     loaded = load_model(tmp_path / "m.tgm")
     np.testing.assert_array_equal(loaded.decision_function(graphs), model.decision_function(graphs))
     assert loaded[1].trace_error_ == model[1].trace_error_
-    learned = Landmarks(ODDCL(gamma="scale"), 8).fit(graphs)
+    learned = Nystroem(ODDCL(gamma="scale"), 8).fit(graphs)
     with pytest.raises(
-        ModelFileError, match="Landmarks cannot be saved with ODDCL as it is: it has learned from all fitted graphs"
+        ModelFileError, match="Nystroem cannot be saved with ODDCL as it is: it has learned from all fitted graphs"
     ):
         save_model(learned, tmp_path / "no.tgm")
 
 
 def test_what_cannot_be_is_refused(graphs):
     with pytest.raises(ParameterError, match="at least one graph"):
-        Landmarks().fit([])
+        Nystroem().fit([])
     with pytest.raises(ParameterError, match="kernel must be a graph kernel"):
-        Landmarks(LinearSVC()).fit(graphs)
-    with pytest.raises(ParameterError, match="n_landmarks of Landmarks must be a whole number of at least 1"):
-        Landmarks(n_landmarks=0).fit(graphs)
+        Nystroem(LinearSVC()).fit(graphs)
+    with pytest.raises(ParameterError, match="n_components of Nystroem must be a whole number of at least 1"):
+        Nystroem(n_components=0).fit(graphs)
