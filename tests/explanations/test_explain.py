@@ -415,11 +415,12 @@ def test_trees_are_shared_by_their_nodes(kernel, counting, collection, depth):
     np.testing.assert_allclose(shares, literal_shares(one, collection, weights), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["ShortestPath", "NSPDK", "GIK"])
-def test_kernels_without_trees_cannot_spread_them(name):
+@pytest.mark.parametrize("name", ["ShortestPath", "NSPDK", "GIK", "P2K", "CSM", "KernelSum, not normalized"])
+def test_kernels_without_trees_attribute_to_the_node_itself(name):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
-    with pytest.raises(ParameterError, match="spread=True is for ODDCL, ODDST, WL, WLCL and WLOA"):
-        explain(fitted_ridge(KERNELS[name], graphs), graphs, spread=True)
+    model = fitted_ridge(KERNELS[name], graphs)
+    for own, at_root in zip(explain(model, graphs, spread=True).nodes, explain(model, graphs).nodes, strict=True):
+        np.testing.assert_array_equal(own, at_root)
 
 
 @pytest.mark.parametrize("name", UNEXPLAINED)

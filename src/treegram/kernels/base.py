@@ -34,7 +34,7 @@ from treegram._core.params import (
     allowed_values,
     parameters,
 )
-from treegram._core.text import counted, listed
+from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import Grid, GridValues, grid_values
@@ -305,12 +305,13 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """What each node adds to the sums of weights[i, j] K(G, G_i) over the fitted graphs G_i, shape (n_nodes, n_outputs).
 
         Normalization divides all that the nodes of a graph add by the same number. With ``spread``, what a node adds by the
-        tree around it is shared by the nodes of that tree.
+        tree around it is shared by the nodes of that tree; a kernel without trees gives it to the node itself.
         """
         if self._self_kernels is not None:
             weights = weights * inverse_roots(self._self_kernels.reshape(-1))[:, None]
-        self._check_explained(spread=spread)
+        self._check_explained()
         described = self._describe(graphs, self._own_grid())
+        spread = spread and self.explained_by == "trees"
         return self._normalize_shares(graphs, described, self._raw_shares(graphs, described, weights, spread=spread))
 
     def _normalize_shares(self, graphs: Graphs, described: Any, shares: Floats) -> Floats:
@@ -322,16 +323,11 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """The same without normalization; for kernels with ``explained_by``."""
         raise NotImplementedError
 
-    def _check_explained(self, *, spread: bool) -> None:
+    def _check_explained(self) -> None:
         if not self.explained_by:
             raise ParameterError(
                 f"{type(self).__name__} cannot be explained node by node. These kernels can be: "
-                f"{', '.join(_kernels_explained_by('nodes', 'trees'))}, and sums (KernelSum) and pipelines of these."
-            )
-        if spread and self.explained_by != "trees":
-            raise ParameterError(
-                f"{type(self).__name__} has no trees to be spread over their nodes: spread=True is for "
-                f"{listed(_kernels_explained_by('trees'))}. Use spread=False."
+                f"{', '.join(_explained_kernels())}, and sums (KernelSum) and pipelines of these."
             )
 
     # ---------------------------------------------------------------- from a model file
@@ -487,13 +483,13 @@ def _spans(n: int) -> list[slice]:
     return [slice(first, min(first + NARROW_ROWS, n)) for first in range(0, n, NARROW_ROWS)]
 
 
-def _kernels_explained_by(*ways: str) -> list[str]:
-    """The names of treegram's kernels that are explained in one of these ways."""
+def _explained_kernels() -> list[str]:
+    """Return the names of treegram's kernels that can be explained node by node."""
     found, known = set(), [GraphKernel]
     while known:
         kernel = known.pop()
         known += kernel.__subclasses__()
-        if kernel.explained_by in ways and kernel.name and kernel.__module__.startswith("treegram."):
+        if kernel.explained_by and kernel.name and kernel.__module__.startswith("treegram."):
             found.add(kernel.__name__)
     return sorted(found)
 

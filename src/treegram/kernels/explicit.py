@@ -66,8 +66,9 @@ class HasFeatures(GraphKernel):
 
     def _column_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
         """What each node adds to the products of its graph's row of ``features`` with weights, (n_nodes, n_outputs)."""
-        self._check_explained(spread=spread)
+        self._check_explained()
         described = self._describe(graphs, self._own_grid())
+        spread = spread and self.explained_by == "trees"
         shares = self._raw_column_shares(graphs, described, weights, spread=spread)
         return self._normalize_shares(graphs, described, shares)
 
