@@ -72,12 +72,12 @@ def _draw_nitro_compound(axes: Any) -> None:
     y = np.arange(len(smiles)) >= len(others)
     shown = len(smiles) - 2  # the model does not learn from it
     others_ids = np.delete(np.arange(len(smiles)), shown)
-    model = tg.GraphSVC(tg.WLOA(2, use_edge_labels=True), grid={}, C=1, cv=3).fit(graphs[others_ids], y[others_ids])
-    found = tg.explain(model, graphs[[shown]], spread=True)
+    model = tg.GraphSVC(tg.WLOA(2, use_edge_labels=True), param_grid={}, C=1, cv=3).fit(graphs[others_ids], y[others_ids])
+    explanation = tg.explain(model, graphs[[shown]])
     molecule = Chem.MolFromSmiles(smiles[shown])
     rdDepictor.Compute2DCoords(molecule)
     places = molecule.GetConformer().GetPositions()[:, :2]
-    tg.plot_explanation(found, graphs[[shown]], 0, layout=places, ax=axes, title="", colorbar=False)
+    tg.plot_explanation(explanation, graphs[[shown]], 0, layout=places, ax=axes, title="", colorbar=False)
 
 
 # -------------------------------------------------------------------- pages

@@ -13,7 +13,7 @@ import treegram as tg
 
 graphs, y = tg.load_digits_graphs()
 train, test = slice(0, 400), slice(400, 800)
-model = tg.GraphSVC(tg.ODDCL(), grid={"depth": [0, 1, 2]}, C=[1, 10, 100], cv=5).fit(
+model = tg.GraphSVC(tg.ODDCL(), param_grid={"depth": [0, 1, 2]}, C=[1, 10, 100], cv=5).fit(
     graphs[train], y[train]
 )
 predicted = model.predict(graphs[test])

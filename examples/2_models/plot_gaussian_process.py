@@ -34,7 +34,7 @@ asked_at = np.linspace(-4, 4, 120)
 fitted, asked = make_paths(fitted_at), make_paths(asked_at)
 seen = target(fitted) + 0.08 * rng.normal(size=len(fitted))
 
-model = tg.GraphGP(tg.ODDCL(gamma=1.0), grid={"depth": [0, 1]}).fit(fitted, seen)
+model = tg.GraphGP(tg.ODDCL(gamma=1.0), param_grid={"depth": [0, 1]}).fit(fitted, seen)
 mean, std = model.predict(asked, return_std=True)
 print(model.best_params_)
 

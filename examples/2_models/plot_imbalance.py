@@ -32,7 +32,7 @@ options = {
 }
 for ax, (title, option) in zip(axes, options.items(), strict=True):
     model = tg.GraphSVC(
-        tg.WLCL(), grid={"n_iterations": [1, 2]}, C=[0.1, 1, 10], cv=5, **option
+        tg.WLCL(), param_grid={"n_iterations": [1, 2]}, C=[0.1, 1, 10], cv=5, **option
     )
     predicted = model.fit(graphs[train], y[train]).predict(graphs[test])
     balanced = balanced_accuracy_score(y[test], predicted)

@@ -16,7 +16,7 @@ graphs, y = tg.make_synthetic(
     200, n_nodes=40, n_edges=70, rewired=(2, 6), permuted=(0, 0), random_state=0
 )
 depths, lams, Cs = [0, 1, 2, 3], [0.1, 0.5, 1.0, 1.5, 2.0], [0.1, 1, 10, 100]
-model = tg.GraphSVC(tg.ODDCL(), grid={"depth": depths, "lam": lams}, C=Cs, cv=5).fit(
+model = tg.GraphSVC(tg.ODDCL(), param_grid={"depth": depths, "lam": lams}, C=Cs, cv=5).fit(
     graphs, y
 )
 print(model.best_params_, f"{model.best_score_:.1%}")

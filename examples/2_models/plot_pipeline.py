@@ -66,5 +66,5 @@ plt.show()
 # The model can also make the choice itself, again in each training set:
 
 kernels = [make_pipeline(*step, tg.ODDCL(depth=1)) for step in steps.values()]
-model = tg.GraphSVC(kernels, grid={}, C=10, cv=5).fit(graphs, y)
+model = tg.GraphSVC(kernels, param_grid={}, C=10, cv=5).fit(graphs, y)
 print(model.best_params_)

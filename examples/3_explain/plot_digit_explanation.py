@@ -14,10 +14,10 @@ import treegram as tg
 graphs, y = tg.load_digits_graphs()
 chosen = np.isin(y, [3, 5, 8])
 graphs, y = graphs[chosen], y[chosen]
-model = tg.GraphSVC(tg.ODDCL(depth=1), grid={}, C=10, cv=5).fit(graphs[:300], y[:300])
+model = tg.GraphSVC(tg.ODDCL(depth=1), param_grid={}, C=10, cv=5).fit(graphs[:300], y[:300])
 new, truth = graphs[300:], y[300:]
-found = tg.explain(model, new)
-print(f"accuracy {model.score(new, truth):.1%}, decisions: {found.outputs}")
+explanation = tg.explain(model, new)
+print(f"accuracy {model.score(new, truth):.1%}, decisions: {explanation.outputs}")
 
 # %%
 # The nodes are pixels, so their vectors say where they stand.
@@ -28,12 +28,12 @@ for row, digit in zip(axes, (3, 8), strict=True):
     graph = np.flatnonzero(truth == digit)[1]
     places = new[graph].attributes[:, [1, 0]] * [1, -1]
     for ax, pair in zip(row, pairs, strict=True):
-        output = found.outputs.index(pair)
+        output = explanation.outputs.index(pair)
         tg.plot_explanation(
-            found, new, graph, output=output, layout=places, ax=ax, colorbar=False
+            explanation, new, graph, output=output, layout=places, ax=ax, colorbar=False
         )
         ax.set_title(
-            f"{pair[0]} (red) or {pair[1]} (blue): {found.decisions[graph, output]:+.2f}",
+            f"{pair[0]} (red) or {pair[1]} (blue): {explanation.decisions[graph, output]:+.2f}",
             fontsize=11,
         )
         for text in ax.texts:

@@ -33,11 +33,11 @@ print(graphs)
 # 80 molecules choose and fit the model, the others test it.
 
 kernel = tg.WLOA(use_edge_labels=True)
-model = tg.GraphSVC(kernel, grid={"n_iterations": [1, 2]}, C=[1, 10], cv=5)
+model = tg.GraphSVC(kernel, param_grid={"n_iterations": [1, 2]}, C=[1, 10], cv=5)
 model.fit(graphs[:80], y[:80])
 new = graphs[80:]
 print(f"accuracy on {len(new)} new molecules: {model.score(new, y[80:]):.0%}")
-found = tg.explain(model, new, spread=True)
+explanation = tg.explain(model, new)
 
 # %%
 # RDKit says where the atoms stand on paper.
@@ -54,7 +54,7 @@ fig, axes = plt.subplots(2, 3, figsize=(11, 6.6), layout="constrained")
 for ax, i in zip(axes.flat, shown, strict=True):
     text = smiles[80 + i]
     style = {"layout": places(text), "colorbar": False}
-    tg.plot_explanation(found, new, i, ax=ax, title="", **style)
-    ax.set_title(f"{text}\ndecision {found.decisions[i]:+.2f}", fontsize=10)
+    tg.plot_explanation(explanation, new, i, ax=ax, title="", **style)
+    ax.set_title(f"{text}\ndecision {explanation.decisions[i]:+.2f}", fontsize=10)
 fig.suptitle("Red atoms speak for a nitro compound, blue ones against it")
 plt.show()

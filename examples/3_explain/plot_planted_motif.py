@@ -16,27 +16,27 @@ from sklearn.metrics import roc_auc_score
 import treegram as tg
 
 graphs, y, is_motif = tg.make_motifs(200, motifs=["house", "cycle"], random_state=0)
-model = tg.GraphSVC(tg.WLOA(), grid={}, C=[1, 10], cv=5).fit(graphs[::2], y[::2])
+model = tg.GraphSVC(tg.WLOA(), param_grid={}, C=[1, 10], cv=5).fit(graphs[::2], y[::2])
 new, truth = graphs[1::2], np.split(is_motif, graphs.offsets[1:-1])[1::2]
 
-found = tg.explain(model, new, spread=True)
-sign = np.where(found.decisions > 0, 1, -1)
+explanation = tg.explain(model, new)
+sign = np.where(explanation.decisions > 0, 1, -1)
 auroc = np.mean(
     [
         roc_auc_score(t, s * shares)
-        for t, s, shares in zip(truth, sign, found.nodes, strict=True)
+        for t, s, shares in zip(truth, sign, explanation.node_contributions, strict=True)
     ]
 )
 print(f"accuracy {model.score(new, y[1::2]):.0%}, node AUROC {auroc:.3f}")
 print(
-    f"largest difference between a decision and the sum of its shares: {found.error:.0e}"
+    f"largest difference between a decision and the sum of its shares: {explanation.residual:.0e}"
 )
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
 for ax, i, motif in zip(axes, (10, 60), ("house", "cycle"), strict=True):
     tg.plot_explanation(
-        found, new, i, ax=ax, title=f"A {motif}: decision {found.decisions[i]:+.2f}"
+        explanation, new, i, ax=ax, title=f"A {motif}: decision {explanation.decisions[i]:+.2f}"
     )
     places = ax.collections[-1].get_offsets()[truth[i]]
     ax.scatter(

@@ -2,10 +2,10 @@
 Learn from a stream
 ===================
 
-A million graphs have a Gram matrix of 8 TB. :class:`treegram.ODDCLFeatures` gives one row per graph instead, so that a
-linear model learns chunk by chunk. Memory is that of one chunk.
+A million graphs have a Gram matrix of 8 TB. :class:`treegram.ODDCLFeatures` returns one row per graph instead, so that a
+linear model can learn chunk by chunk, in the memory of one chunk.
 
-The stream here is cut from the digits. :class:`treegram.TUChunks` reads one from files.
+The chunks here are cut from the digits. :func:`treegram.iter_tu` reads them from files.
 """
 
 import matplotlib.pyplot as plt
@@ -16,10 +16,10 @@ import treegram as tg
 
 graphs, y = tg.load_digits_graphs()
 test, y_test = graphs[1400:], y[1400:]
-stream = [graphs[start : start + 100] for start in range(0, 1400, 100)]
+chunks = [slice(start, start + 100) for start in range(0, 1400, 100)]
 
 # %%
-# With Fourier features the columns follow from the parameters alone, so nothing has to be fitted before the stream starts.
+# With Fourier features the columns follow from the parameters alone, so nothing has to be fitted first.
 # After each chunk the model is tested on graphs that it never learns from.
 
 features = tg.ODDCLFeatures(
@@ -28,9 +28,10 @@ features = tg.ODDCLFeatures(
 rows_test = features.transform(test)
 model = SGDClassifier(loss="log_loss", alpha=1e-5, average=True, random_state=0)
 seen, accuracy = [], []
-for n_chunks, (rows, targets) in enumerate(tg.embed_chunks(features, stream), start=1):
+for n_chunks, chunk in enumerate(chunks, start=1):
+    rows = features.transform(graphs[chunk])
     for _ in range(5):
-        model.partial_fit(rows, targets, classes=np.arange(10))
+        model.partial_fit(rows, y[chunk], classes=np.arange(10))
     seen.append(100 * n_chunks)
     accuracy.append(model.score(rows_test, y_test))
 
@@ -38,7 +39,7 @@ for n_chunks, (rows, targets) in enumerate(tg.embed_chunks(features, stream), st
 # The exact kernel, for comparison, sees all 1400 graphs at once.
 
 exact = (
-    tg.GraphSVC(tg.ODDCL(depth=1), grid={}, C=10, cv=3)
+    tg.GraphSVC(tg.ODDCL(depth=1), param_grid={}, C=10, cv=3)
     .fit(graphs[:1400], y[:1400])
     .score(test, y_test)
 )

@@ -29,17 +29,17 @@ C = [1, 10, 100]
 [[kernels]]
 name = "ODDCL"
 kernel = "oddcl"
-grid = { depth = [1, 2] }
+param_grid = { depth = [1, 2] }
 
 [[kernels]]
 name = "WLCL"
 kernel = "wlcl"
-grid = { n_iterations = [1, 2] }
+param_grid = { n_iterations = [1, 2] }
 
 [[kernels]]
 name = "WL"
 kernel = "wl"
-grid = { n_iterations = [1, 2] }
+param_grid = { n_iterations = [1, 2] }
 
 [[comparisons]]
 name = "all"
