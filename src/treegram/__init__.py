@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from treegram.explanations.page import *
     from treegram.explanations.plots import *
     from treegram.graphs import Graphs as Graphs
-    from treegram.graphs.edge_bins import *
     from treegram.graphs.molecules import *
     from treegram.graphs.transforms import *
     from treegram.kernels import *
@@ -32,15 +31,14 @@ _HOMES = {
     "datasets.parquet": ("ParquetChunks", "load_parquet", "save_parquet"),
     "datasets": (
         "TUChunks",
-        "describe",
         "load_digits_graphs",
         "load_tu",
         "make_molecules",
         "make_motifs",
         "make_synthetic",
         "save_tu",
+        "summarize_graphs",
     ),
-    "graphs.edge_bins": ("BinEdgeAttributes",),
     "_core.errors": (
         "ClusterError",
         "DatasetError",
@@ -82,7 +80,13 @@ _HOMES = {
         "plot_graph",
         "plot_tree",
     ),
-    "graphs.transforms": ("CentroidDistance", "DropAttributes", "NeighborMeans", "ScaleAttributes"),
+    "graphs.transforms": (
+        "BinEdgeAttributes",
+        "CentroidDistance",
+        "DropAttributes",
+        "NeighborMeans",
+        "ScaleAttributes",
+    ),
     "models": ("GraphGP", "GraphRidge", "GraphSVC"),
     "kernels.gram_store": ("gram_to_zarr",),
 }

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import treegram
-from treegram import ODDCL, ODDST, Graphs, describe, save_tu
+from treegram import ODDCL, ODDST, Graphs, save_tu, summarize_graphs
 from treegram.cli import COMMANDS, main
 from treegram.cli._kernels import KERNELS, parameter_texts
 from treegram.kernels.base import GraphKernel
@@ -420,7 +420,7 @@ def test_info_json_has_the_same_for_machines(run, folder):
     assert report["targets"]["classes"] == [{"value": -1, "count": 4}, {"value": 1, "count": 4}]
     assert report["attributes"]["n_distinct"] == 32
     assert len(report["attributes"]["columns"]) == 2
-    assert report["odd"][0].startswith("2 classes have fewer than 10 graphs")
+    assert report["warnings"][0].startswith("2 classes have fewer than 10 graphs")
 
 
 def test_two_dashes_end_the_options(run, folder):
@@ -434,7 +434,7 @@ def test_info_knows_data_that_needs_no_file(run, name):
 
 
 def odd(graphs):
-    return " ".join(describe(graphs)["odd"])
+    return " ".join(summarize_graphs(graphs)["warnings"])
 
 
 def one_node_graphs(vectors, **kwargs):
@@ -444,7 +444,7 @@ def one_node_graphs(vectors, **kwargs):
 @pytest.mark.parametrize(
     ("graphs", "sentence"),
     [
-        (Graphs.from_edges([]), "There is no graph."),
+        (Graphs.from_edges([]), "There are no graphs."),
         (Graphs.from_edges([[(0, 1)]]), "There are no targets"),
         (Graphs.from_edges([[(0, 1)]]), "There are no node labels"),
         (Graphs.from_edges([[(0, 1)]]), "There are no attributes"),
@@ -460,7 +460,7 @@ def one_node_graphs(vectors, **kwargs):
         (Graphs.from_edges([[(0, 1)]] * 3, targets=[5] * 3), "There is only one class"),
         (Graphs.from_edges([[(0, 1)]] * 3, targets=[0, 0, 1]), "Classes are unbalanced (2 to 1): always guessing the largest is right in 66.7%"),
         (Graphs.from_edges([[(0, 1)]] * 3, targets=[0, 0, 1]), "2 classes have fewer than 10 graphs"),
-        (one_node_graphs([[1.0, 5.0], [2.0, 5.0]]), "Attribute column 1 never changes."),
+        (one_node_graphs([[1.0, 5.0], [2.0, 5.0]]), "Attribute column 1 is constant."),
         (one_node_graphs([[1.0, 50.0], [2.0, 30.0]]), "Attribute scales differ by 20x (standard deviation of column 1: 10, of column 0: 0.5)"),
         (one_node_graphs([[1.0], [2.0]] * 30), "Only 2 distinct vectors at 60 nodes."),
         (one_node_graphs([[100.0 * i] for i in range(9)]), "is below 1e-6 for 100% of the node pairs"),
@@ -479,7 +479,7 @@ def test_info_finds_nothing_odd_in_ordinary_data():
         attributes=rng.normal(size=(20, 3, 2)),
         targets=[0, 1] * 10,
     )
-    assert describe(graphs)["odd"] == []
+    assert summarize_graphs(graphs)["warnings"] == []
 
 
 def test_info_has_no_heading_where_there_is_nothing_to_say(run, monkeypatch):
@@ -490,7 +490,7 @@ def test_info_has_no_heading_where_there_is_nothing_to_say(run, monkeypatch):
     __import__("treegram.cli.info")
     monkeypatch.setattr("treegram.cli.info.load_data", lambda args: (graphs, np.array([0, 1] * 10)))
     out = run("info", "digits")[1]
-    assert "odd" not in out
+    assert "warnings" not in out
     assert "left out" not in out
     assert "nothing" not in out
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import collections, in_two_parts, with_node_order
-from treegram import ODDCL, Graphs, InvalidGraphError, describe, load_model, load_tu, save_model, save_tu
+from treegram import ODDCL, Graphs, InvalidGraphError, load_model, load_tu, save_model, save_tu, summarize_graphs
 from zoo import LAWS_HOLD_ON
 
 
@@ -102,13 +102,13 @@ def test_folders_and_model_files_keep_them(tmp_path):
 def test_the_text_and_the_survey_show_them():
     graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], edge_attributes=[[0.5], [1.5, 2.5]])
     assert repr(graphs) == "Graphs(2 graphs, 5 nodes, 3 edges, undirected, no labels, 1 edge attribute)"
-    found = describe(graphs)
+    found = summarize_graphs(graphs)
     assert found["edge_attributes"]["n_columns"] == 1
     assert found["edge_attributes"]["columns"][0]["max"] == 2.5
-    assert any("BinEdgeAttributes" in sentence for sentence in found["odd"])
-    assert describe(graphs + graphs[:1])["copies"]["graphs"] == 1
+    assert any("BinEdgeAttributes" in sentence for sentence in found["warnings"])
+    assert summarize_graphs(graphs + graphs[:1])["copies"]["graphs"] == 1
     other = Graphs.from_edges([[(0, 1)]], edge_attributes=[[7.0]])
-    assert describe(graphs + other)["copies"]["graphs"] == 0
+    assert summarize_graphs(graphs + other)["copies"]["graphs"] == 0
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,10 @@ from treegram import (
     ScaleAttributes,
 )
 from treegram._core.errors import ParameterError
-from treegram.graphs.transforms import TRANSFORMATIONS
+from treegram.graphs import transforms
 from zoo import ALL, COLLECTIONS, LAWS_HOLD_ON, NOTHING, ONE, collect
 
+TRANSFORMATIONS = {name: make for name, make in transforms.TRANSFORMATIONS.items() if name != "edges"}
 SEARCH = settings(max_examples=25, deadline=None)
 TRANSFORMERS = [make() for make in TRANSFORMATIONS.values()] + [NeighborMeans(0.0), NeighborMeans(2)]
 NEED_ATTRIBUTES = [one for one in TRANSFORMERS if not isinstance(one, DropAttributes)]
@@ -323,6 +324,7 @@ def test_without_attributes_every_node_kernel_value_is_1():
 
 
 def test_the_names_of_study_files():
+    assert list(transforms.TRANSFORMATIONS) == [*TRANSFORMATIONS, "edges"]
     assert list(TRANSFORMATIONS) == ["standard", "robust", "centroid", "centroid-append", "neighbors", "none"]
     widths = {name: make().fit_transform(collect(*ALL).pack()).n_attributes for name, make in TRANSFORMATIONS.items()}
     assert list(widths.values()) == [2, 2, 1, 3, 4, 0]

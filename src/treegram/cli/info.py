@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from treegram import describe
+from treegram import summarize_graphs
 from treegram._core.text import counted
 from treegram.cli._data import add_data_arguments, load_data
 from treegram.cli._parser import Parser
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = load_data(args)
-    report = {"data": args.data, **describe(*found), "left_out": [str(warning.message) for warning in caught]}
+    report = {"data": args.data, **summarize_graphs(*found), "left_out": [str(warning.message) for warning in caught]}
     print(json.dumps(report, indent=2) if args.json else "\n".join(_render(report)))
 
 
@@ -51,7 +51,7 @@ def _render(report: dict[str, Any]) -> Iterator[str]:
     yield from _attributes("attributes", report["attributes"])
     if report["edge_attributes"]:
         yield from _attributes("edge vectors", report["edge_attributes"])
-    for title in ("left out", "odd"):
+    for title in ("left out", "warnings"):
         if sentences := report[title.replace(" ", "_")]:
             yield title
             yield from (f"  - {sentence}" for sentence in sentences)

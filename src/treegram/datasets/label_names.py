@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from treegram._core.errors import DatasetError
 from treegram._core.types import Ints
 from treegram.datasets.table import Block, show
-from treegram.graphs.pack import join_codes, plain_label
+from treegram.graphs.check import join_codes, plain_label
 
 __all__ = ["Names", "apply_names", "check_named", "class_names", "name_lines", "parse_name", "read_names"]
 

@@ -15,7 +15,7 @@ from treegram._core.memory import require
 from treegram._core.types import Ints
 from treegram.datasets.parquet_columns import Column, Flat
 from treegram.graphs import Graphs
-from treegram.graphs.pack import check_targets, encode_labels, join_codes
+from treegram.graphs.check import check_targets, encode_labels, join_codes
 
 __all__ = ["Labels", "Parts", "make_graphs"]
 

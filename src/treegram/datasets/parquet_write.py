@@ -19,7 +19,7 @@ from treegram._core.types import Floats, Ints
 from treegram.datasets.label_names import name_lines
 from treegram.datasets.parquet_read import KEY, VERSION
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.pack import check_targets
+from treegram.graphs.check import check_targets
 
 __all__ = ["write_rows"]
 

@@ -1,11 +1,12 @@
-"""What a collection of graphs holds, as a plain dict of numbers, and what is odd about it, as sentences.
+"""Summarize a collection of graphs as a plain dict of numbers, with warnings about likely problems.
 
-Nothing here is printed; ``treegram info`` does that. All costs are linear in the data, up to sorting.
+Nothing is printed here; ``treegram info`` does that. All costs are linear in the data, up to sorting.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any
 
@@ -15,43 +16,47 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from treegram._core.errors import InvalidGraphError
+from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
-from treegram.datasets.oddities import oddities
 from treegram.graphs import Graphs, as_graphs
 
-__all__ = ["describe"]
+__all__ = ["summarize_graphs"]
+
+_N_PAIRS = 20_000  # sampled pairs of nodes
+_FAR, _ALIKE = 1e-6, 0.99  # values of the node kernel below and above which two vectors are far apart or alike
+_SCALE_RATIO = 10  # between the standard deviations of two columns
+_FEW_VECTORS = 0.05  # distinct vectors per node
+_UNBALANCED = 1.5  # largest class by smallest class
+_FOLDS = 10  # of a typical cross-validation
+_LARGE = 10  # largest graph by mean graph
 
 
-_N_PAIRS = 20_000  # pairs of nodes that stand for all of them
-_TINY, _ALIKE = 1e-6, 0.99  # node kernels below and above which vectors are "far apart" and "the same"
-
-
-def describe(graphs: Any, y: ArrayLike | None = None) -> dict[str, Any]:
-    """Tell what a collection holds, and what is odd about it.
+def summarize_graphs(graphs: Any, y: ArrayLike | None = None) -> dict[str, Any]:
+    """Summarize a collection of graphs and flag likely problems.
 
     Parameters
     ----------
     graphs : Graphs or list of graphs
         The graphs.
     y : array-like of shape (n_graphs,) or (n_graphs, n_columns), optional
-        Their targets; without it ``graphs.targets``.
+        Their targets; by default ``graphs.targets``.
 
     Returns
     -------
     dict
-        Ready for JSON: ``n_graphs``, ``directed``, spreads of ``nodes``, ``edges`` and ``degrees``, ``targets``,
+        Ready for JSON: ``n_graphs``, ``directed``, the ranges of ``nodes``, ``edges`` and ``degrees``, ``targets``,
         ``node_labels``, ``edge_labels``, ``attributes``, ``edge_attributes``, ``shape`` and ``copies`` (counts of special
-        graphs), and ``odd``, a list of sentences about what one should know or act on.
+        graphs), and ``warnings``, a list of sentences about what to know or fix.
 
     Notes
     -----
-    ``attributes["node_kernel"]`` is what the default node kernel gives for random pairs of nodes with equal labels.
+    ``attributes["node_kernel"]`` summarizes the default node kernel over random pairs of nodes with equal labels.
 
     Examples
     --------
-    >>> from treegram import Graphs, describe
-    >>> found = describe(Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], targets=[0, 1]))
-    >>> found["nodes"]["total"], found["odd"][0]
+    >>> from treegram import Graphs, summarize_graphs
+    >>> summary = summarize_graphs(Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], targets=[0, 1]))
+    >>> summary["nodes"]["total"], summary["warnings"][0]
     (5, '2 classes have fewer than 10 graphs: too few for 10 stratified folds.')
     """
     graphs = as_graphs(graphs)
@@ -60,30 +65,26 @@ def describe(graphs: Any, y: ArrayLike | None = None) -> dict[str, Any]:
         raise InvalidGraphError(
             f"y must have one entry per graph: {len(graphs)} graphs, got an array of shape {targets.shape}."
         )
-    found = _survey(graphs, targets)
-    return {**found, "odd": oddities(found)}
-
-
-def _survey(graphs: Graphs, y: NDArray[Any] | None) -> dict[str, Any]:
-    edges_per_graph = _edges_per_graph(graphs)
-    return {
+    arcs_per_graph = np.diff(graphs.indptr[graphs.offsets])
+    edges_per_graph = arcs_per_graph if graphs.directed else arcs_per_graph // 2
+    summary = {
         "n_graphs": len(graphs),
         "directed": graphs.directed,
-        "nodes": _spread(graphs.sizes),
-        "edges": _spread(edges_per_graph),
-        "degrees": _spread(graphs.degrees),
-        "targets": None if y is None else _targets(y),
+        "nodes": _range(graphs.sizes),
+        "edges": _range(edges_per_graph),
+        "degrees": _range(graphs.degrees),
+        "targets": None if targets is None else _targets(targets),
         "node_labels": _labels(graphs.labels, graphs.label_values),
         "edge_labels": _labels(graphs.edge_labels, graphs.edge_label_values),
         "attributes": _attributes(graphs),
         "edge_attributes": _edge_attributes(graphs),
         "shape": _shape(graphs, edges_per_graph),
-        "copies": _copies(graphs, y),
+        "copies": _copies(graphs, targets),
     }
+    return {**summary, "warnings": list(_warnings(summary))}
 
 
-def _spread(values: NDArray[Any]) -> dict[str, Any]:
-    """Sum, mean, smallest and largest of some numbers."""
+def _range(values: NDArray[Any]) -> dict[str, Any]:
     if not values.size:
         return {"total": 0, "mean": 0.0, "min": 0, "max": 0}
     return {
@@ -94,16 +95,11 @@ def _spread(values: NDArray[Any]) -> dict[str, Any]:
     }
 
 
-def _edges_per_graph(graphs: Graphs) -> Ints:
-    arcs = np.diff(graphs.indptr[graphs.offsets])
-    return arcs if graphs.directed else arcs // 2
-
-
 def _targets(y: NDArray[Any]) -> dict[str, Any]:
-    """Classes with their sizes, or the range of numbers."""
+    """Return the classes with their sizes, or the range of the numbers."""
     if y.ndim > 1 or y.dtype.kind == "f":
         columns = y.reshape(len(y), -1)
-        return {"kind": "numbers", "columns": [_spread(column) for column in columns.T]}
+        return {"kind": "numbers", "columns": [_range(column) for column in columns.T]}
     classes, counts = np.unique(y, return_counts=True)
     return {
         "kind": "classes",
@@ -115,7 +111,7 @@ def _targets(y: NDArray[Any]) -> dict[str, Any]:
 
 
 def _labels(codes: Ints | None, values: tuple[Any, ...]) -> list[dict[str, Any]] | None:
-    """How often each label occurs, the most frequent first."""
+    """Count the labels, the most frequent first."""
     if codes is None:
         return None
     counts = np.bincount(codes, minlength=len(values))
@@ -133,7 +129,7 @@ def _attributes(graphs: Graphs) -> dict[str, Any] | None:
 
 
 def _edge_attributes(graphs: Graphs) -> dict[str, Any] | None:
-    """Each edge counts once."""
+    """Summarize the vectors of the edges, each undirected edge counted once."""
     return None if graphs.edge_attributes is None else _columns(graphs.edge_attributes[graphs._edge_arcs()])
 
 
@@ -142,7 +138,7 @@ def _columns(vectors: Floats) -> dict[str, Any]:
     return {
         "n_columns": vectors.shape[1],
         "n_distinct": _n_distinct(vectors),
-        "columns": [{**_spread(column), "sd": float(sd)} for column, sd in zip(vectors.T, deviations, strict=True)],
+        "columns": [{**_range(column), "sd": float(sd)} for column, sd in zip(vectors.T, deviations, strict=True)],
     }
 
 
@@ -154,7 +150,7 @@ def _n_distinct(vectors: Floats) -> int:
 
 
 def _node_kernel(graphs: Graphs, vectors: Floats) -> dict[str, Any] | None:
-    """How the default node kernel, exp(-|x - y|^2 / d), sees random pairs of nodes with equal labels."""
+    """Sample the default node kernel, exp(-|x - y|^2 / d), over pairs of nodes with equal labels."""
     if not vectors.size:
         return None
     labels = graphs.degrees if graphs.labels is None else graphs.labels
@@ -166,7 +162,7 @@ def _node_kernel(graphs: Graphs, vectors: Floats) -> dict[str, Any] | None:
     return {
         "gamma": 1 / graphs.n_attributes,
         "median": float(np.median(values)),
-        "far_apart": float((values < _TINY).mean()),
+        "far_apart": float((values < _FAR).mean()),
         "alike": float((values > _ALIKE).mean()),
     }
 
@@ -175,18 +171,17 @@ def _node_kernel(graphs: Graphs, vectors: Floats) -> dict[str, Any] | None:
 
 
 def _shape(graphs: Graphs, edges_per_graph: Ints) -> dict[str, int]:
-    """How many graphs and nodes are of a kind that one should know of."""
+    """Count graphs and nodes of special kinds."""
     arcs = csr_matrix(
         (np.ones(len(graphs.indices), np.int8), graphs.indices, graphs.indptr), shape=(graphs.n_nodes, graphs.n_nodes)
     )
     n_components, component = connected_components(arcs, directed=graphs.directed, connection="weak")
     owner = np.zeros(n_components, np.int64)
     owner[component] = graphs.graph_ids
-    structures = {_digest(graphs, i, [], []) for i in range(len(graphs))}
     components_per_graph = np.bincount(owner, minlength=len(graphs))
     is_isolated = (graphs.degrees == 0) & (np.bincount(graphs.indices, minlength=graphs.n_nodes) == 0)
     return {
-        "distinct_structures": len(structures),
+        "distinct_structures": len({_digest(graphs, i, [], []) for i in range(len(graphs))}),
         "isolated_nodes": int(is_isolated.sum()),
         "graphs_with_isolated_nodes": len(np.unique(graphs.graph_ids[is_isolated])),
         "disconnected_graphs": int((components_per_graph > 1).sum()),
@@ -196,26 +191,115 @@ def _shape(graphs: Graphs, edges_per_graph: Ints) -> dict[str, int]:
 
 
 def _copies(graphs: Graphs, y: NDArray[Any] | None) -> dict[str, int]:
-    """Graphs that are there more than once, node by node, and how many of those have another target."""
+    """Count graphs that equal an earlier one node by node, and those of them with a different target."""
     at_nodes = [array for array in (graphs.labels, graphs.attributes) if array is not None]
     at_arcs = [array for array in (graphs.edge_labels, graphs.edge_attributes) if array is not None]
     first: dict[bytes, int] = {}
-    found = Counter[str]()
+    counts = Counter[str]()
     for i in range(len(graphs)):
         original = first.setdefault(_digest(graphs, i, at_nodes, at_arcs), i)
-        found["graphs"] += original != i
-        found["other_target"] += y is not None and bool(np.any(y[original] != y[i]))
-    return {"graphs": found["graphs"], "other_target": found["other_target"]}
+        counts["graphs"] += original != i
+        counts["other_target"] += y is not None and bool(np.any(y[original] != y[i]))
+    return {"graphs": counts["graphs"], "other_target": counts["other_target"]}
 
 
 def _digest(graphs: Graphs, i: int, at_nodes: list[NDArray[Any]], at_arcs: list[NDArray[Any]]) -> bytes:
-    """Equal for graphs that are equal, node by node, in their neighbors and the given arrays."""
+    """Hash one graph: its neighbors, and its rows of the arrays."""
     nodes = slice(graphs.offsets[i], graphs.offsets[i + 1])
     arcs = slice(graphs.indptr[nodes.start], graphs.indptr[nodes.stop])
-    parts = [graphs.indptr[nodes] - arcs.start, graphs.indices[arcs] - nodes.start]
-    parts += [array[nodes] for array in at_nodes] + [array[arcs] for array in at_arcs]
+    arrays = [graphs.indptr[nodes] - arcs.start, graphs.indices[arcs] - nodes.start]
+    arrays += [array[nodes] for array in at_nodes] + [array[arcs] for array in at_arcs]
     digest = blake2b(digest_size=16)
-    for part in parts:
-        digest.update(len(part).to_bytes(8, "little"))
-        digest.update(np.ascontiguousarray(part).tobytes())
+    for array in arrays:
+        digest.update(len(array).to_bytes(8, "little"))
+        digest.update(np.ascontiguousarray(array).tobytes())
     return digest.digest()
+
+
+# -------------------------------------------------------------------- warnings
+
+
+def _warnings(summary: dict[str, Any]) -> Iterator[str]:
+    """Yield one sentence per problem, the most important first."""
+    nodes = summary["nodes"]
+    if not summary["n_graphs"]:
+        yield "There are no graphs."
+    if nodes["max"] > _LARGE * nodes["mean"]:
+        yield f"The largest graph has {nodes['max']} nodes, {nodes['max'] / nodes['mean']:.0f} times the mean."
+    yield from _warn_of_targets(summary["targets"])
+    copies = summary["copies"]
+    if copies["graphs"]:
+        other = f", {copies['other_target']} of them with another target" if copies["other_target"] else ""
+        yield f"{counted(copies['graphs'], 'graph is an exact copy', 'graphs are exact copies')} of an earlier one{other}."
+    yield from _warn_of_shape(summary["shape"], summary["n_graphs"])
+    labels = summary["node_labels"]
+    if labels is None:
+        yield 'There are no node labels: kernels use each node\'s degree (missing_labels="degree") or one label for all ("constant").'
+    elif len(labels) == 1:
+        yield "All nodes have the same label."
+    if summary["attributes"] is None:
+        yield "There are no attributes: ODDCL then equals ODDST."
+    else:
+        yield from _warn_of_attributes(summary["attributes"], nodes["total"])
+    if summary["edge_attributes"]:
+        yield "Kernels do not use edge attributes directly: BinEdgeAttributes turns them into edge labels."
+
+
+def _warn_of_targets(targets: dict[str, Any] | None) -> Iterator[str]:
+    if targets is None:
+        yield "There are no targets: nothing can be learned or cross-validated."
+    elif targets["kind"] == "classes":
+        counts = [one["count"] for one in targets["classes"]]
+        if len(counts) == 1:
+            yield "There is only one class: nothing can be learned."
+        elif counts and max(counts) >= _UNBALANCED * min(counts):
+            yield (
+                f"Classes are unbalanced ({max(counts)} to {min(counts)}): always guessing the largest is right in "
+                f"{targets['majority']:.1%} of the cases."
+            )
+        if small := sum(count < _FOLDS for count in counts):
+            yield f"{counted(small, 'class has', 'classes have')} fewer than {_FOLDS} graphs: too few for {_FOLDS} stratified folds."
+
+
+def _warn_of_shape(shape: dict[str, int], n_graphs: int) -> Iterator[str]:
+    if n_graphs > 1 and shape["distinct_structures"] == 1:
+        yield "All graphs have the same structure, node by node: they can differ only in labels and attributes."
+    if shape["graphs_without_nodes"]:
+        yield f"{counted(shape['graphs_without_nodes'], 'graph has', 'graphs have')} no nodes: kernel values are 0."
+    if shape["graphs_without_edges"]:
+        yield f"{counted(shape['graphs_without_edges'], 'graph has', 'graphs have')} nodes but no edges."
+    if shape["disconnected_graphs"]:
+        yield f"{counted(shape['disconnected_graphs'], 'graph is', 'graphs are')} not connected."
+    if shape["isolated_nodes"]:
+        where = counted(shape["graphs_with_isolated_nodes"], "graph")
+        yield f"{counted(shape['isolated_nodes'], 'node has', 'nodes have')} no neighbor, in {where}."
+
+
+def _warn_of_attributes(attributes: dict[str, Any], n_nodes: int) -> Iterator[str]:
+    constant = [str(i) for i, column in enumerate(attributes["columns"]) if column["min"] == column["max"]]
+    if constant and n_nodes:
+        words = ("column", "is") if len(constant) == 1 else ("columns", "are")
+        yield f"Attribute {words[0]} {', '.join(constant)} {words[1]} constant."
+    deviations = {i: column["sd"] for i, column in enumerate(attributes["columns"]) if column["sd"] > 0}
+    if deviations and max(deviations.values()) > _SCALE_RATIO * min(deviations.values()):
+        wide, narrow = max(deviations, key=lambda i: deviations[i]), min(deviations, key=lambda i: deviations[i])
+        yield (
+            f"Attribute scales differ by {deviations[wide] / deviations[narrow]:.0f}x (standard deviation of column {wide}: "
+            f"{deviations[wide]:.3g}, of column {narrow}: {deviations[narrow]:.3g}): the wide ones dominate the node kernel."
+        )
+    if attributes["n_distinct"] < _FEW_VECTORS * n_nodes:
+        yield f"Only {attributes['n_distinct']} distinct vectors at {n_nodes} nodes."
+    kernel = attributes["node_kernel"]
+    if kernel is None:
+        return
+    subject = f"At the default gamma = {kernel['gamma']:.3g} the node kernel"
+    if kernel["far_apart"] > 0.5:
+        yield (
+            f"{subject} is below 1e-6 for {kernel['far_apart']:.0%} of the node pairs with equal labels: only nearly equal "
+            "vectors count. Try a smaller gamma or scaled attributes."
+        )
+    if kernel["alike"] > 0.5:
+        yield (
+            f"{subject} is above 0.99 for {kernel['alike']:.0%} of the node pairs with equal labels: vectors hardly count. "
+            "Try a larger gamma or scaled attributes."
+        )

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from treegram._core.errors import InvalidGraphError
 from treegram._core.types import Ints
 from treegram.graphs import Graphs
-from treegram.graphs.pack import as_exact
+from treegram.graphs.check import as_exact
 
 __all__ = ["matrix_edges", "read_adjacency"]
 

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
+from treegram.graphs.check import check_attributes, chosen_nodes, ranges, same_array, same_labels
 from treegram.graphs.from_arrays import FromArrays
 from treegram.graphs.from_libraries import FromLibraries
 from treegram.graphs.join import join_fields
-from treegram.graphs.pack import check_attributes, chosen_nodes, ranges, same_array, same_labels
 from treegram.graphs.validate import check_collection
 
 __all__ = ["Graphs", "as_graphs"]
@@ -342,7 +342,7 @@ class Graphs(FromArrays, FromLibraries):
 
     def _repr_html_(self) -> str:
         """The view in notebooks."""
-        from treegram.graphs.notebook_view import graphs_to_html
+        from treegram.graphs.html import graphs_to_html
 
         return graphs_to_html(self)
 

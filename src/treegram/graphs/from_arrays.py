@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from treegram.graphs.pack import (
+from treegram.graphs.check import (
     as_list,
     check_attributes,
     check_edge_attributes,

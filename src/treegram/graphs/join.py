@@ -9,7 +9,7 @@ import numpy as np
 from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted
 from treegram._core.types import Floats
-from treegram.graphs.pack import concatenate_present, join_codes
+from treegram.graphs.check import concatenate_present, join_codes
 
 if TYPE_CHECKING:
     from treegram.graphs import Graphs

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from treegram._core.errors import InvalidGraphError
 from treegram._core.text import suggest
 from treegram.graphs import Graphs
-from treegram.graphs.pack import as_exact, check_vectors
+from treegram.graphs.check import as_exact, check_vectors
 
 __all__ = ["MISSING", "Choice", "NamedGraph", "make_graphs", "missing_name", "warn_of_unused"]
 

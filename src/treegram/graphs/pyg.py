@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from treegram._core.errors import InvalidGraphError
 from treegram.graphs import Graphs
+from treegram.graphs.check import as_column
 from treegram.graphs.named import Choice, NamedGraph, make_graphs
 from treegram.graphs.one_hot import OneHot, split_one_hot
-from treegram.graphs.pack import as_column
 
 __all__ = ["read_pyg"]
 

@@ -15,8 +15,8 @@ from treegram._core.errors import InvalidGraphError
 from treegram._core.optional import optional_module
 from treegram._core.types import Ints
 from treegram.graphs import Graphs
+from treegram.graphs.check import as_array, as_column, as_exact, plain_label
 from treegram.graphs.named import missing_name, warn_of_unused
-from treegram.graphs.pack import as_array, as_column, as_exact, plain_label
 
 __all__ = ["read_tables"]
 

@@ -1,13 +1,14 @@
-"""Transformers from graphs to the same graphs with other node attributes, for pipelines that end in a kernel.
+"""Transformers from graphs to graphs, for pipelines that end in a kernel.
 
-What is learned is learned in ``fit`` alone, so that in cross-validation nothing leaks from test graphs. Labels, edges and
-targets pass through untouched. ``TRANSFORMATIONS`` has them by the names that study files use.
+They change node attributes, or turn edge attributes into edge labels; everything else passes through unchanged. Parameters
+are learned in ``fit`` only, so nothing leaks from test graphs in cross-validation. ``TRANSFORMATIONS`` maps the names that
+study files use to the classes.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -18,42 +19,45 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.errors import InvalidGraphError
-from treegram._core.params import Allowed, Checked, Number, Words, parameters
+from treegram._core.params import Allowed, Checked, Number, Whole, Words, parameters
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
+from treegram.graphs.check import encode_labels
 
 __all__ = [
     "TRANSFORMATIONS",
-    "AttributeTransformer",
+    "BinEdgeAttributes",
     "CentroidDistance",
     "DropAttributes",
+    "GraphTransformer",
     "NeighborMeans",
     "ScaleAttributes",
 ]
 
-WIDEST_MIDDLE = (
-    5.0  # the middle nine tenths of all values in units of the middle half, up to which that is a scale for all
-)
+# The interquartile range is a usable scale if the middle 90 % of the values is at most this many times as wide.
+MAX_TAIL_RATIO = 5.0
 
 
-class AttributeTransformer(Checked, TransformerMixin, BaseEstimator, ABC):
-    """Base of all: graphs in, the same graphs with other attributes out; learns nothing unless a subclass says so."""
+class GraphTransformer(Checked, TransformerMixin, BaseEstimator, ABC):
+    """Base class: graphs in, graphs out. A subclass that learns from data overrides ``_learn``."""
+
+    _learned: ClassVar[str | None] = None  # an attribute that exists after fit, in transformers that learn
 
     @property
     def learns_from_data(self) -> bool:
-        """Whether what a graph becomes depends on the fitted graphs, so that each fold needs a fit of its own."""
-        return False
+        """Whether the result depends on the fitted graphs, so that each fold needs its own fit."""
+        return self._learned is not None
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
-        """Learn what the transformer needs of the graphs, if anything.
+        """Learn from the graphs, if the transformer learns anything.
 
         Parameters
         ----------
         X : Graphs or list of graphs
-            The graphs to learn from.
+            The training graphs.
         y : ignored
-            There for scikit-learn's pipelines.
+            Present for compatibility with scikit-learn pipelines.
 
         Returns
         -------
@@ -65,24 +69,24 @@ class AttributeTransformer(Checked, TransformerMixin, BaseEstimator, ABC):
         return self
 
     def transform(self, X: Any) -> Graphs:
-        """Give the graphs their new attributes.
+        """Transform the graphs.
 
         Parameters
         ----------
         X : Graphs or list of graphs
-            Graphs, new or not.
+            The graphs to transform.
 
         Returns
         -------
         Graphs
-            The same graphs in the same order, with other attributes.
+            The transformed graphs, in the same order.
         """
         check_is_fitted(self)
         self._check_parameters()
         return self._change(as_graphs(X))
 
     def __sklearn_is_fitted__(self) -> bool:
-        return not self.learns_from_data
+        return self._learned is None or hasattr(self, self._learned)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -90,36 +94,40 @@ class AttributeTransformer(Checked, TransformerMixin, BaseEstimator, ABC):
         return tags
 
     def _learn(self, graphs: Graphs) -> None:
-        """Nothing, unless a subclass does."""
+        """Set the learned attributes."""
 
     @abstractmethod
     def _change(self, graphs: Graphs) -> Graphs:
-        """The graphs with their new attributes."""
+        """Return the transformed graphs."""
+
+
+# -------------------------------------------------------------------- node attributes
 
 
 @parameters
-class ScaleAttributes(AttributeTransformer):
-    """Scale each attribute by what its values are like over all nodes of the fitted graphs.
+class ScaleAttributes(GraphTransformer):
+    """Scale each attribute by its distribution over all nodes of the fitted graphs.
 
-    The default k_A has one width for all attributes: one with a wide range, or a few outliers, drowns the others.
+    The default k_A has a single width for all attributes, so an attribute with a wide range or a few outliers would
+    dominate the others.
 
     Parameters
     ----------
     method : {"standard", "robust"}, default="standard"
         "standard": subtract the mean and divide by the standard deviation. "robust": subtract the median and divide by the
-        interquartile range, which outliers do not move. That of an attribute which is nearly always the same, such as 0, is
-        tiny and says nothing of its other values: where the middle nine tenths of all values are more than 5 times as wide
-        as the middle half (2.4 times for a normal distribution, 3.4 times for a log-normal one), or the middle half has no
-        width, the standard deviation takes its place. An attribute that never changes is not divided.
+        interquartile range, which ignores outliers. For an attribute that is nearly constant the interquartile range is
+        tiny and says nothing about the remaining values. The standard deviation is used instead if the interquartile range
+        is 0, or if the range of the middle 90 % of the values is more than 5 times as wide (2.4 times for a normal
+        distribution, 3.4 times for a log-normal one). Constant attributes are not divided.
 
     Attributes
     ----------
     center_ : ndarray of shape (n_attributes,)
-        What is subtracted.
+        The values that are subtracted.
     scale_ : ndarray of shape (n_attributes,)
-        What the difference is divided by; never 0.
+        The divisors; never 0.
     n_attributes_in_ : int
-        Dimension of the fitted vectors; 0 if there was no node to learn from, and then nothing is changed.
+        Dimension of the fitted vectors; 0 if there were no nodes, in which case ``transform`` changes nothing.
 
     Examples
     --------
@@ -130,32 +138,26 @@ class ScaleAttributes(AttributeTransformer):
     """
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {"method": (Words("standard", "robust"),)}
+    _learned: ClassVar[str | None] = "scale_"
 
     method: str = field(default="standard", kw_only=False)
 
-    @property
-    def learns_from_data(self) -> bool:
-        """Whether what a graph becomes depends on the fitted graphs: always, center and scale are theirs."""
-        return True
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "scale_")
-
     def _learn(self, graphs: Graphs) -> None:
-        vectors = _vectors(graphs, self)
+        vectors = _node_vectors(graphs, self)
         self.n_attributes_in_ = vectors.shape[1] if len(vectors) else 0
-        # As shares of the largest value, so that no square overflows.
+        # Relative to the largest value, so that squares do not overflow.
         peaks = np.abs(vectors).max(axis=0, initial=0.0)
         peaks[peaks == 0] = 1.0
         centers, scales = np.zeros(vectors.shape[1]), np.ones(vectors.shape[1])
         if len(vectors):
-            centers, scales = _CENTERS_AND_SCALES[self.method](vectors / peaks)
+            measure = _standard if self.method == "standard" else _robust
+            centers, scales = measure(vectors / peaks)
         self.center_ = centers * peaks
         self.scale_ = scales * peaks
-        self.scale_[self.scale_ == 0] = 1.0  # the same value in all nodes
+        self.scale_[self.scale_ == 0] = 1.0  # a constant attribute
 
     def _change(self, graphs: Graphs) -> Graphs:
-        vectors = _vectors(graphs, self)
+        vectors = _node_vectors(graphs, self)
         if not len(vectors) or not self.n_attributes_in_:
             return graphs
         if vectors.shape[1] != self.n_attributes_in_:
@@ -168,15 +170,15 @@ class ScaleAttributes(AttributeTransformer):
 
 
 @parameters
-class CentroidDistance(AttributeTransformer):
-    """Describe each node by how far its vector is from the mean vector of its graph.
+class CentroidDistance(GraphTransformer):
+    """Replace each node's vector by its distance to the mean vector of the graph.
 
-    For coordinates: the distance does not change when a molecule is turned, mirrored or moved, coordinates do.
+    For coordinates, this distance does not change when a molecule is rotated, mirrored or moved.
 
     Parameters
     ----------
     mode : {"replace", "append"}, default="replace"
-        Whether the distance takes the place of the vector, or becomes one more attribute after it.
+        Whether the distance replaces the vector or is appended to it.
 
     Examples
     --------
@@ -191,7 +193,7 @@ class CentroidDistance(AttributeTransformer):
     mode: str = field(default="replace", kw_only=False)
 
     def _change(self, graphs: Graphs) -> Graphs:
-        vectors = _vectors(graphs, self)
+        vectors = _node_vectors(graphs, self)
         with np.errstate(over="ignore", invalid="ignore"):
             centroids = _means(graphs.offsets, np.arange(graphs.n_nodes), vectors)
             distances = _lengths(vectors - centroids[graphs.graph_ids])[:, None]
@@ -200,19 +202,18 @@ class CentroidDistance(AttributeTransformer):
 
 
 @parameters
-class NeighborMeans(AttributeTransformer):
+class NeighborMeans(GraphTransformer):
     """Append to each node's vector the weighted mean of its neighbors' vectors.
 
     Parameters
     ----------
     weight : float, default=0.5
-        Factor of the means: how much the neighbors count compared with the node itself.
+        Factor applied to the means: how much the neighbors count compared with the node itself.
 
     Notes
     -----
-    A node without neighbors stands in for them: its own vector is appended, times ``weight``. Zeros in that place would
-    make distances between nodes depend on where the origin of the attributes is. Directed edges lead to neighbors in their
-    direction only.
+    For a node without neighbors its own vector is appended, times ``weight``: zeros would make distances between nodes
+    depend on the origin of the attributes. Directed edges count in their direction only.
 
     Examples
     --------
@@ -230,16 +231,16 @@ class NeighborMeans(AttributeTransformer):
     weight: float = field(default=0.5, kw_only=False)
 
     def _change(self, graphs: Graphs) -> Graphs:
-        vectors = _vectors(graphs, self)
+        vectors = _node_vectors(graphs, self)
         means = _means(graphs.indptr, graphs.indices, vectors)
-        is_alone = graphs.degrees == 0
-        means[is_alone] = vectors[is_alone]
+        is_isolated = graphs.degrees == 0
+        means[is_isolated] = vectors[is_isolated]
         with np.errstate(over="ignore"):
             return _with_vectors(graphs, np.hstack([vectors, float(self.weight) * means]), self)
 
 
-class DropAttributes(AttributeTransformer):
-    """Take the attributes away: kernels then have k_A = 1 and compare labels and shape alone.
+class DropAttributes(GraphTransformer):
+    """Remove the node attributes: kernels then use k_A = 1 and compare labels and structure only.
 
     Examples
     --------
@@ -252,39 +253,120 @@ class DropAttributes(AttributeTransformer):
         return replace(graphs, attributes=None)
 
 
-TRANSFORMATIONS: dict[str, Callable[[], AttributeTransformer]] = {
+# -------------------------------------------------------------------- edge attributes
+
+
+@parameters
+class BinEdgeAttributes(GraphTransformer):
+    """Turn edge attributes into edge labels by binning each column at quantiles.
+
+    The bins of each column hold about equally many of the fitted edges. An edge that already has a label keeps it as a part
+    of the new label. A kernel with ``use_edge_labels=True`` then compares edges.
+
+    Parameters
+    ----------
+    n_bins : int, default=4
+        Number of bins per column; fewer if many values are equal.
+
+    Attributes
+    ----------
+    thresholds_ : list of ndarray
+        The ascending bin edges of each column: bin ``i`` holds the values above threshold ``i - 1``, up to and including
+        threshold ``i``.
+
+    Notes
+    -----
+    The kernel remains positive semidefinite. With its thresholds fixed, the transformer is a function T from graphs to graphs
+    with edge labels, and K(T(G), T(G')) is positive semidefinite for every function T if K is: a sum of
+    c_i c_j K(T(G_i), T(G_j)) is a sum of the same form over the graphs T(G_i). Thresholds are learned in ``fit``, so in
+    cross-validation from training graphs only.
+
+    Two values on either side of a threshold count as different however close they are. More bins compare edges more finely
+    and find fewer equal ones. Each undirected edge counts once. Fitting sorts each column.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from treegram import ODDCL, BinEdgeAttributes, Graphs
+    >>> lengths = [[[1.1], [1.2], [2.3]], [[1.1], [2.2]]]
+    >>> graphs = Graphs.from_edges([[(0, 1), (1, 2), (0, 2)], [(0, 1), (1, 2)]], edge_attributes=lengths)
+    >>> BinEdgeAttributes(n_bins=2).fit_transform(graphs)
+    Graphs(2 graphs, 6 nodes, 5 edges, undirected, no labels, 2 edge labels)
+    >>> make_pipeline(BinEdgeAttributes(n_bins=2), ODDCL(depth=1, use_edge_labels=True)).fit_transform(graphs).shape
+    (2, 2)
+    """
+
+    _allowed: ClassVar[Mapping[str, Allowed]] = {"n_bins": (Whole(1),)}
+    _learned: ClassVar[str | None] = "thresholds_"
+
+    n_bins: int = field(default=4, kw_only=False)
+
+    def _learn(self, graphs: Graphs) -> None:
+        vectors = _edge_vectors(graphs)[graphs._edge_arcs()]
+        levels = np.arange(1, self.n_bins) / self.n_bins
+        self.thresholds_ = [_bin_edges(column, levels) for column in vectors.T] if len(vectors) else []
+
+    def _change(self, graphs: Graphs) -> Graphs:
+        vectors = _edge_vectors(graphs)
+        if self.thresholds_ and len(vectors) and vectors.shape[1] != len(self.thresholds_):
+            raise InvalidGraphError(
+                f"The edges of the new graphs (X) have {counted(vectors.shape[1], 'attribute')}, but BinEdgeAttributes was "
+                f"fitted on edges with {len(self.thresholds_)}."
+            )
+        bins = [
+            np.searchsorted(thresholds, column, side="left")
+            for thresholds, column in zip(self.thresholds_, vectors.T, strict=False)
+        ] or [np.zeros(len(vectors), np.int64)]
+        codes, values = _join_labels(graphs, np.stack(bins, axis=1))
+        return replace(graphs, edge_labels=codes, edge_label_values=values, edge_attributes=None)
+
+
+TRANSFORMATIONS: dict[str, Callable[[], GraphTransformer]] = {
     "standard": ScaleAttributes,
     "robust": partial(ScaleAttributes, "robust"),
     "centroid": CentroidDistance,
     "centroid-append": partial(CentroidDistance, "append"),
     "neighbors": NeighborMeans,
     "none": DropAttributes,
+    "edges": BinEdgeAttributes,
 }
 
 
 # -------------------------------------------------------------------- vectors in and out
 
 
-def _vectors(graphs: Graphs, transformer: AttributeTransformer) -> Floats:
-    """One row per node; graphs without nodes have no rows, whether they have attributes or not."""
+def _node_vectors(graphs: Graphs, transformer: GraphTransformer) -> Floats:
+    """Return one row per node; a collection without nodes needs no attributes."""
     if graphs.attributes is not None and (graphs.n_attributes or not graphs.n_nodes):
         return graphs.attributes
     if graphs.n_nodes:
         raise InvalidGraphError(
             f"{type(transformer).__name__} changes node attributes, but the graphs have none: {graphs!r}. Leave it out, or "
-            "give attributes when the collection is made."
+            "pass attributes when creating the collection."
         )
     return np.zeros((0, 0))
 
 
-def _with_vectors(graphs: Graphs, vectors: Floats, transformer: AttributeTransformer) -> Graphs:
+def _edge_vectors(graphs: Graphs) -> Floats:
+    """Return one row per arc; a collection without edges needs no edge attributes."""
+    if graphs.edge_attributes is not None:
+        return graphs.edge_attributes
+    if len(graphs.indices):
+        raise InvalidGraphError(
+            f"BinEdgeAttributes bins edge attributes, but the graphs have none: {graphs!r}. Leave it out, or pass "
+            "edge_attributes when creating the collection."
+        )
+    return np.zeros((0, 0))
+
+
+def _with_vectors(graphs: Graphs, vectors: Floats, transformer: GraphTransformer) -> Graphs:
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         node = int((~finite).argmax())
         graph = int(graphs.graph_ids[node])
         raise InvalidGraphError(
             f"Graph {graph}: {type(transformer).__name__} gives its node {node - graphs.offsets[graph]} the attributes "
-            f"{vectors[node].tolist()}, which are not finite. The given ones are too large: divide them all by one number."
+            f"{vectors[node].tolist()}, which are not finite. The original attributes are too large: divide them all by a constant."
         )
     return replace(graphs, attributes=np.ascontiguousarray(vectors))
 
@@ -293,18 +375,18 @@ def _with_vectors(graphs: Graphs, vectors: Floats, transformer: AttributeTransfo
 
 
 def _means(offsets: Ints, members: Ints, vectors: Floats) -> Floats:
-    """The mean of the rows ``members[offsets[i] : offsets[i + 1]]``, for each i; 0 where there are none."""
+    """Average the rows ``members[offsets[i] : offsets[i + 1]]`` for each i; 0 if there are none."""
     counts = np.diff(offsets)
-    shares = np.repeat(1.0 / np.maximum(counts, 1), counts)
-    means: Floats = sp.csr_array((shares, members, offsets), shape=(len(counts), len(vectors))) @ vectors
+    weights = np.repeat(1.0 / np.maximum(counts, 1), counts)
+    means: Floats = sp.csr_array((weights, members, offsets), shape=(len(counts), len(vectors))) @ vectors
     return means
 
 
 def _lengths(vectors: Floats) -> Floats:
-    """The Euclidean length of each row; squares of large numbers do not overflow."""
+    """Return the Euclidean length of each row without overflow in the squares."""
     peaks = np.abs(vectors).max(axis=1, initial=0.0)
-    shares = vectors / np.where(peaks > 0, peaks, 1.0)[:, None]
-    lengths: Floats = peaks * np.sqrt((shares**2).sum(axis=1))
+    scaled = vectors / np.where(peaks > 0, peaks, 1.0)[:, None]
+    lengths: Floats = peaks * np.sqrt((scaled**2).sum(axis=1))
     return lengths
 
 
@@ -316,8 +398,24 @@ def _standard(vectors: Floats) -> tuple[Floats, Floats]:
 def _robust(vectors: Floats) -> tuple[Floats, Floats]:
     lowest, lower, median, upper, highest = np.percentile(vectors, [5, 25, 50, 75, 95], axis=0)
     ranges = upper - lower
-    is_told = (ranges > 0) & (WIDEST_MIDDLE * ranges >= highest - lowest)
-    return median, np.where(is_told, ranges, _standard(vectors)[1])
+    is_usable = (ranges > 0) & (MAX_TAIL_RATIO * ranges >= highest - lowest)
+    return median, np.where(is_usable, ranges, _standard(vectors)[1])
 
 
-_CENTERS_AND_SCALES: dict[str, Callable[[Floats], tuple[Floats, Floats]]] = {"standard": _standard, "robust": _robust}
+def _bin_edges(values: Floats, levels: Floats) -> Floats:
+    """Return the quantiles at which to cut, each below the largest value, so that no bin is empty."""
+    found = np.unique(np.quantile(values, levels, method="inverted_cdf")) if len(levels) else np.empty(0)
+    return found[found < values.max()]
+
+
+def _join_labels(graphs: Graphs, bins: Ints) -> tuple[Ints, tuple[Hashable, ...]]:
+    """Encode labels made of the edge's old label, if any, and its bin in each column."""
+    if graphs.edge_labels is not None:
+        bins = np.column_stack([graphs.edge_labels, bins])
+    rows, inverse = np.unique(bins, axis=0, return_inverse=True)
+    labels: list[Any] = [tuple(row) for row in rows.tolist()]
+    if graphs.edge_labels is not None:
+        labels = [(graphs.edge_label_values[label], *rest) for label, *rest in labels]
+    labels = [label[0] if len(label) == 1 else label for label in labels]
+    codes, values = encode_labels(labels, len(labels), "edge_labels", "edges")
+    return codes[inverse.reshape(-1)], values

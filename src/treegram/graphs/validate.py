@@ -13,7 +13,7 @@ import numpy as np
 
 from treegram._core.errors import InvalidGraphError
 from treegram._core.types import Ints
-from treegram.graphs.pack import arcs_back, check_label, plain_label
+from treegram.graphs.check import arcs_back, check_label, plain_label
 
 __all__ = ["check_collection"]
 
@@ -70,9 +70,7 @@ def _check_neighbors(offsets: Ints, indptr: Ints, indices: Ints) -> None:
     outside = (indices < low) | (indices >= high)
     if outside.any():
         graph = int(np.searchsorted(indptr[offsets], outside.argmax(), side="right")) - 1
-        raise InvalidGraphError(
-            f"Graph {graph}: a neighbor, {indices[outside.argmax()]}, is not a node of this graph."
-        )
+        raise InvalidGraphError(f"Graph {graph}: a neighbor, {indices[outside.argmax()]}, is not a node of this graph.")
     sources = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     wrong = sources == indices
     wrong[1:] |= (sources[1:] == sources[:-1]) & (indices[1:] <= indices[:-1])

@@ -19,8 +19,13 @@ from sklearn.pipeline import make_pipeline
 
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
-from treegram.graphs.edge_bins import BinEdgeAttributes
-from treegram.graphs.transforms import CentroidDistance, DropAttributes, NeighborMeans, ScaleAttributes
+from treegram.graphs.transforms import (
+    BinEdgeAttributes,
+    CentroidDistance,
+    DropAttributes,
+    NeighborMeans,
+    ScaleAttributes,
+)
 from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath
 from treegram.models.crossval import seed_of
 from treegram.pairsum.attributes import scaled_gamma

@@ -48,7 +48,6 @@ def read_transformations(item: Item) -> tuple[str, ...]:
 
 def transformations() -> dict[str, Any]:
     """What studies can do to the graphs before the kernel, by name: to vectors, or to the vectors of edges."""
-    from treegram.graphs.edge_bins import BinEdgeAttributes
     from treegram.graphs.transforms import TRANSFORMATIONS
 
-    return {**TRANSFORMATIONS, "edges": BinEdgeAttributes}
+    return dict(TRANSFORMATIONS)

@@ -21,9 +21,9 @@ from treegram.explanations.page.render import PageContent, render_page
 from treegram.explanations.page.views import read_views
 from treegram.explanations.plots.molecules import molecule_of
 from treegram.graphs import Graphs, as_graphs
+from treegram.graphs.fields import graphs_digest
 from treegram.kernels import FeatureMap, ODDCLFeatures
 from treegram.kernels.pipelines import split_pipeline
-from treegram.graphs.fields import graphs_digest
 
 __all__ = ["write_explanation_page"]
 

@@ -11,10 +11,10 @@ import numpy as np
 from treegram._core.html import Markup, element, join
 from treegram._core.types import Floats
 from treegram.explanations.plots.colors import MOLECULE_LIMIT, is_dark, share_colors
-from treegram.explanations.plots.layout import node_places
 from treegram.explanations.plots.molecules import molecule_svg
 from treegram.explanations.plots.tree import tree_places
 from treegram.graphs import Graphs
+from treegram.graphs.layout import node_places
 
 __all__ = ["draw_graph", "draw_molecule", "draw_scale", "draw_tree", "has_labels", "node_label", "signed"]
 

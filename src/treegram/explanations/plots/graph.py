@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from treegram._core.matplotlib import matplotlib_module, new_axes
 from treegram._core.types import Floats
 from treegram.explanations.plots.colors import MOLECULE_LIMIT, share_colors
-from treegram.explanations.plots.layout import node_places
 from treegram.explanations.plots.molecules import molecule_of, molecule_png
 from treegram.graphs import Graphs, as_graphs
+from treegram.graphs.layout import node_places
 
 __all__ = ["plot_explanation", "plot_graph"]
 

@@ -21,7 +21,6 @@ from sklearn.svm import LinearSVC
 from treegram import kernels, models
 from treegram._core.errors import ModelFileError
 from treegram._core.params import Checked
-from treegram.graphs import edge_bins as edges
 from treegram.graphs import transforms as preprocessing
 from treegram.graphs.molecules import MoleculeGraphs
 from treegram.kernels.base import GraphKernel
@@ -31,7 +30,7 @@ from treegram.models.saving.values import Saved
 __all__ = ["CLASSES", "restore", "to_saved"]
 
 _OTHERS: tuple[type[Any], ...] = (
-    edges.BinEdgeAttributes,
+    preprocessing.BinEdgeAttributes,
     MoleculeGraphs,
     preprocessing.CentroidDistance,
     preprocessing.DropAttributes,

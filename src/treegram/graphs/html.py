@@ -8,8 +8,8 @@ import numpy as np
 
 from treegram._core.text import counted
 from treegram._core.types import Floats
-from treegram.explanations.plots.layout import hop_layout
 from treegram.graphs import Graphs
+from treegram.graphs.layout import hop_layout
 
 __all__ = ["graphs_to_html"]
 
@@ -101,9 +101,7 @@ def _fit(places: Floats) -> Floats:
 
 def _node(graph: Graphs, v: int, x: float, y: float, radius: float) -> str:
     code = 0 if graph.labels is None else int(graph.labels[v])
-    circle = (
-        f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{radius:.1f}' fill='{_COLORS[code % len(_COLORS)]}' stroke='#fff'/>"
-    )
+    circle = f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{radius:.1f}' fill='{_COLORS[code % len(_COLORS)]}' stroke='#fff'/>"
     if graph.labels is None:
         return circle
     label = str(graph.label_values[code])

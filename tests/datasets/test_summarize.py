@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from treegram import Graphs, InvalidGraphError, describe
+from treegram import Graphs, InvalidGraphError, summarize_graphs
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def graphs():
 
 
 def test_what_it_finds_is_ready_for_json(graphs):
-    found = describe(graphs)
+    found = summarize_graphs(graphs)
     assert json.loads(json.dumps(found)) == found
     assert found["nodes"] == {"total": 5, "mean": 2.5, "min": 2, "max": 3}
     assert found["node_labels"] == [{"value": "C", "count": 4}, {"value": "O", "count": 1}]
@@ -21,15 +21,15 @@ def test_what_it_finds_is_ready_for_json(graphs):
 
 
 def test_targets_are_those_of_the_graphs_unless_others_are_given(graphs):
-    assert [one["value"] for one in describe(graphs)["targets"]["classes"]] == ["a", "b"]
-    assert describe(graphs, [0.5, 1.5])["targets"]["kind"] == "numbers"
+    assert [one["value"] for one in summarize_graphs(graphs)["targets"]["classes"]] == ["a", "b"]
+    assert summarize_graphs(graphs, [0.5, 1.5])["targets"]["kind"] == "numbers"
 
 
 def test_any_list_of_graphs_will_do():
-    assert describe([nx.path_graph(2), nx.path_graph(3)])["n_graphs"] == 2
+    assert summarize_graphs([nx.path_graph(2), nx.path_graph(3)])["n_graphs"] == 2
 
 
 @pytest.mark.parametrize("y", [[1], 1, np.zeros((3, 2))])
 def test_targets_of_another_length_are_refused(graphs, y):
     with pytest.raises(InvalidGraphError, match="y must have one entry per graph: 2 graphs, got an array of shape"):
-        describe(graphs, y)
+        summarize_graphs(graphs, y)
