@@ -17,7 +17,7 @@ from treegram import (
     load_model,
     save_model,
 )
-from treegram.models.saving.states import give_edges
+from treegram.models.saving.states import restore_state
 
 
 def paths(values, **options):
@@ -125,4 +125,4 @@ def test_transformers_of_nodes_leave_edges_alone():
 @pytest.mark.parametrize("thresholds", [None, [np.array([2.0, 1.0])], [np.array([np.nan])], [np.zeros((1, 1))], ["a"]])
 def test_a_file_cannot_hold_other_thresholds(thresholds):
     with pytest.raises(ModelFileError, match="thresholds"):
-        give_edges(BinEdgeAttributes(), {"thresholds": thresholds})
+        restore_state(BinEdgeAttributes(), {"thresholds_": thresholds})

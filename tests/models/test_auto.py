@@ -387,7 +387,9 @@ def test_a_nearly_diagonal_gram_matrix_is_noticed():
     )
     with pytest.warns(UserWarning, match="nearly diagonal"):
         model = GraphSVC("auto", C=[1], cv=2).fit(graphs, y)
-    notes = {record["note"] for record in model.search_results_ if record["candidate"] == "matched colors 3, no vectors"}
+    notes = {
+        record["note"] for record in model.search_results_ if record["candidate"] == "matched colors 3, no vectors"
+    }
     assert notes == {"nearly diagonal"}
 
 

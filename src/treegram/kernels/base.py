@@ -12,15 +12,14 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from threading import RLock
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._core.errors import InvalidGraphError, ModelFileError, ParameterError
+from treegram._core.errors import InvalidGraphError, ParameterError
 from treegram._core.memory import require_gram
 from treegram._core.params import (
     FLAG,
@@ -53,9 +52,6 @@ __all__ = [
 
 NARROW_ROWS = 1024  # computed in double precision before they are written in single precision
 ROWS_AT_ONCE = 32  # that are normalized together: the factors of these stay in cache
-# How far the kernels of graphs with themselves may be from what a file has: more than rounding on another machine.
-SAVED_TOLERANCE = 1e-9
-_catching_up = RLock()  # one for all kernels: a lock of its own could not be pickled
 
 
 @parameters
@@ -67,7 +63,6 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     uses_attributes: ClassVar[bool] = True
     # What explanations give each part of a kernel to: "" (it is no sum over nodes), "nodes", or "trees", which can be spread.
     explained_by: ClassVar[str] = ""
-    _learned_names: ClassVar[tuple[str, ...]] = ("_fitted", "_self_kernels")  # the private ones
     _default_param_grid: ClassVar[Grid] = {}
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "missing_labels": (Words("degree", "constant"),),
@@ -330,53 +325,10 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
                 f"{', '.join(_explained_kernels())}, and sums (KernelSum) and pipelines of these."
             )
 
-    # ---------------------------------------------------------------- from a model file
-
-    def _resume(self, graphs: Graphs, self_kernels: Floats) -> None:
-        """Be a kernel that was fitted on these graphs. What else ``fit`` makes of them is made when it is first asked for."""
-        self.graphs_, self.n_attributes_in_ = graphs, graphs.n_attributes
-        self._saved_kernels = self_kernels  # of the graphs with themselves
-
-    if not TYPE_CHECKING:  # else any name would be taken for an attribute
-
-        def __getattr__(self, name: str) -> Any:  # of what is missing, and of nothing else
-            if name in self._learned_names or (name.endswith("_") and not name.startswith("_")):
-                self._catch_up()
-            return object.__getattribute__(self, name)  # it is there now, or the error says why not
-
-    def _catch_up(self) -> None:
-        """Fit a kernel from a file again, if it was not yet; its values must be what they were when it was saved."""
-        if "_saved_kernels" not in self.__dict__:
-            return
-        with _catching_up, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # whoever fitted the kernel has seen them
-            saved, name = self.__dict__.get("_saved_kernels"), type(self).__name__
-            if saved is None:  # another thread was first
-                return
-            try:
-                twin = clone(self).fit(self.graphs_)
-            except ValueError as error:
-                raise ModelFileError(
-                    f"{name} cannot be fitted again on the graphs of its model file: {error}"
-                ) from error
-            found = twin._self_sums(twin._fitted) if twin._self_kernels is None else twin._self_kernels
-            if not np.allclose(found.reshape(-1), saved, rtol=SAVED_TOLERANCE, atol=0.0):
-                raise ModelFileError(
-                    f"{name} gives other values on its fitted graphs than when it was saved. Load its file with the versions that "
-                    "it was saved with, or fit the model again."
-                )
-            if twin._self_kernels is not None:
-                # fit and fit_transform differ in the last bit; the saved numbers are those of whichever was called.
-                twin._self_kernels = saved.reshape(found.shape)
-            given = self.get_params(deep=False)
-            self.__dict__.update({key: value for key, value in vars(twin).items() if key not in given})
-            del self._saved_kernels
-
     # ---------------------------------------------------------------- fitted graphs
 
     def _remember(self, X: Any) -> None:
         self._check_parameters()
-        self.__dict__.pop("_saved_kernels", None)
         graphs = as_graphs(X)
         warn_of_edge_vectors(self, graphs, stacklevel=4)
         self._learn(graphs, self._own_grid())
@@ -386,7 +338,6 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
 
     def _check_like_fitted(self, X: Any) -> Graphs:
         """The graphs, if they are of the same kind as the fitted ones."""
-        self._catch_up()  # before graphs are described with parameters that a file has made up
         graphs = as_graphs(X)
         self._check_alike(graphs, self.graphs_)
         return graphs

@@ -224,7 +224,6 @@ class KernelSum(GraphKernel):
 
     def _remember(self, X: Any) -> None:
         self._check_parameters()
-        self.__dict__.pop("_saved_kernels", None)
         graphs = as_graphs(X)
         self.kernels_ = [part.fit(graphs) for part in self._parts()]
         # Each part has described the graphs when it was fitted, and has summed each with itself if it normalizes.

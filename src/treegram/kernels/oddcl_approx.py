@@ -151,7 +151,6 @@ class ODDCLApprox(NodePairKernel):
 
     name = "oddcl-approx"
     one_pass = ("depth", "lam")
-    _learned_names = (*NodePairKernel._learned_names, "_is_complete")
     _default_param_grid = TREE_GRID
     _allowed = {**TREES, **VECTOR_MAP}
 

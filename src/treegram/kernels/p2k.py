@@ -170,7 +170,6 @@ class P2K(HasFeatures):
     name = "p2k"
     explained_by = "nodes"
     one_pass = ("n_iterations",)
-    _learned_names = (*HasFeatures._learned_names, "_learned")
     _default_param_grid = COLOR_GRID
     _allowed = {
         "n_iterations": (Whole(0),),

@@ -1,15 +1,15 @@
-r"""The bytes of a model file: a JSON text, some plain arrays, and a digest of all of it.
+r"""The bytes of a model file: a JSON text, plain arrays, and a digest of both.
 
 ::
 
     treegram-model\n         15 bytes that no other file starts with
     length                  8 bytes, little endian: length of the text
-    text                    JSON: format, versions, type and shape of each array, and the model
-    arrays                  the numbers, one array after the other, little endian, nothing between them
+    text                    JSON: format, versions, dtype and shape of each array, and the model
+    arrays                  the numbers, one array after the other, little endian, without gaps
     SHA-256                 32 bytes: digest of everything before
 
-Nothing is compressed, so that a small file cannot become large. Nothing has a name, so that no name can lead elsewhere. The
-digest finds damage; it does not say who wrote the file.
+Nothing is compressed, so a small file cannot become large. Nothing has a path, so nothing can be written elsewhere. The digest
+detects damage; it does not prove who wrote the file.
 """
 
 from __future__ import annotations
@@ -28,56 +28,59 @@ from treegram._core.errors import ModelFileError
 
 __all__ = ["FORMAT", "read_container", "write_container"]
 
-FORMAT = 1  # raise it when an older treegram could not read, or would misread, what is written now
+FORMAT = 1  # increase it when older versions of treegram cannot read, or would misread, new files
 MAGIC = b"treegram-model\n"
 _HEAD = len(MAGIC) + 8
 _DIGEST = 32
 _NUMBERS = ("<f8", "<i8", "<u8", "|b1")
-_LONGEST_TEXT = 1000  # characters of one entry in an array of texts
-_MOST_COLUMNS = 1000  # of an array without rows, for which a small file could claim any number
-# Objects made from JSON take up to 24 times the memory of its text: the text may be a small part of a large file only.
-_TEXT_BYTES, _TEXT_SHARE = 1 << 20, 8
+_MAX_CHARACTERS = 1000  # of one entry in an array of texts
+_MAX_COLUMNS = 1000  # of an array without rows, for which a small file could claim any number
+# Objects made from JSON take up to 24 times the memory of its text, so the text of a large file must be a small part of it.
+_TEXT_BYTES, _TEXT_FRACTION = 1 << 20, 8
 
 
 def write_container(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
-    """Write the content, a JSON object, and the arrays that it speaks of by their numbers."""
+    """Write the content, a JSON object, and the arrays that it refers to by number."""
     plain = [np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for array in arrays]
     for array in plain:
-        _check_type(array.dtype.str)
-        _check_shape(list(array.shape))
+        _check_array(array.dtype.str, list(array.shape))
     kinds = [[array.dtype.str, list(array.shape)] for array in plain]
     text = json.dumps({**content, "arrays": kinds}, allow_nan=False, separators=(",", ":")).encode()
     n_bytes = _HEAD + len(text) + sum(array.nbytes for array in plain) + _DIGEST
-    if len(text) > _most_text(n_bytes):
+    if len(text) > _max_text(n_bytes):
         raise ModelFileError(
-            f"The model's labels and parameters make {len(text) / 1e6:.1f} MB of text, too much for a model file. Labels that are "
-            "integers take no room there: number the labels."
+            f"The model's labels and parameters make {len(text) / 1e6:.1f} MB of text, too much for a model file. Integer labels take "
+            "no text: number the labels."
         )
     digest = hashlib.sha256()
-    head = MAGIC + len(text).to_bytes(8, "little") + text
-    parts: list[bytes | memoryview] = [head, *(array.reshape(-1).view(np.uint8).data for array in plain)]
-    for part in parts:
-        file.write(part)
-        digest.update(part)
+    blocks: list[bytes | memoryview] = [MAGIC + len(text).to_bytes(8, "little") + text]
+    blocks += [array.reshape(-1).view(np.uint8).data for array in plain]
+    for block in blocks:
+        file.write(block)
+        digest.update(block)
     file.write(digest.digest())
 
 
 def read_container(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """The content and the arrays of a file; an error unless all of it is as it was written."""
+    """Return the content and the arrays of a file; raise unless all of it is as it was written."""
     data = _read(path)
     length = int.from_bytes(data[len(MAGIC) : _HEAD], "little")
     end = len(data) - _DIGEST
-    if length > min(end - _HEAD, _most_text(len(data))):
-        raise ModelFileError("its text is longer than it may be")
+    if length > min(end - _HEAD, _max_text(len(data))):
+        raise ModelFileError("its text is longer than allowed")
     content = json.loads(bytes(data[_HEAD : _HEAD + length]), parse_constant=_refuse_constant)
     if not isinstance(content, dict):
         raise ModelFileError("its text is not a JSON object")
-    _check_format(content.get("format"))
-    return content, _arrays(data[_HEAD + length : end], content["arrays"])
+    number = content.get("format")
+    if type(number) is not int or number < 1:
+        raise ModelFileError("it does not name its format")
+    if number > FORMAT:
+        raise ModelFileError(f"it has format {number}, and this treegram reads formats up to {FORMAT}. Update treegram")
+    return content, _read_arrays(data[_HEAD + length : end], content["arrays"])
 
 
 def _read(path: Path) -> memoryview:
-    """All bytes of a file that is whole."""
+    """Return all bytes of an undamaged file."""
     if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
         raise ModelFileError("it is not a regular file")
     with path.open("rb") as file:
@@ -87,58 +90,46 @@ def _read(path: Path) -> memoryview:
         data = memoryview(file.read())
     end = len(data) - _DIGEST
     if end < _HEAD or hashlib.sha256(data[:end]).digest() != bytes(data[end:]):
-        raise ModelFileError("it is damaged or not complete: its digest does not match. Copy or save it again")
+        raise ModelFileError("it is damaged or incomplete: its digest does not match. Copy or save it again")
     return data
 
 
-def _most_text(n_bytes: int) -> int:
-    return _TEXT_BYTES + n_bytes // _TEXT_SHARE
+def _max_text(n_bytes: int) -> int:
+    return _TEXT_BYTES + n_bytes // _TEXT_FRACTION
 
 
 def _refuse_constant(word: str) -> None:
     raise ModelFileError(f"its text has the number {word}, which is not finite")
 
 
-def _check_format(number: object) -> None:
-    if type(number) is not int or number < 1:
-        raise ModelFileError("it does not say which format it has")
-    if number > FORMAT:
-        raise ModelFileError(f"it has format {number}, and this treegram reads formats up to {FORMAT}. Update treegram")
-
-
-def _check_type(name: str) -> None:
-    is_text = name[:2] == "<U" and name[2:].isdecimal() and 0 < int(name[2:6]) <= _LONGEST_TEXT and len(name) <= 6
+def _check_array(name: str, shape: list[Any]) -> None:
+    is_text = name[:2] == "<U" and name[2:].isdecimal() and 0 < int(name[2:6]) <= _MAX_CHARACTERS and len(name) <= 6
     if name not in _NUMBERS and not is_text:
         raise ModelFileError(f"an array of dtype {name!r} cannot be in a model file")
-
-
-def _check_shape(shape: list[Any]) -> None:
     is_valid = len(shape) <= 2 and all(type(n) is int and 0 <= n < 2**48 for n in shape)
-    if not is_valid or (shape[:1] == [0] and shape[-1] > _MOST_COLUMNS):
+    if not is_valid or (shape[:1] == [0] and shape[-1] > _MAX_COLUMNS):
         raise ModelFileError(f"an array of the shape {shape} cannot be in a model file")
 
 
-def _arrays(data: memoryview, kinds: list[Any]) -> list[NDArray[Any]]:
-    """The arrays of these types and shapes, which must fill the data exactly."""
+def _read_arrays(data: memoryview, kinds: list[Any]) -> list[NDArray[Any]]:
+    """Return the arrays of these dtypes and shapes, which must fill the data exactly."""
     arrays: list[NDArray[Any]] = []
     start = 0
     for name, shape in kinds:
-        _check_type(name)
-        _check_shape(shape)
+        _check_array(name, shape)
         end = start + np.dtype(name).itemsize * math.prod(shape)
         if end > len(data):
             raise ModelFileError(f"array {len(arrays)} is longer than the file")
-        arrays.append(_array(data[start:end], name, shape))
+        block = data[start:end]
+        if name == "|b1" and bytes(block).strip(b"\0\1"):
+            raise ModelFileError("an array of True and False has other values")
+        if name[1] == "U" and (np.frombuffer(block, "<u4") > 0x10FFFF).any():
+            raise ModelFileError("an array of texts has characters that do not exist")
+        native = np.dtype(name).newbyteorder("=")
+        arrays.append(
+            np.frombuffer(block, name).reshape(shape).astype(native)
+        )  # an aligned copy, independent of the file
         start = end
     if start != len(data):
         raise ModelFileError(f"{len(data) - start} bytes are left over")
     return arrays
-
-
-def _array(data: memoryview, name: str, shape: list[int]) -> NDArray[Any]:
-    if name == "|b1" and bytes(data).strip(b"\0\1"):
-        raise ModelFileError("an array of True and False has other values")
-    if name[1] == "U" and (np.frombuffer(data, "<u4") > 0x10FFFF).any():
-        raise ModelFileError("an array of texts has characters that do not exist")
-    native = np.dtype(name).newbyteorder("=")
-    return np.frombuffer(data, name).reshape(shape).astype(native)  # a copy, aligned, which does not hold the file

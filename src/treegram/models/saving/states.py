@@ -1,14 +1,25 @@
-"""What each class of estimators has learned: how it is taken from a fitted one, and checked and given to a new one."""
+"""The learned attributes of each class: read from a fitted estimator, and checked before a loaded one has them.
+
+Compiled code trusts lengths, indices and dtypes. A fitted kernel is its parameters and its graphs: it is fitted again, so that
+compiled code receives what any ``fit`` gives it. All other arrays are checked here, also across the steps of a pipeline.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRegressor
+from sklearn.pipeline import Pipeline
+from sklearn.svm import LinearSVC
 
 from treegram._core.errors import ModelFileError
 from treegram.graphs import Graphs
@@ -18,9 +29,47 @@ from treegram.kernels.node_sums import vectors_and_kernel
 from treegram.kernels.pipelines import split_pipeline
 from treegram.pairsum.maps import Constant, Fourier, PivotMap, VectorMap
 
+__all__ = ["LINEAR_MODELS", "check_pipeline", "learned_state", "restore_state"]
+
+LINEAR_MODELS = (LinearSVC, LogisticRegression, Ridge, SGDClassifier, SGDRegressor)
+TOLERANCE = 1e-9  # relative, between kernel values in the file and now: more than rounding on another machine
+
+
+def learned_state(estimator: Any) -> dict[str, Any] | None:
+    """Return what an estimator has learned, or None if it is not fitted or never learns."""
+    if isinstance(estimator, GraphKernel):
+        return _kernel_state(estimator) if hasattr(estimator, "graphs_") else None
+    names, _ = _STATES.get(type(estimator).__name__, ((), None))
+    if not names or not hasattr(estimator, names[0]):
+        return None
+    if type(estimator).__name__ == "Nystroem":
+        _check_nystroem_can_be_saved(estimator)
+    state = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+    if "map_" in state:
+        state["map_"] = _map_state(state["map_"])
+    return state
+
+
+def restore_state(estimator: Any, state: dict[str, Any]) -> None:
+    """Give an estimator what it had learned; raise where this is inconsistent."""
+    if isinstance(estimator, GraphKernel):
+        _restore_kernel(estimator, state)
+        return
+    name = type(estimator).__name__
+    names, check = _STATES.get(name, ((), None))
+    if check is None:
+        raise ModelFileError(f"a {name} learns nothing, but the file has learned values for it")
+    unknown = set(state) - set(names)
+    if unknown:
+        raise ModelFileError(f"{name} has no attribute {min(unknown)!r} in this version of treegram")
+    vars(estimator).update(state)
+    check(estimator)
+
+
+# -------------------------------------------------------------------- checks of values
+
 
 def _floats(values: Any, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
-    """The array, if it has finite numbers and this shape."""
     if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != shape:
         raise ModelFileError(f"{name} must be an array of numbers of the shape {shape}")
     if not np.isfinite(values).all():
@@ -28,314 +77,297 @@ def _floats(values: Any, shape: tuple[int, ...], name: str) -> NDArray[np.float6
     return values
 
 
-def _whole(values: Any, length: int, name: str, below: int) -> NDArray[np.int64]:
+def _integers(values: Any, length: int, name: str, below: int) -> None:
     if not isinstance(values, np.ndarray) or values.dtype != np.int64 or values.shape != (length,):
-        raise ModelFileError(f"{name} must be an array of {length} whole numbers")
+        raise ModelFileError(f"{name} must be an array of {length} integers")
     if length and not (values.min() >= 0 and values.max() < below):
         raise ModelFileError(f"{name} must be from 0 to {below - 1}")
-    return values
 
 
-def _number(value: Any, name: str) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value):
-        raise ModelFileError(f"{name} must be a finite number")
-    return float(value)
+def _numbers(estimator: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(estimator, name)
+        if type(value) not in (int, float) or not math.isfinite(value):
+            raise ModelFileError(f"{name} must be a finite number")
+
+
+def _whole(value: Any, name: str) -> int:
+    if type(value) is not int or not 0 <= value < 2**32:
+        raise ModelFileError(f"{name} must be an integer from 0 to 2**32 - 1")
+    return value
+
+
+def _check_classes(classes: Any) -> int:
+    """Return the number of classes."""
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+        raise ModelFileError("classes_ must be an array of at least two classes")
+    if not np.array_equal(np.unique(classes), classes):
+        raise ModelFileError("classes_ must be sorted and distinct")
+    return len(classes)
 
 
 # -------------------------------------------------------------------- kernels
 
 
-def take_kernel(kernel: GraphKernel) -> dict[str, Any]:
-    """The fitted graphs, and the kernel of each with itself."""
-    selves = kernel._self_sums(kernel._fitted) if kernel._self_kernels is None else kernel._self_kernels
+def _kernel_state(kernel: GraphKernel) -> dict[str, Any]:
+    """Return the fitted graphs, and the kernel of each with itself; raise if a second fit would draw other numbers."""
+    for key, value in kernel.get_params().items():
+        if key.rpartition("__")[2] == "random_state" and not isinstance(value, int | np.integer):
+            raise ModelFileError(
+                f"random_state of {type(kernel).__name__} is {value!r}: a saved kernel is fitted again when it is loaded, and must draw "
+                "the same numbers then. Fit it with an integer."
+            )
     graphs = kernel.graphs_
-    return {"graphs": graphs_to_fields(graphs), "digest": graphs_digest(graphs), "self_kernels": selves.reshape(-1)}
+    return {"graphs": graphs_to_fields(graphs), "digest": graphs_digest(graphs), "self_kernels": _self_kernels(kernel)}
 
 
-def give_kernel(kernel: GraphKernel, learned: dict[str, Any]) -> None:
-    """The fitted graphs, checked. The kernel is fitted on them again when it is first used: see ``GraphKernel._catch_up``."""
-    graphs = fields_to_graphs(learned["graphs"])
-    if learned["digest"] != graphs_digest(graphs):
-        raise ModelFileError("its graphs are not those whose digest it has")
-    kernel._resume(graphs, _floats(learned["self_kernels"], (len(graphs),), "self_kernels"))
+def _self_kernels(kernel: GraphKernel) -> NDArray[np.float64]:
+    own = kernel._self_kernels
+    return (kernel._self_sums(kernel._fitted) if own is None else own).reshape(-1)
 
 
-def _fitted_kernel(value: Any) -> tuple[Any, int]:
-    """A fitted kernel, or a pipeline that ends in one, and the number of its graphs."""
-    _, final = split_pipeline(value, "kernel_")
+def _restore_kernel(kernel: GraphKernel, state: dict[str, Any]) -> None:
+    graphs = fields_to_graphs(state["graphs"])
+    if state["digest"] != graphs_digest(graphs):
+        raise ModelFileError("its graphs do not match their digest")
+    saved = _floats(state["self_kernels"], (len(graphs),), "self_kernels")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they were shown when the kernel was first fitted
+        kernel.fit(graphs)
+    if not np.allclose(_self_kernels(kernel), saved, rtol=TOLERANCE, atol=0.0):
+        raise ModelFileError(
+            f"{type(kernel).__name__} gives other values on its fitted graphs than when it was saved. Use the versions that the file "
+            "was saved with, or fit the model again"
+        )
+    if kernel._self_kernels is not None:  # fit and fit_transform differ in the last bit: take those of the saved kernel
+        kernel._self_kernels = saved.reshape(kernel._self_kernels.shape)
+
+
+def _count_fitted(kernel: Any) -> int:
+    """Return the number of graphs of a fitted kernel, or of a pipeline that ends in one."""
+    _, final = split_pipeline(kernel, "kernel_")
     if not isinstance(final, GraphKernel) or not hasattr(final, "graphs_"):
         raise ModelFileError("kernel_ must be a fitted kernel")
-    return value, len(final.graphs_)
+    return len(final.graphs_)
 
 
 # -------------------------------------------------------------------- transformers
 
 
-def take_scale(scaler: Any) -> dict[str, Any]:
-    """Centers and scales."""
-    return {"center": scaler.center_, "scale": scaler.scale_, "n_attributes": scaler.n_attributes_in_}
+def _check_scaler(scaler: Any) -> None:
+    shape = np.shape(scaler.scale_)
+    _floats(scaler.center_, shape, "center_")
+    is_positive = (_floats(scaler.scale_, shape, "scale_") > 0).all()
+    if len(shape) != 1 or _whole(scaler.n_attributes_in_, "n_attributes_in_") not in (0, *shape) or not is_positive:
+        raise ModelFileError("scale_ must have one positive number for each attribute")
 
 
-def give_scale(scaler: Any, learned: dict[str, Any]) -> None:
-    """Centers and scales; a scale of 0 cannot be."""
-    shape = np.shape(learned["scale"])
-    center, scale = (_floats(learned[name], shape, name) for name in ("center", "scale"))
-    n_attributes = learned["n_attributes"]
-    if len(shape) != 1 or type(n_attributes) is not int or n_attributes not in (0, len(scale)) or (scale <= 0).any():
-        raise ModelFileError("scale must be one positive number for each attribute")
-    scaler.center_, scaler.scale_, scaler.n_attributes_in_ = center, scale, n_attributes
+def _check_edge_bins(transformer: Any) -> None:
+    if not isinstance(transformer.thresholds_, list):
+        raise ModelFileError("thresholds_ must be a list of arrays")
+    for thresholds in transformer.thresholds_:
+        _floats(thresholds, np.shape(thresholds), "thresholds_")
+        if thresholds.ndim != 1 or (thresholds[1:] <= thresholds[:-1]).any():
+            raise ModelFileError("thresholds_ must be ascending for each column")
 
 
-def take_edges(transformer: Any) -> dict[str, Any]:
-    """The thresholds of each column."""
-    return {"thresholds": list(transformer.thresholds_)}
+def _check_feature_map(features: Any) -> None:
+    _count_fitted(features.kernel_)
+    if not hasattr(features.kernel_, "features"):
+        raise ModelFileError(f"{type(features.kernel_).__name__} has no explicit features")
 
 
-def give_edges(transformer: Any, learned: dict[str, Any]) -> None:
-    """The same, if they are ascending."""
-    thresholds = learned["thresholds"]
-    if not isinstance(thresholds, list):
-        raise ModelFileError("thresholds must be a list of arrays")
-    for cuts in thresholds:
-        _floats(cuts, np.shape(cuts), "thresholds")
-        if cuts.ndim != 1 or (cuts[1:] <= cuts[:-1]).any():
-            raise ModelFileError("thresholds must be ascending numbers for each column")
-    transformer.thresholds_ = thresholds
-
-
-def take_feature_map(features: Any) -> dict[str, Any]:
-    """The fitted kernel."""
-    return {"kernel": features.kernel_}
-
-
-def give_feature_map(features: Any, learned: dict[str, Any]) -> None:
-    """The fitted kernel, if it has features."""
-    kernel, _ = _fitted_kernel(learned["kernel"])
-    if not hasattr(kernel, "features"):
-        raise ModelFileError(f"{type(kernel).__name__} has no explicit features")
-    features.kernel_ = kernel
-
-
-def take_landmarks(landmarks: Any) -> dict[str, Any]:
-    """The kernel, fitted on the landmarks, and which graphs these are."""
-    final = split_pipeline(landmarks.kernel_)[1]
+def _check_nystroem_can_be_saved(features: Any) -> None:
+    final = split_pipeline(features.kernel_)[1]
     if final.learns_from_data:
         raise ModelFileError(
             f"Nystroem cannot be saved with {type(final).__name__} as it is: it has learned from all fitted graphs, of which "
-            "only the landmarks are left. Use a kernel that learns nothing from graphs (for gamma, give a number), and put "
+            "only the components are left. Use a kernel that learns nothing from graphs (for gamma, a number), and put "
             "transformers before Nystroem in a pipeline."
         )
-    names = ("kernel_", "component_indices_", "trace_error_")
-    return {name: getattr(landmarks, name) for name in names} | {"factor": landmarks._factor}
 
 
-def give_landmarks(landmarks: Any, learned: dict[str, Any]) -> None:
-    """The same, with one column for each landmark."""
-    kernel, n = _fitted_kernel(learned["kernel_"])
-    landmarks.component_indices_ = _whole(learned["component_indices_"], n, "component_indices_", 2**62)
-    landmarks._factor = _floats(learned["factor"], (n, n), "factor")
-    if (landmarks._factor.diagonal() <= 0).any():
+def _check_nystroem(features: Any) -> None:
+    n = features.n_features_out_ = _count_fitted(features.kernel_)
+    _integers(features.component_indices_, n, "component_indices_", 2**62)
+    if (_floats(features._factor, (n, n), "factor").diagonal() <= 0).any():
         raise ModelFileError("factor must have a positive diagonal")
-    landmarks.trace_error_ = _number(learned["trace_error_"], "trace_error_")
-    landmarks.kernel_, landmarks.n_features_out_ = kernel, n
+    _numbers(features, "trace_error_")
 
 
-def take_oddcl_features(features: Any) -> dict[str, Any]:
-    """The map of vectors, the columns, and what is told about them."""
-    kinds = {"Constant": (), "Fourier": ("frequencies",), "PivotMap": ("pivots", "mixing")}
-    name = type(features.map_).__name__
-    return {
-        "map": (name, *(getattr(features.map_, part) for part in kinds[name])),
-        "codes": features._codes,
-        "labels": features._labels,
-        "seed": int(features._seed),
-        "kind": features._kind,
-        "n_attributes": features.n_attributes_in_,
-        "method": features.method_,
-        "choice": features.choice_,
-        "estimated_error": float(features.estimated_error_),
-    }
+def _map_state(vector_map: Any) -> tuple[Any, ...]:
+    arrays = {"Constant": (), "Fourier": ("frequencies",), "PivotMap": ("pivots", "mixing")}
+    name = type(vector_map).__name__
+    return (name, *(getattr(vector_map, array) for array in arrays[name]))
 
 
-def give_oddcl_features(features: Any, learned: dict[str, Any]) -> None:
-    """The same, with a map of the right dimension and sorted columns."""
-    n_attributes, kind, seed = learned["n_attributes"], learned["kind"], learned["seed"]
-    if any(type(number) is not int or not 0 <= number < 2**32 for number in (n_attributes, seed)):
-        raise ModelFileError("n_attributes and seed must be whole numbers")
-    told = rf"{n_attributes} attributes, (no )?labels, (un)?directed edges"
-    if kind is not None and not re.fullmatch(told, kind):
-        raise ModelFileError(f"kind must say what the fitted graphs had; got {kind!r}")
-    features.map_ = _vector_map(features, learned["map"], n_attributes)
-    features._seed, features._kind, features.n_attributes_in_ = seed, kind, n_attributes
-    features._codes = _codes(learned["codes"], is_wanted=features.n_features is None)
-    features._labels = _codes(learned["labels"], is_wanted=True)
+def _check_oddcl_features(features: Any) -> None:
+    n_attributes = _whole(features.n_attributes_in_, "n_attributes_in_")
+    _whole(features._seed, "seed")
+    kind = rf"{n_attributes} attributes, (no )?labels, (un)?directed edges"
+    if features._kind is not None and not re.fullmatch(kind, features._kind):
+        raise ModelFileError(f"kind must describe the fitted graphs; got {features._kind!r}")
+    if features.gamma == "scale":
+        _numbers(features, "gamma_")
+    features.map_ = _restore_map(features, n_attributes)
     features.n_components_ = features.map_.n_components
-    features.n_features_out_ = (
-        features.n_features if features._codes is None else len(features._codes) * features.n_components_
-    )
-    features.method_, features.choice_ = str(learned["method"]), str(learned["choice"])
-    features.estimated_error_ = _number(learned["estimated_error"], "estimated_error")
+    _check_codes(features._labels, "labels")
+    if features.n_features is None:
+        _check_codes(features._codes, "codes")
+        features.n_features_out_ = len(features._codes) * features.n_components_
+    elif features._codes is not None:
+        raise ModelFileError("hashed features have no codes")
+    else:
+        features.n_features_out_ = features.n_features
+    _numbers(features, "estimated_error_")
+    if not isinstance(features.method_, str) or not isinstance(features.choice_, str):
+        raise ModelFileError("method_ and choice_ must be texts")
 
 
-def _vector_map(features: Any, saved: Any, n_attributes: int) -> VectorMap:
-    kind, *parts = saved
-    if kind == "Constant" and not parts:
+def _restore_map(features: Any, n_attributes: int) -> VectorMap:
+    kind, *arrays = features.map_
+    if kind == "Constant" and not arrays:
         return Constant()
     if kind == "Fourier":
-        (frequencies,) = parts
+        (frequencies,) = arrays
         return Fourier(_floats(frequencies, (n_attributes, np.shape(frequencies)[1]), "frequencies"))
     if kind == "PivotMap":
-        pivots, mixing = parts
+        pivots, mixing = arrays
         n = len(pivots)
-        nothing = Graphs.from_arrays([0], np.empty((0, 2), np.int64))
-        nothing = replace(nothing, attributes=np.empty((0, n_attributes)))
-        _, node_kernel = vectors_and_kernel(features, nothing)
-        shapes = (n, n_attributes), (n, n)
-        return PivotMap(node_kernel, _floats(pivots, shapes[0], "pivots"), _floats(mixing, shapes[1], "mixing"))
+        empty = replace(Graphs.from_arrays([0], np.empty((0, 2), np.int64)), attributes=np.empty((0, n_attributes)))
+        _, node_kernel = vectors_and_kernel(features, empty)
+        return PivotMap(node_kernel, _floats(pivots, (n, n_attributes), "pivots"), _floats(mixing, (n, n), "mixing"))
     raise ModelFileError(f"{kind!r} is not a map of vectors")
 
 
-def _codes(codes: Any, *, is_wanted: bool) -> Any:
-    if not is_wanted and codes is None:
-        return None
-    if not is_wanted or not isinstance(codes, np.ndarray) or codes.dtype != np.uint64 or codes.ndim != 1:
-        raise ModelFileError(
-            "codes, where n_features is None, and labels must be arrays of 64-bit codes, and nothing else"
-        )
+def _check_codes(codes: Any, name: str) -> None:
+    if not isinstance(codes, np.ndarray) or codes.dtype != np.uint64 or codes.ndim != 1:
+        raise ModelFileError(f"{name} must be an array of 64-bit codes")
     if (codes[1:] <= codes[:-1]).any():
-        raise ModelFileError("codes and labels must be sorted, each once")
-    return codes
+        raise ModelFileError(f"{name} must be ascending and distinct")
 
 
 # -------------------------------------------------------------------- models
 
 
-def take_svc(model: Any) -> dict[str, Any]:
-    """All that predictions need, and what was chosen; not the table of all candidates."""
-    if model.solver == "landmarks":
-        raise ModelFileError(
-            "A GraphSVC with solver='landmarks' cannot be saved in a model file; a pipeline of Nystroem and LinearSVC can."
-        )
-    names = ("kernel_", "classes_", "best_params_", "support_", "n_support_", "dual_coef_", "intercept_")
-    learned = {name: getattr(model, name) for name in names}
-    learned |= {"best_score_": model.best_score_, "n_unconverged_": int(model.n_unconverged_)}
-    return {**learned, "sigmoids_": getattr(model, "sigmoids_", None), "search_results_": model.search_results_}
-
-
-def give_svc(model: Any, learned: dict[str, Any]) -> None:
-    """The same, if classes, machines and fitted graphs go together."""
-    kernel, n_graphs = _fitted_kernel(learned["kernel_"])
-    classes = _check_classes(learned["classes_"])
-    n_classes, n_pairs = len(classes), len(classes) * (len(classes) - 1) // 2
-    support = _whole(learned["support_"], len(learned["support_"]), "support_", n_graphs)
-    n_support = _whole(learned["n_support_"], n_classes, "n_support_", n_graphs + 1)
-    if n_support.sum() != len(support):
+def _check_svc(model: Any) -> None:
+    n_graphs, n_classes = _count_fitted(model.kernel_), _check_classes(model.classes_)
+    n_pairs = n_classes * (n_classes - 1) // 2
+    n_support = len(model.support_)
+    _integers(model.support_, n_support, "support_", n_graphs)
+    _integers(model.n_support_, n_classes, "n_support_", n_graphs + 1)
+    if model.n_support_.sum() != n_support:
         raise ModelFileError("n_support_ must count support_")
-    sigmoids = learned["sigmoids_"]
-    if sigmoids is not None:
-        model.sigmoids_ = _floats(sigmoids, (n_pairs, 2), "sigmoids_")
-    elif model.probability:
-        raise ModelFileError("sigmoids_ are missing")
-    model.dual_coef_ = _floats(learned["dual_coef_"], (n_classes - 1, len(support)), "dual_coef_")
-    model.intercept_ = _floats(learned["intercept_"], (n_pairs,), "intercept_")
-    model.classes_, model.support_, model.n_support_ = classes, support, n_support
-    model.best_score_ = _number(learned["best_score_"], "best_score_")
-    model.best_params_ = dict(learned["best_params_"])
-    model.search_results_ = _account(learned.get("search_results_", []))
-    model.n_unconverged_ = int(_number(learned["n_unconverged_"], "n_unconverged_"))
-    model.kernel_ = kernel
+    _floats(model.dual_coef_, (n_classes - 1, n_support), "dual_coef_")
+    _floats(model.intercept_, (n_pairs,), "intercept_")
+    if model.probability or hasattr(model, "sigmoids_"):
+        _floats(model.sigmoids_, (n_pairs, 2), "sigmoids_")
+    _numbers(model, "best_score_", "n_unconverged_")
+    _check_search(model)
 
 
-def _account(records: Any) -> list[dict[str, Any]]:
-    """What a search has tried, in the form that tables are made of; files of older versions have none."""
+def _check_ridge(model: Any) -> None:
+    _floats(model.dual_coef_, (_count_fitted(model.kernel_),), "dual_coef_")
+    _numbers(model, "intercept_", "best_score_")
+    _check_search(model)
+
+
+def _check_gp(model: Any) -> None:
+    n_graphs = _count_fitted(model.kernel_)
+    _floats(model.dual_coef_, (n_graphs,), "dual_coef_")
+    _floats(model._half_inverse, (n_graphs, n_graphs), "half_inverse")
+    _numbers(model, "log_marginal_likelihood_", "scale_", "intercept_", "_unit")
+    _check_search(model)
+    noise = model.best_params_["noise"]
+    if not (isinstance(noise, float) and min(model._unit, model.scale_, noise) >= 0):
+        raise ModelFileError("scale_, unit and noise must not be negative")
+
+
+def _check_search(model: Any) -> None:
+    """Check what a search has tried, and its choice."""
+    if not isinstance(model.best_params_, dict):
+        raise ModelFileError("best_params_ must be a dict")
     kinds = {"candidate": str, "reason": str, "graphs": int, "score": float | None, "seconds": float, "note": str}
-    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+    results = model.search_results_
+    if not isinstance(results, list) or not all(isinstance(record, dict) for record in results):
         raise ModelFileError("search_results_ must be a list of records")
-    for record in records:
+    for record in results:
         if record.keys() != kinds.keys() or not all(isinstance(record[name], kind) for name, kind in kinds.items()):
             raise ModelFileError(f"a record of search_results_ must have {', '.join(kinds)}")
-    return [dict(record) for record in records]
 
 
-def _check_classes(classes: Any) -> NDArray[Any]:
-    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-        raise ModelFileError("classes_ must be an array of at least two classes")
-    if not np.array_equal(np.unique(classes), classes):
-        raise ModelFileError("classes_ must be sorted, each once")
-    return classes
-
-
-def take_ridge(model: Any) -> dict[str, Any]:
-    """All that predictions need, and what was chosen."""
-    names = ("kernel_", "best_params_", "best_score_", "dual_coef_", "intercept_", "search_results_")
-    return {name: getattr(model, name) for name in names}
-
-
-def give_ridge(model: Any, learned: dict[str, Any]) -> None:
-    """The same, with one coefficient for each fitted graph."""
-    kernel, n_graphs = _fitted_kernel(learned["kernel_"])
-    model.dual_coef_ = _floats(learned["dual_coef_"], (n_graphs,), "dual_coef_")
-    model.intercept_ = _number(learned["intercept_"], "intercept_")
-    model.best_score_ = _number(learned["best_score_"], "best_score_")
-    model.best_params_ = dict(learned["best_params_"])
-    model.search_results_ = _account(learned.get("search_results_", []))
-    model.kernel_ = kernel
-
-
-def take_gp(model: Any) -> dict[str, Any]:
-    """All that predictions and their error bars need, and what was chosen."""
-    names = (
-        "kernel_",
-        "best_params_",
-        "log_marginal_likelihood_",
-        "scale_",
-        "dual_coef_",
-        "intercept_",
-        "search_results_",
-    )
-    learned = {name: getattr(model, name) for name in names}
-    return {**learned, "unit": model._unit, "half_inverse": model._half_inverse}
-
-
-def give_gp(model: Any, learned: dict[str, Any]) -> None:
-    """The same, with numbers for each fitted graph, and for each pair of them."""
-    kernel, n_graphs = _fitted_kernel(learned["kernel_"])
-    model.dual_coef_ = _floats(learned["dual_coef_"], (n_graphs,), "dual_coef_")
-    model._half_inverse = _floats(learned["half_inverse"], (n_graphs, n_graphs), "half_inverse")
-    for name in ("log_marginal_likelihood_", "scale_", "intercept_"):
-        setattr(model, name, _number(learned[name], name))
-    model._unit = _number(learned["unit"], "unit")
-    model.best_params_ = dict(learned["best_params_"])
-    model.search_results_ = _account(learned.get("search_results_", []))
-    if min(model._unit, model.scale_, _number(model.best_params_["noise"], "noise")) < 0:
-        raise ModelFileError("scale_, unit and noise must not be negative")
-    model.kernel_ = kernel
-
-
-# -------------------------------------------------------------------- linear models of scikit-learn
-
-
-def take_linear(model: Any) -> dict[str, Any]:
-    """Coefficients, and the classes of a classifier."""
-    names = ("coef_", "intercept_", "n_features_in_", "classes_")
-    return {name: getattr(model, name, None) for name in names}
-
-
-def give_linear(model: Any, learned: dict[str, Any]) -> None:
-    """The same, with one coefficient for each feature."""
-    n_features, classes = learned["n_features_in_"], learned["classes_"]
+def _check_linear(model: Any) -> None:
+    n_features = model.n_features_in_
     is_classifier = hasattr(type(model), "decision_function")
-    if type(n_features) is not int or is_classifier != (classes is not None):
+    if type(n_features) is not int or is_classifier != hasattr(model, "classes_"):
         raise ModelFileError("a linear model must have a number of features, and a classifier its classes")
     shape: tuple[int, ...] = (n_features,)
     if is_classifier:
-        model.classes_ = _check_classes(classes)
-        n_rows = 1 if len(classes) == 2 else len(classes)
-        shape = (n_rows, n_features)
-    model.coef_ = _floats(learned["coef_"], shape, "coef_")
-    intercept = learned["intercept_"]
-    if isinstance(intercept, np.ndarray):
-        model.intercept_ = _floats(intercept, shape[:-1] or (1,), "intercept_")
+        n_classes = _check_classes(model.classes_)
+        shape = (1 if n_classes == 2 else n_classes, n_features)
+    _floats(model.coef_, shape, "coef_")
+    if isinstance(model.intercept_, np.ndarray):
+        _floats(model.intercept_, shape[:-1] or (1,), "intercept_")
     else:
-        model.intercept_ = _number(intercept, "intercept_")
-    model.n_features_in_ = n_features
+        _numbers(model, "intercept_")
+
+
+# -------------------------------------------------------------------- pipelines
+
+
+def check_pipeline(pipeline: Pipeline) -> None:
+    """Check the steps of a pipeline, and that the weights of a linear model fit the columns of the step before it."""
+    if pipeline.memory is not None or not pipeline.steps:
+        raise ModelFileError("a pipeline must have steps, and its memory must be None")
+    for name, step in pipeline.steps:
+        if not isinstance(name, str) or not (isinstance(step, BaseEstimator) or step in (None, "passthrough")):
+            raise ModelFileError(f"a pipeline has a {type(step).__name__} as a step")
+    pipeline._validate_names([name for name, _ in pipeline.steps])
+    steps = _flat_steps(pipeline)
+    for before, step in pairwise(steps):
+        if isinstance(step, LINEAR_MODELS) and hasattr(step, "coef_") and step.n_features_in_ != _n_columns(before):
+            raise ModelFileError(
+                f"{type(step).__name__} has weights for {step.n_features_in_} features, but the step before it, "
+                f"{type(before).__name__}, has {_n_columns(before)}"
+            )
+
+
+def _flat_steps(model: Any) -> list[Any]:
+    if not isinstance(model, Pipeline):
+        return [model]
+    steps = (step for _, step in model.steps if step is not None and step != "passthrough")
+    return [flat for step in steps for flat in _flat_steps(step)]
+
+
+def _n_columns(step: Any) -> int | None:
+    """Return the number of columns that a step gives, or None if it is not fitted or does not give columns."""
+    if isinstance(step, GraphKernel):
+        return len(step.graphs_) if hasattr(step, "graphs_") else None
+    return getattr(step, "n_features_out_", getattr(step, "n_features", None))
+
+
+# The names of the learned attributes, of which the first shows that an estimator is fitted, and their check.
+_MODEL = ("kernel_", "best_params_", "search_results_", "dual_coef_", "intercept_")
+_STATES: dict[str, tuple[tuple[str, ...], Callable[[Any], None]]] = {
+    "BinEdgeAttributes": (("thresholds_",), _check_edge_bins),
+    "FeatureMap": (("kernel_",), _check_feature_map),
+    "GraphGP": ((*_MODEL, "log_marginal_likelihood_", "scale_", "_unit", "_half_inverse"), _check_gp),
+    "GraphRidge": ((*_MODEL, "best_score_"), _check_ridge),
+    "GraphSVC": (
+        (*_MODEL, "classes_", "support_", "n_support_", "best_score_", "n_unconverged_", "sigmoids_"),
+        _check_svc,
+    ),
+    "Nystroem": (("component_indices_", "kernel_", "_factor", "trace_error_"), _check_nystroem),
+    "ODDCLFeatures": (
+        (
+            *("map_", "gamma_", "n_attributes_in_", "method_", "choice_", "estimated_error_"),
+            *("_codes", "_labels", "_seed", "_kind"),
+        ),
+        _check_oddcl_features,
+    ),
+    "ScaleAttributes": (("scale_", "center_", "n_attributes_in_"), _check_scaler),
+    **dict.fromkeys(
+        (kind.__name__ for kind in LINEAR_MODELS),
+        (("coef_", "intercept_", "n_features_in_", "classes_"), _check_linear),
+    ),
+}
