@@ -122,7 +122,7 @@ def _usual_left_out(target: str, min_class_size: int) -> dict[str, Any]:
     """What the protocol says of the targets, unless it is the usual; so that older stores can be continued."""
     if target == "numbers" and min_class_size > 1:
         raise ValueError("--min-class-size is for classes; the targets are numbers.")
-    return ({"target": "numbers"} if target == "numbers" else {}) | (
+    return ({"task": "regression"} if target == "numbers" else {}) | (
         {"min_class_size": min_class_size} if min_class_size > 1 else {}
     )
 
@@ -166,7 +166,7 @@ def _candidates(
         found[name] = [
             {"kernel": name}
             | ({"attributes": [scale]} if scale != "raw" else {})
-            | {"grid": KERNELS[name]().default_param_grid() | widths}
+            | {"param_grid": KERNELS[name]().default_param_grid() | widths}
             for scale in own_scales
             for widths in _gamma_grids(own_gammas)
         ]
@@ -203,7 +203,7 @@ def study_text(
         *(f"{name} = {_quoted(value)}" for name, value in protocol.items()),
     ]
     for name, candidates in kernels.items():
-        lines += ["[[kernels]]", f'name = "{name}"', *(["redraw = true"] if name in redrawn else [])]
+        lines += ["[[kernels]]", f'name = "{name}"', *(["reseed = true"] if name in redrawn else [])]
         for candidate in candidates:
             lines += ["[[kernels.choices]]"] if len(candidates) > 1 else []
             lines += [f"{key} = {_inline(value)}" for key, value in candidate.items()]

@@ -1,6 +1,6 @@
-"""Scores of one outer fold, all computed from what its row keeps: targets, predictions and decisions.
+"""Compute the scores of one outer fold from its row.
 
-Each is a small function of a row, because a report has ten thousand of them; the tests hold them equal to scikit-learn's.
+These are small functions, because a report needs tens of thousands of values; tests compare them with scikit-learn's.
 """
 
 from __future__ import annotations
@@ -13,20 +13,18 @@ import numpy as np
 from scipy.stats import rankdata
 
 from treegram._core.types import Floats, Ints
-from treegram.study.records import Row
+from treegram.study.store import Row
 
-__all__ = ["Metric", "main_metric", "other_metrics"]
+__all__ = ["Metric", "main_metric", "other_metrics", "roc_auc"]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A score, and how it is written."""
+    """A score, and its format."""
 
     name: str
     meaning: str  # a sentence for the report
-    measure: Callable[
-        [Row], float | None
-    ]  # None where the fold does not define it, or its row does not keep what it needs
+    measure: Callable[[Row], float | None]  # None where it is not defined, or was not measured
     higher_is_better: bool = True
     in_percent: bool = True
     plural: str = ""
@@ -38,7 +36,7 @@ class Metric:
         return f"{self.name}, %" if self.in_percent else self.name
 
     def decimals_of(self, value: float | None, of_percent: int = 2) -> int:
-        """Decimals with which a value is written; percentages may have another number of them."""
+        """Return the number of decimals of a value, where percentages have ``of_percent``."""
         if self.in_percent:
             return of_percent
         if self.decimals is not None:
@@ -46,21 +44,21 @@ class Metric:
         return max(0, 3 - floor(log10(abs(value)))) if value else 2
 
 
-def main_metric(target: str) -> Metric:
-    """The score that tables show first, and that is tested: accuracy of classes, mean absolute error of numbers."""
-    return _MAIN[target]
+def main_metric(task: str) -> Metric:
+    """Return the score that is tested: accuracy, or the mean absolute error."""
+    return _MAIN[task]
 
 
-def other_metrics(target: str) -> tuple[Metric, ...]:
-    """The scores beside it."""
-    return _OTHERS[target]
+def other_metrics(task: str) -> tuple[Metric, ...]:
+    """Return the other scores."""
+    return _OTHERS[task]
 
 
-# -------------------------------------------------------------------- classes
+# -------------------------------------------------------------------- classification
 
 
 def _confusion(row: Row) -> Ints:
-    """How many graphs of each class (row) were taken for each class (column); classes without either are left out."""
+    """Count the graphs by actual class (row) and predicted class (column), without classes that are neither."""
     classes, codes = np.unique([*row.actual, *row.predicted], return_inverse=True)
     actual, predicted = np.split(codes, 2)
     n = len(classes)
@@ -78,12 +76,9 @@ def _macro_f1(row: Row) -> float:
     return float((2 * counts.diagonal() / (counts.sum(axis=0) + counts.sum(axis=1))).mean())
 
 
-def _roc_auc(row: Row) -> float | None:
-    """Each class against the others, without classes that the fold has no graph of or no other than."""
-    if not row.decisions:
-        return None
-    actual = np.array(row.actual)
-    decisions = np.array(row.decisions).reshape(len(actual), -1)
+def roc_auc(actual: Ints, decisions: Floats) -> float | None:
+    """Average over classes the area under the ROC curve of the class against the rest, where it is defined."""
+    decisions = decisions.reshape(len(actual), -1)
     if decisions.shape[1] == 1:
         return _area(decisions[:, 0], actual == 1)
     areas = [_area(column, actual == code) for code, column in enumerate(decisions.T)]
@@ -92,14 +87,14 @@ def _roc_auc(row: Row) -> float | None:
 
 
 def _area(decisions: Floats, is_in: np.ndarray) -> float | None:
-    """How often a graph of the class has a higher decision than another graph; equal ones count half."""
+    """Return how often a graph of the class has a higher decision value than another graph; ties count half."""
     n_in, n_out = int(is_in.sum()), int((~is_in).sum())
     if not n_in or not n_out:
         return None
     return float((rankdata(decisions)[is_in].sum() - n_in * (n_in + 1) / 2) / (n_in * n_out))
 
 
-# -------------------------------------------------------------------- numbers
+# -------------------------------------------------------------------- regression
 
 
 def _squared_error(row: Row) -> float:
@@ -112,8 +107,8 @@ def _r2(row: Row) -> float | None:
 
 
 _MAIN = {
-    "classes": Metric("accuracy", "Accuracy is in percent.", lambda row: row.score, plural="accuracies"),
-    "numbers": Metric(
+    "classification": Metric("accuracy", "Accuracy is in percent.", lambda row: row.score, plural="accuracies"),
+    "regression": Metric(
         "mean absolute error",
         "The mean absolute error is in the unit of the targets; lower is better.",
         lambda row: row.score,
@@ -124,10 +119,10 @@ _MAIN = {
     ),
 }
 _OTHERS = {
-    "classes": (
+    "classification": (
         Metric(
             "balanced accuracy",
-            "Balanced accuracy is the mean over classes of the share of their test graphs that are predicted.",
+            "Balanced accuracy is the mean over classes of the fraction of their test graphs that are predicted correctly.",
             _balanced_accuracy,
         ),
         Metric(
@@ -139,10 +134,10 @@ _OTHERS = {
             "ROC AUC",
             "ROC AUC is the area under the receiver operating characteristic of the decision values; for more than two classes "
             "the mean over each class against the rest, without classes that a fold does not test.",
-            _roc_auc,
+            lambda row: row.roc_auc,
         ),
     ),
-    "numbers": (
+    "regression": (
         Metric(
             "RMSE",
             "RMSE is the root of the mean squared error, in the unit of the targets.",

@@ -1,14 +1,15 @@
-"""What a study is: kernels, grids, data sets, folds, seeds and, for a paper, its published numbers.
+"""The parts of a study: kernels with their parameter grids, data sets, folds, seeds and, for a paper, its published numbers.
 
-It is written as a file, which ``study_file`` reads.
+A study can be built directly in Python, or read from a TOML file by ``study_file``; keys of the file are the fields of these
+classes. ``study_file.check_study`` checks either.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from typing import Any
 
 from treegram._core.errors import StudyError
@@ -17,27 +18,28 @@ from treegram._core.text import suggest
 __all__ = [
     "BASELINES",
     "CONTROLS",
-    "Candidate",
     "Comparison",
+    "KernelSpec",
     "Pair",
     "Protocol",
     "Published",
     "Scope",
     "Study",
     "StudyEntry",
+    "as_table",
     "entry_key",
 ]
 
 
-# What a study may do to its data sets, to see what scores rest on; `controls` has the functions.
+# Changes to the data sets that show what scores depend on; `data` has the functions.
 CONTROLS = {
     "permuted-targets": "the targets are permuted among the graphs, so that nothing can be learned",
     "permuted-vectors": "the vectors are permuted among all nodes of all graphs",
-    "turned": "the vectors of each graph are turned at random about their mean, as coordinates without a common frame",
+    "rotated": "the vectors of each graph are rotated at random about their mean, as coordinates without a common frame",
     "without-twins": "of graphs that are equal in labels, vectors and edges only the first is kept",
 }
 
-# What an entry may be instead of kernels; `baselines` has the functions.
+# Models that an entry may name instead of kernels; `baselines` has the functions.
 BASELINES = {
     "summary-svm": "a support vector machine on means, variances and histograms of each graph's labels, vectors and degrees",
     "summary-forest": "a random forest on the same numbers",
@@ -46,74 +48,93 @@ BASELINES = {
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """One kernel with the lists that inner cross-validation chooses from."""
+class KernelSpec:
+    """One kernel, or a sum of kernels, with the values that inner cross-validation chooses from."""
 
-    kernel: str  # a key of treegram.kernels.registry.KERNELS, or "sum" (then summands is not empty)
+    kernel: str = ""  # a key of treegram.kernels.registry.KERNELS, or "auto"; empty for a sum
     parameters: Mapping[str, Any] = field(default_factory=dict)  # fixed
-    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # parameter -> values, in order of preference
-    attributes: tuple[str, ...] = ()  # names of transformations applied to the attributes first, in order
-    summands: tuple[Candidate, ...] = ()  # of a sum; the grid of the sum is set in every one
+    param_grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # values in order of preference
+    # Names of transformations of the graphs, applied in order before the kernel.
+    attributes: tuple[str, ...] = field(default=(), metadata={"may_repeat": True})
+    sum: tuple[KernelSpec, ...] = ()  # the terms of a sum; param_grid is set in each of them
+
+    @property
+    def terms(self) -> Sequence[KernelSpec]:
+        """The terms of a sum, or the kernel itself."""
+        return self.sum or (self,)
 
 
 @dataclass(frozen=True)
 class Published:
     """Numbers that a paper prints for one kernel, by data set."""
 
-    accuracy: Mapping[str, float | str] = field(default_factory=dict)  # percent, or words such as "out of memory"
-    deviation: Mapping[str, float] = field(default_factory=dict)  # standard deviation over repeats, percent
-    seconds: Mapping[str, float] = field(default_factory=dict)  # of one Gram matrix
+    # Percent, or words such as "out of memory".
+    accuracy: Mapping[str, float | str] = field(default_factory=dict, metadata={"least": 0.0, "most": 100.0})
+    # Standard deviation over repeats, percent.
+    deviation: Mapping[str, float] = field(default_factory=dict, metadata={"least": 0.0})
+    seconds: Mapping[str, float] = field(default_factory=dict, metadata={"above": 0.0})  # of one Gram matrix
 
 
 @dataclass(frozen=True)
 class StudyEntry:
-    """One line of the study's table: what is selected from, under one name."""
+    """One row of the study's table: the kernels that inner cross-validation chooses from, or a baseline."""
 
     name: str
-    candidates: tuple[Candidate, ...]  # empty for a baseline
+    choices: tuple[KernelSpec, ...] = ()  # empty for a baseline
     timed: Mapping[str, Any] = field(default_factory=dict)  # parameters for the time of one Gram matrix
     note: str = ""
     published: Published = field(default_factory=Published)
-    fitted_on: str = ""  # overrides the protocol's unless empty
-    datasets: tuple[str, ...] = ()  # of the study's; empty: all
-    baseline: str = ""  # a name in BASELINES, in place of candidates
-    repeats: int | None = None  # at most so many, for what is expensive
-    redraw: bool = False  # whether random_state is the number of the repeat, so that means are over draws, too
+    fitted_on: str = field(default="", metadata={"words": ("training", "all")})  # overrides the protocol's unless empty
+    datasets: tuple[str, ...] = ()  # a subset of the study's; empty: all
+    baseline: str = ""  # a name in BASELINES, instead of choices
+    repeats: int | None = field(default=None, metadata={"least": 1})  # upper limit, for expensive entries
+    reseed: bool = False  # set random_state to the number of the repeat, so that means are over draws, too
 
     def is_for(self, dataset: str) -> bool:
-        """Whether the entry is run on this data set of the study."""
+        """Return whether the entry is run on this data set of the study."""
         return not self.datasets or dataset in self.datasets
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the entry is the kernel "auto"."""
+        return [spec.kernel for spec in self.choices] == ["auto"]
+
+    @property
+    def chooses_itself(self) -> bool:
+        """Whether the study does not list the choices: a baseline, or the kernel "auto"."""
+        return bool(self.baseline) or self.is_auto
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How the kernels are compared."""
+    """The cross-validation by which the kernels are compared."""
 
-    repeats: int = 10
-    outer_folds: int = 10
-    inner_folds: int = 10
-    seed: int = 0
-    C: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)  # of a support vector machine
-    fitted_on: str = (
-        "training"  # what learns from data sees: "training" graphs of the outer fold, or "all" (declared label-free)
-    )
-    target: str = "classes"  # or "numbers": targets are numbers
-    alpha: tuple[float, ...] = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)  # of ridge regression
-    min_class_size: int = 1  # graphs of classes with fewer are left out
-    control: str = ""  # a name in CONTROLS; empty: data as they are
-    repeats_on: Mapping[str, int] = field(default_factory=dict)  # data set -> at most so many repeats
+    repeats: int = field(default=10, metadata={"least": 1})
+    outer_folds: int = field(default=10, metadata={"least": 2})
+    inner_folds: int = field(default=10, metadata={"least": 2})
+    seed: int = field(default=0, metadata={"least": 0, "most": 2**32 - 1})
+    # Of a support vector machine.
+    C: tuple[float, ...] = field(default=(0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0), metadata={"above": 0.0})
+    # The graphs that scales, widths and samples are learned from: the training graphs of the outer fold, or all.
+    fitted_on: str = field(default="training", metadata={"words": ("training", "all")})
+    task: str = field(default="classification", metadata={"words": ("classification", "regression")})
+    # Of ridge regression.
+    alpha: tuple[float, ...] = field(default=(0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0), metadata={"above": 0.0})
+    min_class_size: int = field(default=1, metadata={"least": 1})  # graphs of smaller classes are left out
+    control: str = field(default="", metadata={"words": tuple(CONTROLS)})  # empty: data as they are
+    repeats_on: Mapping[str, int] = field(default_factory=dict, metadata={"least": 1})  # upper limit by data set
 
     @property
     def strengths(self) -> tuple[str, tuple[float, ...]]:
-        """What the model's strength of regularization is called, and the values to choose from, as the model orders them."""
-        if self.target == "numbers":
+        """The name of the model's regularization parameter, and its values in the model's order."""
+        if self.task == "regression":
             return "alpha", tuple(sorted(self.alpha, reverse=True))
         return "C", tuple(sorted(self.C))
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A set of kernels and data sets on which a Friedman test is run, and the pairs that are tested one by one."""
+    """A set of kernels and data sets on which a Friedman test is run."""
 
     name: str
     kernels: tuple[str, ...]
@@ -125,13 +146,18 @@ class Pair:
     """Two kernels that are compared data set by data set."""
 
     kernel: str
-    baselines: tuple[str, ...]  # from several, the one with the best mean on each data set
+    baseline: str | tuple[str, ...]  # from several, the one with the best mean on each data set
     datasets: tuple[str, ...]
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """The baseline, or the several, as a tuple."""
+        return (self.baseline,) if isinstance(self.baseline, str) else tuple(self.baseline)
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What of a study is run: these data sets, these entries, the first so many repeats."""
+    """The part of a study to run."""
 
     datasets: tuple[str, ...]
     entries: tuple[StudyEntry, ...]
@@ -140,28 +166,41 @@ class Scope:
 
 @dataclass(frozen=True)
 class Study:
-    """A whole study, checked. Make it by `treegram.study.read_study`."""
+    """A whole study, as `treegram.study.read_study` returns it, or built directly.
+
+    Examples
+    --------
+    >>> from treegram.study import Study
+    >>> from treegram.study.protocol import KernelSpec, Protocol, StudyEntry
+    >>> wl = StudyEntry("wl", (KernelSpec("wl", param_grid={"n_iterations": (0, 1, 2)}),))
+    >>> study = Study("mine", ("MUTAG",), (wl,), Protocol(repeats=1))
+    """
 
     name: str
-    title: str
     datasets: tuple[str, ...]
-    entries: tuple[StudyEntry, ...]
+    kernels: tuple[StudyEntry, ...]
     protocol: Protocol = field(default_factory=Protocol)
+    title: str = ""  # of the report
     about: str = ""  # a paragraph for the report
     reference: str = ""
-    remarks: tuple[str, ...] = ()  # what a reader of the table of accuracies should know
+    remarks: tuple[str, ...] = ()  # notes below the table of accuracies
     comparisons: tuple[Comparison, ...] = ()
     pairs: tuple[Pair, ...] = ()
-    dataset_notes: Mapping[str, str] = field(default_factory=dict)  # data set -> what a reader should know
-    text: str = field(default="", compare=False)  # the file it was read from
+    dataset_notes: Mapping[str, str] = field(default_factory=dict)
+    source: str = field(default="", compare=False, repr=False)  # the file it was read from
+
+    @property
+    def text(self) -> str:
+        """The text of the study's file, or the study as JSON if it was built in Python."""
+        return self.source or json.dumps(as_table(self), ensure_ascii=False, indent=1)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the file, as ``sha256sum`` gives it."""
+        """SHA-256 of the text; for a file, as ``sha256sum`` computes it."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def repeats_of(self, entry: StudyEntry, dataset: str) -> int:
-        """How many repeats are planned of an entry on a data set: none where it is for other data sets."""
+        """Return the number of repeats planned for an entry on a data set; 0 where the entry is for other data sets."""
         if not entry.is_for(dataset):
             return 0
         most = self.protocol.repeats
@@ -173,77 +212,79 @@ class Study:
         kernels: Collection[str] | None = None,
         repeats: int | None = None,
     ) -> Scope:
-        """The part of the study that is asked for; None means all. A `StudyError` names what the study does not have."""
-        entries = {entry.name: entry for entry in self.entries}
-        for wanted, known, what in ((datasets, self.datasets, "data set"), (kernels, entries, "kernel")):
+        """Return the requested part of the study; None means all. A `StudyError` names what the study does not have."""
+        names = [entry.name for entry in self.kernels]
+        for wanted, known, what in ((datasets, self.datasets, "data set"), (kernels, names, "kernel")):
             for name in wanted or ():
                 if name not in known:
                     hint = suggest(name, known) or "."
                     raise StudyError(f"The study {self.name} has no {what} {name!r}; it has {', '.join(known)}{hint}")
         planned = self.protocol.repeats
-        if repeats is not None and repeats < 1:
-            raise StudyError(f"The number of repeats must be at least 1; got {repeats}.")
-        if repeats is not None and repeats > planned:
+        if repeats is not None and not 1 <= repeats <= planned:
             raise StudyError(
-                f"The study {self.name} has {planned} repeats; got {repeats}. Change the number in its file."
+                f"The number of repeats must be between 1 and {planned}, which the study {self.name} has; got {repeats}."
             )
         return Scope(
             tuple(name for name in self.datasets if datasets is None or name in datasets),
-            tuple(entry for entry in self.entries if kernels is None or entry.name in kernels),
+            tuple(entry for entry in self.kernels if kernels is None or entry.name in kernels),
             planned if repeats is None else repeats,
         )
 
 
-# -------------------------------------------------------------------- identity
+# -------------------------------------------------------------------- as plain data
+
+
+def as_table(part: Any) -> Any:
+    """Return a part of a study as a study file has it: tables, lists, texts and numbers, without defaults."""
+    if is_dataclass(part):
+        found = {one.name: (getattr(part, one.name), _default(one)) for one in fields(part) if one.compare}
+        if isinstance(part, Study):
+            del found["name"]  # the file's name
+        return {name: as_table(value) for name, (value, default) in found.items() if value != default}
+    if isinstance(part, Mapping):
+        return {name: as_table(value) for name, value in part.items()}
+    return list(map(as_table, part)) if isinstance(part, tuple | list) else part
+
+
+def _default(one: Field[Any]) -> Any:
+    return one.default if one.default_factory is MISSING else one.default_factory()
 
 
 def entry_key(study: Study, entry: StudyEntry, dataset: str) -> str:
-    """What determines an entry's results on a data set, as 16 hexadecimal digits.
+    """Return 16 hexadecimal digits that stand for everything that determines an entry's results on a data set.
 
-    Equal keys mean equal rows: the key covers the candidates, the folds, the seed, the kind of target and the values of C or alpha, and
-    nothing else. A
-    new entry, another data set, more repeats, a note or another name do not change it; a changed grid does.
+    Equal keys mean equal rows: the key covers the choices, the folds, the seed, the task and the values of C or alpha, and
+    nothing else. A new entry, another data set, more repeats, a note or another name do not change it; a changed grid does.
     """
     protocol = study.protocol
+    name, values = protocol.strengths
     content = {
         "dataset": dataset,
-        "choices": [_content(candidate) for candidate in entry.candidates],
+        "choices": [_content(spec) for spec in entry.choices],
+        "baseline": entry.baseline,
+        "reseed": entry.reseed,
         "outer_folds": protocol.outer_folds,
         "inner_folds": protocol.inner_folds,
         "seed": protocol.seed,
         "fitted_on": entry.fitted_on or protocol.fitted_on,
-        **_target_content(protocol),
-        **({"baseline": entry.baseline} if entry.baseline else {}),
-        **({"redraw": True} if entry.redraw else {}),
+        name: values,
+        "min_class_size": protocol.min_class_size if protocol.task == "classification" else 1,
+        "control": protocol.control,
     }
-    words = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    words = json.dumps(_canonical(content), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
-def _target_content(protocol: Protocol) -> dict[str, Any]:
-    """What is usual is left out, so that the keys of older stores stay."""
-    control = {"control": protocol.control} if protocol.control else {}
-    if protocol.target == "numbers":
-        return {"target": protocol.target, "alpha": _canonical(protocol.alpha), **control}
-    smallest = {"min_class_size": protocol.min_class_size} if protocol.min_class_size > 1 else {}
-    return {"C": _canonical(protocol.C), **smallest, **control}
-
-
-def _content(candidate: Candidate) -> dict[str, Any]:
-    """A candidate as JSON has it; what is empty is left out, so that a new field with a default changes no old key."""
-    content = {
-        "kernel": candidate.kernel,
-        "parameters": _canonical(candidate.parameters),
-        # Pairs, as their order counts: of two equally good points of a grid, the first one is chosen.
-        "grid": [[name, _canonical(values)] for name, values in candidate.grid.items()],
-        "attributes": list(candidate.attributes),
-        "parts": [_content(summand) for summand in candidate.summands],
-    }
-    return {name: value for name, value in content.items() if value}
+def _content(spec: KernelSpec) -> dict[str, Any]:
+    """Return a kernel as JSON has it, without defaults, so that a new field changes no old key."""
+    content = as_table(spec)
+    # Pairs, as their order matters: among equally good points of a grid, the first one is chosen.
+    grid = {"param_grid": [[name, values] for name, values in spec.param_grid.items()]} if spec.param_grid else {}
+    return {**content, **grid, **({"sum": [_content(term) for term in spec.sum]} if spec.sum else {})}
 
 
 def _canonical(value: Any) -> Any:
-    """Equal values in one form: 1.0 is 1, a tuple is a list."""
+    """Return equal values in one form: 1.0 becomes 1."""
     if isinstance(value, Mapping):
         return {name: _canonical(one) for name, one in value.items()}
     if isinstance(value, tuple | list):

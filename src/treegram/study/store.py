@@ -1,51 +1,150 @@
-"""Where results are kept: one SQLite file to which each finished unit of work is added at once.
+"""Keep results in one SQLite file, to which each finished outer fold is added at once.
 
-A unit that was added is there after ``kill -9`` and after a power cut; one that was not leaves no trace. Records are
-never changed, and never pickled: they are numbers, text and JSON, so a store from a stranger can be read safely.
+A record that was added survives a killed process and a power cut; one that was not leaves no trace. Records are numbers, text
+and JSON, and are never changed. Several processes may use one file: SQLite locks it, and the first result of a fold stays.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
+import math
 import sqlite3
-import struct
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+import numpy as np
+
 from treegram._core.errors import StoreError
 from treegram._core.machine import describe_machine, package_versions
-from treegram.study.claims import Claims
-from treegram.study.records import DatasetFacts, GramTime, Row, Run
-from treegram.study.sqlite import VERSION, connect, set_journal, telling, upgrade, version_of
-from treegram.study.tables import DATASET, GRAM_TIME, RESULT, RUN, Table
 
-__all__ = ["Store"]
+__all__ = ["DatasetFacts", "GramTime", "Row", "Run", "Store"]
 
 T = TypeVar("T")
 
+_APPLICATION_ID = 0x5472476D  # "TrGm"; marks the file as ours
+_VERSION = 5  # of the tables below
+_PATIENCE = 60.0  # seconds to wait for another process that writes
+
+_SCHEMA = """
+CREATE TABLE run (id INTEGER PRIMARY KEY, started TEXT, command TEXT, versions TEXT, machine TEXT);
+CREATE TABLE study (name TEXT PRIMARY KEY, text TEXT);
+CREATE TABLE dataset (
+    name TEXT PRIMARY KEY, n_graphs INTEGER, class_counts TEXT, mean_nodes REAL, mean_edges REAL, n_attributes INTEGER,
+    digest TEXT, targets TEXT
+);
+CREATE TABLE result (
+    key TEXT, dataset TEXT, kernel TEXT, repeat INTEGER, fold INTEGER, actual BLOB, predicted BLOB, chosen TEXT,
+    inner_score REAL, n_fits INTEGER, n_unconverged INTEGER, seconds REAL, run INTEGER, roc_auc REAL,
+    PRIMARY KEY (key, repeat, fold)
+) WITHOUT ROWID;
+CREATE TABLE gram_time (
+    key TEXT PRIMARY KEY, dataset TEXT, kernel TEXT, parameters TEXT, seconds REAL, learns INTEGER, run INTEGER
+) WITHOUT ROWID;
+"""
+
+_SAFE = "Everything that was finished before is safe in it"
+_REASONS = {
+    sqlite3.SQLITE_FULL: f"could not be written: the disk is full. {_SAFE}; free some space and run the same command again.",
+    sqlite3.SQLITE_READONLY: f"could not be written: the file or its folder is read-only. {_SAFE}; work on a copy.",
+    sqlite3.SQLITE_BUSY: f"is locked by another process. {_SAFE}; run the same command again when that process has ended.",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; the file must be readable, and its folder writable.",
+    sqlite3.SQLITE_NOTADB: "is not a store of results, or it is damaged; use another file, or a copy from a backup.",
+    sqlite3.SQLITE_CORRUPT: "is damaged; use another file, or a copy from a backup.",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """The result of one outer fold."""
+
+    dataset: str
+    kernel: str  # the entry's name in the study
+    repeat: int  # from 0
+    fold: int  # from 0
+    # For each test graph, in ascending order of ids: its class, an index into the sorted classes, or its number.
+    actual: tuple[int, ...] | tuple[float, ...]
+    predicted: tuple[int, ...] | tuple[float, ...]
+    chosen: Mapping[str, Any]  # by inner cross-validation: kernel, its parameters, C or alpha
+    inner_score: float  # mean over the inner folds of the choice: accuracy, or 1 - MSE / variance of the targets
+    n_fits: int  # fits of a model that were needed, after skipping those with a known result
+    n_unconverged: int  # fits that ended before the solver's tolerance was met
+    seconds: float  # processor time
+    run: int  # id of the process, see Run
+    roc_auc: float | None = None  # None where it is not defined or was not measured
+
+    def __post_init__(self) -> None:
+        if not len(self.actual) == len(self.predicted) > 0:
+            raise ValueError("A fold must have as many predictions as test graphs, and at least one.")
+        if not all(map(math.isfinite, (*self.actual, *self.predicted, self.inner_score, self.seconds))):
+            raise ValueError("Targets, predictions, scores and seconds must be finite.")
+
+    @property
+    def task(self) -> str:
+        """The kind of targets: "regression" for floats, else "classification"."""
+        return "regression" if isinstance(self.actual[0], float) else "classification"
+
+    @property
+    def score(self) -> float:
+        """The accuracy of classes, or the mean absolute error of numbers."""
+        pairs = zip(self.actual, self.predicted, strict=True)
+        if self.task == "classification":
+            return sum(actual == predicted for actual, predicted in pairs) / len(self.actual)
+        return sum(abs(actual - predicted) for actual, predicted in pairs) / len(self.actual)
+
+
+@dataclass(frozen=True)
+class GramTime:
+    """The time of one full Gram matrix of a kernel, on one thread."""
+
+    dataset: str
+    kernel: str
+    parameters: Mapping[str, Any]
+    seconds: float  # processor time
+    learns: bool  # whether the kernel, or a transformation before it, is fitted to graphs
+    run: int
+
+
+@dataclass(frozen=True)
+class DatasetFacts:
+    """The properties of a data set that a report shows."""
+
+    name: str
+    n_graphs: int
+    class_counts: Mapping[str, int]  # by sorted class; empty for regression
+    mean_nodes: float
+    mean_edges: float
+    n_attributes: int
+    digest: str  # SHA-256 of the graphs and their targets
+    # For regression: lowest, highest, mean, deviation, and mean_error, the mean absolute error of predicting the mean.
+    targets: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One process that added to a store."""
+
+    id: int
+    started: str  # ISO 8601, UTC
+    command: str
+    versions: Mapping[str, str]  # of Python and of each package that matters
+    machine: Mapping[str, Any]  # processor, cores, memory in GiB, system; never a host's name or a path
+
 
 class Store:
-    """One file of results, open; a context manager that closes it.
+    """An open file of results; a context manager that closes it.
 
-    Make it by `Store.open`. Several processes may use one file at the same time, each with a store of its own, and a
-    thread needs its own too. Reading changes no byte of the file. A store of version 3 becomes one of this version when
-    something is added to it.
-
-    While there are writers, files that end in ``-wal`` and ``-shm`` stand beside it and belong to it, but what was added is
-    in the file itself as well, so that a copy of it is a backup; one that is made during a write may lack that row, or be
-    refused as damaged. When the last writer closes, one file holds all. What a killed process leaves behind is put in order
-    by whoever opens the store next.
+    Open it by `Store.open`. Several processes may use one file at the same time, each with its own `Store`, and so must
+    threads. A copy of the file is a backup.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
-        self._claims = Claims(path.with_name(path.name + ".lock"))
-        self._has_wal = False  # whether this store has made the journal a write-ahead log
 
     @classmethod
     def open(cls, path: str | Path, *, create: bool = True) -> Self:
@@ -56,7 +155,7 @@ class Store:
         path : str or Path
             The file.
         create : bool, default=True
-            Whether a store is made where there is no file or an empty one.
+            Create a store if there is no file or an empty one.
 
         Returns
         -------
@@ -66,20 +165,28 @@ class Store:
         Raises
         ------
         StoreError
-            If there is none, if it cannot be opened, is damaged, of another version, or something else. A file that is
-            there is left as it is.
+            If there is none, if it cannot be opened, is damaged, of another version, or another kind of file.
         """
         path = Path(path)
-        return cls(path, connect(path, create=create))
+        if path.is_dir():
+            raise StoreError(f"{path} is a folder; a store is a file, for example {path / 'results.sqlite'}.")
+        if not path.exists() and not create:
+            raise StoreError(f"There is no store {path}; check its name, or run a study that writes it.")
+        if not path.parent.is_dir():
+            raise StoreError(f"The folder {path.parent} of the store {path} does not exist; create it first.")
+        with _explaining(path):
+            uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+            connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)
+        try:
+            with _explaining(path):
+                _prepare(path, connection, create=create)
+        except BaseException:
+            connection.close()
+            raise
+        return cls(path, connection)
 
     def close(self) -> None:
-        """Release all claims and close the file; closing twice does no harm."""
-        self._claims.release_all()
-        if self._has_wal:
-            # A file without a log can also be read from a disk that is read-only. Other writers need the log still.
-            with contextlib.suppress(sqlite3.DatabaseError):
-                set_journal(self._connection, "delete")
-            self._has_wal = False
+        """Close the file; closing twice does no harm."""
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -93,14 +200,14 @@ class Store:
     # ------------------------------------------------------------------ about the run
 
     def begin_run(self, command: str, made_of: Mapping[str, str] | None = None) -> Run:
-        """Note that a process begins to add to this store, with what, and on what kind of machine.
+        """Record that a process begins to add to this store.
 
         Parameters
         ----------
         command : str
-            What was asked for. It is stored as it is, so it should name no private folder.
+            The command that was run. It is stored as it is, so it should name no private folder.
         made_of : mapping of str to str, optional
-            What the rows depend on beside the versions of packages, to be kept with these.
+            Other versions that the rows depend on, to be kept with those of the packages.
 
         Returns
         -------
@@ -108,156 +215,177 @@ class Store:
             The record; its ``id`` belongs into the rows that this process adds.
         """
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        versions, machine = package_versions(), describe_machine()
-        run = Run(0, started, command, {**versions, **(made_of or {})}, machine)
-        return replace(run, id=self._write(*RUN.insertion(run)))
+        run = Run(0, started, command, {**package_versions(), **(made_of or {})}, describe_machine())
+        return replace(run, id=self._insert("run", run, id=None))
 
     def runs(self) -> list[Run]:
-        """All processes that have added to this store, in the order of their ids."""
-        return self._read(RUN, "ORDER BY id")
+        """Return all processes that have added to this store, in the order of their ids."""
+        return self._select(Run, "run", "ORDER BY id")
 
     def put_study(self, name: str, text: str) -> None:
-        """Keep the text of the study file, in place of an older text of the same study.
+        """Keep the text of the study file, replacing an older text of the same study.
 
         Raises
         ------
         StoreError
             If the store belongs to a study of another name.
         """
-        self._write(
-            "INSERT INTO study (only, name, text) VALUES (1, ?, ?) "
-            "ON CONFLICT (only) DO UPDATE SET text = excluded.text WHERE name = excluded.name",
-            (name, text),
-        )
-        kept = self.study_name()
+        kept = self.study_name() or name
         if kept != name:
-            raise StoreError(f"{self.path} holds the study {kept!r}; give another file for the study {name!r}.")
+            raise StoreError(f"{self.path} holds the study {kept!r}; use another file for the study {name!r}.")
+        self._execute("INSERT OR REPLACE INTO study (name, text) VALUES (?, ?)", (name, text))
 
     def study_name(self) -> str | None:
-        """The name of the study that was run; None if no study has been put in."""
+        """Return the name of the study, or None if no study was put in."""
         return self._study()[0]
 
     def study_text(self) -> str | None:
-        """The text of the study file that was run; None if no study has been put in."""
+        """Return the text of the study file, or None if no study was put in."""
         return self._study()[1]
 
     def _study(self) -> tuple[str, str] | tuple[None, None]:
-        lines = self._lines("SELECT name, text FROM study")
-        return (str(lines[0][0]), str(lines[0][1])) if lines else (None, None)
+        found = self._execute("SELECT name, text FROM study").fetchone()
+        return (str(found[0]), str(found[1])) if found else (None, None)
 
     def put_dataset(self, facts: DatasetFacts) -> None:
-        """Keep what a report says about a data set, in place of what was kept under its name."""
-        statement, values = DATASET.insertion(facts)
-        self._write(statement.replace("INSERT", "INSERT OR REPLACE", 1), values)
+        """Keep the properties of a data set, replacing those kept under its name."""
+        self._insert("dataset", facts, "REPLACE")
 
     def datasets(self) -> list[DatasetFacts]:
-        """What is known of the data sets, sorted by name."""
-        return self._read(DATASET, "ORDER BY name")
+        """Return the properties of the data sets, sorted by name."""
+        return self._select(DatasetFacts, "dataset", "ORDER BY name")
 
     # ------------------------------------------------------------------ results
 
     def add_row(self, key: str, row: Row) -> None:
         """Add the result of one outer fold; when this returns, it is on the disk.
 
-        If there is a result of the same key, repeat and fold already, it stays and this one is dropped.
+        If there is already a result of the same key, repeat and fold, it stays and this one is dropped.
 
         Parameters
         ----------
         key : str
-            Says under which conditions the row was made: all that could change it, besides repeat and fold.
+            Identifies the conditions under which the row was computed, see `treegram.study.protocol.entry_key`.
         row : Row
-            The result. Its ``chosen`` holds texts, numbers, true, false, None and lists of these (a tuple comes back as a
-            list), its classes are below 65,536, and its decisions are numbers of single precision.
+            The result. Its ``chosen`` must be fit for JSON.
         """
-        statement, values = RESULT.insertion(row, key=key)
-        # Not OR IGNORE, which would swallow a broken row as well.
-        self._write(f"{statement} ON CONFLICT (key, repeat, fold) DO NOTHING", values)
+        self._insert("result", row, "IGNORE", key=key)
 
     def rows(self, keys: Collection[str] | None = None) -> list[Row]:
-        """The results of the given keys, or all; sorted by data set, kernel, repeat and fold."""
-        rows = self._read_keys(RESULT, keys)
-        return sorted(rows, key=lambda row: (row.dataset, row.kernel, row.repeat, row.fold))
+        """Return the results of these keys, or all; sorted by data set, kernel, repeat and fold."""
+        found = self._select_keys(Row, "result", keys)
+        return sorted(found, key=lambda row: (row.dataset, row.kernel, row.repeat, row.fold))
 
     def done(self, key: str) -> set[tuple[int, int]]:
-        """Which (repeat, fold) have a result under this key."""
-        return {(repeat, fold) for repeat, fold in self._lines("SELECT repeat, fold FROM result WHERE key = ?", (key,))}
+        """Return the (repeat, fold) that have a result under this key."""
+        return set(self._execute("SELECT repeat, fold FROM result WHERE key = ?", (key,)).fetchall())
 
     def add_gram_time(self, key: str, time: GramTime) -> None:
-        """Add the time of one Gram matrix, on the terms of `add_row`; there is one for each key."""
-        statement, values = GRAM_TIME.insertion(time, key=key)
-        self._write(f"{statement} ON CONFLICT (key) DO NOTHING", values)
+        """Add the time of one Gram matrix; one that is there already under this key stays."""
+        self._insert("gram_time", time, "IGNORE", key=key)
 
     def gram_times(self, keys: Collection[str] | None = None) -> list[GramTime]:
-        """The times of the given keys, or all; sorted by data set and kernel."""
-        return sorted(self._read_keys(GRAM_TIME, keys), key=lambda time: (time.dataset, time.kernel))
+        """Return the times of these keys, or all; sorted by data set and kernel."""
+        found = self._select_keys(GramTime, "gram_time", keys)
+        return sorted(found, key=lambda time: (time.dataset, time.kernel))
 
-    # ------------------------------------------------------------------ sharing, tidying
+    # ------------------------------------------------------------------ statements
 
-    def claim(self, task_id: str) -> bool:
-        """Try to become the only one who works on a task.
+    def _execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Run one statement as one transaction."""
+        with _explaining(self.path):
+            return self._connection.execute(statement, values)
 
-        A claim lasts until it is released, the store is closed, or the process ends in whatever way. Claims live in an
-        empty file beside the store whose name ends in ``.lock``; it may be deleted when nobody is at work. Where the
-        system has no such locks (Windows), every claim is granted: some work may be done twice, and the second result
-        dropped.
+    def _insert(self, table: str, record: Any, conflict: str = "ABORT", **more: Any) -> int:
+        values = {one.name: _encode(getattr(record, one.name)) for one in fields(record)} | more
+        marks = ", ".join("?" * len(values))
+        statement = f"INSERT OR {conflict} INTO {table} ({', '.join(values)}) VALUES ({marks})"
+        return self._execute(statement, tuple(values.values())).lastrowid or 0
 
-        Parameters
-        ----------
-        task_id : str
-            Any text that names the task.
-
-        Returns
-        -------
-        bool
-            False if somebody works on it, in another process or in this one.
-        """
-        return self._claims.claim(task_id)
-
-    def release(self, task_id: str) -> None:
-        """Give up a claim; a task that this store has not claimed is left alone."""
-        self._claims.release(task_id)
-
-    def compact(self) -> None:
-        """Bring all into one file that is as small as it can be, to copy or to commit.
-
-        Raises
-        ------
-        StoreError
-            If another process has the store open.
-        """
-        with telling(self.path):
-            set_journal(self._connection, "delete")
-            self._has_wal = False
-            self._connection.execute("VACUUM")
-
-    # ------------------------------------------------------------------ the ways to the file
-
-    def _write(self, statement: str, values: tuple[Any, ...]) -> int:
-        """Run one statement as one transaction; gives the number of the row that was added."""
-        with telling(self.path):
-            if not self._has_wal:
-                with contextlib.suppress(sqlite3.OperationalError):  # not now: the plain journal is as safe
-                    self._has_wal = set_journal(self._connection, "wal")
-            if version_of(self._connection) != VERSION:
-                upgrade(self._connection)
-            return self._connection.execute(statement, values).lastrowid or 0
-
-    def _lines(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        with telling(self.path):
-            return self._connection.execute(query, values).fetchall()
-
-    def _read(self, table: Table[T], condition: str, values: tuple[Any, ...] = ()) -> list[T]:
-        """The records of the lines that meet a condition."""
-        with telling(self.path):
-            version = version_of(self._connection)
-        lines = self._lines(f"{table.selection(version)} {condition}", values)
+    def _select(self, kind: type[T], table: str, condition: str, values: Sequence[Any] = ()) -> list[T]:
+        columns = fields(kind)  # type: ignore[arg-type]  # a dataclass
+        names = ", ".join(one.name for one in columns)
+        with _explaining(self.path):
+            lines = self._connection.execute(f"SELECT {names} FROM {table} {condition}", values).fetchall()
         try:
-            return [table.build(line) for line in lines]
-        except (ValueError, TypeError, OverflowError, RecursionError, struct.error) as error:
-            raise StoreError(f"{self.path} is damaged: it holds a record that cannot be right ({error}).") from error
+            return [
+                kind(*(_decode(str(one.type), value) for one, value in zip(columns, line, strict=True)))
+                for line in lines
+            ]
+        except (ValueError, TypeError) as error:
+            raise StoreError(f"{self.path} is damaged: it holds an impossible record ({error}).") from error
 
-    def _read_keys(self, table: Table[T], keys: Collection[str] | None) -> list[T]:
-        """As `_read`, in the order of the keys, so that the result does not depend on how the file grew."""
+    def _select_keys(self, kind: type[T], table: str, keys: Collection[str] | None) -> list[T]:
         if keys is None:
-            return self._read(table, "ORDER BY key")
-        return [record for key in sorted(set(keys)) for record in self._read(table, "WHERE key = ?", (key,))]
+            return self._select(kind, table, "ORDER BY key")
+        return [record for key in sorted(set(keys)) for record in self._select(kind, table, "WHERE key = ?", (key,))]
+
+
+def _encode(value: Any) -> Any:
+    """Return a value as a column holds it: mappings as JSON, tuples of numbers as the code of a dtype and its bytes."""
+    if isinstance(value, Mapping):
+        return json.dumps(dict(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    if isinstance(value, tuple):
+        is_class = not isinstance(value[0], float)
+        array = np.asarray(value, np.min_scalar_type(max(value)) if is_class else np.float64)
+        return array.dtype.char.encode() + array.astype(array.dtype.newbyteorder("<")).tobytes()
+    return value
+
+
+def _decode(kind: str, value: Any) -> Any:
+    """Return what was encoded, for a field with this annotation."""
+    if kind.startswith("Mapping"):
+        return dict(json.loads(value))
+    if kind.startswith("tuple"):
+        return tuple(np.frombuffer(value, np.dtype(chr(value[0])).newbyteorder("<"), offset=1).tolist())
+    return bool(value) if kind == "bool" else value
+
+
+# -------------------------------------------------------------------- the file
+
+
+@contextlib.contextmanager
+def _explaining(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite into a `StoreError` that names the file, the reason, and what to do."""
+    try:
+        yield
+    except sqlite3.ProgrammingError:  # a mistake of the caller, such as a store that is closed
+        raise
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        reason = _REASONS.get(code, f"could not be read or written. {_SAFE}.")
+        raise StoreError(f"{path} {reason} (SQLite: {error}.)") from error
+
+
+def _prepare(path: Path, connection: sqlite3.Connection, *, create: bool) -> None:
+    """Create the tables in an empty file, and check that a file has them."""
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA fullfsync = ON")  # macOS: through to the disk, as fsync means elsewhere
+    if create and _is_empty(connection):
+        connection.execute("BEGIN IMMEDIATE")  # two processes may create it at once
+        if _is_empty(connection):
+            for statement in _SCHEMA.split(";\n"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+        connection.execute("COMMIT")
+    if _pragma(connection, "application_id") != _APPLICATION_ID:
+        content = "is empty" if _is_empty(connection) else "is an SQLite file of another program"
+        raise StoreError(f"{path} {content}, not a store of results; use another file.")
+    version = _pragma(connection, "user_version")
+    if version != _VERSION:
+        raise StoreError(
+            f"{path} is a store of version {version}, but this treegram reads version {_VERSION}; use the treegram that "
+            "wrote it, or another file."
+        )
+    verdict = _pragma(connection, "quick_check(1)")
+    if verdict != "ok":
+        raise StoreError(f"{path} {_REASONS[sqlite3.SQLITE_CORRUPT]} (SQLite: {verdict}.)")
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0)
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> Any:
+    return connection.execute(f"PRAGMA {name}").fetchone()[0]

@@ -1,66 +1,35 @@
-"""A study as a TOML file, all of which is checked when it is read: a mistake is an error with its line.
+"""Read studies from TOML files and check them; errors name the file and the key, as in ``kernels[2].param_grid.depth``.
 
-The files in ``papers/`` are the reference for the format; every key is explained in ``papers/paper.toml``.
+The files in ``papers/`` are the reference for the format; every key is explained in ``papers/paper.toml``. Tables become the
+classes of ``protocol`` field by field; a study that was built in Python is checked in the same way.
 """
 
 from __future__ import annotations
 
+import inspect
+import json
+import math
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import partial
+import tomllib
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass, replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
-from treegram._core.errors import StudyError
+from treegram._core.errors import ParameterError, StudyError
 from treegram._core.text import suggest
-from treegram.study.protocol import (
-    BASELINES,
-    CONTROLS,
-    Candidate,
-    Comparison,
-    Pair,
-    Protocol,
-    Published,
-    Study,
-    StudyEntry,
-)
-from treegram.study.toml import (
-    MAX_BYTES,
-    Item,
-    any_keys,
-    elements,
-    integer,
-    known_keys,
-    known_name,
-    number,
-    plain,
-    printable_name,
-    read_toml,
-    refuse_repetition,
-    text,
-    texts,
-)
+from treegram.study.protocol import BASELINES, KernelSpec, Pair, Published, Study, StudyEntry, as_table
 
-__all__ = ["parse_stored_study", "parse_study", "read_study", "shipped_studies"]
+__all__ = ["check_study", "parse_study", "read_study", "shipped_studies"]
 
-Read = TypeVar("Read")
-Default = TypeVar("Default")
-
-
-@dataclass(frozen=True)
-class _Vocabulary:
-    """How a file's kernels, baselines, parameters and transformations are read: any of the right form, unless told otherwise."""
-
-    kernel: Callable[[Item], str] = printable_name
-    baseline: Callable[[Item], str] = printable_name
-    parameter: Callable[[Sequence[str], Item], Any] = lambda _kernels, item: plain(item)
-    transformations: Callable[[Item], tuple[str, ...]] = lambda item: tuple(map(printable_name, elements(item)))
+_SHOWN = 60  # characters of a wrong value
 
 
 def shipped_studies() -> tuple[str, ...]:
-    """Names of the studies that come with the package."""
+    """Return the names of the studies that come with the package."""
     files = resources.files("treegram.study").joinpath("papers").iterdir()
     return tuple(sorted(Path(file.name).stem for file in files if file.name.endswith(".toml")))
 
@@ -81,15 +50,14 @@ def read_study(study: str | os.PathLike[str]) -> Study:
     Raises
     ------
     StudyError
-        If anything in the file is wrong; the message begins with the file and the line.
+        If anything in the file is wrong; the message begins with the file and the key.
     """
     if isinstance(study, str) and study in shipped_studies():
         file = resources.files("treegram.study").joinpath("papers", f"{study}.toml")
         return parse_study(study, file.read_bytes(), file.name)
     path = Path(study)
     try:
-        with path.open("rb") as opened:
-            content = opened.read(MAX_BYTES + 1)
+        content = path.read_bytes()
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
         reason = error.strerror if isinstance(error, OSError) else error
         names = shipped_studies()
@@ -100,261 +68,345 @@ def read_study(study: str | os.PathLike[str]) -> Study:
     return parse_study(path.stem, content, str(path))
 
 
-def parse_study(name: str, content: bytes, file: str) -> Study:
-    """A study from the content of its file, to run it; ``file`` is what errors call it."""
-    from treegram.kernels.registry import AUTO, KERNELS
-    from treegram.study.parameters import read_parameter, read_transformations
+def parse_study(name: str, content: bytes, file: str, *, is_stored: bool = False) -> Study:
+    """Build a study from the content of its file, which errors call ``file``.
 
-    kernel = partial(known_name, known=[*KERNELS, AUTO], what="kernel")
-    baseline = partial(known_name, known=BASELINES, what="baseline")
-    vocabulary = _Vocabulary(kernel, baseline, read_parameter, read_transformations)
-    return _study(name, read_toml(file, content), vocabulary, content.decode())
-
-
-def parse_stored_study(name: str, content: bytes, file: str) -> Study:
-    """A study from a store, to read its results; kernels and parameters need not be among those of this version."""
-    return _study(name, read_toml(file, content), _Vocabulary(), content.decode())
-
-
-# -------------------------------------------------------------------- all but the entries
+    A stored study is parsed to read its results: its kernels and parameters need not be those of this version.
+    """
+    try:
+        text = content.decode()
+        table = json.loads(text) if text.startswith("{") else tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise StudyError(f"{file}:{line}: not UTF-8; save the file with this encoding.") from None
+    except (ValueError, RecursionError) as error:
+        raise StudyError(f"{file}: not valid TOML: {error}") from None
+    return _checked(name, table, file, text, is_stored=is_stored)
 
 
-def _optional(keys: Mapping[str, Item], key: str, read: Callable[[Item], Read], default: Default) -> Read | Default:
-    return read(keys[key]) if key in keys else default
+def check_study(study: Study) -> Study:
+    """Return the study if it is valid, with the classes and types of one that was read from a file."""
+    if study.source:
+        return study
+    return _checked(study.name, as_table(study), f"the study {study.name}", "", is_stored=False)
 
 
-def _optional_keys(keys: Mapping[str, Item], key: str) -> dict[str, Item]:
-    return any_keys(keys[key]) if key in keys else {}
+def _checked(name: str, table: Any, file: str, source: str, *, is_stored: bool) -> Study:
+    try:
+        study = _build(Study, {"name": name, **_as_dict(table, "")}, "")
+        _check(study, table, vocabulary=not is_stored)
+    except _Problem as problem:
+        raise StudyError(f"{file}: {problem}") from None
+    return replace(study, source=source)
 
 
-def _study(name: str, root: Item, vocabulary: _Vocabulary, source: str) -> Study:
-    optional = ("about", "reference", "remarks", "dataset_notes", "protocol", "comparisons", "pairs")
-    keys = known_keys(root, ("title", "datasets", "kernels"), optional)
-    datasets = _names(keys["datasets"])
-    items = elements(keys["kernels"])
-    rows = tuple(_entry(item, datasets, vocabulary) for item in items)
-    names = [row.name for row in rows]
-    refuse_repetition([item.at("name") for item in items], names, "name")
-    protocol = _optional(keys, "protocol", partial(_protocol, datasets=datasets), Protocol())
-    for item, row in zip(items, rows, strict=True):
-        if protocol.target == "numbers" and row.published.accuracy:
-            raise item.at("published").error('published accuracies do not go with target = "numbers"')
-        if protocol.target == "numbers" and row.baseline:
-            raise item.at("baseline").error('baselines predict classes, and do not go with target = "numbers"')
-    comparisons = _optional(keys, "comparisons", partial(_comparisons, kernels=names, datasets=datasets), ())
-    return Study(
-        name=name,
-        title=text(keys["title"]),
-        datasets=datasets,
-        entries=rows,
-        protocol=protocol,
-        about=_optional(keys, "about", text, "").strip(),
-        reference=_optional(keys, "reference", text, "").strip(),
-        remarks=_optional(keys, "remarks", texts, ()),
-        comparisons=comparisons,
-        pairs=_optional(keys, "pairs", partial(_pairs, kernels=names, datasets=datasets), ()),
-        dataset_notes=_optional(keys, "dataset_notes", partial(_by_dataset, datasets=datasets, read=text), {}),
-        text=source,
+# -------------------------------------------------------------------- from tables to classes
+
+
+class _Problem(Exception):
+    """An error in a study, which begins with the key that it is about."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+
+
+@cache
+def _types(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _build(kind: type[Any], value: Any, path: str) -> Any:
+    """Build one of the classes of a study from a table."""
+    table = _as_dict(value, path)
+    if kind is StudyEntry:
+        table = _with_choices(table, path)
+    known = {one.name: one for one in fields(kind) if one.name != "source"}
+    for key in table:
+        if key not in known:
+            there = [*known, *(["kernel", "sum", "param_grid"] if kind is StudyEntry else [])]
+            raise _Problem(_join(path, key), f"unknown key{suggest(key, there)} (known here: {', '.join(there)})")
+    for key, one in known.items():
+        if one.default is one.default_factory is MISSING and key not in table:
+            raise _Problem(path, f"the key {key!r} is missing")
+    return kind(
+        **{
+            key: _convert(_types(kind)[key], value, _join(path, key), known[key].metadata)
+            for key, value in table.items()
+        }
     )
 
 
-def _protocol(item: Item, datasets: Collection[str]) -> Protocol:
-    default = Protocol()
-    keys = known_keys(item, (), tuple(field.name for field in fields(Protocol)))
-    target = _optional(
-        keys, "target", partial(known_name, known=("classes", "numbers"), what="kind of target"), default.target
-    )
-    for key in ("alpha",) if target == "classes" else ("C", "min_class_size"):
-        if key in keys:
-            raise keys[key].error(f'{key!r} does not go with target = "{target}"')
-    return Protocol(
-        repeats=_optional(keys, "repeats", partial(integer, least=1), default.repeats),
-        outer_folds=_optional(keys, "outer_folds", partial(integer, least=2), default.outer_folds),
-        inner_folds=_optional(keys, "inner_folds", partial(integer, least=2), default.inner_folds),
-        seed=_optional(keys, "seed", partial(integer, least=0, most=2**32 - 1), default.seed),
-        C=_optional(keys, "C", _strengths, default.C),
-        fitted_on=_optional(keys, "fitted_on", _fitted_on, default.fitted_on),
-        target=target,
-        alpha=_optional(keys, "alpha", _strengths, default.alpha),
-        min_class_size=_optional(keys, "min_class_size", partial(integer, least=1), default.min_class_size),
-        control=_optional(keys, "control", partial(known_name, known=CONTROLS, what="control"), default.control),
-        repeats_on=_optional(
-            keys, "repeats_on", partial(_by_dataset, datasets=datasets, read=partial(integer, least=1)), {}
-        ),
-    )
+def _with_choices(table: dict[str, Any], path: str) -> dict[str, Any]:
+    """Return the table of an entry with its one kernel or sum moved into ``choices``."""
+    here = [one.name for one in fields(KernelSpec) if one.name in table]
+    for key, others in (("choices", here), ("baseline", [*here, "choices", "timed", "fitted_on", "reseed"])):
+        if key in table and (misplaced := next((one for one in others if one in table), None)):
+            raise _Problem(_join(path, misplaced), f"cannot be combined with {key!r}")
+    if not {"kernel", "sum", "choices", "baseline"} & table.keys():
+        raise _Problem(path, "one of 'kernel', 'sum', 'choices' and 'baseline' is required")
+    spec = {key: table[key] for key in here}
+    rest = {key: value for key, value in table.items() if key not in here}
+    return {**rest, "choices": _Single([spec])} if spec else rest
 
 
-def _fitted_on(item: Item) -> str:
-    return known_name(item, ("training", "all"), "choice")
+class _Single(list[Any]):
+    """The choices of an entry whose kernel is written without ``choices``."""
 
 
-def _strengths(item: Item) -> tuple[float, ...]:
-    found = elements(item)
-    values = tuple(number(one, above=0.0) for one in found)
-    refuse_repetition(found, values, "value")
-    return values
+def _convert(kind: Any, value: Any, path: str, limits: Mapping[str, Any]) -> Any:
+    """Return the value as a field of this type has it."""
+    if is_dataclass(kind):
+        return _build(kind, value, path)  # type: ignore[arg-type]  # a class
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list | tuple) or not value:
+            raise _wrong(path, "a list of at least one element", value)
+        parent = path.rpartition(".")[0]
+        items = [
+            _convert(get_args(kind)[0], one, parent if isinstance(value, _Single) else f"{path}[{i}]", limits)
+            for i, one in enumerate(value)
+        ]
+        if not limits.get("may_repeat"):
+            _refuse_duplicates(items, path)
+        return tuple(items)
+    if get_origin(kind) is not None and issubclass(get_origin(kind), Mapping):
+        return {
+            key: _convert(get_args(kind)[1], one, _join(path, key), limits)
+            for key, one in _as_dict(value, path).items()
+        }
+    if alternatives := get_args(kind):  # a union
+        wanted = str if isinstance(value, str) and str in alternatives else None
+        return _convert(wanted or next(one for one in alternatives if one not in (str, NoneType)), value, path, limits)
+    return _scalar(kind, value, path, limits)
 
 
-def _names(item: Item) -> tuple[str, ...]:
-    """Names of data sets: folds and rows follow from them, so they must not depend on where the data is."""
-    names = texts(item, what="data set")
-    for one in elements(item):
-        name = printable_name(one)
-        if name in (".", "..") or {"/", "\\"} & set(name):
-            raise one.error(
-                f"{name!r} is not the name of a data set; give the name of its folder, which is looked for beside this file "
-                "and in the folder that --data-dir names"
-            )
-    return names
+def _scalar(kind: Any, value: Any, path: str, limits: Mapping[str, Any]) -> Any:
+    if kind is Any:
+        return _plain(value, path)
+    if kind is bool:
+        if value is not True:
+            raise _Problem(path, f"can only be true, got {_show(value)}; leave it out")
+        return True
+    if kind is str:
+        if not isinstance(value, str) or not value.strip():
+            raise _wrong(path, "a text that is not empty", value)
+        if words := limits.get("words"):
+            _known(value, words, path, path.rpartition(".")[2])
+        return value.strip()
+    return _number(value, path, limits, is_whole=kind is int)
 
 
-def _by_dataset(item: Item, datasets: Collection[str], read: Callable[[Item], Read]) -> dict[str, Read]:
-    found = any_keys(item)
-    for name, value in found.items():
-        if name not in datasets:
-            raise value.error(
-                f"unknown data set {name!r}{suggest(name, datasets)} (the study has {', '.join(datasets)})"
-            )
-    return {name: read(value) for name, value in found.items()}
-
-
-def _comparisons(item: Item, kernels: Collection[str], datasets: Collection[str]) -> tuple[Comparison, ...]:
-    items = elements(item)
-    found = tuple(_comparison(one, kernels, datasets) for one in items)
-    refuse_repetition([one.at("name") for one in items], [one.name for one in found], "name")
-    return found
-
-
-def _comparison(item: Item, kernels: Collection[str], datasets: Collection[str]) -> Comparison:
-    keys = known_keys(item, ("name", "kernels", "datasets"))
-    compared = texts(keys["kernels"], kernels, "kernel")
-    if len(compared) < 3:
-        raise keys["kernels"].error("a Friedman test needs at least three kernels; two are compared in [[pairs]]")
-    over = texts(keys["datasets"], datasets, "data set")
-    if len(over) < 2:
-        raise keys["datasets"].error("a Friedman test needs at least two data sets")
-    return Comparison(text(keys["name"]), compared, over)
-
-
-def _pairs(item: Item, kernels: Collection[str], datasets: Collection[str]) -> tuple[Pair, ...]:
-    pairs = []
-    for one in elements(item):
-        keys = known_keys(one, ("kernel", "baseline", "datasets"))
-        kernel, baseline = known_name(keys["kernel"], kernels, "kernel"), keys["baseline"]
-        several = isinstance(baseline.value, list)
-        rivals = texts(baseline, kernels, "kernel") if several else (known_name(baseline, kernels, "kernel"),)
-        if kernel in rivals:
-            raise baseline.error(f"{kernel!r} is compared with itself")
-        pairs.append(Pair(kernel, rivals, texts(keys["datasets"], datasets, "data set")))
-    return tuple(pairs)
-
-
-# -------------------------------------------------------------------- one entry
-
-_SUMMAND = ("parameters", "attributes")
-_CANDIDATE = ("kernel", "sum", "grid", *_SUMMAND)
-_OF_KERNELS = (*_CANDIDATE, "choices", "timed", "fitted_on", "redraw")
-
-
-def _entry(item: Item, datasets: Collection[str], vocabulary: _Vocabulary) -> StudyEntry:
-    optional = (
-        *(*_CANDIDATE, "choices", "baseline", "timed"),
-        *("note", "published", "fitted_on", "datasets", "repeats", "redraw"),
-    )
-    keys = known_keys(item, ("name",), optional)
-    if "baseline" in keys and (misplaced := next((key for key in _OF_KERNELS if key in keys), None)):
-        raise keys[misplaced].error(f"{misplaced!r} does not go with 'baseline', which chooses by itself")
-    candidates = () if "baseline" in keys else _candidates(item, keys, vocabulary)
-    if any("auto" in (part.kernel for part in (one, *one.summands)) for one in candidates) and (
-        candidates != (Candidate("auto"),) or {"timed", "fitted_on", "redraw"} & keys.keys()
+def _number(value: Any, path: str, limits: Mapping[str, Any], *, is_whole: bool) -> float:
+    if (
+        not _is_finite(value)
+        or (is_whole and not isinstance(value, int))
+        or not limits.get("least", -math.inf) <= value <= limits.get("most", math.inf)
+        or value <= limits.get("above", -math.inf)
     ):
-        raise item.error("the kernel 'auto' goes alone: it has candidates of its own, fitted on training graphs")
-    timed = [part.kernel for one in candidates[:1] for part in one.summands or (one,)]
-    return StudyEntry(
-        name=printable_name(keys["name"]),
-        candidates=candidates,
-        timed={key: vocabulary.parameter(timed, value) for key, value in _optional_keys(keys, "timed").items()},
-        note=_optional(keys, "note", text, "").strip(),
-        published=_optional(keys, "published", partial(_published, datasets=datasets), Published()),
-        fitted_on=_optional(keys, "fitted_on", _fitted_on, ""),
-        datasets=_optional(keys, "datasets", partial(texts, known=datasets, what="data set"), ()),
-        baseline=_optional(keys, "baseline", vocabulary.baseline, ""),
-        repeats=_optional(keys, "repeats", partial(integer, least=1), None),
-        redraw=_optional(keys, "redraw", partial(_redraw, candidates=candidates, vocabulary=vocabulary), default=False),
-    )
+        words = {"least": "at least", "above": "above", "most": "at most"}
+        bounds = " and ".join(f"{words[key]} {limits[key]:.12g}" for key in words if key in limits)
+        raise _wrong(path, f"a {'whole ' * is_whole}number {bounds}".strip(), value)
+    return value if is_whole else float(value)
 
 
-def _redraw(item: Item, candidates: Sequence[Candidate], vocabulary: _Vocabulary) -> bool:
-    """True, of kernels that all draw random numbers, and leave the seed to the repeats."""
-    if item.value is not True:
-        raise item.error(f"'redraw' can only be true, got {item.value!r}; leave it out")
-    for part in (part for one in candidates for part in one.summands or (one,)):
-        if "random_state" in part.parameters:
-            raise item.error("'random_state' is given, and 'redraw' sets it; leave out one of them")
-        vocabulary.parameter([part.kernel], Item(item.file, item.lines, (*item.path, "random_state"), 0))
-    return True
+def _plain(value: Any, path: str) -> Any:
+    """Return the value of a parameter: a text, a number, true, false, or a tuple of these."""
+    if isinstance(value, list | tuple):
+        return tuple(_plain(one, f"{path}[{i}]") for i, one in enumerate(value))
+    if not isinstance(value, str | bool | None) and not _is_finite(value):
+        raise _wrong(path, "a text, a finite number, true, false, or a list of these", value)
+    return value
 
 
-def _candidates(item: Item, keys: Mapping[str, Item], vocabulary: _Vocabulary) -> tuple[Candidate, ...]:
-    """What inner cross-validation chooses from: the entry's one kernel or sum, or its choices."""
-    if "choices" not in keys:
-        return (_candidate(item, keys, vocabulary),)
-    if misplaced := next((key for key in _CANDIDATE if key in keys), None):
-        raise keys[misplaced].error(f"{misplaced!r} does not go with 'choices'; say it in each [[kernels.choices]]")
-    return tuple(_candidate(one, known_keys(one, (), _CANDIDATE), vocabulary) for one in elements(keys["choices"]))
+def _is_finite(value: Any) -> bool:
+    """Return whether the value is a finite number; whole numbers must fit into 64 bits, as TOML requires."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 2**63 if isinstance(value, int) else math.isfinite(value)
 
 
-def _candidate(item: Item, keys: Mapping[str, Item], vocabulary: _Vocabulary) -> Candidate:
-    """One kernel, or a sum of several, with the grid that is selected from."""
-    if ("kernel" in keys) == ("sum" in keys):
-        raise item.error("one of 'kernel', 'sum', 'choices' and 'baseline' must be here, and only one")
-    if "kernel" in keys:
-        kernel = _summand(keys, vocabulary)
-        return replace(kernel, grid=_grid(keys, [kernel], vocabulary))
-    if misplaced := next((key for key in _SUMMAND if key in keys), None):
-        raise keys[misplaced].error(f"{misplaced!r} does not go with 'sum'; say it in each part of the sum")
-    found = [known_keys(one, ("kernel",), _SUMMAND) for one in elements(keys["sum"])]
-    if len(found) < 2:
-        raise keys["sum"].error("a sum has at least two parts")
-    summands = tuple(_summand(one, vocabulary) for one in found)
-    return Candidate("sum", grid=_grid(keys, summands, vocabulary), summands=summands)
+def _as_dict(value: Any, path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _wrong(path, "a table", value)
+    return value
 
 
-def _summand(keys: Mapping[str, Item], vocabulary: _Vocabulary) -> Candidate:
-    kernel = vocabulary.kernel(keys["kernel"])
-    found = _optional_keys(keys, "parameters")
-    parameters = {key: vocabulary.parameter([kernel], value) for key, value in found.items()}
-    return Candidate(kernel, parameters, attributes=_optional(keys, "attributes", vocabulary.transformations, ()))
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
 
 
-def _grid(
-    keys: Mapping[str, Item], summands: Sequence[Candidate], vocabulary: _Vocabulary
-) -> dict[str, tuple[Any, ...]]:
-    """Lists of values, each of which every summand can take."""
-    grid = {}
-    for key, item in _optional_keys(keys, "grid").items():
-        if any(key in one.parameters for one in summands):
-            raise item.error(f"{key!r} is both fixed in 'parameters' and listed in 'grid'")
-        found = elements(item)
-        grid[key] = tuple(vocabulary.parameter([one.kernel for one in summands], value) for value in found)
-        refuse_repetition(found, grid[key], "value")
-    return grid
+def _wrong(path: str, wanted: str, value: Any) -> _Problem:
+    return _Problem(path, f"must be {wanted}, got {_show(value)}")
 
 
-def _published(item: Item, datasets: Collection[str]) -> Published:
-    keys = known_keys(item, (), ("accuracy", "deviation", "seconds"))
-
-    def numbers(key: str, read: Callable[[Item], Read]) -> dict[str, Read]:
-        return _optional(keys, key, partial(_by_dataset, datasets=datasets, read=read), {})
-
-    accuracy = numbers("accuracy", _accuracy)
-    deviation = numbers("deviation", partial(number, least=0.0))
-    for name in deviation:
-        if not isinstance(accuracy.get(name), float):
-            raise keys["deviation"].at(name).error(f"a deviation for {name!r}, but no accuracy")
-    return Published(accuracy, deviation, numbers("seconds", partial(number, above=0.0)))
+def _show(value: Any) -> str:
+    """Return a value as a file has it, shortened."""
+    if isinstance(value, dict | list | tuple):
+        return "a table" if isinstance(value, dict) else "a list" if value else "an empty list"
+    shown = str(value).lower() if isinstance(value, bool) else repr(value)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
 
 
-def _accuracy(item: Item) -> float | str:
-    """Percent, or the words that stand in place of a number."""
-    return text(item) if isinstance(item.value, str) else number(item, least=0.0, most=100.0)
+def _refuse_duplicates(values: Sequence[Any], path: str) -> None:
+    """Raise at the second of two equal values, or of two tables with the same name."""
+    seen: set[Hashable] = set()
+    for i, value in enumerate(values):
+        name = getattr(value, "name", value)
+        if isinstance(name, Hashable) and not is_dataclass(name):
+            if name in seen:
+                raise _Problem(f"{path}[{i}]", f"duplicate {_show(name)}")
+            seen.add(name)
+
+
+def _known(name: str, known: Collection[str], path: str, what: str) -> None:
+    if name not in known:
+        raise _Problem(path, f"unknown {what} {name!r}{suggest(name, known)} (there are {', '.join(known)})")
+
+
+# -------------------------------------------------------------------- what does not fit together
+
+
+def _check(study: Study, table: Mapping[str, Any], *, vocabulary: bool) -> None:
+    for i, name in enumerate(study.datasets):
+        _check_name(name, f"datasets[{i}]")
+        if name in (".", "..") or {"/", "\\"} & set(name):
+            raise _Problem(
+                f"datasets[{i}]",
+                f"{name!r} is not the name of a data set; give the name of its folder, which is looked for beside this "
+                "file and in the folder that --data-dir names",
+            )
+    task = study.protocol.task
+    for key in ("alpha",) if task == "classification" else ("C", "min_class_size"):
+        if key in table.get("protocol", {}):
+            raise _Problem(f"protocol.{key}", f'cannot be combined with task = "{task}"')
+    _known_datasets(study.protocol.repeats_on, study, "protocol.repeats_on")
+    _known_datasets(study.dataset_notes, study, "dataset_notes")
+    for i, entry in enumerate(study.kernels):
+        path = f"kernels[{i}]"
+        _check_entry(entry, study, path)
+        if vocabulary:
+            _check_vocabulary(entry, path, is_listed="choices" in table["kernels"][i])
+    names = [entry.name for entry in study.kernels]
+    for i, comparison in enumerate(study.comparisons):
+        _check_listed(comparison.kernels, names, f"comparisons[{i}].kernels", "kernel", least=3)
+        _check_listed(comparison.datasets, study.datasets, f"comparisons[{i}].datasets", "data set", least=2)
+    for i, pair in enumerate(study.pairs):
+        _check_pair(pair, names, study, f"pairs[{i}]")
+
+
+def _check_name(name: str, path: str) -> None:
+    if not name.isprintable():
+        raise _Problem(path, f"a name must be one line of printable characters, got {name!r}")
+
+
+def _known_datasets(names: Collection[str], study: Study, path: str) -> None:
+    for name in names:
+        _known(name, study.datasets, _join(path, name), "data set")
+
+
+def _check_listed(names: Sequence[str], known: Sequence[str], path: str, what: str, *, least: int) -> None:
+    for j, name in enumerate(names):
+        _known(name, known, f"{path}[{j}]", what)
+    if len(names) < least:
+        raise _Problem(path, f"a Friedman test needs at least {least} {what}s; two kernels are compared in [[pairs]]")
+
+
+def _check_pair(pair: Pair, names: Sequence[str], study: Study, path: str) -> None:
+    for key, name in (("kernel", pair.kernel), *(("baseline", one) for one in pair.baselines)):
+        _known(name, names, f"{path}.{key}", "kernel")
+    if pair.kernel in pair.baselines:
+        raise _Problem(f"{path}.baseline", f"{pair.kernel!r} is compared with itself")
+    for j, name in enumerate(pair.datasets):
+        _known(name, study.datasets, f"{path}.datasets[{j}]", "data set")
+
+
+def _check_entry(entry: StudyEntry, study: Study, path: str) -> None:
+    _check_name(entry.name, f"{path}.name")
+    for j, name in enumerate(entry.datasets):
+        _known(name, study.datasets, f"{path}.datasets[{j}]", "data set")
+    _check_published(entry.published, study, f"{path}.published")
+    if study.protocol.task == "regression" and entry.baseline:
+        raise _Problem(f"{path}.baseline", 'baselines predict classes; cannot be combined with task = "regression"')
+    uses_auto = any(term.kernel == "auto" for spec in entry.choices for term in spec.terms)
+    if uses_auto and (entry.choices != (KernelSpec("auto"),) or entry.timed or entry.fitted_on or entry.reseed):
+        raise _Problem(
+            path,
+            "the kernel 'auto' cannot be combined with anything: it has its own candidates, fitted on training graphs",
+        )
+    for spec in entry.choices:
+        if bool(spec.kernel) == bool(spec.sum) or (spec.sum and (spec.parameters or spec.attributes)):
+            raise _Problem(path, "give either 'kernel', 'parameters' and 'attributes', or a 'sum' of such terms")
+        if len(spec.sum) == 1:
+            raise _Problem(f"{path}.sum", "a sum must have at least two terms")
+        if any(not term.kernel or term.param_grid or term.sum for term in spec.sum):
+            raise _Problem(f"{path}.sum", "each term must have a 'kernel', and may have 'parameters' and 'attributes'")
+
+
+def _check_published(published: Published, study: Study, path: str) -> None:
+    for key in ("accuracy", "deviation", "seconds"):
+        _known_datasets(getattr(published, key), study, f"{path}.{key}")
+    for name in published.deviation:
+        if not isinstance(published.accuracy.get(name), float):
+            raise _Problem(f"{path}.deviation.{name}", "there is no published accuracy that it belongs to")
+    if study.protocol.task == "regression" and published.accuracy:
+        raise _Problem(path, 'accuracies cannot be combined with task = "regression"')
+
+
+# -------------------------------------------------------------------- kernels and parameters that exist
+
+
+def _check_vocabulary(entry: StudyEntry, path: str, *, is_listed: bool) -> None:
+    """Raise if a kernel, baseline, transformation or parameter of the entry does not exist, or cannot have a value."""
+    if entry.baseline:
+        _known(entry.baseline, BASELINES, f"{path}.baseline", "baseline")
+    for i, spec in enumerate(entry.choices):
+        here = f"{path}.choices[{i}]" if is_listed else path
+        for j, term in enumerate(spec.terms):
+            _check_term(term, f"{here}.sum[{j}]" if spec.sum else here)
+            if entry.reseed and "random_state" in term.parameters:
+                raise _Problem(f"{path}.reseed", "sets random_state, which is also fixed in 'parameters'")
+            if entry.reseed:
+                _check_parameter(term.kernel, "random_state", 0, f"{path}.reseed")
+            for key, values in spec.param_grid.items():
+                if key in term.parameters:
+                    raise _Problem(f"{here}.param_grid.{key}", "also fixed in 'parameters'")
+                for k, value in enumerate(values):
+                    _check_parameter(term.kernel, key, value, f"{here}.param_grid.{key}[{k}]")
+    for key, value in entry.timed.items():
+        for term in entry.choices[0].terms:
+            _check_parameter(term.kernel, key, value, f"{path}.timed.{key}")
+
+
+def _check_term(term: KernelSpec, path: str) -> None:
+    from treegram.graphs.transforms import TRANSFORMATIONS
+    from treegram.kernels.registry import AUTO, KERNELS
+
+    _known(term.kernel, [*KERNELS, AUTO], f"{path}.kernel", "kernel")
+    for name in term.attributes:
+        _known(name, TRANSFORMATIONS, f"{path}.attributes", "transformation")
+    for key, value in term.parameters.items():
+        _check_parameter(term.kernel, key, value, f"{path}.parameters.{key}")
+
+
+def _check_parameter(kernel: str, key: str, value: Any, path: str) -> None:
+    from treegram._core.params import FLAG, allowed_values, check_value, words_of
+    from treegram.kernels.registry import KERNELS
+
+    if key == "n_jobs":
+        raise _Problem(path, "changes no result and is not part of a study; use --jobs when you run it")
+    if kernel not in KERNELS:
+        raise _Problem(path, f"the kernel {kernel!r} has no parameters: it chooses them")
+    kind = KERNELS[kernel]
+    known = [name for name in inspect.signature(kind).parameters if name != "n_jobs"]
+    if key not in known:
+        raise _Problem(
+            path, f"the kernel {kernel!r} has no parameter {key!r}{suggest(key, known)} (it has {', '.join(known)})"
+        )
+    allowed = allowed_values(kind)[key]
+    if isinstance(value, bool) and FLAG not in allowed:
+        raise _Problem(path, f"the parameter {key!r} of the kernel {kernel!r} cannot be true or false")
+    if isinstance(value, str) and (words := words_of(allowed)):
+        _known(value, words, path, key)
+    try:
+        check_value(key, kind.__name__, value, allowed)
+    except ParameterError as error:
+        raise _Problem(path, str(error)) from None

@@ -1,24 +1,24 @@
-"""The finished numbers of a study: everything that a report says, computed once from the rows of a store.
+"""Compute everything that a report shows from the rows of a store.
 
-:func:`summarize` makes one frozen `Summary` of plain data; ``dataclasses.asdict`` of it is fit for JSON. ``report/`` makes
-tables and pages of it. Accuracies, deviations and differences are in percent throughout. The score of numbers is the mean
-absolute error, in the unit of the targets; tests compare it in percent of the targets' standard deviation.
+:func:`summarize` returns one frozen `Summary` of plain data; ``dataclasses.asdict`` of it is fit for JSON. Accuracies, deviations
+and differences are in percent throughout. The score of a regression is the mean absolute error, in the unit of the targets;
+tests compare it in percent of the targets' standard deviation.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import hypot, inf
+from typing import Any
 
 import numpy as np
 
 from treegram._core.errors import StoreError
 from treegram._core.types import Floats
-from treegram.study.describe_choices import Histogram, chooses_itself, combinations, describe, histograms, shown
 from treegram.study.metrics import Metric, main_metric, other_metrics
-from treegram.study.protocol import BASELINES, Comparison, Pair, Protocol, Study, StudyEntry, entry_key
-from treegram.study.records import DatasetFacts, GramTime, Row, Run
+from treegram.study.protocol import BASELINES, Comparison, KernelSpec, Pair, Protocol, Study, StudyEntry, entry_key
 from treegram.study.statistics import (
     Posterior,
     Ranking,
@@ -31,14 +31,15 @@ from treegram.study.statistics import (
     paired_t_test,
     t_test_from_summary,
 )
-from treegram.study.store import Store
-from treegram.study.study_file import parse_stored_study
+from treegram.study.store import DatasetFacts, Row, Run, Store
+from treegram.study.study_file import parse_study
 
 __all__ = [
     "ROPE",
     "Cell",
     "ComparisonSummary",
     "DatasetSummary",
+    "Histogram",
     "KernelSummary",
     "Measured",
     "PairSummary",
@@ -47,14 +48,23 @@ __all__ = [
     "summarize",
 ]
 
-ROPE = 1.0  # differences up to so many points are of no practical importance
+ROPE = 1.0  # differences of up to one point are of no practical importance
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts of how often inner cross-validation chose each value of one parameter."""
+
+    parameter: str
+    values: tuple[str, ...]  # all choices, in the study's order
+    counts: tuple[int, ...]  # in outer folds
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Another score of a cell: means over folds, then over repeats."""
+    """Another score of a cell: the mean over folds, then over repeats."""
 
-    name: str  # as `treegram.study.metrics` has it
+    name: str  # of a metric
     mean: float | None  # None: not measured, or not defined in any fold
     deviation: float | None  # of the repeats' means
 
@@ -66,13 +76,13 @@ class Cell:
     kernel: str
     dataset: str
     n_planned: int  # repeats; 0 where the kernel is not run on this data set
-    repeats: tuple[int, ...]  # numbers of the complete ones; all below is of these alone
+    repeats: tuple[int, ...]  # numbers of the complete ones; everything below is about these only
     folds: tuple[tuple[float, ...], ...]  # accuracy, or mean absolute error, by repeat and outer fold
     mean: float | None  # of the repeats' means
     deviation: float | None  # of the repeats' means, with n - 1; None for a single repeat
     published: float | None
     published_deviation: float | None
-    published_words: str  # what the paper prints instead of a number
+    published_words: str  # printed in the paper instead of a number
     difference: float | None  # ours minus published
     margin: float | None  # two standard deviations of the difference; see `summarize`
     chosen: tuple[tuple[str, int], ...]  # combinations, most frequent first, each with its number of folds
@@ -94,7 +104,7 @@ class Cell:
 
     @property
     def mark(self) -> str:
-        """Where our number is, if more than two standard deviations from the published one: "up", "down", else ""."""
+        """The direction, "up" or "down", in which our number is more than two standard deviations from the published one."""
         if self.difference is None or self.margin is None or abs(self.difference) <= self.margin:
             return ""
         return "up" if self.difference > 0 else "down"
@@ -105,9 +115,11 @@ class KernelSummary:
     """One entry of the study, in words."""
 
     name: str
-    candidates: tuple[str, ...]  # kernel, fixed parameters and grid of each
+    choices: tuple[str, ...]  # kernel, fixed parameters and grid of each
     timed: str  # parameters of the timed Gram matrix
-    learns_from: str | None  # "training" graphs of each outer fold, "all" graphs, "" for nothing; None until it was run
+    learns_from: (
+        str | None
+    )  # "training" graphs of each outer fold, "all" graphs, "" for nothing; None before it was run
     note: str
     is_baseline: bool = False
 
@@ -117,8 +129,8 @@ class DatasetSummary:
     """One data set of the study."""
 
     name: str
-    facts: DatasetFacts | None  # None until something was run on it
-    baseline: float | None  # score of always answering the largest class, or the mean of all numbers
+    facts: DatasetFacts | None  # None before anything was run on it
+    baseline: float | None  # score of always predicting the largest class, or the mean target
     note: str
 
 
@@ -141,10 +153,10 @@ class PairTest:
 
     dataset: str
     baseline: str  # the second kernel; of several, the one with the best mean here
-    n_repeats: int  # which both have
+    n_repeats: int  # that both have
     over_repeats: TTest | None
     corrected: TTest | None  # over folds, after Nadeau and Bengio
-    holm: float | None  # the p-value of the corrected test, corrected for the other data sets, too
+    holm: float | None  # the p-value of the corrected test after Holm's correction for the other data sets
     posterior: Posterior | None  # with the rope `ROPE`
     published: TTest | None  # from means and deviations alone
 
@@ -154,27 +166,27 @@ class PairSummary:
     """Two kernels on several data sets, first minus second."""
 
     kernel: str
-    baselines: tuple[str, ...]  # of several, each data set has the best, chosen in hindsight
+    baselines: tuple[str, ...]  # if several, the best on each data set, chosen in hindsight
     tests: tuple[PairTest, ...]
     ours: Posterior | None  # Bayesian signed-rank over the data sets; None unless all are there
     published: Posterior | None
 
     @property
     def baseline(self) -> str:
-        """What the kernel is compared with, in words."""
+        """The baseline, or the number of them, in words."""
         return self.baselines[0] if len(self.baselines) == 1 else f"the best of {len(self.baselines)} others"
 
 
 @dataclass(frozen=True)
 class Summary:
-    """All that a report says."""
+    """Everything that a report shows."""
 
     study: str
     digest: str  # SHA-256 of the study file
     title: str
     about: str
     reference: str
-    remarks: tuple[str, ...]  # what a reader of the accuracies should know
+    remarks: tuple[str, ...]  # notes below the table of accuracies
     protocol: Protocol
     kernels: tuple[KernelSummary, ...]
     datasets: tuple[DatasetSummary, ...]
@@ -184,11 +196,11 @@ class Summary:
     runs: tuple[Run, ...]
 
     def row(self, kernel: str) -> tuple[Cell, ...]:
-        """The cells of a kernel, in the order of the data sets."""
+        """Return the cells of a kernel, in the order of the data sets."""
         return tuple(cell for cell in self.cells if cell.kernel == kernel)
 
     def column(self, dataset: str) -> tuple[Cell, ...]:
-        """The cells of a data set, in the order of the kernels."""
+        """Return the cells of a data set, in the order of the kernels."""
         return tuple(cell for cell in self.cells if cell.dataset == dataset)
 
     @property
@@ -198,7 +210,7 @@ class Summary:
 
     @property
     def speed_ups(self) -> list[float]:
-        """How many times as fast as published the Gram matrices are, sorted."""
+        """The published time of each Gram matrix divided by ours, sorted."""
         return sorted(cell.speed_up for cell in self.cells if cell.speed_up is not None)
 
     @property
@@ -213,12 +225,12 @@ class Summary:
 
     @property
     def n_unconverged(self) -> int:
-        """How many of these ended before the solver's tolerance was met."""
+        """The number of these that ended before the solver's tolerance was met."""
         return sum(cell.n_unconverged for cell in self.cells)
 
     @property
     def has_published(self) -> bool:
-        """Whether there is anything published to compare with."""
+        """Whether any number is published."""
         return any(cell.published is not None or cell.published_words for cell in self.cells)
 
 
@@ -232,32 +244,32 @@ def summarize(store: Store, study: Study | None = None) -> Summary:
     Parameters
     ----------
     store : Store
-        Where the rows are; any number of them may be missing, and rows of other studies do no harm.
+        The store with the rows; any number of them may be missing, and rows of other studies are ignored.
     study : Study, optional
         The study; by default the one whose text is in the store.
 
     Returns
     -------
     Summary
-        The numbers. They depend on the study and on the rows alone.
+        The numbers. They depend only on the study and the rows.
 
     Raises
     ------
     StoreError
-        If the store holds no study, or a record that cannot be right.
+        If the store holds no study, or an impossible record.
     """
     study = study or _stored_study(store)
     facts = {one.name: one for one in store.datasets()}
-    cells = {(entry.name, name): _cell(study, entry, name, store) for entry in study.entries for name in study.datasets}
+    cells = {(entry.name, name): _cell(study, entry, name, store) for entry in study.kernels for name in study.datasets}
     return Summary(
         study=study.name,
         digest=study.digest,
-        title=study.title,
+        title=study.title or f"Study {study.name}",
         about=study.about,
         reference=study.reference,
         remarks=study.remarks,
         protocol=study.protocol,
-        kernels=tuple(_kernel(entry, study, store) for entry in study.entries),
+        kernels=tuple(_kernel(entry, study, store) for entry in study.kernels),
         datasets=tuple(_dataset(name, facts.get(name), study) for name in study.datasets),
         cells=tuple(cells.values()),
         comparisons=tuple(_comparison(one, cells, study.protocol) for one in _comparisons(study)),
@@ -269,8 +281,8 @@ def summarize(store: Store, study: Study | None = None) -> Summary:
 def _stored_study(store: Store) -> Study:
     name, text = store.study_name(), store.study_text()
     if name is None or text is None:
-        raise StoreError(f"{store.path} holds no study yet; run treegram reproduce with this store first.")
-    return parse_stored_study(name, text.encode(), f"the study in {store.path}")
+        raise StoreError(f"{store.path} holds no study yet; run one with this store first.")
+    return parse_study(name, text.encode(), f"the study in {store.path}", is_stored=True)
 
 
 # -------------------------------------------------------------------- cells
@@ -280,19 +292,18 @@ def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
     key = entry_key(study, entry, dataset)
     n_planned = study.repeats_of(entry, dataset)
     rows = [row for row in store.rows([key]) if row.repeat < n_planned]  # there may have been more once
-    if any(row.target != study.protocol.target for row in rows):
-        raise StoreError(f"{store.path} is damaged: {entry.name} on {dataset} has other targets than the study says.")
+    if any(row.task != study.protocol.task for row in rows):
+        raise StoreError(f"{store.path} is damaged: {entry.name} on {dataset} has results of another task.")
     by_repeat = _complete(rows, study.protocol.outer_folds)
     used = [row for repeat in by_repeat.values() for row in repeat]
-    scores = _scores(main_metric(study.protocol.target), by_repeat)
-    folds = tuple(
-        tuple(one for one in repeat if one is not None) for repeat in scores
-    )  # the main score is always there
+    scores = _scores(main_metric(study.protocol.task), by_repeat)
+    folds = tuple(tuple(one for one in repeat if one is not None) for repeat in scores)
     mean, deviation = _mean_over_repeats(scores)
     printed = entry.published.accuracy.get(dataset)
     published = None if isinstance(printed, str) else printed
     spread = entry.published.deviation.get(dataset)
-    gram_seconds, published_seconds = _seconds(store.gram_times([key])), entry.published.seconds.get(dataset)
+    times, published_seconds = store.gram_times([key]), entry.published.seconds.get(dataset)
+    gram_seconds = times[0].seconds if times else None
     return Cell(
         kernel=entry.name,
         dataset=dataset,
@@ -317,13 +328,13 @@ def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
         n_unused=len(rows) - len(used),
         others=tuple(
             Measured(metric.name, *_mean_over_repeats(_scores(metric, by_repeat)))
-            for metric in other_metrics(study.protocol.target)
+            for metric in other_metrics(study.protocol.task)
         ),
     )
 
 
 def _scores(metric: Metric, by_repeat: Mapping[int, Sequence[Row]]) -> list[list[float | None]]:
-    """A score by repeat and fold, in percent where it is a share."""
+    """Return a score by repeat and fold, in percent where it is a fraction."""
     factor = 100 if metric.in_percent else 1
     return [
         [None if (one := metric.measure(row)) is None else factor * one for row in repeat]
@@ -332,22 +343,18 @@ def _scores(metric: Metric, by_repeat: Mapping[int, Sequence[Row]]) -> list[list
 
 
 def _mean_over_repeats(scores: Sequence[Sequence[float | None]]) -> tuple[float | None, float | None]:
-    """Mean and standard deviation (n - 1) of the means of repeats, over the folds that have the score."""
+    """Return mean and standard deviation (n - 1) of the means of repeats, over the folds that have the score."""
     present = [[one for one in repeat if one is not None] for repeat in scores]
     means = [float(np.mean(repeat)) for repeat in present if repeat]
     return (float(np.mean(means)) if means else None, float(np.std(means, ddof=1)) if len(means) > 1 else None)
 
 
 def _complete(rows: Iterable[Row], n_folds: int) -> dict[int, list[Row]]:
-    """The rows of each complete repeat, in the order of the folds."""
+    """Return the rows of each complete repeat, in the order of the folds."""
     by_repeat: dict[int, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (row.repeat, row.fold)):
         by_repeat.setdefault(row.repeat, []).append(row)
     return {repeat: found for repeat, found in by_repeat.items() if len(found) == n_folds}
-
-
-def _seconds(times: Sequence[GramTime]) -> float | None:
-    return times[0].seconds if times else None
 
 
 # -------------------------------------------------------------------- kernels and data sets in words
@@ -359,11 +366,11 @@ def _kernel(entry: StudyEntry, study: Study, store: Store) -> KernelSummary:
     learns_from = None if not times else source if any(time.learns for time in times) else ""
     return KernelSummary(
         name=entry.name,
-        candidates=(BASELINES.get(entry.baseline, entry.baseline),)
+        choices=(BASELINES.get(entry.baseline, entry.baseline),)
         if entry.baseline
-        else tuple(map(describe, entry.candidates)),
+        else tuple(map(describe, entry.choices)),
         timed=", ".join(f"{name} {shown(value)}" for name, value in entry.timed.items()),
-        learns_from="training" if chooses_itself(entry) else learns_from,
+        learns_from="training" if entry.chooses_itself else learns_from,
         note=entry.note,
         is_baseline=bool(entry.baseline),
     )
@@ -376,7 +383,61 @@ def _dataset(name: str, facts: DatasetFacts | None, study: Study) -> DatasetSumm
 def _baseline(facts: DatasetFacts | None) -> float | None:
     if facts is None:
         return None
-    return facts.numbers["mean_error"] if facts.numbers else 100 * max(facts.class_counts.values()) / facts.n_graphs
+    return facts.targets["mean_error"] if facts.targets else 100 * max(facts.class_counts.values()) / facts.n_graphs
+
+
+# -------------------------------------------------------------------- choices in words
+
+
+def shown(value: Any) -> str:
+    """Return a value as a reader writes it, so that 1 and 1.0, a list and a tuple are the same."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(shown, value))
+    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+def _parameters(entry: StudyEntry, protocol: Protocol, rows: Sequence[Row]) -> list[str]:
+    """Return the parameters that are chosen: the kernel if there are several, those of the grids, and C or alpha."""
+    if entry.chooses_itself:
+        found = {name for row in rows for name in row.chosen}
+        return sorted(found, key=lambda name: (name != "kernel", name == protocol.strengths[0], name))
+    names = dict.fromkeys(name for spec in entry.choices for name in spec.param_grid)
+    return [*(["kernel"] if len(entry.choices) > 1 else []), *names, protocol.strengths[0]]
+
+
+def combinations(entry: StudyEntry, protocol: Protocol, rows: Sequence[Row]) -> tuple[tuple[str, int], ...]:
+    """Return the chosen combinations, most frequent first, each with its number of folds."""
+    names = _parameters(entry, protocol, rows)
+    counts = Counter(
+        ", ".join(f"{name} {shown(row.chosen[name])}" for name in names if name in row.chosen) for row in rows
+    )
+    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def histograms(entry: StudyEntry, protocol: Protocol, rows: Sequence[Row]) -> tuple[Histogram, ...]:
+    """Count how often each value of each parameter was chosen, including those that never were."""
+    offered: dict[str, dict[str, int]] = {name: {} for name in _parameters(entry, protocol, rows)}
+    for spec in entry.choices:
+        for name, values in spec.param_grid.items():
+            offered[name].update((shown(value), 0) for value in values)
+    strength, values = protocol.strengths
+    if strength in offered:
+        offered[strength] = {shown(value): 0 for value in sorted(values)}
+    for row in rows:
+        for name in offered.keys() & row.chosen.keys():
+            value = shown(row.chosen[name])
+            offered[name][value] = offered[name].get(value, 0) + 1
+    return tuple(Histogram(name, tuple(counts), tuple(counts.values())) for name, counts in offered.items())
+
+
+def describe(spec: KernelSpec) -> str:
+    """Describe kernel, fixed parameters, attributes and grid."""
+    grid = "; ".join(f"{name} in {{{shown(values)}}}" for name, values in spec.param_grid.items())
+    if spec.sum:
+        return "; ".join(filter(None, [" + ".join(f"({describe(term)})" for term in spec.sum), grid]))
+    fixed = ", ".join(f"{name} = {shown(value)}" for name, value in spec.parameters.items())
+    scaled = f"attributes {', then '.join(spec.attributes)}" if spec.attributes else ""
+    return "; ".join(filter(None, [spec.kernel, fixed, scaled, grid]))
 
 
 # -------------------------------------------------------------------- tests
@@ -385,31 +446,31 @@ Cells = Mapping[tuple[str, str], Cell]
 
 
 def _comparisons(study: Study) -> tuple[Comparison, ...]:
-    """Those of the study; if it names none and runs everything everywhere, one of everything."""
-    is_whole = not any(entry.datasets for entry in study.entries)
-    if study.comparisons or not is_whole or len(study.entries) < 3 or len(study.datasets) < 2:
+    """Return the comparisons of the study, by default one of everything if everything is run everywhere."""
+    is_whole = not any(entry.datasets for entry in study.kernels)
+    if study.comparisons or not is_whole or len(study.kernels) < 3 or len(study.datasets) < 2:
         return study.comparisons
-    names = tuple(entry.name for entry in study.entries)
+    names = tuple(entry.name for entry in study.kernels)
     return (Comparison("all kernels, all data sets", names, study.datasets),)
 
 
 def _pairs(study: Study) -> tuple[Pair, ...]:
-    """Those of the study; if it names none and has two kernels, these."""
-    if study.pairs or len(study.entries) != 2:
+    """Return the pairs of the study, by default its kernels if there are two."""
+    if study.pairs or len(study.kernels) != 2:
         return study.pairs
-    first, second = study.entries
+    first, second = study.kernels
     common = tuple(name for name in study.datasets if first.is_for(name) and second.is_for(name))
-    return (Pair(first.name, (second.name,), common),) if common else ()
+    return (Pair(first.name, second.name, common),) if common else ()
 
 
 def _units(study: Study, facts: Mapping[str, DatasetFacts]) -> dict[str, float]:
-    """What one point is in scores of each data set, positive where higher is better: a test of errors is one of their fall.
+    """Return the factor from scores to points for each data set, positive where higher is better.
 
-    A point of numbers is a hundredth of the targets' standard deviation, so that data sets of all units can be compared.
+    In a regression a point is a hundredth of the targets' standard deviation, so that data sets of all units can be compared.
     """
-    if study.protocol.target == "classes":
+    if study.protocol.task == "classification":
         return dict.fromkeys(study.datasets, 1.0)
-    return {name: -100.0 / one.numbers["deviation"] for name, one in facts.items() if one.numbers}
+    return {name: -100.0 / one.targets["deviation"] for name, one in facts.items() if one.targets}
 
 
 def _comparison(comparison: Comparison, cells: Cells, protocol: Protocol) -> ComparisonSummary:
@@ -423,7 +484,7 @@ def _comparison(comparison: Comparison, cells: Cells, protocol: Protocol) -> Com
         name=comparison.name,
         kernels=kernels,
         datasets=datasets,
-        ours=None if missing else _ranking(ours, higher_is_better=main_metric(protocol.target).higher_is_better),
+        ours=None if missing else _ranking(ours, higher_is_better=main_metric(protocol.task).higher_is_better),
         missing=tuple(missing),
         published=_ranking({kernel: numbers for kernel, numbers in published.items() if kernel not in dropped}),
         dropped=dropped if len(dropped) < len(kernels) else (),
@@ -431,7 +492,7 @@ def _comparison(comparison: Comparison, cells: Cells, protocol: Protocol) -> Com
 
 
 def _common(cells: Sequence[Cell]) -> list[int]:
-    """The repeats that all cells have, without cells that have none."""
+    """Return the repeats that all cells with any repeats have."""
     found = [set(cell.repeats) for cell in cells if cell.repeats]
     return sorted(set.intersection(*found)) if found else []
 
@@ -441,7 +502,7 @@ def _folds(cell: Cell, repeats: Sequence[int]) -> Floats:
 
 
 def _mean(cell: Cell, repeats: Sequence[int]) -> float | None:
-    """The mean over these repeats, so that all kernels are compared on the same folds; None if the cell has none."""
+    """Return the mean over these repeats, so that kernels are compared on the same folds; None if the cell has none."""
     return float(_folds(cell, repeats).mean(axis=1).mean()) if cell.repeats and repeats else None
 
 
@@ -475,7 +536,7 @@ def _difference(first: float | None, second: float | None) -> float | None:
 
 def _signed_rank(differences: Sequence[float | None]) -> Posterior | None:
     present = [one for one in differences if one is not None]
-    # One data set is no sample of data sets.
+    # One data set is not a sample of data sets.
     return bayesian_signed_rank(present, rope=ROPE) if len(present) == len(differences) > 1 else None
 
 

@@ -8,10 +8,10 @@ from functools import partial
 from statistics import median
 
 from treegram._core.text import counted
-from treegram.study.describe_choices import Histogram
+
 from treegram.study.diagrams import score_plot, time_plot
 from treegram.study.metrics import Metric, main_metric, other_metrics
-from treegram.study.records import DatasetFacts
+from treegram.study.store import DatasetFacts
 from treegram.study.report import sentences
 from treegram.study.report.build_statistics import statistics_blocks
 from treegram.study.report.document import (
@@ -39,11 +39,14 @@ from treegram.study.report.format import (
     share,
     signed,
 )
-from treegram.study.summary import Cell, DatasetSummary, Summary
+from treegram.study.summary import Cell, DatasetSummary, Histogram, Summary
 
 __all__ = ["brief_blocks", "build_document", "score_table"]
 
-_TARGETS = {"classes": ("classes", "largest class"), "numbers": ("targets", "mean ± deviation")}  # heads of columns
+_TARGETS = {
+    "classification": ("classes", "largest class"),
+    "regression": ("targets", "mean ± deviation"),
+}  # heads of columns
 _MOST_CELLS = 20  # whose other scores a terminal shows
 
 _LEARNS_FROM = {None: NONE, "": "nothing", "training": "training graphs", "all": "all graphs"}
@@ -52,7 +55,7 @@ _LEARNS_FROM = {None: NONE, "": "nothing", "training": "training graphs", "all":
 def build_document(summary: Summary) -> Document:
     """The whole report."""
     sections = {
-        main_metric(summary.protocol.target).name.capitalize(): _scores(summary),
+        main_metric(summary.protocol.task).name.capitalize(): _scores(summary),
         "Other scores": _other_scores(summary),
         "Time of one Gram matrix": _time(summary),
         "Time of one fold": _fold_time(summary),
@@ -77,14 +80,14 @@ def build_document(summary: Summary) -> Document:
 def brief_blocks(summary: Summary) -> list[Block]:
     """What a terminal shows after a run: the scores, and what they are means of."""
     table = score_table(summary, decimals=1)
-    table = replace(table, head=(main_metric(summary.protocol.target).title, *table.head[1:]))
+    table = replace(table, head=(main_metric(summary.protocol.task).title, *table.head[1:]))
     others = _brief_others(summary) if len(summary.cells) <= _MOST_CELLS else []
     return [table, *others, *map(Paragraph, sentences.below_the_table(summary))]
 
 
 def _brief_others(summary: Summary) -> list[Block]:
     """The other scores, one line for each cell that has any."""
-    metrics = other_metrics(summary.protocol.target)
+    metrics = other_metrics(summary.protocol.task)
     rows = tuple(
         (TableCell(cell.kernel), TableCell(cell.dataset), *_measured_cells(cell, decimals=1))
         for cell in summary.cells
@@ -94,7 +97,7 @@ def _brief_others(summary: Summary) -> list[Block]:
 
 
 def _measured_cells(cell: Cell, *, decimals: int) -> Iterator[TableCell]:
-    metrics = {metric.name: metric for name in ("classes", "numbers") for metric in other_metrics(name)}
+    metrics = {metric.name: metric for name in ("classification", "regression") for metric in other_metrics(name)}
     for one in cell.others:
         digits = metrics[one.name].decimals_of(one.mean, decimals)
         yield TableCell(measured(one.mean, one.deviation, decimals=digits))
@@ -137,7 +140,7 @@ def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True)
     Without deviations there are also no words that are published instead of a number. ``decimals`` are those of percentages.
     """
     has_rivals = len(summary.kernels) > 1
-    metric = main_metric(summary.protocol.target)
+    metric = main_metric(summary.protocol.task)
 
     def number(mean: float | None, deviation: float | None = None, words: str = "") -> str:
         digits = metric.decimals_of(mean, decimals)
@@ -170,12 +173,12 @@ def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True)
 
 
 def _baseline_name(summary: Summary) -> str:
-    return "largest class" if summary.protocol.target == "classes" else "mean of targets"
+    return "largest class" if summary.protocol.task == "classification" else "mean of targets"
 
 
 def _other_scores(summary: Summary) -> Iterator[Block]:
     """One table for each score that any fold has."""
-    for i, metric in enumerate(other_metrics(summary.protocol.target)):
+    for i, metric in enumerate(other_metrics(summary.protocol.task)):
         if sentences.has_score(summary, metric):
             caption = f"{metric.title.replace(', %', ' in percent')}, mean ± standard deviation over repeats."
             caption = caption[0].upper() + caption[1:]
@@ -189,7 +192,7 @@ def _other_score(cell: Cell, number: int) -> TableCell:
 
 
 def _scores(summary: Summary) -> Iterator[Block]:
-    metric = main_metric(summary.protocol.target)
+    metric = main_metric(summary.protocol.task)
     yield score_table(summary)
     remarks = (*summary.remarks, sentences.unconverged(summary))
     if any(remarks):
@@ -308,8 +311,8 @@ def _plain_cells(texts: Iterable[str]) -> tuple[TableCell, ...]:
 def _datasets(summary: Summary) -> Table:
     return Table(
         "Nodes and edges are means per graph, attributes are numbers per node. Only equal graphs with equal "
-        f"{'classes' if summary.protocol.target == 'classes' else 'targets'} have equal digests.",
-        ("data set", "graphs", *_TARGETS[summary.protocol.target], "nodes", "edges", "attributes", "digest", "note"),
+        f"{'classes' if summary.protocol.task == 'classification' else 'targets'} have equal digests.",
+        ("data set", "graphs", *_TARGETS[summary.protocol.task], "nodes", "edges", "attributes", "digest", "note"),
         tuple(_plain_cells([one.name, *_facts(one), _one_line(one.note)]) for one in summary.datasets),
     )
 
@@ -323,7 +326,7 @@ def _facts(dataset: DatasetSummary) -> list[str]:
 
 
 def _target_facts(dataset: DatasetSummary, facts: DatasetFacts) -> list[str]:
-    if not (numbers := facts.numbers):
+    if not (numbers := facts.targets):
         return [str(len(facts.class_counts)), f"{dataset.baseline:.2f} %"]
     return [
         f"{numbers['lowest']:.4g} to {numbers['highest']:.4g}",
@@ -333,7 +336,7 @@ def _target_facts(dataset: DatasetSummary, facts: DatasetFacts) -> list[str]:
 
 def _kernels(summary: Summary) -> Table:
     rows = (
-        _plain_cells([one.name, "\n".join(one.candidates), _LEARNS_FROM[one.learns_from], _one_line(one.note)])
+        _plain_cells([one.name, "\n".join(one.choices), _LEARNS_FROM[one.learns_from], _one_line(one.note)])
         for one in summary.kernels
     )
     caption = f"What inner cross-validation chooses from, besides {summary.protocol.strengths[0]}."
@@ -343,7 +346,7 @@ def _kernels(summary: Summary) -> Table:
 def _folds(summary: Summary) -> Iterator[Block]:
     for dataset in summary.datasets:
         if cells := [cell for cell in summary.column(dataset.name) if cell.folds]:
-            metric = main_metric(summary.protocol.target)
+            metric = main_metric(summary.protocol.task)
             yield Details(tuple((cell.kernel, _fold_table(cell, metric)) for cell in cells), dataset.name)
 
 

@@ -22,9 +22,9 @@ __all__ = ["statistics_blocks"]
 def statistics_blocks(summary: Summary) -> Iterator[Block]:
     """Ranks, pairs, and what is below the largest class."""
     for i, comparison in enumerate(summary.comparisons):
-        yield from _comparison(comparison, i, main_metric(summary.protocol.target).plural)
+        yield from _comparison(comparison, i, main_metric(summary.protocol.task).plural)
     for pair in summary.pairs:
-        yield from _pair(pair, summary.protocol.target)
+        yield from _pair(pair, summary.protocol.task)
     below = tuple(sentences.below_baseline(summary, published=whose) for whose in (True, False))
     if any(below):
         yield Bullets(below)
@@ -67,7 +67,7 @@ def _rank_diagram(ranking: Ranking, name: str, scores: str) -> Figure:
     return Figure(name, description, caption, partial(critical_difference_diagram, shown))
 
 
-def _pair(pair: PairSummary, target: str) -> Iterator[Block]:
+def _pair(pair: PairSummary, task: str) -> Iterator[Block]:
     yield Heading(f"{pair.kernel} against {pair.baseline}")
     said = sentences.pair_verdicts(pair)
     if pair.published:
@@ -76,7 +76,7 @@ def _pair(pair: PairSummary, target: str) -> Iterator[Block]:
         said.append(sentences.overall(pair, pair.ours, "by ours"))
     yield Bullets(tuple(said))
     difference = f"{pair.kernel} minus {pair.baseline}, in points"
-    if target == "numbers":
+    if task == "regression":
         difference = (
             f"Errors of {pair.baseline} minus those of {pair.kernel}, in percent of the targets' standard deviation"
         )

@@ -92,7 +92,7 @@ def agreement(summary: Summary) -> str:
 
 def best(summary: Summary) -> str:
     """The best kernel of each data set, or kernels."""
-    parts, metric = [], main_metric(summary.protocol.target)
+    parts, metric = [], main_metric(summary.protocol.task)
     for dataset in summary.datasets:
         cells = [cell for cell in summary.column(dataset.name) if is_best(cell, summary)]
         if cells:
@@ -108,7 +108,7 @@ def best(summary: Summary) -> str:
 
 def is_best(cell: Cell, summary: Summary, decimals: int = 2) -> bool:
     """Whether no other kernel has a better number on the data set, as numbers are printed."""
-    metric = main_metric(summary.protocol.target)
+    metric = main_metric(summary.protocol.task)
 
     def printed(mean: float) -> float:
         return round(mean, metric.decimals_of(mean, decimals))
@@ -260,7 +260,7 @@ def overall(pair: PairSummary, posterior: Posterior, where: str) -> str:
 
 def below_baseline(summary: Summary, *, published: bool) -> str:
     """Which numbers are worse than what always answering the largest class, or the mean, gives; empty if none is."""
-    metric = main_metric(summary.protocol.target)
+    metric = main_metric(summary.protocol.task)
 
     def number(cell: Cell) -> float | None:
         return cell.published if published else cell.mean
@@ -296,7 +296,7 @@ def _learned(summary: Summary) -> list[str]:
 
 def definitions(summary: Summary) -> list[str]:
     """What the numbers mean."""
-    protocol, metric = summary.protocol, main_metric(summary.protocol.target)
+    protocol, metric = summary.protocol, main_metric(summary.protocol.task)
     strength, values = protocol.strengths
     found = [
         f"{metric.meaning} The result of a repeat is the mean over its {protocol.outer_folds} outer folds; the tables "
@@ -309,7 +309,7 @@ def definitions(summary: Summary) -> list[str]:
         "All kernels see the same folds.",
         *_learned(summary),
         "The time of a Gram matrix is processor time on one thread, for all graphs of the data set, without compilation.",
-        *(one.meaning for one in other_metrics(protocol.target)),
+        *(one.meaning for one in other_metrics(protocol.task)),
     ]
     if summary.has_published:
         found.insert(
@@ -323,14 +323,14 @@ def definitions(summary: Summary) -> list[str]:
             "The t-test over repeats, and Welch's on published numbers, treat repeats as independent. They are not, so these "
             "p-values are too small. The corrected resampled t-test (Nadeau and Bengio) allows for folds that share training "
             f"graphs, and Holm's method for several data sets. The probabilities (Bayesian correlated t-test) allow for shared "
-            f"training graphs, too; differences up to {ROPE:g} point count as equal.{_POINT_OF_NUMBERS * (protocol.target == 'numbers')}"
+            f"training graphs, too; differences up to {ROPE:g} point count as equal.{_POINT_OF_NUMBERS * (protocol.task == 'numbers')}"
         )
     return found
 
 
 def model(summary: Summary) -> str:
     """The model that learns from the Gram matrices."""
-    return "a support vector machine" if summary.protocol.target == "classes" else "kernel ridge regression"
+    return "a support vector machine" if summary.protocol.task == "classification" else "kernel ridge regression"
 
 
 def fits(summary: Summary) -> str:
@@ -342,7 +342,7 @@ def fits(summary: Summary) -> str:
 def not_measured(summary: Summary) -> str:
     """Which of the other scores no fold has; empty if none is missing."""
     cells = [cell for cell in summary.cells if cell.repeats]
-    names = [one.name for one in other_metrics(summary.protocol.target) if not has_score(summary, one)]
+    names = [one.name for one in other_metrics(summary.protocol.task) if not has_score(summary, one)]
     if not cells or not names:
         return ""
     return (
@@ -375,7 +375,7 @@ def provenance(summary: Summary) -> list[tuple[str, str]]:
         ("outer folds", f"{summary.n_folds:,}"),
         ("unused folds, of incomplete repeats", str(sum(cell.n_unused for cell in cells) or "")),
         (
-            "SVM fits" if summary.protocol.target == "classes" else "ridge fits",
+            "SVM fits" if summary.protocol.task == "classification" else "ridge fits",
             f"{summary.n_fits:,}, not converged {summary.n_unconverged:,}",
         )
         if not any(kernel.is_baseline for kernel in summary.kernels)
