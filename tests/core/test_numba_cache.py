@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from treegram._core import jit as _numba
-from treegram.structure.loops.features import number_sorted
+from treegram.structure.features import number_sorted
 
 MODULE = """
 from treegram._core.jit import jit
@@ -108,7 +108,7 @@ class Pretender(io.StringIO):
         return IS_TERMINAL
 real, sys.stderr = sys.stderr, Pretender()
 import numpy as np
-from treegram.structure.loops.features import number_sorted
+from treegram.structure.features import number_sorted
 number_sorted(np.zeros(3, np.uint64), np.arange(3), np.zeros(3, np.int64))
 from treegram._core.jit import compilations
 assert compilations.count == 1 and gc.isenabled()

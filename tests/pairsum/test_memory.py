@@ -13,10 +13,9 @@ from treegram import (
     Nystroem,
     ODDCLFeatures,
     ShortestPath,
-    _memory,
 )
+from treegram._core import memory
 from treegram.pairsum import matching
-from treegram.structure import hops, invariants
 
 SMALL = [(0, 1), (1, 2)]
 PATH = [(i, i + 1) for i in range(299)]
@@ -31,8 +30,8 @@ def collection(edges, n):
 
 @pytest.fixture(autouse=True)
 def little_memory(monkeypatch):
-    monkeypatch.setattr(_memory, "SMALL", 1 << 10)
-    monkeypatch.setattr(_memory, "available_bytes", lambda: float(1 << 20))
+    monkeypatch.setattr(memory, "SMALL", 1 << 10)
+    monkeypatch.setattr(memory, "available_bytes", lambda: float(1 << 20))
 
 
 @pytest.mark.parametrize(
@@ -54,25 +53,9 @@ def fail(*_):
     raise AssertionError("the work has begun")
 
 
-def test_positions_are_refused_before_they_are_counted(monkeypatch):
-    """The table of all positions fits (5.3 MiB); what it will be turned into, too, does not."""
-    monkeypatch.setattr(_memory, "available_bytes", lambda: 12.0 * (1 << 20))
-    monkeypatch.setattr(hops.loops, "count_positions", fail)
-    with pytest.raises(MemoryError, match=r"Graph 1: the positions .* would take 13.5 MiB of memory; 12 MiB are free"):
-        GraphHopper().fit(collection(PATH[:139], 140))
-
-
-def test_balls_of_a_star_are_refused_before_they_are_measured(monkeypatch):
-    monkeypatch.setattr(invariants.loops, "measure", fail)
-    with pytest.raises(
-        MemoryError, match=r"Graph 1: its balls of radius 3 would take 21.9 MiB of memory; 1 MiB are free"
-    ):
-        GIK(radius=3).fit(collection(STAR, 600))
-
-
 def test_matchings_that_never_end_are_announced(monkeypatch):
     """A star of 600 nodes against itself: 599! / 595! to the left, as many to the right, in any of 4! orders."""
-    monkeypatch.setattr(_memory, "available_bytes", lambda: float("inf"))
+    monkeypatch.setattr(memory, "available_bytes", lambda: float("inf"))
     monkeypatch.setattr(matching, "_sum_cliques", fail)
     told = r"graph 1 has 599 neighbors.* up to 6.8e\+20 matchings of 5 nodes.* smaller max_size"
     for compute in (CSM(5).fit, CSM(5).fit_transform):
@@ -86,21 +69,12 @@ def test_matchings_are_refused_before_they_are_grown(monkeypatch):
         CSM(5).fit_transform(collection(STAR, 600))
 
 
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 9])
-def test_the_fewest_positions_are_those_of_a_path(n, directed):
-    path = Graphs.from_edges([PATH[: n - 1]], n_nodes=[n], directed=directed)
-    assert hops._fewest_records(n - 1, halved=not directed) == hops.count_hops(path).nnz
-    more = Graphs.from_edges([[*PATH[: n - 1], (0, n)]], n_nodes=[n + 2], directed=directed)
-    assert hops._fewest_records(n - 1, halved=not directed) <= hops.count_hops(more).nnz
-
-
 def test_an_allocation_that_fails_says_what_it_was_for(monkeypatch):
-    monkeypatch.setattr(_memory, "available_bytes", lambda: float("inf"))
+    monkeypatch.setattr(memory, "available_bytes", lambda: float("inf"))
     with pytest.raises(
         MemoryError, match=r"Graph 7: its trees would take 4.29e\+09 GiB of memory, more than can be had"
     ):
-        _memory.allocate((1 << 59,), np.float64, "Graph 7: its trees")
+        memory.allocate((1 << 59,), np.float64, "Graph 7: its trees")
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,8 @@ from strategies import collections
 from treegram import Graphs, InvalidGraphError
 from treegram.structure import trees
 from treegram.structure.labels import arc_hashes, hash_label, node_hashes
-from treegram.structure.loops import trees as loops
-from treegram.structure.loops.visits import visit
 from treegram.structure.trees import Phi, read_tree, tree_features
+from treegram.structure.visits import visit
 from zoo import COLLECTIONS, Collection
 
 # Codes are stored in fitted kernels, and must mean the same for whoever loads one: these must never change.
@@ -300,7 +299,7 @@ def test_sizes_beyond_the_largest_double_stay_finite():
     n_visited = visit(0, depth, 0, *arcs, seen.order, seen.distance)
     assert n_visited == n - 2
     hashes = (node_hashes(graphs, "degree"), arc_hashes(graphs, use_edge_labels=False))
-    loops.encode(n_visited, depth, 0, arcs, hashes, seen)
+    trees.encode(n_visited, depth, 0, arcs, hashes, seen)
     assert np.isfinite(seen.sizes).all()
 
 

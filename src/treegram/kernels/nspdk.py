@@ -10,7 +10,7 @@ from treegram.graphs import Graphs
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
 from treegram.structure.features import Features
-from treegram.structure.invariants import ball_pair_features, ball_pair_node_features
+from treegram.structure.invariants import ball_pair_features
 
 __all__ = ["NSPDK"]
 
@@ -98,7 +98,7 @@ class NSPDK(ExplicitKernel):
         return [ball_pair_features(graphs, self.radius, self.distance, **self._options())]
 
     def _node_features(self, graphs: Graphs) -> Features:
-        return ball_pair_node_features(graphs, self.radius, self.distance, **self._options())
+        return ball_pair_features(graphs, self.radius, self.distance, by_node=True, **self._options())
 
     def _options(self) -> dict[str, Any]:
         names = ("missing_labels", "use_edge_labels", "n_jobs")

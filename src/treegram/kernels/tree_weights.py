@@ -16,7 +16,7 @@ from treegram.kernels.axes import GridAxes
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_sums import NodeView, WeightedFeatures, view_nodes
 from treegram.structure.features import Features
-from treegram.structure.trees import COUNTINGS, Phi, spread_trees, tree_features
+from treegram.structure.trees import COUNTINGS, Phi, tree_contributions, tree_features
 
 __all__ = [
     "TREES",
@@ -55,7 +55,7 @@ def count_trees(kernel: Any, graphs: Graphs, depth: int) -> Phi:
 
 def spread_counted_trees(kernel: Any, graphs: Graphs, phi: Phi, values: Floats) -> Floats:
     """What each entry of :func:`count_trees` adds, shared by the nodes of its tree."""
-    return spread_trees(
+    return tree_contributions(
         graphs,
         phi,
         values,

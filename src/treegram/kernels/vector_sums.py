@@ -18,7 +18,7 @@ from treegram.kernels.node_sums import NodeView, WeightedFeatures, node_pair_sum
 from treegram.pairsum.maps import VectorMap, distinct_rows, evaluate
 from treegram.pairsum.vectors import Entries, add_products, component_ranges, make_entries, self_products
 from treegram.structure.features import Features
-from treegram.structure.rows import equal_rows
+from treegram.structure.hashing import equal_rows
 
 __all__ = [
     "MappedView",

@@ -16,7 +16,7 @@ from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
 from treegram.kernels.spread import spread_over_trees
 from treegram.structure.features import Features, gather
-from treegram.structure.loops.hashing import GOLDEN, mix
+from treegram.structure.hashing import GOLDEN, mix
 from treegram.structure.wl import ColorFeatures, read_color
 
 __all__ = ["WLOA"]

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Ints
 from treegram.pairsum.loops import bins as loops
-from treegram.structure.features import number_pairs
+from treegram.structure.hashing import number_pairs
 
 __all__ = ["Binned", "bin_counts", "bin_products", "bin_squares"]
 

@@ -16,7 +16,7 @@ from treegram.pairsum.loops.entries import add_entries
 from treegram.pairsum.loops.tiles import Rows
 from treegram.pairsum.nodes import Nodes
 from treegram.pairsum.tiles import Layout
-from treegram.structure.rows import equal_rows
+from treegram.structure.hashing import equal_rows
 
 __all__ = ["entry_sums"]
 

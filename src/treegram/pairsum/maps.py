@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel
-from treegram.structure.rows import equal_rows
+from treegram.structure.hashing import equal_rows
 
 __all__ = [
     "FREQUENCIES",

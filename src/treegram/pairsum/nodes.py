@@ -25,8 +25,8 @@ from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.loops import nodes as loops
 from treegram.pairsum.tiles import Layout, Span, aligned, cut, fill_matrix, order_by
-from treegram.structure.features import add_rows, number_pairs
-from treegram.structure.rows import equal_rows
+from treegram.structure.features import add_rows
+from treegram.structure.hashing import equal_rows, number_pairs
 
 __all__ = ["Nodes", "Weighting", "pair_sums", "self_sums"]
 

@@ -20,7 +20,7 @@ from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.loops import matching as loops
 from treegram.pairsum.sparse import feature_products
 from treegram.structure.features import Features, gather
-from treegram.structure.loops.hashing import GOLDEN, mix
+from treegram.structure.hashing import GOLDEN, mix
 
 __all__ = ["LARGEST_PART", "Parts", "count_parts", "list_triangles", "part_shares", "part_squares", "part_sums"]
 

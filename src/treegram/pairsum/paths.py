@@ -32,7 +32,7 @@ from treegram.pairsum.loops import paths as loops
 from treegram.pairsum.loops.tiles import Rows
 from treegram.pairsum.tiles import Layout, Span, cut, fill_matrix
 from treegram.structure.distances import Distances
-from treegram.structure.rows import equal_rows
+from treegram.structure.hashing import equal_rows
 
 __all__ = ["PathEnds", "group_equal", "path_end_shares", "path_self_sums", "path_sums"]
 

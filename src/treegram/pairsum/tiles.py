@@ -19,7 +19,8 @@ from treegram._core.parallel import count_workers, run_tasks, send_tasks, share_
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.loops import tiles as loops
-from treegram.structure.features import number_codes, sorted_order
+from treegram.structure.features import sorted_order
+from treegram.structure.hashing import number_codes
 
 __all__ = ["Layout", "Side", "Span", "aligned", "complete", "cut", "fill_matrix", "number_alike", "order_by"]
 

@@ -1,4 +1,4 @@
-"""Distances: how many pairs of nodes lie how many edges apart, for groups of nodes that a kernel cannot tell apart.
+"""Distances: how many pairs of nodes are how many edges apart, for groups of nodes that a kernel cannot tell apart.
 
 A distance is the number of edges on a shortest path, along the edges' direction where they have one. Pairs without a path
 and pairs of a node with itself are left out.
@@ -6,29 +6,45 @@ and pairs of a node with itself are left out.
 
 from __future__ import annotations
 
+from collections import namedtuple
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
-from treegram._core.memory import allocate, require
+from treegram._core.jit import jit
+from treegram._core.memory import allocate
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.structure.loops import distances as loops
-from treegram.structure.loops.visits import GRAPH, PAUSED
-from treegram.structure.visits import STEPS_PER_CALL, graph_spans, run_loop, start_at
+from treegram.structure.visits import (
+    DONE,
+    GRAPH,
+    ITEM,
+    PAUSED,
+    ROOT,
+    STEPS_PER_CALL,
+    USED,
+    graph_spans,
+    leave,
+    run_loop,
+    save,
+    start_at,
+    visit,
+)
 
 __all__ = ["Distances", "count_distances"]
 
-
 NODES_PER_TASK = 4096
-MANY_GROUPS = 4096  # in one graph: from here on it is worth to look whether its distances fit into memory
-BYTES_PER_RECORD = 16
-FIRST_RECORDS = 1 << 16  # room for so many at first, at most
+FIRST_RECORDS = 1 << 16  # room for this many at first, at most
+TALLER = -2  # returned by ``tally_distances`` if the tally has too few rows
+TOP = 5  # index in its state: the largest distance from the current group so far
+
+# The group of each node, the first group of each graph; nodes by group, and where those of each group start.
+Groups = namedtuple("Groups", "of_node offsets members starts")
+# Per record: the group that is reached, in how many steps, from how many pairs of nodes.
+Records = namedtuple("Records", "partners lengths counts")
 
 
 @dataclass(frozen=True)
@@ -39,10 +55,10 @@ class Distances:
     partners: NDArray[np.int32]  # b, a group of the same graph
     lengths: NDArray[np.int32]
     counts: Floats
-    both_ways: bool  # whether every pair counts in both directions, with the same length
+    both_ways: bool  # every pair counts in both directions, with the same length
 
     def reversed(self) -> Distances:
-        """The same pairs from b to a."""
+        """Return the same pairs from b to a."""
         n_groups = len(self.starts) - 1
         sources = np.repeat(np.arange(n_groups), np.diff(self.starts)).astype(np.int32)
         order = np.lexsort((sources, self.lengths, self.partners))
@@ -51,45 +67,24 @@ class Distances:
 
 
 def count_distances(graphs: Graphs, groups: Ints, group_offsets: Ints, *, n_jobs: int | None = None) -> Distances:
-    """Tally the distances between the nodes of each graph, group by group.
+    """Count the distances between the nodes of each graph, group by group.
 
-    ``groups`` gives the group of each node, ``group_offsets`` the first group of each graph and their total number. Time
-    is nodes times edges of each graph; memory that of one record for each pair of groups and distance between them.
+    ``groups`` has the group of each node, ``group_offsets`` the first group of each graph and their total number. Time
+    is nodes times edges of each graph; memory is one record for each pair of groups and distance between them.
     """
     sizes = np.bincount(groups, minlength=group_offsets[-1])
     member_starts = np.concatenate([[0], np.cumsum(sizes)])
-    by_group = loops.Groups(groups, group_offsets, np.argsort(groups, kind="stable"), member_starts)
-    _check_memory(graphs, by_group)
+    by_group = Groups(groups, group_offsets, np.argsort(groups, kind="stable"), member_starts)
     numbers = np.zeros(int(group_offsets[-1]), np.int64)
     tasks = [(graphs, by_group, span, numbers) for span in graph_spans(graphs, NODES_PER_TASK)]
-    parts = list(run_tasks(_count_some, tasks, n_jobs=n_jobs, label="distances"))
-    partners, lengths, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Distances(
-        starts=np.concatenate([[0], np.cumsum(numbers)]),
-        partners=partners,
-        lengths=lengths,
-        counts=counts,
-        both_ways=not graphs.directed,
-    )
+    results = list(run_tasks(_count_distances, tasks, n_jobs=n_jobs, label="distances"))
+    partners, lengths, counts = (np.concatenate(column) for column in zip(*results, strict=True))
+    starts = np.concatenate([[0], np.cumsum(numbers)])
+    return Distances(starts, partners, lengths, counts, both_ways=not graphs.directed)
 
 
-def _check_memory(graphs: Graphs, by_group: Any) -> None:
-    """In a connected graph there is a record for each pair of groups, at least: enough to tell what can never fit."""
-    n_groups = np.diff(by_group.offsets)
-    for graph in np.flatnonzero(n_groups > MANY_GROUPS):
-        nodes = slice(graphs.offsets[graph], graphs.offsets[graph + 1])
-        arcs = slice(graphs.indptr[nodes.start], graphs.indptr[nodes.stop])
-        n = nodes.stop - nodes.start
-        entries = (np.ones(arcs.stop - arcs.start), graphs.indices[arcs] - nodes.start)
-        matrix = sp.csr_matrix((*entries, graphs.indptr[nodes.start : nodes.stop + 1] - arcs.start), shape=(n, n))
-        _, parts = connected_components(matrix, connection="strong")
-        in_parts = np.unique(np.stack([parts, by_group.of_node[nodes]]), axis=1)[0]
-        n_pairs = float((np.bincount(in_parts).astype(np.float64) ** 2).sum())
-        require(BYTES_PER_RECORD * n_pairs, f"Graph {graph}: the distances between its {n} nodes")
-
-
-def _count_some(graphs: Graphs, by_group: Any, span: tuple[int, int], numbers: Ints) -> Any:
-    """The records of some graphs; fills ``numbers``, how many each of their groups has."""
+def _count_distances(graphs: Graphs, by_group: Any, span: tuple[int, int], numbers: Ints) -> Any:
+    """Return the records of some graphs; fill ``numbers`` with the number of records of each of their groups."""
     first, last = span
     largest = int(np.diff(graphs.offsets[first : last + 1]).max(initial=0))
     n_groups = np.diff(by_group.offsets[first : last + 1])
@@ -98,18 +93,80 @@ def _count_some(graphs: Graphs, by_group: Any, span: tuple[int, int], numbers: I
     tally = np.zeros((16, most_groups), np.int64)
     arrays, state = (graphs.offsets, graphs.indptr, graphs.indices), start_at(first, 1)
     room = 1024 + min(int((n_groups**2).sum()), FIRST_RECORDS)  # one for each pair of groups
-    records = loops.Records(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room))
+    records = Records(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room))
 
     def count(records: Any) -> int:
         nonlocal tally
         scratch = (order, distance, tally)
-        needed = loops.count_distances(arrays, by_group, last, scratch, state, numbers, records, STEPS_PER_CALL)
-        if needed != loops.TALLER:
+        needed = tally_distances(arrays, by_group, last, scratch, state, numbers, records, STEPS_PER_CALL)
+        if needed != TALLER:
             return int(needed)
         purpose = f"Graph {state[GRAPH]}: a tally of its distances"
-        taller = allocate((min(2 * int(state[loops.TOP]) + 2, largest), most_groups), np.int64, purpose)
+        taller = allocate((min(2 * int(state[TOP]) + 2, largest), most_groups), np.int64, purpose)
         taller[: len(tally)] = tally
         tally = taller
         return PAUSED
 
-    return run_loop(count, state, records, "its distances")
+    return run_loop(count, state, by_group.offsets, last, "distances", records)
+
+
+# -------------------------------------------------------------------- compiled
+
+
+@jit
+def _write_tally(first_group, n_groups, top, tally, used, records):
+    """Append the nonzero counts of rows 1 .. top of the tally to the records, and clear it; return their number.
+
+    Row 0, each member with itself, is no pair of two nodes.
+    """
+    for d in range(top + 1):
+        for b in range(n_groups):
+            if tally[d, b] > 0 and d > 0:
+                records.partners[used], records.lengths[used] = first_group + b, d
+                records.counts[used] = tally[d, b]
+                used += 1
+            tally[d, b] = 0
+    return used
+
+
+@jit
+def tally_distances(graphs, groups, last, scratch, state, numbers, records, budget):
+    """Count how many ordered pairs of two nodes are how far apart, by group, in the graphs state[GRAPH] .. last - 1.
+
+    ``numbers[a]`` is the number of records of group a; they come by distance and partner. Stops as ``structure.visits``
+    describes; state[ROOT] counts the groups of the graph, state[ITEM] the members of the group.
+    """
+    (offsets, indptr, indices), (order, distance, tally) = graphs, scratch
+    used, g, a, i, top, steps = state[USED], state[GRAPH], state[ROOT], state[ITEM], state[TOP], 0
+    while g < last:
+        base, n = offsets[g], offsets[g + 1] - offsets[g]
+        first_group, n_groups = groups.offsets[g], groups.offsets[g + 1] - groups.offsets[g]
+        while a < n_groups:
+            start, stop = groups.starts[first_group + a], groups.starts[first_group + a + 1]
+            while start + i < stop:
+                n_visited = visit(groups.members[start + i] - base, n, base, indptr, indices, order, distance)
+                top = max(top, distance[order[n_visited - 1]])
+                if steps > budget or top >= len(tally):
+                    leave(n_visited, order, distance)
+                    save(state, used, 0, g, a, i)
+                    state[TOP] = top
+                    return PAUSED if steps > budget else TALLER
+                for k in range(n_visited):
+                    w = order[k]
+                    tally[distance[w], groups.of_node[base + w] - first_group] += 1
+                    distance[w] = -1
+                steps += n_visited
+                i += 1
+            needed = used + min((stop - start) * n, top * n_groups)  # by the visits, and by the size of the tally
+            if needed > len(records.counts):
+                save(state, used, 0, g, a, i)
+                state[TOP] = top
+                return needed
+            before = used
+            used = _write_tally(first_group, n_groups, top, tally, used, records)
+            numbers[first_group + a] = used - before
+            steps += top * n_groups
+            a, i, top = a + 1, 0, 0
+        g, a = g + 1, 0
+    save(state, used, 0, g, a, i)
+    return DONE

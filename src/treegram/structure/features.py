@@ -1,4 +1,4 @@
-"""Sparse rows of features under 64-bit codes: what every structure gives to the pair sums."""
+"""Sparse rows of features under 64-bit codes: the result of every structure, and the input of the pair sums."""
 
 from __future__ import annotations
 
@@ -9,23 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from treegram._core.jit import jit
 from treegram._core.types import Floats, Hashes, Ints
-from treegram.structure.loops import features as loops
-from treegram.structure.loops import hashing
 
-__all__ = [
-    "Features",
-    "add_rows",
-    "common_codes",
-    "gather",
-    "number_by_order",
-    "number_codes",
-    "number_pairs",
-    "sorted_order",
-]
+__all__ = ["Features", "add_rows", "common_codes", "gather", "number_by_order", "order_by_row", "sorted_order"]
 
 CODES_PER_BIN = 2  # on average, or up to twice as many, where codes are sorted
 MOVES_PER_CODE = 16  # after which they are not as evenly spread as hashes are
+ABSENT, ONE_ROW, ONE_GRAPH, SHARED = 0, 1, 2, 3  # where a column has entries
 
 
 @dataclass(frozen=True)
@@ -36,61 +27,68 @@ class Features:
     codes: Hashes  # of each column, sorted
 
     def aligned(self, codes: Hashes) -> sp.csr_matrix:
-        """The rows with one column for each of the given sorted codes; what has no column is left out."""
+        """Return the rows with one column for each of the sorted ``codes``; columns of other codes are left out."""
         columns = np.full(len(self.codes), -1, self.counts.indices.dtype)
         if len(self.codes):
-            places = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
-            known = np.flatnonzero(self.codes[places] == codes)
-            columns[places[known]] = known
+            candidates = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
+            known = np.flatnonzero(self.codes[candidates] == codes)
+            columns[candidates[known]] = known
         indices = columns[self.counts.indices]
         kept = np.flatnonzero(indices >= 0)
         indptr = np.searchsorted(kept, self.counts.indptr).astype(self.counts.indptr.dtype)
         return sp.csr_matrix((self.counts.data[kept], indices[kept], indptr), shape=(self.counts.shape[0], len(codes)))
 
     def kept(self, columns: NDArray[np.bool_]) -> Features:
-        """Only the columns of a mask."""
+        """Return the columns of a mask only."""
         return Features(_fold(self.counts, columns, with_rest=False), self.codes[columns])
 
     def is_shared(self, graph_ids: Ints) -> NDArray[np.bool_]:
-        """Which columns several graphs have: all that counts for two different graphs."""
-        return self._spread(graph_ids) >= loops.SHARED
+        """Return a mask of the columns that several graphs have: all that counts for two different graphs."""
+        return self._spread(graph_ids) >= SHARED
 
     def folded(self, graph_ids: Ints) -> sp.csr_matrix:
-        """Rows of the same inner products, in which the columns that only one row has are one column per row."""
-        return _fold(self.counts, self._spread(graph_ids) >= loops.ONE_GRAPH, with_rest=True)
+        """Return rows with the same inner products, in which the columns that only one row has become one column per row."""
+        return _fold(self.counts, self._spread(graph_ids) >= ONE_GRAPH, with_rest=True)
 
     def _spread(self, graph_ids: Ints) -> NDArray[np.int8]:
         matrix = self.counts
         kinds = np.zeros(matrix.shape[1], np.int8)
-        loops.spread((matrix.indptr, matrix.indices, matrix.data), graph_ids, kinds, np.empty(len(kinds), np.int32))
+        classify_columns((matrix.indptr, matrix.indices), graph_ids, kinds, np.empty(len(kinds), np.int32))
         return kinds
 
 
 def _fold(matrix: sp.csr_matrix, is_kept: NDArray[np.bool_], *, with_rest: bool) -> sp.csr_matrix:
-    """The columns of a mask; if asked, one more per row, the length of the rest."""
+    """Return the columns of a mask; with ``with_rest``, one more per row, the norm of its other entries."""
     n_kept = int(np.count_nonzero(is_kept))
     kept = np.where(is_kept, np.cumsum(is_kept, dtype=matrix.indices.dtype) - 1, -1).astype(matrix.indices.dtype)
-    # The matrix may be long: counting first, so that nothing is allocated that is not filled.
-    n_entries = int(np.count_nonzero(is_kept[matrix.indices])) + (matrix.shape[0] if with_rest else 0)
+    n_rest = matrix.shape[0] if with_rest else 0
+    # The matrix may be long: count first, so that nothing is allocated that is not filled.
+    n_entries = int(np.count_nonzero(is_kept[matrix.indices])) + n_rest
     folded = (np.zeros_like(matrix.indptr), np.empty(n_entries, matrix.indices.dtype), np.empty(n_entries))
-    loops.fold((matrix.indptr, matrix.indices, matrix.data), kept, n_kept, with_rest, folded)
-    width = n_kept + (matrix.shape[0] if with_rest else 0)
-    return sp.csr_matrix(folded[::-1], shape=(matrix.shape[0], width))
+    fold_columns((matrix.indptr, matrix.indices, matrix.data), kept, n_kept, with_rest, folded)
+    return sp.csr_matrix(folded[::-1], shape=(matrix.shape[0], n_kept + n_rest))
 
 
 def add_rows(matrix: sp.csr_matrix, numbers: Ints, n_rows: int) -> sp.csr_matrix:
-    """The matrix in which all rows of one number are added up to one row."""
+    """Return the matrix of ``n_rows`` rows whose row g is the sum of the rows v with numbers[v] == g."""
     indptr, indices = np.zeros(n_rows + 1, matrix.indptr.dtype), np.empty_like(matrix.indices)
     data = np.zeros(matrix.nnz)
-    ends, order = np.zeros(n_rows + 2, np.int64), np.empty(len(numbers), np.int64)
-    places = np.full(matrix.shape[1], -1, np.int64)
+    order, ends = order_by_row(numbers, n_rows)
+    entry_of = np.full(matrix.shape[1], -1, np.int64)
     entries = (matrix.indptr, matrix.indices, matrix.data)
-    n = loops.add_rows(entries, numbers, ends, order, places, (indptr, indices, data))
+    n = add_ordered_rows(entries, order, ends, entry_of, (indptr, indices, data))
     return sp.csr_matrix((data[:n], indices[:n], indptr), shape=(n_rows, matrix.shape[1]))
 
 
+def order_by_row(rows: Ints, n_rows: int) -> tuple[Ints, Ints]:
+    """Sort items by their rows, those of one row as they come; return the order, and where each row ends in it."""
+    ends, order = np.zeros(n_rows + 1, np.int64), np.empty(len(rows), np.int64)
+    count_and_order(rows, ends, order)
+    return order, ends[:-1]
+
+
 def gather(indptr: Ints, codes: Hashes, values: Floats) -> tuple[Features, NDArray[Any]]:
-    """Rows of (code, value) records as a sparse matrix, and for each of its columns one record that went into it.
+    """Return rows of (code, value) records as a sparse matrix, and for each of its columns the index of one record in it.
 
     Records of one code in one row are not added up: call ``sum_duplicates`` on the counts where there are any.
     """
@@ -100,55 +98,168 @@ def gather(indptr: Ints, codes: Hashes, values: Floats) -> tuple[Features, NDArr
 
 
 def number_by_order(codes: Hashes) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Number equal codes equally, in ascending order; gives each code's number, and the first place of each number."""
+    """Number equal codes equally, in ascending order; return each code's number, and the first index of each number."""
     order = sorted_order(codes)
     numbers = np.empty_like(order)
-    return numbers, order[: loops.number_sorted(codes, order, numbers)]
+    return numbers, order[: number_sorted(codes, order, numbers)]
 
 
 def sorted_order(codes: Hashes) -> NDArray[Any]:
-    """The order in which the codes are sorted, equal ones as they come.
+    """Return the stable order that sorts the codes.
 
-    Hashes are spread evenly over all numbers: dealt out to bins of a few each by their first bits, they are nearly sorted.
+    Hashes are spread evenly over all numbers: distributed to bins of a few each by their first bits, they are nearly sorted.
     """
-    # These arrays may be the largest of all: short integers, and nothing is copied that need not be.
+    # These arrays may be the largest of all: short integers, and no unnecessary copies.
     index = np.int32 if len(codes) < 2**31 else np.int64
-    codes = np.ascontiguousarray(codes)  # a stride would compile it a second time
+    codes = np.ascontiguousarray(codes)  # a stride would compile the loop again
     n_bits = max(1, (len(codes) // CODES_PER_BIN).bit_length())
     ends = np.zeros((1 << n_bits) + 1, np.int64)
-    order, dealt = np.empty(len(codes), index), np.empty_like(codes)
-    loops.deal(codes, np.uint64(64 - n_bits), ends, order, dealt)
-    if not loops.sort_bins(ends, order, dealt, MOVES_PER_CODE * len(codes)):
+    order, binned = np.empty(len(codes), index), np.empty_like(codes)
+    distribute(codes, np.uint64(64 - n_bits), ends, order, binned)
+    if not sort_bins(ends, order, binned, MOVES_PER_CODE * len(codes)):
         order = np.argsort(codes, kind="stable").astype(index, copy=False)
     return order
 
 
 def common_codes(some: Hashes, others: Hashes) -> Hashes:
-    """The codes that are in both of two sorted arrays, each of which has a code once."""
+    """Return the codes that are in both of two sorted arrays without duplicates."""
     few, many = sorted((some, others), key=len)
     if not len(few):
         return few
-    places = np.minimum(np.searchsorted(many, few), len(many) - 1)
-    found: Hashes = few[many[places] == few]
+    candidates = np.minimum(np.searchsorted(many, few), len(many) - 1)
+    found: Hashes = few[many[candidates] == few]
     return found
 
 
-def number_codes(codes: Hashes) -> tuple[Ints, Ints]:
-    """Number equal codes equally, in ascending order; gives each code's number, and the first place of each number.
+# -------------------------------------------------------------------- compiled: sorting
 
-    By a hash table: faster than :func:`number_by_order` where most codes are repeated.
+
+@jit
+def distribute(codes, shift, ends, order, binned):
+    """Distribute codes (uint64) to bins by codes >> shift: ``binned`` has the codes bin by bin, ``order`` their indices.
+
+    Bin b has ends[b] .. ends[b + 1] - 1. ``ends``, one longer than there are bins, must be zero.
     """
-    numbers, firsts = number_pairs(codes, codes)
-    order = np.argsort(codes[firsts])
-    ranks = np.empty_like(order)
-    ranks[order] = np.arange(len(order))
-    return ranks[numbers], firsts[order]
+    for i in range(len(codes)):
+        ends[codes[i] >> shift] += 1
+    total = 0
+    for b in range(len(ends)):
+        ends[b], total = total, total + ends[b]
+    for i in range(len(codes)):
+        b = codes[i] >> shift
+        order[ends[b]], binned[ends[b]] = i, codes[i]
+        ends[b] += 1
+    for b in range(len(ends) - 1, 0, -1):
+        ends[b] = ends[b - 1]
+    ends[0] = 0
 
 
-def number_pairs(first: Hashes, second: Hashes) -> tuple[Ints, Ints]:
-    """Number equal pairs (first[i], second[i]) equally, in order of appearance; gives also each number's first place."""
-    table = np.empty(1 << (2 * len(first) + 16).bit_length(), np.int64)
-    numbers, seen = np.empty(len(first), np.int64), np.empty(len(first), np.int64)
-    first, second = np.ascontiguousarray(first), np.ascontiguousarray(second)  # a stride would compile it a second time
-    n_distinct = hashing.number_pairs(first, second, table, numbers, seen)
-    return numbers, seen[:n_distinct]
+@jit
+def sort_bins(ends, order, binned, max_moves):
+    """Sort the codes of each bin by insertion, ``order`` along with them; give up and return False after ``max_moves`` moves."""
+    n_moves = 0
+    for b in range(len(ends) - 1):
+        for i in range(ends[b] + 1, ends[b + 1]):
+            code, index, j = binned[i], order[i], i
+            while j > ends[b] and binned[j - 1] > code:
+                binned[j], order[j] = binned[j - 1], order[j - 1]
+                j -= 1
+            binned[j], order[j] = code, index
+            n_moves += i - j
+            if n_moves > max_moves:
+                return False
+    return True
+
+
+@jit
+def number_sorted(codes, order, columns):
+    """Fill columns[i] with the rank of codes[i] among the distinct codes, where ``order`` sorts them; return how many differ.
+
+    ``order`` then starts with the first index of each.
+    """
+    n_distinct = 0
+    for i in range(len(order)):
+        at = order[i]
+        if n_distinct == 0 or codes[at] != codes[order[n_distinct - 1]]:
+            order[n_distinct] = at
+            n_distinct += 1
+        columns[at] = n_distinct - 1
+    return n_distinct
+
+
+@jit
+def count_and_order(rows, ends, order):
+    """Fill ``order`` with the indices of ``rows`` sorted by row, stably, and ends[r] with the end of row r in it.
+
+    ``ends``, one longer than there are rows, must be zero.
+    """
+    for i in range(len(rows)):
+        ends[rows[i] + 1] += 1
+    for r in range(1, len(ends)):
+        ends[r] += ends[r - 1]
+    for i in range(len(rows)):
+        order[ends[rows[i]]] = i
+        ends[rows[i]] += 1
+
+
+# -------------------------------------------------------------------- compiled: sparse rows
+
+
+@jit
+def classify_columns(matrix, graph_ids, kinds, owners):
+    """Set kinds[t] to where column t of a sparse matrix has entries: ONE_ROW, several rows of ONE_GRAPH, or several graphs (SHARED).
+
+    ``kinds`` (int8) must be ABSENT everywhere; ``owners`` is scratch.
+    """
+    indptr, indices = matrix
+    for row in range(len(indptr) - 1):
+        for i in range(indptr[row], indptr[row + 1]):
+            t = indices[i]
+            if kinds[t] == ABSENT:
+                kinds[t], owners[t] = ONE_ROW, row
+            elif graph_ids[row] != graph_ids[owners[t]]:
+                kinds[t] = SHARED
+            elif kinds[t] == ONE_ROW:
+                kinds[t] = ONE_GRAPH
+
+
+@jit
+def fold_columns(matrix, kept, n_kept, with_rest, folded):
+    """Write the columns of a sparse matrix with kept[t] >= 0 under these numbers; with ``with_rest``, the norm of the rest of each row."""
+    (indptr, indices, data), (new_indptr, new_indices, new_data) = matrix, folded
+    used = 0
+    for row in range(len(indptr) - 1):
+        rest = 0.0
+        for i in range(indptr[row], indptr[row + 1]):
+            t = kept[indices[i]]
+            if t >= 0:
+                new_indices[used], new_data[used] = t, data[i]
+                used += 1
+            else:
+                rest += data[i] * data[i]
+        if with_rest:
+            new_indices[used], new_data[used] = n_kept + row, np.sqrt(rest)
+            used += 1
+        new_indptr[row + 1] = used
+
+
+@jit
+def add_ordered_rows(matrix, order, ends, entry_of, added):
+    """Add up the rows order[ends[g - 1] .. ends[g] - 1] of a sparse matrix to row g; return the number of entries.
+
+    ``added`` has room for all entries, its values zero; ``entry_of`` is -1 for each column.
+    """
+    (indptr, indices, data), (new_indptr, new_indices, new_data) = matrix, added
+    used = 0
+    for g in range(len(ends)):
+        first = used
+        for i in range(ends[g - 1] if g > 0 else 0, ends[g]):
+            for j in range(indptr[order[i]], indptr[order[i] + 1]):
+                t = indices[j]
+                is_new = entry_of[t] < first
+                entry = used if is_new else entry_of[t]  # without a branch: which it is cannot be predicted
+                entry_of[t], new_indices[entry] = entry, t
+                new_data[entry] += data[j]
+                used += is_new
+        new_indptr[g + 1] = used
+    return used

@@ -1,37 +1,70 @@
-"""Graph invariants: which patterns (balls, pairs of balls) hold a node, and what the node looks like in them.
+"""Graph invariants: which patterns (balls, pairs of balls) contain a node, and which color the node has in them.
 
-A pattern is the ball N_r(u), the subgraph of all nodes within r hops of u, or the pair of the balls of two nodes at a given
+A pattern is the ball N_r(u), the subgraph of all nodes within r hops of u, or the pair of the balls of two nodes at a certain
 distance. A *vertex invariant* colors the nodes, in their whole graph or in the pattern alone; a *match* says which patterns
 are compared. Both become 64-bit codes that depend on labels and edges alone, equal in any collection (see ``structure.wl``
-for what that risks). Where edges have a direction, balls, hops and walks follow it.
+for the risk of collisions): hashes of the nested tuples that define them, where a multiset is a sum of mixed codes. Where edges
+have a direction, balls, hops and walks follow it.
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.preprocessing import normalize as normalize_rows
 
+from treegram._core.jit import inlined, jit
 from treegram._core.memory import allocate, require
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.structure.features import Features, gather
+from treegram.structure.features import Features, gather, order_by_row
+from treegram.structure.hashing import GOLDEN, empty_table, find, has_room, join, mix
 from treegram.structure.labels import arc_hashes, node_hashes
-from treegram.structure.loops import invariants as loops
-from treegram.structure.loops.visits import DONE, PLACE
-from treegram.structure.visits import STEPS_PER_CALL, empty_table, graph_spans, run_loop, start_at
+from treegram.structure.visits import (
+    DONE,
+    FIRST,
+    GRAPH,
+    ITEM,
+    PAUSED,
+    ROOT,
+    STEPS_PER_CALL,
+    USED,
+    graph_spans,
+    leave,
+    run_loop,
+    save,
+    start_at,
+    visit,
+)
 from treegram.structure.wl import wl_colors
 
-__all__ = ["INVARIANTS", "MATCHES", "SCOPES", "ball_pair_features", "ball_pair_node_features", "pattern_features"]
+__all__ = ["INVARIANTS", "MATCHES", "SCOPES", "ball_pair_features", "pattern_features"]
 
-
-INVARIANTS = {"wl": loops.WL, "sgk": loops.SGK, "nspdk": loops.NSPDK}
-MATCHES = {"size": loops.SIZE, "invariant": loops.INVARIANT, "none": loops.NONE}
+WL, SGK, NSPDK = 0, 1, 2
+SIZE, INVARIANT, NONE = 0, 1, 2
+INVARIANTS = {"wl": WL, "sgk": SGK, "nspdk": NSPDK}
+MATCHES = {"size": SIZE, "invariant": INVARIANT, "none": NONE}
 SCOPES = ("local", "global")
 NODES_PER_TASK = 4096
+
+# The graphs: CSR neighbors, hashes of labels, and the colors in the whole graphs (global scope), (n_colors, n_nodes), or none.
+Arrays = namedtuple("Arrays", "offsets indptr indices node_hashes arc_hashes global_colors directed")
+# What to compute: for the graphs first .. last - 1; see ``pattern_features`` for the rest. With ``by_node``, one row per node.
+Request = namedtuple("Request", "first last radius distance levels invariant match by_node", defaults=(False,))
+# One ball. order[p] is the p-th node in breadth-first order; distance and position are those of a node, -1 outside of the ball.
+# By position: neighbors targets[starts[p] .. starts[p + 1] - 1] with the hashes of their arcs, hops, queue and to_root.
+Ball = namedtuple("Ball", "order distance position starts targets arcs hops queue to_root")
+# Arrays to work in: a ball, colors (levels + 1, n) and walks (2, n) by position.
+Scratch = namedtuple("Scratch", "ball colors walks")
+# The balls (root, r) of some graphs: the nodes nodes[starts[root, r] ..], sizes[root, r] of them, with their colors
+# (n_members, n_colors), and the keys that two balls must share to match. Roots and nodes count from the first node of these graphs.
+Balls = namedtuple("Balls", "starts sizes keys nodes colors")
+# Sums by (row, code).
+Records = namedtuple("Records", "rows codes values table")
 
 
 def pattern_features(
@@ -47,22 +80,22 @@ def pattern_features(
     use_edge_labels: bool = False,
     n_jobs: int | None = None,
 ) -> Features:
-    """psi: for each node and each pattern that holds it, 1 / (size of the pattern) under (match key, level, color).
+    """Return psi: for each node and each pattern that contains it, 1 / (size of the pattern) under (match key, level, color).
 
     Time is linear in the sizes of all patterns, times the levels (WL), or times the nodes of each ball (the others).
     """
     distance = _check_extent(graphs, radius, levels, distance)
-    ask = loops.Ask(0, len(graphs), radius, distance, levels, INVARIANTS[invariant], MATCHES[match])
+    request = Request(0, len(graphs), radius, distance, levels, INVARIANTS[invariant], MATCHES[match])
     arrays = _arrays(graphs, missing_labels, use_edge_labels=use_edge_labels)
     if scope == "global" and invariant == "wl":
-        given = wl_colors(
+        colors = wl_colors(
             graphs, levels, missing_labels=missing_labels, use_edge_labels=use_edge_labels, n_jobs=n_jobs
         )
-        arrays = arrays._replace(given=given)
+        arrays = arrays._replace(global_colors=colors)
     elif scope == "global" and invariant == "sgk":
-        parts = _run(_walk_part, graphs, arrays, ask, n_jobs)
-        arrays = arrays._replace(given=np.concatenate(parts, axis=1))
-    return _join(_run(_pattern_part, graphs, arrays, ask, n_jobs))
+        colors = np.concatenate(_run(_global_walk_colors, graphs, arrays, request, n_jobs), axis=1)
+        arrays = arrays._replace(global_colors=colors)
+    return _join(_run(_sum_patterns, graphs, arrays, request, n_jobs))
 
 
 def ball_pair_features(
@@ -70,57 +103,43 @@ def ball_pair_features(
     radius: int,
     distance: int,
     *,
+    by_node: bool = False,
     missing_labels: str = "degree",
     use_edge_labels: bool = False,
     n_jobs: int | None = None,
 ) -> Features:
-    """The features of NSPDK, one row per graph: each pair of balls, counts scaled to length 1 for each (r, d)."""
+    """Return the features of NSPDK, one row per graph: each pair of balls, counts scaled to length 1 for each (r, d).
+
+    With ``by_node``, one row per node: a pair counts for its first node, and a graph's rows add up to its own row. Without
+    direction every pair is there in both orders, which count alike, so that both nodes get half.
+    """
     distance = _check_extent(graphs, radius, 0, distance)
-    ask = loops.Ask(0, len(graphs), radius, distance, 0, loops.NSPDK, loops.INVARIANT)
+    request = Request(0, len(graphs), radius, distance, 0, NSPDK, INVARIANT, by_node)
     arrays = _arrays(graphs, missing_labels, use_edge_labels=use_edge_labels)
-    features = _join(_run(_pair_part, graphs, arrays, ask, n_jobs))
-    scaled = normalize_rows(features.counts) if features.counts.nnz else features.counts
-    n_rows = (radius + 1) * (distance + 1)  # per graph
-    entries = (scaled.data, scaled.indices, scaled.indptr[::n_rows])
-    return Features(type(scaled)(entries, shape=(len(graphs), len(features.codes))), features.codes)
+    features = _join(_run(_count_pairs, graphs, arrays, request, n_jobs))
+    counts, n_rows = features.counts, (radius + 1) * (distance + 1)  # per graph or node
+    if by_node:
+        own = (graphs.graph_ids[:, None] * n_rows + np.arange(n_rows)).ravel()  # the row of the graph that each adds to
+        joined = type(counts)((np.ones(len(own)), (own, np.arange(len(own)))), shape=(len(graphs) * n_rows, len(own)))
+        totals = joined @ counts
+        lengths = np.sqrt(np.asarray(totals.multiply(totals).sum(axis=1)).ravel())
+        counts.data /= np.repeat(lengths[own], np.diff(counts.indptr))
+    elif counts.nnz:
+        counts = normalize_rows(counts)
+    entries = (counts.data, counts.indices, counts.indptr[::n_rows])
+    shape = (graphs.n_nodes if by_node else len(graphs), len(features.codes))
+    return Features(type(counts)(entries, shape=shape), features.codes)
 
 
 def _check_extent(graphs: Graphs, radius: int, levels: int, distance: int) -> int:
-    """The distance, as far as nodes can be apart; raises if balls of all radii and levels cannot be held at once."""
+    """Return the distance, at most that of any two nodes; raise if balls of all radii and levels cannot be held at once."""
     for number, what in ((radius, "radius"), (levels, "number of levels")):
         require(24.0 * (float(number) + 1) * max(graphs.n_nodes, 1), f"Patterns with a {what} of {number}")
     return min(distance, max(int(graphs.sizes.max(initial=1)) - 1, 0))
 
 
-def ball_pair_node_features(
-    graphs: Graphs,
-    radius: int,
-    distance: int,
-    *,
-    missing_labels: str = "degree",
-    use_edge_labels: bool = False,
-    n_jobs: int | None = None,
-) -> Features:
-    """The same features, one row per node: a pair counts for its first node, and a graph's rows add up to its own row.
-
-    Without direction every pair is there in both orders, which count alike, so that both nodes get half.
-    """
-    distance = _check_extent(graphs, radius, 0, distance)
-    ask = loops.Ask(0, len(graphs), radius, distance, 0, loops.NSPDK, loops.INVARIANT, by_node=True)
-    arrays = _arrays(graphs, missing_labels, use_edge_labels=use_edge_labels)
-    features = _join(_run(_pair_part, graphs, arrays, ask, n_jobs))
-    counts, n_rows = features.counts, (radius + 1) * (distance + 1)  # per node
-    own = (graphs.graph_ids[:, None] * n_rows + np.arange(n_rows)).ravel()  # the row of the graph that each adds to
-    joined = type(counts)((np.ones(len(own)), (own, np.arange(len(own)))), shape=(len(graphs) * n_rows, len(own)))
-    totals = joined @ counts
-    lengths = np.sqrt(np.asarray(totals.multiply(totals).sum(axis=1)).ravel())
-    data = counts.data / np.repeat(lengths[own], np.diff(counts.indptr))
-    entries = (data, counts.indices, counts.indptr[::n_rows])
-    return Features(type(counts)(entries, shape=(graphs.n_nodes, len(features.codes))), features.codes)
-
-
 def _arrays(graphs: Graphs, missing_labels: str, *, use_edge_labels: bool) -> Any:
-    return loops.Arrays(
+    return Arrays(
         graphs.offsets,
         graphs.indptr,
         graphs.indices,
@@ -134,100 +153,94 @@ def _arrays(graphs: Graphs, missing_labels: str, *, use_edge_labels: bool) -> An
 # -------------------------------------------------------------------- some graphs at a time
 
 
-def _run(part: Callable[..., Any], graphs: Graphs, arrays: Any, ask: Any, n_jobs: int | None) -> list[Any]:
-    tasks = [(arrays, ask._replace(first=a, last=b)) for a, b in graph_spans(graphs, NODES_PER_TASK)]
-    return list(run_tasks(part, tasks, n_jobs=n_jobs, label="patterns"))
+def _run(function: Callable[..., Any], graphs: Graphs, arrays: Any, request: Any, n_jobs: int | None) -> list[Any]:
+    tasks = [(arrays, request._replace(first=a, last=b)) for a, b in graph_spans(graphs, NODES_PER_TASK)]
+    return list(run_tasks(function, tasks, n_jobs=n_jobs, label="patterns"))
 
 
-def _join(parts: list[tuple[Ints, Hashes, Floats]]) -> Features:
-    """One matrix of all parts, which are used up: they are the largest arrays, and not to be held twice."""
-    columns = [list(column) for column in zip(*parts, strict=True)]
-    parts.clear()
+def _join(results: list[tuple[Ints, Hashes, Floats]]) -> Features:
+    """Join the rows of all tasks to one matrix; the list is emptied, so that its large arrays are not held twice."""
+    columns = [list(column) for column in zip(*results, strict=True)]
+    results.clear()
     lengths, codes, values = (np.concatenate(columns.pop(0)) for _ in range(3))
     return gather(np.concatenate([[0], np.cumsum(lengths)]), codes, values)[0]
 
 
-def _walk_part(arrays: Any, ask: Any) -> Hashes:
-    colors = np.empty((ask.levels + 1, _n_nodes(arrays, ask)), np.uint64)
-    scratch, state = _scratch(arrays, ask), start_at(ask.first)
-    while loops.walk_colors(arrays, ask, scratch, state, colors, STEPS_PER_CALL) != DONE:
-        pass
+def _global_walk_colors(arrays: Any, request: Any) -> Hashes:
+    colors = np.empty((request.levels + 1, _n_nodes(arrays, request)), np.uint64)
+    scratch, state = _scratch(arrays, request), start_at(request.first)
+
+    def walk(_: None) -> int:
+        return int(color_by_walks(arrays, request, scratch, state, colors, STEPS_PER_CALL))
+
+    run_loop(walk, state, arrays.offsets, request.last, "walks")
     return colors
 
 
-def _pattern_part(arrays: Any, ask: Any) -> tuple[Ints, Hashes, Floats]:
-    n_kept = 1 if ask.invariant == loops.NSPDK else ask.levels + 1
-    return _count(loops.sum_patterns, arrays, ask, n_kept, _n_nodes(arrays, ask))
+def _sum_patterns(arrays: Any, request: Any) -> tuple[Ints, Hashes, Floats]:
+    n_colors = 1 if request.invariant == NSPDK else request.levels + 1
+    return _count(sum_patterns, arrays, request, n_colors, _n_nodes(arrays, request))
 
 
-def _pair_part(arrays: Any, ask: Any) -> tuple[Ints, Hashes, Floats]:
-    n_counted = _n_nodes(arrays, ask) if ask.by_node else ask.last - ask.first
-    return _count(loops.count_pairs, arrays, ask, 0, n_counted * (ask.radius + 1) * (ask.distance + 1))
+def _count_pairs(arrays: Any, request: Any) -> tuple[Ints, Hashes, Floats]:
+    n_counted = _n_nodes(arrays, request) if request.by_node else request.last - request.first
+    return _count(count_pairs, arrays, request, 0, n_counted * (request.radius + 1) * (request.distance + 1))
 
 
-def _count(loop: Callable[..., int], arrays: Any, ask: Any, n_kept: int, n_rows: int) -> tuple[Ints, Hashes, Floats]:
-    """Lengths of the rows, codes and values that one of the compiled loops gives for some graphs."""
-    scratch, lengths, state = _scratch(arrays, ask), np.zeros(n_rows, np.int64), start_at(ask.first)
-    held = _hold(arrays, ask, n_kept, scratch)
+def _count(
+    loop: Callable[..., int], arrays: Any, request: Any, n_colors: int, n_rows: int
+) -> tuple[Ints, Hashes, Floats]:
+    """Return the lengths of the rows, codes and values that one of the compiled loops gives for some graphs."""
+    scratch, state = _scratch(arrays, request), start_at(request.first)
+    balls = _find_balls(arrays, request, n_colors, scratch)
     room = 16 * n_rows + 64
-    records = loops.Records(np.empty(room, np.int64), np.empty(room, np.uint64), np.empty(room), empty_table(0))
+    records = Records(np.empty(room, np.int64), np.empty(room, np.uint64), np.empty(room), empty_table(0))
 
     def count(records: Any) -> int:
-        return int(loop(arrays, ask, scratch.ball, held, state, lengths, records, STEPS_PER_CALL))
+        return int(loop(arrays, request, scratch.ball, balls, state, records, STEPS_PER_CALL))
 
-    records = run_loop(count, state, records, "its patterns")
-    return lengths, records.codes, records.values
-
-
-def _hold(arrays: Any, ask: Any, n_kept: int, scratch: Any) -> Any:
-    """The balls of all roots, with ``n_kept`` colors for each of their nodes."""
-    shape = (_n_nodes(arrays, ask), ask.radius + 1)
-    _check_hubs(arrays, ask, n_kept)
-    starts, sizes = np.empty(shape, np.int64), np.empty(shape, np.int64)
-    state = start_at(ask.first)
-    while loops.measure(arrays, ask, scratch.ball, state, starts, sizes, STEPS_PER_CALL) != DONE:
-        pass
-    total = int(state[PLACE])
-    largest = ask.first + int(np.diff(arrays.offsets[ask.first : ask.last + 1]).argmax()) if shape[0] else ask.first
-    purpose = _balls_of(largest, ask)
-    require(8.0 * total * (1 + n_kept), purpose)
-    nodes, colors = (
-        allocate(size, dtype, purpose) for size, dtype in ((total, np.int64), ((total, n_kept), np.uint64))
-    )
-    held, state = loops.Held(starts, sizes, np.empty(shape, np.uint64), nodes, colors), start_at(ask.first)
-    while loops.hold(arrays, ask, scratch, state, held, STEPS_PER_CALL) != DONE:
-        pass
-    return held
+    records = run_loop(count, state, arrays.offsets, request.last, "patterns", records)
+    order, ends = order_by_row(records.rows, n_rows)
+    return np.diff(ends, prepend=0), records.codes[order], records.values[order]
 
 
-def _check_hubs(arrays: Any, ask: Any, n_kept: int) -> None:
-    """The balls of a hub's neighbors hold all of them, from radius 2 on: enough to tell at once what stars can never fit."""
-    degrees = np.diff(arrays.indptr[arrays.offsets[ask.first] : arrays.offsets[ask.last] + 1])
-    if len(degrees) and not arrays.directed:
-        hub = int(degrees.argmax())
-        graph = int(np.searchsorted(arrays.offsets, arrays.offsets[ask.first] + hub, side="right")) - 1
-        n_places = max(ask.radius - 1, 0) * float(degrees[hub]) ** 2
-        require(8.0 * n_places * (1 + n_kept), _balls_of(graph, ask))
+def _find_balls(arrays: Any, request: Any, n_colors: int, scratch: Any) -> Any:
+    """Return the balls of all roots, with ``n_colors`` colors for each of their nodes."""
+    shape = (_n_nodes(arrays, request), request.radius + 1)
+    starts, sizes, state = np.empty(shape, np.int64), np.empty(shape, np.int64), start_at(request.first)
+
+    def measure(_: None) -> int:
+        return int(measure_balls(arrays, request, scratch.ball, state, starts, sizes, STEPS_PER_CALL))
+
+    run_loop(measure, state, arrays.offsets, request.last, "sizes of balls")
+    total = int(state[ITEM])
+    largest = request.first + int(np.diff(arrays.offsets[request.first : request.last + 1]).argmax()) if total else 0
+    purpose = f"Graph {largest}: its balls of radius {request.radius}"
+    require(8.0 * total * (1 + n_colors), purpose)
+    nodes, colors = allocate(total, np.int64, purpose), allocate((total, n_colors), np.uint64, purpose)
+    balls, state = Balls(starts, sizes, np.empty(shape, np.uint64), nodes, colors), start_at(request.first)
+
+    def fill(_: None) -> int:
+        return int(fill_balls(arrays, request, scratch, state, balls, STEPS_PER_CALL))
+
+    run_loop(fill, state, arrays.offsets, request.last, "balls")
+    return balls
 
 
-def _balls_of(graph: int, ask: Any) -> str:
-    return f"Graph {graph}: its balls of radius {ask.radius}"
+def _n_nodes(arrays: Any, request: Any) -> int:
+    return int(arrays.offsets[request.last] - arrays.offsets[request.first])
 
 
-def _n_nodes(arrays: Any, ask: Any) -> int:
-    return int(arrays.offsets[ask.last] - arrays.offsets[ask.first])
-
-
-def _scratch(arrays: Any, ask: Any) -> Any:
-    """Room for any ball of the largest of these graphs."""
-    offsets = arrays.offsets[ask.first : ask.last + 1]
+def _scratch(arrays: Any, request: Any) -> Any:
+    """Return room for any ball of the largest of these graphs."""
+    offsets = arrays.offsets[request.first : request.last + 1]
     n = int(np.diff(offsets).max(initial=0))
     n_arcs = int(np.diff(arrays.indptr[offsets]).max(initial=0))
-    n_colors = 2 if ask.invariant == loops.NSPDK else ask.levels + 1
-    ball = loops.Ball(
+    n_colors = 2 if request.invariant == NSPDK else request.levels + 1
+    ball = Ball(
         order=np.empty(n, np.int64),
         distance=np.full(n, -1, np.int64),
-        place=np.full(n, -1, np.int64),
+        position=np.full(n, -1, np.int64),
         starts=np.empty(n + 1, np.int64),
         targets=np.empty(n_arcs, np.int64),
         arcs=np.empty(n_arcs, np.uint64),
@@ -235,4 +248,369 @@ def _scratch(arrays: Any, ask: Any) -> Any:
         queue=np.empty(n, np.int64),
         to_root=np.empty(n, np.int64),
     )
-    return loops.Scratch(ball, np.empty((n_colors, n), np.uint64), np.empty((2, n), np.uint64))
+    return Scratch(ball, np.empty((n_colors, n), np.uint64), np.empty((2, n), np.uint64))
+
+
+# -------------------------------------------------------------------- compiled: one ball
+#
+# Nodes are numbered within their graph, whose first node is ``base``. Within a ball they are numbered in breadth-first order from
+# its root, so that the ball of a smaller radius is a prefix: one visit serves all radii.
+
+
+@inlined
+def _number_code(n):
+    """Return the code of a small number, -1 (not reachable) included."""
+    return mix(np.uint64(n + 2) * GOLDEN)
+
+
+@jit
+def _enter(root, depth, base, arrays, ball):
+    """Visit the ball of one root: fill its nodes, and the arcs between them; return the number of nodes."""
+    indptr, indices, arc_hashes = arrays.indptr, arrays.indices, arrays.arc_hashes
+    n = visit(root, depth, base, indptr, indices, ball.order, ball.distance)
+    for p in range(n):
+        ball.position[ball.order[p]] = p
+    used = 0
+    for p in range(n):
+        ball.starts[p] = used
+        v = base + ball.order[p]
+        for arc in range(indptr[v], indptr[v + 1]):
+            if ball.position[indices[arc] - base] >= 0:
+                ball.targets[used] = ball.position[indices[arc] - base]
+                ball.arcs[used] = arc_hashes[arc]
+                used += 1
+    ball.starts[n] = used
+    return n
+
+
+@jit
+def _leave(n, ball):
+    for p in range(n):
+        ball.distance[ball.order[p]] = -1
+        ball.position[ball.order[p]] = -1
+
+
+@jit
+def _refine(n, ball, colors):
+    """Fill the Weisfeiler-Lehman colors within the first n nodes: colors[i, p] from colors[0, p]."""
+    for level in range(1, len(colors)):
+        for p in range(n):
+            around = np.uint64(0)
+            for a in range(ball.starts[p], ball.starts[p + 1]):
+                if ball.targets[a] < n:
+                    around += mix(colors[level - 1, ball.targets[a]] + ball.arcs[a])
+            colors[level, p] = join(colors[level - 1, p], around)
+
+
+@jit
+def _walk(p, n, ball, walks, colors):
+    """Fill the spectral colors of one node: colors[i, p] joins its closed walks of length 2 .. i + 1 within the first n nodes.
+
+    The number of walks of any length from q to p is summed modulo 2^64; ``walks`` (2, n) is scratch.
+    """
+    for q in range(n):
+        walks[0, q] = 0
+    walks[0, p] = 1
+    for length in range(1, len(colors) + 1):
+        old, new = walks[(length + 1) % 2], walks[length % 2]
+        for q in range(n):
+            total = np.uint64(0)
+            for a in range(ball.starts[q], ball.starts[q + 1]):
+                if ball.targets[a] < n:
+                    total += old[ball.targets[a]]
+            new[q] = total
+        if length > 1:
+            colors[length - 1, p] = join(colors[length - 2, p], mix(new[p] + GOLDEN))
+
+
+@jit
+def _hop(p, n, ball):
+    """Set ball.hops[q] to the hops from p to q within the first n nodes, -1 if there is no path."""
+    for q in range(n):
+        ball.hops[q] = -1
+    ball.hops[p] = 0
+    ball.queue[0] = p
+    head, tail = 0, 1
+    while head < tail and tail < n:  # once all are reached, the arcs of the rest need not be followed
+        q = ball.queue[head]
+        head += 1
+        for a in range(ball.starts[q], ball.starts[q + 1]):
+            t = ball.targets[a]
+            if t < n and ball.hops[t] < 0:
+                ball.hops[t] = ball.hops[q] + 1
+                ball.queue[tail] = t
+                tail += 1
+
+
+@jit
+def _encode(n, ball, directed, labels, codes):
+    """Set codes[p] to (label, hops to the root, multiset of (hops to w, hops from w to the root, label of w) over the ball)."""
+    for p in range(n):
+        ball.to_root[p] = ball.distance[ball.order[p]]
+        if directed:  # the way back to the root is another one
+            _hop(p, n, ball)
+            ball.to_root[p] = ball.hops[0]
+    for p in range(n):
+        _hop(p, n, ball)
+        around = np.uint64(0)
+        for q in range(n):
+            around += mix(labels[q] + join(_number_code(ball.hops[q]), _number_code(ball.to_root[q])))
+        codes[p] = join(join(labels[p], _number_code(ball.to_root[p])), around)
+
+
+@jit
+def _whole(n, ball, codes, with_arcs):
+    """Return the code of a ball: that of its root, the multiset of its nodes', and (NSPDK) that of its arcs'."""
+    members, arcs = np.uint64(0), np.uint64(0)
+    for p in range(n):
+        members += mix(codes[p] + GOLDEN)
+        for a in range(ball.starts[p], ball.starts[p + 1] if with_arcs else ball.starts[p]):
+            if ball.targets[a] < n:
+                arcs += mix(join(codes[p], codes[ball.targets[a]]) + ball.arcs[a])
+    return join(join(codes[0], members), arcs)
+
+
+@jit
+def _color(n, ball, invariant, directed, colors, walks):
+    """Fill the local colors of the first n nodes; colors[0] holds the codes of their labels."""
+    if invariant == WL:
+        _refine(n, ball, colors)
+    elif invariant == SGK:
+        for p in range(n):
+            _walk(p, n, ball, walks, colors)
+    else:  # one level: the label's code is replaced
+        _encode(n, ball, directed, colors[0], colors[1])
+
+
+# -------------------------------------------------------------------- compiled: the balls of some graphs
+
+
+@jit
+def measure_balls(arrays, request, ball, state, starts, sizes, budget):
+    """Fill starts and sizes of the balls (root, r); state[ITEM] becomes the number of all their nodes."""
+    g, root, total, steps = state[GRAPH], state[ROOT], state[ITEM], 0
+    while g < request.last:
+        base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
+        row = base - arrays.offsets[request.first]
+        while root < n:
+            if steps > budget:
+                save(state, 0, 0, g, root, total)
+                return PAUSED
+            n_visited = visit(root, request.radius, base, arrays.indptr, arrays.indices, ball.order, ball.distance)
+            p = 0
+            for r in range(request.radius + 1):
+                while p < n_visited and ball.distance[ball.order[p]] <= r:
+                    p += 1
+                starts[row + root, r], sizes[row + root, r] = total, p
+                total += p
+            leave(n_visited, ball.order, ball.distance)
+            steps += n_visited
+            root += 1
+        g, root = g + 1, 0
+    save(state, 0, 0, g, root, total)
+    return DONE
+
+
+@jit
+def _key(n, ball, request, colors):
+    """Return what another ball of the same radius must share for the two to match."""
+    if request.match == SIZE:
+        return _number_code(n)
+    if request.match == INVARIANT:
+        return _whole(n, ball, colors[-1], request.invariant == NSPDK)
+    return np.uint64(0)
+
+
+@jit
+def _fill_balls_of(root, row, base, arrays, request, scratch, balls):
+    """Fill the balls of one root, which is number ``row + root`` of all; return about how many steps that took."""
+    ball, colors, walks = scratch
+    global_colors = arrays.global_colors
+    is_local = len(global_colors) == 0 or request.match == INVARIANT
+    n_visited = _enter(root, request.radius, base, arrays, ball)
+    for p in range(n_visited):
+        colors[0, p] = mix(arrays.node_hashes[base + ball.order[p]])
+    first_level = 1 if request.invariant == NSPDK else 0
+    for r in range(request.radius + 1):
+        size, start = balls.sizes[row + root, r], balls.starts[row + root, r]
+        if is_local and (r == 0 or size > balls.sizes[row + root, r - 1]):  # otherwise the ball is the last one again
+            _color(size, ball, request.invariant, arrays.directed, colors, walks)
+        balls.keys[row + root, r] = _key(size, ball, request, colors)
+        for p in range(size):
+            v = ball.order[p]
+            balls.nodes[start + p] = row + v
+            for level in range(balls.colors.shape[1]):
+                color = global_colors[level, base + v] if len(global_colors) else colors[first_level + level, p]
+                balls.colors[start + p, level] = color
+    _leave(n_visited, ball)
+    return (n_visited + ball.starts[n_visited]) * (n_visited if request.invariant != WL else request.levels + 1)
+
+
+@jit
+def fill_balls(arrays, request, scratch, state, balls, budget):
+    """Fill the keys, nodes and colors of all balls that ``measure_balls`` has measured."""
+    g, root, steps = state[GRAPH], state[ROOT], 0
+    while g < request.last:
+        base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
+        row = base - arrays.offsets[request.first]
+        while root < n:
+            if steps > budget:
+                save(state, 0, 0, g, root, 0)
+                return PAUSED
+            steps += _fill_balls_of(root, row, base, arrays, request, scratch, balls)
+            root += 1
+        g, root = g + 1, 0
+    return DONE
+
+
+# -------------------------------------------------------------------- compiled: sums over patterns
+
+
+@jit
+def _add(row, code, value, first, used, records):
+    """Add ``value`` to the record (row, code) of this graph, which is appended if it is new; return the number of records."""
+    i = find(row, code, first, used, records.rows, records.codes, records.table)
+    if i < used:
+        records.values[i] += value
+        return used
+    records.values[used] = value
+    return used + 1
+
+
+@jit
+def _add_ball(row, r, key, value, balls, first, used, records):
+    """Add ``value`` for every node of the ball (row, r), under each of its colors."""
+    start = balls.starts[row, r]
+    for i in range(start, start + balls.sizes[row, r]):
+        for level in range(balls.colors.shape[1]):
+            used = _add(balls.nodes[i], mix(key + balls.colors[i, level]), value, first, used, records)
+    return used
+
+
+@inlined
+def _pair_key(r, d, key, other):
+    return join(join(join(_number_code(r), _number_code(d)), key), other)
+
+
+@jit
+def _add_patterns(u, w, d, directed, balls, first, used, records):
+    """Add the patterns of all radii: the balls of u where d is 0, else those of u and w, each node in the role of its ball."""
+    # Without direction the pair (w, u) has the second ball of (u, w) as its first: count the first twice.
+    once = 1.0 if directed else np.sqrt(2.0)
+    for r in range(balls.sizes.shape[1]):
+        if d == 0:
+            key = _pair_key(r, d, balls.keys[u, r], np.uint64(0))
+            used = _add_ball(u, r, key, 1.0 / balls.sizes[u, r], balls, first, used, records)
+            continue
+        key = _pair_key(r, d, balls.keys[u, r], balls.keys[w, r])
+        value = 1.0 / (balls.sizes[u, r] + balls.sizes[w, r])
+        used = _add_ball(u, r, key, once * value, balls, first, used, records)
+        if directed:
+            used = _add_ball(w, r, mix(key + GOLDEN), value, balls, first, used, records)
+    return used
+
+
+@jit
+def _max_records(u, w, balls):
+    """Return how many records the patterns of u and w may add."""
+    total = 0
+    for r in range(balls.sizes.shape[1]):
+        total += balls.sizes[u, r] + balls.sizes[w, r]
+    return total * balls.colors.shape[1]
+
+
+@jit
+def sum_patterns(arrays, request, ball, balls, state, records, budget):
+    """Sum psi over the nodes of all graphs: for each pattern that contains a node, 1 / (its size), by (match key, color).
+
+    Rows are nodes. Stops as ``structure.visits`` describes; state[ITEM] counts the nodes w of the visit from u.
+    """
+    used, first, g, u, i, steps = state[USED], state[FIRST], state[GRAPH], state[ROOT], state[ITEM], 0
+    order, distance = ball.order, ball.distance
+    while g < request.last:
+        base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
+        row = base - arrays.offsets[request.first]
+        while u < n:
+            n_visited = visit(u, request.distance, base, arrays.indptr, arrays.indices, order, distance)
+            while i < n_visited:
+                w = order[i]
+                more = _max_records(row + u, row + w, balls)
+                is_room = has_room(used + more, first, records.rows, records.table)
+                if steps > budget or not is_room:
+                    leave(n_visited, order, distance)
+                    save(state, used, first, g, u, i)
+                    return PAUSED if is_room else used + more
+                used = _add_patterns(row + u, row + w, distance[w], arrays.directed, balls, first, used, records)
+                steps += more
+                i += 1
+            leave(n_visited, order, distance)
+            u, i = u + 1, 0
+        g, u, first = g + 1, 0, used
+    save(state, used, first, g, u, i)
+    return DONE
+
+
+@jit
+def count_pairs(arrays, request, ball, balls, state, records, budget):
+    """Count the ordered pairs of nodes of each pair of balls, by radius r and distance d.
+
+    Rows are (graph, r, d); or, by node, (u, r, d). Stops as ``structure.visits`` describes.
+    """
+    used, first, g, u, steps = state[USED], state[FIRST], state[GRAPH], state[ROOT], 0
+    n_rows = (request.radius + 1) * (request.distance + 1)
+    order, distance, keys = ball.order, ball.distance, balls.keys
+    while g < request.last:
+        base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
+        row = base - arrays.offsets[request.first]
+        while u < n:
+            n_visited = visit(u, request.distance, base, arrays.indptr, arrays.indices, order, distance)
+            needed = used + n_visited * (request.radius + 1)
+            is_room = has_room(needed, first, records.rows, records.table)
+            if steps > budget or not is_room:
+                leave(n_visited, order, distance)
+                save(state, used, first, g, u, 0)
+                return PAUSED if is_room else needed
+            first_row = n_rows * (row + u if request.by_node else g - request.first)
+            for i in range(n_visited):
+                w = order[i]
+                d = distance[w]
+                for r in range(request.radius + 1):
+                    code = _pair_key(r, d, keys[row + u, r], keys[row + w, r])
+                    used = _add(first_row + r * (request.distance + 1) + d, code, 1.0, first, used, records)
+            leave(n_visited, order, distance)
+            steps += n_visited * (request.radius + 1)
+            u += 1
+        g, u, first = g + 1, 0, used
+    save(state, used, first, g, u, 0)
+    return DONE
+
+
+# -------------------------------------------------------------------- compiled: colors of whole graphs
+
+
+@jit
+def color_by_walks(arrays, request, scratch, state, colors, budget):
+    """Fill the spectral colors (levels + 1, n) of the nodes of all graphs, in their whole graphs.
+
+    A closed walk of length t stays within t / 2 hops where edges have no direction, within t - 1 where they have.
+    """
+    ball, local, walks = scratch
+    start, center, steps = arrays.offsets[request.first], np.int64(0), 0
+    depth = request.levels if arrays.directed else (request.levels + 1) // 2
+    g, root = state[GRAPH], state[ROOT]
+    while g < request.last:
+        base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
+        while root < n:
+            if steps > budget:
+                save(state, 0, 0, g, root, 0)
+                return PAUSED
+            n_visited = _enter(root, depth, base, arrays, ball)
+            local[0, 0] = mix(arrays.node_hashes[base + root])
+            _walk(center, n_visited, ball, walks, local)
+            for level in range(request.levels + 1):
+                colors[level, base - start + root] = local[level, 0]
+            _leave(n_visited, ball)
+            steps += (n_visited + ball.starts[n_visited]) * (request.levels + 1)
+            root += 1
+        g, root = g + 1, 0
+    return DONE

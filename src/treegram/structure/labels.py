@@ -1,4 +1,4 @@
-"""Labels as the structure of a graph sees them: 64-bit hashes that depend on values alone, and names to show."""
+"""Labels: 64-bit hashes that depend on their values alone, and names to show."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import numpy as np
 from treegram._core.errors import InvalidGraphError
 from treegram._core.types import Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.structure.loops.hashing import GOLDEN
+from treegram.structure.hashing import GOLDEN
 
 __all__ = ["arc_hashes", "edge_name", "hash_label", "node_hashes", "node_name"]
 
 
 def hash_label(value: Hashable) -> int:
-    """64 bits that depend on the label's value alone: never on the process, the machine or the data set."""
+    """Return 64 bits that depend on the label's value alone: never on the process, the machine or the data set."""
     return int.from_bytes(blake2b(_spell(value).encode(), digest_size=8, person=b"treegram").digest(), "little")
 
 
 def _spell(value: Hashable) -> str:
-    """A text that differs for different labels, the kind of value included."""
+    """Return a text that differs for different labels, types included."""
     if isinstance(value, tuple):
-        return f"({','.join(_spell(part) for part in value)})"
+        return f"({','.join(_spell(item) for item in value)})"
     return f"{type(value).__name__}:{value!r}"
 
 
 def node_hashes(graphs: Graphs, missing_labels: str) -> Hashes:
-    """The hash of each node's label; without labels, of its degree or of one constant."""
+    """Return the hash of each node's label; without labels, of its degree or of one constant. Shape (n_nodes,), uint64."""
     if graphs.labels is not None:
         return _hashes(graphs.labels, graphs.label_values)
     codes = graphs.degrees if missing_labels == "degree" else np.zeros(graphs.n_nodes, np.int64)
@@ -38,7 +38,7 @@ def node_hashes(graphs: Graphs, missing_labels: str) -> Hashes:
 
 
 def _hashes(codes: Ints, values: Sequence[Hashable]) -> Hashes:
-    """The hash of each code's value; values that no code names, as in a slice of a collection, cost nothing."""
+    """Return the hash of each code's value; values that no code refers to, as in a slice of a collection, cost nothing."""
     is_used = np.zeros(len(values), bool)
     is_used[codes] = True
     hashes = np.zeros(len(values), np.uint64)
@@ -48,7 +48,7 @@ def _hashes(codes: Ints, values: Sequence[Hashable]) -> Hashes:
 
 
 def arc_hashes(graphs: Graphs, *, use_edge_labels: bool) -> Hashes:
-    """The hash of each arc's label, or one constant for all."""
+    """Return the hash of each arc's label, or one constant for all. Shape (n_arcs,), uint64."""
     if not use_edge_labels or not len(graphs.indices):
         return np.full(len(graphs.indices), GOLDEN)
     if graphs.edge_labels is None:
@@ -57,19 +57,19 @@ def arc_hashes(graphs: Graphs, *, use_edge_labels: bool) -> Hashes:
 
 
 def node_name(graphs: Graphs, node: int, missing_labels: str) -> str:
-    """What stands for a node in words: its label, or what stands for it."""
+    """Return a node's label as text; without labels, its degree or 0."""
     if graphs.labels is not None:
         return _show(graphs.label_values[graphs.labels[node]])
     return str(graphs.degrees[node] if missing_labels == "degree" else 0)
 
 
 def edge_name(graphs: Graphs, arc: int) -> str:
-    """What stands for an arc in words: its label."""
+    """Return an arc's label as text."""
     assert graphs.edge_labels is not None  # arc_hashes has checked it
     return _show(graphs.edge_label_values[graphs.edge_labels[arc]])
 
 
 def _show(value: Hashable) -> str:
-    """A label in words; in quotes where it could be taken for a number or for the brackets of a tree."""
+    """Return a label as text; in quotes where it could be mistaken for a number or for the brackets of a tree."""
     is_plain = not isinstance(value, str) or re.fullmatch(r"[^\W\d][\w .+*/#@-]*", value)
     return str(value) if is_plain else json.dumps(value, ensure_ascii=False)

@@ -1,9 +1,9 @@
-"""Trees whose nodes are known: the occurrences of ODD trees, with their children in sorted order.
+"""Ordered trees: the occurrences of ODD trees node by node, with their children in sorted order.
 
-``structure.trees`` counts trees by their labels; here each tree also says which nodes of the graph it consists of, so that
+``structure.trees`` counts trees by their labels; here each tree also lists the nodes of the graph that it consists of, so that
 two equal trees can be compared node by node. For this, children need an order. They are sorted by their codes, which leaves
-the order of equal subtrees open: a rule for ties decides, and with it decides what is compared with what.
-Trees that share subtrees are stored once. This is a plain reference, with dictionaries; nothing here is fast.
+the order of equal subtrees open: a rule for ties decides it, and thereby which nodes are compared.
+Subtrees are stored once. This is a plain reference, with dictionaries; nothing here is fast.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from treegram._core.jit import jit
+from treegram._core.progress import track
 from treegram._core.types import Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.labels import arc_hashes, node_hashes
-from treegram.structure.loops import ordered as loops
-from treegram.structure.loops.trees import ALGORITHM, CAPPED, encode
-from treegram.structure.loops.visits import leave
-from treegram.structure.loops.visits import visit as visit_from
-from treegram.structure.trees import COUNTINGS, Phi, new_visit
+from treegram.structure.trees import CAPPED, COUNTINGS, PAPER, Phi, encode, new_visit
+from treegram.structure.visits import leave, visit
 
 __all__ = ["TIE_BREAKS", "Occurrences", "ordered_trees"]
-
 
 TIE_BREAKS = ("lexicographic", "colexicographic", "given")
 
@@ -41,34 +39,34 @@ class Occurrences:
     phi: Phi  # one row for each occurrence, with one entry: how often it counts for its tree
 
     def nodes(self, chosen: Ints, size: int) -> Ints:
-        """The nodes of the chosen trees, all of the same size: shape (n_chosen, size), parents before children."""
+        """Return the nodes of the chosen trees, all of the same size: shape (n_chosen, size), parents before children."""
         nodes = np.empty((len(chosen), size), np.int64)
-        loops.unroll(chosen, self.roots, self.starts, self.children, nodes)
+        unroll(chosen, self.roots, self.starts, self.children, nodes)
         return nodes
 
 
 def ordered_trees(
     graphs: Graphs, depth: int, *, tie_break: str, counting: str, missing_labels: str, use_edge_labels: bool
 ) -> Occurrences:
-    """All ordered trees of depth at most ``depth`` in the visits from all nodes, as ``structure.trees`` counts them.
+    """Return all ordered trees of depth at most ``depth`` in the visits from all nodes, as ``structure.trees`` counts them.
 
     Ties between equal codes are broken by the attribute vectors along the whole subtrees, compared coordinate by
-    coordinate from the first ("lexicographic") or the last ("colexicographic"), or by the nodes' numbers ("given"), which
-    is the one rule that does not look the same after the nodes are renumbered.
+    coordinate from the first ("lexicographic") or the last ("colexicographic"), or by the nodes' numbers ("given"), the
+    only rule that depends on how the nodes are numbered.
     """
-    table = _Table()
+    builder = _Builder()
     hashes = node_hashes(graphs, missing_labels)
     arc_codes = arc_hashes(graphs, use_edge_labels=use_edge_labels)
     ranks = _ranks(graphs, tie_break)
-    for g in range(len(graphs)):
-        table.open(g)
-        for visit in _visits(graphs, g, depth, hashes, arc_codes):
-            _add_visit(table, visit, arc_codes, ranks, depth, COUNTINGS[counting])
-    return table.close()
+    for g in track(range(len(graphs)), total=len(graphs), label="trees"):
+        builder.open(g)
+        for one in _visits(graphs, g, depth, hashes, arc_codes):
+            _add_visit(builder, one, arc_codes, ranks, depth, COUNTINGS[counting])
+    return builder.close()
 
 
 def _ranks(graphs: Graphs, tie_break: str) -> list[int] | None:
-    """The place of each node's vector in the order of all vectors, equal ones alike; None: nodes are told by number."""
+    """Return the rank of each node's vector among all vectors, equal for equal vectors; None: break ties by node number."""
     if tie_break == "given":
         return None
     if not graphs.n_attributes or not graphs.n_nodes:
@@ -80,9 +78,6 @@ def _ranks(graphs: Graphs, tie_break: str) -> list[int] | None:
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.concatenate([[0], np.cumsum(changes)])
     return [int(rank) for rank in ranks]
-
-
-# -------------------------------------------------------------------- visits
 
 
 @dataclass(frozen=True)
@@ -103,7 +98,7 @@ def _visits(graphs: Graphs, g: int, depth: int, hashes: Hashes, arc_codes: Hashe
     indptr, indices = graphs.indptr, graphs.indices
     arcs = [[(arc, int(indices[arc])) for arc in range(indptr[v], indptr[v + 1])] for v in range(base, base + n)]
     for root in range(n):
-        n_visited = visit_from(root, min(depth, n), base, indptr, indices, order, distance)
+        n_visited = visit(root, min(depth, n), base, indptr, indices, order, distance)
         encode(n_visited, distance[order[n_visited - 1]], base, (indptr, indices), (hashes, arc_codes), seen)
         visited = order[:n_visited].tolist()
         where = {base + v: int(distance[v]) for v in visited}
@@ -120,37 +115,34 @@ def _visits(graphs: Graphs, g: int, depth: int, hashes: Hashes, arc_codes: Hashe
 
 
 def _add_visit(
-    table: _Table, visit: _Visit, arc_codes: Hashes, ranks: list[int] | None, depth: int, counting: int
+    builder: _Builder, one: _Visit, arc_codes: Hashes, ranks: list[int] | None, depth: int, counting: int
 ) -> None:
-    """Make T_j(v) for all nodes of a visit, leaves first, and count them."""
-    top = visit.distance[visit.order[-1]]
+    """Build T_j(v) for all nodes of a visit, leaves first, and count them."""
+    top = one.distance[one.order[-1]]
     trees: dict[int, list[int]] = {}
-    for v in reversed(visit.order):
-        last = top - visit.distance[v]
+    for v in reversed(one.order):
+        last = top - one.distance[v]
         trees[v] = []
         for j in range(last + 1):
             below = [
-                ((int(arc_codes[arc]), visit.codes[w][j - 1], w if ranks is None else table.keys[trees[w][j - 1]]), w)
-                for arc, w in (visit.children[v] if j else ())
+                ((int(arc_codes[arc]), one.codes[w][j - 1], w if ranks is None else builder.keys[trees[w][j - 1]]), w)
+                for arc, w in (one.children[v] if j else ())
             ]
             children = tuple(trees[w][j - 1] for _, w in sorted(below, key=lambda pair: pair[0]))
-            tree = table.find(v, children, visit.codes[v][j], visit.sizes[v][j], 0 if ranks is None else ranks[v])
+            tree = builder.find(v, children, one.codes[v][j], one.sizes[v][j], 0 if ranks is None else ranks[v])
             trees[v].append(tree)
-            # Trees cut below the DAG's floor repeat the last one, as ``loops.trees`` counts them.
-            again = visit.distance[v] if counting == ALGORITHM else 0
+            # Trees cut below the DAG's lowest level repeat the last one, as in ``trees.extra_count``.
+            again = one.distance[v] if counting == PAPER else 0
             again += depth - top if counting != CAPPED else 0
-            table.counts[tree] += 1.0 + (again if j == last else 0)
-
-
-# -------------------------------------------------------------------- the table of all trees
+            builder.counts[tree] += 1.0 + (again if j == last else 0)
 
 
 @dataclass
-class _Table:
-    """Trees by what they are made of, each once; filled graph by graph."""
+class _Builder:
+    """Trees by root and children, each stored once; filled graph by graph."""
 
     graph: int = -1
-    found: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict)  # of the current graph only
+    known: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict)  # of the current graph only
     graph_ids: list[int] = field(default_factory=list)
     roots: list[int] = field(default_factory=list)
     children: list[tuple[int, ...]] = field(default_factory=list)
@@ -160,13 +152,13 @@ class _Table:
     keys: list[Any] = field(default_factory=list)  # nested tuples that sort as the vectors along the trees do
 
     def open(self, graph: int) -> None:
-        """Trees of other graphs are not looked up any more."""
+        """Start a graph; trees of others are not looked up any more."""
         self.graph = graph
-        self.found = {}
+        self.known = {}
 
     def find(self, root: int, children: tuple[int, ...], code: int, size: float, rank: int) -> int:
-        """The number of a tree, made if it is new."""
-        tree = self.found.setdefault((root, children), len(self.roots))
+        """Return the number of a tree, which is added if it is new."""
+        tree = self.known.setdefault((root, children), len(self.roots))
         if tree == len(self.roots):
             self.graph_ids.append(self.graph)
             self.roots.append(root)
@@ -178,7 +170,7 @@ class _Table:
         return tree
 
     def close(self) -> Occurrences:
-        """What has been found, as arrays."""
+        """Return all trees as arrays."""
         n = len(self.roots)
         codes, first, columns = np.unique(np.array(self.codes, np.uint64), return_index=True, return_inverse=True)
         counts = sp.csr_matrix((np.array(self.counts), columns, np.arange(n + 1)), shape=(n, len(codes)))
@@ -190,3 +182,25 @@ class _Table:
             children=np.array([tree for c in self.children for tree in c], np.int64),
             phi=Phi(counts, codes, sizes, np.empty((len(codes), 3), np.int64)),
         )
+
+
+# -------------------------------------------------------------------- compiled
+
+
+@jit(allocates=True)
+def unroll(chosen, roots, starts, children, nodes):
+    """Write the nodes of the chosen trees into the rows of ``nodes`` (int64), each before its children, in their order.
+
+    The children of tree i are the trees children[starts[i] : starts[i + 1]]; all chosen trees have as many nodes as a row.
+    """
+    stack = np.empty(nodes.shape[1] + 1, np.int64)
+    for row in range(len(chosen)):
+        stack[0], n_waiting, n_read = chosen[row], 1, 0
+        while n_waiting > 0:
+            n_waiting -= 1
+            tree = stack[n_waiting]
+            nodes[row, n_read] = roots[tree]
+            n_read += 1
+            for i in range(starts[tree + 1] - 1, starts[tree] - 1, -1):
+                stack[n_waiting] = children[i]
+                n_waiting += 1

@@ -1,11 +1,11 @@
-"""Propagation: labels and attributes that spread along the edges, and the random bins that they fall into.
+"""Propagation: labels and attributes spread along the edges, and the random bins that they fall into.
 
 A node's label is a distribution over labels; with each iteration it becomes the mean of its neighbors' distributions, so that
-it tells of surroundings one step larger. Locality sensitive hashing turns such vectors into bins: near vectors fall into
+it describes surroundings one step larger. Locality sensitive hashing turns such vectors into bins: near vectors fall into
 the same bin more often than far ones. Two graphs are then compared by how many of their nodes share a bin.
 
-What is random is drawn once (:class:`Draws`), t by t, so that fewer iterations are a part of more; a label's own draw
-depends on its value alone, so that labels never seen before have one too.
+Random numbers are drawn once (:class:`Draws`), iteration by iteration, so that those of fewer iterations are a prefix; a label's
+own draw depends on its value alone, so that labels never seen before have one too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from treegram.structure.labels import node_hashes
 
 __all__ = ["METRICS", "Draws", "draw", "hash_values", "label_bins", "label_directions", "propagate", "transition"]
 
-
 METRICS = ("l1", "l2", "tv", "hellinger")
 CAUCHY = {"l1", "tv"}  # projections on Cauchy vectors keep the sum of absolute differences, on normal ones the distance
 FEW_LABELS = 64  # up to here distributions are stored as full rows, beyond as sparse ones
@@ -32,16 +31,16 @@ FARTHEST_BIN = 2.0**62  # a bin's number fits into an integer; beyond, all is on
 
 @dataclass(frozen=True)
 class Draws:
-    """What is random, for each iteration t: a direction and an offset for labels, and for each column of attributes."""
+    """Random numbers for each iteration: a direction and an offset for labels, and for each column of attributes."""
 
     label_seeds: Hashes  # (n_iterations + 1,): with a label's hash they give its coordinate
-    label_offsets: Floats  # (n_iterations + 1,), as a share of the width
+    label_offsets: Floats  # (n_iterations + 1,), as a fraction of the width
     directions: Floats  # (n_iterations + 1, n_columns)
-    offsets: Floats  # (n_iterations + 1, n_columns), as a share of the width
+    offsets: Floats  # (n_iterations + 1, n_columns), as a fraction of the width
 
 
 def draw(rng: np.random.RandomState, iterations: int, n_columns: int, attribute_metric: str) -> Draws:
-    """Draw everything for iterations 0 .. ``iterations``; those of fewer iterations are the first of those of more."""
+    """Draw everything for iterations 0 .. ``iterations``; those of fewer iterations are a prefix."""
     rows: list[tuple[Any, ...]] = []
     for _ in range(iterations + 1):
         seed = rng.randint(0, 2**63 - 1, dtype=np.int64)
@@ -54,27 +53,27 @@ def draw(rng: np.random.RandomState, iterations: int, n_columns: int, attribute_
 
 
 def label_directions(hashes: Hashes, seed: np.uint64, metric: str) -> Floats:
-    """The coordinates of labels in a random direction, each drawn from a stream of its own: the seed and the label's hash."""
+    """Return the coordinates of labels in a random direction, each drawn from its own stream, of the seed and the label's hash."""
     streams = (np.random.RandomState(np.random.Philox(key=np.array([seed, h], np.uint64))) for h in hashes)
     coordinates = [s.standard_cauchy() if metric in CAUCHY else s.standard_normal() for s in streams]
     return np.array(coordinates, np.float64)
 
 
 def hash_values(projected: Floats, offset: Any, width: Any) -> Ints:
-    """The bin of each projected vector: floor((y + b) / width), where the offset b = ``offset`` * width."""
+    """Return the bin of each projected vector: floor((y + b) / width), where the offset b = ``offset`` * width."""
     bins = np.floor(projected / width + offset)
     return np.clip(bins, -FARTHEST_BIN, FARTHEST_BIN).astype(np.int64)
 
 
 def transition(graphs: Graphs) -> sp.csr_matrix:
-    """The mean over neighbors as a matrix; a node without neighbors has a row of zeros."""
+    """Return the mean over neighbors as a matrix; a node without neighbors has a row of zeros."""
     degrees = graphs.degrees
     weights = np.repeat(1.0 / np.maximum(degrees, 1), degrees)
     return sp.csr_matrix((weights, graphs.indices, graphs.indptr), shape=(graphs.n_nodes, graphs.n_nodes))
 
 
 def propagate(step: sp.csr_matrix, rows: Any, iterations: int) -> Iterator[Any]:
-    """The rows themselves, their means over neighbors, the means of these, ...: iterations 0 .. ``iterations``."""
+    """Yield the rows, their means over neighbors, the means of these, ...: iterations 0 .. ``iterations``."""
     yield rows
     for _ in range(iterations):
         rows = step @ rows
@@ -82,7 +81,7 @@ def propagate(step: sp.csr_matrix, rows: Any, iterations: int) -> Iterator[Any]:
 
 
 def label_bins(graphs: Graphs, draws: Draws, *, metric: str, width: float, missing_labels: str) -> Ints:
-    """The bin of each node's distribution over labels, shape (n_iterations + 1, n_nodes)."""
+    """Return the bin of each node's distribution over labels, shape (n_iterations + 1, n_nodes)."""
     hashes, labels = np.unique(node_hashes(graphs, missing_labels), return_inverse=True)
     n = graphs.n_nodes
     rows: Any = sp.csr_matrix((np.ones(n), labels, np.arange(n + 1)), shape=(n, len(hashes)))

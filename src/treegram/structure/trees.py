@@ -1,41 +1,64 @@
 """ODD trees: which trees are rooted at each node, over the visits from all roots.
 
 From every root r a breadth-first visit of depth h gives a DAG of shortest-path edges. Unrolled from a node v and cut
-after j edges, it gives the tree T_j(v). Trees are never built: each is a 64-bit code, made from the label's hash and the
-codes of the children. Two different trees among m get the same code with a probability of about m^2 / 2^65: 3e-8 for a
-million distinct trees. Codes depend on the labels' values alone, so they are equal across runs, processes and machines.
+after j edges, it gives the tree T_j(v). Trees are never built: each is a 64-bit code, the label's hash joined with the sum of
+the mixed codes of the children. A sum does not depend on the order of the children, so nothing is ever sorted, and equal
+children count as often as they occur. Two different trees among m get the same code with a probability of about m^2 / 2^65:
+3e-8 for a million distinct trees. Codes depend on the labels' values alone, so they are equal across runs, processes and machines.
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numba import njit
 
+from treegram._core.jit import jit
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.structure.features import Features, number_by_order, number_pairs
+from treegram.structure.features import Features, number_by_order, order_by_row
+from treegram.structure.hashing import empty_table, find, has_room, join, mix, number_pairs
 from treegram.structure.labels import arc_hashes, edge_name, node_hashes, node_name
-from treegram.structure.loops import trees as loops
-from treegram.structure.loops.tree_shares import share_trees
-from treegram.structure.loops.visits import DONE
-from treegram.structure.visits import STEPS_PER_CALL, empty_table, graph_spans, run_loop, start_at
+from treegram.structure.visits import (
+    DONE,
+    FIRST,
+    GRAPH,
+    PAUSED,
+    ROOT,
+    STEPS_PER_CALL,
+    USED,
+    graph_spans,
+    leave,
+    run_loop,
+    save,
+    start_at,
+    visit,
+)
 
-__all__ = ["COUNTINGS", "Phi", "new_visit", "read_tree", "spread_trees", "tree_features"]
+__all__ = ["COUNTINGS", "Phi", "encode", "extra_count", "new_visit", "read_tree", "tree_contributions", "tree_features"]
 
-COUNTINGS = {"algorithm": loops.ALGORITHM, "visits": loops.VISITS, "capped": loops.CAPPED}
+PAPER, VISITS, CAPPED = 0, 1, 2
+COUNTINGS = {"algorithm": PAPER, "visits": VISITS, "capped": CAPPED}
 NODES_PER_TASK = 4096
+LARGEST_SIZE = 1e300  # finite, so that its product with log(1) is 0; no weight other than 0 and 1 survives such sizes
+
+# Per record: node, code, count, size of the tree, and the root and depth j where it was first seen.
+Records = namedtuple("Records", "nodes codes counts sizes roots depths table")
+# Of one visit: order and distances of its nodes, codes and sizes of the trees T_j at each (nodes x depths).
+Visit = namedtuple("Visit", "order distance codes sizes")
 
 
 @dataclass(frozen=True)
 class Phi(Features):
-    """Which trees are rooted at each node, how often; columns are trees."""
+    """Counts of the trees rooted at each node; columns are trees."""
 
     sizes: Floats  # nodes of each tree after unrolling; a float, as it grows exponentially with the depth
-    seen: Ints  # (n_trees, 3): root, node and j of one place where the tree is
+    seen: Ints  # (n_trees, 3): root, node and j of one occurrence of the tree
 
 
 def tree_features(
@@ -53,8 +76,8 @@ def tree_features(
     """
     hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
     tasks = [(graphs, hashes, depth, COUNTINGS[counting], span) for span in graph_spans(graphs, NODES_PER_TASK)]
-    parts = list(run_tasks(_count_some, tasks, n_jobs=n_jobs, label="trees"))
-    lengths, numbers, counts, codes, sizes, seen = (list(column) for column in zip(*parts, strict=True))
+    results = list(run_tasks(_count_trees, tasks, n_jobs=n_jobs, label="trees"))
+    lengths, numbers, counts, codes, sizes, seen = (list(column) for column in zip(*results, strict=True))
     all_codes = np.concatenate(codes)
     columns, firsts = number_by_order(all_codes)
     index = np.int32 if sum(map(len, counts)) < 2**31 else np.int64
@@ -73,15 +96,15 @@ def tree_features(
     )
 
 
-def _count_some(
+def _count_trees(
     graphs: Graphs, hashes: tuple[Hashes, Hashes], depth: int, counting: int, span: tuple[int, int]
 ) -> tuple[Any, ...]:
-    """The trees of some graphs: how many each node has, by node their numbers and counts, and what :class:`Phi` has of each number."""
+    """Count the trees of some graphs: how many each node has, by node their numbers and counts, and :class:`Phi`'s columns by number."""
     base = int(graphs.offsets[span[0]])
     n_nodes = int(graphs.offsets[span[1]]) - base
     largest = int(np.diff(graphs.offsets[span[0] : span[1] + 1]).max(initial=0))
     room = 16 * n_nodes + 64
-    records = loops.Records(
+    records = Records(
         nodes=np.empty(room, np.int64),
         codes=np.empty(room, np.uint64),
         counts=np.empty(room),
@@ -94,16 +117,15 @@ def _count_some(
     arrays, asked = (graphs.offsets, graphs.indptr, graphs.indices), (float(depth), counting, span[1])
 
     def count(records: Any) -> int:
-        return int(loops.count_trees(arrays, hashes, asked, seen, single, state, records, STEPS_PER_CALL))
+        return int(count_trees(arrays, hashes, asked, seen, single, state, records, STEPS_PER_CALL))
 
-    records = run_loop(count, state, records, "its trees")
-    ends, order = np.zeros(n_nodes + 1, np.int64), np.empty(len(records.nodes), np.int64)
-    loops.order_by_node(records.nodes, base, ends, order)
+    records = run_loop(count, state, graphs.offsets, span[1], "trees", records)
+    order, ends = order_by_row(records.nodes - base, n_nodes)
     codes = records.codes[order]
     numbers, firsts = number_pairs(codes, codes)
     firsts = order[firsts]
     return (
-        np.diff(ends[:-1], prepend=0),
+        np.diff(ends, prepend=0),
         numbers,
         records.counts[order],
         records.codes[firsts],
@@ -112,7 +134,7 @@ def _count_some(
     )
 
 
-def spread_trees(
+def tree_contributions(
     graphs: Graphs,
     phi: Phi,
     values: Floats,
@@ -122,29 +144,32 @@ def spread_trees(
     missing_labels: str,
     use_edge_labels: bool,
 ) -> Floats:
-    """Share what each tree at each node adds, one row of ``values`` for each entry of Phi, evenly among the tree's nodes.
+    """Divide the contribution of each tree at each node, one row of ``values`` per entry of Phi, equally among the tree's nodes.
 
-    A tree that is rooted at a node in several visits may have other nodes in each: every visit in which it is counted has the
-    same part. A node that is in an unrolled tree several times gets as many parts. Gives (n_nodes, n_outputs).
+    A tree that is rooted at a node in several visits may have other nodes in each: all visits in which it is counted get the
+    same amount. A node that occurs in an unrolled tree several times gets as many portions. Shape (n_nodes, n_outputs).
     """
     phi.counts.sort_indices()  # columns are sorted by their codes, and so are entries then
     hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
     largest = int(graphs.sizes.max(initial=0))
     seen, state = new_visit(largest, depth), start_at(0)
     mass = np.zeros((*seen.codes.shape, values.shape[1]))
-    shares = np.zeros((graphs.n_nodes, values.shape[1]))
-    parts = np.ascontiguousarray(values / phi.counts.data[:, None])
-    entries = (phi.counts.indptr.astype(np.int64), phi.codes[phi.counts.indices])
+    contributions = np.zeros((graphs.n_nodes, values.shape[1]))
+    per_count = np.ascontiguousarray(values / phi.counts.data[:, None])
+    entries = (phi.counts.indptr.astype(np.int64), phi.codes[phi.counts.indices], per_count)
     arrays, asked = (graphs.offsets, graphs.indptr, graphs.indices), (float(depth), COUNTINGS[counting])
-    while share_trees(arrays, hashes, asked, seen, entries, parts, mass, state, shares, STEPS_PER_CALL) != DONE:
-        pass
-    return shares
+
+    def divide(_: None) -> int:
+        return int(divide_trees(arrays, hashes, asked, seen, entries, mass, state, contributions, STEPS_PER_CALL))
+
+    run_loop(divide, state, graphs.offsets, len(graphs), "contributions of trees")
+    return contributions
 
 
 def new_visit(n: int, depth: int) -> Any:
-    """Arrays for a visit of up to n nodes, none of which can be farther than n - 1 from the first."""
+    """Return arrays for a visit of up to n nodes, none of which can be farther than n - 1 from the first."""
     n_depths = min(depth, max(n - 1, 0)) + 1
-    return loops.Visit(
+    return Visit(
         order=np.empty(n, np.int64),
         distance=np.full(n, -1, np.int64),
         codes=np.empty((n, n_depths), np.uint64),
@@ -152,16 +177,18 @@ def new_visit(n: int, depth: int) -> Any:
     )
 
 
-# -------------------------------------------------------------------- reading a code back
-
-
 def read_tree(graphs: Graphs, seen: Ints, *, missing_labels: str, use_edge_labels: bool) -> str:
-    """The tree seen at (root, node, j) in words: ``C(N,C(O))``, children in alphabetical order.
+    """Return the tree seen at (root, node, j) as text: ``C(N,C(O))``, children in alphabetical order.
 
     With edge labels, ``C(1:N)`` is a C joined to an N by an edge labeled 1.
     """
     root, node, j = (int(x) for x in seen)
-    distance = _distances(graphs, root)
+    distance, queue = {root: 0}, [root]
+    for v in queue:
+        for w in graphs.indices[graphs.indptr[v] : graphs.indptr[v + 1]].tolist():
+            if w not in distance:
+                distance[w] = distance[v] + 1
+                queue.append(w)
     words: dict[tuple[int, int], str] = {}
 
     def spell(v: int, below: int) -> str:
@@ -180,11 +207,188 @@ def read_tree(graphs: Graphs, seen: Ints, *, missing_labels: str, use_edge_label
     return spell(node, j)
 
 
-def _distances(graphs: Graphs, root: int) -> dict[int, int]:
-    distance, queue = {root: 0}, [root]
-    for v in queue:
-        for w in graphs.indices[graphs.indptr[v] : graphs.indptr[v + 1]].tolist():
-            if w not in distance:
-                distance[w] = distance[v] + 1
-                queue.append(w)
-    return distance
+# -------------------------------------------------------------------- compiled: counting
+
+
+@jit
+def encode(n_visited, depth, base, arcs, hashes, seen):
+    """Fill codes (uint64) and sizes of T_j(v) for all nodes v of one visit and 1 <= j <= depth - distance, leaves first."""
+    (indptr, indices), (node_hashes, arc_hashes) = arcs, hashes
+    order, distance, codes, sizes = seen
+    for i in range(n_visited - 1, -1, -1):
+        v = order[i]
+        below = depth - distance[v]
+        codes[v, 0] = mix(node_hashes[base + v])
+        sizes[v, 0] = 1.0
+        if below == 0:
+            continue
+        for j in range(1, below + 1):
+            codes[v, j] = 0
+            sizes[v, j] = 1.0
+        for arc in range(indptr[base + v], indptr[base + v + 1]):
+            w = indices[arc] - base
+            if distance[w] == distance[v] + 1:
+                for j in range(1, below + 1):
+                    codes[v, j] += mix(codes[w, j - 1] + arc_hashes[arc])
+                    sizes[v, j] = min(sizes[v, j] + sizes[w, j - 1], LARGEST_SIZE)
+        for j in range(1, below + 1):
+            # A node without children is the same tree at any j: its code must be that of j = 0.
+            codes[v, j] = join(node_hashes[base + v], codes[v, j])
+
+
+@njit(inline="always")
+def extra_count(counting, beyond, distance):
+    """Return how often the largest tree of a node in a visit counts beyond once.
+
+    Trees cut below the DAG's lowest level repeat the last one: the paper's Algorithm 1 counts T_j for every j up to depth, "visits"
+    those up to depth - distance.
+    """
+    extra = 0.0 if counting == CAPPED else beyond
+    return extra + distance if counting == PAPER else extra
+
+
+@jit
+def _count_visit(n_visited, top, beyond, counting, seen, single, first, used, records):
+    """Count the trees of one visit, those of one node in ``single``; return the number of records.
+
+    The visit has no node farther than ``top``; ``beyond`` is by how much the depth exceeds it.
+    """
+    order, distance, codes, sizes = seen
+    root = order[0]
+    for i in range(n_visited):
+        v = order[i]
+        last = top - distance[v]
+        extra = extra_count(counting, beyond, distance[v])
+        single[v] += 1.0 if last > 0 else 1.0 + extra
+        for j in range(1, last + 1):
+            count = 1.0 + extra if j == last else 1.0
+            if sizes[v, j] == 1.0:
+                single[v] += count
+                continue
+            i_record = find(v, codes[v, j], first, used, records.nodes, records.codes, records.table)
+            if i_record < used:
+                records.counts[i_record] += count
+                continue
+            records.counts[used], records.sizes[used] = count, sizes[v, j]
+            records.roots[used], records.depths[used] = root, j
+            used += 1
+    return used
+
+
+@jit
+def _finish_graph(base, n, first, used, node_hashes, single, records):
+    """Number the nodes of a finished graph among all, and add its trees of one node; return the number of records."""
+    for i in range(first, used):
+        records.nodes[i] += base
+        records.roots[i] += base
+    for v in range(n):  # the tree of one node is at every node: counted separately, never looked up
+        records.nodes[used], records.codes[used], records.counts[used] = base + v, mix(node_hashes[base + v]), single[v]
+        records.sizes[used], records.roots[used], records.depths[used] = 1.0, base + v, 0
+        single[v] = 0.0
+        used += 1
+    return used
+
+
+@jit
+def count_trees(graphs, hashes, asked, seen, single, state, records, budget):
+    """Count every tree at every node of the graphs state[GRAPH] .. last - 1, where ``asked`` is (depth, counting, last).
+
+    The depth is a float: it may be far larger than any graph, and is then only a count. One record per node and tree, in an
+    order that depends on the graph alone. Stops as ``structure.visits`` describes.
+    """
+    (offsets, indptr, indices), (depth, counting, last) = graphs, asked
+    used, first, g, root, steps = state[USED], state[FIRST], state[GRAPH], state[ROOT], 0
+    while g < last:
+        base, n = offsets[g], offsets[g + 1] - offsets[g]
+        while root < n:
+            n_visited = visit(root, np.int64(min(depth, n)), base, indptr, indices, seen.order, seen.distance)
+            top = seen.distance[seen.order[n_visited - 1]]
+            needed = used + n_visited * top + n
+            is_room = has_room(needed, first, records.nodes, records.table)
+            if steps > budget or not is_room:
+                leave(n_visited, seen.order, seen.distance)
+                save(state, used, first, g, root, 0)
+                return PAUSED if is_room else needed
+            encode(n_visited, top, base, (indptr, indices), hashes, seen)
+            used = _count_visit(n_visited, top, depth - top, counting, seen, single, first, used, records)
+            leave(n_visited, seen.order, seen.distance)
+            steps += n_visited * (top + 1)
+            root += 1
+        used = _finish_graph(base, n, first, used, hashes[0], single, records)
+        g, root, first = g + 1, 0, used
+    save(state, used, first, g, root, 0)
+    return DONE
+
+
+# -------------------------------------------------------------------- compiled: contributions
+
+
+@jit
+def _index_of(codes, first, last, code):
+    """Return the index of a code among the sorted codes[first] .. codes[last - 1]."""
+    while first < last:
+        middle = (first + last) // 2
+        if codes[middle] < code:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@njit(inline="always")
+def _add_scaled(a, values, out):
+    """Add a * values to out."""
+    for o in range(len(out)):
+        out[o] += a * values[o]
+
+
+@jit
+def _divide_visit(n_visited, top, beyond, counting, base, arcs, seen, entries, mass, contributions):
+    """Divide what the trees of one visit contribute: each node of a tree gets the same amount, and hands it down to its children.
+
+    ``mass[v, j, o]`` is what each node of T_j(v) gets, for each time that T_j(v) is in a larger tree, or is counted itself.
+    """
+    (indptr, indices), (order, distance, codes, sizes), (starts, entry_codes, per_count) = arcs, seen, entries
+    for i in range(n_visited):
+        mass[order[i], : top - distance[order[i]] + 1] = 0.0
+    for i in range(n_visited):
+        v = order[i]
+        last = top - distance[v]
+        for j in range(last + 1):
+            count = 1.0 + extra_count(counting, beyond, distance[v]) if j == last else 1.0
+            entry = _index_of(entry_codes, starts[base + v], starts[base + v + 1], codes[v, j])
+            _add_scaled(count / sizes[v, j], per_count[entry], mass[v, j])
+            _add_scaled(1.0, mass[v, j], contributions[base + v])
+        for arc in range(indptr[base + v], indptr[base + v + 1]):
+            w = indices[arc] - base
+            if distance[w] == distance[v] + 1:
+                for j in range(1, last + 1):
+                    _add_scaled(1.0, mass[v, j], mass[w, j - 1])
+
+
+@jit
+def divide_trees(graphs, hashes, asked, seen, entries, mass, state, contributions, budget):
+    """Divide what the trees at the nodes of the graphs state[GRAPH], ... contribute; ``asked`` is (depth, counting).
+
+    ``entries`` are (starts, codes, per_count): the sorted codes of the trees at each node, and what each contributes for each
+    time that it is counted, shape (n_entries, n_outputs). Stops as ``structure.visits`` describes.
+    """
+    (offsets, indptr, indices), (depth, counting) = graphs, asked
+    g, root, steps = state[GRAPH], state[ROOT], 0
+    while g < len(offsets) - 1:
+        base, n = offsets[g], offsets[g + 1] - offsets[g]
+        while root < n:
+            if steps > budget:
+                save(state, 0, 0, g, root, 0)
+                return PAUSED
+            n_visited = visit(root, np.int64(min(depth, n)), base, indptr, indices, seen.order, seen.distance)
+            top = seen.distance[seen.order[n_visited - 1]]
+            encode(n_visited, top, base, (indptr, indices), hashes, seen)
+            _divide_visit(
+                n_visited, top, depth - top, counting, base, (indptr, indices), seen, entries, mass, contributions
+            )
+            leave(n_visited, seen.order, seen.distance)
+            steps += n_visited * (top + 1)
+            root += 1
+        g, root = g + 1, 0
+    return DONE

@@ -1,71 +1,144 @@
-"""Running the loops over visits: call after call, each of bounded length, with room for their records.
+"""Breadth-first visits, and how loops over visits stop, report progress and go on.
 
-Compiled code cannot be interrupted, so no call does more than about STEPS_PER_CALL steps. Loops never make room: they ask.
+Compiled code cannot be interrupted, so no call does more than about STEPS_PER_CALL steps: a loop with a budget stops between two
+visits, keeps its position in ``state`` and returns PAUSED; :func:`run_loop` calls it again until it returns DONE. Any other
+number is that of the records for which it needs room before it can go on. Loops return numbers, never arrays or tuples:
+numba runs Python code to make these, and crashes if a signal is pending.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from treegram._core.jit import inlined, jit
 from treegram._core.memory import allocate
+from treegram._core.progress import track
 from treegram._core.types import Ints
 from treegram.graphs import Graphs
-from treegram.structure.loops.hashing import fill_table
-from treegram.structure.loops.visits import DONE, FIRST, GRAPH, N_STATE, PAUSED, USED
+from treegram.structure.hashing import empty_table, fill_table
 
-__all__ = ["STEPS_PER_CALL", "empty_table", "graph_spans", "run_loop", "start_at"]
+__all__ = [
+    "DONE",
+    "FIRST",
+    "GRAPH",
+    "ITEM",
+    "PAUSED",
+    "ROOT",
+    "STEPS_PER_CALL",
+    "USED",
+    "graph_spans",
+    "leave",
+    "run_loop",
+    "save",
+    "start_at",
+    "visit",
+]
 
 STEPS_PER_CALL = 1 << 23  # a fraction of a second
+DONE, PAUSED = -1, 0
+# The state of a loop: records written, the first of the current graph, the graph, the root in it, and an index of the loop's own.
+USED, FIRST, GRAPH, ROOT, ITEM = range(5)
+N_STATE = 5
 
 
 def graph_spans(graphs: Graphs, nodes_per_task: int) -> list[tuple[int, int]]:
-    """Ranges of consecutive graphs with about so many nodes each; never none, and the same for any number of workers."""
-    n_parts = graphs.n_nodes // nodes_per_task
-    n_parts = max(1, min(len(graphs), n_parts + n_parts % 2))  # an even number: two workers then end at the same time
-    cuts = np.searchsorted(graphs.offsets, graphs.n_nodes * np.arange(1, n_parts) / n_parts)
+    """Split the graphs into consecutive ranges of about ``nodes_per_task`` nodes, at least one, for any number of workers the same."""
+    n_spans = graphs.n_nodes // nodes_per_task
+    n_spans = max(1, min(len(graphs), n_spans + n_spans % 2))  # an even number: two workers then end at the same time
+    cuts = np.searchsorted(graphs.offsets, graphs.n_nodes * np.arange(1, n_spans) / n_spans)
     return list(pairwise([0, *(int(cut) for cut in np.unique(cuts) if 0 < cut < len(graphs)), len(graphs)]))
 
 
 def start_at(graph: int, n_more: int = 0) -> Ints:
-    """The state of a loop that is to start with this graph; some loops keep more numbers in it."""
+    """Return the state of a loop that starts with this graph, with ``n_more`` numbers of the loop's own."""
     state = np.zeros(N_STATE + n_more, np.int64)
     state[GRAPH] = graph
     return state
 
 
-def empty_table(n_records: int) -> Ints:
-    """A hash table for so many records."""
-    return np.full(max(1024, 1 << max(2 * n_records - 1, 1).bit_length()), -1, np.int64)
+def run_loop(loop: Callable[[Any], int], state: Ints, offsets: Ints, last: int, label: str, records: Any = None) -> Any:
+    """Call ``loop(records)`` until it is done with the graphs before ``last``; return the records, cut to those written.
+
+    It gets more room whenever it asks for it. Work that takes several calls shows its progress, in roots out of
+    offsets[last] - offsets[graph].
+    """
+    total, held = int(offsets[last] - offsets[state[GRAPH]]), [records]
+    for _ in track(_visited_roots(loop, state, offsets, held, label), total, label):
+        pass
+    return None if records is None else _cut(held[0], int(state[USED]))
 
 
-def run_loop(loop: Callable[[Any], int], state: Ints, records: Any, what: str) -> Any:
-    """Call ``loop(records)`` until it is done, with more room whenever it asks; gives the records without unused room."""
-    while (needed := loop(records)) != DONE:
+def _visited_roots(
+    loop: Callable[[Any], int], state: Ints, offsets: Ints, held: list[Any], label: str
+) -> Iterator[None]:
+    """Run the loop, and yield once for each root that was visited before a pause."""
+    n_shown = int(offsets[state[GRAPH]])
+    while (needed := loop(held[0])) != DONE:
         if needed > PAUSED:
-            records = _with_room(records, needed, state, what)
-    return records._make(array if name == "table" else array[: state[USED]] for name, array in _items(records))
+            held[0] = _with_room(held[0], needed, state, label)
+            continue
+        n_visited = int(offsets[state[GRAPH]] + state[ROOT])
+        yield from [None] * (n_visited - n_shown)
+        n_shown = n_visited
 
 
-def _items(records: Any) -> list[tuple[str, Any]]:
-    return list(zip(records._fields, records, strict=True))
-
-
-def _with_room(records: Any, needed: int, state: Ints, what: str) -> Any:
-    """The same records in arrays for ``needed`` records and more; a table is laid out anew."""
+def _with_room(records: Any, needed: int, state: Ints, label: str) -> Any:
+    """Return the same records in arrays with room for ``needed`` records and more; a table is filled again."""
     used, first = int(state[USED]), int(state[FIRST])
     larger = {}
-    for name, array in _items(records):
+    for name, array in records._asdict().items():
         larger[name] = array
         if name == "table":
             if 2 * (needed - first) > len(array):
                 larger[name] = empty_table(needed - first)
                 fill_table(first, used, larger[records._fields[0]], larger["codes"], larger[name])
         elif needed > len(array):
-            purpose = f"Graph {state[GRAPH]}: {what}"
-            larger[name] = allocate(needed + needed // 2, array.dtype, purpose)
+            larger[name] = allocate(needed + needed // 2, array.dtype, f"Graph {state[GRAPH]}: its {label}")
             larger[name][:used] = array[:used]
     return type(records)(**larger)
+
+
+def _cut(records: Any, used: int) -> Any:
+    return records._make(array if name == "table" else array[:used] for name, array in records._asdict().items())
+
+
+# -------------------------------------------------------------------- compiled
+
+
+@jit
+def visit(root, depth, base, indptr, indices, order, distance):
+    """Fill ``order`` and ``distance`` (int64) with the nodes within ``depth`` of root, breadth first; return their number.
+
+    Nodes are numbered within their graph, whose first node is ``base``; ``distance`` is -1 elsewhere.
+    """
+    order[0] = root
+    distance[root] = 0
+    n_visited = 1
+    head = 0
+    while head < n_visited and distance[order[head]] < depth:
+        v = order[head]
+        head += 1
+        for arc in range(indptr[base + v], indptr[base + v + 1]):
+            w = indices[arc] - base
+            if distance[w] < 0:
+                distance[w] = distance[v] + 1
+                order[n_visited] = w
+                n_visited += 1
+    return n_visited
+
+
+@jit
+def leave(n_visited, order, distance):
+    """Set ``distance`` to -1 again at all nodes of a visit."""
+    for i in range(n_visited):
+        distance[order[i]] = -1
+
+
+@inlined
+def save(state, used, first, graph, root, item):
+    """Write the position of a loop to its state."""
+    state[USED], state[FIRST], state[GRAPH], state[ROOT], state[ITEM] = used, first, graph, root, item

@@ -1,34 +1,36 @@
-"""Weisfeiler-Lehman colors: what each node sees of its surroundings, one step farther with each iteration.
+"""Weisfeiler-Lehman colors: each node's surroundings, one step farther with each iteration.
 
 A node's first color is its label; each iteration joins its color with the multiset of its neighbors' colors. Colors are
-64-bit hashes that depend on labels and edges alone, so they are equal across runs, processes and collections; two different
-ones among m are mistaken for each other with a probability of about m^2 / 2^65: 3e-8 for a million.
+64-bit hashes that depend on labels and edges alone, so they are equal across runs, processes and collections. The multiset is a
+sum of mixed colors, so nothing is sorted and no dictionary is shared. Two different colors among m get the same hash with a
+probability of about m^2 / 2^65: 3e-8 for a million.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from treegram._core.jit import jit
 from treegram._core.memory import allocate
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.features import Features, gather
+from treegram.structure.hashing import join, mix
 from treegram.structure.labels import arc_hashes, edge_name, node_hashes, node_name
-from treegram.structure.loops import wl as loops
 from treegram.structure.visits import graph_spans
 
 __all__ = ["ColorFeatures", "color_features", "read_color", "wl_colors"]
-
 
 NODES_PER_TASK = 1 << 16
 
 
 @dataclass(frozen=True)
 class ColorFeatures(Features):
-    """How often each color is in each row: a node, or a graph."""
+    """Counts of each color in each row: a node, or a graph."""
 
     iterations: Ints  # that each color belongs to
     nodes: Ints  # one node that has it
@@ -42,24 +44,24 @@ def wl_colors(
     use_edge_labels: bool = False,
     n_jobs: int | None = None,
 ) -> Hashes:
-    """The color of every node after 0, 1, ... iterations, shape (iterations + 1, n_nodes); linear in the edges."""
+    """Return the color of every node after 0, 1, ... iterations, shape (iterations + 1, n_nodes); linear in the edges."""
     hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
     purpose = f"The colors of all nodes after each of {iterations} iterations"
     colors = allocate((iterations + 1, max(graphs.n_nodes, 1)), np.uint64, purpose)[:, : graphs.n_nodes]
     tasks = [(graphs, hashes, *span, colors) for span in graph_spans(graphs, NODES_PER_TASK)]
-    for _ in run_tasks(_color_some, tasks, n_jobs=n_jobs, label="colors"):
+    for _ in run_tasks(_fill_colors, tasks, n_jobs=n_jobs, label="colors"):
         pass
     return colors
 
 
-def _color_some(graphs: Graphs, hashes: tuple[Hashes, Hashes], first: int, last: int, colors: Hashes) -> None:
+def _fill_colors(graphs: Graphs, hashes: tuple[Hashes, Hashes], first: int, last: int, colors: Hashes) -> None:
     start, stop = int(graphs.offsets[first]), int(graphs.offsets[last])
     for level in range(len(colors)):
-        loops.refine((graphs.indptr, graphs.indices), hashes, level, start, stop, colors)
+        refine((graphs.indptr, graphs.indices), hashes, level, start, stop, colors)
 
 
 def color_features(colors: Hashes, offsets: Ints, *, first: int = 0) -> ColorFeatures:
-    """Count colors: row i of the result is the nodes offsets[i] to offsets[i + 1] - 1, over all iterations given.
+    """Count colors: row i of the result is the nodes offsets[i] .. offsets[i + 1] - 1, over all iterations of ``colors``.
 
     ``colors`` has one row for each iteration, of which ``first`` is the first.
     """
@@ -71,7 +73,7 @@ def color_features(colors: Hashes, offsets: Ints, *, first: int = 0) -> ColorFea
 
 
 def read_color(graphs: Graphs, node: int, level: int, *, missing_labels: str, use_edge_labels: bool) -> str:
-    """A color in words: ``C(N,C)`` is a C whose neighbors are an N and a C; after two iterations ``C(C(C,O),N(C))``.
+    """Return a color as text: ``C(N,C)`` is a C whose neighbors are an N and a C; after two iterations ``C(C(C,O),N(C))``.
 
     With edge labels, ``C(1:N)`` is a C joined to an N by an edge labeled 1.
     """
@@ -79,13 +81,27 @@ def read_color(graphs: Graphs, node: int, level: int, *, missing_labels: str, us
     if level == 0:
         return name
     if graphs.indptr[node] == graphs.indptr[node + 1]:
-        return name + level * "()"  # nobody around it, once more in each iteration
-    around = []
+        return name + level * "()"  # no neighbors, once more in each iteration
+    options: dict[str, Any] = {"missing_labels": missing_labels, "use_edge_labels": use_edge_labels}
+    neighbors = []
     for arc in range(graphs.indptr[node], graphs.indptr[node + 1]):
         edge = f"{edge_name(graphs, arc)}:" if use_edge_labels else ""
-        neighbor = int(graphs.indices[arc])
-        around.append(
-            edge
-            + read_color(graphs, neighbor, level - 1, missing_labels=missing_labels, use_edge_labels=use_edge_labels)
-        )
-    return f"{name}({','.join(sorted(around))})"
+        neighbors.append(edge + read_color(graphs, int(graphs.indices[arc]), level - 1, **options))
+    return f"{name}({','.join(sorted(neighbors))})"
+
+
+# -------------------------------------------------------------------- compiled
+
+
+@jit
+def refine(arcs, hashes, level, first, last, colors):
+    """Fill colors[level] (uint64) of the nodes first .. last - 1, from their hashes or from the level before."""
+    (indptr, indices), (node_hashes, arc_hashes) = arcs, hashes
+    for v in range(first, last):
+        if level == 0:
+            colors[0, v] = mix(node_hashes[v])
+            continue
+        around = np.uint64(0)
+        for arc in range(indptr[v], indptr[v + 1]):
+            around += mix(colors[level - 1, indices[arc]] + arc_hashes[arc])
+        colors[level, v] = join(colors[level - 1, v], around)

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from treegram._core.jit import contracted, jit
-from treegram.structure.loops.hashing import mix
+from treegram.structure.hashing import mix
 
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _S32, _S63 = np.uint64(32), np.uint64(63)

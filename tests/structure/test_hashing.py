@@ -1,10 +1,10 @@
-"""Equal rows."""
+"""Equal rows are numbered equally."""
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treegram.structure.rows import equal_rows
+from treegram.structure.hashing import equal_rows
 
 
 def test_rows_are_numbered_in_order_of_appearance():

@@ -1,1 +1,0 @@
-"""Compiled: which trees, colors, balls and paths each node has, on flat arrays."""
