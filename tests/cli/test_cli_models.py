@@ -26,7 +26,7 @@ from treegram import (
     save_model,
     save_tu,
 )
-from treegram.cli import main
+from treegram.study import Store
 
 N_GRAPHS = 20
 
@@ -56,15 +56,6 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture
-def run(capsys):
-    def run_command(words):
-        code = main(words.split())
-        return code, *capsys.readouterr()
-
-    return run_command
-
-
 def refused(run, words, message):
     """The command ends with one line, and no file is new or changed."""
 
@@ -89,14 +80,51 @@ def rows(text):
 def test_fit_saves_a_classifier_with_probabilities(run):
     code, out, err = run("fit TRAIN --kernel wl --kernel oddst --folds 3 --jobs 1 -o model.tgm")
     assert (code, err) == (0, "")
-    assert out.startswith(
-        "model.tgm: GraphSVC of 20 graphs of TRAIN, kernel WL, n_iterations 1, C 1, accuracy 1.000 on"
-    )
     model = load_model("model.tgm")
+    first, second = out.splitlines()
+    assert first.startswith("model.tgm: GraphSVC of 20 graphs of TRAIN, ")
+    assert re.match(r"Best of \d+ candidates by cross-validation: kernel=WL", second)
+    assert second.endswith(
+        "accuracy 1.000 (optimistic; treegram evaluate TRAIN --kernel wl --kernel oddst gives an unbiased estimate)"
+    )
     assert isinstance(model, GraphSVC)
-    assert model.kernel == ["wl", "oddst"]
+    assert list(map(repr, model.kernel)) == ["WL()", "ODDST()"]
     assert model.cv == 3
     assert model.predict_proba(make_graphs()).shape == (N_GRAPHS, 2)
+
+
+def test_fit_needs_no_kernel(run):
+    code, out, err = run("fit TRAIN --folds 3 -o m.tgm")
+    assert (code, err) == (0, "")
+    model = load_model("m.tgm")
+    assert model.kernel == "auto"
+    assert out.startswith(str(model.search_summary()))
+    assert "treegram evaluate TRAIN --kernel auto gives an unbiased estimate" in out
+
+
+def test_fit_within_a_time_limit(run):
+    code, out, _ = run("fit NUMBERS --max-seconds 0 -o n.tgm")
+    assert code == 0
+    n_left_out = sum(record["score"] is None for record in load_model("n.tgm").search_results_)
+    assert out.count("left out: time was up") == n_left_out > 5
+
+
+def test_auto_is_for_fit_and_evaluate_and_goes_alone(run):
+    refused(run, "fit TRAIN --kernel auto --kernel wl -o m.tgm", "--kernel auto cannot be combined with other kernels")
+    refused(run, "gram TRAIN --kernel auto -o K.npz", "unknown kernel 'auto'")
+
+
+def test_evaluate_compares_it_with_kernels(run):
+    code, out, _ = run("evaluate TRAIN --kernel auto --kernel wl --folds 2 --repeats 1 --jobs 1")
+    assert code == 0
+    assert "auto " in out
+    with Store.open("TRAIN.sqlite") as store:
+        rows = [row for row in store.rows() if row.kernel == "auto"]
+    assert [row.fold for row in rows] == [0, 1]
+    for row in rows:
+        assert row.chosen.keys() == {"kernel", "C"}
+        assert row.n_fits > 10
+        assert len(row.predicted) == len(row.actual) == 10
 
 
 def test_fit_chooses_among_scales_and_widths(run):
@@ -104,20 +132,44 @@ def test_fit_chooses_among_scales_and_widths(run):
     code, _, err = run(f"fit TRAIN {words} -o model.tgm")
     assert (code, err) == (0, "")
     plain, wide, scaled, scaled_wide, colors = load_model("model.tgm").kernel
-    assert [plain, repr(wide), colors] == ["oddcl", "ODDCL(gamma='scale')", "wl"]
+    assert list(map(repr, [plain, wide, colors])) == ["ODDCL()", "ODDCL(gamma='scale')", "WL()"]
     assert [(one[0].method, one[-1].gamma) for one in (scaled, scaled_wide)] == [
         ("standard", None),
         ("standard", "scale"),
     ]
 
 
+def test_fit_uses_edge_labels_on_request(run):
+    """Graphs that differ in the labels of their edges only: without these, all have the same prediction."""
+    edge_labels = [[i % 2] * (2 + i // 2 % 2) for i in range(N_GRAPHS)]
+    edges = [[(0, 1), (1, 2), (2, 3)][: len(labels)] for labels in edge_labels]
+    graphs = Graphs.from_edges(
+        edges, n_nodes=[4] * N_GRAPHS, labels=[[1] * 4] * N_GRAPHS, edge_labels=edge_labels, targets=[0, 1] * 10
+    )
+    save_tu(graphs, "BONDS")
+    code, out, err = run("fit BONDS --kernel wl --kernel sp --use-edge-labels --folds 3 -o model.tgm")
+    assert (code, err) == (0, "")
+    assert "accuracy 1.000" in out
+    model = load_model("model.tgm")
+    assert list(map(repr, model.kernel)) == ["WL(use_edge_labels=True)", "ShortestPath()"]
+    np.testing.assert_array_equal(model.predict(graphs), graphs.targets)
+    assert run("gram BONDS --kernel wl --use-edge-labels -o K.npz")[0] == 0
+    refused(run, "fit BONDS --kernel sp --use-edge-labels -o m.tgm", "--use-edge-labels has no effect on sp; it is for")
+
+
 @pytest.mark.parametrize("kernel", ["wl", "auto"])
-def test_fit_refuses_scales_that_mean_nothing(run, kernel):
-    message = f"--scale means nothing to {kernel}; these kernels use it: csm,"
+def test_fit_refuses_scales_that_have_no_effect(run, kernel):
+    message = f"--scale has no effect on {kernel}; it is for --kernel csm,"
     refused(run, f"fit TRAIN --kernel {kernel} --scale standard -o model.tgm", message)
 
 
-@pytest.mark.parametrize("words", ["fit NUMBERS", "fit TRAIN --task numbers"])
+def test_several_targets_are_refused(run):
+    Path("molecules.csv").write_text("smiles,a,b\nCCO,0,1\nCCN,1,0\n")
+    message = "--target takes one value, but is given more than once"
+    refused(run, "fit molecules.csv --target a --target b -o model.tgm", message)
+
+
+@pytest.mark.parametrize("words", ["fit NUMBERS", "fit TRAIN --task regression"])
 def test_fit_saves_a_gaussian_process_for_numbers(run, words):
     code, out, err = run(f"{words} --kernel wl --jobs 1 -o model.tgm")
     assert (code, err) == (0, "")
@@ -127,10 +179,12 @@ def test_fit_saves_a_gaussian_process_for_numbers(run, words):
 
 
 def test_fit_refuses_what_cannot_be_fitted(run):
-    refused(run, "fit NUMBERS --task classes -o model.tgm", "The targets of NUMBERS are numbers, such as ")
+    refused(run, "fit NUMBERS --task classification -o model.tgm", "The targets of NUMBERS are numbers, such as ")
     save_tu(make_graphs(targets=["no", "yes"] * 10), "WORDS")
     refused(
-        run, "fit WORDS --task numbers -o model.tgm", "The targets of WORDS are classes, such as no, not numbers. Use"
+        run,
+        "fit WORDS --task regression -o model.tgm",
+        "The targets of WORDS are classes, such as no, not numbers. Use",
     )
     refused(run, "fit TRAIN --folds 30 -o model.tgm", "Use 10 folds or fewer")
     refused(run, "fit TRAIN --task words -o model.tgm", "--task: invalid choice: 'words'")
@@ -287,13 +341,13 @@ def test_features_warn_where_no_label_is_shared(n_features, tmp_path):
         fitted.transform(make_graphs()[:0])
 
 
-# -------------------------------------------------------------------- gram --against
+# -------------------------------------------------------------------- gram --compare-with
 
 
-def test_gram_against_compares_new_graphs_with_fitted_ones(run):
-    code, out, err = run("gram TRAIN --against NEW --kernel wl -o K.npz")
+def test_gram_compare_with_compares_new_graphs_with_fitted_ones(run):
+    code, out, err = run("gram TRAIN --compare-with NEW --kernel wl -o K.npz")
     assert (code, err) == (0, "")
-    assert out.startswith("K.npz: 6 x 20 Gram matrix of NEW against TRAIN, wl")
+    assert out.startswith("K.npz: 6 x 20 Gram matrix of NEW compared with TRAIN, wl")
     with np.load("K.npz", allow_pickle=False) as saved:
         np.testing.assert_array_equal(saved["K"], WL().fit(make_graphs()).transform(make_graphs(n_graphs=6)))
         np.testing.assert_array_equal(saved["graph_ids"], np.arange(6))
@@ -301,17 +355,19 @@ def test_gram_against_compares_new_graphs_with_fitted_ones(run):
         np.testing.assert_array_equal(saved["fitted_ids"], np.arange(N_GRAPHS))
         np.testing.assert_array_equal(saved["fitted_y"], [-1, 1] * 10)
         meta = json.loads(str(saved["meta"]))
-    assert (meta["data"], meta["against"]) == ("TRAIN", "NEW")
+    assert (meta["data"], meta["compared_with"]) == ("TRAIN", "NEW")
 
 
-def test_gram_against_refuses_what_does_not_go_together(run):
+def test_gram_compare_with_refuses_what_does_not_go_together(run):
     refused(
         run,
-        "gram TRAIN --against BARE -o K.npz",
+        "gram TRAIN --compare-with BARE -o K.npz",
         "The nodes of the new graphs (X) have no attributes, but ODDCL was fitted on nodes with 2",
     )
-    refused(run, "gram TRAIN --against NEW --grid depth=0,1 -o K.npz", "--grid and --against cannot be combined")
-    refused(run, "gram TRAIN --against nothing-here -o K.npz", "nothing-here")
+    refused(
+        run, "gram TRAIN --compare-with NEW --grid depth=0,1 -o K.npz", "--grid and --compare-with cannot be combined"
+    )
+    refused(run, "gram TRAIN --compare-with nothing-here -o K.npz", "nothing-here")
 
 
 # -------------------------------------------------------------------- explain
@@ -331,8 +387,7 @@ def test_explain_takes_some_graphs(run, model):
     for words, numbers in (
         ("--graphs 0-1,4", [0, 1, 4]),
         ("--graphs 5,5", [5]),
-        ("--limit 2", [0, 1]),
-        ("--graphs 3-5 --limit 1", [3]),
+        ("--graphs 3-5", [3, 4, 5]),
     ):
         code, out, _ = run(f"explain model.tgm NEW {words} -o page.html --force")
         assert code == 0
@@ -361,11 +416,10 @@ def test_explain_draws_molecules(run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("NEW --graphs 4-6", "--graphs names graph 6, but NEW has graphs 0 to 5 only"),
-        ("NEW --graphs 6-4", "must be numbers and ranges such as 0-19"),
-        ("NEW --graphs -1", "must be numbers and ranges"),
-        ("NEW --graphs 1,,2", "must be numbers and ranges"),
-        ("NEW --limit 0", "--limit"),
+        ("NEW --graphs 4-6", "--graphs names graph 6, but NEW has only graphs 0 to 5"),
+        ("NEW --graphs 6-4", "expected numbers and ranges such as 0-19"),
+        ("NEW --graphs -1", "expected numbers and ranges"),
+        ("NEW --graphs 1,,2", "expected numbers and ranges"),
         ("BARE", "The nodes of the new graphs (X) have no attributes, but ODDCL was fitted on nodes with 2"),
         ("nothing-here", "nothing-here"),
     ],
@@ -429,7 +483,7 @@ def test_fit_refuses_one_graph_and_one_class(run):
 @pytest.mark.filterwarnings("default")
 def test_classes_that_were_never_fitted_are_told_and_wrong(run, model):
     save_tu(make_graphs(targets=[5, 6] * 10), "OTHERS")
-    code, _, err = run("explain model.tgm OTHERS -o page.html --limit 3")
+    code, _, err = run("explain model.tgm OTHERS -o page.html --graphs 0-2")
     assert code == 0
     assert (
         "warning: y has classes that the model was never fitted on, so that all predictions of such graphs are wrong: 5, 6"
@@ -447,7 +501,7 @@ def test_explain_takes_and_draws_molecules_as_the_model_does(run, suffix):
     assert run("fit train.csv --target y --kernel wl --folds 3 -o m.tgm")[0] == 0
     head = "smiles\n" if suffix == "csv" else ""
     Path(f"new.{suffix}").write_text(head + "CCCCCO\nnonsense\nCCCc1ccccc1\n")
-    code, out, _ = run(f"explain m.tgm new.{suffix} --skip-bad -o page.html")
+    code, out, _ = run(f"explain m.tgm new.{suffix} --skip-invalid -o page.html")
     assert code == 0
     assert "2 of 2 graphs" in out
     page = Path("page.html").read_text(encoding="utf-8")

@@ -14,8 +14,6 @@ import pytest
 
 from treegram import make_synthetic, save_tu
 from treegram.cli import main
-from treegram.cli.evaluate import _candidates, study_text
-from treegram.kernels.registry import KERNELS
 from treegram.study import data as checks
 from treegram.study import run as runner
 from treegram.study.sqlite import connect
@@ -69,17 +67,6 @@ def prepare(folder, sets):
     for name, graphs in sets.items():
         save_tu(graphs, folder / name)
     (folder / "small.toml").write_text(STUDY)
-
-
-@pytest.fixture
-def run(capsys):
-    """Run the command; gives the exit code and what it wrote to stdout and stderr."""
-
-    def run_command(*arguments):
-        code = main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run_command
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +152,7 @@ def test_reproduce_keeps_every_fold_and_prints_the_table(finished):
     assert lines[4].split() == ["published", "99.5", "±0.1", "out", "of", "time"]
     assert "mean ± standard deviation over 3 repeats of 3-fold cross-validation" in lines
     assert "* differs from the published number by more than two standard deviations" in lines
-    assert lines[-1] == "Results: small.sqlite. A page with all of it: treegram report small.sqlite"
+    assert lines[-1] == "Results: small.sqlite. For a page of tables and statistics: treegram report small.sqlite"
 
 
 def test_reproduce_runs_the_part_that_is_asked_for(run, folder, finished):
@@ -178,7 +165,7 @@ def test_reproduce_runs_the_part_that_is_asked_for(run, folder, finished):
     part = [row for row in rows(finished[1]) if (row.dataset, row.kernel, row.repeat) == ("B", "colors, scaled", 0)]
     assert rows("small.sqlite") == part
     assert commands("small.sqlite") == [
-        'treegram reproduce small --datasets B --kernels "colors, scaled" --repeats 1 --jobs 2'
+        "treegram reproduce small --datasets B --kernels 'colors, scaled' --repeats 1 --jobs 2"
     ]
 
 
@@ -205,7 +192,7 @@ def test_data_is_hashed_once(run, store, monkeypatch):
 def test_the_store_may_have_any_name(run, folder):
     code, out, _ = run("reproduce", "small.toml", "--repeats", 1, "--kernels", "trees", "--store", "A/other.db")
     assert code == 0
-    assert out.endswith("Results: A/other.db. A page with all of it: treegram report A/other.db\n")
+    assert out.endswith("Results: A/other.db. For a page of tables and statistics: treegram report A/other.db\n")
     assert new_files(folder) == []
 
 
@@ -228,7 +215,7 @@ def test_ctrl_c_keeps_what_was_finished(run, folder, finished, monkeypatch):
         stop_after(patch, 13, KeyboardInterrupt())
         code, out, err = run("reproduce", "small.toml", "--jobs", 1)  # with more, other folds are under way
     assert (code, out) == (130, "")
-    assert err == "Stopped. What was finished is in small.sqlite; the same command continues from there.\n"
+    assert err == "Interrupted; finished folds are in small.sqlite. Run the same command to resume.\n"
     assert len(rows("small.sqlite")) == 13
     assert run("report", "small.sqlite")[0] == 0
     stop_after(monkeypatch, N_ROWS - 13, AssertionError("computed what was there"))
@@ -291,7 +278,7 @@ def test_what_is_wrong_in_a_study_is_told_with_its_line(run, folder, old, new, m
         ("reproduce small.toml --store none/s.sqlite", "The folder none of the store none/s.sqlite does not exist"),
         ("reproduce small.toml --store A", "A is a folder; a store is a file"),
         ("evaluate", "treegram evaluate: error: the following arguments are required: DATA"),
-        ("evaluate A --kernel odcl", "unknown kernel 'odcl' (there are csm, gik, "),
+        ("evaluate A --kernel odcl", "unknown kernel 'odcl' (choose from csm, gik, "),
         ("evaluate A --folds 1", "argument --folds: expected a whole number of at least 2, got '1'"),
         ("evaluate A --repeats x", "argument --repeats: expected a whole number of at least 1, got 'x'"),
         ("evaluate A ./A", "Data sets must have different names; got A, A."),
@@ -425,17 +412,6 @@ def test_evaluate_with_fewer_repeats_shows_these_alone(run, folder):
     assert run(*words, 1)[1] == first
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_evaluate_has_a_valid_study_for_every_kernel(name):
-    text = study_text(
-        ["A", 'odd "name"'], _candidates([name], None, None), {"repeats": 2, "outer_folds": 4, "inner_folds": 4}
-    )
-    study = parse_study("A", text.encode(), "the command line")
-    assert study.datasets == ("A", 'odd "name"')
-    assert (study.protocol.repeats, study.protocol.outer_folds, study.protocol.inner_folds) == (2, 4, 4)
-    assert [one.kernel for entry in study.entries for one in entry.candidates] == [name]
-
-
 def save_with(sets, targets):
     shutil.rmtree("A")
     save_tu(replace(sets["A"], targets=np.array(targets)), "A")
@@ -454,7 +430,7 @@ def test_evaluate_predicts_numbers_where_targets_are_such(run, folder, sets):
     found = rows("A.sqlite")
     assert {row.target for row in found} == {"numbers"}
     assert {tuple(row.chosen) for row in found if row.kernel == "wl"} == {("alpha", "kernel", "n_iterations")}
-    assert commands("A.sqlite")[0].endswith("--task numbers")
+    assert commands("A.sqlite")[0].endswith("--task regression")
     assert run("report", "A.sqlite") == (0, "A.html\nA.md\n", "")
     page = Path("A.md").read_text()
     for words in (
@@ -471,7 +447,7 @@ def test_evaluate_predicts_numbers_where_targets_are_such(run, folder, sets):
 def test_evaluate_takes_whole_numbers_for_numbers_if_told_so(run, folder, sets):
     save_with(sets, np.arange(24))
     words = ("evaluate", "A", "--kernel", "wl", "--folds", 2, "--repeats", 1)
-    assert "mean absolute error" in run(*words, "--task", "numbers")[1]
+    assert "mean absolute error" in run(*words, "--task", "regression")[1]
     assert rows("A.sqlite")[0].target == "numbers"
 
 
@@ -480,9 +456,9 @@ def test_evaluate_does_not_mix_classes_and_numbers(run, folder, sets):
     code, out, err = run("evaluate", "A", "B", "--kernel", "wl")
     assert is_one_line(code, out, err)
     assert "A has numbers, B has classes. Evaluate them one by one." in err
-    code, out, err = run("evaluate", "A", "--task", "classes")
+    code, out, err = run("evaluate", "A", "--task", "classification")
     assert is_one_line(code, out, err)
-    assert "A: The targets are numbers, not classes. Use --task numbers" in err
+    assert "A: The targets are numbers, not classes. Use --task " in err
     code, out, err = run("evaluate", "A", "--min-class-size", 3)
     assert is_one_line(code, out, err)
     assert new_files(folder) == []
@@ -508,13 +484,22 @@ def test_evaluate_searches_scales_and_widths(run, folder):
     assert commands("A.sqlite")[0].endswith("--scale raw,robust --gamma none,0.01,scale")
 
 
+def test_evaluate_uses_edge_labels_on_request(run, folder):
+    code, _, err = run("evaluate A --kernel wl --kernel sp --use-edge-labels --folds 2 --repeats 1")
+    assert code == 2
+    assert "the graphs have no edge labels" in err
+    code, _, err = run("evaluate A --kernel sp --use-edge-labels")
+    assert code == 2
+    assert "--use-edge-labels has no effect on sp" in err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ("--scale standrd", "expected raw, standard, robust, got 'standrd'; did you mean standard?"),
         ("--gamma 0", "expected a number greater than 0"),
-        ("--kernel wl --gamma scale", "--gamma means nothing to wl; these kernels use it: csm, gik"),
-        ("--kernel wl --scale robust", "--scale means nothing to wl; these kernels use it: csm, gik"),
+        ("--kernel wl --gamma scale", "--gamma has no effect on wl; it is for --kernel csm, gik"),
+        ("--kernel wl --scale robust", "--scale has no effect on wl; it is for --kernel csm, gik"),
     ],
 )
 def test_scales_and_widths_that_cannot_be_are_told(run, folder, words, message):
@@ -552,15 +537,15 @@ def test_a_control_has_a_store_of_its_own(run, folder):
 
 
 def test_draws_of_random_numbers_are_repeated(run, folder):
-    words = ("evaluate", "A", "--folds", 3, "--repeats", 2, "--redraw")
+    words = ("evaluate", "A", "--folds", 3, "--repeats", 2, "--reseed")
     code, _, err = run(*words, "--kernel", "p2k", "--kernel", "wl")
     assert (code, err) == (0, "")
-    assert commands("A.sqlite")[0].endswith("--repeats 2 --redraw")
+    assert commands("A.sqlite")[0].endswith("--repeats 2 --reseed")
     with Store.open("A.sqlite", create=False) as store:
         assert re.findall(r"name = .*\n(.*)", store.study_text()) == ["redraw = true", 'kernel = "wl"']
     code, out, err = run(*words, "--kernel", "wl")
     assert is_one_line(code, out, err)
-    assert "--redraw means nothing to wl; these kernels draw random numbers: oddcl-approx, p2k." in err
+    assert "--reseed has no effect on wl; it is for --kernel oddcl-approx, p2k." in err
 
 
 RARE = [1] * 15 + [2] * 8 + [7]
@@ -747,5 +732,5 @@ def test_a_folder_whose_name_cannot_be_shown_is_refused_at_once(run, folder, set
     forbid_computing(monkeypatch)
     code, out, err = run("evaluate", f"./{name}", "--kernel", "wl", "--folds", 2)
     assert is_one_line(code, out, err)
-    assert "cannot be used under this name" in err
+    assert "cannot be shown in tables" in err
     assert new_files(folder) == []

@@ -1,10 +1,10 @@
-"""The command ``treegram``: which subcommands there are, and how each of them ends.
+"""The command ``treegram``: its subcommands, and how each of them ends.
 
 A subcommand is a module of this package with ``EXAMPLES`` (lines for its help), ``add_arguments(parser, arguments)`` and
-``run(args)``. Its name and one line about it stand in ``COMMANDS``; only the module that is asked for is imported.
-Results go to stdout, everything else to stderr. Exit codes: 0 fine, 2 wrong usage or bad input (one line that says
-what), 130 stopped by Ctrl-C, 141 reader of a pipe gone, 1 a bug (with traceback). Python's development mode
-(``PYTHONDEVMODE=1``) shows the traceback of bad input too.
+``run(args)``; ``COMMANDS`` has its name and a line of help. Only the requested module is imported, and modules import kernels,
+models and their dependencies in ``run``, so that ``--help`` is fast. Results go to stdout, everything else to stderr.
+Exit codes: 0 success, 2 wrong usage or bad input (one line that says what is wrong), 130 interrupted by Ctrl-C, 141 the reader
+of a pipe is gone, 1 a bug (with traceback). Python's development mode (``PYTHONDEVMODE=1``) shows the traceback of bad input, too.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ __all__ = ["COMMANDS", "main"]
 
 COMMANDS = {
     "gram": "compute the Gram matrix of a data set and save it",
-    "features": "compute one row of explicit features per graph and save them",
-    "fit": "choose and fit a model on a data set, and save it",
-    "predict": "predict new graphs by a saved model",
-    "explain": "make a page that shows which nodes made the predictions of a saved model",
+    "features": "compute explicit features of a data set, one row per graph, and save them",
+    "fit": "choose a model, fit it to a data set, and save it",
+    "predict": "predict new graphs with a saved model",
+    "explain": "write a page that shows which nodes drive the predictions of a saved model",
     "evaluate": "compare kernels on your data by nested cross-validation",
-    "reproduce": "run a study, by default the paper's whole experiment; resumes where it was stopped",
-    "report": "make a page with tables, statistics and plots from the results of a study",
-    "info": "tell what a data set holds, and what is odd about it",
-    "warm": "compile all that later runs will need",
-    "demo": "load, compute, cross-validate, draw: the main job on bundled data",
+    "reproduce": "run a study, by default the paper's experiments; resumes where it stopped",
+    "report": "write a page of tables, statistics and plots from the results of a study",
+    "info": "summarize a data set and flag problems",
+    "precompile": "compile everything that later runs need",
+    "demo": "load, compute, cross-validate and draw, on built-in data",
 }
 EXAMPLES = ("treegram info ENZYMES", "treegram gram ENZYMES --kernel oddcl --depth 3 -o K.npz")
 
@@ -54,40 +54,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    program = " ".join(["treegram", *arguments[:1]])
     try:
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = partial(_tell_warning, _program(arguments), set())
+                warnings.showwarning = partial(_show_warning, program, set())
                 _dispatch(arguments)
         finally:
             sys.stdout.flush()
-    except SystemExit as end:  # how argparse ends after --help or an error
+    except SystemExit as end:  # argparse raises it after --help or an error
         return end.code if isinstance(end.code, int) else 0
     except BrokenPipeError:
         _silence_stdout()
         return 141
     except KeyboardInterrupt:
-        return _stop()
+        print("Interrupted; no partial files were left.", file=sys.stderr)
+        return 130
     except (TreegramError, ValueError, OSError, MemoryError, ImportError) as error:
-        if _comes_of_interrupt(error):
-            return _stop()
         if sys.flags.dev_mode:
             raise
-        print(f"{_program(arguments)}: error: {_one_line(error)}", file=sys.stderr)
+        print(f"{program}: error: {_one_line(error)}", file=sys.stderr)
         return 2
     return 0
-
-
-def _stop() -> int:
-    print("Stopped; nothing is left half-written.", file=sys.stderr)
-    return 130
-
-
-def _comes_of_interrupt(error: BaseException | None) -> bool:
-    """Whether it stands for a Ctrl-C: one that comes while a compiled module is imported becomes an ImportError."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 def _dispatch(arguments: list[str]) -> None:
@@ -97,13 +85,11 @@ def _dispatch(arguments: list[str]) -> None:
         top.print_help()
         return
     if name not in COMMANDS:
-        top.error(f"unknown command {name!r} (there are {', '.join(COMMANDS)}){suggest(name, COMMANDS)}")
+        top.error(f"unknown command {name!r} (choose from {', '.join(COMMANDS)}){suggest(name, COMMANDS)}")
     module = import_module(f"treegram.cli.{name}")
     parser = Parser(f"treegram {name}", COMMANDS[name], module.EXAMPLES)
     module.add_arguments(parser, arguments[1:])
-    parser.add_argument(
-        "--verbose", action="store_true", help="without a terminal, write a line about progress to stderr now and then"
-    )
+    parser.add_argument("--verbose", action="store_true", help="log progress to stderr when it is not a terminal")
     args = parser.read(arguments[1:])
     with verbosely(args.verbose):
         module.run(args)
@@ -123,20 +109,16 @@ def _top_parser() -> Parser:
     return parser
 
 
-def _program(arguments: list[str]) -> str:
-    return " ".join(["treegram", *arguments[:1]])
-
-
-def _tell_warning(program: str, told: set[str], message: Warning | str, *_where: object) -> None:
-    """Say it in one line, without the place in the code, and once."""
+def _show_warning(program: str, shown: set[str], message: Warning | str, *_where: object) -> None:
+    """Print a warning in one line, without its place in the code, and once."""
     line = f"{program}: warning: {' '.join(str(message).split())}"
-    if line not in told:
-        told.add(line)
+    if line not in shown:
+        shown.add(line)
         print(line, file=sys.stderr)
 
 
 def _one_line(error: Exception) -> str:
-    """What went wrong, without line breaks and without error numbers."""
+    """Return the message without line breaks and error numbers."""
     if isinstance(error, MemoryError):
         return " ".join(["not enough memory.", *str(error).split()])
     if isinstance(error, OSError) and error.strerror:
@@ -145,6 +127,6 @@ def _one_line(error: Exception) -> str:
 
 
 def _silence_stdout() -> None:
-    """Let what is still to be flushed go nowhere, so that Python does not complain at its end."""
+    """Discard unflushed output, so that Python does not complain at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

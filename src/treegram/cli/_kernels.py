@@ -1,7 +1,6 @@
-"""Kernels by name, and the options of each, read from its class.
+"""Kernels by name, and options made from the parameters of a class.
 
-Names and defaults of options come from the signature of a class, what is allowed from what it says its parameters may be
-(``treegram._core.params``), and the help from the Parameters section of its docstring. Parameters that no word on a command line can express (functions, arrays) get no option.
+Kernels are imported only when the values of their options are read: ``--help`` does not need them.
 """
 
 from __future__ import annotations
@@ -12,83 +11,118 @@ import inspect
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from treegram._core.params import FLAG, FUNCTION, LIST, NOTHING, Allowed, Number, Whole, Words, allowed_values, words_of
 from treegram._core.text import suggest
-from treegram.cli._parser import Parser
-from treegram.kernels.registry import AUTO, KERNELS
+from treegram.cli._parser import Parser, at_least
+
+if TYPE_CHECKING:
+    from treegram._core.params import Allowed
+    from treegram.kernels.base import GraphKernel
 
 __all__ = [
-    "KERNELS",
-    "add_attribute_options",
+    "NAMES",
     "add_kernel_options",
-    "add_options",
-    "attribute_choices",
-    "check_attribute_options",
-    "given_parameters",
-    "kernel_choice",
-    "kernel_name",
-    "parameter_texts",
-    "read_list",
-    "read_word",
+    "add_kernel_parameters",
+    "add_search_options",
+    "check_search_options",
+    "kernel_class",
+    "kernel_in",
+    "read_values",
+    "set_parameters",
     "users_of",
 ]
 
-_SCALES = ("raw", "standard", "robust")
-_MOST_SHOWN = 4  # choices that stand in the place of the value; more of them are listed in the text
+# The keys of treegram.kernels.registry.KERNELS
+NAMES = (
+    "csm", "gik", "graphhopper", "nspdk", "oddcl", "oddcl-approx", "oddst", "orderedtrees", "p2k", "sp", "wl", "wlcl", "wloa",
+)  # fmt: skip
+AUTO = "auto"
+SCALES = ("raw", "standard", "robust")
+_MOST_SHOWN = 4  # words in place of the value; longer lists are in the text
 
 
-def kernel_name(text: str) -> str:
-    """The name of a kernel, checked; for argparse."""
-    return _one_of(text, list(KERNELS))
+def kernel_class(name: str) -> type[GraphKernel]:
+    """Return the class of a kernel."""
+    from treegram.kernels.registry import KERNELS
+
+    return KERNELS[name]
 
 
-def kernel_choice(text: str) -> str:
-    """The name of a kernel, or "auto" for a choice among many; for argparse."""
-    return _one_of(text, [*KERNELS, AUTO])
+def users_of(feature: str) -> list[str]:
+    """Return the names of the kernels that have a parameter or a class attribute."""
+    kernels = {name: kernel_class(name) for name in NAMES}
+    return [
+        name
+        for name, kernel in kernels.items()
+        if feature in inspect.signature(kernel).parameters or getattr(kernel, feature, False) is True
+    ]
 
 
-def _one_of(text: str, names: list[str]) -> str:
+def _read_name(names: Sequence[str], text: str) -> str:
+    """Check the name of a kernel; for argparse."""
     name = text.lower()
     if name not in names:
         raise argparse.ArgumentTypeError(
-            f"unknown kernel {text!r} (there are {', '.join(names)}){suggest(text, names)}"
+            f"unknown kernel {text!r} (choose from {', '.join(names)}){suggest(text, names)}"
         )
     return name
 
 
-def add_kernel_options(parser: Parser, name: str) -> None:
-    """One option for each parameter of the kernel; those of other kernels are explained when someone uses them."""
-    add_options(parser, KERNELS[name], f"options of the kernel {name}")
-    for flag, owners in _flags_of_others(name).items():
-        parser.elsewhere[flag] = f": the kernel {name} has none, only {', '.join(owners)}"
+# -------------------------------------------------------------------- one kernel: gram, features
 
 
-def add_options(parser: Parser, estimator: type[Any], title: str) -> None:
-    """One option for each parameter of an estimator, in a group of their own."""
-    group = parser.add_argument_group(title)
-    texts = parameter_texts(estimator)
+def add_kernel_options(parser: Parser, names: Sequence[str], text: str) -> None:
+    """Add ``--kernel`` for one kernel, whose own options :func:`add_kernel_parameters` adds."""
+    parser.add_argument(
+        "--kernel",
+        metavar="NAME",
+        type=partial(_read_name, names),
+        default="oddcl",
+        help=f"{text} (default: oddcl). {parser.prog} --kernel NAME --help lists the options of a kernel",
+    )
+
+
+def kernel_in(arguments: Sequence[str], names: Sequence[str], prog: str) -> str | None:
+    """Return the kernel that the arguments name; None for ``--help`` without a kernel, which then needs no import."""
+    chooser = Parser(prog, "", (), add_help=False)
+    chooser.add_argument("--kernel", type=partial(_read_name, names))
+    name = chooser.parse_known_args(arguments)[0].kernel
+    return name or (None if {"-h", "--help"} & set(arguments) else "oddcl")
+
+
+def add_kernel_parameters(parser: Parser, name: str, estimator: type[Any]) -> None:
+    """Add an option for each parameter of an estimator; an error about any other names the kernels that have it."""
+    from treegram._core.params import FLAG, allowed_values
+
+    group = parser.add_argument_group(f"options of the kernel {name}")
+    texts, rules = parameter_texts(estimator), allowed_values(estimator)
     for parameter, default in _defaults(estimator).items():
-        allowed = allowed_values(estimator)[parameter]
+        allowed, flag = rules[parameter], _flag(parameter)
         text = _help(texts.get(parameter, ""), allowed, default)
         if allowed == (FLAG,):
-            action = argparse.BooleanOptionalAction
-            group.add_argument(_flag(parameter), action=action, default=argparse.SUPPRESS, help=text)
+            group.add_argument(flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
         elif (metavar := _metavar(allowed)) is not None:
             read = partial(read_word, allowed)
-            group.add_argument(_flag(parameter), type=read, metavar=metavar, default=argparse.SUPPRESS, help=text)
+            group.add_argument(flag, type=read, metavar=metavar, default=argparse.SUPPRESS, help=text)
+    for other in NAMES:
+        for parameter in _defaults(kernel_class(other)).keys() - _defaults(estimator).keys():
+            owners = parser.elsewhere.get(_flag(parameter), f": the kernel {name} does not have it, only")
+            parser.elsewhere[_flag(parameter)] = f"{owners}{'' if owners.endswith('only') else ','} {other}"
 
 
-def given_parameters(args: argparse.Namespace, estimator: type[Any]) -> dict[str, Any]:
-    """The estimator's parameters that the command line sets."""
-    return {key: value for key, value in vars(args).items() if key in _defaults(estimator)}
+def set_parameters(args: argparse.Namespace, estimator: type[Any]) -> dict[str, Any]:
+    """Return the parameters of an estimator that the command line sets."""
+    values = {"n_jobs": args.jobs, **vars(args)}
+    return {name: values[name] for name in inspect.signature(estimator).parameters if name in values}
 
 
-def read_list(name: str, text: str) -> tuple[str, list[Any]]:
-    """A parameter of a kernel and its values, from ``depth=0,1,2``; for argparse."""
+def read_values(name: str, text: str) -> tuple[str, list[Any]]:
+    """Read a parameter of a kernel and its values from ``depth=0,1,2``; for argparse."""
+    from treegram._core.params import allowed_values
+
     parameter, equals, values = text.partition("=")
-    known = allowed_values(KERNELS[name])
+    known = allowed_values(kernel_class(name))
     if not equals or not values:
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE,VALUE,..., such as depth=0,1,2, got {text!r}")
     if parameter not in known:
@@ -99,108 +133,33 @@ def read_list(name: str, text: str) -> tuple[str, list[Any]]:
 
 
 def parameter_texts(estimator: type[Any]) -> dict[str, str]:
-    """What a numpydoc docstring says about each parameter, in one line of plain text."""
+    """Return the description of each parameter in a numpydoc docstring, as one line of plain text."""
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-+$|\Z)", inspect.getdoc(estimator) or "", re.M | re.S)
     entries = re.findall(r"^(\w+) : [^\n]*\n((?:[ \t]+[^\n]*\n?|\n)*)", section[1] if section else "", re.M)
     return {name: _plain(text) for name, text in entries}
 
 
 def _plain(text: str) -> str:
-    """The text without the marks of reStructuredText."""
+    """Remove the markup of reStructuredText."""
     text = re.sub(r":\w+:`~?([^`]*)`", r"\1", " ".join(text.split()))
     text = re.sub(r"\\(\w+)\{([^{}]*)\}", r"\1(\2)", text)
     return text.replace("``", "").replace("\\", "")
 
 
 def _defaults(estimator: type[Any]) -> dict[str, Any]:
-    """The parameters of an estimator, with their defaults."""
-    return {name: parameter.default for name, parameter in inspect.signature(estimator).parameters.items()}
+    """Return the parameters of an estimator with their defaults; ``--jobs`` sets n_jobs for all commands."""
+    signature = inspect.signature(estimator).parameters
+    return {name: parameter.default for name, parameter in signature.items() if name != "n_jobs"}
 
 
 def _flag(parameter: str) -> str:
     return "--" + parameter.replace("_", "-")
 
 
-def _flags_of_others(name: str) -> dict[str, list[str]]:
-    own = _defaults(KERNELS[name])
-    others: dict[str, list[str]] = {}
-    for other, kernel in KERNELS.items():
-        for parameter in _defaults(kernel):
-            if parameter not in own:
-                others.setdefault(_flag(parameter), []).append(other)
-    return others
-
-
-# -------------------------------------------------------------------- scales and widths to choose from
-
-
-def add_attribute_options(parser: Parser, learned: str) -> None:
-    """``--scale`` and ``--gamma``, which offer several ways to use the vectors; ``learned`` says what scales are learned from."""
-    parser.add_argument(
-        "--scale",
-        metavar="NAME,...",
-        type=_scales,
-        help="scale the attributes before the kernel: standard or robust; from several, such as raw,standard, "
-        f"cross-validation chooses (default: raw). {learned}",
-    )
-    parser.add_argument(
-        "--gamma",
-        metavar="X,...",
-        type=_gammas,
-        help="widths of the node kernel to choose from: numbers, scale (one over the spread of the vectors), none (one over "
-        "their dimension, the default)",
-    )
-
-
-def _scales(text: str) -> list[str]:
-    """Ways to scale, checked; for argparse."""
-    names = list(dict.fromkeys(text.split(",")))
-    for name in names:
-        if name not in _SCALES:
-            raise argparse.ArgumentTypeError(f"expected {', '.join(_SCALES)}, got {name!r}{suggest(name, _SCALES)}")
-    return names
-
-
-def _gammas(text: str) -> list[float | str | None]:
-    """Widths, checked; for argparse."""
-    return list(
-        dict.fromkeys(read_word((Number(0, above=True), Words("scale"), NOTHING), one) for one in text.split(","))
-    )
-
-
-def check_attribute_options(kernels: Sequence[str], scales: Sequence[str] | None, gammas: Sequence[Any] | None) -> None:
-    """Raise if one of the options is given, and means something to none of the kernels."""
-    for option, given, users in (("scale", scales, users_of("uses_attributes")), ("gamma", gammas, users_of("gamma"))):
-        if given and not set(kernels) & set(users):
-            raise ValueError(
-                f"--{option} means nothing to {', '.join(kernels)}; these kernels use it: {', '.join(users)}."
-            )
-
-
-def attribute_choices(
-    kernel: str, scales: Sequence[str] | None, gammas: Sequence[Any] | None
-) -> tuple[Sequence[str], Sequence[Any]]:
-    """The scales and widths that mean something to a kernel; the defaults where none does."""
-    return (
-        scales if scales and kernel in users_of("uses_attributes") else ["raw"],
-        gammas if gammas and kernel in users_of("gamma") else [None],
-    )
-
-
-def users_of(feature: str) -> list[str]:
-    """The kernels that have a parameter, or whose class says so."""
-    return [
-        name
-        for name, kernel in KERNELS.items()
-        if feature in inspect.signature(kernel).parameters or getattr(kernel, feature, False) is True
-    ]
-
-
-# -------------------------------------------------------------------- what is allowed
-
-
 def _metavar(allowed: Allowed) -> str | None:
-    """What stands for the value in the help; None: no word can express it."""
+    """Return the placeholder of the value in the help; None if no word can express a value."""
+    from treegram._core.params import LIST, Number, Whole, words_of
+
     words = words_of(allowed)
     kinds = {type(one) for one in allowed}
     if words:
@@ -212,27 +171,24 @@ def _metavar(allowed: Allowed) -> str | None:
 
 
 def _help(text: str, allowed: Allowed, default: Any) -> str:
+    from treegram._core.params import words_of
+
     words = words_of(allowed)
     names = f" Names: {', '.join(words)}." if len(words) > _MOST_SHOWN else ""
-    return f"{text}{names} (default: {_word(default)})".strip().replace("%", "%%")
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "none" if value is None else str(value)
+    shown = {"True": "yes", "False": "no", "None": "none"}.get(str(default), default)
+    return f"{text}{names} (default: {shown})".strip().replace("%", "%%")
 
 
 def read_word(allowed: Allowed, text: str) -> Any:
-    """The first reading of the text that is allowed; for argparse."""
-    sayable = [one for one in allowed if one is not FUNCTION]
+    """Return the first allowed reading of the text: None, a list, a number or the text itself; for argparse."""
+    from treegram._core.params import FUNCTION, words_of
+
+    expressible = [one for one in allowed if one is not FUNCTION]
     for value in _readings(text):
-        if any(one.accepts(value) for one in sayable):
+        if any(one.accepts(value) for one in expressible):
             return value
-    words = words_of(allowed)
-    raise argparse.ArgumentTypeError(
-        f"expected {' or '.join(str(one) for one in sayable)}, got {text!r}{suggest(text, words)}"
-    )
+    expected = " or ".join(str(one) for one in expressible)
+    raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}{suggest(text, words_of(allowed))}")
 
 
 def _readings(text: str) -> Iterator[Any]:
@@ -240,10 +196,78 @@ def _readings(text: str) -> Iterator[Any]:
         yield None
     if "," in text:
         with contextlib.suppress(ValueError):
-            yield [float(part) for part in text.split(",")]
+            yield [float(number) for number in text.split(",")]
     for kind in (int, float):
-        try:
+        with contextlib.suppress(ValueError):
             yield kind(text)
-        except ValueError:
-            continue
     yield text
+
+
+# -------------------------------------------------------------------- several kernels: fit, evaluate
+
+
+def add_search_options(parser: Parser, default: str, models: str) -> None:
+    """Add the options that say what cross-validation chooses from, and the task; ``models`` describes the fitted models."""
+    parser.add_argument(
+        "--kernel",
+        metavar="NAME",
+        dest="kernels",
+        action="append",
+        type=partial(_read_name, (*NAMES, AUTO)),
+        help=f"{', '.join(NAMES)}, or auto, which tries many kernels and sums of the best; may be repeated (default: {default}). "
+        "Parameters are chosen by cross-validation",
+    )
+    parser.add_argument(
+        "--scale",
+        metavar="NAME,...",
+        type=_scales,
+        help="scale the attributes: raw, standard or robust; cross-validation chooses among several (default: raw)",
+    )
+    parser.add_argument(
+        "--gamma",
+        metavar="X,...",
+        type=_gammas,
+        help="values of gamma to choose from: numbers, scale (one over the variance of the vectors) or none (one over their "
+        "dimension, the default)",
+    )
+    parser.add_argument(
+        "--use-edge-labels", action="store_true", help="use the labels of edges (auto decides by itself)"
+    )
+    parser.add_argument(
+        "--task",
+        choices=("classification", "regression"),
+        help=f"{models} (default: regression if some target is not a whole number)",
+    )
+    parser.add_argument(
+        "--folds", metavar="N", type=at_least(2), default=10, help="folds of cross-validation (default: 10)"
+    )
+
+
+def check_search_options(kernels: Sequence[str], args: argparse.Namespace) -> None:
+    """Raise an error if an option has an effect on none of the kernels."""
+    features = {
+        "scale": "uses_attributes",
+        "gamma": "gamma",
+        "use_edge_labels": "use_edge_labels",
+        "reseed": "random_state",
+    }
+    for option, feature in features.items():
+        if getattr(args, option, None) and not set(kernels) & set(users := users_of(feature)):
+            raise ValueError(
+                f"{_flag(option)} has no effect on {', '.join(kernels)}; it is for --kernel {', '.join(users)}."
+            )
+
+
+def _scales(text: str) -> list[str]:
+    names = list(dict.fromkeys(text.split(",")))
+    for name in names:
+        if name not in SCALES:
+            raise argparse.ArgumentTypeError(f"expected {', '.join(SCALES)}, got {name!r}{suggest(name, SCALES)}")
+    return names
+
+
+def _gammas(text: str) -> list[float | str | None]:
+    from treegram._core.params import NOTHING, Number, Words
+
+    allowed = (Number(0, above=True), Words("scale"), NOTHING)
+    return list(dict.fromkeys(read_word(allowed, word) for word in text.split(",")))

@@ -1,49 +1,50 @@
-"""What commands that write a file of results share: the options of the file, and the record of how it came about."""
+"""The files that ``treegram gram`` and ``treegram features`` write: arrays, and how they were computed."""
 
 from __future__ import annotations
 
+import argparse
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from treegram._core.machine import package_versions
-from treegram._core.text import counted
-from treegram.cli._parser import Parser
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-__all__ = ["add_output_arguments", "approximation", "approximation_text", "provenance", "shape_text"]
+__all__ = ["write_arrays"]
 
 
-def add_output_arguments(parser: Parser, contents: str) -> None:
-    """The file to write, whose help says what it will hold, and whether it may replace an older one."""
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help=f"file to write: {contents}")
-    parser.add_argument("--force", action="store_true", help="replace the file if there is one")
+def write_arrays(
+    args: argparse.Namespace,
+    arrays: Mapping[str, NDArray[Any] | None],
+    estimator: Any,
+    meta: Mapping[str, Any],
+    contents: str,
+    seconds: float,
+) -> None:
+    """Write a ``.npz`` file with the arrays that are not None and ``meta``, a JSON text; print one line about it."""
+    import numpy as np
 
+    from treegram._core.files import replacing
+    from treegram._core.machine import package_versions
 
-def provenance(data: str, seconds: float) -> dict[str, Any]:
-    """From which data, with which versions, when, and in how much time."""
-    return {
-        "data": data,
+    names = ("method", "n_components", "choice", "estimated_error") if hasattr(estimator, "choice_") else ()
+    approximation = {name: getattr(estimator, f"{name}_") for name in names}
+    everything = {
+        "kernel": args.kernel,
+        **meta,
+        **approximation,
+        "data": args.data,
         "versions": package_versions(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
     }
-
-
-def approximation(estimator: Any) -> dict[str, Any]:
-    """Which approximation a fitted estimator has chosen, and its error; nothing for an exact kernel."""
-    names = ("method", "n_components", "choice", "estimated_error")
-    return {name: getattr(estimator, name + "_") for name in names} if hasattr(estimator, "choice_") else {}
-
-
-def approximation_text(made: Mapping[str, Any]) -> str:
-    """The same for people, after a comma."""
-    if not made:
-        return ""
-    components = counted(made["n_components"], "component")
-    return f", {made['method']} with {components}, estimated Gram error {made['estimated_error']:.1e}"
-
-
-def shape_text(shape: tuple[int, ...]) -> str:
-    """The shape of an array for people: 600 x 600."""
-    return " x ".join(map(str, shape))
+    present: dict[str, Any] = {name: array for name, array in arrays.items() if array is not None}
+    with replacing(args.output) as file:
+        np.savez(file, **present, meta=np.array(json.dumps(everything)))
+    made = args.kernel
+    if approximation:
+        made += "; {method}, {n_components} components, estimated Gram error {estimated_error:.1e}".format(
+            **approximation
+        )
+    print(f"{args.output}: {contents}, {made}, {seconds:.2f} s")

@@ -1,23 +1,24 @@
-"""argparse with manners: no abbreviations, errors of one line, and the closest word for a mistyped one."""
+"""An argument parser with errors of one line, and the options that several commands share."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
 
+from treegram._core.files import check_writable
 from treegram._core.text import suggest
 
-__all__ = ["Parser"]
+__all__ = ["Parser", "add_jobs", "add_output", "at_least", "check_output"]
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line each; use :meth:`read` instead of ``parse_args``."""
+    """A parser without abbreviations that suggests the closest option; use :meth:`read` instead of ``parse_args``."""
 
-    def __init__(
-        self, prog: str, about: str, examples: Sequence[str], usage: str | None = None, *, add_help: bool = True
-    ) -> None:
+    def __init__(self, prog: str, about: str, examples: Sequence[str], usage: str | None = None, **kwargs: Any) -> None:
         lines = "\n".join(f"  {example}" for example in examples)
         super().__init__(
             prog=prog,
@@ -25,28 +26,72 @@ class Parser(argparse.ArgumentParser):
             description=about[:1].upper() + about[1:] + ("" if "\n" in about else "."),
             epilog=f"example{'s' if len(examples) > 1 else ''}:\n{lines}",
             formatter_class=functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=28),
-            add_help=add_help,
             allow_abbrev=False,
+            **kwargs,
         )
-        self.elsewhere: dict[str, str] = {}  # options that are not here, and where they are
+        self.elsewhere: dict[str, str] = {}  # options that this command does not have, with an explanation
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """The arguments as a namespace; mistyped options are named before missing ones."""
-        self._refuse_unknown_options(arguments)
+        """Parse the arguments; report unknown options before missing ones."""
+        self._check_options(arguments)
         known, rest = self.parse_known_args(arguments)
         if rest:
             self.error(f"unexpected argument {rest[0]!r}")
         return known
 
     def error(self, message: str) -> NoReturn:
-        """Leave with exit code 2 and one line on stderr."""
+        """Exit with code 2 and one line on stderr."""
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
-    def _refuse_unknown_options(self, arguments: Sequence[str]) -> None:
+    def _check_options(self, arguments: Sequence[str]) -> None:
+        """Refuse unknown options, and options with one value that occur twice."""
         known = self._option_string_actions
+        used = set()
         for argument in arguments:
             option = argument.partition("=")[0]
             if argument == "--":
                 return
-            if option.startswith("--") and option not in known:
+            if option in known:
+                action = known[option]
+                if action in used and action.nargs != 0 and not isinstance(action, argparse._AppendAction):
+                    self.error(f"{option} takes one value, but is given more than once")
+                used.add(action)
+            elif option.startswith("--"):
                 self.error(f"unknown option {option}{self.elsewhere.get(option) or suggest(option, known)}")
+
+
+def at_least(least: float, kind: type[int] | type[float] = int) -> Callable[[str], Any]:
+    """Return an argparse type for numbers of at least this size."""
+
+    def read(text: str) -> float:
+        with contextlib.suppress(ValueError):
+            if (value := kind(text)) >= least:
+                return value
+        name = "whole number" if kind is int else "number"
+        raise argparse.ArgumentTypeError(f"expected a {name} of at least {least}, got {text!r}")
+
+    return read
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    """Add ``--jobs``, which never changes results."""
+    parser.add_argument(
+        "--jobs",
+        metavar="N",
+        type=lambda text: -1 if text == "-1" else at_least(1)(text),
+        default=-1,
+        help="number of threads (default: -1, all)",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser, contents: str, *, required: bool = True) -> None:
+    """Add ``-o`` and ``--force``; the help of ``-o`` describes the contents of the file."""
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, required=required, help=contents)
+    parser.add_argument("--force", action="store_true", help="replace an existing file")
+
+
+def check_output(path: Path, *, force: bool) -> None:
+    """Raise an error if the file cannot be written, or exists and is not to be replaced."""
+    check_writable(path)
+    if path.exists() and not force:
+        raise FileExistsError(f"{path} exists already; give --force to replace it, or another name.")

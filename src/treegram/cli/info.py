@@ -1,4 +1,4 @@
-"""``treegram info``: what a data set holds, and what is odd about it, as text or JSON."""
+"""``treegram info``: summarize a data set and flag problems, as text or JSON."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from treegram import summarize_graphs
+import treegram
 from treegram._core.text import counted
-from treegram.cli._data import add_data_arguments, load_data
+from treegram.cli._data import add_data_argument, load_data
 from treegram.cli._parser import Parser
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
@@ -21,40 +21,40 @@ EXAMPLES = (
     "treegram info molecules.csv --smiles-column smiles --target y",
 )
 
-_MOST_VALUES = 10  # classes or labels in one line
+_MOST_VALUES = 10  # classes or labels on a line
 _MOST_COLUMNS = 20  # rows of the table of attributes
 
 
-def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (what every command is given)
-    """The arguments of the command."""
-    add_data_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="write JSON, for machines")
+def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+    """Add the arguments of the command."""
+    add_data_argument(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Look at the data and tell; what the reader warns of, such as files that it leaves out, is part of the answer."""
+    """Summarize the data; warnings of the reader, such as ignored files, are part of the summary."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = load_data(args)
-    report = {"data": args.data, **summarize_graphs(*found), "left_out": [str(warning.message) for warning in caught]}
-    print(json.dumps(report, indent=2) if args.json else "\n".join(_render(report)))
+        graphs, y = load_data(args.data, args)
+    summary = {"data": args.data, **treegram.summarize_graphs(graphs, y)}
+    summary["warnings"] = [*(str(one.message) for one in caught), *summary["warnings"]]
+    print(json.dumps(summary, indent=2) if args.json else "\n".join(_render(summary)))
 
 
-def _render(report: dict[str, Any]) -> Iterator[str]:
-    yield f"{report['data']}: {report['n_graphs']} graphs, {'directed' if report['directed'] else 'undirected'}"
+def _render(summary: dict[str, Any]) -> Iterator[str]:
+    yield f"{summary['data']}: {summary['n_graphs']} graphs, {'directed' if summary['directed'] else 'undirected'}"
     for name in ("nodes", "edges"):
-        yield _line(name, f"{report[name]['total']} in all; per graph {_spread(report[name])}")
-    yield _line("degrees", _spread(report["degrees"]))
-    yield from _targets(report["targets"])
+        yield _line(name, f"{summary[name]['total']} in all; per graph {_spread(summary[name])}")
+    yield _line("degrees", _spread(summary["degrees"]))
+    yield from _targets(summary["targets"])
     for name in ("node_labels", "edge_labels"):
-        yield _line(name.replace("_", " "), _values(report[name], share=True) if report[name] else "none")
-    yield from _attributes("attributes", report["attributes"])
-    if report["edge_attributes"]:
-        yield from _attributes("edge vectors", report["edge_attributes"])
-    for title in ("left out", "warnings"):
-        if sentences := report[title.replace(" ", "_")]:
-            yield title
-            yield from (f"  - {sentence}" for sentence in sentences)
+        yield _line(name.replace("_", " "), _values(summary[name], share=True) if summary[name] else "none")
+    yield from _attributes("attributes", summary["attributes"])
+    if summary["edge_attributes"]:
+        yield from _attributes("edge vectors", summary["edge_attributes"])
+    if summary["warnings"]:
+        yield "warnings"
+        yield from (f"  - {sentence}" for sentence in summary["warnings"])
 
 
 def _line(name: str, text: str) -> str:
@@ -66,7 +66,7 @@ def _spread(numbers: dict[str, Any]) -> str:
 
 
 def _values(entries: list[dict[str, Any]], *, share: bool) -> str:
-    """Distinct values with how often they occur."""
+    """Return distinct values with their counts, or with their percentages."""
     total = sum(entry["count"] for entry in entries)
     form = "{name} ({share:.1%})" if share else "{name} ({count})"
     shown = [
@@ -80,7 +80,7 @@ def _values(entries: list[dict[str, Any]], *, share: bool) -> str:
 def _name(value: Any) -> str:
     if isinstance(value, tuple):
         return ",".join(map(_name, value))
-    return str(value) if str(value).isprintable() else ascii(value)  # a terminal must not obey a label
+    return str(value) if str(value).isprintable() else ascii(value)  # a terminal must not obey control characters
 
 
 def _targets(targets: dict[str, Any] | None) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""``treegram predict``: a model file and a data set in, a table of predictions out."""
+"""``treegram predict``: predict new graphs with a saved model."""
 
 from __future__ import annotations
 
@@ -6,20 +6,13 @@ import argparse
 import csv
 import io
 import sys
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from treegram import GraphGP, Graphs
+import treegram
 from treegram._core.files import replacing
 from treegram._core.text import counted
-from treegram.cli._data import add_data_arguments, load_data
-from treegram.cli._model_file import add_model_argument, check_output, load_predictor
-from treegram.cli._molecules import load_for_model
-from treegram.cli._parser import Parser
-from treegram.explanations.contributions import split_model
+from treegram.cli._data import add_data_argument, add_model_argument, load_input
+from treegram.cli._parser import Parser, add_output, check_output
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -30,63 +23,54 @@ EXAMPLES = (
 )
 
 
-def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (what every command is given)
-    """The arguments of the command."""
+def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+    """Add the arguments of the command."""
     add_model_argument(parser)
-    add_data_arguments(parser, for_model=True)
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=Path,
-        help="CSV file to write: graph (numbered from 0), prediction, and either a probability for each class or the standard "
-        "deviation of a new target, where the model has them (default: stdout)",
+    add_data_argument(parser, for_model=True)
+    add_output(
+        parser,
+        "CSV file with graph (numbered from 0), prediction, and the probability of each class or the standard deviation, where the "
+        "model has them (default: stdout)",
+        required=False,
     )
-    parser.add_argument("--force", action="store_true", help="replace the file if there is one")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Predict and write; nothing is written unless all of it can be."""
+    """Predict and write; nothing is written unless everything can be."""
     if args.output is not None:
-        check_output(args.output, overwrite=args.force)
-    model = load_predictor(args.model)
-    molecules = load_for_model(model, args)
-    if molecules is not None:
-        model, graphs, numbers = molecules[:3]
-    else:
-        graphs, _ = load_data(args)
-        numbers = np.arange(len(graphs))
-    text = _table(numbers, *_predictions(model, graphs))
+        check_output(args.output, force=args.force)
+    loaded = load_input(args)
+    text = _table({"graph": loaded.numbers, **_predictions(loaded.model, loaded.graphs)})
     if args.output is None:
         sys.stdout.write(text)
         return
     with replacing(args.output) as file:
         file.write(text.encode())
-    print(f"{args.output}: predictions of {args.model} for {counted(len(graphs), 'graph')} of {args.data}")
+    print(f"{args.output}: predictions of {args.model} for {counted(len(loaded.graphs), 'graph')} of {args.data}")
 
 
-def _predictions(model: Any, graphs: Graphs) -> tuple[list[str], list[Any]]:
-    """The columns after the number of the graph: their names, and their values."""
-    if isinstance(split_model(model)[-1], GraphGP):
+def _predictions(model: Any, graphs: treegram.Graphs) -> dict[str, Any]:
+    """Return the columns of the table after the first."""
+    last = model[-1] if hasattr(model, "steps") else model
+    if isinstance(last, treegram.GraphGP):
         mean, std = model.predict(graphs, return_std=True)
-        return ["prediction", "std"], [mean, std]
-    columns = [model.predict(graphs)]
-    if not hasattr(model, "predict_proba"):
-        return ["prediction"], columns
-    names = [f"probability of {name}" for name in model.classes_.tolist()]
-    return ["prediction", *names], [*columns, *model.predict_proba(graphs).T]
+        return {"prediction": mean, "std": std}
+    columns = {"prediction": model.predict(graphs)}
+    if hasattr(model, "predict_proba"):
+        names = [f"probability of {name}" for name in model.classes_.tolist()]
+        columns |= dict(zip(names, model.predict_proba(graphs).T, strict=True))
+    return columns
 
 
-def _table(numbers: NDArray[np.int64], names: list[str], columns: list[Any]) -> str:
-    """The numbers of the graphs and the columns as CSV."""
+def _table(columns: dict[str, Any]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["graph", *map(_shown, names)])
-    for i, *row in zip(*(column.tolist() for column in (numbers, *columns)), strict=True):
-        writer.writerow([i, *map(_shown, row)])
+    writer.writerow(map(_printable, columns))
+    for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+        writer.writerow(map(_printable, row))
     return text.getvalue()
 
 
-def _shown(value: Any) -> Any:
-    """The value; a text with characters that a terminal would obey is escaped."""
+def _printable(value: Any) -> Any:
+    """Return the value; escape a text with control characters, which a terminal would obey."""
     return ascii(value) if isinstance(value, str) and not value.isprintable() else value

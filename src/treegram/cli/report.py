@@ -1,4 +1,4 @@
-"""``treegram report``: a store of results in, one page (and its Markdown) out."""
+"""``treegram report``: write a page and its Markdown from the results of a study."""
 
 from __future__ import annotations
 
@@ -6,34 +6,33 @@ import argparse
 from pathlib import Path
 
 from treegram.cli._parser import Parser
-from treegram.study.report import check_page, write_report
-from treegram.study.store import Store
-from treegram.study.summary import summarize
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = ("treegram report paper.sqlite", "treegram report paper.sqlite -o report.html")
 
 
-def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (what every command is given)
-    """The arguments of the command."""
-    parser.add_argument(
-        "store", metavar="STORE", type=Path, help="the file in which reproduce or evaluate kept its results"
-    )
+def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+    """Add the arguments of the command."""
+    parser.add_argument("store", metavar="STORE", type=Path, help="results of treegram reproduce or evaluate")
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
         type=Path,
-        help="page to write; its Markdown is written beside it (default: the store's name with .html)",
+        help="page to write, with its Markdown beside it (default: the store's name with .html)",
     )
     parser.add_argument(
-        "--force", action="store_true", help="replace these files even if treegram did not write them as reports"
+        "--force", action="store_true", help="replace existing files even if they are not reports by treegram"
     )
 
 
 def run(args: argparse.Namespace) -> None:
     """Summarize, then write both files."""
+    from treegram.study.report import check_page, write_report
+    from treegram.study.store import Store
+    from treegram.study.summary import summarize
+
     page = args.output or args.store.with_suffix(".html")
     if page.suffix != ".html":
         raise ValueError(f"The output file must end in .html; got {str(page)!r}.")

@@ -1,4 +1,4 @@
-"""The command ``treegram warm``."""
+"""The command ``treegram precompile``."""
 
 import os
 import re
@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from treegram import Graphs, ScaleAttributes
-from treegram._core import jit as _numba
-from treegram.cli import main
-from treegram.cli import precompile as warm
+from treegram._core import jit
+from treegram.cli import main, precompile
+from treegram.kernels.registry import KERNELS
 
 AFTERWARDS = """
 import numpy as np, treegram as tg
@@ -26,35 +26,35 @@ print(compilations.count)
 """
 
 
-def test_warm_tells_how_much_and_where(monkeypatch, capsys):
+def test_precompile_reports_how_much_and_where(monkeypatch, capsys):
     done = []
-    monkeypatch.setattr(warm, "_tasks", lambda: iter([lambda: done.append(1), lambda: done.append(2)]))
-    monkeypatch.setattr(_numba.compilations, "count", 3)
-    assert main(["warm"]) == 0
+    monkeypatch.setattr(precompile, "_tasks", lambda: iter([lambda: done.append(1), lambda: done.append(2)]))
+    monkeypatch.setattr(jit.compilations, "count", 3)
+    assert main(["precompile"]) == 0
     assert done == [1, 2]
     assert re.match(r"Compiled 3 functions; this took \d+ s\. The code is in ", capsys.readouterr().out)
-    monkeypatch.setattr(_numba.compilations, "count", 0)
-    main(["warm"])
-    assert capsys.readouterr().out.startswith("All was compiled already; ")
+    monkeypatch.setattr(jit.compilations, "count", 0)
+    main(["precompile"])
+    assert capsys.readouterr().out.startswith("Everything was compiled already; ")
 
 
 def test_help_says_where_compiled_code_is(capsys):
-    assert main(["warm", "--help"]) == 0
+    assert main(["precompile", "--help"]) == 0
     assert "NUMBA_CACHE_DIR" in capsys.readouterr().out
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # the command ignores what its small graphs make kernels say
 def test_tasks_run_kernels_models_and_readers(monkeypatch):
-    kernels = {name: warm.KERNELS[name] for name in ("wl", "oddcl")}
-    monkeypatch.setattr(warm, "KERNELS", kernels)
-    tasks = list(warm._tasks())
+    kernels = {name: KERNELS[name] for name in ("wl", "oddcl")}
+    monkeypatch.setattr("treegram.kernels.registry.KERNELS", kernels)
+    tasks = list(precompile._tasks())
     assert len(tasks) == 2 * len(kernels) + 1 + 6  # one kernel of the two has features
     for task in tasks:
         task()
 
 
 def test_a_kernel_that_refuses_the_graphs_is_passed_over():
-    warm._run_kernel(ScaleAttributes(), Graphs.from_edges([[(0, 1)]]))
+    precompile._run_kernel(ScaleAttributes(), Graphs.from_edges([[(0, 1)]]))
 
 
 @pytest.mark.slow
@@ -65,6 +65,6 @@ def test_nothing_is_compiled_after_it(tmp_path):
         command = [sys.executable, *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
-    assert run("-m", "treegram", "warm").rstrip().endswith(str(tmp_path))
-    assert run("-m", "treegram", "warm").startswith("All was compiled already")
+    assert run("-m", "treegram", "precompile").rstrip().endswith(str(tmp_path))
+    assert run("-m", "treegram", "precompile").startswith("Everything was compiled already")
     assert run("-c", AFTERWARDS).split() == ["0"]
