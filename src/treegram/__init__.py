@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from treegram.datasets import *
     from treegram.datasets.parquet import *
     from treegram.explanations.contributions import *
-    from treegram.explanations.page import *
     from treegram.explanations.plots import *
     from treegram.graphs import Graphs as Graphs
     from treegram.graphs.molecules import *
@@ -49,7 +48,6 @@ _HOMES = {
         "StudyError",
         "TreegramError",
     ),
-    "explanations.page": ("write_explanation_page",),
     "explanations.contributions": ("Explanation", "explain"),
     "graphs": ("Graphs",),
     "kernels": (

@@ -402,8 +402,12 @@ def test_explain_draws_molecules(run):
     save_tu(graphs, "MOLECULES")
     save_model(GraphSVC("wl", grid={}, C=1, cv=2).fit(graphs, graphs.targets), "model.tgm")
     Path("new.smi").write_text("CO methanol\nCN\n" * 4)
-    assert run("explain model.tgm MOLECULES --smiles new.smi -o page.html")[0] == 0
-    assert Path("page.html").read_text().count('class="molecule"') == 8
+    code, out, _ = run("explain model.tgm MOLECULES --smiles new.smi -o page.html")
+    assert code == 0
+    assert "8 of 8 graphs were in the training data" in out
+    page = Path("page.html").read_text()
+    assert page.count('class="molecule"') == 8
+    assert "are right" not in page
     Path("short.smi").write_text("CO\n")
     refused(
         run, "explain model.tgm MOLECULES --smiles short.smi -o out.html", "molecules must have one entry per graph, 8"

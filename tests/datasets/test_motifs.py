@@ -45,27 +45,27 @@ def test_unknown_motifs_are_refused():
 # -------------------------------------------------------------------- explanations find what is planted
 
 
-def fit_and_explain(kernel, spread, **options):
+def fit_and_explain(kernel, attribute_to="tree", **options):
     """Held-out graphs, their classes as signs, which nodes are planted, the model and its explanation."""
     graphs, y, is_motif = make_motifs(240, random_state=5, **options)
     model = GraphSVC(kernel, grid={}, C=[1, 10], cv=3).fit(graphs[::2], y[::2])
     held_out = graphs[1::2]
     signs = np.where(y[1::2] == 1, 1.0, -1.0)
-    return held_out, signs, is_motif.reshape(240, -1)[1::2], model, explain(model, held_out, spread=spread)
+    return held_out, signs, is_motif.reshape(240, -1)[1::2], model, explain(model, held_out, attribute_to=attribute_to)
 
 
 @pytest.mark.parametrize(
-    ("kernel", "spread", "options", "least"),
+    ("kernel", "attribute_to", "options", "least"),
     [
-        (WLOA(n_iterations=3), True, {}, 0.96),
-        (WLOA(n_iterations=3), True, {"motifs": ("clique", "wheel")}, 0.98),
-        (WLCL(n_iterations=1), True, {"motifs": ("cycle", "cycle"), "n_attributes": 2, "shift": 4.0}, 0.98),
-        (ODDCL(depth=1), False, {"motifs": ("cycle", "cycle"), "n_attributes": 2, "shift": 4.0}, 0.96),
+        (WLOA(n_iterations=3), "tree", {}, 0.96),
+        (WLOA(n_iterations=3), "tree", {"motifs": ("clique", "wheel")}, 0.98),
+        (WLCL(n_iterations=1), "tree", {"motifs": ("cycle", "cycle"), "n_attributes": 2, "shift": 4.0}, 0.98),
+        (ODDCL(depth=1), "root", {"motifs": ("cycle", "cycle"), "n_attributes": 2, "shift": 4.0}, 0.96),
     ],
 )
-def test_planted_nodes_have_the_highest_shares(kernel, spread, options, least):
-    _, signs, planted, _, found = fit_and_explain(kernel, spread, **options)
-    areas = [roc_auc_score(mask, sign * own) for mask, sign, own in zip(planted, signs, found.nodes, strict=True)]
+def test_planted_nodes_have_the_highest_contributions(kernel, attribute_to, options, least):
+    _, signs, planted, _, found = fit_and_explain(kernel, attribute_to, **options)
+    areas = [roc_auc_score(mask, sign * own) for mask, sign, own in zip(planted, signs, found.node_contributions, strict=True)]
     assert np.mean(areas) >= least
 
 
@@ -82,11 +82,11 @@ def without(graph, nodes):
 
 
 def test_deleting_the_highest_nodes_changes_decisions_more_than_deleting_random_ones():
-    graphs, signs, _, model, found = fit_and_explain(WLOA(n_iterations=3), True)
+    graphs, signs, _, model, found = fit_and_explain(WLOA(n_iterations=3))
     rng = np.random.default_rng(0)
     for n in (1, 3, 5):
         best = [
-            without(g, np.argsort(-sign * own)[:n]) for g, sign, own in zip(graphs, signs, found.nodes, strict=True)
+            without(g, np.argsort(-sign * own)[:n]) for g, sign, own in zip(graphs, signs, found.node_contributions, strict=True)
         ]
         drawn = [without(g, rng.permutation(g.n_nodes)[:n]) for g in graphs]
         falls = [

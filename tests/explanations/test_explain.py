@@ -44,6 +44,7 @@ from treegram import (
     ScaleAttributes,
     ShortestPath,
     explain,
+    make_motifs,
 )
 from treegram._core.errors import ParameterError
 from treegram.kernels import oddcl_features
@@ -79,7 +80,7 @@ NEED_ATTRIBUTES = {"pipeline", "KernelSum"}
 EXPLICIT = {
     name: KERNELS[name] for name in ("ODDST", "ODDST, not normalized", "WL", "WLOA", "NSPDK", "P2K", "P2K, hash")
 }
-SPREAD = {
+TREES = {
     "WL": WL(),
     "WLOA": WLOA(),
     "WLCL": WLCL(),
@@ -99,24 +100,26 @@ def fitted_ridge(kernel, graphs):
 
 
 def node_sums(found):
-    return np.array([shares.sum(axis=0) for shares in found.nodes]) + found.intercept
+    return np.array([shares.sum(axis=0) for shares in found.node_contributions]) + found.intercept
 
 
-@pytest.mark.parametrize("collection", COLLECTIONS)
 @pytest.mark.parametrize("name", KERNELS)
-def test_nodes_add_up_to_the_prediction(name, collection):
-    graphs = COLLECTIONS[collection].pack()
-    if name in NEED_ATTRIBUTES and not graphs.n_attributes:
-        pytest.skip("its transformer needs attributes")
-    model = fitted_ridge(KERNELS[name], graphs[:7])
-    found = explain(model, graphs)
-    assert [len(shares) for shares in found.nodes] == graphs.sizes.tolist()
-    np.testing.assert_allclose(node_sums(found)[..., None].ravel(), model.predict(graphs), rtol=0, atol=1e-9)
-    np.testing.assert_allclose(found.decisions, model.predict(graphs), rtol=0, atol=1e-9)
-    np.testing.assert_allclose(found.graphs.sum(axis=1) + found.intercept, found.decisions, rtol=0, atol=1e-9)
-    assert found.graphs.shape == (len(graphs), 7)
-    assert found.error < 1e-9
-    assert found.outputs == ("prediction",)
+def test_nodes_add_up_to_the_prediction(name):
+    for collection in COLLECTIONS.values():
+        graphs = collection.pack()
+        if name in NEED_ATTRIBUTES and not graphs.n_attributes:
+            continue  # its transformer needs attributes
+        model = fitted_ridge(KERNELS[name], graphs[:7])
+        for attribute_to in ("tree", "root"):
+            found = explain(model, graphs, attribute_to=attribute_to)
+            assert [len(own) for own in found.node_contributions] == graphs.sizes.tolist()
+            np.testing.assert_allclose(node_sums(found)[..., None].ravel(), model.predict(graphs), rtol=0, atol=1e-9)
+            np.testing.assert_allclose(found.decisions, model.predict(graphs), rtol=0, atol=1e-9)
+            by_graph = found.graph_contributions.sum(axis=1) + found.intercept
+            np.testing.assert_allclose(by_graph, found.decisions, rtol=0, atol=1e-9)
+            assert found.graph_contributions.shape == (len(graphs), 7)
+            assert found.residual < 1e-9
+            assert found.outputs == ("prediction",)
 
 
 @pytest.mark.parametrize("name", sorted(KERNELS.keys() - {"ODDCL, linear"}))  # products of huge vectors overflow
@@ -127,7 +130,7 @@ def test_nodes_add_up_on_any_graphs(name, collection):
     if not graphs.n_nodes:
         return
     found = explain(fitted_ridge(KERNELS[name], graphs), graphs)
-    assert found.error <= 1e-9 * max(1.0, np.abs(found.graphs).sum(axis=1).max())
+    assert found.residual <= 1e-9 * max(1.0, np.abs(found.graph_contributions).sum(axis=1).max())
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -140,7 +143,7 @@ def test_shares_move_with_their_nodes(name, drawn):
         return
     model = fitted_ridge(KERNELS[name], graphs)
     before, after = explain(model, graphs), explain(model, collection.renumbered(places).pack())
-    for old, new, place in zip(before.nodes, after.nodes, places, strict=True):
+    for old, new, place in zip(before.node_contributions, after.node_contributions, places, strict=True):
         np.testing.assert_allclose(new[list(place)], old, rtol=1e-9, atol=1e-10)
 
 
@@ -149,22 +152,22 @@ def test_features_add_up_and_have_names(name):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     model = fitted_ridge(EXPLICIT[name], graphs[:7])
     found = explain(model, graphs)
-    sums = np.asarray(found.features.sum(axis=1)).ravel() + found.intercept
+    sums = np.asarray(found.feature_contributions.sum(axis=1)).ravel() + found.intercept
     np.testing.assert_allclose(sums, model.predict(graphs), rtol=0, atol=1e-9)
-    assert len(found.feature_names) == found.features.shape[1]
+    assert len(found.feature_names) == found.feature_contributions.shape[1]
     ((top, share),) = found.top_features(3, 1)
     assert top in found.feature_names
-    assert abs(share) == np.abs(found.features[[3]].toarray()).max()
+    assert abs(share) == np.abs(found.feature_contributions[[3]].toarray()).max()
 
 
 def test_features_of_a_sum_carry_the_name_of_their_kernel():
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     found = explain(fitted_ridge(KernelSum([WL(n_iterations=1), ODDST(depth=1)]), graphs), graphs)
-    sums = np.asarray(found.features.sum(axis=1)).ravel() + found.intercept
+    sums = np.asarray(found.feature_contributions.sum(axis=1)).ravel() + found.intercept
     np.testing.assert_allclose(sums, found.decisions, rtol=0, atol=1e-9)
     assert {name.split(":")[0] for name in found.feature_names} == {"WL", "ODDST"}
     without = explain(fitted_ridge(KERNELS["KernelSum"], graphs), graphs)
-    assert without.features is None
+    assert without.feature_contributions is None
     assert without.feature_names is None
     assert without.top_features(0) == []
 
@@ -193,15 +196,17 @@ def test_classifiers(counts):
     )
     model = GraphSVC(ODDCL(depth=1), grid={}, C=[10], cv=2).fit(graphs, y)
     found = explain(model, graphs)
-    assert found.error < 1e-9
+    assert found.residual < 1e-9
     if len(counts) == 2:
         np.testing.assert_allclose(node_sums(found), model.decision_function(graphs), rtol=0, atol=1e-9)
         assert found.outputs == ("class 1",)
         return
     np.testing.assert_allclose(node_sums(found), model._decide(graphs), rtol=0, atol=1e-9)
     assert found.outputs == (("class 0", "class 1"), ("class 0", "class 2"), ("class 1", "class 2"))
-    assert found.graphs.shape == (12, 12, 3)
-    np.testing.assert_array_equal(found.graphs[:, 8:, 0], 0)  # the third class says nothing about the first two
+    assert found.graph_contributions.shape == (12, 12, 3)
+    np.testing.assert_array_equal(
+        found.graph_contributions[:, 8:, 0], 0
+    )  # the third class says nothing about the first two
 
 
 def test_gaussian_process():
@@ -217,13 +222,13 @@ def test_linear_models_on_features(name):
     ridge = make_pipeline(NeighborMeans(), FeatureMap(EXPLICIT[name]), Ridge()).fit(graphs, y)
     found = explain(ridge, graphs)
     np.testing.assert_allclose(node_sums(found), ridge.predict(graphs), rtol=0, atol=1e-9)
-    assert found.graphs is None
+    assert found.graph_contributions is None
     for classes in (y, y > 0):
         logistic = make_pipeline(FeatureMap(EXPLICIT[name]), LogisticRegression()).fit(graphs, classes)
         found = explain(logistic, graphs)
         np.testing.assert_allclose(node_sums(found), logistic.decision_function(graphs), rtol=0, atol=1e-9)
         assert found.outputs == ((0, 1, 2) if classes is y else (True,))
-        features = found.features if classes is y else (found.features,)
+        features = found.feature_contributions if classes is y else (found.feature_contributions,)
         sums = np.column_stack([np.asarray(one.sum(axis=1)).ravel() for one in features]) + found.intercept
         np.testing.assert_allclose(sums.squeeze(), found.decisions, rtol=0, atol=1e-9)
 
@@ -239,7 +244,7 @@ HASHED = {
 
 @pytest.mark.filterwarnings("ignore:.*hashed to")
 @pytest.mark.filterwarnings("ignore:.*estimated Gram error")
-@pytest.mark.parametrize("collection", zoo.LAWS_HOLD_ON)
+@pytest.mark.parametrize("collection", ["mixed", "directed"])
 @pytest.mark.parametrize("name", HASHED)
 def test_linear_models_on_trees_and_vectors(name, collection):
     graphs = zoo.LAWS_HOLD_ON[collection].pack()
@@ -252,14 +257,18 @@ def test_linear_models_on_trees_and_vectors(name, collection):
         )
         model.fit(graphs[:8], targets[:8])  # the others have trees that these do not have
         expected = model.predict(graphs) if isinstance(final, Ridge) else model.decision_function(graphs)
-        for spread in (False, True):
-            found = explain(model, graphs, spread=spread)
+        for attribute_to in ("root", "tree"):
+            found = explain(model, graphs, attribute_to=attribute_to)
             np.testing.assert_allclose(node_sums(found).reshape(expected.shape), expected, rtol=0, atol=1e-9)
-            assert found.error < 1e-9
-        features = found.features if isinstance(found.features, tuple) else (found.features,)
+            assert found.residual < 1e-9
+        features = (
+            found.feature_contributions
+            if isinstance(found.feature_contributions, tuple)
+            else (found.feature_contributions,)
+        )
         sums = np.column_stack([np.asarray(one.sum(axis=1)).ravel() for one in features]) + found.intercept
         np.testing.assert_allclose(sums.reshape(expected.shape), expected, rtol=0, atol=1e-9)
-        assert found.graphs is None
+        assert found.graph_contributions is None
     assert set(found.feature_names) == set(ODDST(HASHED[name].depth).fit(graphs).feature_names())
 
 
@@ -269,8 +278,8 @@ def test_a_node_adds_what_its_own_trees_give(name):
     """A row is linear in the counts of trees: those of one node alone give its share."""
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     model = make_pipeline(HASHED[name], Ridge()).fit(graphs, np.sin(np.arange(len(graphs))))
-    features, found = model[0], explain(model, graphs)
-    for graph, shares in zip(graphs, found.nodes, strict=True):
+    features, found = model[0], explain(model, graphs, attribute_to="root")
+    for graph, shares in zip(graphs, found.node_contributions, strict=True):
         view = view_trees(features, graph)
         (trees,) = view.groups
         for node, share in enumerate(shares):
@@ -296,17 +305,17 @@ def test_what_is_no_sum_over_columns_is_told():
         explain(between, graphs)
 
 
-@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("attribute_to", ["root", "tree"])
 @pytest.mark.parametrize("kernel", [WL(), make_pipeline(NeighborMeans(), ODDCL(depth=1))], ids=["kernel", "pipeline"])
-def test_linear_models_on_landmarks(kernel, spread):
+def test_linear_models_on_landmarks(kernel, attribute_to):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     y = np.arange(len(graphs)) % 3
     for classes in (y, y > 0):
         model = make_pipeline(NeighborMeans(), Nystroem(kernel, 6), LogisticRegression()).fit(graphs, classes)
-        found = explain(model, graphs, spread=spread)
+        found = explain(model, graphs, attribute_to=attribute_to)
         np.testing.assert_allclose(node_sums(found), model.decision_function(graphs), rtol=0, atol=1e-9)
-        assert found.graphs.shape[:2] == (len(graphs), len(model[1].component_indices_))
-        assert found.error < 1e-9
+        assert found.graph_contributions.shape[:2] == (len(graphs), len(model[1].component_indices_))
+        assert found.residual < 1e-9
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -317,7 +326,7 @@ def test_pipelines_that_end_in_a_model(nested):
     model = make_pipeline(NeighborMeans(), "passthrough", end).fit(graphs, np.sin(np.arange(len(graphs))))
     found = explain(model, graphs)
     np.testing.assert_allclose(found.decisions, model.predict(graphs), rtol=0, atol=1e-9)
-    assert found.error < 1e-9
+    assert found.residual < 1e-9
 
 
 def test_a_pipeline_that_takes_molecules_is_explained_atom_by_atom():
@@ -326,7 +335,7 @@ def test_a_pipeline_that_takes_molecules_is_explained_atom_by_atom():
     model = make_pipeline(MoleculeGraphs(), GraphSVC(WL(), grid={}, C=1, cv=2)).fit(smiles, [0] * 4 + [1] * 4)
     found = explain(model, ["CCCCO", "CCCCN"])
     np.testing.assert_allclose(found.decisions, model.decision_function(["CCCCO", "CCCCN"]), rtol=0, atol=1e-9)
-    assert [len(shares) for shares in found.nodes] == [5, 5]
+    assert [len(shares) for shares in found.node_contributions] == [5, 5]
 
 
 def test_sparse_coefficients_of_linear_models():
@@ -336,26 +345,30 @@ def test_sparse_coefficients_of_linear_models():
     np.testing.assert_allclose(explain(model, graphs).decisions, model.decision_function(graphs), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("collection", zoo.LAWS_HOLD_ON)
-@pytest.mark.parametrize("name", SPREAD)
-def test_spreading_keeps_the_sum_of_each_graph(name, collection):
-    graphs = zoo.LAWS_HOLD_ON[collection].pack()
-    model = fitted_ridge(SPREAD[name], graphs)
-    found = explain(model, graphs, spread=True)
-    assert found.error < 1e-9
-    at_roots = explain(model, graphs)
-    assert max(np.abs(a - b).max(initial=0) for a, b in zip(found.nodes, at_roots.nodes, strict=True)) > 1e-6
+@pytest.mark.parametrize("name", TREES)
+def test_trees_give_other_contributions_than_roots(name):
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = fitted_ridge(TREES[name], graphs)
+    found, at_roots = explain(model, graphs), explain(model, graphs, attribute_to="root")
+    assert found.residual < 1e-9
+    assert (
+        max(
+            np.abs(a - b).max(initial=0)
+            for a, b in zip(found.node_contributions, at_roots.node_contributions, strict=True)
+        )
+        > 1e-6
+    )
 
 
-@pytest.mark.parametrize("name", sorted(SPREAD.keys() - {"ODDCL, deep"}))
+@pytest.mark.parametrize("name", sorted(TREES.keys() - {"ODDCL, deep"}))
 @settings(max_examples=15, deadline=None)
 @given(collection=strategies.collections(min_graphs=2, dimension=2, edge_labels=True, labeled=True, scale="plain"))
-def test_spreading_keeps_the_sums_of_any_graphs(name, collection):
+def test_splitting_trees_keeps_the_sums_of_any_graphs(name, collection):
     graphs = collection.pack()
     if not graphs.n_nodes:
         return
-    found = explain(fitted_ridge(SPREAD[name], graphs), graphs, spread=True)
-    assert found.error <= 1e-9 * max(1.0, np.abs(found.graphs).sum(axis=1).max())
+    found = explain(fitted_ridge(TREES[name], graphs), graphs)
+    assert found.residual <= 1e-9 * max(1.0, np.abs(found.graph_contributions).sum(axis=1).max())
 
 
 def literal_trees(collection, g, depth, counting):
@@ -419,7 +432,8 @@ def test_trees_are_shared_by_their_nodes(kernel, counting, collection, depth):
 def test_kernels_without_trees_attribute_to_the_node_itself(name):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     model = fitted_ridge(KERNELS[name], graphs)
-    for own, at_root in zip(explain(model, graphs, spread=True).nodes, explain(model, graphs).nodes, strict=True):
+    both = (explain(model, graphs, attribute_to=one).node_contributions for one in ("tree", "root"))
+    for own, at_root in zip(*both, strict=True):
         np.testing.assert_array_equal(own, at_root)
 
 
@@ -445,7 +459,7 @@ def test_the_error_names_all_kernels_that_can_be_explained():
     assert named == {cls.__name__ for cls in REGISTERED.values() if cls.explained_by}
     for cls in REGISTERED.values():
         if cls.explained_by:
-            assert explain(fitted_ridge(cls(), graphs), graphs).error < 1e-9
+            assert explain(fitted_ridge(cls(), graphs), graphs).residual < 1e-9
         else:
             with pytest.raises(ParameterError, match=f"{cls.__name__} cannot be explained"):
                 explain(fitted_ridge(cls(), graphs), graphs)
@@ -466,18 +480,98 @@ def test_models_that_cannot_be_explained_are_refused():
         explain(scaled, graphs)
 
 
+def test_weights_that_do_not_fit_the_features_are_refused_before_anything_reads_them():
+    graphs, y = zoo.LAWS_HOLD_ON["mixed"].pack(), np.arange(11) % 2
+    for features in (ODDCLFeatures(depth=1, n_features=64), FeatureMap(WL()), Nystroem(WL(), 4)):
+        model = make_pipeline(features, LogisticRegression()).fit(graphs, y)
+        n_columns = model[-1].coef_.shape[1]
+        for wrong in (np.ones((1, 3)), np.ones((1, n_columns + 1)), np.ones((2, n_columns)), np.ones((1, 0))):
+            model[-1].coef_ = wrong
+            with pytest.raises(
+                ParameterError, match=rf"of LogisticRegression do not fit .* there are {n_columns} columns"
+            ):
+                explain(model, graphs)
+    ridge = fitted_ridge(ODDCL(depth=1), graphs)
+    ridge.dual_coef_ = ridge.dual_coef_[:5]
+    with pytest.raises(ParameterError, match="coefficients of GraphRidge do not fit its input: 5 for each"):
+        explain(ridge, graphs)
+    with pytest.raises(ParameterError, match="attribute_to of explain must be 'tree' or 'root'; got True"):
+        explain(ridge, graphs, attribute_to=True)
+
+
+# -------------------------------------------------------------------- what else an explanation knows
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    graphs, y, _ = make_motifs(45, motifs=("house", "cycle", "clique"), random_state=0)
+    return graphs, np.array(["house", "cycle", "clique"])[y]
+
+
+@pytest.mark.parametrize("is_linear", [False, True])
+def test_the_contrast_of_many_classes_is_the_predicted_one_against_the_next_best(three_classes, is_linear):
+    graphs, y = three_classes
+    svc = GraphSVC(WL(), grid={}, C=1, cv=3)
+    model = (make_pipeline(FeatureMap(WL()), LogisticRegression()) if is_linear else svc).fit(graphs[::2], y[::2])
+    found = explain(model, graphs)
+    scores, classes = model.decision_function(graphs), model.classes_.tolist()
+    decisions = found.decisions if is_linear else dict(zip(found.outputs, found.decisions.T, strict=True))
+    for i in range(len(graphs)):
+        contrast = found._contrast(i)
+        first, second = contrast.above, contrast.below
+        assert first == model.predict(graphs[i])[0]
+        scores[i, classes.index(first)] = -np.inf
+        assert second == classes[scores[i].argmax()]
+        if is_linear:
+            expected = decisions[i, classes.index(first)] - decisions[i, classes.index(second)]
+        else:
+            expected = decisions[first, second][i] if first < second else -decisions[second, first][i]
+        total = found._node_values_of(i, contrast).sum() + found.intercept @ contrast.combine
+        assert total == pytest.approx(expected, abs=1e-9)
+        by_features = sum(value for _, value in found.top_features(i, 10**6)) + found.intercept @ contrast.combine
+        assert by_features == pytest.approx(expected, abs=1e-9)
+
+
+def test_graphs_of_the_training_data_are_known(three_classes):
+    graphs, y = three_classes
+    model = GraphSVC(WL(), grid={}, C=1, cv=3).fit(graphs[::2], y[::2])
+    copies = Graphs.concatenate([graphs[:7], graphs[7:]])  # another collection of the same graphs
+    assert explain(model, copies).in_training.tolist() == [True, False] * 22 + [True]
+    vectors, y2, _ = make_motifs(10, n_attributes=2, random_state=0)
+    model = GraphSVC(make_pipeline(NeighborMeans(), WL()), grid={}, C=1, cv=2).fit(vectors[::2], y2[::2])
+    assert explain(model, vectors).in_training.tolist() == [True, False] * 5
+    labeled = Graphs.from_edges([[(0, 1)], [(0, 1)]], labels=[["C", "O"], ["C", "N"]])
+    other = Graphs.from_edges([[(0, 1)], [(0, 1)], [(0, 1)]], labels=[["C", "N"], ["C", "C"], ["O", "C"]])
+    assert explain(fitted_ridge(WL(), labeled), other).in_training.tolist() == [True, False, False]
+    linear = make_pipeline(FeatureMap(WL()), LogisticRegression()).fit(graphs[::2], y[::2])
+    assert explain(linear, graphs[:2]).in_training.tolist() == [True, False]
+    components = make_pipeline(Nystroem(WL(), 5), LogisticRegression()).fit(graphs, y)
+    assert explain(components, graphs).in_training is None
+
+
+def test_the_notebook_view_is_short_and_text_is_text(three_classes):
+    graphs, y = three_classes
+    named = np.char.add("<b>", y)
+    found = explain(GraphSVC(WL(), grid={}, C=1, cv=3).fit(graphs, named), graphs)
+    html = found._repr_html_()
+    assert html.count("<tr>") == 1 + 10
+    assert "35 more" in html
+    assert "<b>" not in html
+    assert repr(found).startswith("Explanation(45 graphs, outputs=(('<b>clique', '<b>cycle'), ")
+
+
 def test_no_graphs_and_empty_graphs():
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     model = fitted_ridge(ODDCL(), graphs)
-    assert explain(model, graphs[:0]).nodes == []
-    (nothing,) = explain(model, graphs[0]).nodes
+    assert explain(model, graphs[:0]).node_contributions == []
+    (nothing,) = explain(model, graphs[0]).node_contributions
     assert nothing.shape == (0,)
 
 
 def test_many_nodes_are_summed_some_at_a_time(monkeypatch):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     model = fitted_ridge(ODDCL(), graphs)
-    expected = explain(model, graphs).nodes
+    expected = explain(model, graphs).node_contributions
     monkeypatch.setattr("treegram.kernels.node_sums.SHARES_AT_ONCE", 50)
-    for some, all_at_once in zip(explain(model, graphs).nodes, expected, strict=True):
+    for some, all_at_once in zip(explain(model, graphs).node_contributions, expected, strict=True):
         np.testing.assert_allclose(some, all_at_once, rtol=1e-12, atol=1e-14)

@@ -1,4 +1,4 @@
-"""The page of explanations: its numbers are the model's, its text is text, and nothing is written unless all is well."""
+"""The page of explanations: its numbers are those of the model, its text is text, and an error leaves an older page."""
 
 import re
 import shutil
@@ -28,11 +28,9 @@ from treegram import (
     ScaleAttributes,
     explain,
     make_motifs,
-    write_explanation_page,
 )
 from treegram._core.errors import InvalidGraphError, ParameterError
-from treegram.explanations.page.drawings import MOST_NODES, draw_graph, draw_tree
-from treegram.explanations.page.views import read_views
+from treegram.explanations.pictures import MOST_NODES, graph_picture, tree_picture
 
 SCRIPT = "<script>document.title = 'owned'</script>"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -49,35 +47,92 @@ def model(motifs):
     return GraphSVC(WLOA(), grid={}, C=1, cv=2, probability=True).fit(*motifs)
 
 
-def written(path, *args, **options):
-    write_explanation_page(*args[:2], path / "page.html", **options)
+def written(path, model, graphs, **options):
+    explain(model, graphs).to_html(path / "page.html", **options)
     return (path / "page.html").read_text()
 
 
 def numbers_after(words, text):
-    found = re.findall(rf"{words} ([+−][0-9.e+−]+)[,.]?(?= |<)", text)  # noqa: RUF001 (a minus sign)
-    return [float(one.rstrip(".,").replace("\N{MINUS SIGN}", "-")) for one in found]
+    found = re.findall(rf'{words} <span class="whole">([^<]*)</span>', text)
+    return [float(one.replace("\N{MINUS SIGN}", "-")) for one in found]
+
+
+@pytest.fixture(scope="module")
+def half_model(motifs):
+    """A model that was not fitted on the odd graphs."""
+    graphs, y = motifs
+    return GraphSVC(WLOA(), grid={}, C=1, cv=2).fit(graphs[::2], y[::2])
 
 
 def test_the_page_has_the_decisions_of_the_model(model, motifs, tmp_path):
     graphs, y = motifs
-    page = written(tmp_path, model, graphs, y=y, chosen=[3, 20, 3])
+    page = written(tmp_path, model, graphs[[3, 20]], y=y[[3, 20]], numbers=[3, 20])
     assert page.count("<article") == 2
+    assert '<article id="graph-20">' in page
     decisions = model.decision_function(graphs[[3, 20]])
     np.testing.assert_allclose(numbers_after("together", page), decisions, rtol=1e-5)
-    np.testing.assert_allclose(numbers_after("By fitted graphs", page), decisions, rtol=1e-5)
+    np.testing.assert_allclose(numbers_after("By training graphs", page), decisions, rtol=1e-5)
     np.testing.assert_allclose(numbers_after("By features", page), decisions, rtol=1e-5)
     probability = model.predict_proba(graphs[3]).max()
-    assert f"<td>{100 * probability:.1f} %</td>" in page
-    assert (
-        page.count('<span class="change up">right</span>') == 2 * (model.predict(graphs[[3, 20]]) == y[[3, 20]]).sum()
-    )
-    assert "28 more of the data set are not on this page" in page
+    assert f'<td class="whole">{100 * probability:.1f} %</td>' in page
     assert page.count("SHA-256 ") == 2
 
 
+def test_predictions_for_training_graphs_are_not_counted_as_right(half_model, motifs, tmp_path):
+    graphs, y = motifs
+    page = written(tmp_path, half_model, graphs[:5], y=y[:5])
+    n_right = (half_model.predict(graphs[[1, 3]]) == y[[1, 3]]).sum()
+    assert '<b class="whole">3 of 5</b><span>graphs were in the training data' in page
+    assert f'<b class="whole">{n_right} of 2</b><span>predictions for other graphs are right' in page
+    assert page.count('<span class="change seen">in the training data</span>') == 2 * 3
+    assert page.count('<span class="change up">right</span>') == 2 * n_right
+    page = written(tmp_path, half_model, graphs[::2], y=y[::2])
+    assert "15 of 15" in page
+    assert "are right" not in page
+    page = written(tmp_path, half_model, graphs[[1, 3]], y=y[[1, 3]])
+    assert "training data" not in page
+    assert f'<b class="whole">{n_right} of 2</b><span>predictions are right' in page
+
+
+def test_the_most_similar_training_graphs_are_shown(half_model, motifs, tmp_path):
+    graphs, y = motifs
+    page = written(tmp_path, half_model, graphs[:2], y=y[:2])
+    shown = [
+        [int(one) for one in re.findall(r'<figcaption><span class="whole">graph (\d+)<', card)]
+        for card in page.split("<article")[1:]
+    ]
+    similarities = half_model.kernel_.transform(graphs[:2])
+    similarities[0, 0] = 0  # itself
+    assert shown == np.argsort(-similarities, axis=1, kind="stable")[:, :6].tolist()
+    contributions = explain(half_model, graphs[:2]).graph_contributions
+    values = re.findall(r'contribution <b class="whole">([^<]*)<', page)
+    expected = [contributions[i, graph] for i in (0, 1) for graph in shown[i]]
+    np.testing.assert_allclose([float(one.replace("\N{MINUS SIGN}", "-")) for one in values], expected, rtol=0.01)
+    plain = GraphSVC(WL(normalize=False), grid={}, C=1, cv=2).fit(graphs[::2], y[::2])
+    similarities = re.findall(
+        r'similarity <span class="whole">([^<]*)<', written(tmp_path, plain, graphs[[1]], y=y[[1]])
+    )
+    assert all(0 <= float(one) <= 1 for one in similarities)
+
+
+def test_numbers_have_minus_signs_and_do_not_break(half_model, motifs, tmp_path):
+    page = (
+        written(tmp_path, half_model, motifs[0][:4], y=motifs[1][:4])
+        .partition("</style>")[2]
+        .partition('id="provenance"')[0]
+    )
+    text = re.sub(r"<svg.*?</svg>|<[^>]*>", " ", page, flags=re.DOTALL)
+    assert "\N{MINUS SIGN}" in text
+    assert not re.search(r"-\d", text)
+    for element in re.findall(r'<(?:span|b)(?: class="([^"]*)")?>[+\N{MINUS SIGN}][\d.]+', page):
+        assert "whole" in element.split()
+
+
 def test_names_of_classes_and_labels_are_text(model, motifs, tmp_path):
-    page = written(tmp_path, model, *motifs, title=SCRIPT, source=SCRIPT, y=motifs[1])
+    page = written(tmp_path, model, motifs[0], title=SCRIPT, source=SCRIPT, y=motifs[1])
+    labeled = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], labels=[[SCRIPT, '"><b>'], ["C", SCRIPT, "C"]])
+    page += written(tmp_path, GraphRidge(WL(), grid={}, alpha=1.0, cv=2).fit(labeled, [0.0, 1.0]), labeled)
+    assert '"><b>' not in page
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert "http://" not in page
@@ -86,81 +141,60 @@ def test_names_of_classes_and_labels_are_text(model, motifs, tmp_path):
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 def test_a_browser_shows_the_page_without_a_complaint(model, motifs, tmp_path):
-    written(tmp_path, model, *motifs, title=SCRIPT, y=motifs[1], chosen=[0])
+    written(tmp_path, model, motifs[0][:1], title=SCRIPT, y=motifs[1][:1])
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--no-first-run"]
     command = [CHROMIUM, *flags, f"--user-data-dir={tmp_path}", "--dump-dom", (tmp_path / "page.html").as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert "<title>&lt;script&gt;" in done.stdout
     assert not [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
-    assert done.stdout.count('role="img"') >= 1 + 6  # the graph, and fitted ones for and against
-
-
-def test_by_default_the_first_twenty_are_shown(model, motifs, tmp_path):
-    assert written(tmp_path, model, motifs[0], y=motifs[1]).count("<article") == 20
+    assert done.stdout.count('role="img"') >= 1 + 6  # the graph, and similar ones
 
 
 def test_the_targets_of_the_graphs_are_used_if_there_are_any(motifs, tmp_path):
     graphs, _ = motifs
     model = GraphSVC(WLOA(), grid={}, C=1, cv=2).fit(graphs, graphs.targets)
-    assert '<th scope="col">true</th>' in written(tmp_path, model, graphs, chosen=[0])
+    assert '<th scope="col">true</th>' in written(tmp_path, model, graphs[:1])
     bare = Graphs.from_edges([one.edges().tolist() for one in graphs[:2]], n_nodes=[25, 25])
     assert '<th scope="col">true</th>' not in written(tmp_path, model, bare)
-
-
-def test_views_of_many_classes_are_the_predicted_one_against_the_next():
-    graphs, y, _ = make_motifs(45, motifs=("house", "cycle", "clique"), random_state=0)
-    model = GraphSVC(WL(), grid={}, C=1, cv=3).fit(graphs, y)
-    found, pairs = explain(model, graphs), [(0, 1), (0, 2), (1, 2)]
-    for i, view in enumerate(read_views(model, graphs, np.arange(45), y, spread=False)):
-        first, second = int(view.direction.above), int(view.direction.below)
-        assert first == model.predict(graphs[i])[0]
-        assert second == np.argsort(model.decision_function(graphs[i])[0])[-2]
-        sign = 1 if first < second else -1
-        expected = sign * found.decisions[i, pairs.index((min(first, second), max(first, second)))]
-        assert view.decision == pytest.approx(expected, abs=1e-9)
-        assert all(value == pytest.approx(expected, abs=1e-9) for value in view.sums.values())
-        for one in view.speaking_for:
-            assert y[one.number] == int(one.target)
-            assert one.share > 0
 
 
 def test_regressors_and_linear_models(tmp_path):
     graphs, y, _ = make_motifs(20, n_attributes=2, random_state=0)
     process = GraphGP(ODDCL(depth=1), grid={}).fit(graphs, y + 0.5)
-    page = written(tmp_path, process, graphs, chosen=[0])
+    page = written(tmp_path, process, graphs[:1])
     assert "± " in page
     assert "a higher prediction" in page
     np.testing.assert_allclose(numbers_after("together", page), process.predict(graphs[0]), rtol=1e-5)
     ridge = GraphRidge(KernelSum([WL(), ODDST(depth=1)]), grid={}, cv=2).fit(graphs, y)
-    assert "WL: " in written(tmp_path, ridge, graphs, chosen=[0])
+    assert "WL: " in written(tmp_path, ridge, graphs[:1])
     linear = make_pipeline(FeatureMap(WL()), LogisticRegression()).fit(graphs, y)
-    page = written(tmp_path, linear, graphs, chosen=[0])
-    assert "Fitted graphs that speak" not in page
+    page = written(tmp_path, linear, graphs[:1])
+    assert "Most similar training graphs" not in page
     np.testing.assert_allclose(numbers_after("By features", page), linear.decision_function(graphs[0]), rtol=1e-5)
     many = make_pipeline(FeatureMap(WL()), LogisticRegression()).fit(graphs, np.arange(20) % 3)
-    assert "the other 2 classes" in written(tmp_path, many, graphs, chosen=[0])
+    assert re.search(r"Red nodes favor <b.*>\d</b>, blue nodes <b", written(tmp_path, many, graphs[:1]))
 
 
 def test_linear_models_on_trees_and_vectors(tmp_path):
     graphs, y, _ = make_motifs(20, n_attributes=2, random_state=0)
     linear = make_pipeline(ODDCLFeatures(depth=1, n_features=None), LogisticRegression()).fit(graphs, y)
-    page = written(tmp_path, linear, graphs, chosen=[0], spread=True)
-    assert "Fitted graphs that speak" not in page
+    page = written(tmp_path, linear, graphs[:1])
+    assert "Most similar training graphs" not in page
     np.testing.assert_allclose(numbers_after("By features", page), linear.decision_function(graphs[0]), rtol=1e-5)
 
 
 def test_pipelines_that_end_in_a_model_or_in_landmarks(tmp_path):
     graphs, y, _ = make_motifs(20, n_attributes=2, random_state=0)
     process = make_pipeline(ScaleAttributes(), GraphGP(ODDCL(depth=1), grid={})).fit(graphs, y + 0.5)
-    page = written(tmp_path, process, graphs, chosen=[0])
+    page = written(tmp_path, process, graphs[:1])
     assert "± " in page
     assert "chosen" in page
     np.testing.assert_allclose(numbers_after("together", page), process.predict(graphs[0]), rtol=1e-5)
     svc = make_pipeline(ScaleAttributes(), GraphSVC(ODDCL(depth=1), grid={}, C=1, cv=2)).fit(graphs, y)
-    assert written(tmp_path, svc, graphs, chosen=[0]).count("Fitted graphs that speak") == 2
+    assert written(tmp_path, svc, graphs[:1]).count("Most similar training graphs") == 1
     landmarks = make_pipeline(Nystroem(WL(), 5), LogisticRegression()).fit(graphs, y)
-    page = written(tmp_path, landmarks, graphs, chosen=[0])
-    assert "Fitted graphs that speak" in page
+    page = written(tmp_path, landmarks, graphs[:1])
+    assert "Most similar training graphs" in page
     np.testing.assert_allclose(numbers_after("together", page), landmarks.decision_function(graphs[0]), rtol=1e-5)
 
 
@@ -168,23 +202,23 @@ def test_empty_graphs_and_graphs_that_are_too_large_are_told(model, tmp_path):
     graphs = Graphs.from_edges([[], [(i, i + 1) for i in range(MOST_NODES)]], n_nodes=[0, MOST_NODES + 1])
     page = written(tmp_path, model, graphs)
     assert "This graph has no nodes." in page
-    assert f"This graph has {MOST_NODES + 1} nodes, too many to be drawn." in page
+    assert f"This graph has {MOST_NODES + 1} nodes, too many to draw." in page
 
 
-@pytest.mark.parametrize("collection", zoo.LAWS_HOLD_ON)
-def test_any_graph_can_be_drawn(collection):
-    for graph in zoo.LAWS_HOLD_ON[collection].pack():
-        picture = draw_graph(graph, np.linspace(-1, 1, graph.n_nodes), "a graph")
-        assert picture.count("<circle") == graph.n_nodes
+def test_any_graph_can_be_drawn():
+    for collection in zoo.LAWS_HOLD_ON.values():
+        for graph in collection.pack():
+            picture = graph_picture(graph, np.linspace(-1, 1, graph.n_nodes), "a graph")
+            assert len(picture.get("nodes", [])) == graph.n_nodes
+            assert bool(picture.get("arrows")) == (graph.directed and bool(len(graph.indices)))
 
 
 def test_trees_are_drawn_where_names_are_trees():
-    assert draw_tree("C(N,C(O))").count("<rect") == 4
-    assert ">1</text>" in draw_tree("C(1:N)")
-    assert draw_tree('C("a(b",N) #2').count("<rect") == 3
-    assert draw_tree("C") is None
-    assert draw_tree("C((") is None
-    assert draw_tree("C(" + ",".join("N" * 30) + ")") is None
+    assert [label for label, *_ in tree_picture("C(N,C(O))")["nodes"]] == ["N", "O", "C", "C"]
+    assert [label for label, *_ in tree_picture("C(1:N)")["edge_labels"]] == ["1"]
+    assert len(tree_picture('C("a(b",N) #2')["nodes"]) == 3
+    for name in ("C", "C((", "C(" + ",".join("N" * 30) + ")"):
+        assert tree_picture(name) is None
 
 
 # -------------------------------------------------------------------- molecules
@@ -227,8 +261,8 @@ def test_hydrogens_are_added_where_the_graph_has_them(tmp_path):
     water = chem.AddHs(chem.MolFromSmiles("O"))
     graphs = Graphs.from_edges([[(0, 1), (0, 2)], [(0, 1)]], labels=[["O", "H", "H"], ["C", "O"]])
     model = GraphRidge(WL(), grid={}, alpha=0.1, cv=2).fit(graphs, [0.0, 1.0])
-    assert 'class="molecule"' in written(tmp_path, model, graphs, molecules=["O", "CO"], chosen=[0])
-    assert 'class="molecule"' in written(tmp_path, model, graphs, molecules=[water, None], chosen=[0])
+    assert 'class="molecule"' in written(tmp_path, model, graphs[:1], molecules=["O"])
+    assert 'class="molecule"' in written(tmp_path, model, graphs[:1], molecules=[water])
 
 
 def test_without_rdkit_the_error_names_the_extra(model, motifs, monkeypatch, tmp_path):
@@ -244,10 +278,8 @@ def test_without_rdkit_the_error_names_the_extra(model, motifs, monkeypatch, tmp
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"chosen": [30]}, "chosen must have numbers of graphs from 0 to 29; got 30"),
-        ({"chosen": [-1]}, "got -1"),
-        ({"chosen": []}, "chosen must be a list of whole numbers of graphs, at least one"),
-        ({"chosen": [0.5]}, "chosen must be a list of whole numbers"),
+        ({"numbers": [30]}, "numbers must have one whole number per graph, 30 in all; got"),
+        ({"numbers": [0.5] * 30}, "numbers must have one whole number per graph"),
         ({"y": [1, 2]}, r"y must have one entry per graph, shape \(30,\); got shape \(2,\)"),
     ],
 )
@@ -266,7 +298,7 @@ def test_graphs_and_models_that_do_not_fit_leave_an_older_page(model, motifs, tm
         match=r"The nodes of the new graphs \(X\) have labels, but WLOA was fitted on nodes without labels",
     ):
         written(tmp_path, model, labeled)
-    with pytest.raises(ParameterError, match="X must have at least one graph to explain"):
+    with pytest.raises(ParameterError, match="X of explain must have at least one graph"):
         written(tmp_path, model, motifs[0][:0])
     approximate = GraphSVC(ODDCLApprox(), grid={}, C=1, cv=2).fit(*motifs)
     with pytest.raises(ParameterError, match="ODDCLApprox cannot be explained node by node"):
@@ -274,16 +306,16 @@ def test_graphs_and_models_that_do_not_fit_leave_an_older_page(model, motifs, tm
     with pytest.raises(ParameterError, match="must be a GraphSVC, GraphRidge or GraphGP"):
         written(tmp_path, WL().fit(motifs[0]), motifs[0])
     with pytest.raises(FileNotFoundError, match="does not exist; create it first"):
-        write_explanation_page(model, motifs[0], tmp_path / "no" / "page.html")
+        explain(model, motifs[0]).to_html(tmp_path / "no" / "page.html")
     assert page.read_text() == "older"
     assert [Path(path).name for path in tmp_path.iterdir()] == ["page.html"]
 
 
-def test_a_class_that_was_never_fitted_is_shown_as_wrong(model, motifs, tmp_path):
+def test_a_class_that_was_never_fitted_is_shown_as_wrong(half_model, motifs, tmp_path):
     with pytest.warns(
-        UserWarning, match=r"y has a class that the model was never fitted on, .*: 'never'; it was fitted on 'a'"
+        UserWarning, match=r"y has a class that the model was not fitted on, .*: 'never'; it was fitted on 'a'"
     ):
-        page = written(tmp_path, model, motifs[0], y=["never"] * 30, chosen=[0])
+        page = written(tmp_path, half_model, motifs[0][[1]], y=["never"])
     assert "<td>never</td>" in page
     assert "0 of 1" in page
 
@@ -300,13 +332,13 @@ def test_a_graph_without_nodes_has_no_colors_and_one_node_does_not_fill_the_pict
 def test_labels_that_are_all_the_same_are_not_written(tmp_path):
     graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], labels=[["C"] * 2, ["C"] * 3])
     page = written(tmp_path, GraphRidge(WL(), grid={}, alpha=1.0, cv=2).fit(graphs, [0.0, 1.0]), graphs)
-    assert "label in parentheses" not in page
-    assert ">C</text>" not in page.partition("Features that add most")[0]
+    assert "in parentheses" not in page
+    assert ">C</text>" not in page.partition("Features that contribute most")[0]
 
 
 def test_a_probability_below_that_of_another_class_names_it(motifs, model, tmp_path, monkeypatch):
     graphs, y = motifs
     sure = GraphSVC(WLOA(), grid={}, C=1, cv=2, probability=True).fit(graphs, y)
     monkeypatch.setattr(sure, "sigmoids_", -sure.sigmoids_)
-    page = written(tmp_path, sure, graphs, y=y, chosen=[0])
+    page = written(tmp_path, sure, graphs[:1], y=y[:1])
     assert re.search(r"\d %  ?\(b &lt;script|\d %  ?\(a: ", page)

@@ -1,6 +1,7 @@
 """Pictures: what is drawn where; how it looks is for eyes."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -144,26 +145,6 @@ def test_coordinates_are_found_where_joined_nodes_are_close():
     np.testing.assert_allclose(*distances, atol=1e-9)
 
 
-def test_molecules_are_drawn_by_rdkit():
-    pytest.importorskip("rdkit")
-    two = explained(("yes",), [0.5], [[1.0], [-2.0], [0.0], [0.25]])
-    ax = plot_explanation(two, CHAIN, 1, molecule="NCO", ax=blank_axes())
-    image = ax.images[0].get_array()
-    assert ax.get_title() == "yes: -1.25"
-    red, blue = (image[..., one] > image[..., other] + 0.03 for one, other in ((0, 2), (2, 0)))
-    assert red.any()  # the O, a little
-    assert blue.any()  # the N
-    ends = ax.figure.axes[1].collections[-1].get_cmap()([0.0, 1.0])[:, :3]  # the bar has the colors of the atoms
-    atom = image[..., :3].reshape(-1, 3)
-    assert (np.abs(atom - ends[0]).max(axis=1) < 0.01).any()
-    assert ax.figure.axes[1].get_ylim() == (-2.0, 2.0)
-    assert ax.figure.axes[1].get_ylabel() == "added to the decision"
-    plain = plot_explanation(two, CHAIN, 1, molecule="NCO", ax=blank_axes(), colorbar=False)
-    assert len(plain.figure.axes) == 1
-    with pytest.raises(ValueError, match="molecule: its atom 0 is O, but the node's label is 'N'"):
-        plot_explanation(two, CHAIN, 1, molecule="OCN", ax=blank_axes())
-
-
 def test_hop_layout_keeps_distances():
     chain = Graphs.from_edges([[(i, i + 1) for i in range(5)]])
     places = hop_layout(chain)
@@ -195,27 +176,70 @@ def test_wrong_arguments_of_plot_graph(options, message):
         plot_graph(Graphs.from_edges([[(0, 1)]]), layout="attributes", ax=blank_axes())
 
 
-def explained(outputs, intercept, shares):
+def explained(outputs, intercept, values, **learned):
+    """An explanation of CHAIN without a kernel; `learned` is what its model has."""
+    fields = dict.fromkeys(("_X", "_features", "_kernel", "_seen", "_weights"))
     return Explanation(
-        outputs, np.array(intercept), CHAIN.offsets, np.array(shares), None, False, lambda: None, lambda: None
+        outputs=outputs,
+        intercept=np.array(intercept),
+        graphs=CHAIN,
+        attribute_to="tree",
+        _model=SimpleNamespace(**learned),
+        _node_values=np.array(values),
+        **fields,
     )
 
 
+TWO = explained(("yes",), [0.5], [[1.0], [-2.0], [0.0], [0.25]], classes_=np.array(["no", "yes"]))
+
+
 def test_explanations_are_drawn_with_their_decision():
-    two = explained(("yes",), [0.5], [[1.0], [-2.0], [0.0], [0.25]])
-    ax = plot_explanation(two, CHAIN, 1, ax=blank_axes())
-    assert ax.get_title() == "yes: -1.25"
-    assert ax.figure.axes[1].get_ylabel() == "added to the decision"
-    pairs = explained((("a", "b"), ("a", "c")), [0.0, 1.0], np.eye(4, 2))
-    ax = plot_explanation(pairs, CHAIN, 1, output=1, ax=blank_axes())
+    ax = plot_explanation(TWO, 1, ax=blank_axes())
+    assert ax.get_title() == "yes rather than no: -1.25"
+    assert ax.figure.axes[1].get_ylabel() == "contribution to the decision"
+    ax = plot_explanation(explained(("prediction",), [0.5], np.ones((4, 1))), -1, ax=blank_axes())
+    assert ax.get_title() == "prediction: +3.5"
+    assert ax.figure.axes[1].get_ylabel() == "contribution to the prediction"
+
+
+def test_of_many_classes_the_predicted_one_is_drawn_against_the_next_best():
+    scores = np.array([[2.0, 1.0, 0.0], [1.0, 0.0, 2.0]])  # c before a
+    pairs = explained(
+        (("a", "b"), ("a", "c"), ("b", "c")),
+        [0.0, 1.0, 0.0],
+        np.eye(4, 3),
+        classes_=np.array(["a", "b", "c"]),
+        predict=lambda _: np.array(["a", "c"]),
+        decision_function=lambda _: scores,
+    )
+    ax = plot_explanation(pairs, 1, ax=blank_axes())
+    assert ax.get_title() == "c rather than a: -2"
+    np.testing.assert_array_equal(ax.collections[1].get_array(), [-1.0, 0.0, 0.0])
+    ax = plot_explanation(pairs, 1, output=1, ax=blank_axes())
     assert ax.get_title() == "a rather than c: +2"
-    np.testing.assert_array_equal(ax.collections[1].get_array(), [1.0, 0.0, 0.0])
-    with pytest.raises(ValueError, match="must be the 2 that were explained; got 1"):
-        plot_explanation(two, CHAIN[1], ax=blank_axes())
-    with pytest.raises(IndexError, match="index must be a number from 0 to 1; got 2"):
-        plot_explanation(two, CHAIN, 2, ax=blank_axes())
-    with pytest.raises(IndexError, match="output must be a number from 0 to 1; got 2"):
-        plot_explanation(pairs, CHAIN, 1, output=2, ax=blank_axes())
+    with pytest.raises(IndexError, match="index of the graph must be from 0 to 1; got 2"):
+        plot_explanation(TWO, 2, ax=blank_axes())
+    with pytest.raises(IndexError, match="output must be a number from 0 to 2; got 3"):
+        plot_explanation(pairs, 1, output=3, ax=blank_axes())
+
+
+def test_molecules_are_drawn_by_rdkit():
+    pytest.importorskip("rdkit")
+    ax = plot_explanation(TWO, 1, molecule="NCO", ax=blank_axes())
+    image = ax.images[0].get_array()
+    assert ax.get_title() == "yes rather than no: -1.25"
+    red, blue = (image[..., one] > image[..., other] + 0.03 for one, other in ((0, 2), (2, 0)))
+    assert red.any()  # the O, a little
+    assert blue.any()  # the N
+    ends = ax.figure.axes[1].collections[-1].get_cmap()([0.0, 1.0])[:, :3]  # the bar has the colors of the atoms
+    atom = image[..., :3].reshape(-1, 3)
+    assert (np.abs(atom - ends[0]).max(axis=1) < 0.01).any()
+    assert ax.figure.axes[1].get_ylim() == (-2.0, 2.0)
+    assert ax.figure.axes[1].get_ylabel() == "contribution to the decision"
+    plain = plot_explanation(TWO, 1, molecule="NCO", ax=blank_axes(), colorbar=False)
+    assert len(plain.figure.axes) == 1
+    with pytest.raises(ValueError, match="molecule: its atom 0 is O, but the node's label is 'N'"):
+        plot_explanation(TWO, 1, molecule="OCN", ax=blank_axes())
 
 
 # -------------------------------------------------------------------- trees, embeddings, confusion
@@ -291,6 +315,6 @@ def test_confusion_counts_rows_by_truth():
     ax = plot_confusion([0, 0, 0, 1, 2], [0, 1, 0, 1, 1], ax=blank_axes())
     np.testing.assert_allclose(drawn(ax), [[2 / 3, 1 / 3, 0], [0, 1, 0], [0, 1, 0]])
     assert [text.get_text() for text in ax.texts] == ["2", "1", "0", "0", "1", "0", "0", "1", "0"]
-    assert ax.get_title() == "60.0% of 5 graphs right"
+    assert ax.get_title() == "60.0% of 5 graphs correct"
     with pytest.raises(ValueError, match=r"shapes \(2,\) and \(1,\)"):
         plot_confusion([0, 1], [0], ax=blank_axes())

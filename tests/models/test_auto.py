@@ -277,7 +277,7 @@ def test_every_candidate_can_be_explained(attributes, edge_labels):
     for one in list_candidates(graphs):
         model = GraphRidge(one.kernel, grid={}, alpha=0.1, cv=2).fit(graphs, np.arange(6.0))
         found = explain(model, graphs)
-        shares = [nodes.sum() for nodes in found.nodes]
+        shares = [nodes.sum() for nodes in found.node_contributions]
         np.testing.assert_allclose(shares + found.intercept, model.predict(graphs), atol=1e-9, err_msg=one.name)
 
 

@@ -19,7 +19,7 @@ __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = (
     "treegram explain mutag.tgm ./new -o page.html",
-    "treegram explain mutag.tgm MUTAG --graphs 0-9,50 --spread -o page.html",
+    "treegram explain mutag.tgm MUTAG --graphs 0-9,50 -o page.html",
 )
 _LIMIT = 20
 
@@ -35,7 +35,12 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
         type=_ranges,
         help="numbers of the graphs to explain, from 0, such as 3,7,12-15 (default: the first 20)",
     )
-    parser.add_argument("--spread", action="store_true", help="divide the contribution of a tree among its nodes")
+    parser.add_argument(
+        "--attribute-to",
+        choices=("tree", "root"),
+        default="tree",
+        help="divide the contribution of a tree among its nodes, or give it to its root (default: tree)",
+    )
     parser.add_argument(
         "--smiles",
         metavar="FILE",
@@ -50,19 +55,28 @@ def run(args: argparse.Namespace) -> None:
     smiles = None if args.smiles is None else _read_smiles(args.smiles)
     loaded = load_input(args)
     chosen = _chosen(args, len(loaded.graphs))
-    treegram.write_explanation_page(
-        loaded.model,
-        loaded.graphs,
+    molecules = smiles or loaded.molecules
+    if molecules is not None and len(molecules) != len(loaded.graphs):
+        raise ValueError(
+            f"{args.smiles}: molecules must have one entry per graph, {len(loaded.graphs)}; it has {len(molecules)}."
+        )
+    name = Path(args.data).name
+    explanation = treegram.explain(loaded.model, loaded.graphs[chosen], attribute_to=args.attribute_to)
+    explanation.to_html(
         args.output,
-        y=loaded.y,
-        chosen=chosen,
-        spread=args.spread,
-        molecules=smiles or loaded.molecules,
-        title=f"{args.data}, explained",
-        source=f"treegram explain {args.model.name} {args.data}",
+        y=None if loaded.y is None else loaded.y[chosen],
+        numbers=chosen,
+        molecules=None if molecules is None else [molecules[i] for i in chosen],
+        title=f"{name}, explained",
+        source=f"treegram explain {args.model.name} {name}",
     )
     some = f"{len(chosen)} of {counted(len(loaded.graphs), 'graph')}"
     print(f"{args.output}: {some} of {args.data}, explained by {args.model}")
+    if explanation.in_training is not None and explanation.in_training.any():
+        n_known = int(explanation.in_training.sum())
+        print(
+            f"{n_known} of {counted(len(chosen), 'graph')} were in the training data: how well the model predicts them says little."
+        )
 
 
 def _ranges(text: str) -> list[range]:

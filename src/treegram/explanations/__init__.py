@@ -1,4 +1,4 @@
-"""Explanations of predictions, and pictures: contributions of nodes, features and graphs, plots, and the HTML page.
+"""Explanations of predictions: contributions of nodes, features and training graphs, plots, and an HTML page.
 
 The folder is not called ``explain`` because :func:`treegram.explain` is the function.
 """

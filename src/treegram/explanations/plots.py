@@ -1,0 +1,500 @@
+"""Plots of graphs, explanations, trees, Gram matrices and classes. matplotlib is imported when something is drawn."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from treegram._core.matplotlib import matplotlib_module, new_axes
+from treegram._core.types import Floats, Ints
+from treegram.explanations.contributions import Explanation
+from treegram.explanations.drawing import (
+    MOLECULE_LIMIT,
+    MOST_LABELED,
+    check_molecule,
+    contribution_colors,
+    draw_molecule,
+    has_labels,
+    tree_layout,
+)
+from treegram.graphs import Graphs, as_graphs
+from treegram.graphs.layout import node_places
+
+__all__ = ["plot_confusion", "plot_embedding", "plot_explanation", "plot_gram", "plot_graph", "plot_tree"]
+
+_MOLECULE_SIZE = (900, 700)  # pixels
+_MOST_NAMED = 40  # classes of a Gram matrix: more names and lines would cover it
+_MOST_IN_LEGEND = 20  # classes
+_COLOR_QUANTILES = (0.01, 0.99)  # of the values off the diagonal
+
+
+def plot_graph(
+    graphs: Any,
+    index: int = 0,
+    *,
+    values: ArrayLike | None = None,
+    layout: str | ArrayLike = "auto",
+    ax: Any = None,
+    title: str | None = None,
+    cmap: str = "RdBu_r",
+    colorbar: bool = True,
+    colorbar_label: str = "value",
+) -> Any:
+    """Draw a graph, with its nodes colored by numbers if there are any.
+
+    Labels are written on the nodes of small graphs, unless the collection has only one label.
+
+    Parameters
+    ----------
+    graphs : Graphs or list of graphs
+        The collection that the graph is in.
+    index : int, default=0
+        Index of the graph in the collection.
+    values : array-like of shape (n_nodes,), optional
+        One number for each node of the graph. Colors are centered at 0.
+    layout : {"auto", "hops", "attributes"} or array-like of shape (n_nodes, 2), default="auto"
+        Positions of the nodes. "hops": distances approximate the numbers of hops between nodes. "attributes": the attributes
+        are coordinates; if there are more than two, their first two principal components. "auto": by attributes if there are
+        two or three and they look like coordinates, with neighbors close to each other, otherwise by hops.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure of pyplot.
+    title : str, optional
+        Title of the plot.
+    cmap : str, default="RdBu_r"
+        Name of a diverging matplotlib color map.
+    colorbar : bool, default=True
+        Whether to add a color bar if there are values.
+    colorbar_label : str, default="value"
+        Label of the color bar.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Examples
+    --------
+    >>> from treegram import Graphs, plot_graph
+    >>> graphs = Graphs.from_edges([[(0, 1), (1, 2)]], labels=[["N", "C", "O"]])
+    >>> ax = plot_graph(graphs, values=[0.5, -0.2, 0.0], title="A chain")
+    >>> [text.get_text() for text in ax.texts]
+    ['N', 'C', 'O']
+    """
+    graph = as_graphs(graphs)[index]
+    positions = node_places(graph, layout)
+    numbers = None if values is None else np.asarray(values, dtype=np.float64)
+    if numbers is not None and numbers.shape != (graph.n_nodes,):
+        raise ValueError(f"values must have one number per node, shape ({graph.n_nodes},); got shape {numbers.shape}.")
+    ax = new_axes() if ax is None else ax
+    if graph.n_nodes:
+        low, high = positions.min(axis=0), positions.max(axis=0)
+        margin = 0.15 * (float((high - low).max()) or 1.0)  # the same above a chain as beside it
+        ax.set(xlim=(low[0] - margin, high[0] + margin), ylim=(low[1] - margin, high[1] + margin))
+    else:
+        ax.text(0.5, 0.5, "no nodes", ha="center", va="center", color="0.5", transform=ax.transAxes)
+    _draw_edges(ax, graph, positions)
+    nodes = _draw_nodes(ax, graph, positions, numbers, cmap)
+    if numbers is not None and colorbar:
+        _add_colorbar(ax, nodes, colorbar_label)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    if title is not None:
+        ax.set_title(title)
+    return ax
+
+
+def plot_explanation(
+    explanation: Explanation,
+    index: int = 0,
+    *,
+    output: int | None = None,
+    layout: str | ArrayLike = "auto",
+    molecule: Any = None,
+    ax: Any = None,
+    title: str | None = None,
+    cmap: str = "RdBu_r",
+    colorbar: bool = True,
+) -> Any:
+    """Draw an explained graph, with its nodes colored by their contributions to the decision.
+
+    Red nodes favor what the title names first, blue nodes what it names second; white nodes do not matter.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        The result of :func:`explain`.
+    index : int, default=0
+        Index of the graph in ``explanation.graphs``.
+    output : int or None, default=None
+        Index in ``explanation.outputs``. None: for two classes, the second against the first; for more, the predicted class
+        against the next best.
+    layout : {"auto", "hops", "attributes"} or array-like of shape (n_nodes, 2), default="auto"
+        Positions of the nodes, as in :func:`plot_graph`.
+    molecule : RDKit molecule or str, optional
+        The molecule that the graph represents, or its SMILES: RDKit then draws it. Its atoms must be the nodes, in their
+        order.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure of pyplot.
+    title : str, optional
+        Title of the plot; by default the two classes and the decision.
+    cmap : str, default="RdBu_r"
+        Name of a diverging matplotlib color map; a ``molecule`` has its own colors.
+    colorbar : bool, default=True
+        Whether to add a color bar.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Examples
+    --------
+    >>> from treegram import WLOA, GraphSVC, explain, make_motifs, plot_explanation
+    >>> graphs, y, _ = make_motifs(20, random_state=0)
+    >>> model = GraphSVC(WLOA(), grid={}, C=1, cv=2).fit(graphs, y)
+    >>> ax = plot_explanation(explain(model, graphs), 12)
+    >>> ax.get_title().split(":")[0]
+    '1 rather than 0'
+    """
+    contrast = explanation._contrast(index, output)
+    values = explanation._node_values_of(index, contrast)
+    word = "decision" if explanation._is_classifier else "prediction"
+    if title is None:
+        decision = values.sum() + explanation.intercept @ contrast.combine
+        name = f"{contrast.above} rather than {contrast.below}" if explanation._is_classifier else word
+        title = f"{name}: {decision:+.3g}"
+    label = f"contribution to the {word}"
+    graph = explanation.graphs[index]
+    if molecule is None:
+        options = {"layout": layout, "ax": ax, "title": title, "cmap": cmap}
+        return plot_graph(graph, values=values, colorbar=colorbar, colorbar_label=label, **options)
+    checked = check_molecule(molecule, graph, "molecule")
+    image = draw_molecule(checked, values, "Cairo", _MOLECULE_SIZE)
+    ax = new_axes() if ax is None else ax
+    ax.imshow(matplotlib_module("image").imread(io.BytesIO(image), format="png"))
+    ax.set_axis_off()
+    ax.set_title(title)
+    if colorbar:
+        limit = float(np.abs(values).max(initial=0.0)) or 1.0
+        colors = contribution_colors(np.linspace(-1, 1, 255), MOLECULE_LIMIT)
+        scale = matplotlib_module("colors").Normalize(-limit, limit)
+        mapped = matplotlib_module("cm").ScalarMappable(scale, matplotlib_module("colors").ListedColormap(colors))
+        _add_colorbar(ax, mapped, label)
+    return ax
+
+
+def plot_tree(name: str, *, ax: Any = None, title: str | None = None) -> Any:
+    """Draw a tree or WL color by its name, such as ``C(N,C(O))``: the root on top, children below.
+
+    Parameters
+    ----------
+    name : str
+        A name from :attr:`Explanation.feature_names` or :meth:`FeatureMap.get_feature_names_out`. Edge labels, as in
+        ``C(1:N)``, are written next to the edges.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure of pyplot.
+    title : str, optional
+        Title of the plot; by default the name.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Examples
+    --------
+    >>> from treegram import plot_tree
+    >>> ax = plot_tree("C(N,C(O))")
+    >>> sorted(text.get_text() for text in ax.texts)
+    ['C', 'C', 'N', 'O']
+    """
+    nodes, edges = tree_layout(name)
+    ax = new_axes((5, 4)) if ax is None else ax
+    lines = [(start, end) for start, end, _ in edges]
+    ax.add_collection(matplotlib_module("collections").LineCollection(lines, colors="0.6", linewidths=1.2, zorder=1))
+    centered = {"ha": "center", "va": "center"}
+    for start, end, label in edges:
+        if label:
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+            middle = (0.5 * (start[0] + end[0]), 0.5 * (start[1] + end[1]))
+            ax.text(*middle, label, fontsize=8, color="0.4", bbox=box, **centered)
+    for label, x, y in nodes:
+        box = {"boxstyle": "round,pad=0.35", "facecolor": "0.93", "edgecolor": "0.3"}
+        ax.text(x, y, label, bbox=box, zorder=2, **centered)
+    depth = -min(y for _, _, y in nodes)
+    ax.set(xlim=(-0.7, max(x for _, x, _ in nodes) + 0.7), ylim=(-depth - 0.5, 0.5))
+    ax.set_axis_off()
+    ax.set_title(name if title is None else title)
+    return ax
+
+
+def _draw_edges(ax: Any, graph: Graphs, positions: Floats) -> None:
+    ends = positions[graph.edges()]
+    if not graph.directed:
+        ax.add_collection(matplotlib_module("collections").LineCollection(ends, colors="0.6", linewidths=1.2, zorder=1))
+        return
+    for start, end in ends:
+        arrow = {"arrowstyle": "-|>", "color": "0.6", "shrinkA": 9, "shrinkB": 9}
+        ax.annotate("", end, start, arrowprops=arrow, zorder=1)
+
+
+def _draw_nodes(ax: Any, graph: Graphs, positions: Floats, values: Floats | None, cmap: str) -> Any:
+    size = 320 if graph.n_nodes <= 30 else 9600 / graph.n_nodes + 20
+    style: dict[str, Any] = {"s": size, "edgecolors": "0.3", "linewidths": 0.8, "zorder": 2}
+    is_strong = np.zeros(graph.n_nodes, bool)
+    if values is None:
+        nodes = ax.scatter(*positions.T, c="0.9", **style)
+    else:
+        limit = float(np.abs(values).max(initial=0.0)) or 1.0
+        is_strong = np.abs(values) > 0.6 * limit
+        nodes = ax.scatter(*positions.T, c=values, cmap=cmap, vmin=-limit, vmax=limit, **style)
+    if graph.labels is not None and has_labels(graph) and graph.n_nodes <= MOST_LABELED:
+        for position, code, is_white in zip(positions, graph.labels, is_strong, strict=True):
+            label = str(graph.label_values[code])
+            font = min(9.0, 0.5 * size**0.5) * max(min(1.0, 4 / max(len(label), 1)), 0.6)
+            text = {"color": "white" if is_white else "black", "fontsize": font, "zorder": 3}
+            ax.text(*position, label, ha="center", va="center", **text)
+    return nodes
+
+
+def _add_colorbar(ax: Any, colors: Any, label: str) -> None:
+    bar = ax.figure.colorbar(colors, ax=ax, fraction=0.046, pad=0.03, panchor=(0.5, 0.5))  # keeps the graph centered
+    bar.set_label(label)
+
+
+# -------------------------------------------------------------------- Gram matrices and classes
+
+
+def plot_gram(
+    K: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    ax: Any = None,
+    title: str | None = None,
+    cmap: str = "viridis",
+    colorbar: bool = True,
+) -> Any:
+    """Draw a Gram matrix, with its graphs sorted by class.
+
+    Graphs of one class keep their order; lines separate the classes, whose names are on the axes. A kernel that separates the
+    classes shows bright squares along the diagonal.
+
+    Parameters
+    ----------
+    K : array-like of shape (n_graphs, n_graphs)
+        The Gram matrix.
+    y : array-like of shape (n_graphs,), optional
+        Class of each graph. Without it, the graphs keep their order.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure of pyplot.
+    title : str, optional
+        Title of the plot.
+    cmap : str, default="viridis"
+        Name of a matplotlib color map.
+    colorbar : bool, default=True
+        Whether to add a color bar.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Notes
+    -----
+    The colors span the values off the diagonal without the smallest and the largest 1 %, so that a few pairs, or the
+    diagonal, do not reduce the contrast of all others. Values outside that range have the color of its end, and the color
+    bar is pointed there.
+
+    Examples
+    --------
+    >>> from treegram import plot_gram
+    >>> ax = plot_gram([[1.0, 0.2], [0.2, 1.0]], ["a", "b"], title="Two graphs")
+    >>> ax.get_title()
+    'Two graphs'
+    """
+    matrix = _check_gram(K)
+    names, counts, order = _sort_by_class(y, len(matrix))
+    if ax is None:
+        ax = new_axes()
+    low, high = _color_limits(matrix)
+    # Average the numbers that share a pixel rather than their colors: it matches the color bar, and is faster.
+    sampling = {"interpolation": "antialiased", "interpolation_stage": "data"}
+    image = ax.imshow(matrix[np.ix_(order, order)], cmap=cmap, vmin=low, vmax=high, **sampling)
+    _name_classes(ax, names, counts)
+    if title is not None:
+        ax.set_title(title)
+    if colorbar:
+        beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
+        extend = beyond[bool(matrix.min() < low), bool(matrix.max() > high)]
+        bar = ax.figure.colorbar(image, ax=ax, extend=extend, fraction=0.046, pad=0.03)
+        bar.set_label("kernel value")
+    return ax
+
+
+def _check_gram(K: ArrayLike) -> Floats:
+    """Return K as a square matrix of finite numbers."""
+    matrix = np.asarray(K, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ValueError(f"K must be a square matrix of at least one row; got an array of shape {matrix.shape}.")
+    if not np.isfinite(matrix).all():
+        raise ValueError("K must be finite; it has NaN or infinity.")
+    return matrix
+
+
+def _color_limits(matrix: Floats) -> tuple[float, float]:
+    """Return the range of the values off the diagonal, without the most extreme ones."""
+    off_diagonal = matrix[~np.eye(len(matrix), dtype=bool)]
+    low, high = np.quantile(off_diagonal if off_diagonal.size else matrix, _COLOR_QUANTILES)
+    return float(low), float(high)
+
+
+def _sort_by_class(y: ArrayLike | None, n_graphs: int) -> tuple[list[str], Ints, Ints]:
+    """Return the names and sizes of the classes, and the order of the graphs."""
+    if y is None:
+        return [], np.empty(0, np.int64), np.arange(n_graphs)
+    targets = np.asarray(y)
+    if targets.shape != (n_graphs,):
+        raise ValueError(f"y must have one entry per graph, shape ({n_graphs},); got shape {targets.shape}.")
+    classes, counts = np.unique(targets, return_counts=True)
+    return [str(name) for name in classes.tolist()], counts, np.argsort(targets, kind="stable")
+
+
+def _name_classes(ax: Any, names: list[str], counts: Ints) -> None:
+    """Draw lines between classes, and write each class's name in the middle of its rows and columns."""
+    if not names:
+        ax.set(xlabel="graph", ylabel="graph")
+        return
+    if len(names) > _MOST_NAMED:
+        ax.set(xlabel="graph, sorted by target", ylabel="graph, sorted by target", xticks=[], yticks=[])
+        return
+    ends = np.cumsum(counts)
+    for end in ends[:-1] - 0.5:
+        ax.axhline(end, color="white", linewidth=0.8)
+        ax.axvline(end, color="white", linewidth=0.8)
+    middles = ends - counts / 2 - 0.5
+    ax.set(xlabel="class", ylabel="class", yticks=middles, yticklabels=names)
+    ax.set_xticks(middles, names, rotation=90 if max(map(len, names)) * len(names) > 60 else 0)
+    ax.tick_params(length=0)
+
+
+def plot_embedding(K: ArrayLike, y: ArrayLike | None = None, *, ax: Any = None, title: str | None = None) -> Any:
+    """Draw graphs as points: the first two components of kernel PCA.
+
+    Parameters
+    ----------
+    K : array-like of shape (n_graphs, n_graphs)
+        The Gram matrix.
+    y : array-like of shape (n_graphs,), optional
+        Class or number of each graph, for the colors. Up to twenty classes have a legend; more than twenty different numbers
+        have a color bar.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure of pyplot.
+    title : str, optional
+        Title of the plot.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot. The axis labels give each component's part of the variance.
+
+    Examples
+    --------
+    >>> from treegram import plot_embedding
+    >>> ax = plot_embedding([[1.0, 0.9, 0.1], [0.9, 1.0, 0.2], [0.1, 0.2, 1.0]], ["a", "a", "b"])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['a', 'b']
+    """
+    points, variances = _components(_check_gram(K))
+    targets = None if y is None else np.asarray(y)
+    if targets is not None and targets.shape != (len(points),):
+        raise ValueError(f"y must have one entry per graph, shape ({len(points)},); got shape {targets.shape}.")
+    ax = new_axes() if ax is None else ax
+    if targets is None:
+        ax.scatter(*points.T, s=22)
+    else:
+        _scatter_classes(ax, points, targets)
+    ax.set(xlabel=f"component 1, {variances[0]:.0%} of the variance", ylabel=f"component 2, {variances[1]:.0%}")
+    if title is not None:
+        ax.set_title(title)
+    return ax
+
+
+def _scatter_classes(ax: Any, points: Floats, targets: NDArray[Any]) -> None:
+    classes, codes = np.unique(targets, return_inverse=True)
+    if len(classes) <= _MOST_IN_LEGEND:
+        drawn = ax.scatter(*points.T, s=22, alpha=0.8, c=codes, cmap="tab10" if len(classes) <= 10 else "tab20")
+        drawn.set_clim(0, 9 if len(classes) <= 10 else 19)
+        handles = drawn.legend_elements(num=None)[0]
+        ax.legend(handles, map(str, classes), title="class", loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    elif targets.dtype.kind in "iuf":
+        drawn = ax.scatter(*points.T, s=22, c=targets.astype(np.float64), cmap="viridis")
+        ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03).set_label("target")
+    else:
+        ax.scatter(*points.T, s=22, c=codes, cmap="nipy_spectral")
+
+
+def _components(K: Floats) -> tuple[Floats, Floats]:
+    """Return the coordinates on the first two components (n, 2), and their parts of the variance."""
+    n = len(K)
+    centered = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+    values, vectors = np.linalg.eigh(0.5 * (centered + centered.T))
+    values = np.maximum(values[::-1], 0.0)
+    points, variances = np.zeros((n, 2)), np.zeros(2)
+    m = min(n, 2)
+    axes = vectors[:, ::-1][:, :m]
+    # The sign of an eigenvector is arbitrary: make its largest entry positive.
+    axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(m)] < 0, -1.0, 1.0)
+    points[:, :m] = axes * np.sqrt(values[:m])
+    variances[:m] = values[:m] / (values.sum() or 1.0)
+    return points, variances
+
+
+def plot_confusion(y_true: ArrayLike, y_pred: ArrayLike, *, ax: Any = None, title: str | None = None) -> Any:
+    """Draw a confusion matrix: how often each class was predicted as each other.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_graphs,)
+        The true classes.
+    y_pred : array-like of shape (n_graphs,)
+        The predicted classes.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure of pyplot.
+    title : str, optional
+        Title of the plot; by default the accuracy.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot. A cell shows its number of graphs; its color, their part of the true class.
+
+    Examples
+    --------
+    >>> from treegram import plot_confusion
+    >>> ax = plot_confusion(["a", "a", "b"], ["a", "b", "b"])
+    >>> [text.get_text() for text in ax.texts]
+    ['1', '1', '0', '1']
+    """
+    truth, predicted = np.asarray(y_true), np.asarray(y_pred)
+    if truth.ndim != 1 or truth.shape != predicted.shape or not len(truth):
+        raise ValueError(
+            f"y_true and y_pred must have one class per graph; got arrays of shapes {truth.shape} and {predicted.shape}."
+        )
+    classes, codes = np.unique(np.concatenate([truth, predicted]), return_inverse=True)
+    n = len(classes)
+    counts = np.bincount(codes[: len(truth)] * n + codes[len(truth) :], minlength=n * n).reshape(n, n)
+    fractions = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    ax = new_axes((6, 5.5)) if ax is None else ax
+    ax.imshow(fractions, cmap="Blues", vmin=0.0, vmax=1.0)
+    for (row, column), count in np.ndenumerate(counts):
+        color = "white" if fractions[row, column] > 0.55 else "black"
+        ax.text(column, row, str(count), ha="center", va="center", color=color, fontsize=min(11.0, 90.0 / n + 4))
+    names = [str(name) for name in classes.tolist()]
+    ax.set_xticks(range(n), names, rotation=90 if max(map(len, names)) * n > 60 else 0)
+    ax.set_yticks(range(n), names)
+    ax.set(xlabel="predicted", ylabel="true")
+    ax.set_title(f"{np.mean(truth == predicted):.1%} of {len(truth)} graphs correct" if title is None else title)
+    return ax
