@@ -29,7 +29,7 @@ _HOMES = {
     "graphs.molecules": ("MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"),
     "datasets.parquet": ("ParquetChunks", "load_parquet", "save_parquet"),
     "datasets": (
-        "TUChunks",
+        "iter_tu",
         "load_digits_graphs",
         "load_tu",
         "make_molecules",

@@ -1,13 +1,9 @@
-import contextlib
 import functools
 import hashlib
 import http.server
 import io
 import os
-import stat
 import threading
-import time
-import urllib.request
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,10 +11,13 @@ import pytest
 
 from treegram import DatasetError, Graphs, load_tu
 from treegram.datasets import fetch as _fetch
-from treegram.datasets import unzip as _unzip
 
 # Most tests download a set that is not in the list of checksums, which one test is about.
-pytestmark = pytest.mark.filterwarnings("ignore:There are no checksums")
+# requests leaves the socket of a download that broke off to the garbage collector.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:There are no checksums"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 FILES = {"A": "1, 2\n2, 1\n", "graph_indicator": "1\n1\n2\n", "graph_labels": "1\n2\n"}
 EXPECTED = Graphs.from_edges([[(0, 1)], []], n_nodes=[2, 1], targets=[1, 2])
@@ -48,24 +47,14 @@ def home(tmp_path):
 
 
 @pytest.fixture
-def mirror(tmp_path, monkeypatch):
-    """A mirror made of files; gives a function that puts an archive there."""
-    folder = tmp_path / "mirror"
-    folder.mkdir()
-    monkeypatch.setenv("TREEGRAM_MIRROR", folder.as_uri())
+def mirror(tmp_path, monkeypatch, server):
+    """A mirror on this machine; gives a function that puts an archive there."""
+    monkeypatch.setenv("TREEGRAM_MIRROR", server)
 
     def put(data, name="SET"):
-        (folder / f"{name}.zip").write_bytes(data)
+        (tmp_path / "mirror" / f"{name}.zip").write_bytes(data)
 
     return put
-
-
-# What a slow server sends at once, and what it sends byte by byte: the contents, headers, the length of a chunk.
-SLOW = {
-    "slow": (b"HTTP/1.0 200 OK\r\n\r\n", b"x" * 500),
-    "slow-headers": (b"HTTP/1.0 200 OK\r\nX-Padding: ", b"x" * 500),
-    "slow-chunks": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"0" * 500),
-}
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -77,32 +66,16 @@ class Handler(http.server.SimpleHTTPRequestHandler):
             self.send_header("Content-Length", "1000")
             self.end_headers()
             self.wfile.write(b"PK")
-        elif self.path.startswith("/endless/"):  # never says how much will come
-            self.send_response(200)
-            self.end_headers()
-            for _ in range(100):
-                self.wfile.write(b"x" * 1000)
         elif self.path.startswith("/elsewhere/"):
             self.send_response(302)
             self.send_header("Location", "ftp://127.0.0.1/SET.zip")
             self.end_headers()
-        elif self.path.startswith("/superscript/"):  # a digit, but no number
-            self.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Length: \xb2\r\n\r\n")
-        elif self.path.split("/")[1] in SLOW:
-            self.drip(*SLOW[self.path.split("/")[1]])
         elif self.path.startswith("/red/"):
             self.wfile.write(b"HTTP/1.0 404 \x1b[31mred\x07\r\n\r\n")
         elif self.path.startswith("/garbage/"):
             self.wfile.write(b"garbage\r\n\r\n")
         else:
             super().do_GET()
-
-    def drip(self, at_once, data):
-        with contextlib.suppress(OSError):
-            self.wfile.write(at_once)
-            for place in range(len(data)):
-                self.wfile.write(data[place : place + 1])
-                time.sleep(0.02)
 
     def log_message(self, *args):
         pass
@@ -111,6 +84,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture
 def server(tmp_path):
     """Address of an http server on this machine, which serves the mirror's files."""
+    (tmp_path / "mirror").mkdir()
     handler = functools.partial(Handler, directory=str(tmp_path / "mirror"))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
         thread = threading.Thread(target=running.serve_forever, args=(0.01,))
@@ -140,12 +114,6 @@ def test_a_set_is_downloaded_once(home, mirror, tmp_path):
         "SET_graph_labels.txt",
     ]
     (tmp_path / "mirror" / "SET.zip").unlink()
-    assert load_tu("SET", data_dir=home)[0] == EXPECTED
-
-
-def test_a_set_comes_over_http(home, mirror, server, monkeypatch):
-    mirror(zipped(members()))
-    monkeypatch.setenv("TREEGRAM_MIRROR", server + "/")
     assert load_tu("SET", data_dir=home)[0] == EXPECTED
 
 
@@ -185,7 +153,7 @@ def test_parallel_callers_all_succeed(home, mirror):
 
 def test_the_slower_of_two_callers_takes_what_is_there(home, mirror, monkeypatch):
     mirror(zipped(members()))
-    unpack = _fetch.unpack
+    unpack = _fetch._unpack
 
     def overtaken(*args):
         unpack(*args)
@@ -193,7 +161,7 @@ def test_the_slower_of_two_callers_takes_what_is_there(home, mirror, monkeypatch
         for name, text in members(graph_labels="8\n9\n"):
             (home / name).write_text(text)
 
-    monkeypatch.setattr(_fetch, "unpack", overtaken)
+    monkeypatch.setattr(_fetch, "_unpack", overtaken)
     assert load_tu("SET", data_dir=home)[1].tolist() == [8, 9]
     assert [path.name for path in home.iterdir()] == ["SET"]
 
@@ -225,59 +193,18 @@ def test_checksums_are_those_of_the_real_files(data_dir):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("/none", "/none/SET.zip cannot be downloaded: the server says 404"),
-        ("/short", "the download broke off after 2 of 1000 bytes. Try again"),
-        ("/endless", "is larger than 5000 bytes, more than a data set of the collection has"),
-        ("/elsewhere", "SET.zip (leads to ftp|cannot be downloaded)"),
+        ("/none", r"/none/SET.zip cannot be downloaded \(404 "),
+        ("/short", "SET.zip cannot be downloaded"),
+        ("/elsewhere", "SET.zip cannot be downloaded"),
         ("/garbage", "SET.zip cannot be downloaded"),
-        ("/superscript", "The archive of 'SET' is damaged or not a zip file"),
-        ("/slow", "the download took longer than 1 seconds"),
-        ("/slow-headers", "the download took longer than 1 seconds"),
-        ("/slow-chunks", "the download took longer than 1 seconds"),
-        ("/red", r"the server says 404 \\x1b\[31mred\\x07\.$"),
+        ("/red", r"SET.zip cannot be downloaded \(404 "),
     ],
 )
 def test_bad_servers(home, mirror, server, monkeypatch, path, message):
-    monkeypatch.setattr(_fetch, "_MAX_DOWNLOAD", 5000)
-    monkeypatch.setattr(_fetch, "_MAX_SECONDS", 1.0)
     monkeypatch.setenv("TREEGRAM_MIRROR", server + path)
-    with pytest.raises(DatasetError, match=message):
+    with pytest.raises(DatasetError, match=message) as caught:
         load_tu("SET", data_dir=home)
-    assert_nothing_stays(home)
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("https://a/SET.zip", "http://b/SET.zip"),
-        ("https://a/SET.zip", "ftp://b/SET.zip"),
-        ("http://a/SET.zip", "file:///etc/passwd"),
-        ("http://a/SET.zip", "ftp://b/\x1b[31m"),
-    ],
-)
-def test_no_hop_leads_to_anything_less_safe(before, after):
-    request = urllib.request.Request(before)
-    with pytest.raises(
-        DatasetError, match=r"SET.zip leads to (http|ftp|file):.*; a redirect to less than https? is not"
-    ) as e:
-        _fetch._Redirects().redirect_request(request, io.BytesIO(), 302, "Found", {}, after)
-    assert str(e.value).isprintable()
-
-
-@pytest.mark.parametrize(
-    ("before", "after"), [("https://a/x", "https://b/x"), ("http://a/x", "https://b/x"), ("http://a/x", "http://b/x")]
-)
-def test_other_redirects_are_followed(before, after):
-    request = urllib.request.Request(before)
-    assert _fetch._Redirects().redirect_request(request, io.BytesIO(), 302, "Found", {}, after).full_url == after
-
-
-def test_an_announced_size_is_checked_before_the_download(home, mirror, server, monkeypatch):
-    monkeypatch.setattr(_fetch, "_MAX_DOWNLOAD", 100)
-    mirror(b"x" * 101)
-    monkeypatch.setenv("TREEGRAM_MIRROR", server)
-    with pytest.raises(DatasetError, match="is larger than 100 bytes"):
-        load_tu("SET", data_dir=home)
+    assert str(caught.value).isprintable()
     assert_nothing_stays(home)
 
 
@@ -288,9 +215,8 @@ def test_an_announced_size_is_checked_before_the_download(home, mirror, server, 
             "http://127.0.0.1:9",
             r"SET.zip cannot be downloaded \(.*refused.*\). Without a network, put the unpacked files",
         ),
-        ("file:///no/such/folder", "SET.zip cannot be downloaded"),
-        ("ftp://127.0.0.1", "TREEGRAM_MIRROR must be an http, https or file address; got 'ftp://127.0.0.1'"),
-        ("nonsense", "TREEGRAM_MIRROR must be an http, https or file address; got 'nonsense'"),
+        ("ftp://127.0.0.1", "TREEGRAM_MIRROR must be an http or https address; got 'ftp://127.0.0.1'"),
+        ("nonsense", "TREEGRAM_MIRROR must be an http or https address; got 'nonsense'"),
         ("http://[", "SET.zip cannot be downloaded"),
     ],
 )
@@ -301,70 +227,46 @@ def test_bad_addresses(home, monkeypatch, address, message):
     assert_nothing_stays(home)
 
 
-def link(name):
-    info = zipfile.ZipInfo(name)
-    info.external_attr = (stat.S_IFLNK | 0o777) << 16
-    return info
-
-
 @pytest.mark.parametrize(
-    ("hostile", "message"),
+    "hostile",
     [
-        ([("/etc/passwd", "x")], "refused: its member '/etc/passwd' leads out of the folder"),
-        ([("SET/../../SET_x.txt", "x")], "refused: its member .* leads out of the folder"),
-        ([("..", "x")], "refused: its member '..' leads out of the folder"),
-        ([("C:/SET_x.txt", "x")], "refused: its member 'C:/SET_x.txt' leads out of the folder"),
-        ([("SET\\..\\SET_x.txt", "x")], "refused: its member .* leads out of the folder"),
-        ([(link("SET/SET_node_labels.txt"), "/etc/passwd")], "refused: its member .* is a link"),
-        ([("set/x.txt", "x"), ("SET/SET_a.txt", "1, 2\n")], "refused: it holds a file twice"),
-        ([(f"SET/SET_{i}.txt", "x") for i in range(100)], "refused: it lists more than 100 files"),
-        ([(f"SET/{i}", "") for i in range(2000)], "refused: it lists more than 100 files"),
-        ([("SET/SET_node_labels.txt", "0" * 20_001)], "refused: it unpacks to more than 20000 bytes"),
-        ([("elsewhere.bin", "0" * 20_001)], "refused: it unpacks to more than 20000 bytes"),
+        "/etc/passwd",
+        "/SET/SET_x.txt",
+        "SET/../../SET_x.txt",
+        "..",
+        "SET/../SET/SET_x.txt",
+        "SET\\..\\SET_x.txt",
+        "SET/SET_\\..\\x.txt",
     ],
 )
-def test_hostile_archives_are_refused(home, mirror, monkeypatch, tmp_path, hostile, message):
-    monkeypatch.setattr(_unzip, "_MAX_UNPACKED", 20_000)
-    before = sorted(tmp_path.rglob("*"))
-    mirror(zipped([*members(), *hostile]))
-    with pytest.raises(DatasetError, match=f"The archive of 'SET' is {message}"):
+def test_nothing_is_written_elsewhere(home, mirror, tmp_path, hostile):
+    before = set(tmp_path.rglob("*"))
+    mirror(zipped([*members(), (hostile, "x")]))
+    assert load_tu("SET", data_dir=home)[0] == EXPECTED
+    allowed = {home, home / "SET", tmp_path / "mirror" / "SET.zip"}
+    new = set(tmp_path.rglob("*")) - before - allowed
+    assert new == {home / "SET" / f"SET_{kind}.txt" for kind in FILES}
+
+
+def test_large_archives_are_refused(home, mirror, monkeypatch):
+    monkeypatch.setattr(_fetch, "_MAX_UNPACKED", 20_000)
+    mirror(zipped([*members(), ("SET/SET_node_labels.txt", "0" * 20_001)]))
+    with pytest.raises(DatasetError, match="The archive of 'SET' unpacks to more than 20000 bytes"):
         load_tu("SET", data_dir=home)
     assert_nothing_stays(home)
-    assert set(tmp_path.rglob("*")) - set(before) <= {home, tmp_path / "mirror" / "SET.zip"}
 
 
 def test_an_archive_that_lies_about_its_size(home, mirror, monkeypatch):
     """The list of members promises a few bytes, the data unpack to many."""
-    monkeypatch.setattr(_unzip, "_MAX_UNPACKED", 20_000)
+    monkeypatch.setattr(_fetch, "_MAX_UNPACKED", 20_000)
     data = bytearray(zipped([("SET/SET_A.txt", "0" * 1_000_000)]))
     for mark, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
         at = data.index(mark) + offset
         data[at : at + 4] = (10).to_bytes(4, "little")
     mirror(bytes(data))
-    with pytest.raises(DatasetError, match=r"The archive of 'SET' is (damaged|refused)"):
+    with pytest.raises(DatasetError, match=r"The archive of 'SET' is damaged"):
         load_tu("SET", data_dir=home)
     assert_nothing_stays(home)
-
-
-def test_what_comes_out_is_counted(home, mirror, monkeypatch):
-    """Even if the sizes in the list could not be trusted."""
-    monkeypatch.setattr(_unzip, "_MAX_UNPACKED", 20_000)
-    monkeypatch.setattr(_unzip, "_wanted", lambda members, name: members)
-    mirror(zipped(members(node_attributes="0" * 30_000)))
-    with pytest.raises(DatasetError, match="refused: it unpacks to more than 20000 bytes"):
-        load_tu("SET", data_dir=home)
-    assert_nothing_stays(home)
-
-
-def test_a_list_of_members_that_would_fill_the_memory_is_not_read(home, mirror, monkeypatch):
-    monkeypatch.setattr(zipfile, "ZipFile", lambda *args: pytest.fail("the list was read"))
-    end = b"PK\x05\x06" + bytes(8) + (1 << 30).to_bytes(4, "little") + bytes(6)
-    mirror(bytes(1000) + end)
-    with pytest.raises(DatasetError, match="refused: it lists more than 100 files"):
-        load_tu("SET", data_dir=home)
-    mirror(bytes(1000) + b"PK\x06\x07" + bytes(16) + b"PK\x05\x06" + bytes(18))
-    with pytest.raises(DatasetError, match="refused: it is a zip64 file"):
-        load_tu("SET", data_dir=home)
 
 
 @pytest.mark.parametrize(
@@ -380,28 +282,6 @@ def test_a_list_of_members_that_would_fill_the_memory_is_not_read(home, mirror, 
 def test_damaged_archives(home, mirror, damage):
     mirror(damage(zipped(members(node_labels="1\n2\n3\n" * 100))))
     with pytest.raises(DatasetError, match="The archive of 'SET' is damaged or not a zip file"):
-        load_tu("SET", data_dir=home)
-    assert_nothing_stays(home)
-
-
-def zipped_by(method):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as archive:
-        for name, text in members(node_labels="1\n2\n3\n" * 1000):
-            archive.writestr(name, text)
-    return buffer.getvalue()
-
-
-@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
-@pytest.mark.parametrize("at", [None, 60, 200])
-def test_other_compressions_are_refused(home, mirror, method, at):
-    data = bytearray(zipped_by(method))
-    if at is not None:
-        data[at] ^= 0xFF
-    mirror(bytes(data))
-    with pytest.raises(
-        DatasetError, match=r"The archive of 'SET' is refused: .* compressed by a method other than deflate"
-    ):
         load_tu("SET", data_dir=home)
     assert_nothing_stays(home)
 
@@ -424,23 +304,18 @@ def test_tables_that_cannot_be_read_do_not_stay(home, mirror):
 @pytest.mark.filterwarnings("default:There are no checksums")
 def test_what_cannot_be_verified_is_told(home, mirror):
     mirror(zipped(members()))
-    with pytest.warns(UserWarning, match="There are no checksums for the data set 'SET': its files are taken as they"):
+    with pytest.warns(
+        UserWarning, match="There are no checksums for the data set 'SET': its files are used as downloaded"
+    ):
         load_tu("SET", data_dir=home)
     load_tu("SET", data_dir=home)  # once, when it is downloaded
 
 
-def test_a_known_set_with_one_more_table_is_refused(data_dir, home, mirror):
+def test_other_files_of_a_known_set_are_ignored(data_dir, home, mirror):
     files = [(f"MUTAG/{file.name}", file.read_bytes()) for file in sorted((data_dir / "MUTAG").iterdir())]
     n_nodes = (data_dir / "MUTAG" / "MUTAG_graph_indicator.txt").read_text().count("\n")
     mirror(zipped([*files, ("MUTAG/MUTAG_node_attributes.txt", "0.5\n" * n_nodes)]), "MUTAG")
-    with pytest.raises(
-        DatasetError, match=r"The archive of 'MUTAG' holds MUTAG_node_attributes.txt, which is not part of"
-    ):
-        load_tu("MUTAG", data_dir=home)
-    assert_nothing_stays(home)
-    mirror(zipped([*files, ("MUTAG/MUTAG_other.txt", "no table")]), "MUTAG")
     assert load_tu("MUTAG", data_dir=home)[0].attributes is None
-    assert not (home / "MUTAG" / "MUTAG_other.txt").exists()
 
 
 @pytest.mark.parametrize("given", [[], members(A=None), members("OTHER"), [("SET_A.txt", "1, 2\n")]])
@@ -472,7 +347,7 @@ def test_a_home_that_cannot_be_written(home, mirror, tmp_path):
     mirror(zipped(members()))
     home.write_text("a file is in the way")
     with pytest.raises(
-        DatasetError, match=r"The data set 'SET' cannot be stored in .* Name another folder by data_dir"
+        DatasetError, match=r"The data set 'SET' cannot be stored in .* Choose another folder with data_dir"
     ):
         load_tu("SET", data_dir=home)
     assert home.read_text() == "a file is in the way"
@@ -483,7 +358,7 @@ def test_a_disk_that_is_full(home, mirror, monkeypatch):
         raise OSError(28, "No space left on device")
 
     mirror(zipped(members()))
-    monkeypatch.setattr(_fetch, "unpack", fail)
+    monkeypatch.setattr(_fetch, "_unpack", fail)
     with pytest.raises(DatasetError, match=r"'SET' cannot be stored in .* \(No space left on device\)"):
         load_tu("SET", data_dir=home)
     assert_nothing_stays(home)
@@ -494,7 +369,7 @@ def test_a_break_leaves_nothing_behind(home, mirror, monkeypatch):
         raise KeyboardInterrupt
 
     mirror(zipped(members()))
-    monkeypatch.setattr(_fetch, "unpack", interrupt)
+    monkeypatch.setattr(_fetch, "_unpack", interrupt)
     with pytest.raises(KeyboardInterrupt):
         load_tu("SET", data_dir=home)
     assert_nothing_stays(home)

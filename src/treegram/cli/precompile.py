@@ -50,10 +50,10 @@ def run(args: argparse.Namespace) -> None:  # noqa: ARG001
 
 def _cache_folder() -> str:
     """Return the folder in or below which compiled code is kept."""
-    from treegram.datasets.loops import parse
+    from treegram.datasets import table
     from treegram.models.loops import solver
 
-    caches = [getattr(loop, "_cache", None) for loop in (parse.scan_table, solver.climb_path)]
+    caches = [getattr(loop, "_cache", None) for loop in (table.scan_table, solver.climb_path)]
     folders = [cache.cache_path for cache in caches if cache is not None and cache.cache_path]
     return os.path.commonpath(folders) if folders else "no folder: none is writable"
 
@@ -103,5 +103,5 @@ def _read(graphs: treegram.Graphs) -> None:
         folder = Path(parent) / "scaled"
         treegram.save_tu(scaled, folder)
         treegram.load_tu(folder)
-        for _ in treegram.TUChunks(folder, chunk_size=5):
+        for _ in treegram.iter_tu(folder, chunk_size=5):
             pass

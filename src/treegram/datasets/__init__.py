@@ -1,16 +1,18 @@
-"""Data sets: the TU text format, read whole or in chunks, fetched and written; what graphs hold; generated graphs; graphs from bundled images."""
+"""Data sets: the TU text format and Parquet files, summaries, and generated graphs.
 
-from treegram.datasets.chunks import TUChunks
+The collection itself is in ``treegram.graphs``. Downloads go through ``fetch``, text tables through ``table``.
+"""
+
 from treegram.datasets.digits import load_digits_graphs
 from treegram.datasets.motifs import make_motifs
 from treegram.datasets.random_molecules import make_molecules
-from treegram.datasets.save import save_tu
 from treegram.datasets.summarize import summarize_graphs
 from treegram.datasets.synthetic import make_synthetic
-from treegram.datasets.tu import load_tu
+from treegram.datasets.tu import iter_tu, load_tu
+from treegram.datasets.tu_save import save_tu
 
 __all__ = [
-    "TUChunks",
+    "iter_tu",
     "load_digits_graphs",
     "load_tu",
     "make_molecules",

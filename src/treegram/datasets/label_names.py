@@ -1,18 +1,17 @@
-"""Names of the numbers in a table of labels: the companion files by which labels that are no numbers keep their values.
+"""Names of the numbers in a table of labels: companion files for labels that are not whole numbers.
 
-The TU format knows whole numbers as labels. ``SET_node_label_names.txt`` says what the numbers of ``SET_node_labels.txt``
-stand for (``edge_label``, ``graph_label`` alike): line ``i + 1`` is the label with the number ``i``, as JSON, so that
-``"C"`` is a string, ``2.5`` a number and ``["C", 1]`` a tuple. Other readers of the format look for the files that they
-know, and take no notice of these.
+The TU format knows only whole numbers as labels. Line ``i + 1`` of ``SET_node_label_names.txt`` is the label with the number
+``i`` in ``SET_node_labels.txt``, as JSON: ``"C"`` is a string, ``2.5`` a number and ``["C", 1]`` a tuple. Edge labels and
+classes have files of their own. Other readers of the format ignore these files.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,48 +19,66 @@ from numpy.typing import NDArray
 from treegram._core.errors import DatasetError
 from treegram._core.types import Ints
 from treegram.datasets.table import Block, show
-from treegram.graphs.check import join_codes, plain_label
+from treegram.graphs import Graphs
+from treegram.graphs.check import check_label, join_codes, plain_label
 
-__all__ = ["Names", "apply_names", "check_named", "class_names", "name_lines", "parse_name", "read_names"]
+__all__ = ["LabelNames", "check_named", "class_names", "parse_label", "read_label_names", "with_label_names"]
 
-_MAX_BYTES = 1 << 26
-_MAX_WIDTH = 100  # characters
-_MAX_DEPTH = 16  # of tuples in tuples
+_MAX_WIDTH = 100  # characters of a class name in an array of strings, where every entry takes as much as the longest
 
 
-class Names(NamedTuple):
-    """The file of the names, and the name of each number from 0 on."""
+class LabelNames(NamedTuple):
+    """A file of names, and the name of each number from 0 on."""
 
     path: Path
     values: tuple[Hashable, ...]
 
 
-def name_lines(values: Sequence[Hashable]) -> list[str]:
-    """The lines of the file for some labels."""
-    return [json.dumps(value) for value in values]
+def read_label_names(files: dict[str, Path]) -> dict[str, LabelNames]:
+    """Read the names of node labels, edge labels and classes, by the table that they belong to."""
+    found = {}
+    for kind in ("node_labels", "edge_labels", "graph_labels"):
+        path = files.get(f"{kind.removesuffix('s')}_names")
+        if path is None:
+            continue
+        if kind not in files:
+            raise DatasetError(f"{path} names the numbers of a table of {kind.replace('_', ' ')}, but there is none.")
+        found[kind] = _read_file(path, are_classes=kind == "graph_labels")
+    return found
 
 
-def read_names(path: Path, *, are_classes: bool) -> Names:
+def _read_file(path: Path, *, are_classes: bool) -> LabelNames:
     """Read and check a file of names; classes are strings, labels also numbers and tuples."""
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise DatasetError(f"{path}: the file is larger than {_MAX_BYTES} bytes; expected one name per label.")
-        lines = path.read_bytes().split(b"\n")
+        lines = path.read_bytes().removesuffix(b"\n").split(b"\n")
     except OSError as error:
         raise DatasetError(f"{path}: the file cannot be read ({error.strerror or error}).") from None
-    if not lines[-1].strip():
-        lines.pop()
+    if lines == [b""]:
+        raise DatasetError(f"{path}: the file is empty; expected one name per label.")
     first: dict[Hashable, int] = {}
     for number, line in enumerate(lines):
-        name = parse_name(line, f"{path}:{number + 1}", are_classes=are_classes)
+        where = f"{path}:{number + 1}"
+        name = parse_label(line, where)
+        if are_classes and (not isinstance(name, str) or name.endswith("\0")):  # numpy drops final NULs
+            raise DatasetError(f"{where}: expected the name of a class in quotes, got {show(line)}.")
         if first.setdefault(name, number) != number:
-            raise DatasetError(f"{path}:{number + 1}: {show(line)} is also the name in line {first[name] + 1}.")
-    if not first:
-        raise DatasetError(f"{path}: the file is empty; expected one name per label.")
-    return Names(path, tuple(first))
+            raise DatasetError(f"{where}: {show(line)} is also the name in line {first[name] + 1}.")
+    return LabelNames(path, tuple(first))
 
 
-def check_named(block: Block, path: Path, names: Names | None) -> None:
+def parse_label(line: bytes, where: str) -> Hashable:
+    """Parse a label that is written as JSON."""
+    try:
+        label = plain_label(json.loads(line.decode("utf-8")))
+        check_label(label, "label", 0)
+    except (ValueError, RecursionError):
+        raise DatasetError(
+            f'{where}: expected a label as JSON, such as "C", 2.5 or ["C", 1]; got {show(line)}.'
+        ) from None
+    return label
+
+
+def check_named(block: Block, path: Path, names: LabelNames | None) -> None:
     """Raise if a row of a table of labels is not one number that has a name."""
     if names is None:
         return
@@ -70,50 +87,33 @@ def check_named(block: Block, path: Path, names: Names | None) -> None:
         raise DatasetError(
             f"{path}:{block.first_row + 1}: expected 1 number, which {names.path.name} names, got {rows.shape[1]}."
         )
-    wrong = (rows[:, 0] < 0) | (rows[:, 0] >= len(names.values))
-    if wrong.any():
-        row = int(wrong.argmax())
+    is_wrong = (rows[:, 0] < 0) | (rows[:, 0] >= len(names.values))
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
         raise DatasetError(
             f"{path}:{block.first_row + row + 1}: expected a number from 0 to {len(names.values) - 1}, which "
             f"{names.path.name} names, got {rows[row, 0]}."
         )
 
 
-def class_names(names: Names) -> NDArray[Any]:
-    """The names as an array; that of numpy's strings is as wide as the longest one for every graph, so long ones are objects."""
+def class_names(names: LabelNames) -> NDArray[Any]:
+    """Return the names as an array of strings, or of objects if some are long."""
     width = max(len(str(name)) for name in names.values)
     return np.array(names.values, dtype=str if width <= _MAX_WIDTH else object)
 
 
-def apply_names(
-    codes: Ints | None, numbers: tuple[Any, ...], names: Names | None
+def with_label_names(graphs: Graphs, names: dict[str, LabelNames]) -> Graphs:
+    """Replace numbers by the labels that they stand for."""
+    if not {"node_labels", "edge_labels"} & names.keys():
+        return graphs
+    labels, values = _apply(graphs.labels, graphs.label_values, names.get("node_labels"))
+    edge_labels, edge_values = _apply(graphs.edge_labels, graphs.edge_label_values, names.get("edge_labels"))
+    return replace(graphs, labels=labels, label_values=values, edge_labels=edge_labels, edge_label_values=edge_values)
+
+
+def _apply(
+    codes: Ints | None, numbers: tuple[Any, ...], names: LabelNames | None
 ) -> tuple[Ints | None, tuple[Hashable, ...]]:
-    """Codes and values of labels whose values so far are the numbers that the file names."""
     if names is None:
         return codes, numbers
     return join_codes([codes], [tuple(names.values[number] for number in numbers)])
-
-
-def parse_name(line: bytes, where: str, *, are_classes: bool) -> Hashable:
-    """The label that a line stands for."""
-    try:
-        name = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):  # a UnicodeDecodeError is a ValueError
-        raise DatasetError(f'{where}: expected a name as JSON, such as "C", got {show(line)}.') from None
-    if are_classes and (not isinstance(name, str) or name.endswith("\0")):  # numpy drops final NULs
-        raise DatasetError(f"{where}: expected the name of a class in quotes, got {show(line)}.")
-    if not _is_label(name):
-        raise DatasetError(f"{where}: expected a string, a finite number or a list of these, got {show(line)}.")
-    return plain_label(name)
-
-
-def _refuse_constant(word: str) -> NoReturn:
-    raise ValueError(word)
-
-
-def _is_label(value: Any, depth: int = 0) -> bool:
-    if isinstance(value, list):
-        return depth < _MAX_DEPTH and all(_is_label(part, depth + 1) for part in value)
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return isinstance(value, str | int) and not isinstance(value, bool)

@@ -1,8 +1,8 @@
-"""Text tables of numbers, read fast and strictly: every error names the file, the line, and what stands there.
+"""Text tables of numbers, read fast and strictly: every error names the file, the line, and the offending text.
 
-A table is read in blocks of whole lines, so that the memory needed beside the numbers is that of a block. ``load_tu`` puts
-the blocks together, ``TUChunks`` remembers where the rows of each chunk begin and reads them again; both meet the same
-checks with the same messages.
+A table is read in blocks of whole lines, so that the memory needed beyond the numbers is that of one block. Most numbers
+are converted by a compiled loop; numbers with an exponent or with many digits are left to Python's ``float``. Results are
+correctly rounded in both cases.
 """
 
 from __future__ import annotations
@@ -18,204 +18,151 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treegram._core.errors import DatasetError
+from treegram._core.jit import jit
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 
-__all__ = ["Block", "join_blocks", "read_blocks", "read_span", "show"]
+__all__ = ["Block", "join_blocks", "read_blocks", "show"]
 
 BLOCK_BYTES = 1 << 20
-_MAX_LINE = 1 << 26  # bytes; a vector of two million numbers
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _TOKEN = re.compile(rb"[^ ,\t\r\n]+")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LARGEST = 2**53  # beyond, double precision skips whole numbers
-_SHOWN = 60
+_LARGEST = 2**53  # beyond this, not every whole number has a double
+_SHOWN = 60  # characters of a file in a message
 
 
 class Block(NamedTuple):
-    """Some consecutive rows of a table: the numbers, the number of the first row, its byte in the file, and the text."""
+    """Consecutive rows of a table; row ``i`` of the table is in line ``i + 1`` of the file."""
 
     rows: NDArray[Any]
     first_row: int
-    offset: int
-    text: NDArray[np.uint8]
-
-    def starts(self) -> Ints:
-        """The byte of the file at which each row starts, and the one after the last row."""
-        ends = np.flatnonzero(self.text == ord("\n"))[: len(self.rows)] + 1
-        return self.offset + np.concatenate([[0], ends])
 
 
 def read_blocks(
     path: Path, *, whole: bool, n_columns: int | None = None, may_be_empty: bool = False
 ) -> Iterator[Block]:
-    """Give the rows of a table of finite or whole numbers, a block at a time; at least one block.
+    """Yield the rows of a table of finite or whole numbers, a block at a time; at least one block.
 
-    Blanks, tabs or a comma separate the numbers of a line. The last newline may be missing and blank lines may follow
-    the last row; row ``i`` stands in line ``i + 1``. Without ``n_columns`` the first line tells the number of columns.
-    7.0 and 1e3 are whole numbers too.
+    Spaces, tabs or a comma separate the numbers of a line. The last newline may be missing and blank lines may follow
+    the last row. Without ``n_columns`` the first line determines the number of columns. 7.0 and 1e3 count as whole numbers.
     """
     first_row, end = 0, None
-    for offset, text in _read_lines(path):
-        if end is not None:  # rows have ended with a blank line: nothing may follow
+    for text in _read_lines(path):
+        if end is not None:  # a blank line ended the rows: nothing may follow
             _check_blank(text, path, end, n_columns or 1)
             continue
-        n_columns = n_columns or _count_columns(text)
+        n_columns = n_columns or max(1, len(_TOKEN.findall(text[: text.index(b"\n")])))
         rows, stop = _parse(text, path, first_row, n_columns, whole=whole)
         if stop < len(text):
             end = first_row + len(rows)
             _check_blank(text[stop:], path, end, n_columns)
         if len(rows):
-            yield Block(rows, first_row, offset, text)
+            yield Block(rows, first_row)
         first_row += len(rows)
     if not first_row:
         if not may_be_empty:
             raise DatasetError(f"{path}: the file is empty; expected {counted(n_columns or 1, 'number')} in each line.")
-        yield Block(_no_rows(n_columns or 1, whole=whole), 0, 0, np.empty(0, np.uint8))
+        yield Block(np.empty((0, n_columns or 1), np.int64 if whole else np.float64), 0)
 
 
 def join_blocks(blocks: Iterator[Block]) -> NDArray[Any]:
-    """All rows of a table."""
-    parts = [block.rows for block in blocks]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    """Return all rows of a table."""
+    return np.concatenate([block.rows for block in blocks])
 
 
-def read_span(
-    path: Path, span: tuple[int, int], shape: tuple[int, int], first_row: int, *, whole: bool
-) -> NDArray[Any]:
-    """Read again the rows between two bytes of a table that has been read before."""
-    if not shape[0]:
-        return _no_rows(shape[1], whole=whole)
-    start, stop = span
+def show(text: bytes) -> str:
+    """Return a piece of a file for a message: short, quoted, and without terminal control characters."""
+    shown = text.decode("utf-8", errors="backslashreplace")
+    return repr(shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "...")
+
+
+# -------------------------------------------------------------------- from bytes to numbers
+
+
+def _read_lines(path: Path) -> Iterator[bytes]:
+    """Yield the bytes of a file in blocks of whole lines; the last newline is added if it is missing."""
+    is_first = True
     try:
         with path.open("rb") as file:
-            file.seek(start)
-            text = file.read(stop - start)
+            while text := file.read(BLOCK_BYTES) + file.readline():
+                if is_first:
+                    text, is_first = text.removeprefix(_BYTE_ORDER_MARK), False
+                yield text if text.endswith(b"\n") else text + b"\n"
     except OSError as error:
-        raise _unreadable(path, error) from None
-    data = np.frombuffer(text if text.endswith(b"\n") else text + b"\n", np.uint8)
-    rows, end = _parse(data, path, first_row, shape[1], whole=whole)
-    if len(rows) != shape[0] or end < len(data):
-        raise DatasetError(
-            f"{path}:{first_row + 1}: the file has changed since it was first read; expected {shape[0]} lines here, "
-            f"got {len(rows)}. Open it anew."
-        )
-    return rows
+        raise DatasetError(f"{path}: the file cannot be read ({error.strerror or error}).") from None
 
 
-def _no_rows(n_columns: int, *, whole: bool) -> NDArray[Any]:
-    return np.empty((0, n_columns), np.int64 if whole else np.float64)
-
-
-# -------------------------------------------------------------------- bytes
-
-
-def _read_lines(path: Path) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """The bytes of the file in blocks of whole lines, each with its place; a last newline is added, a mark left out."""
-    offset, rest, size = 0, b"", BLOCK_BYTES
-    try:
-        with path.open("rb") as file:
-            while block := file.read(size):
-                lines, newline, after = block.rpartition(b"\n")
-                if not newline:
-                    rest += block
-                    size = max(BLOCK_BYTES, len(rest))  # twice as much each time: a long line is not copied often
-                    if len(rest) > _MAX_LINE:
-                        raise DatasetError(
-                            f"{path}: a line is longer than {_MAX_LINE} bytes; this is not a table of numbers."
-                        )
-                    continue
-                text, rest, size = rest + lines + newline, after, BLOCK_BYTES
-                yield _without_mark(offset, text)
-                offset += len(text)
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    if rest:
-        yield _without_mark(offset, rest + b"\n")
-
-
-def _without_mark(offset: int, text: bytes) -> tuple[int, NDArray[np.uint8]]:
+def _parse(text: bytes, path: Path, first_row: int, n_columns: int, *, whole: bool) -> tuple[NDArray[Any], int]:
+    """Return the rows of some lines, and the byte where they end: at the first blank line, or at the end of the text."""
     data = np.frombuffer(text, np.uint8)
-    if offset == 0 and text.startswith(_BYTE_ORDER_MARK):
-        return len(_BYTE_ORDER_MARK), data[len(_BYTE_ORDER_MARK) :]
-    return offset, data
-
-
-def _unreadable(path: Path, error: OSError) -> DatasetError:
-    return DatasetError(f"{path}: the file cannot be read ({error.strerror or error}).")
-
-
-# -------------------------------------------------------------------- numbers
-
-
-def _count_columns(text: NDArray[np.uint8]) -> int:
-    first_line = text[: int((text == ord("\n")).argmax())]
-    return max(1, len(_TOKEN.findall(first_line.tobytes())))
-
-
-def _parse(
-    text: NDArray[np.uint8], path: Path, first_row: int, n_columns: int, *, whole: bool
-) -> tuple[NDArray[Any], int]:
-    """The rows of some whole lines, and the byte where they end: the first blank line's, or the end of the text."""
-    from treegram.datasets.loops.parse import read_long, scan_table  # numba is loaded with the first table, not before
-
-    room = min(int(np.count_nonzero(text == ord("\n"))) * n_columns, len(text) // 2 + 1)
-    values, left = np.empty(room), np.empty((room, 3), dtype=np.int64)
-    found = np.zeros(2, np.int64)
-    stop = scan_table(text, n_columns, values, left, found)
-    n_values, n_left = found.tolist()
-    if n_left:
-        n_left = read_long(text, whole, values, left, n_left)
-    for index, start, end in left[:n_left].tolist():
-        token = text[start:end].tobytes()
-        number = float(token) if _NUMBER.fullmatch(token) else math.nan
-        if not math.isfinite(number):
-            line = first_row + _count_lines(text[:start]) + 1
-            raise DatasetError(f"{path}:{line}: expected a finite number, got {show(token)}.")
-        values[index] = _exactly(token, number) if whole else number
+    room = min(text.count(b"\n") * n_columns, len(text) // 2 + 1)
+    values, skipped = np.empty(room), np.empty((room, 3), dtype=np.int64)
+    counts = np.zeros(2, np.int64)
+    stop = scan_table(data, n_columns, values, skipped, counts)
+    n_values, n_skipped = counts.tolist()
+    if n_skipped:
+        _convert_skipped(text, values, skipped[:n_skipped], path, first_row, whole=whole)
     if stop < len(text):
-        line_end = stop + int((text[stop:] == ord("\n")).argmax())
-        if complaint := _complaint(text[stop:line_end].tobytes().rstrip(b"\r"), n_columns):
-            raise DatasetError(f"{path}:{first_row + _count_lines(text[:stop]) + 1}: {complaint}")
+        line = text[stop : text.index(b"\n", stop)].rstrip(b"\r")
+        if problem := _find_problem(line, n_columns):
+            number = first_row + text.count(b"\n", 0, stop) + 1
+            raise DatasetError(f"{path}:{number}: {problem}")
     rows = values[:n_values].reshape(-1, n_columns)
     return (_as_integers(rows, text, path, first_row) if whole else rows), stop
 
 
-def _exactly(token: bytes, number: float) -> float:
-    """The number if the token stands for exactly this whole number, else nan."""
+def _convert_skipped(text: bytes, values: Floats, skipped: Ints, path: Path, first_row: int, *, whole: bool) -> None:
+    """Convert the tokens that the compiled loop has skipped, and put them into ``values``."""
+    starts, ends = skipped[:, 1].tolist(), skipped[:, 2].tolist()
+    tokens = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    numbers = _to_floats(tokens)
+    if b"_" in text or not np.isfinite(numbers).all():  # Python accepts underscores between digits
+        for token, start in zip(tokens, starts, strict=True):
+            if not _NUMBER.fullmatch(token) or not math.isfinite(float(token)):
+                line = first_row + text.count(b"\n", 0, start) + 1
+                raise DatasetError(f"{path}:{line}: expected a finite number, got {show(token)}.")
+    values[skipped[:, 0]] = list(map(_to_whole, tokens)) if whole else numbers
+
+
+def _to_floats(tokens: list[bytes]) -> Floats:
+    """Convert tokens; all are nan if one is not a number."""
     try:
-        return (
-            number if decimal.Decimal(token.decode()) == decimal.Decimal(number) and number.is_integer() else math.nan
-        )
-    except decimal.DecimalException:  # an exponent beyond all bounds
+        return np.array(list(map(float, tokens)))
+    except ValueError:
+        return np.full(len(tokens), np.nan)
+
+
+def _to_whole(token: bytes) -> float:
+    """Return the number if the token is exactly a whole number, else nan."""
+    number = float(token)
+    try:
+        is_exact = number.is_integer() and decimal.Decimal(token.decode()) == decimal.Decimal(number)
+    except decimal.DecimalException:  # an exponent out of range
         return math.nan
+    return number if is_exact else math.nan
 
 
-def _as_integers(rows: Floats, text: NDArray[np.uint8], path: Path, first_row: int) -> Ints:
-    if not rows.size or max(rows.max(), -rows.min()) <= _LARGEST:  # not so if there is a nan
-        integers = rows.astype(np.int64)
-        if (integers == rows).all():
-            return integers
-    is_right = (np.abs(rows) <= _LARGEST) & (rows == np.floor(rows))
+def _as_integers(rows: Floats, text: bytes, path: Path, first_row: int) -> Ints:
+    is_right = (np.abs(rows) <= _LARGEST) & (rows == np.floor(rows))  # False for nan
+    if is_right.all():
+        return rows.astype(np.int64)
     row = int((~is_right).any(axis=1).argmax())
-    line = text.tobytes().split(b"\n", row + 1)[row]
+    line = text.split(b"\n", row + 1)[row]
     token = _TOKEN.findall(line)[int((~is_right[row]).argmax())].decode()
     shown = token if len(token) <= _SHOWN else token[:_SHOWN] + "..."
     raise DatasetError(f"{path}:{first_row + row + 1}: expected a whole number (of at most 2^53 in size), got {shown}.")
 
 
-# -------------------------------------------------------------------- what is wrong
-
-
-def _check_blank(text: NDArray[np.uint8], path: Path, row: int, n_columns: int) -> None:
-    if text.tobytes().strip(b" \t\r\n"):
+def _check_blank(text: bytes, path: Path, row: int, n_columns: int) -> None:
+    if text.strip(b" \t\r\n"):
         raise DatasetError(
             f"{path}:{row + 1}: expected {counted(n_columns, 'number')}, got a blank line in the middle of the file."
         )
 
 
-def _complaint(line: bytes, n_columns: int) -> str:
-    """What is wrong with a line that has not the right number of tokens; nothing is with a blank one."""
+def _find_problem(line: bytes, n_columns: int) -> str:
+    """Describe what is wrong with a line at which the loop stopped; a blank one is not wrong."""
     tokens = _TOKEN.findall(line)
     if not tokens and b"," not in line:
         return ""
@@ -224,11 +171,59 @@ def _complaint(line: bytes, n_columns: int) -> str:
     return f"expected {counted(n_columns, 'number')}, got {len(tokens)}: {show(line)}."
 
 
-def _count_lines(text: NDArray[np.uint8]) -> int:
-    return int(np.count_nonzero(text == ord("\n")))
+# -------------------------------------------------------------------- the compiled loop
+
+_TAB, _NEWLINE, _RETURN, _SPACE, _COMMA, _MINUS, _POINT, _ZERO, _NINE = 9, 10, 13, 32, 44, 45, 46, 48, 57
+_MAX_DIGITS = 18  # always fit into a signed 64-bit integer
+_POWERS = np.array([float(10**i) for i in range(_MAX_DIGITS + 1)])
 
 
-def show(piece: bytes) -> str:
-    """A piece of a file for a message: short, quoted, and without anything that a terminal would obey."""
-    shown = piece.decode("utf-8", errors="backslashreplace")
-    return repr(shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "...")
+@jit(error_model="numpy")
+def scan_table(  # noqa: C901 (one loop over bytes: split into functions on the array it takes twice the time)
+    text: NDArray[np.uint8], n_columns: int, values: Floats, skipped: Ints, counts: Ints
+) -> int:
+    """Read lines of n_columns numbers each, separated by spaces, tabs or one comma, into ``values``, row after row.
+
+    ``text`` ends with a newline. Digits that form an integer of at most 2^53, divided by a power of ten up to 10^22, give
+    a correctly rounded double. For every other token ``skipped`` receives a row: index into values, first byte, byte after
+    the last. Returns the first byte of a line that is blank or has another number of tokens, or len(text); ``counts``
+    receives the number of tokens read and the number of rows of ``skipped``.
+    """
+    n_values, n_skipped, column, line, start = 0, 0, 0, 0, 0
+    mantissa, n_digits, point, is_negative, is_plain, is_open = 0, 0, -1, False, True, False
+    for i in range(len(text)):
+        byte = int(text[i])
+        if _ZERO <= byte <= _NINE:
+            mantissa = 10 * mantissa + byte - _ZERO
+            n_digits += 1
+        elif byte == _POINT:
+            is_plain = is_plain and point < 0
+            point = n_digits
+        elif byte in (_COMMA, _SPACE, _NEWLINE, _TAB, _RETURN):
+            if i > start:
+                if column == n_columns:
+                    break
+                if is_plain and 0 < n_digits <= _MAX_DIGITS and mantissa <= _LARGEST:
+                    value = mantissa / _POWERS[n_digits - point if point >= 0 else 0]
+                    values[n_values] = -value if is_negative else value
+                else:
+                    skipped[n_skipped, 0], skipped[n_skipped, 1], skipped[n_skipped, 2] = n_values, start, i
+                    n_skipped += 1
+                n_values += 1
+                column += 1
+                mantissa, n_digits, point, is_negative, is_plain, is_open = 0, 0, -1, False, True, False
+            start = i + 1
+            if byte == _NEWLINE:
+                if column != n_columns or is_open:
+                    break
+                column, line = 0, start
+            elif byte == _COMMA:
+                if column == 0 or is_open:
+                    break
+                is_open = True  # a number must follow
+        elif byte == _MINUS and i == start:
+            is_negative = True
+        else:
+            is_plain = False
+    counts[0], counts[1] = n_values, n_skipped
+    return line

@@ -1,45 +1,40 @@
-"""Read data sets in the TU text format: find the folder, read its tables into one collection."""
+"""Data sets in the TU text format: find the folder, read it whole or in chunks.
+
+``load_tu`` and ``iter_tu`` share all checks, so they accept the same folders with the same messages. The one exception:
+``load_tu`` also reads folders whose nodes or edges are not listed graph by graph.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treegram._core.errors import DatasetError, InvalidGraphError
+from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.datasets.fetch import data_home, fetch, is_known, unknown_set
-from treegram.datasets.folder import (
-    Tables,
-    check_count,
-    check_folder,
-    contradiction,
-    count_repeated,
-    depend_on_direction,
-    edge_blocks,
-    edges_left_out,
-    find_tables,
-    left_out,
-    owner_blocks,
-    read_all_names,
-    read_targets,
-    row_blocks,
-    set_names,
-    with_names,
-)
-from treegram.datasets.label_names import Names
-from treegram.datasets.table import join_blocks
+from treegram.datasets.label_names import LabelNames, check_named, class_names, read_label_names, with_label_names
+from treegram.datasets.table import Block, join_blocks, read_blocks
 from treegram.graphs import Graphs
 
-__all__ = ["find_folder", "load_tu"]
-
+__all__ = ["find_folder", "iter_tu", "load_tu"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+_REQUIRED = ("A", "graph_indicator")
+_NODE_TABLES = ("node_labels", "node_attributes")
+_EDGE_TABLES = ("edge_labels", "edge_attributes")
+_GRAPH_TABLES = ("graph_labels", "graph_attributes")
+_NAME_TABLES = ("node_label_names", "edge_label_names", "graph_label_names")
+_MAX_EMPTY_GRAPHS = 1_000_000  # a larger gap between graph ids is a mistake, not a million graphs without nodes
+
+_Files = dict[str, Path]  # the files that exist, by kind
 
 
 def load_tu(
@@ -51,29 +46,29 @@ def load_tu(
 ) -> tuple[Graphs, NDArray[Any] | None]:
     """Load a data set in the TU text format, from a folder or by its name in the public collection.
 
-    A path names the folder that holds the files. A name is looked up as a folder here, then in the data directory;
-    what is not there is downloaded into it once, and checked against known SHA-256 sums; where there are none, a warning
-    says so. Archives of more than 1 GiB, or that unpack to more than 2 GiB, are refused.
+    A path is the folder that holds the files. A name is looked up as a folder in the working directory, then in the data
+    directory; a data set that is not there is downloaded once and checked against known SHA-256 sums (with a warning if
+    there are none).
 
     Parameters
     ----------
     name_or_path : str or path-like
         A folder with ``NAME_A.txt``, ``NAME_graph_indicator.txt`` and so on, or a name such as ``"ENZYMES"``.
     data_dir : str or path-like, optional
-        Folder that holds one folder per data set. Without it: the environment variable ``TREEGRAM_DATA``, else
-        ``treegram`` in the platform's folder for caches.
+        Folder that holds one folder per data set. By default the environment variable ``TREEGRAM_DATA``, else
+        ``treegram`` in the user's cache directory.
     download : bool, default=True
-        Whether a data set that is not there may be downloaded. ``TREEGRAM_MIRROR`` names another place than
-        https://www.chrsmrrs.com/graphkerneldatasets to take ``NAME.zip`` from (http, https or file).
+        Whether a missing data set may be downloaded. The environment variable ``TREEGRAM_MIRROR`` replaces
+        https://www.chrsmrrs.com/graphkerneldatasets as the address of ``NAME.zip``.
     directed : bool, default=False
         Whether a line "a, b" means an edge from a to b only. The sets of the collection are undirected.
 
     Returns
     -------
     graphs : Graphs
-        The graphs, in the order of their ids; ids that no node has are graphs without nodes. Several columns of
-        node or edge labels make labels that are tuples. Labels and classes that :func:`save_tu` has named are strings
-        (or what else they were) again. Attributes of nodes and edges are real vectors.
+        The graphs, in the order of their ids; ids without nodes are graphs without nodes. Several columns of node or edge
+        labels make tuples. Labels and classes that :func:`save_tu` has named get their names back. Attributes of nodes
+        and edges are real vectors.
     y : ndarray of shape (n_graphs,) or (n_graphs, n_columns), or None
         The graph labels as they are (-1 and 1 stay -1 and 1), else the graph attributes, else None; also kept as
         ``graphs.targets``.
@@ -81,22 +76,23 @@ def load_tu(
     Raises
     ------
     DatasetError
-        If the data set cannot be found, fetched or read; the message names the file and line.
+        If the data set cannot be found, downloaded or read; the message names the file and line.
 
     Warns
     -----
     UserWarning
-        Once, if the files hold what the graphs do not show: graph attributes beside graph labels, self loops, repeated
+        Once, if the graphs do not show everything in the files: graph attributes next to graph labels, self loops, repeated
         lines, and edge attributes that differ between the two directions of an edge, unless ``directed=True``.
 
     See Also
     --------
+    iter_tu : Read a data set that does not fit into memory.
     save_tu : Write a collection in this format.
 
     Notes
     -----
-    A path wins over a name, so a folder ``./ENZYMES`` hides the data set of that name. Reading and checking
-    take a fifth to a half of the time of ``numpy.loadtxt``; the numbers are the same to the last bit.
+    A path takes precedence over a name, so a folder ``./ENZYMES`` hides the data set of that name. Numbers are the same as
+    Python reads them, to the last bit.
 
     Examples
     --------
@@ -108,10 +104,68 @@ def load_tu(
     (Graphs(2 graphs, 5 nodes, 3 edges, undirected, no labels, targets), array([-1,  1]))
     """
     folder = find_folder(name_or_path, data_dir, download=download)
-    graphs, notes = _read_folder(find_tables(folder), directed=directed)
+    graphs, notes = _Reader(find_files(folder), directed=directed).read()
     if notes:
         warnings.warn(f"{folder}: {' '.join(notes)}", UserWarning, stacklevel=2)
     return graphs, None if graphs.targets is None else graphs.targets.copy()
+
+
+def iter_tu(
+    name_or_path: str | os.PathLike[str],
+    chunk_size: int = 1000,
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    download: bool = True,
+    directed: bool = False,
+) -> Iterator[tuple[Graphs, NDArray[Any] | None]]:
+    """Iterate over a data set in the TU text format, a chunk of graphs at a time.
+
+    Parameters
+    ----------
+    name_or_path : str or path-like
+        A folder or a name, as in :func:`load_tu`. Nodes and edges must be listed graph by graph, as in the public
+        collection; :func:`load_tu` reads them in any order.
+    chunk_size : int, default=1000
+        Number of graphs per chunk; the last chunk may be smaller.
+    data_dir, download, directed : optional
+        As in :func:`load_tu`.
+
+    Yields
+    ------
+    graphs : Graphs
+        The next graphs, in the order of their ids.
+    y : ndarray of shape (n_graphs,) or (n_graphs, n_columns), or None
+        Their targets.
+
+    Raises
+    ------
+    DatasetError
+        If the files cannot be read, or not in chunks; errors in a table are raised when the chunk is reached.
+
+    Warns
+    -----
+    UserWarning
+        As :func:`load_tu`, after the last chunk.
+
+    Notes
+    -----
+    Memory is that of one chunk, plus the size and the target of every graph. Many data sets are sorted by class: shuffle
+    such data before a model learns from it chunk by chunk.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from treegram import iter_tu, make_synthetic, save_tu
+    >>> graphs, y = make_synthetic(10, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_tu(graphs, folder, name="TEN")
+    ...     [len(chunk) for chunk, y in iter_tu(folder, chunk_size=4)]
+    [4, 4, 2]
+    """
+    if not isinstance(chunk_size, int | np.integer) or chunk_size < 1:
+        raise ValueError(f"chunk_size must be an integer of at least 1; got {chunk_size!r}.")
+    folder = find_folder(name_or_path, data_dir, download=download)
+    return _Reader(find_files(folder), directed=directed).read_chunks(int(chunk_size))
 
 
 # -------------------------------------------------------------------- where the files are
@@ -120,11 +174,12 @@ def load_tu(
 def find_folder(
     name_or_path: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None, *, download: bool
 ) -> Path:
+    """Return the folder of a data set, after downloading it if necessary."""
     path = Path(name_or_path).expanduser()
-    if set_names(path):
+    if _set_names(path):
         return path
     if not isinstance(name_or_path, str) or {"/", os.sep} & set(name_or_path) or path.is_absolute():
-        return check_folder(path)
+        return _check_folder(path)
     name, home = name_or_path, data_home(data_dir)
     if not _NAME.fullmatch(name):  # only a plain name is ever joined to the data directory
         raise unknown_set(name, home)
@@ -132,78 +187,369 @@ def find_folder(
     if folder.is_dir() and any(folder.iterdir()):
         return folder
     if download:
-        return fetch(name, home, lambda unpacked: _read_tables(find_tables(unpacked)))
+        return fetch(name, home, lambda unpacked: _Reader(find_files(unpacked), directed=False).read())
     if is_known(name):
-        raise DatasetError(f"The data set {name!r} is not in {home}; load it with download=True, or name its folder.")
+        raise DatasetError(f"The data set {name!r} is not in {home}; load it with download=True, or pass its folder.")
     raise unknown_set(name, home)
 
 
-# -------------------------------------------------------------------- what the files say
+def _set_names(folder: Path) -> list[str]:
+    """Return the names of the data sets in a folder, from its files."""
+    if not folder.is_dir():
+        return []
+    endings = [f"_{kind}.txt" for kind in _REQUIRED]
+    return sorted({file.name.removesuffix(ending) for ending in endings for file in folder.glob("*" + ending)})
 
 
-class _Contents(NamedTuple):
-    """What the files say: nodes and graphs numbered from 0, nodes in the order of the files."""
-
-    owners: Ints
-    n_graphs: int
-    edges: Ints
-    labels: Ints | None
-    attributes: Floats | None
-    edge_labels: Ints | None
-    edge_attributes: Floats | None
-    targets: NDArray[Any] | None
-    names: dict[str, Names]
+def _check_folder(folder: Path) -> Path:
+    if not _set_names(folder):
+        if folder.is_file():
+            raise DatasetError(
+                f"{folder} is a file; expected a folder with data in the TU format. Other files must end in .parquet (graphs), "
+                "or .smi, .sdf, .csv or .tsv (molecules)."
+            )
+        problem = "holds no NAME_A.txt" if folder.is_dir() else "does not exist"
+        raise DatasetError(f"The folder {folder} {problem}; expected a folder with data in the TU format.")
+    return folder
 
 
-def _read_tables(tables: Tables) -> _Contents:
-    names = read_all_names(tables)
-    owners = join_blocks(owner_blocks(tables["graph_indicator"]))[:, 0] - 1
-    targets = read_targets(tables, names.get("graph_labels"))
-    node = int(owners.argmax())
-    n_graphs = check_count(tables, int(owners[node]) + 1, node + 1, len(owners), targets)
-    edges = join_blocks(edge_blocks(tables["A"], len(owners), owners.__getitem__)) - 1
-    labels = _read_rows(tables, "node_labels", len(owners), "nodes", names)
-    attributes = _read_rows(tables, "node_attributes", len(owners), "nodes", names)
-    edge_labels = _read_rows(tables, "edge_labels", len(edges), "edges", names)
-    edge_attributes = _read_rows(tables, "edge_attributes", len(edges), "edges", names)
-    return _Contents(owners, n_graphs, edges, labels, attributes, edge_labels, edge_attributes, targets, names)
+def find_files(folder: Path) -> _Files:
+    """Return the files of the one data set in a folder."""
+    names = _set_names(_check_folder(folder))
+    if len(names) > 1 and folder.name not in names:
+        raise DatasetError(f"{folder} holds several data sets ({', '.join(names)}); give each a folder of its own.")
+    name = names[0] if len(names) == 1 else folder.name
+    kinds = (*_REQUIRED, *_NODE_TABLES, *_EDGE_TABLES, *_GRAPH_TABLES, *_NAME_TABLES)
+    files = {kind: folder / f"{name}_{kind}.txt" for kind in kinds}
+    for kind, path in files.items():
+        if not os.path.lexists(path):
+            if kind in _REQUIRED:
+                raise DatasetError(f"{path} is missing; a TU data set needs it.")
+        elif not path.is_file():
+            raise DatasetError(
+                f"{path} is not a regular file, or a link to a file that does not exist (git annex get and dvc pull fetch "
+                "such files)."
+            )
+    return {kind: path for kind, path in files.items() if path.is_file()}
 
 
-def _read_folder(tables: Tables, *, directed: bool) -> tuple[Graphs, list[str]]:
-    """The graphs, and sentences about what the files hold beyond them."""
-    owners, n_graphs, edges, labels, attributes, edge_labels, edge_attributes, targets, names = _read_tables(tables)
-    pairs = edges
-    if (np.diff(owners) < 0).any():
-        order = np.argsort(owners, kind="stable")
-        pairs = np.argsort(order)[edges]
-        labels = None if labels is None else labels[order]
-        attributes = None if attributes is None else attributes[order]
-    notes = []
-    if edge_attributes is not None and not directed and depend_on_direction(edges, edge_attributes):
-        notes, edge_attributes = [edges_left_out(tables)], None
-    try:
-        graphs = Graphs.from_arrays(
-            np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=n_graphs))]),
-            pairs,
-            labels=labels,
-            attributes=attributes,
-            edge_labels=edge_labels,
-            edge_attributes=edge_attributes,
-            directed=directed,
-            targets=targets,
+# -------------------------------------------------------------------- the reader
+
+
+class _Reader:
+    """Reads the files of one data set, whole or in chunks. Nodes and graphs are numbered from 1 in files, from 0 in arrays."""
+
+    def __init__(self, files: _Files, *, directed: bool) -> None:
+        self.files, self.directed = files, directed
+        self.names = read_label_names(files)
+        self.targets = _read_targets(files, self.names.get("graph_labels"))
+        self.skipped: set[str] = set()  # tables that undirected graphs cannot hold
+        self.n_loops = self.n_repeated = 0
+
+    def read(self) -> tuple[Graphs, list[str]]:
+        """Return all graphs, and sentences about what the graphs do not show."""
+        owners = join_blocks(_owner_blocks(self.files["graph_indicator"]))[:, 0] - 1
+        largest = int(owners.argmax())
+        n_graphs = self._count_graphs(int(owners[largest]) + 1, largest + 1, len(owners))
+        sizes = np.bincount(owners, minlength=n_graphs)
+        edges = join_blocks(_edge_blocks(self.files["A"], len(owners), owners.__getitem__)) - 1
+        tables = {kind: join_blocks(self._blocks(kind, len(owners))) for kind in self._present(_NODE_TABLES)}
+        tables |= {kind: join_blocks(self._blocks(kind, len(edges))) for kind in self._present(_EDGE_TABLES)}
+        pairs = edges
+        if (np.diff(owners) < 0).any():
+            order = np.argsort(owners, kind="stable")
+            pairs = np.argsort(order)[edges]
+            tables |= {kind: tables[kind][order] for kind in self._present(_NODE_TABLES)}
+        if (
+            not self.directed
+            and "edge_attributes" in tables
+            and _depends_on_direction(edges, tables["edge_attributes"])
+        ):
+            self.skipped.add("edge_attributes")
+        return self._build(sizes, edges, pairs, tables, self.targets, 0), self._notes()
+
+    def read_chunks(self, chunk_size: int) -> Iterator[tuple[Graphs, NDArray[Any] | None]]:
+        """Yield the graphs in chunks."""
+        sizes = self._read_sizes()
+        if not self.directed and "edge_attributes" in self.files:
+            tables = self._read_tables(sizes, chunk_size, ("edge_attributes",))
+            if any(_depends_on_direction(edges, chunk["edge_attributes"]) for edges, _, chunk in tables):
+                self.skipped.add("edge_attributes")
+        starts = range(0, len(sizes), chunk_size)
+        first_node = 0
+        for start, (edges, line, tables) in zip(
+            starts, self._read_tables(sizes, chunk_size, (*_NODE_TABLES, *_EDGE_TABLES)), strict=True
+        ):
+            chosen = slice(start, start + chunk_size)
+            y = None if self.targets is None else self.targets[chosen]
+            graphs = self._build(sizes[chosen], edges, edges - first_node, tables, y, line)
+            first_node += graphs.n_nodes
+            yield graphs, None if y is None else y.copy()
+        if notes := self._notes():
+            warnings.warn(f"{self.files['A'].parent}: {' '.join(notes)}", UserWarning, stacklevel=2)
+
+    def _read_sizes(self) -> Ints:
+        """Return the number of nodes of each graph; the nodes must be listed graph by graph."""
+        path = self.files["graph_indicator"]
+        ids, counts, last = [], [], 1
+        for block in _owner_blocks(path):
+            owners = block.rows[:, 0]
+            _check_order(owners, last, path, block.first_row, "nodes")
+            last = int(owners[-1])
+            found, n_found = np.unique(owners, return_counts=True)
+            ids.append(found)
+            counts.append(n_found)
+        owners, n_nodes = np.concatenate(ids), np.concatenate(counts)
+        first_line = int(n_nodes[owners < last].sum()) + 1
+        sizes = np.zeros(self._count_graphs(last, first_line, int(n_nodes.sum())), np.int64)
+        np.add.at(sizes, owners - 1, n_nodes)
+        return sizes
+
+    def _read_tables(
+        self, sizes: Ints, chunk_size: int, kinds: tuple[str, ...]
+    ) -> Iterator[tuple[Ints, int, dict[str, NDArray[Any]]]]:
+        """Yield the edges, the number of lines before them, and the rows of some other tables, chunk by chunk."""
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        n_nodes = int(offsets[-1])
+        path = self.files["A"]
+        pairs = _Rows(_edge_blocks(path, n_nodes, lambda nodes: np.searchsorted(offsets, nodes, "right") - 1))
+        tables = {kind: _Rows(self._blocks(kind)) for kind in self._present(kinds)}
+        for start in range(0, len(sizes), chunk_size):
+            first, last = offsets[start], offsets[min(start + chunk_size, len(sizes))]
+            line = pairs.n_taken
+            edges = pairs.take_up_to(last)
+            _check_order(edges[:, 0], first + 1, path, line, "edges")
+            lengths = {kind: int(last - first) if kind in _NODE_TABLES else len(edges) for kind in tables}
+            rows = {kind: table.take(lengths[kind]) for kind, table in tables.items()}
+            if any(len(rows[kind]) < lengths[kind] for kind in rows):
+                break
+            yield edges - 1, line, rows
+        n_edges = pairs.count_all()
+        for kind, table in tables.items():
+            _check_length(self.files[kind], table.count_all(), n_nodes if kind in _NODE_TABLES else n_edges, kind)
+
+    def _present(self, kinds: tuple[str, ...]) -> list[str]:
+        return [kind for kind in kinds if kind in self.files and kind not in self.skipped]
+
+    def _blocks(self, kind: str, length: int | None = None) -> Iterator[Block]:
+        """Yield a table with one row per node or edge; ``length`` is the number of rows, if it is known."""
+        n_rows = 0
+        path, names = self.files[kind], self.names.get(kind)
+        may_be_empty = length == 0 or (length is None and kind in _EDGE_TABLES)
+        for block in read_blocks(path, whole=not kind.endswith("attributes"), may_be_empty=may_be_empty):
+            check_named(block, path, names)
+            n_rows += len(block.rows)
+            yield block
+        if length is not None:
+            _check_length(path, n_rows, length, kind)
+
+    def _count_graphs(self, largest: int, line: int, n_nodes: int) -> int:
+        """Return the number of graphs; ``largest`` is the largest graph id, which is in the line ``line``."""
+        where = f"{self.files['graph_indicator']}:{line}"
+        if self.targets is None:
+            if largest > n_nodes + _MAX_EMPTY_GRAPHS:
+                raise DatasetError(f"{where}: graph id {largest} is too large for a data set of {n_nodes} nodes.")
+            return largest
+        if len(self.targets) < largest:
+            path = next(self.files[kind] for kind in _GRAPH_TABLES if kind in self.files)
+            raise DatasetError(
+                f"{path}:{len(self.targets)}: expected {largest} lines, one per graph, got {len(self.targets)}; "
+                f"{where} names graph {largest}."
+            )
+        return len(self.targets)
+
+    def _build(
+        self,
+        sizes: Ints,
+        edges: Ints,
+        pairs: Ints,
+        tables: dict[str, NDArray[Any]],
+        targets: NDArray[Any] | None,
+        n_lines_before: int,
+    ) -> Graphs:
+        """Build graphs from tables; ``edges`` are numbered as in the files, ``pairs`` as in the collection."""
+        edge_data = {kind: tables[kind] for kind in _EDGE_TABLES if kind in tables and kind not in self.skipped}
+        self.n_loops += int(np.count_nonzero(edges[:, 0] == edges[:, 1]))
+        self.n_repeated += _count_repeated(edges)
+        try:
+            graphs = Graphs.from_arrays(
+                np.concatenate([[0], np.cumsum(sizes)]),
+                pairs,
+                labels=tables.get("node_labels"),
+                attributes=tables.get("node_attributes"),
+                **edge_data,
+                directed=self.directed,
+                targets=targets,
+            )
+        except InvalidGraphError:
+            if not edge_data:
+                raise
+            raise self._contradiction(edges, edge_data, n_lines_before) from None
+        return with_label_names(graphs, self.names)
+
+    def _contradiction(self, edges: Ints, edge_data: dict[str, NDArray[Any]], n_lines_before: int) -> DatasetError:
+        """Return the error for an edge that has two labels or two vectors, with both lines."""
+        kind, row, first = next(_contradictions(edges, edge_data, directed=self.directed))
+        noun = "another label" if kind == "edge_labels" else "other attributes"
+        values = [", ".join(map(str, edge_data[kind][i].tolist())) for i in (row, first)]
+        hint = (
+            ""
+            if self.directed
+            else f" If {kind.removeprefix('edge_')} depend on the direction, load with directed=True."
         )
-    except InvalidGraphError:
-        if edge_labels is None and edge_attributes is None:
-            raise
-        edge_data = {"edge_labels": edge_labels, "edge_attributes": edge_attributes}
-        raise contradiction(tables, edges + 1, edge_data, directed=directed) from None
-    n_loops = int(np.count_nonzero(edges[:, 0] == edges[:, 1]))
-    return with_names(graphs, names), notes + left_out(tables, n_loops, count_repeated(edges))
+        return DatasetError(
+            f"{self.files[kind]}:{n_lines_before + row + 1}: the edge ({edges[row, 0] + 1}, {edges[row, 1] + 1}) has {noun} "
+            f"here, {values[0]}, than in line {n_lines_before + first + 1}, {values[1]}.{hint}"
+        )
+
+    def _notes(self) -> list[str]:
+        """Return one sentence for each thing in the files that the graphs do not show."""
+        files, found = self.files, []
+        if self.skipped:
+            found.append(
+                f"The edge attributes in {files['edge_attributes'].name} are left out: they differ between the two directions "
+                "of an edge. Load with directed=True to keep them."
+            )
+        if all(kind in files for kind in _GRAPH_TABLES):
+            found.append(
+                f"The graph attributes in {files['graph_attributes'].name} are left out: the graph labels are the targets."
+            )
+        where = f"(in {files['A'].name})"
+        if self.n_loops:
+            found.append(f"{counted(self.n_loops, 'self loop is', 'self loops are')} dropped {where}.")
+        if self.n_repeated:
+            found.append(f"{counted(self.n_repeated, 'line repeats', 'lines repeat')} an earlier one {where}.")
+        return found
 
 
-def _read_rows(tables: Tables, kind: str, length: int, things: str, names: dict[str, Names]) -> NDArray[Any] | None:
-    if kind not in tables:
+class _Rows:
+    """A table that is read piece by piece."""
+
+    def __init__(self, blocks: Iterator[Block]) -> None:
+        self._blocks = blocks
+        self._rest = next(blocks).rows
+        self.n_taken = 0
+
+    def take(self, n_rows: int) -> NDArray[Any]:
+        """Return the next rows; fewer at the end of the table."""
+        while len(self._rest) < n_rows and self._read_block():
+            pass
+        return self._split(n_rows)
+
+    def take_up_to(self, number: int) -> NDArray[Any]:
+        """Return the next rows, up to the first row that begins with a larger number."""
+        while not (self._rest[:, 0] > number).any() and self._read_block():
+            pass
+        return self._split(int(np.append(self._rest[:, 0] > number, True).argmax()))
+
+    def count_all(self) -> int:
+        """Read the rest of the table, and return its number of rows."""
+        return self.n_taken + len(self._rest) + sum(len(block.rows) for block in self._blocks)
+
+    def _read_block(self) -> bool:
+        block = next(self._blocks, None)
+        if block is not None:
+            self._rest = np.concatenate([self._rest, block.rows])
+        return block is not None
+
+    def _split(self, n_rows: int) -> NDArray[Any]:
+        rows, self._rest = self._rest[:n_rows], self._rest[n_rows:]
+        self.n_taken += len(rows)
+        return rows
+
+
+# -------------------------------------------------------------------- tables
+
+
+def _owner_blocks(path: Path) -> Iterator[Block]:
+    """Yield the graph of each node, numbered from 1."""
+    for block in read_blocks(path, whole=True, n_columns=1):
+        if block.rows.min() < 1:
+            row = int((block.rows[:, 0] < 1).argmax())
+            raise DatasetError(
+                f"{path}:{block.first_row + row + 1}: expected a graph id of 1 or more, got {block.rows[row, 0]}."
+            )
+        yield block
+
+
+def _edge_blocks(path: Path, n_nodes: int, owner_of: Callable[[Ints], Ints]) -> Iterator[Block]:
+    """Yield node pairs, numbered from 1, each within one graph; ``owner_of`` maps nodes to graphs, both from 0."""
+    for block in read_blocks(path, whole=True, n_columns=2, may_be_empty=True):
+        edges, first = block.rows, block.first_row + 1
+        if edges.size and (edges.min() < 1 or edges.max() > n_nodes):
+            row = int(((edges < 1) | (edges > n_nodes)).any(axis=1).argmax())
+            raise DatasetError(
+                f"{path}:{first + row}: the edge ({edges[row, 0]}, {edges[row, 1]}) names a node that does not exist; "
+                f"expected numbers from 1 to {n_nodes}, the number of nodes."
+            )
+        owners = owner_of(edges - 1)
+        crossing = owners[:, 0] != owners[:, 1]
+        if crossing.any():
+            row = int(crossing.argmax())
+            raise DatasetError(
+                f"{path}:{first + row}: the edge ({edges[row, 0]}, {edges[row, 1]}) joins two graphs, "
+                f"{owners[row, 0] + 1} and {owners[row, 1] + 1}; expected both ends in one graph."
+            )
+        yield block
+
+
+def _read_targets(files: _Files, names: LabelNames | None) -> NDArray[Any] | None:
+    """Return the graph labels, by name if they have names, else the graph attributes, else None."""
+    kind = next((kind for kind in _GRAPH_TABLES if kind in files), None)
+    if kind is None:
         return None
-    return join_blocks(
-        row_blocks(tables[kind], length, things, whole=not kind.endswith("attributes"), names=names.get(kind))
-    )
+    is_labels = kind == "graph_labels"
+    values = join_blocks(read_blocks(files[kind], whole=is_labels))
+    if is_labels and names is not None:
+        check_named(Block(values, 0), files[kind], names)
+        return class_names(names)[values[:, 0]]
+    return values[:, 0] if values.shape[1] == 1 else values
+
+
+def _check_length(path: Path, n_rows: int, length: int, kind: str) -> None:
+    if n_rows != length:
+        noun = "nodes" if kind in _NODE_TABLES else "edges"
+        raise DatasetError(f"{path}:{n_rows}: expected {length} lines, one for each of the {noun}, got {n_rows}.")
+
+
+def _check_order(numbers: Ints, first: int, path: Path, n_lines_before: int, noun: str) -> None:
+    """Raise if nodes are not sorted by graph, or if an edge belongs to a graph of an earlier chunk."""
+    is_wrong = np.diff(numbers, prepend=first) < 0 if noun == "nodes" else numbers < first
+    if is_wrong.any():
+        raise DatasetError(
+            f"{path}:{n_lines_before + int(is_wrong.argmax()) + 1}: {noun} must be listed graph by graph to be read in "
+            "chunks; load_tu reads them in any order."
+        )
+
+
+def _contradictions(
+    edges: Ints, edge_data: dict[str, NDArray[Any]], *, directed: bool
+) -> Iterator[tuple[str, int, int]]:
+    """Yield each table, row and earlier row in which one edge has different data; self loops do not count."""
+    for kind, rows in edge_data.items():
+        seen: dict[tuple[int, ...], int] = {}
+        for row, pair in enumerate(edges.tolist()):
+            first = seen.setdefault(tuple(pair if directed else sorted(pair)), row)
+            if (rows[row] != rows[first]).any() and pair[0] != pair[1]:
+                yield kind, row, first
+
+
+def _depends_on_direction(edges: Ints, vectors: Floats) -> bool:
+    """Return whether some edge has different vectors in its two directions."""
+    if not len(edges):
+        return False
+    size = int(edges.max()) + 1
+    arcs, first = np.unique(edges @ np.array([size, 1]), return_index=True)
+    back = edges[first] @ np.array([1, size])
+    position = np.minimum(np.searchsorted(arcs, back), len(arcs) - 1)
+    is_listed = arcs[position] == back
+    return bool((vectors[first] != vectors[first[position]])[is_listed].any())
+
+
+def _count_repeated(edges: Ints) -> int:
+    """Count the lines that repeat an earlier line, except for self loops."""
+    keys = edges[:, 1] * (int(edges.max(initial=0)) + 1) + edges[:, 0]
+    if (keys[1:] > keys[:-1]).all():  # many files are sorted like this
+        return 0
+    keys = np.sort(keys[edges[:, 0] != edges[:, 1]])
+    return int(np.count_nonzero(keys[1:] == keys[:-1]))

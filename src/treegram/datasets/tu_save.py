@@ -1,7 +1,8 @@
-"""Write a collection in the TU text format, so that it reads back equal; complete in its place or not at all."""
+"""Write a collection in the TU text format, so that it reads back equal."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Hashable, Iterable, Sequence
@@ -14,21 +15,19 @@ from numpy.typing import NDArray
 from treegram._core.errors import DatasetError
 from treegram._core.files import scratch_folder
 from treegram._core.types import Ints
-from treegram.datasets.label_names import name_lines
 from treegram.graphs import Graphs
 
 __all__ = ["save_tu"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
-_LARGEST = 2**53  # what the reader takes for a whole number
+_LARGEST = 2**53  # the largest whole number that the reader accepts
 
 
 def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = None) -> None:
     """Write a collection as a folder in the TU text format.
 
-    :func:`load_tu` gives an equal collection back, numbers to the last bit. The format knows whole numbers as labels:
-    labels and targets that are strings or the like are written as numbers, and a file beside them says what the numbers
-    stand for.
+    :func:`load_tu` gives an equal collection back, numbers to the last bit. The format knows only whole numbers as labels:
+    other labels and targets, such as strings, are written as numbers, with an additional file that names them.
 
     Parameters
     ----------
@@ -36,15 +35,15 @@ def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = N
         The collection. Tuples of whole numbers become several columns of labels; whole targets become graph labels,
         other numbers graph attributes.
     folder : str or path-like
-        The folder to make. It may exist if it is empty; the folder around it must exist.
+        The folder to create. It may exist if it is empty; its parent must exist.
     name : str, optional
-        Name of the data set, with which each file begins; by default that of the folder.
+        Name of the data set, the prefix of each file; by default that of the folder.
 
     Raises
     ------
     DatasetError
-        If the folder is not empty or cannot be written, or if the format cannot hold the collection: without any
-        node, with a last graph that has no node and no target, or with vectors of length 0.
+        If the folder is not empty or cannot be written, or if the format cannot hold the collection: without nodes,
+        with a last graph that has neither nodes nor a target, or with vectors of length 0.
 
     See Also
     --------
@@ -52,12 +51,12 @@ def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = N
 
     Notes
     -----
-    Labels that are not whole numbers are numbered in ``NAME_node_labels.txt``, and line ``i + 1`` of
-    ``NAME_node_label_names.txt`` is the label with the number ``i``, as JSON: ``"C"``, ``2.5`` or ``["C", 1]`` for a tuple.
-    ``NAME_edge_label_names.txt`` and ``NAME_graph_label_names.txt`` are alike. Other readers of the format take no notice
-    of these files. Numbers are given anew in each folder, so only readers that know the names may compare two of them.
+    Line ``i + 1`` of ``NAME_node_label_names.txt`` is the label with the number ``i`` in ``NAME_node_labels.txt``, as JSON:
+    ``"C"``, ``2.5`` or ``["C", 1]`` for a tuple. ``NAME_edge_label_names.txt`` and ``NAME_graph_label_names.txt`` work the
+    same way. Other readers of the format ignore these files. Numbers are assigned per folder, so the numbers of two folders
+    cannot be compared.
 
-    Whether edges are directed is not written: load with ``directed=True`` what was directed.
+    The format does not record whether edges are directed: load directed graphs with ``directed=True``.
 
     Examples
     --------
@@ -72,7 +71,7 @@ def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = N
     goal = Path(folder).expanduser().absolute()
     name = goal.name if name is None else name
     if not _NAME.fullmatch(name):
-        raise DatasetError(f"name must begin with a letter or digit and go on with these or _ . + -; got {name!r}.")
+        raise DatasetError(f"name must be letters, digits and _ . + -, and begin with a letter or digit; got {name!r}.")
     _check_storable(graphs)
     files = _tables(graphs)
     try:
@@ -86,7 +85,7 @@ def _check_storable(graphs: Graphs) -> None:
         raise DatasetError(f"A TU folder cannot hold a collection without nodes; got {graphs!r}.")
     if graphs.targets is None and not graphs.sizes[-1]:
         raise DatasetError(
-            f"Graph {len(graphs) - 1}, the last one, has no node: without targets a TU folder cannot show that it exists."
+            f"Graph {len(graphs) - 1}, the last one, has no node: without targets a TU folder cannot represent it."
         )
     for name, vectors in (("attributes", graphs.attributes), ("edge attributes", graphs.edge_attributes)):
         if vectors is not None and len(vectors) and not vectors.shape[1]:
@@ -97,11 +96,11 @@ def _write_folder(goal: Path, files: dict[str, list[str]]) -> None:
     if goal.exists() and (not goal.is_dir() or any(goal.iterdir())):
         raise DatasetError(f"The folder {goal} exists and is not empty; nothing was written.")
     with scratch_folder(goal.parent) as work:
-        (work / goal.name).mkdir()  # a folder with the usual rights; the one for work is for its owner only
+        (work / goal.name).mkdir()  # with default permissions; the scratch folder is private
         for file, lines in files.items():
             (work / goal.name / f"{file}.txt").write_bytes("".join(f"{line}\n" for line in lines).encode())
         if goal.exists():
-            goal.rmdir()  # it is empty; a rename over it would fail on Windows
+            goal.rmdir()  # it is empty; renaming over it would fail on Windows
         (work / goal.name).rename(goal)
 
 
@@ -126,12 +125,12 @@ def _tables(graphs: Graphs) -> dict[str, list[str]]:
 
 
 def _join(rows: Iterable[Sequence[float]]) -> list[str]:
-    """One line per row; repr gives the shortest digits that read back as the same double."""
+    """Format one line per row; repr gives the shortest digits that read back as the same double."""
     return [", ".join(map(repr, row)) for row in rows]
 
 
 def _label_files(kind: str, codes: Ints, values: Sequence[Hashable]) -> dict[str, list[str]]:
-    """The table of labels, and that of their names where they are not what the reader makes of numbers."""
+    """Format the table of labels, and the file of names if the labels are not whole numbers."""
     used, numbers = np.unique(codes, return_inverse=True)
     labels: list[Any] = [values[code] for code in used]
     names = []
@@ -140,7 +139,7 @@ def _label_files(kind: str, codes: Ints, values: Sequence[Hashable]) -> dict[str
     elif _are_rows(labels):
         texts = [", ".join(map(str, label)) for label in labels]
     else:
-        texts, names = list(map(str, range(len(labels)))), name_lines(labels)
+        texts, names = list(map(str, range(len(labels)))), list(map(json.dumps, labels))
     files = {f"{kind}s": [texts[number] for number in numbers.tolist()]}
     return files | ({f"{kind}_names": names} if names else {})
 
@@ -150,14 +149,14 @@ def _is_whole(value: object) -> bool:
 
 
 def _are_rows(labels: list[Any]) -> bool:
-    """Whether the labels are tuples of whole numbers, all of one length of at least 2."""
+    """Return whether the labels are tuples of whole numbers, all of one length of at least 2."""
     if not all(isinstance(label, tuple) and all(map(_is_whole, label)) for label in labels):
         return False
     return len({len(label) for label in labels}) == 1 and len(labels[0]) > 1
 
 
 def _target_files(targets: NDArray[Any]) -> dict[str, list[str]]:
-    """Whole numbers and strings are classes, other numbers are measured values."""
+    """Format the targets: whole numbers and strings are classes, other numbers are measured values."""
     rows = targets[:, None] if targets.ndim == 1 else targets
     if rows.ndim != 2 or (targets.ndim == 2 and rows.shape[1] < 2):
         raise DatasetError(f"A TU folder cannot hold targets of shape {targets.shape}.")
