@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Where each public name lives; ``treegram.NAME`` is its one public path.
 _HOMES = {
     "graphs.molecules": ("MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"),
-    "datasets.parquet": ("ParquetChunks", "load_parquet", "save_parquet"),
+    "datasets.parquet": ("iter_parquet", "load_parquet", "save_parquet"),
     "datasets": (
         "iter_tu",
         "load_digits_graphs",

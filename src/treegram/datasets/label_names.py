@@ -36,7 +36,7 @@ class LabelNames(NamedTuple):
 
 def read_label_names(files: dict[str, Path]) -> dict[str, LabelNames]:
     """Read the names of node labels, edge labels and classes, by the table that they belong to."""
-    found = {}
+    found: dict[str, LabelNames] = {}
     for kind in ("node_labels", "edge_labels", "graph_labels"):
         path = files.get(f"{kind.removesuffix('s')}_names")
         if path is None:

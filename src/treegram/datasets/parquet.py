@@ -1,29 +1,47 @@
-"""Parquet files with one row per graph, in the layout of graph data sets on Hugging Face: read, written, and read in chunks.
+"""Parquet files with one row per graph, in the layout of graph data sets on Hugging Face.
 
-That layout has ``edge_index`` (two lists), ``node_feat`` and ``edge_attr`` (a list of numbers for each node and edge), ``y`` (a
-list) and ``num_nodes``. What is ours: the columns ``node_label`` and ``edge_label`` (whole numbers), and an entry "treegram" in the
-file's metadata, JSON, that says what these numbers stand for and whether edges are directed. Other readers do not notice.
+That layout has the columns ``edge_index`` (two lists), ``node_feat`` and ``edge_attr`` (a list of numbers per node or edge),
+``y`` (a list) and ``num_nodes``. We add ``node_label`` and ``edge_label``, lists of whole numbers or strings, and the entry
+"treegram" in the metadata, JSON, with what the columns do not show. Other readers ignore it.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+import re
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from treegram._core.progress import track
-from treegram.datasets.parquet_read import ParquetRows
-from treegram.datasets.parquet_write import write_rows
-from treegram.datasets.pieces import Pieces
-from treegram.graphs import Graphs
+from treegram._core.errors import DatasetError, InvalidGraphError
+from treegram._core.files import replacing
+from treegram._core.optional import optional_module
+from treegram._core.text import suggest
+from treegram._core.types import Floats, Ints
+from treegram.datasets.label_names import LabelNames, parse_label, with_label_names
+from treegram.graphs import Graphs, as_graphs
+from treegram.graphs.check import MAX_NODES, check_targets
+from treegram.graphs.one_hot import split_one_hot
 
-__all__ = ["ParquetChunks", "load_parquet", "save_parquet"]
+__all__ = ["iter_parquet", "load_parquet", "save_parquet"]
 
-_BLOCK = 64  # row groups that load_parquet reads at once
+_KEY = b"treegram"
+_ROWS = 256  # graphs per row group, the smallest unit that can be read
+_LOAD_ROWS = 1 << 14  # graphs that load_parquet converts at once
+_DEFAULTS = {
+    "label": "node_label",
+    "attributes": "node_feat",
+    "edge_label": "edge_label",
+    "edge_attributes": "edge_attr",
+    "targets": "y",
+}
 
 
 def load_parquet(
@@ -40,27 +58,27 @@ def load_parquet(
     """Load graphs from a Parquet file with one row per graph.
 
     Files of :func:`save_parquet` give an equal collection back. Other files in the layout of graph data sets on Hugging Face
-    have ``edge_index``, and may have ``node_feat``, ``edge_attr``, ``y`` and ``num_nodes``; which columns are labels is yours to say.
+    have ``edge_index``, and may have ``node_feat``, ``edge_attr``, ``y`` and ``num_nodes``.
 
     Parameters
     ----------
     path : str or path-like
         The file.
     label : str or None, default="node_label"
-        Column with the discrete label of each node: whole numbers, texts, or lists of whole numbers, which become tuples.
-        This and the other default names may be missing, any other name must exist.
+        Column with the discrete label of each node: whole numbers, strings, or lists of whole numbers, which become tuples.
+        A default name may be missing, here and below; any other name must exist.
     attributes : str or None, default="node_feat"
-        Column with the vector of each node. The default is passed over if it is the label.
+        Column with the vector of each node. The default is ignored if that column is the label.
     edge_label : str or None, default="edge_label"
         Column with the discrete label of each edge.
     edge_attributes : str or None, default="edge_attr"
-        Column with the vector of each edge. The default is passed over if it is the edge label.
+        Column with the vector of each edge. The default is ignored if that column is the edge label.
     targets : str or None, default="y"
         Column with the class or number of each graph.
     one_hot : bool, slice or sequence of int, default=False
-        Columns of ``attributes`` that say the label by which of them is 1, as in :meth:`Graphs.from_pyg`.
+        Components of ``attributes`` that encode the label in one-hot form, as in :meth:`Graphs.from_pyg`.
     directed : bool, optional
-        Whether edges have a direction. Without it, what :func:`save_parquet` has noted; else they have none.
+        Whether edges are directed. By default what :func:`save_parquet` has recorded, else False.
 
     Returns
     -------
@@ -81,8 +99,8 @@ def load_parquet(
 
     See Also
     --------
+    iter_parquet : Read a file that does not fit into memory.
     save_parquet : Write such a file.
-    ParquetChunks : Read one that does not fit into memory.
 
     Examples
     --------
@@ -94,128 +112,78 @@ def load_parquet(
     ...     load_parquet(folder + "/two.parquet")
     (Graphs(2 graphs, 5 nodes, 3 edges, undirected, 3 labels, targets), array([-1,  1]))
     """
-    chosen = {
-        "label": label,
-        "attributes": attributes,
-        "edge_label": edge_label,
-        "edge_attributes": edge_attributes,
-        "targets": targets,
-    }
-    file = ParquetRows.open(path, chosen, one_hot, directed=directed)
-    file.warn_of_unused()
-    starts = range(0, file.n_groups, _BLOCK)
-    blocks = track(starts, total=len(starts), label="row groups")
-    parts = [file.read(int(file.starts[i]), int(file.starts[min(i + _BLOCK, file.n_groups)])) for i in blocks]
-    graphs = Graphs.concatenate(parts) if parts else file.read(0, 0)
+    reader = _Reader(
+        path,
+        one_hot=one_hot,
+        directed=directed,
+        label=label,
+        attributes=attributes,
+        edge_label=edge_label,
+        edge_attributes=edge_attributes,
+        targets=targets,
+    )
+    reader.warn_of_unused()
+    graphs = Graphs.concatenate(list(reader.read(_LOAD_ROWS)) or [reader.read_empty()])
     return graphs, None if graphs.targets is None else graphs.targets.copy()
 
 
-class ParquetChunks(Pieces):
-    """A Parquet file with one row per graph as a stream of chunks, each read from disk when its turn comes.
+def iter_parquet(
+    path: str | os.PathLike[str], chunk_size: Any = 1000, **kwargs: Any
+) -> Iterator[tuple[Graphs, NDArray[Any] | None]]:
+    """Iterate over a Parquet file with one row per graph, a chunk of graphs at a time.
 
     Parameters
     ----------
     path : str or path-like
         The file.
     chunk_size : int, default=1000
-        Graphs in a chunk.
-    shuffle : bool, default=False
-        Whether chunks come in random order, each mixed from 16 stretches of the file.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the order. A number gives the same order each time the stream is iterated.
-    label, attributes, edge_label, edge_attributes, targets : str or None
-        Names of columns, as in :func:`load_parquet`.
-    one_hot : bool, slice or sequence of int, default=False
-        As in :func:`load_parquet`.
-    directed : bool, optional
-        As in :func:`load_parquet`.
+        Number of graphs per chunk; the last chunk may be smaller.
+    **kwargs
+        Other parameters of :func:`load_parquet`.
 
-    Attributes
-    ----------
-    n_graphs : int
-        Number of graphs.
-    targets : ndarray of shape (n_graphs,) or (n_graphs, n_columns), or None
-        The targets, in the order of the rows.
-    classes : ndarray or None
-        The distinct targets, sorted.
+    Yields
+    ------
+    graphs : Graphs
+        The next graphs, in the order of the rows.
+    y : ndarray of shape (n_graphs,) or (n_graphs, n_columns), or None
+        Their targets.
 
     Raises
     ------
     DatasetError
-        If the file cannot be read; of wrong rows, when their chunk is read.
-
-    Notes
-    -----
-    Memory is that of a chunk and of the targets. Files are read in row groups, of 256 graphs as :func:`save_parquet` writes them:
-    with ``shuffle`` and small chunks a group is read more than once.
+        If the file cannot be read; errors in a row are raised when its chunk is reached.
 
     Examples
     --------
     >>> import tempfile
-    >>> from treegram import ParquetChunks, make_synthetic, save_parquet
+    >>> from treegram import iter_parquet, make_synthetic, save_parquet
     >>> graphs, y = make_synthetic(10, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_parquet(graphs, folder + "/ten.parquet")
-    ...     [len(chunk) for chunk in ParquetChunks(folder + "/ten.parquet", chunk_size=4)]
+    ...     [len(chunk) for chunk, y in iter_parquet(folder + "/ten.parquet", chunk_size=4)]
     [4, 4, 2]
     """
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        chunk_size: Any = 1000,
-        shuffle: bool = False,
-        random_state: Any = None,
-        label: str | None = "node_label",
-        attributes: str | None = "node_feat",
-        edge_label: str | None = "edge_label",
-        edge_attributes: str | None = "edge_attr",
-        targets: str | None = "y",
-        one_hot: bool | slice | Sequence[int] = False,
-        directed: bool | None = None,
-    ) -> None:
-        super().__init__(chunk_size, shuffle=shuffle, random_state=random_state)
-        chosen = {
-            "label": label,
-            "attributes": attributes,
-            "edge_label": edge_label,
-            "edge_attributes": edge_attributes,
-            "targets": targets,
-        }
-        self._file = ParquetRows.open(path, chosen, one_hot, directed=directed)
-        self._file.warn_of_unused()
-        self.targets = self._file.read_targets()
-        self.classes = None if self.targets is None else np.unique(self.targets)
-        self._cut(int(self._file.starts[-1]))
-
-    @property
-    def _files(self) -> list[Path]:
-        return [Path(self._file.path)]
-
-    def _read_piece(self, i: int) -> Graphs:
-        return self._file.read(int(self._graphs[i]), int(self._graphs[i + 1]))
+    if not isinstance(chunk_size, int | np.integer) or chunk_size < 1:
+        raise ValueError(f"chunk_size must be an integer of at least 1; got {chunk_size!r}.")
+    reader = _Reader(path, **{**_DEFAULTS, **kwargs})
+    reader.warn_of_unused()
+    return ((graphs, graphs.targets) for graphs in reader.read(int(chunk_size)))
 
 
-def save_parquet(
-    graphs: Any, path: str | os.PathLike[str], y: ArrayLike | None = None, *, both_directions: bool = True
-) -> None:
+def save_parquet(graphs: Any, path: str | os.PathLike[str], y: ArrayLike | None = None) -> None:
     """Write graphs to a Parquet file with one row per graph.
 
     :func:`load_parquet` gives an equal collection back, numbers to the last bit.
 
     Parameters
     ----------
-    graphs : Graphs, list of graphs, or another iterable of Graphs
-        The graphs. Of an iterable that is no list, such as :class:`TUChunks`, one collection is held at a time, so that any
-        number of graphs can be written.
+    graphs : Graphs, list of graphs, or iterator
+        The graphs. An iterator yields collections, or pairs of a collection and its targets as :func:`iter_tu` does; only
+        one of them is held in memory at a time.
     path : str or path-like
-        The file. One that is there is replaced, when all has gone well.
+        The file. An existing file is replaced once the new one is complete.
     y : array-like of shape (n_graphs,) or (n_graphs, n_columns), optional
-        Targets to write instead of those of the graphs; not for iterables.
-    both_directions : bool, default=True
-        Whether undirected edges are listed in both directions, as other readers of this layout expect. False lists each once,
-        which makes files smaller and faster to read; :func:`load_parquet` reads both alike.
+        Targets to write instead of those of the graphs; not for iterators.
 
     Raises
     ------
@@ -225,14 +193,13 @@ def save_parquet(
     See Also
     --------
     load_parquet : Read such a file.
-    save_tu : Text files, which other readers of the TU format know.
+    save_tu : Write text files, which other readers of the TU format know.
 
     Notes
     -----
-    The columns are those of graph data sets on Hugging Face: ``edge_index``,
-    ``node_feat``, ``edge_attr``, ``y`` and ``num_nodes``. Labels are in columns of our own, ``node_label`` and ``edge_label``, as
-    whole numbers; the entry "treegram" of the file's metadata, JSON, says what they stand for, as ``save_tu`` does in its files of
-    names, and whether edges are directed. ``benchmarks/bench_formats.py`` compares size and speed with text.
+    The columns are those of graph data sets on Hugging Face: ``edge_index`` (undirected edges in both directions),
+    ``node_feat``, ``edge_attr``, ``y`` and ``num_nodes``. Labels are in the additional columns ``node_label`` and
+    ``edge_label``: whole numbers or strings, or JSON if labels are of another kind, such as tuples.
 
     Examples
     --------
@@ -244,4 +211,398 @@ def save_parquet(
     ...     load_parquet(folder + "/tiny.parquet")[0] == graphs
     True
     """
-    write_rows(graphs, path, y, both_directions=both_directions)
+    parquet = optional_module("pyarrow.parquet", "parquet", "Parquet files")
+    goal = Path(path).expanduser().absolute()
+    chunks = _collections(graphs, y)
+    first = next(chunks, Graphs.from_edges([]))
+    schema = _to_table(first[:0]).schema
+    try:
+        # Without dictionaries of values, which measured vectors do not repeat, files are faster to read and mostly smaller.
+        with (
+            replacing(goal) as file,
+            parquet.ParquetWriter(file, schema, compression="lz4", use_dictionary=False) as out,
+        ):
+            for number, chunk in enumerate(chain([first], chunks)):
+                for start in range(0, len(chunk), _ROWS):
+                    table = _to_table(chunk[start : start + _ROWS])
+                    if not table.schema.equals(schema, check_metadata=True):
+                        raise DatasetError(
+                            f"Collection {number} holds other kinds of labels, vectors, edges or targets than those before; "
+                            f"all graphs of a file must be of one kind. Got\n{table.schema.to_string()}\nafter\n{schema.to_string()}"
+                        )
+                    out.write_table(table)
+    except OSError as error:
+        raise DatasetError(f"The file {goal} cannot be written ({error.strerror or error}).") from None
+
+
+# -------------------------------------------------------------------- writing
+
+
+def _collections(graphs: Any, y: ArrayLike | None) -> Iterator[Graphs]:
+    """Yield the collections to write, with their targets."""
+    if isinstance(graphs, Graphs | list | tuple | np.ndarray):
+        yield _with_targets(as_graphs(graphs), y)
+        return
+    if y is not None:
+        raise DatasetError("y can be passed with a collection or a list of graphs; an iterator has its own targets.")
+    for item in graphs:
+        yield _with_targets(*item) if isinstance(item, tuple) else as_graphs(item)
+
+
+def _with_targets(graphs: Graphs, y: ArrayLike | None) -> Graphs:
+    if y is None:
+        return graphs
+    return Graphs._trusted(**{**graphs.__dict__, "targets": check_targets(y, len(graphs))})
+
+
+def _to_table(graphs: Graphs) -> Any:
+    """Convert graphs to an Arrow table; its metadata is what the columns do not show."""
+    arrow = optional_module("pyarrow", "parquet", "Parquet files")
+    n_arcs = np.diff(graphs.indptr[graphs.offsets])
+    arcs = graphs.indptr[graphs.offsets]
+    notes: dict[str, Any] = {"directed": graphs.directed, "json": []}
+    columns = {"edge_index": _edge_index(graphs, n_arcs)}
+    if graphs.attributes is not None:
+        columns["node_feat"] = _lists(graphs.offsets, _vectors(graphs.attributes))
+        notes["n_attributes"] = graphs.n_attributes
+    if graphs.labels is not None:
+        columns["node_label"] = _lists(graphs.offsets, _labels(graphs.labels, graphs.label_values, "node_label", notes))
+    if graphs.edge_attributes is not None:
+        columns["edge_attr"] = _lists(arcs, _vectors(graphs.edge_attributes))
+        notes["n_edge_attributes"] = graphs.n_edge_attributes
+    if graphs.edge_labels is not None:
+        values = _labels(graphs.edge_labels, graphs.edge_label_values, "edge_label", notes)
+        columns["edge_label"] = _lists(arcs, values)
+    columns["num_nodes"] = arrow.array(graphs.sizes)
+    if graphs.targets is not None:
+        columns["y"] = _targets(graphs.targets)
+    return arrow.table(columns, metadata={_KEY: json.dumps(notes)})
+
+
+def _lists(offsets: Ints, values: Any) -> Any:
+    arrow = optional_module("pyarrow", "parquet", "Parquet files")
+    return arrow.ListArray.from_arrays(offsets.astype(np.int32), arrow.array(values))
+
+
+def _vectors(rows: Floats) -> Any:
+    return _lists(np.arange(len(rows) + 1) * rows.shape[1], rows.ravel())
+
+
+def _edge_index(graphs: Graphs, n_arcs: Ints) -> Any:
+    """Return for each graph the list of sources, then the list of ends, numbered within the graph."""
+    shift = np.repeat(graphs.offsets[:-1], n_arcs)
+    sources = np.repeat(np.arange(graphs.n_nodes), graphs.degrees) - shift
+    is_source = np.repeat(np.arange(2 * len(graphs)) % 2 == 0, np.repeat(n_arcs, 2))
+    values = np.empty(len(is_source), np.int32)
+    values[is_source], values[~is_source] = sources, graphs.indices - shift
+    inner = _lists(np.concatenate([[0], np.cumsum(np.repeat(n_arcs, 2))]), values)
+    return _lists(2 * np.arange(len(graphs) + 1), inner)
+
+
+def _labels(codes: Ints, values: tuple[Hashable, ...], column: str, notes: dict[str, Any]) -> Any:
+    """Return labels as whole numbers or strings, or as JSON, which ``notes`` then says."""
+    if all(type(value) is int and abs(value) < 2**63 for value in values):
+        return np.array(values, dtype=np.int64)[codes]
+    arrow = optional_module("pyarrow", "parquet", "Parquet files")
+    texts: Sequence[Any] = values
+    if not all(isinstance(value, str) for value in values):
+        notes["json"].append(column)
+        texts = [json.dumps(value) for value in values]
+    return arrow.array(texts, arrow.string()).take(arrow.array(codes))
+
+
+def _targets(targets: NDArray[Any]) -> Any:
+    is_text = targets.dtype.kind == "U" or all(isinstance(value, str) for value in targets.ravel().tolist())
+    if targets.ndim > 2 or targets.shape[1:] == (1,) or not (targets.dtype.kind in "biuf" or is_text):
+        raise DatasetError(
+            f"A Parquet file can hold targets that are numbers or strings, of shape (n_graphs,) or (n_graphs, n_columns) with "
+            f"two columns or more; got {targets.dtype} of shape {targets.shape}."
+        )
+    arrow = optional_module("pyarrow", "parquet", "Parquet files")
+    rows = targets.reshape(len(targets), -1) if len(targets) else targets.reshape(0, 1)
+    kind = arrow.string() if rows.dtype.kind in "UO" else None
+    return _lists(np.arange(len(rows) + 1) * rows.shape[1], arrow.array(rows.ravel(), type=kind))
+
+
+# -------------------------------------------------------------------- reading
+
+
+class _Reader:
+    """An open file, and the roles of its columns."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        one_hot: bool | slice | Sequence[int] = False,
+        directed: bool | None = None,
+        **columns: str | None,
+    ) -> None:
+        for role in columns.keys() - _DEFAULTS.keys():
+            raise TypeError(f"iter_parquet() got an unexpected keyword argument {role!r}")
+        parquet = optional_module("pyarrow.parquet", "parquet", "Parquet files")
+        self.path = os.fspath(Path(path).expanduser())
+        self.file = self._guarded(lambda: parquet.ParquetFile(self.path))
+        self.names = self.file.schema_arrow.names
+        if len(set(self.names)) < len(self.names) or "edge_index" not in self.names:
+            raise DatasetError(
+                f"{self.path}: expected one row per graph with a column 'edge_index', and distinct column names; it has "
+                f"{', '.join(map(repr, self.names)) or 'no columns'}."
+            )
+        self.notes = self._read_notes(self.file.schema_arrow.metadata or {})
+        self.directed = bool(self.notes.get("directed", False) if directed is None else directed)
+        self.one_hot = one_hot
+        if one_hot is not False:
+            columns["label"] = None
+        for first, second in (("label", "attributes"), ("edge_label", "edge_attributes")):
+            if columns[first] == columns[second] == _DEFAULTS[second]:
+                columns[second] = None
+        self.columns = {role: name for role, name in columns.items() if name is not None and name in self.names}
+        for role, name in columns.items():
+            if name is not None and name not in (*self.names, _DEFAULTS[role]):
+                raise DatasetError(
+                    f"{self.path}: {role}: there is no column {name!r}; there are {', '.join(map(repr, self.names))}"
+                    f"{suggest(name, self.names) or '.'}"
+                )
+
+    def warn_of_unused(self) -> None:
+        """Warn of columns without a role."""
+        unused = set(self.names).difference(self.columns.values(), ("edge_index", "num_nodes"))
+        if unused:
+            shown = ", ".join(sorted(map(repr, unused)))
+            warnings.warn(f"{self.path}: these columns are not used: {shown}.", UserWarning, stacklevel=3)
+
+    def read(self, n_rows: int) -> Iterator[Graphs]:
+        """Yield the graphs of n_rows rows at a time."""
+        wanted = [name for name in self.names if name in {"edge_index", "num_nodes", *self.columns.values()}]
+        batches = self._guarded(lambda: self.file.iter_batches(n_rows, columns=wanted))
+        first_row = 0
+        while (batch := self._guarded(lambda: next(batches, None))) is not None:
+            yield self._convert(batch, first_row)
+            first_row += len(batch)
+
+    def read_empty(self) -> Graphs:
+        """Return a collection of no graphs, with the kinds of data that the columns have."""
+        arrow = optional_module("pyarrow", "parquet", "Parquet files")
+        return self._convert(arrow.RecordBatch.from_pylist([], schema=self.file.schema_arrow), 0)
+
+    def _guarded(self, action: Callable[[], Any]) -> Any:
+        """Return the result of an action, with the errors of pyarrow turned into a DatasetError."""
+        try:
+            return action()
+        except (OSError, ValueError, KeyError, NotImplementedError, TypeError, MemoryError) as error:
+            text = " ".join(str(error).split())
+            raise DatasetError(f"{self.path}: the file cannot be read as Parquet ({text[:200]}).") from None
+
+    def _read_notes(self, metadata: dict[bytes, bytes]) -> dict[str, Any]:
+        try:
+            notes: Any = json.loads(metadata.get(_KEY, b"{}"))
+        except (ValueError, RecursionError):
+            notes = None
+        if not isinstance(notes, dict):
+            raise DatasetError(f"{self.path}: the metadata 'treegram' cannot be read.")
+        return notes
+
+    def _convert(self, batch: Any, first_row: int) -> Graphs:
+        """Convert some rows to graphs."""
+        data = {role: _Column(batch[name], name, self.path, first_row) for role, name in self.columns.items()}
+        edges = _Column(batch["edge_index"], "edge_index", self.path, first_row)
+        n_edges, sources, ends = edges.pairs()
+        names: dict[str, LabelNames] = {}
+        counts: dict[str, Ints] = {}
+        if "num_nodes" in self.names:
+            counts["num_nodes"] = _Column(batch["num_nodes"], "num_nodes", self.path, first_row).whole_numbers()
+        labels = self._read_labels("label", data, counts, names)
+        vectors = self._read_vectors("attributes", data, counts)
+        if self.one_hot is not False and vectors is not None:
+            where = f"{self.path}: column {self.columns['attributes']!r}"
+            labels, vectors = split_one_hot(vectors, self.one_hot, where)
+        edge_counts: dict[str, Ints] = {}
+        edge_labels = self._read_labels("edge_label", data, edge_counts, names)
+        edge_vectors = self._read_vectors("edge_attributes", data, edge_counts)
+        for role, found in edge_counts.items():
+            if (found != n_edges).any():
+                row = int((found != n_edges).argmax())
+                raise data[role].error(row, f"expected {n_edges[row]} entries, one per edge; got {found[row]}.")
+        owners = np.repeat(np.arange(len(n_edges)), n_edges)
+        sizes = _graph_sizes(edges, counts, owners, np.maximum(sources, ends))
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        try:
+            graphs = Graphs.from_arrays(
+                offsets,
+                _shift(edges, np.stack([sources, ends], axis=1), owners, offsets),
+                labels=labels,
+                attributes=vectors,
+                edge_labels=edge_labels,
+                edge_attributes=edge_vectors,
+                directed=self.directed,
+                targets=data["targets"].targets() if "targets" in data else None,
+            )
+        except InvalidGraphError as error:
+            graph = re.match(r"Graph (\d+): (.*)", str(error), re.DOTALL)
+            text = f"row {first_row + int(graph[1])}: {graph[2]}" if graph else str(error)
+            raise DatasetError(f"{self.path}: {text}") from None
+        return with_label_names(graphs, names)
+
+    def _read_labels(
+        self, role: str, data: dict[str, _Column], counts: dict[str, Ints], names: dict[str, LabelNames]
+    ) -> NDArray[Any] | None:
+        """Read discrete labels; those of strings are numbers, and ``names`` receives the strings."""
+        if role not in data:
+            return None
+        column = data[role]
+        counts[role], values, texts = column.labels()
+        if texts is not None:
+            if column.name in self.notes.get("json", ()):
+                texts = [parse_label(text.encode(), f"{self.path}: column {column.name!r}") for text in texts]
+            kind = "node_labels" if role == "label" else "edge_labels"
+            names[kind] = LabelNames(Path(self.path), tuple(texts))
+        return values
+
+    def _read_vectors(self, role: str, data: dict[str, _Column], counts: dict[str, Ints]) -> NDArray[Any] | None:
+        if role not in data:
+            return None
+        counts[role], rows = data[role].vectors()
+        width = self.notes.get(f"n_{role}")
+        return rows.reshape(0, width) if not len(rows) and isinstance(width, int) else rows
+
+
+def _graph_sizes(edges: _Column, counts: dict[str, Ints], owners: Ints, largest: Ints) -> Ints:
+    """Return the number of nodes of each row: as columns say, or else from the largest node of an edge."""
+    if not counts:
+        sizes = np.zeros(len(edges.array), np.int64)
+        np.maximum.at(sizes, owners, largest + 1)
+        return sizes
+    sizes, *others = counts.values()
+    for other in others:
+        if (other != sizes).any():
+            row = int((other != sizes).argmax())
+            raise edges.error(row, f"the number of nodes is contradictory: {sizes[row]} and {other[row]}.")
+    is_wrong = (sizes < 0) | (sizes > MAX_NODES)
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
+        raise edges.error(row, f"the number of nodes must be from 0 to {MAX_NODES}; got {sizes[row]}.")
+    return sizes
+
+
+def _shift(edges: _Column, pairs: Ints, owners: Ints, offsets: Ints) -> Ints:
+    """Number the nodes through all rows, if each edge names nodes of its own row."""
+    n_nodes = np.diff(offsets)[owners]
+    is_wrong = ((pairs < 0) | (pairs >= n_nodes[:, None])).any(axis=1)
+    if is_wrong.any():
+        i = int(is_wrong.argmax())
+        raise edges.error(
+            int(owners[i]),
+            f"the edge ({pairs[i, 0]}, {pairs[i, 1]}) names a node that does not exist; the graph has {n_nodes[i]} nodes, "
+            "numbered from 0.",
+        )
+    return pairs + offsets[:-1][owners][:, None]
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One column of some consecutive rows; ``path`` and ``first_row`` are for messages."""
+
+    array: Any
+    name: str
+    path: str
+    first_row: int
+
+    def error(self, row: int, text: str) -> DatasetError:
+        """Return the error for a row, counted within these rows."""
+        return DatasetError(f"{self.path}: row {self.first_row + row}, column {self.name!r}: {text}")
+
+    def whole_numbers(self) -> Ints:
+        """Return one whole number per row."""
+        return self._numbers(self._flatten_lists(0)[1], "iu").astype(np.int64)
+
+    def pairs(self) -> tuple[Ints, Ints, Ints]:
+        """Return the number of edges of each row, and the sources and ends of all edges."""
+        (n_lists, lengths), values, _ = self._flatten_lists(2)
+        if (n_lists != 2).any():
+            row = int((n_lists != 2).argmax())
+            raise self.error(row, f"expected two lists, the sources and the ends of the edges; got {n_lists[row]}.")
+        if (lengths[::2] != lengths[1::2]).any():
+            row = int((lengths[::2] != lengths[1::2]).argmax())
+            raise self.error(
+                row, f"expected two lists of one length; got {lengths[2 * row]} and {lengths[2 * row + 1]}."
+            )
+        nodes = self._numbers(values, "iu").astype(np.int64)
+        is_source = np.repeat(np.arange(len(lengths)) % 2 == 0, lengths)
+        return lengths[::2], nodes[is_source], nodes[~is_source]
+
+    def vectors(self, kinds: str = "iufb") -> tuple[Ints, NDArray[Any]]:
+        """Return the number of vectors of each row, and all vectors; single numbers are vectors of length 1."""
+        if not _is_list(self.array.type) or not _is_list(self.array.type.value_type):
+            (counts,), values, _ = self._flatten_lists(1)
+            return counts, self._numbers(values, kinds)[:, None]
+        (counts, lengths), values, _ = self._flatten_lists(2)
+        width = int(lengths[0]) if len(lengths) else 0
+        if (lengths != width).any():
+            i = int((lengths != width).argmax())
+            row = int(np.repeat(np.arange(len(counts)), counts)[i])
+            raise self.error(row, f"expected lists of {width} numbers, as before; got {lengths[i]}.")
+        return counts, self._numbers(values, kinds).reshape(len(lengths), width)
+
+    def labels(self) -> tuple[Ints, NDArray[Any], list[Any] | None]:
+        """Return the number of labels of each row, all labels as whole numbers or rows of them, and their names, if any."""
+        if _is_list(self.array.type) and "string" in str(self.array.type.value_type):
+            (counts,), values, _ = self._flatten_lists(1)
+            encoded = values if hasattr(values, "dictionary") else values.dictionary_encode()
+            return counts, np.asarray(encoded.indices).astype(np.int64), encoded.dictionary.to_pylist()
+        counts, rows = self.vectors("iub")
+        return counts, rows, None
+
+    def targets(self) -> NDArray[Any]:
+        """Return one value, or one row of values, per row; a list in a list counts as its contents."""
+        depth, kind = 0, self.array.type
+        while _is_list(kind):
+            depth, kind = depth + 1, kind.value_type
+        _, values, owners = self._flatten_lists(depth)
+        counts = np.bincount(owners, minlength=len(self.array))
+        if len(counts) and (counts != counts[0]).any():
+            row = int((counts != counts[0]).argmax())
+            raise self.error(row, f"expected {counts[0]} values, as in the row before; got {counts[row]}.")
+        found = np.asarray(values.to_numpy(zero_copy_only=False))
+        if "string" in str(values.type):
+            found = np.array(found.tolist(), dtype=str) if len(found) else found
+        elif found.dtype.kind not in "iufb":
+            raise DatasetError(
+                f"{self.path}: column {self.name!r} must hold numbers or strings; it holds {values.type}."
+            )
+        rows = found.reshape(len(counts), -1) if len(counts) else found[:, None]
+        return rows[:, 0] if rows.shape[1] == 1 else rows
+
+    def _flatten_lists(self, depth: int) -> tuple[list[Ints], Any, Ints]:
+        """Return the lengths of the lists at each level, all values, and the row of each value."""
+        arrow_compute = optional_module("pyarrow.compute", "parquet", "Parquet files")
+        levels, array, owners = [], self.array, np.arange(len(self.array))
+        for _ in range(depth):
+            if not _is_list(array.type):
+                kind = "a list" if depth == 1 else "lists of lists"
+                raise DatasetError(
+                    f"{self.path}: column {self.name!r} must hold {kind} in each row; it holds {self.array.type}."
+                )
+            self._refuse_nulls(array, owners, "a missing list")
+            lengths = np.asarray(arrow_compute.list_value_length(array)).astype(np.int64)
+            levels.append(lengths)
+            array, owners = array.flatten(), np.repeat(owners, lengths)
+        self._refuse_nulls(array, owners, "a missing value")
+        return levels, array, owners
+
+    def _refuse_nulls(self, array: Any, owners: Ints, noun: str) -> None:
+        if array.null_count:
+            raise self.error(int(owners[np.asarray(array.is_null()).argmax()]), f"there is {noun}.")
+
+    def _numbers(self, values: Any, kinds: str) -> NDArray[Any]:
+        numbers = np.asarray(values.to_numpy(zero_copy_only=False))
+        if numbers.dtype.kind in kinds:
+            return numbers
+        if not len(numbers) and numbers.dtype == object:  # an empty column of no known type
+            return np.empty(0, np.int64)
+        noun = "whole numbers" if "f" not in kinds else "numbers"
+        raise DatasetError(f"{self.path}: column {self.name!r} must hold {noun}; it holds {values.type}.")
+
+
+def _is_list(kind: Any) -> bool:
+    return hasattr(kind, "value_type") and "list" in str(kind).split("<")[0]

@@ -112,7 +112,7 @@ def load_tu(
 
 def iter_tu(
     name_or_path: str | os.PathLike[str],
-    chunk_size: int = 1000,
+    chunk_size: Any = 1000,
     *,
     data_dir: str | os.PathLike[str] | None = None,
     download: bool = True,
@@ -272,8 +272,8 @@ class _Reader:
         """Yield the graphs in chunks."""
         sizes = self._read_sizes()
         if not self.directed and "edge_attributes" in self.files:
-            tables = self._read_tables(sizes, chunk_size, ("edge_attributes",))
-            if any(_depends_on_direction(edges, chunk["edge_attributes"]) for edges, _, chunk in tables):
+            chunks = self._read_tables(sizes, chunk_size, ("edge_attributes",))
+            if any(_depends_on_direction(edges, rows["edge_attributes"]) for edges, _, rows in chunks):
                 self.skipped.add("edge_attributes")
         starts = range(0, len(sizes), chunk_size)
         first_node = 0

@@ -14,6 +14,8 @@ from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 
+MAX_NODES = 2**31 - 1  # of a collection, so that products of two node numbers fit into 64 bits
+
 # -------------------------------------------------------------------- checks, each for one thing
 
 
@@ -192,6 +194,10 @@ def check_offsets(offsets: ArrayLike) -> Ints:
     starts = starts.astype(np.int64)
     if starts[0] != 0 or (np.diff(starts) < 0).any():
         raise InvalidGraphError("offsets must start at 0 and never decrease.")
+    if starts[-1] > MAX_NODES:
+        raise InvalidGraphError(
+            f"offsets must end with the number of nodes, at most {MAX_NODES:,} in one collection; got {starts[-1]}."
+        )
     return starts
 
 

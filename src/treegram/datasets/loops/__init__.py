@@ -1,1 +1,0 @@
-"""Compiled: numbers out of text."""
