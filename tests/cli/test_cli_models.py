@@ -264,7 +264,7 @@ def test_predict_refuses_files_that_hold_no_model(run, model):
     refused(run, "predict NEW/NEW_A.txt NEW", "NEW_A.txt cannot be loaded: it is not a treegram model file.")
     refused(run, "predict missing.tgm NEW", "missing.tgm: No such file or directory")
     Path("half.tgm").write_bytes(Path("model.tgm").read_bytes()[:1000])
-    refused(run, "predict half.tgm NEW -o out.csv", "half.tgm cannot be loaded: it is damaged or not complete")
+    refused(run, "predict half.tgm NEW -o out.csv", "half.tgm cannot be loaded: it is damaged")
     save_model(GraphSVC(), "unfitted.tgm")
     refused(run, "predict unfitted.tgm NEW -o out.csv", "unfitted.tgm holds a GraphSVC that is not fitted; fit it")
 
@@ -491,10 +491,7 @@ def test_classes_that_were_never_fitted_are_told_and_wrong(run, model):
     save_tu(make_graphs(targets=[5, 6] * 10), "OTHERS")
     code, _, err = run("explain model.tgm OTHERS -o page.html --graphs 0-2")
     assert code == 0
-    assert (
-        "warning: y has classes that the model was never fitted on, so that all predictions of such graphs are wrong: 5, 6"
-        in err
-    )
+    assert "warning: y has classes that the model was not fitted on" in err
     assert "0 of 3" in Path("page.html").read_text()
 
 
@@ -520,7 +517,7 @@ def test_explain_refuses_models_that_it_cannot_explain(run, model):
     refused(run, "explain kernel.tgm NEW -o page.html", "kernel.tgm holds a WL, which cannot predict")
     refused(run, "explain NEW/NEW_A.txt NEW -o page.html", "it is not a treegram model file")
     Path("half.tgm").write_bytes(Path("model.tgm").read_bytes()[:1000])
-    refused(run, "explain half.tgm NEW -o page.html", "it is damaged or not complete")
+    refused(run, "explain half.tgm NEW -o page.html", "it is damaged")
     save_model(GraphSVC("orderedtrees", grid={}, C=1, cv=2).fit(make_graphs(), make_graphs().targets), "ordered.tgm")
     refused(run, "explain ordered.tgm NEW -o page.html", "OrderedTrees cannot be explained node by node")
     save_model(GraphSVC(), "unfitted.tgm")
