@@ -1,133 +1,170 @@
-"""How all hot loops are compiled: one decorator, and a word to the user while the first calls compile.
+"""Compile hot loops with numba. This is the only module that touches numba's internals.
 
 Compiled code releases the interpreter lock and is cached on disk, so that each loop compiles once per installation.
-``contracted`` lets a * b + c become one instruction and nothing else: sums keep their order, so results reproduce.
-``reordered`` also lets sums be taken in several lanes: for solvers that iterate until a tolerance is met, whatever rounding does.
+``contracted`` allows a * b + c as one instruction and nothing else: sums keep their order, so results are reproducible.
+``reordered`` also allows sums in several lanes, for solvers that iterate until they meet a tolerance.
+
+numba compiles every function together with everything that it calls, so that a function four calls deep is optimized five
+times. Here, compiled callers get the function's LLVM code and link it into theirs, which is optimized once. This halves the
+time of the first calls but relies on numba's internals: it is tried on a small function before its first use, and if that
+fails, numba compiles in its own way.
 """
 
 from __future__ import annotations
 
-import atexit
-import gc
 import sys
-import time
-from functools import partial
+from contextlib import suppress
+from functools import cache, partial
 from typing import Any
 
-from numba.core import event
+from numba import njit, types
 from numba.extending import is_jitted
 
 from treegram._core.machine import is_notebook
-from treegram._core.numba_cache import cached
-from treegram._core.numba_parts import as_door, as_part, called_as_part
+
+try:
+    from numba.core import event as numba_event
+    from numba.core.cpu import CPUTargetOptions
+
+    _Listener: Any = numba_event.Listener
+except ImportError:  # another version of numba: no message, and no private options
+    numba_event = CPUTargetOptions = None
+    _Listener = object
 
 __all__ = ["compilations", "contracted", "inlined", "jit", "reordered"]
 
-# What is compiled, by the package that it belongs to, and the seconds that this usually takes (benchmarks/bench_start.py).
-_PARTS = {
-    "datasets": ("the reader of tables", 1),
-    "structure": ("the loops over graphs", 2),
-    "pairsum": ("the sums over pairs of nodes", 3),
-    "selection": ("the solver", 3),
-}
-
-
-_USUAL = {"nogil": True, "no_cfunc_wrapper": True, "_nrt": False}
+_OPTIONS = {"nogil": True, "no_cfunc_wrapper": True, "_nrt": False}  # the latter two save a quarter of the compile time
 
 
 def jit(function: Any = None, /, *, allocates: bool = False, **options: Any) -> Any:
     """Compile a function when it is first called; other options are those of :func:`numba.njit`.
 
-    One that makes arrays itself must say so. All others do without counts of references to arrays, which their callers hold:
-    less to compile, and to run.
-
-    A function that compiled code calls becomes a part of it. One whose name begins with an underscore is called by compiled
-    code alone; others have a door to Python, are compiled again on their own if that uses it, and then kept on disk.
+    A function that creates arrays must set ``allocates``. The others do without reference counts, which saves time both when
+    compiling and when running.
     """
     if function is None:
         return partial(jit, allocates=allocates, **options)
-    options = _USUAL | {"_nrt": allocates} | options
-    part = as_part(function, options)
-    if function.__name__.startswith("_") or not is_jitted(part):
-        return part
-    return called_as_part(cached(as_door(function, options)), part)
-
-
-def inlined(function: Any) -> Any:
-    """A small function that becomes part of compiled code wherever that calls it; Python must not."""
-    return as_part(function, _USUAL | {"forceinline": True})
+    options = _supported(_OPTIONS | {"_nrt": allocates} | options)
+    compiled = njit(**options)(function)
+    if is_jitted(compiled):  # not with NUMBA_DISABLE_JIT
+        with suppress(RuntimeError):  # numba finds no folder that it can write to
+            compiled.enable_caching()
+        _link_into_callers(compiled, options)
+    return compiled
 
 
 contracted = partial(jit, fastmath={"contract"})
 reordered = partial(jit, fastmath={"contract", "reassoc", "arcp", "nnan", "nsz"})
+inlined = partial(jit, forceinline=True)
 
 
-class _Compilations(event.Listener):  # type: ignore[misc, unused-ignore]
-    """Counts compilations and their time, and says on a terminal or in a notebook why the first calls take theirs.
+def _supported(options: dict[str, Any]) -> dict[str, Any]:
+    """Leave out private options that this version of numba does not have."""
+    private = ("no_cfunc_wrapper", "_nrt")
+    return {name: value for name, value in options.items() if name not in private or hasattr(CPUTargetOptions, name)}
 
-    numba reports one compilation at a time, under a lock; those of inner functions come within that of an outer one.
-    Garbage is not collected meanwhile: compiling makes millions of small objects that live as long as it lasts, and
-    looking through them takes a twentieth of the time.
-    """
+
+# -------------------------------------------------------------------- linking
+
+
+def _link_into_callers(compiled: Any, options: dict[str, Any]) -> None:
+    """Let compiled callers link the function's code; Python calls the function as numba compiles it."""
+    own_template, own_overload = compiled.get_call_template, compiled.get_overload
+
+    @cache
+    def part() -> Any:
+        return njit(**options | {"no_cpython_wrapper": True, "pipeline_class": _linking_compiler()})(compiled.py_func)
+
+    def get_call_template(args: Any, keywords: Any) -> Any:
+        if _linking_compiler() is None:
+            return own_template(args, keywords)
+        # A constant argument is a number like any other: the function is not compiled again for each.
+        return part().get_call_template([types.unliteral(kind) for kind in args], keywords)
+
+    def get_overload(signature: Any) -> Any:
+        return (own_overload if _linking_compiler() is None else part().get_overload)(signature)
+
+    compiled.get_call_template, compiled.get_overload = get_call_template, get_overload
+
+
+@cache
+def _linking_compiler() -> Any:
+    """Return a compiler that stops at LLVM code to be linked, or None if numba's internals are not as expected."""
+    try:
+        compiler = _make_linking_compiler()
+        inner = njit(no_cpython_wrapper=True, pipeline_class=compiler)(lambda x: x + 1)
+        outer = njit(lambda x: inner(x) * 2)
+        return compiler if outer(3) == 8 else None
+    except Exception:
+        return None
+
+
+def _make_linking_compiler() -> Any:
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler
+
+    class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc, unused-ignore]
+        """LLVM code without machine code, which neither Python nor the disk cache can use."""
+
+        def _optimize_functions(self, ll_module: Any) -> None:
+            ll_module.data_layout = self._codegen._data_layout
+
+        def _optimize_final_module(self) -> None:
+            """Leave this to the callers, which are optimized with all that they call."""
+
+        def _finalize_final_module(self) -> None:
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+        def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002 (numba's signature)
+            self._ensure_finalized()
+            return 0
+
+        @property
+        def codegen(self) -> Any:  # numba sets the environment of Python objects on it
+            return self
+
+        def set_env(self, env_name: str, env: Any) -> None:
+            """Ignore the environment: the code uses no Python objects."""
+
+    class LinkingCompiler(Compiler):  # type: ignore[misc, unused-ignore]
+        def __init__(self, typing_context: Any, target_context: Any, library: Any, *rest: Any) -> None:
+            super().__init__(typing_context, target_context, library, *rest)
+            self.state.library = LinkedLibrary(target_context.codegen(), "treegram")
+            self.state.library.enable_object_caching()
+
+    return LinkingCompiler
+
+
+# -------------------------------------------------------------------- a message to the user
+
+
+class _Compilations(_Listener):  # type: ignore[misc, unused-ignore]
+    """Count the functions that were compiled, and say once, on a terminal or in a notebook, why the first calls take time."""
 
     def __init__(self) -> None:
         self.count = 0
-        self.seconds = 0.0
-        self._depth = 0
-        self._start = 0.0
-        self._collects_garbage = False
-        self._said = ""
-        self._told = set[str]()  # in a notebook, where lines stay
+        self._depth = 0  # inner functions are compiled within outer ones
+        self._is_announced = False
 
     def on_start(self, event: Any) -> None:
-        """A compilation begins."""
+        """Announce the first compilation."""
         self._depth += 1
-        if self._depth > 1:
-            return
-        self._start = time.perf_counter()
-        self._collects_garbage = gc.isenabled()
-        gc.disable()
-        package, _, rest = getattr(event.data["dispatcher"].py_func, "__module__", "").partition(".")
-        if package == "treegram":
-            what, usual = _PARTS.get(rest.partition(".")[0], ("a loop", 1))
-            self._say(f"treegram: compiling {what}; this usually takes {usual} s, once per installation ...")
+        module = getattr(event.data["dispatcher"].py_func, "__module__", "")
+        if not self._is_announced and module.startswith("treegram.") and _is_watched():
+            self._is_announced = True
+            print("treegram: compiling, which takes some seconds once per installation ...", file=sys.stderr)
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002 (numba's signature)
-        """A compilation has ended, with an error or without."""
+        """Count a function together with the functions that were compiled for it."""
         self._depth -= 1
-        self.count += 1
-        if self._depth:
-            return
-        self.seconds += time.perf_counter() - self._start
-        if self._collects_garbage:
-            gc.enable()
-        if self._said:
-            self._wipe()
-
-    def _say(self, line: str) -> None:
-        if _is_terminal():
-            if not self._said:
-                atexit.register(self._sum_up)
-            self._said = line
-            sys.stderr.write(f"\r{line}")
-            sys.stderr.flush()
-        elif line not in self._told and is_notebook():
-            self._told.add(line)
-            print(line, file=sys.stderr)
-
-    def _wipe(self) -> None:
-        if _is_terminal():
-            sys.stderr.write("\r" + " " * len(self._said) + "\r")
-            sys.stderr.flush()
-
-    def _sum_up(self) -> None:
-        if _is_terminal():
-            print(f"treegram: compiling took {self.seconds:.0f} s; the next run will not need it.", file=sys.stderr)
+        self.count += self._depth == 0
 
 
-def _is_terminal() -> bool:
-    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+def _is_watched() -> bool:
+    return is_notebook() or (sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty())
 
 
 compilations = _Compilations()
-event.register("numba:compile", compilations)
+if numba_event is not None:
+    numba_event.register("numba:compile", compilations)

@@ -43,7 +43,7 @@ def _as_float(typing_context, bits):  # noqa: ARG001
     return types.float64(types.int64), lambda *args: args[1].bitcast(args[3][0], ir.DoubleType())
 
 
-@contracted(no_cpython_wrapper=True, forceinline=True)
+@contracted(forceinline=True)
 def power_of_2(x):
     """2^x for x <= 0 to 2 units in the last place, 0 below 1e-307; without branches or calls, so that loops vectorize.
 
