@@ -156,18 +156,6 @@ class _Job:
     weights: Any  # loops.Weights
     lanes: _Lanes
     alone: Floats  # (n_groups, n_weights, n_graphs): what is added to the diagonal
-    made_of: tuple[Nodes, Nodes, NodeKernel, Weighting]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """What it is made of is less to send to a worker; without the features that matter to the diagonal alone."""
-        left, right, node_kernel, weighting = self.made_of
-        if left is right:
-            indptr, indices, data = self.entries
-            features = sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, len(self.weights.kinds)))
-            side = self.layout.left
-            left = right = Nodes(left.n_graphs, left.graph_ids, side.blocks.astype(np.uint64), side.vectors, features)
-            weighting = replace(weighting, kinds=self.weights.kinds)
-        return _Job.prepare, (left, right, node_kernel, weighting)
 
     @classmethod
     def prepare(cls, left: Nodes, right: Nodes, node_kernel: NodeKernel, weighting: Weighting) -> _Job:
@@ -200,7 +188,6 @@ class _Job:
             weights=_binned(support, right.n_graphs, kinds, weighting, lanes),
             lanes=lanes,
             alone=_square_sums(right, owners[alone], values[alone], weighting, weighting.kinds[alone]),
-            made_of=(left, right, node_kernel, weighting),
         )
 
     def columns(self, span: Span) -> tuple[Ints, Ints, Any]:
