@@ -357,30 +357,6 @@ def test_features_of_single_nodes_add_to_the_diagonal_alone():
         assert_sums(pair_sums(nodes, None, kernel, weighting), nodes, nodes, k, weighting)
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(0.5), lambda x, y: x @ y.T], ids=["gaussian", "linear"])
-@pytest.mark.usefixtures("tiles")
-def test_a_job_that_was_sent_away_gives_the_same_bits(kernel):
-    """What it is made of is sent, in another order, and without the features that one node has alone."""
-    rng = np.random.default_rng(31)
-    nodes, weighting = make_nodes(rng, [9, 0, 30, 1, 14]), make_weighting(rng, n_groups=2, n_weights=2)
-    entries, other = nodes.features.toarray(), make_nodes(rng, [7, 3])
-    entries[:, 0] = 2.0 * (np.arange(len(entries)) == 4)
-    nodes = replace(nodes, features=sp.csr_matrix(entries))
-    for left, right in ((nodes, nodes), (nodes, other)):
-        job = engine._Job.prepare(left, right, kernel, weighting)
-        rebuild, made_of = job.__reduce__()
-        again = rebuild(*made_of)
-        spans = job.spans(0)
-        for span in spans:
-            sums = [np.zeros((2, 2, left.n_graphs, right.n_graphs)) for _ in range(2)]
-            for one, out in zip((job, again), sums, strict=True):
-                engine._tile_sums(one, span, left.n_graphs, out, span[0])
-            assert sums[0].any()
-            np.testing.assert_array_equal(*sums)
-    sent = engine._Job.prepare(nodes, nodes, Gaussian(0.5), weighting).__reduce__()[1][0]
-    assert sent.features.nnz < nodes.features.nnz
-
-
 def test_with_gamma_0_all_nodes_of_a_graph_are_merged():
     rng = np.random.default_rng(19)
     nodes, weighting = make_nodes(rng, [9, 0, 9], blocks=[0, 1]), make_weighting(rng)

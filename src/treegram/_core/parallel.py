@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import starmap
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 from joblib.parallel import get_active_backend
@@ -49,40 +49,47 @@ def _run_in_threads(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...
     A pool would take longer to start than some steps take, and the caller's thread would sleep: two threads that start just
     then may share one core for 20 ms. A caller that leaves early does not wait for the other threads.
     """
-    waiting: deque[tuple[int, tuple[Any, ...]]] = deque(enumerate(tasks))
-    finished: SimpleQueue[tuple[int, Any, Exception | None]] = SimpleQueue()
-
-    def run_next() -> bool:
-        try:
-            number, task = waiting.popleft()
-        except IndexError:
-            return False
-        try:
-            finished.put((number, function(*task), None))
-        except Exception as error:
-            finished.put((number, None, error))
-        return True
-
-    def run_all() -> None:
-        while run_next():
-            pass
-
+    waiting, finished = deque(enumerate(tasks)), SimpleQueue[_Outcome]()
     for _ in range(n_threads - 1):
-        _thread.start_new_thread(run_all, ())
-    outcomes: dict[int, tuple[Any, Exception | None]] = {}
+        _thread.start_new_thread(_run_all, (function, waiting, finished))
+    outcomes: dict[int, _Outcome] = {}
     try:
         for number in range(len(tasks)):
             while number not in outcomes:
                 if finished.empty():
-                    run_next()
-                other, *outcome = finished.get()
-                outcomes[other] = tuple(outcome)
-            result, error = outcomes.pop(number)
-            if error is not None:
-                raise error
-            yield result
+                    _run_next(function, waiting, finished)
+                outcome = finished.get()
+                outcomes[outcome.number] = outcome
+            outcome = outcomes.pop(number)
+            if outcome.error is not None:
+                raise outcome.error
+            yield outcome.result
     finally:
         waiting.clear()
+
+
+class _Outcome(NamedTuple):
+    number: int  # of the task
+    result: Any
+    error: Exception | None
+
+
+def _run_all(function: Callable[..., Any], waiting: deque[Any], finished: SimpleQueue[_Outcome]) -> None:
+    while _run_next(function, waiting, finished):
+        pass
+
+
+def _run_next(function: Callable[..., Any], waiting: deque[Any], finished: SimpleQueue[_Outcome]) -> bool:
+    """Run the next task, and return whether there was one."""
+    try:
+        number, task = waiting.popleft()
+    except IndexError:
+        return False
+    try:
+        finished.put(_Outcome(number, function(*task), None))
+    except Exception as error:
+        finished.put(_Outcome(number, None, error))
+    return True
 
 
 # -------------------------------------------------------------------- the workers of joblib's backend
