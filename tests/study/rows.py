@@ -1,6 +1,6 @@
 """Rows as tests want them: with a given accuracy."""
 
-from treegram.study.records import Row
+from treegram.study.store import Row
 
 N_GRAPHS = 1000
 

@@ -11,9 +11,10 @@ import pytest
 
 from treegram import Graphs, make_synthetic
 from treegram.models.crossval import folds
-from treegram.study import gin as _gin
+from treegram.study import baselines as _gin
+from treegram.study import selection as _selection
 from treegram.study.baselines import SELECTIONS, baseline_versions
-from treegram.study.graph_numbers import arc_items, node_items, standardize, summarize_graphs
+from treegram.study.baselines import _arc_items, _node_items, _standardize, _summarize_graphs
 from treegram.study.metrics import other_metrics
 from treegram.study.protocol import BASELINES, Protocol, StudyEntry
 from treegram.study.run import run_study
@@ -58,7 +59,7 @@ def test_a_baseline_learns_and_repeats_with_its_seed(monkeypatch, data, split, n
     assert found == again
     assert np.mean(np.array(found["predicted"]) == y[test]) > 0.6, "a third is chance"
     assert 0.5 < found["inner_score"] <= 1
-    assert len(found["decisions"]) == 3 * len(test)
+    assert 0.5 < found["roc_auc"] <= 1
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -68,9 +69,9 @@ def test_classes_of_test_graphs_play_no_part(monkeypatch, data, split, name):
     train, test = split
     others = y.copy()
     others[test] = (others[test] + 1) % 3
-    assert SELECTIONS[name](PROTOCOL, graphs, y, train, test, 5) == SELECTIONS[name](
-        PROTOCOL, graphs, others, train, test, 5
-    )
+    first, second = (SELECTIONS[name](PROTOCOL, graphs, one, train, test, 5) for one in (y, others))
+    for known in ("predicted", "chosen", "inner_score", "n_fits"):
+        assert first[known] == second[known]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -91,8 +92,10 @@ def test_two_classes_have_one_decision_each_above_zero_for_the_second(monkeypatc
     monkeypatch.setattr(_gin, "_MOST_EPOCHS", 3)
     graphs, y = data
     train, test = split
+    seen = []
+    monkeypatch.setattr(_selection, "roc_auc", lambda _actual, decisions: seen.append(decisions))
     found = SELECTIONS[name](PROTOCOL, graphs, np.minimum(y, 1), train, test, 5)
-    decisions = np.array(found["decisions"])
+    (decisions,) = seen
     clear = np.abs(decisions) > 1e-9
     assert decisions.shape == test.shape
     assert ((decisions > 0) == (np.array(found["predicted"]) == 1))[clear].all()
@@ -104,34 +107,34 @@ def test_two_classes_have_one_decision_each_above_zero_for_the_second(monkeypatc
 def test_a_row_has_means_variances_and_histograms(data):
     graphs, _ = data
     train = np.arange(60)
-    rows = summarize_graphs(graphs, train)
+    rows = _summarize_graphs(graphs, train)
     assert rows.shape == (90, 2 + (3 * 2 + 3 * 8 + 3) + (2 + 8)), "sizes, nodes (degree, 2 numbers, 3 labels), edges"
     np.testing.assert_allclose(rows[train].mean(axis=0), 0, atol=1e-9)
     literal = np.array([graphs.attributes[graphs.graph_ids == i].mean(axis=0) for i in range(90)])
-    np.testing.assert_allclose(rows[:, 3:5], standardize(literal, np.arange(90) < 60), atol=1e-9)
+    np.testing.assert_allclose(rows[:, 3:5], _standardize(literal, np.arange(90) < 60), atol=1e-9)
     literal = np.array([graphs.attributes[graphs.graph_ids == i].var(axis=0) for i in range(90)])
-    np.testing.assert_allclose(rows[:, 6:8], standardize(literal, np.arange(90) < 60), atol=1e-9)
+    np.testing.assert_allclose(rows[:, 6:8], _standardize(literal, np.arange(90) < 60), atol=1e-9)
 
 
 def test_bins_are_cut_at_quantiles_of_training_graphs(data):
     graphs, _ = data
-    rows = summarize_graphs(graphs, np.arange(60))
+    rows = _summarize_graphs(graphs, np.arange(60))
     train_vectors = np.array(graphs.attributes)[graphs.graph_ids < 60, 0]
     lowest = np.quantile(train_vectors, 1 / 8)
     shares = np.array([(graphs.attributes[graphs.graph_ids == i, 0] <= lowest).mean() for i in range(90)])
-    np.testing.assert_allclose(rows[:, 2 + 6 + 8], standardize(shares[:, None], np.arange(90) < 60)[:, 0], atol=1e-9)
+    np.testing.assert_allclose(rows[:, 2 + 6 + 8], _standardize(shares[:, None], np.arange(90) < 60)[:, 0], atol=1e-9)
 
 
 def test_graphs_without_anything_have_sizes_and_degrees():
     graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)], []], n_nodes=[2, 3, 0])
-    assert (node_items(graphs).n_labels, arc_items(graphs).numbers.shape) == (0, (6, 0))
-    rows = summarize_graphs(graphs, np.arange(2))
+    assert (_node_items(graphs).n_labels, _arc_items(graphs).numbers.shape) == (0, (6, 0))
+    rows = _summarize_graphs(graphs, np.arange(2))
     assert np.isfinite(rows).all()
 
 
 def test_a_constant_column_becomes_zero():
     numbers = np.array([[1e9, 1.0], [1e9, 2.0], [5.0, 3.0]])
-    assert standardize(numbers, np.array([True, True, False])).tolist() == [[0, -1], [0, 1], [0, 3]]
+    assert _standardize(numbers, np.array([True, True, False])).tolist() == [[0, -1], [0, 1], [0, 3]]
 
 
 # -------------------------------------------------------------------- in a study
@@ -161,14 +164,14 @@ def test_baselines_are_entries_like_any_other(tmp_path):
         first = store.rows()
         assert run_study(study, store, loaded) == 0
         summary = summarize(store)
-    assert all(row.seconds > 0 and row.decisions for row in first)
+    assert all(row.seconds > 0 and row.roc_auc is not None for row in first)
     by_name = {cell.kernel: cell for cell in summary.column("A")}
     assert [len(by_name[name].repeats) for name in ("colors", "forest", "machine")] == [2, 2, 1]
-    assert [len(other_metrics("classes")), None] == [len(by_name["forest"].others), by_name["forest"].gram_seconds]
+    assert [len(other_metrics("classification")), None] == [len(by_name["forest"].others), by_name["forest"].gram_seconds]
     assert all(one.mean is not None for one in by_name["forest"].others)
     assert re.fullmatch(r"max_features .*, min_samples_leaf .", by_name["forest"].chosen[0][0])
     kernels = {kernel.name: kernel for kernel in summary.kernels}
-    assert kernels["forest"].candidates == (BASELINES["summary-forest"],)
+    assert kernels["forest"].choices == (BASELINES["summary-forest"],)
     assert kernels["forest"].learns_from == "training"
 
 
@@ -181,12 +184,12 @@ def test_without_torch_a_network_says_what_to_install_before_anything_runs(monke
 
 @without_torch
 def test_threads_of_torch_are_as_before(monkeypatch, data, split):
-    torch = _gin.torch_module()
+    torch = _gin._torch_module()
     monkeypatch.setattr(_gin, "_MOST_EPOCHS", 1)
     before = torch.get_num_threads()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        _gin.select_gin(*data, *split, 0)
+        _gin._gin(PROTOCOL, *data, *split, 0)
     assert torch.get_num_threads() == before
     assert baseline_versions([StudyEntry("net", (), baseline="gin")]) == {"torch": torch.__version__}
 
@@ -194,17 +197,17 @@ def test_threads_of_torch_are_as_before(monkeypatch, data, split):
 @without_torch
 def test_other_threads_change_no_network(monkeypatch, data, split):
     monkeypatch.setattr(_gin, "_MOST_EPOCHS", 3)
-    alone = [_gin.select_gin(*data, *split, seed).scores for seed in (1, 2)]
+    alone = [_gin._gin(PROTOCOL, *data, *split, seed) for seed in (1, 2)]
     with ThreadPoolExecutor(2) as pool:
-        together = list(pool.map(lambda seed: _gin.select_gin(*data, *split, seed).scores, (1, 2)))
-    assert all(map(np.array_equal, alone, together))
-    assert not np.array_equal(*alone)
+        together = list(pool.map(lambda seed: _gin._gin(PROTOCOL, *data, *split, seed), (1, 2)))
+    assert alone == together
+    assert alone[0] != alone[1]
 
 
 @without_torch
 def test_a_network_stops_early_and_keeps_its_best(monkeypatch, data, split):
     """With a patience of one epoch it ends long before the last one, and the kept network has the lowest loss seen."""
-    torch = _gin.torch_module()
+    torch = _gin._torch_module()
     graphs, y = data
     kept, held_out = split
     inputs, classes = _gin._inputs(graphs, kept), torch.tensor(y)

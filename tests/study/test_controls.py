@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treegram import Graphs, make_synthetic
-from treegram.study.controls import _CHANGES, apply_control, first_twins
+from treegram.study.data import _CHANGES, apply_control, first_twins
 from treegram.study.protocol import CONTROLS
 
 
@@ -31,7 +31,7 @@ def test_no_control_changes_nothing(data):
     assert apply_control("", "A", *data, 0) == data
 
 
-@pytest.mark.parametrize("control", ["permuted-targets", "permuted-vectors", "turned"])
+@pytest.mark.parametrize("control", ["permuted-targets", "permuted-vectors", "rotated"])
 def test_a_seed_gives_the_same_data(data, control):
     first, again, other = (apply_control(control, "A", *data, seed) for seed in (1, 1, 2))
     for one, two in zip(first, again, strict=True):
@@ -56,7 +56,7 @@ def test_permuted_vectors_are_the_same_ones_elsewhere(data):
 
 
 def test_turned_graphs_keep_means_distances_and_handedness(data):
-    graphs, _ = apply_control("turned", "A", *data, 0)
+    graphs, _ = apply_control("rotated", "A", *data, 0)
     for one, other in zip(parts(data[0]), parts(graphs), strict=True):
         np.testing.assert_allclose(one.mean(axis=0), other.mean(axis=0))
         apart = [np.linalg.norm(some[:, None] - some, axis=2) for some in (one, other)]
@@ -67,8 +67,8 @@ def test_turned_graphs_keep_means_distances_and_handedness(data):
 
 
 def test_a_control_needs_the_vectors_that_it_changes(data):
-    with pytest.raises(ValueError, match="turned needs graphs with 2 attributes or more; these have 1"):
-        apply_control("turned", "A", replace(data[0], attributes=data[0].attributes[:, :1].copy()), data[1], 0)
+    with pytest.raises(ValueError, match="rotated needs graphs with 2 attributes or more; these have 1"):
+        apply_control("rotated", "A", replace(data[0], attributes=data[0].attributes[:, :1].copy()), data[1], 0)
     with pytest.raises(ValueError, match="permuted-vectors needs graphs with 1 attribute or more; these have 0"):
         apply_control("permuted-vectors", "A", replace(data[0], attributes=None), data[1], 0)
 

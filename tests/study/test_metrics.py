@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from rows import make_row
 from sklearn import metrics
 
-from treegram.study.metrics import main_metric, other_metrics
+from treegram.study.metrics import main_metric, other_metrics, roc_auc
 
 ROW = make_row("D", "K", 0, 0, 0.5, {})
-MEASURES = {metric.name: metric.measure for kind in ("classes", "numbers") for metric in other_metrics(kind)}
+MEASURES = {metric.name: metric.measure for kind in ("classification", "regression") for metric in other_metrics(kind)}
 codes = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=20)
 numbers = st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3)), min_size=2, max_size=20)
 
 
-def fold(pairs, decisions=()):
+def fold(pairs):
     actual, predicted = zip(*pairs, strict=True)
-    return replace(ROW, actual=actual, predicted=predicted, decisions=tuple(decisions))
+    return replace(ROW, actual=actual, predicted=predicted)
 
 
 @given(codes)
@@ -40,22 +40,20 @@ def test_scores_of_predicted_classes_are_scikit_learns(pairs):
 def test_the_area_is_scikit_learns_over_the_classes_that_a_fold_tests(pairs, data):
     n, steps = len(pairs), st.integers(-3, 3).map(float)  # so that there are ties
     decisions = np.array(data.draw(st.lists(steps, min_size=4 * n, max_size=4 * n))).reshape(n, 4)
-    row = fold(pairs, decisions.ravel().tolist())
-    actual = np.array(row.actual)
+    actual = np.array([one for one, _ in pairs])
     areas = [
         metrics.roc_auc_score(actual == code, decisions[:, code]) for code in range(4) if 0 < (actual == code).sum() < n
     ]
-    assert MEASURES["ROC AUC"](row) == (pytest.approx(np.mean(areas)) if areas else None)
-    two = fold([(min(a, 1), min(p, 1)) for a, p in pairs], decisions[:, 0].tolist())
-    expected = metrics.roc_auc_score(two.actual, decisions[:, 0]) if len(set(two.actual)) == 2 else None
-    assert MEASURES["ROC AUC"](two) == pytest.approx(expected)
+    assert roc_auc(actual, decisions) == (pytest.approx(np.mean(areas)) if areas else None)
+    two = np.minimum(actual, 1)
+    expected = metrics.roc_auc_score(two, decisions[:, 0]) if len(set(two.tolist())) == 2 else None
+    assert roc_auc(two, decisions[:, 0]) == pytest.approx(expected)
 
 
 def test_the_mean_of_areas_is_scikit_learns_one_against_rest():
     rng = np.random.default_rng(0)
     actual, chances = np.arange(30) % 3, rng.dirichlet([1, 1, 1], 30)
-    row = fold(list(zip(actual.tolist(), actual.tolist(), strict=True)), chances.ravel().tolist())
-    assert MEASURES["ROC AUC"](row) == pytest.approx(metrics.roc_auc_score(actual, chances, multi_class="ovr"))
+    assert roc_auc(actual, chances) == pytest.approx(metrics.roc_auc_score(actual, chances, multi_class="ovr"))
 
 
 @given(numbers)
@@ -69,8 +67,9 @@ def test_scores_of_numbers_are_scikit_learns(pairs):
 
 
 def test_what_a_fold_does_not_define_is_none():
-    assert MEASURES["ROC AUC"](fold([(0, 0), (1, 1)])) is None  # no decisions were kept
-    assert MEASURES["ROC AUC"](fold([(0, 0), (0, 1)], [1.0, 2.0])) is None  # one class alone
+    assert MEASURES["ROC AUC"](fold([(0, 0), (1, 1)])) is None  # was not measured
+    assert MEASURES["ROC AUC"](replace(ROW, roc_auc=0.25)) == 0.25
+    assert roc_auc(np.array([0, 0]), np.array([1.0, 2.0])) is None  # one class alone
     assert MEASURES["R²"](fold([(1.0, 2.0)])) is None
 
 
@@ -78,5 +77,5 @@ def test_what_a_fold_does_not_define_is_none():
     ("value", "text"), [(1234.56, "1235"), (12.3456, "12.35"), (0.0123456, "0.01235"), (0.0, "0.00")]
 )
 def test_errors_have_four_digits(value, text):
-    assert f"{value:.{main_metric('numbers').decimals_of(value)}f}" == text
-    assert main_metric("classes").decimals_of(value, 1) == 1
+    assert f"{value:.{main_metric('regression').decimals_of(value)}f}" == text
+    assert main_metric("classification").decimals_of(value, 1) == 1

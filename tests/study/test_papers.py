@@ -5,7 +5,7 @@ import math
 import pytest
 
 from treegram.kernels.registry import KERNELS
-from treegram.study.protocol import BASELINES, Candidate, Pair, Protocol, entry_key
+from treegram.study.protocol import BASELINES, KernelSpec, Pair, Protocol, entry_key
 from treegram.study.study_file import read_study, shipped_studies
 
 DATASETS = ("COX2", "BZR", "DHFR", "ENZYMES", "PROTEINS", "SYNTHETICnew")
@@ -46,7 +46,7 @@ def paper():
 
 @pytest.fixture(scope="module")
 def rows(paper):
-    return {entry.name: entry for entry in paper.entries}
+    return {entry.name: entry for entry in paper.kernels}
 
 
 @pytest.mark.parametrize("name", shipped_studies())
@@ -55,8 +55,8 @@ def test_every_shipped_study_is_valid_and_explains_itself(name):
     assert study.name == name
     assert study.title
     assert study.about
-    keys = {entry_key(study, entry, dataset) for entry in study.entries for dataset in study.datasets}
-    assert len(keys) == len(study.entries) * len(study.datasets), "no two entries are the same"
+    keys = {entry_key(study, entry, dataset) for entry in study.kernels for dataset in study.datasets}
+    assert len(keys) == len(study.kernels) * len(study.datasets), "no two entries are the same"
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line[0])
@@ -73,7 +73,7 @@ def test_accuracies_are_those_of_the_paper(rows, line):
 
 
 def test_times_are_those_of_the_paper(paper):
-    for entry in paper.entries:
+    for entry in paper.kernels:
         times = TABLE_2.get(entry.name.partition("_")[0] if entry.name.startswith("GIK") else entry.name, ())
         expected = dict(zip(DATASETS[3:], times, strict=False))
         assert entry.published.seconds.keys() == expected.keys(), entry.name
@@ -82,24 +82,24 @@ def test_times_are_those_of_the_paper(paper):
 
 
 def test_kernels_stand_in_the_order_of_the_table_and_ours_follow(paper):
-    names = [entry.name for entry in paper.entries]
+    names = [entry.name for entry in paper.kernels]
     ours = ["ODDCL_ST (visits)", "ODD_ST (capped)", "ODDCL_Approx (auto)", "WL x node kernel"]
     assert names == [line[0] for line in LINES] + ours
-    assert not any(paper.entries[names.index(name)].published.accuracy for name in ours)
+    assert not any(paper.kernels[names.index(name)].published.accuracy for name in ours)
 
 
 def test_the_protocol_is_that_of_the_paper(paper, rows):
     assert paper.datasets == DATASETS
     assert paper.protocol == Protocol(10, 10, 10, 0, (0.01, 0.1, 1, 10, 100, 1000, 10000), "training")
     for name in ("ODDCL_ST", "ODDCL_Approx", "ODD_ST", "ODDCL_ST (visits)", "ODD_ST (capped)", "ODDCL_Approx (auto)"):
-        assert rows[name].candidates[0].grid == GRID
-    approximate = {"counting": "algorithm", "method": "rff", "n_components": 1000, "random_state": 0}
-    assert rows["ODDCL_Approx"].candidates == (Candidate("oddcl-approx", approximate, GRID),)
+        assert rows[name].choices[0].param_grid == GRID
+    approximate = {"counting": "paper", "method": "rff", "n_components": 1000, "random_state": 0}
+    assert rows["ODDCL_Approx"].choices == (KernelSpec("oddcl-approx", approximate, GRID),)
 
 
 def test_all_matrices_of_the_paper_are_normalized_with_the_papers_node_kernel(paper):
-    for entry in paper.entries:
-        (choice,) = entry.candidates
+    for entry in paper.kernels:
+        (choice,) = entry.choices
         kernel = KERNELS[choice.kernel](**choice.parameters)
         assert kernel.normalize
         assert getattr(kernel, "gamma", None) is None, "1/d"
@@ -107,9 +107,9 @@ def test_all_matrices_of_the_paper_are_normalized_with_the_papers_node_kernel(pa
 
 
 def test_grids_of_the_other_kernels_are_small(paper):
-    for entry in paper.entries:
-        for choice in entry.candidates:
-            assert choice.grid == GRID or math.prod(map(len, choice.grid.values())) <= 6, entry.name
+    for entry in paper.kernels:
+        for choice in entry.choices:
+            assert choice.param_grid == GRID or math.prod(map(len, choice.param_grid.values())) <= 6, entry.name
 
 
 def test_statistics_are_those_of_the_paper(paper):
@@ -119,7 +119,7 @@ def test_statistics_are_those_of_the_paper(paper):
     assert first.datasets == DATASETS
     assert list(second.kernels) == printed
     assert second.datasets == ("ENZYMES", "PROTEINS", "SYNTHETICnew")
-    assert paper.pairs == (Pair("ODDCL_ST", ("WL",), ("COX2", "BZR", "DHFR", "ENZYMES")),)
+    assert paper.pairs == (Pair("ODDCL_ST", "WL", ("COX2", "BZR", "DHFR", "ENZYMES")),)
 
 
 def test_the_second_study_has_the_folds_of_the_first_and_one_list_for_all_data_sets(paper):
@@ -127,8 +127,8 @@ def test_the_second_study_has_the_folds_of_the_first_and_one_list_for_all_data_s
     assert beyond.datasets == paper.datasets
     for name in ("repeats", "outer_folds", "inner_folds", "seed"):
         assert getattr(beyond.protocol, name) == getattr(paper.protocol, name)
-    assert beyond.entries[0].name == "selected"
-    assert len(beyond.entries[0].candidates) > 1
+    assert beyond.kernels[0].name == "selected"
+    assert len(beyond.kernels[0].choices) > 1
     assert beyond.protocol.fitted_on == "all"
 
 
@@ -138,19 +138,19 @@ def test_the_wide_study_has_every_kernel_and_none_of_the_data_sets_that_auto_was
     assert len(wide.datasets) == 9
     assert not made_on & set(wide.datasets)
     assert wide.protocol.fitted_on == "training"
-    assert not any(entry.fitted_on for entry in wide.entries)
-    assert wide.entries[0].candidates == (Candidate("auto"),)
-    used = {choice.kernel for entry in wide.entries for choice in entry.candidates}
+    assert not any(entry.fitted_on for entry in wide.kernels)
+    assert wide.kernels[0].choices == (KernelSpec("auto"),)
+    used = {choice.kernel for entry in wide.kernels for choice in entry.choices}
     assert used == {"auto", *KERNELS} - {"oddcl-approx", "orderedtrees"}
-    assert [entry.baseline for entry in wide.entries if entry.baseline] == list(BASELINES)
-    assert wide.entries[1].candidates == rows["ODDCL_ST"].candidates
+    assert [entry.baseline for entry in wide.kernels if entry.baseline] == list(BASELINES)
+    assert wide.kernels[1].choices == rows["ODDCL_ST"].choices
 
 
 def test_the_wide_study_tests_auto_alone_and_against_all_others():
     wide = read_study("wide")
-    _, *others = (entry.name for entry in wide.entries)
+    _, *others = (entry.name for entry in wide.kernels)
     assert {pair.kernel for pair in wide.pairs} == {"auto"}
     assert {pair.datasets for pair in wide.pairs} == {one.datasets for one in wide.comparisons} == {wide.datasets}
     assert set(wide.pairs[0].baselines) == set(others), "the best of all"
-    assert set(wide.pairs[1].baselines) == {entry.name for entry in wide.entries[1:] if not entry.baseline}
+    assert set(wide.pairs[1].baselines) == {entry.name for entry in wide.kernels[1:] if not entry.baseline}
     assert [{"auto", *others} - set(one.kernels) for one in wide.comparisons] == [{"GIN"}, set()]

@@ -11,8 +11,8 @@ from rows import make_row
 
 from treegram._core.html import Markup, element, join
 from treegram._core.text import listed
-from treegram.study.protocol import Candidate, Comparison, Pair, Protocol, Published, Study, StudyEntry, entry_key
-from treegram.study.records import DatasetFacts, GramTime
+from treegram.study.protocol import KernelSpec, Comparison, Pair, Protocol, Published, Study, StudyEntry, entry_key
+from treegram.study.store import DatasetFacts, GramTime
 from treegram.study.report import (
     brief_blocks,
     build_document,
@@ -48,7 +48,7 @@ def make_study(n_kernels=3, datasets=("D1", "D2"), published=True, **options):
     def entry(i):
         numbers = {"accuracy": {"D1": 70.0 + i}, "deviation": {"D1": 1.0}, "seconds": {"D1": 60.0}}
         numbers["accuracy"] |= {"D2": "out of memory"} if i == 0 else {"D2": 80.0 - i}
-        choice = Candidate("wl", grid={"n_iterations": tuple(range(i + 1))})
+        choice = KernelSpec("wl", param_grid={"n_iterations": tuple(range(i + 1))})
         return StudyEntry(
             f"K{i}",
             (choice,),
@@ -64,7 +64,7 @@ def make_study(n_kernels=3, datasets=("D1", "D2"), published=True, **options):
         name="example",
         title="An example",
         datasets=datasets,
-        entries=tuple(map(entry, range(n_kernels))),
+        kernels=tuple(map(entry, range(n_kernels))),
         protocol=Protocol(repeats=3, outer_folds=4, inner_folds=2, C=(1.0, 10.0)),
         **options,
     )
@@ -76,7 +76,7 @@ def fill(store, study, repeats=3, skip=()):
     run = store.begin_run("treegram reproduce example").id
     for dataset in study.datasets:
         store.put_dataset(DatasetFacts(dataset, 40, {"a": 30, "b": 10}, 5.0, 4.0, 2, "d2"))
-        for i, entry in enumerate(study.entries):
+        for i, entry in enumerate(study.kernels):
             key = entry_key(study, entry, dataset)
             if (entry.name, dataset) in skip:
                 continue
@@ -300,7 +300,7 @@ def test_markdown_tables_are_tables(summary_of):
 
 def test_markdown_of_hostile_text_is_text(summary_of):
     study = make_study(3, datasets=("D1",))
-    study = replace(study, title=HOSTILE, entries=(replace(study.entries[0], name=HOSTILE, note=HOSTILE + "\n\n# x"),))
+    study = replace(study, title=HOSTILE, kernels=(replace(study.kernels[0], name=HOSTILE, note=HOSTILE + "\n\n# x"),))
     markdown = write_markdown(summary_of(study))
     assert "<script" not in markdown
     assert "\n# x" not in markdown
@@ -369,9 +369,9 @@ def test_a_page_of_hostile_text_is_text(summary_of):
     study = make_study(3, datasets=("D1", HOSTILE), published=False, about=HOSTILE, reference=HOSTILE)
     entries = tuple(
         replace(entry, name=HOSTILE + str(i), note=HOSTILE, published=Published(accuracy={"D1": HOSTILE}))
-        for i, entry in enumerate(study.entries)
+        for i, entry in enumerate(study.kernels)
     )
-    study = replace(study, title=HOSTILE, name=HOSTILE, entries=entries, dataset_notes={"D1": HOSTILE})
+    study = replace(study, title=HOSTILE, name=HOSTILE, kernels=entries, dataset_notes={"D1": HOSTILE})
     page = Page(write_html(summary_of(study)))
     assert page.count("script") == 0
     assert not [attributes for _, attributes in page.elements if "onload" in attributes]

@@ -8,8 +8,8 @@ from html import escape
 import pytest
 from rows import make_row
 
-from treegram.study.protocol import Candidate, Comparison, Pair, Protocol, Published, Study, StudyEntry, entry_key
-from treegram.study.records import DatasetFacts, GramTime
+from treegram.study.protocol import KernelSpec, Comparison, Pair, Protocol, Published, Study, StudyEntry, entry_key
+from treegram.study.store import DatasetFacts, GramTime
 from treegram.study.report import build_document, render_html
 from treegram.study.store import Store
 from treegram.study.summary import summarize
@@ -41,7 +41,7 @@ def page(tmp_path_factory):
     entries = tuple(
         StudyEntry(
             name,
-            (Candidate("wl", parameters={"n_iterations": i}),),
+            (KernelSpec("wl", parameters={"n_iterations": i}),),
             note=SCRIPT,
             published=Published(dict.fromkeys(datasets, 80.0 + i), dict.fromkeys(datasets, 1.0), {datasets[0]: 600.0}),
         )
@@ -51,7 +51,7 @@ def page(tmp_path_factory):
         name="example",
         title=f"An example {SCRIPT}",
         datasets=datasets,
-        entries=entries,
+        kernels=entries,
         protocol=Protocol(repeats=2, outer_folds=10, inner_folds=2),
         about=SCRIPT,
         comparisons=(Comparison("all", names, datasets),),

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 from treegram import ODDCL, Graphs, StudyError, load_tu, make_synthetic, save_tu
 from treegram.models.crossval import check_classes, folds, seed_of
-from treegram.study.protocol import Candidate, StudyEntry, entry_key
+from treegram.study.protocol import KernelSpec, StudyEntry, entry_key
 from treegram.study.run import build_kernel, run_study
 from treegram.study.selection import auto_recipe
 from treegram.study.store import Store
@@ -35,21 +35,21 @@ C = [0.1, 1, 10, 1000]
 [[kernels]]
 name = "trees"
 kernel = "oddcl"
-grid = { depth = [0, 1], lam = [0.5, 1] }
+param_grid = { depth = [0, 1], lam = [0.5, 1] }
 [[kernels]]
 name = "colors"
 kernel = "wl"
-grid = { n_iterations = [0, 1, 2] }
+param_grid = { n_iterations = [0, 1, 2] }
 [[kernels]]
 name = "scaled"
 attributes = ["robust"]
 kernel = "oddcl"
-grid = { depth = [0, 1] }
+param_grid = { depth = [0, 1] }
 [[kernels]]
 name = "either"
 [[kernels.choices]]
 kernel = "oddst"
-grid = { depth = [1, 2] }
+param_grid = { depth = [1, 2] }
 [[kernels.choices]]
 sum = [{ kernel = "wl" }, { kernel = "oddcl", attributes = ["standard", "neighbors"] }]
 """
@@ -84,7 +84,7 @@ def run(study, path, load, **options):
 def test_a_study_gives_one_row_per_fold(study, loaded, tmp_path):
     added, rows = run(study, tmp_path / "s", loaded)
     assert added == len(rows) == 2 * 4 * 3 * 3
-    assert {(row.dataset, row.kernel) for row in rows} == {(d, e.name) for d in "AB" for e in study.entries}
+    assert {(row.dataset, row.kernel) for row in rows} == {(d, e.name) for d in "AB" for e in study.kernels}
     for row in rows:
         assert row.n_unconverged == 0
         assert row.n_fits > 0
@@ -95,8 +95,8 @@ def test_a_study_gives_one_row_per_fold(study, loaded, tmp_path):
 
 
 def test_an_entry_runs_on_its_own_data_sets_alone(study, loaded, tmp_path):
-    trees, colors, *_ = study.entries
-    narrow = replace(study, entries=(replace(trees, datasets=("B",)), colors))
+    trees, colors, *_ = study.kernels
+    narrow = replace(study, kernels=(replace(trees, datasets=("B",)), colors))
     added, rows = run(narrow, tmp_path / "s", loaded, repeats=1)
     assert added == len(rows) == 3 * 3
     assert {(row.dataset, row.kernel) for row in rows} == {("B", "trees"), ("A", "colors"), ("B", "colors")}
@@ -125,7 +125,7 @@ def test_a_row_equals_plain_scikit_learn(study, loaded, tmp_path):
 
 def test_a_row_of_numbers_equals_plain_scikit_learn(study, loaded, tmp_path):
     """One entry, literally: KernelRidge on centered targets, for each alpha and each kernel's parameters, in the same folds."""
-    study = replace(study, protocol=replace(study.protocol, target="numbers", alpha=(0.01, 1.0, 100.0)))
+    study = replace(study, protocol=replace(study.protocol, task="regression", alpha=(0.01, 1.0, 100.0)))
     graphs = loaded("A")[0]
     y = np.array([graph.attributes.mean() + graph.n_edges for graph in graphs])
     rows = run(study, tmp_path / "s", lambda _: (graphs, y), datasets=["A"], kernels=["trees"], repeats=1)[1]
@@ -199,7 +199,7 @@ def test_folds_are_those_of_all_kernels_and_follow_from_names(study, loaded, tmp
     for row in rows:
         sizes.setdefault((row.dataset, row.fold), set()).add(len(row.predicted))
     assert all(len(found) == 1 for found in sizes.values())
-    fewer = replace(study, datasets=("B",), entries=study.entries[1:2])
+    fewer = replace(study, datasets=("B",), kernels=study.kernels[1:2])
     assert run(fewer, tmp_path / "t", loaded, repeats=1)[1] == [
         row for row in rows if (row.dataset, row.kernel) == ("B", "colors")
     ]
@@ -215,10 +215,10 @@ def test_what_learns_sees_training_graphs_alone_unless_declared(study, loaded, t
     changed = replace(graphs, attributes=outlier)
 
     def first_row(graphs, entry, name):
-        one = replace(study, entries=(entry,), datasets=("A",))
+        one = replace(study, kernels=(entry,), datasets=("A",))
         return run(one, tmp_path / name, {"A": (graphs, y)}.__getitem__, repeats=1)[1][0]
 
-    scaled = replace(study.entries[2], candidates=(replace(study.entries[2].candidates[0], attributes=("standard",)),))
+    scaled = replace(study.kernels[2], choices=(replace(study.kernels[2].choices[0], attributes=("standard",)),))
     others = slice(1, None)  # the outlier's own graph is the first of the test graphs
     before, after = first_row(graphs, scaled, "a"), first_row(changed, scaled, "b")
     assert (before.chosen, before.inner_score) == (after.chosen, after.inner_score)
@@ -229,7 +229,7 @@ def test_what_learns_sees_training_graphs_alone_unless_declared(study, loaded, t
 
 def test_whole_repeats_come_first_and_fewer_where_fewer_are_planned(study, loaded, tmp_path):
     study = replace(study, protocol=replace(study.protocol, repeats_on={"B": 1}))
-    study = replace(study, entries=(study.entries[1], replace(study.entries[0], repeats=2)))
+    study = replace(study, kernels=(study.kernels[1], replace(study.kernels[0], repeats=2)))
     order = []
     with Store.open(tmp_path / "s") as store:
         add = store.add_row
@@ -248,17 +248,17 @@ def test_gram_matrices_are_kept_for_the_next_repeat_where_there_is_room(
     calls = []
     monkeypatch.setattr(module, "_MOST_HELD", most)
     monkeypatch.setattr(module, "_on_all", lambda *given, on_all=module._on_all: (calls.append(1), on_all(*given))[1])
-    one = replace(study, entries=study.entries[1:2], datasets=("A",))
+    one = replace(study, kernels=study.kernels[1:2], datasets=("A",))
     assert run(one, tmp_path / "s", loaded)[0] == 9
     assert len(calls) == n_computed
 
 
 def test_each_repeat_has_another_draw(study, loaded, tmp_path):
     """Rows of repeat r are those of the same kernel with random_state=r."""
-    drawn = StudyEntry("drawn", (Candidate("p2k", {"n_iterations": 1}),), redraw=True)
-    fixed = StudyEntry("drawn", (Candidate("p2k", {"n_iterations": 1, "random_state": 2}),))
+    drawn = StudyEntry("drawn", (KernelSpec("p2k", {"n_iterations": 1}),), reseed=True)
+    fixed = StudyEntry("drawn", (KernelSpec("p2k", {"n_iterations": 1, "random_state": 2}),))
     found, of_two = (
-        run(replace(study, entries=(entry,), datasets=("A",)), tmp_path / str(i), loaded)[1]
+        run(replace(study, kernels=(entry,), datasets=("A",)), tmp_path / str(i), loaded)[1]
         for i, entry in enumerate((drawn, fixed))
     )
     decisions = [[row.decisions for row in rows] for rows in (found, of_two)]
@@ -267,14 +267,14 @@ def test_each_repeat_has_another_draw(study, loaded, tmp_path):
 
 
 def test_choices_that_need_what_graphs_do_not_have_are_left_out(study, loaded, tmp_path):
-    with_edges = Candidate("wl", {"use_edge_labels": True})
+    with_edges = KernelSpec("wl", {"use_edge_labels": True})
     entry = StudyEntry(
         "any",
         (
-            Candidate("wl"),
+            KernelSpec("wl"),
             with_edges,
             replace(with_edges, attributes=("edges",)),
-            Candidate("wlcl", attributes=("robust",)),
+            KernelSpec("wlcl", attributes=("robust",)),
         ),
     )
     graphs, y = loaded("A")
@@ -285,11 +285,11 @@ def test_choices_that_need_what_graphs_do_not_have_are_left_out(study, loaded, t
     def kernels(graphs):
         return {row.chosen["kernel"] for row in run(one, tmp_path / f"{graphs!r}", {"A": (graphs, y)}.__getitem__)[1]}
 
-    one = replace(study, entries=(entry,), datasets=("A",))
+    one = replace(study, kernels=(entry,), datasets=("A",))
     assert kernels(plain) == {"wl"}
     assert kernels(rich) <= {"wl", "wl use_edge_labels=True edges"}
     assert kernels(graphs) <= {"wl", "wlcl robust"}
-    one = replace(study, entries=(StudyEntry("only", (with_edges,)),), datasets=("A",))
+    one = replace(study, kernels=(StudyEntry("only", (with_edges,)),), datasets=("A",))
     with pytest.raises(StudyError, match="only on A: use_edge_labels=True, but the graphs have no edge labels"):
         kernels(plain)
 
@@ -297,7 +297,7 @@ def test_choices_that_need_what_graphs_do_not_have_are_left_out(study, loaded, t
 def test_a_run_says_what_it_was_made_of_and_another_recipe_is_refused(study, loaded, tmp_path, monkeypatch):
     from treegram.study import run as module
 
-    automatic = replace(study, entries=(StudyEntry("auto", (Candidate("auto"),)),), datasets=("A",), text="a text")
+    automatic = replace(study, kernels=(StudyEntry("auto", (KernelSpec("auto"),)),), datasets=("A",), text="a text")
     monkeypatch.setattr(
         module,
         "select_auto",
@@ -331,9 +331,9 @@ def test_gram_times_are_noted_once(study, loaded, tmp_path):
 
 
 def test_kernels_are_built_as_written():
-    choice = Candidate("oddcl", {"depth": 2}, attributes=("robust", "neighbors"))
+    choice = KernelSpec("oddcl", {"depth": 2}, attributes=("robust", "neighbors"))
     assert [type(step).__name__ for step in build_kernel(choice)] == ["ScaleAttributes", "NeighborMeans", "ODDCL"]
-    both = build_kernel(Candidate("sum", summands=(choice, Candidate("wl", {"n_iterations": 1}))))
+    both = build_kernel(KernelSpec("sum", sum=(choice, KernelSpec("wl", {"n_iterations": 1}))))
     assert [type(part).__name__ for part in both.kernels] == ["Pipeline", "WL"]
 
 
@@ -469,7 +469,7 @@ def test_two_processes_share_the_work(folder):
         process.communicate()
     study = parse_study("small", STUDY.encode(), "small.toml")
     with Store.open(folder / "shared.sqlite") as store:
-        keys = [entry_key(study, entry, name) for entry in study.entries for name in "AB"]
+        keys = [entry_key(study, entry, name) for entry in study.kernels for name in "AB"]
         assert all(len(store.done(key)) == 9 for key in keys)
         with Store.open(folder / "alone.sqlite") as alone:
             run_study(study, alone, {name: load_tu(name, data_dir=folder) for name in "AB"})

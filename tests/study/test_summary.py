@@ -8,9 +8,9 @@ import pytest
 from rows import make_row
 
 from treegram._core.errors import StoreError
-from treegram.study.protocol import Candidate, Comparison, Pair, Protocol, Published, Study, StudyEntry, entry_key
-from treegram.study.records import DatasetFacts, GramTime
-from treegram.study.report.sentences import progress
+from treegram.study.protocol import KernelSpec, Comparison, Pair, Protocol, Published, Study, StudyEntry, entry_key
+from treegram.study.store import DatasetFacts, GramTime
+from treegram.study.sentences import progress
 from treegram.study.statistics import (
     bayesian_correlated_t_test,
     bayesian_signed_rank,
@@ -25,8 +25,8 @@ from treegram.study.study_file import read_study
 from treegram.study.summary import ROPE, summarize
 
 PROTOCOL = Protocol(repeats=3, outer_folds=2, inner_folds=2, C=(1.0, 10.0))
-WL = StudyEntry("WL", (Candidate("wl", grid={"n_iterations": (0, 1, 2)}),), timed={"n_iterations": 2})
-STUDY = Study("small", "A small study", ("D",), (WL,), PROTOCOL)
+WL = StudyEntry("WL", (KernelSpec("wl", param_grid={"n_iterations": (0, 1, 2)}),), timed={"n_iterations": 2})
+STUDY = Study("small", ("D",), (WL,), PROTOCOL)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def add(store, study, kernel, dataset, accuracies, chosen=None):
     """Add rows of a cell: accuracies are {(repeat, fold): accuracy}, or a list of repeats."""
     if not isinstance(accuracies, dict):
         accuracies = {(r, f): one for r, repeat in enumerate(accuracies) for f, one in enumerate(repeat)}
-    entry = next(entry for entry in study.entries if entry.name == kernel)
+    entry = next(entry for entry in study.kernels if entry.name == kernel)
     key = entry_key(study, entry, dataset)
     for (repeat, fold), accuracy in accuracies.items():
         picked = {"kernel": "wl", "n_iterations": 1, "C": 10.0} if chosen is None else chosen[repeat, fold]
@@ -92,9 +92,9 @@ def test_an_empty_store_gives_empty_cells(store):
 
 def test_rows_are_found_by_what_they_are_not_by_name(store):
     add(store, STUDY, "WL", "D", [[0.5, 0.7]])
-    renamed = replace(STUDY, entries=(replace(WL, name="Weisfeiler-Lehman", note="new"),))
+    renamed = replace(STUDY, kernels=(replace(WL, name="Weisfeiler-Lehman", note="new"),))
     assert only_cell(renamed, store).mean == pytest.approx(60)
-    other_grid = replace(STUDY, entries=(replace(WL, candidates=(Candidate("wl", grid={"n_iterations": (0, 1)}),)),))
+    other_grid = replace(STUDY, kernels=(replace(WL, choices=(KernelSpec("wl", param_grid={"n_iterations": (0, 1)}),)),))
     assert only_cell(other_grid, store).mean is None
 
 
@@ -112,7 +112,7 @@ def test_rows_are_found_by_what_they_are_not_by_name(store):
 def test_the_margin_is_two_deviations_of_the_difference(store, repeats, deviation, margin):
     add(store, STUDY, "WL", "D", repeats)
     published = {"accuracy": {"D": 75.0}, "deviation": {} if deviation is None else {"D": deviation}}
-    cell = only_cell(replace(STUDY, entries=(with_published(WL, **published),)), store)
+    cell = only_cell(replace(STUDY, kernels=(with_published(WL, **published),)), store)
     assert cell.difference == pytest.approx(-5)
     assert cell.margin == pytest.approx(margin)
     assert cell.mark == ("down" if margin is not None and margin < 5 else "")
@@ -120,7 +120,7 @@ def test_the_margin_is_two_deviations_of_the_difference(store, repeats, deviatio
 
 def test_words_in_a_published_table_are_no_number(store):
     add(store, STUDY, "WL", "D", [[0.5, 0.7]])
-    study = replace(STUDY, entries=(with_published(WL, accuracy={"D": "out of memory"}),))
+    study = replace(STUDY, kernels=(with_published(WL, accuracy={"D": "out of memory"}),))
     cell = only_cell(study, store)
     assert (cell.published, cell.published_words, cell.difference) == (None, "out of memory", None)
     assert summarize(store, study).has_published
@@ -129,7 +129,7 @@ def test_words_in_a_published_table_are_no_number(store):
 
 def test_times_are_compared_as_a_ratio(store):
     store.add_gram_time(entry_key(STUDY, WL, "D"), GramTime("D", "WL", {"n_iterations": 2}, 0.5, learns=False, run=1))
-    study = replace(STUDY, entries=(with_published(WL, seconds={"D": 60.0}),))
+    study = replace(STUDY, kernels=(with_published(WL, seconds={"D": 60.0}),))
     cell = only_cell(study, store)
     assert (cell.gram_seconds, cell.published_seconds, cell.speed_up) == (0.5, 60.0, 120.0)
 
@@ -140,23 +140,17 @@ def test_what_was_chosen_is_counted(store):
     add(store, STUDY, "WL", "D", [[0.5, 0.7], [0.5, 0.7]], chosen)
     cell = only_cell(STUDY, store)
     assert cell.chosen == (("n_iterations 2, C 1", 3), ("n_iterations 0, C 10", 1))
-    assert [(one.parameter, one.values, one.counts) for one in cell.histograms] == [
-        ("n_iterations", ("0", "1", "2"), (1, 0, 3)),
-        ("C", ("1", "10"), (3, 1)),
-    ]
 
 
 def test_of_several_kernels_the_chosen_one_is_named(store):
     entry = StudyEntry(
-        "both", (Candidate("wl", grid={"n_iterations": (0, 1)}), Candidate("oddst", grid={"depth": (1,)}))
+        "both", (KernelSpec("wl", param_grid={"n_iterations": (0, 1)}), KernelSpec("oddst", param_grid={"depth": (1,)}))
     )
-    study = replace(STUDY, entries=(entry,))
+    study = replace(STUDY, kernels=(entry,))
     chosen = {(0, 0): {"kernel": "wl", "n_iterations": 1, "C": 1.0}, (0, 1): {"kernel": "oddst", "depth": 1, "C": 1.0}}
     add(store, study, "both", "D", [[0.5, 0.7]], chosen)
     cell = only_cell(study, store)
     assert dict(cell.chosen) == {"kernel wl, n_iterations 1, C 1": 1, "kernel oddst, depth 1, C 1": 1}
-    assert [one.parameter for one in cell.histograms] == ["kernel", "n_iterations", "depth", "C"]
-    assert cell.histograms[1].counts == (0, 1)
 
 
 def test_the_majority_is_the_largest_class(store):
@@ -168,17 +162,17 @@ def test_the_majority_is_the_largest_class(store):
 
 
 def test_kernels_say_what_they_learn_from(store):
-    scaled = StudyEntry("scaled", (Candidate("wlcl", attributes=("robust",)),))
+    scaled = StudyEntry("scaled", (KernelSpec("wlcl", attributes=("robust",)),))
     entries = (WL, scaled, replace(scaled, name="on all", fitted_on="all"), replace(WL, name="WL all", fitted_on="all"))
-    study = replace(STUDY, entries=entries)
+    study = replace(STUDY, kernels=entries)
     assert [kernel.learns_from for kernel in summarize(store, study).kernels] == [None] * 4  # until they were run
     for entry in entries:
-        learns = entry.candidates != WL.candidates
+        learns = entry.choices != WL.choices
         store.add_gram_time(entry_key(study, entry, "D"), GramTime("D", entry.name, {}, 0.5, learns, run=1))
     kernels = summarize(store, study).kernels
     assert [kernel.learns_from for kernel in kernels] == ["", "training", "all", ""]
-    assert kernels[0].candidates == ("wl; n_iterations in {0, 1, 2}",)
-    assert kernels[1].candidates == ("wlcl; attributes robust",)
+    assert kernels[0].choices == ("wl; n_iterations in {0, 1, 2}",)
+    assert kernels[1].choices == ("wlcl; attributes robust",)
 
 
 # -------------------------------------------------------------------- tests over data sets
@@ -188,15 +182,15 @@ NAMES = ("A", "B", "C")
 
 def three_kernels(**options):
     entries = tuple(
-        StudyEntry(name, (Candidate("wl", parameters={"n_iterations": i}),))
+        StudyEntry(name, (KernelSpec("wl", parameters={"n_iterations": i}),))
         for i, name in enumerate(options.pop("names", NAMES))
     )
-    return Study("three", "Three kernels", ("D", "E"), entries, PROTOCOL, **options)
+    return Study("three", ("D", "E"), entries, PROTOCOL, **options)
 
 
 def fill(store, study, seed=0, skip=()):
     rng = np.random.default_rng(seed)
-    for entry in study.entries:
+    for entry in study.kernels:
         for dataset in study.datasets:
             if (entry.name, dataset) not in skip:
                 add(store, study, entry.name, dataset, rng.integers(50, 100, (3, 2)) / 100)
@@ -227,16 +221,16 @@ def test_a_study_without_comparisons_gets_one_of_everything(store):
 
 def test_an_entry_with_data_sets_of_its_own_is_planned_on_these_alone(store):
     whole = three_kernels()
-    first, *others = whole.entries
-    study = replace(whole, entries=(replace(first, datasets=("E",)), *others))
+    first, *others = whole.kernels
+    study = replace(whole, kernels=(replace(first, datasets=("E",)), *others))
     fill(store, study, skip={("A", "D")})
     summary = summarize(store, study)
     assert [cell.n_planned for cell in summary.row("A")] == [0, PROTOCOL.repeats]
-    assert "all 15 runs are done" in progress(summary)
+    assert "all 15 runs done" in progress(summary)
     assert not summary.comparisons
-    pair = replace(study, entries=study.entries[:2])
+    pair = replace(study, kernels=study.kernels[:2])
     assert [test.dataset for test in summarize(store, pair).pairs[0].tests] == ["E"]
-    apart = replace(study, entries=(study.entries[0], replace(others[0], datasets=("D",))))
+    apart = replace(study, kernels=(study.kernels[0], replace(others[0], datasets=("D",))))
     assert not summarize(store, apart).pairs
 
 
@@ -312,7 +306,7 @@ def test_kernels_are_ranked_on_the_repeats_that_all_have(store):
 
 def test_fewer_repeats_can_be_planned(store):
     study = replace(STUDY, datasets=("D", "E"), protocol=replace(PROTOCOL, repeats_on={"E": 2}))
-    study = replace(study, entries=(WL, replace(WL, name="net", candidates=(), baseline="gin", repeats=1)))
+    study = replace(study, kernels=(WL, replace(WL, name="net", choices=(), baseline="gin", repeats=1)))
     for dataset in study.datasets:
         add(store, study, "WL", dataset, [[0.5, 0.6]] * 3)
     summary = summarize(store, study)
@@ -356,7 +350,7 @@ def test_a_summary_is_fit_for_json_and_does_not_depend_on_the_order_of_rows(tmp_
     summaries = []
     for order in (1, -1):
         with Store.open(tmp_path / f"{order}.sqlite") as store:
-            for entry in study.entries[::order]:
+            for entry in study.kernels[::order]:
                 for dataset in study.datasets[::order]:
                     add(store, study, entry.name, dataset, dict(list(accuracies.items())[::order]))
             summaries.append(json.dumps(asdict(summarize(store, study)), allow_nan=False))
@@ -380,10 +374,10 @@ def number_facts(name, deviation):
 def test_of_numbers_the_lower_error_is_better(store):
     names, datasets = ("low", "middle", "high"), ("D", "E")
     entries = tuple(
-        replace(WL, name=name, candidates=(Candidate("wl", {"n_iterations": i}),)) for i, name in enumerate(names)
+        replace(WL, name=name, choices=(KernelSpec("wl", {"n_iterations": i}),)) for i, name in enumerate(names)
     )
-    protocol = replace(PROTOCOL, target="numbers")
-    study = Study("numbers", "Numbers", datasets, entries, protocol, pairs=(Pair("low", ("high",), datasets),))
+    protocol = replace(PROTOCOL, task="regression")
+    study = Study("numbers", datasets, entries, protocol, pairs=(Pair("low", ("high",), datasets),))
     for dataset, deviation in (("D", 2.0), ("E", 4.0)):
         store.put_dataset(number_facts(dataset, deviation))
         for i, entry in enumerate(entries):
@@ -407,8 +401,8 @@ def test_of_numbers_the_lower_error_is_better(store):
 
 
 def test_of_numbers_the_lowest_error_has_rank_one(store):
-    entries = tuple(replace(WL, name=f"K{i}", candidates=(Candidate("wl", {"n_iterations": i}),)) for i in range(3))
-    study = Study("numbers", "Numbers", ("D", "E"), entries, replace(PROTOCOL, repeats=1, target="numbers"))
+    entries = tuple(replace(WL, name=f"K{i}", choices=(KernelSpec("wl", {"n_iterations": i}),)) for i in range(3))
+    study = Study("numbers", ("D", "E"), entries, replace(PROTOCOL, repeats=1, task="regression"))
     for dataset in study.datasets:
         for i, entry in enumerate(entries):
             for fold in range(2):
@@ -419,13 +413,13 @@ def test_of_numbers_the_lowest_error_has_rank_one(store):
 
 def test_rows_of_other_targets_than_the_study_says_are_refused(store):
     store.add_row(entry_key(STUDY, WL, "D"), number_row("D", "WL", 0, 0, 1.0))
-    with pytest.raises(StoreError, match="WL on D has other targets than the study says"):
+    with pytest.raises(StoreError, match="WL on D has results of another task"):
         summarize(store, STUDY)
 
 
 def test_other_scores_are_means_over_the_folds_that_define_them(store):
-    for fold, decisions in enumerate([(0.0, 1.0), ()]):
-        row = replace(make_row("D", "WL", 0, fold, 0.5, {}), actual=(0, 1), predicted=(1, 1), decisions=decisions)
+    for fold, area in enumerate([1.0, None]):
+        row = replace(make_row("D", "WL", 0, fold, 0.5, {}), actual=(0, 1), predicted=(1, 1), roc_auc=area)
         store.add_row(entry_key(STUDY, WL, "D"), row)
     others = {one.name: (one.mean, one.deviation) for one in only_cell(STUDY, store).others}
     assert others == {

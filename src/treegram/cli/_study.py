@@ -39,7 +39,7 @@ def run_and_print(
 ) -> None:
     """Run what is missing on the data sets, and print the table of all results."""
     from treegram.study.data import check_data
-    from treegram.study.report import brief_blocks, render_text
+    from treegram.study.report import brief_text
     from treegram.study.run import run_checked
     from treegram.study.store import Store
     from treegram.study.summary import summarize
@@ -52,5 +52,5 @@ def run_and_print(
         except KeyboardInterrupt:
             print(f"Interrupted; finished folds are in {path}. Run the same command to resume.", file=sys.stderr)
             raise SystemExit(130) from None
-        print(render_text(brief_blocks(summarize(store, study))))
+        print(brief_text(summarize(store, study)))
     print(f"\nResults: {path}. For a page of tables and statistics: treegram report {path}")

@@ -26,7 +26,7 @@ from treegram.models.model import check_numbers
 from treegram.study.protocol import Protocol
 from treegram.study.store import DatasetFacts, Store
 
-__all__ = ["CheckedData", "check_data", "first_twins", "refuse_other_data"]
+__all__ = ["CheckedData", "apply_control", "check_data", "first_twins", "refuse_other_data"]
 
 _MOST_NAMED = 5  # classes in a warning
 _ROUNDS = 4  # of Weisfeiler-Lehman, by which twins are found
@@ -59,8 +59,7 @@ def _check_one(name: str, graphs: Graphs, y: Any, protocol: Protocol) -> Checked
         if len(targets) != len(graphs):
             raise ValueError(f"There are {counted(len(graphs), 'graph')}, but {counted(len(targets), 'target')}.")
         seed = seed_of(protocol.seed, name, protocol.control)
-        if protocol.control:
-            graphs, targets = _CHANGES[protocol.control](name, graphs, targets, np.random.default_rng(seed))
+        graphs, targets = apply_control(protocol.control, name, graphs, targets, seed)
         if protocol.task == "regression":
             return _with_numbers(name, graphs, check_numbers(targets), protocol)
         return _with_classes(name, graphs, targets, protocol)
@@ -208,6 +207,11 @@ def refuse_other_data(data: Sequence[CheckedData], store: Store) -> None:
 # -------------------------------------------------------------------- controls
 
 
+def apply_control(control: str, name: str, graphs: Graphs, targets: Any, seed: int) -> tuple[Graphs, Any]:
+    """Return the data set after the control of this name; an empty name changes nothing."""
+    return _CHANGES[control](name, graphs, targets, np.random.default_rng(seed)) if control else (graphs, targets)
+
+
 def _permute_targets(_: str, graphs: Graphs, targets: Any, rng: np.random.Generator) -> tuple[Graphs, Any]:
     return graphs, targets[rng.permutation(len(targets))]
 
@@ -242,7 +246,7 @@ def _leave_out_twins(name: str, graphs: Graphs, targets: Any, _: np.random.Gener
     warnings.warn(
         f"{name}: {counted(len(graphs) - len(kept), 'graph')} of {len(graphs)} left out, each equal to an earlier one; "
         f"{n_others} of these had another target.",
-        stacklevel=6,
+        stacklevel=7,
     )
     return graphs[kept], targets[kept]
 

@@ -312,7 +312,7 @@ class Store:
                 kind(*(_decode(str(one.type), value) for one, value in zip(columns, line, strict=True)))
                 for line in lines
             ]
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, LookupError) as error:
             raise StoreError(f"{self.path} is damaged: it holds an impossible record ({error}).") from error
 
     def _select_keys(self, kind: type[T], table: str, keys: Collection[str] | None) -> list[T]:

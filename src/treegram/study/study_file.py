@@ -74,7 +74,7 @@ def parse_study(name: str, content: bytes, file: str, *, is_stored: bool = False
     A stored study is parsed to read its results: its kernels and parameters need not be those of this version.
     """
     try:
-        text = content.decode()
+        text = content.decode("utf-8-sig")
         table = json.loads(text) if text.startswith("{") else tomllib.loads(text)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
@@ -95,7 +95,7 @@ def _checked(name: str, table: Any, file: str, source: str, *, is_stored: bool) 
     try:
         study = _build(Study, {"name": name, **_as_dict(table, "")}, "")
         _check(study, table, vocabulary=not is_stored)
-    except _Problem as problem:
+    except _InvalidKeyError as problem:
         raise StudyError(f"{file}: {problem}") from None
     return replace(study, source=source)
 
@@ -103,7 +103,7 @@ def _checked(name: str, table: Any, file: str, source: str, *, is_stored: bool) 
 # -------------------------------------------------------------------- from tables to classes
 
 
-class _Problem(Exception):
+class _InvalidKeyError(Exception):
     """An error in a study, which begins with the key that it is about."""
 
     def __init__(self, path: str, message: str) -> None:
@@ -124,10 +124,12 @@ def _build(kind: type[Any], value: Any, path: str) -> Any:
     for key in table:
         if key not in known:
             there = [*known, *(["kernel", "sum", "param_grid"] if kind is StudyEntry else [])]
-            raise _Problem(_join(path, key), f"unknown key{suggest(key, there)} (known here: {', '.join(there)})")
+            raise _InvalidKeyError(
+                _join(path, key), f"unknown key{suggest(key, there)} (known here: {', '.join(there)})"
+            )
     for key, one in known.items():
         if one.default is one.default_factory is MISSING and key not in table:
-            raise _Problem(path, f"the key {key!r} is missing")
+            raise _InvalidKeyError(path, f"the key {key!r} is missing")
     return kind(
         **{
             key: _convert(_types(kind)[key], value, _join(path, key), known[key].metadata)
@@ -141,9 +143,9 @@ def _with_choices(table: dict[str, Any], path: str) -> dict[str, Any]:
     here = [one.name for one in fields(KernelSpec) if one.name in table]
     for key, others in (("choices", here), ("baseline", [*here, "choices", "timed", "fitted_on", "reseed"])):
         if key in table and (misplaced := next((one for one in others if one in table), None)):
-            raise _Problem(_join(path, misplaced), f"cannot be combined with {key!r}")
+            raise _InvalidKeyError(_join(path, misplaced), f"cannot be combined with {key!r}")
     if not {"kernel", "sum", "choices", "baseline"} & table.keys():
-        raise _Problem(path, "one of 'kernel', 'sum', 'choices' and 'baseline' is required")
+        raise _InvalidKeyError(path, "one of 'kernel', 'sum', 'choices' and 'baseline' is required")
     spec = {key: table[key] for key in here}
     rest = {key: value for key, value in table.items() if key not in here}
     return {**rest, "choices": _Single([spec])} if spec else rest
@@ -184,7 +186,7 @@ def _scalar(kind: Any, value: Any, path: str, limits: Mapping[str, Any]) -> Any:
         return _plain(value, path)
     if kind is bool:
         if value is not True:
-            raise _Problem(path, f"can only be true, got {_show(value)}; leave it out")
+            raise _InvalidKeyError(path, f"can only be true, got {_show(value)}; leave it out")
         return True
     if kind is str:
         if not isinstance(value, str) or not value.strip():
@@ -202,7 +204,7 @@ def _number(value: Any, path: str, limits: Mapping[str, Any], *, is_whole: bool)
         or not limits.get("least", -math.inf) <= value <= limits.get("most", math.inf)
         or value <= limits.get("above", -math.inf)
     ):
-        words = {"least": "at least", "above": "above", "most": "at most"}
+        words = {"least": "of at least", "above": "above", "most": "of at most"}
         bounds = " and ".join(f"{words[key]} {limits[key]:.12g}" for key in words if key in limits)
         raise _wrong(path, f"a {'whole ' * is_whole}number {bounds}".strip(), value)
     return value if is_whole else float(value)
@@ -234,8 +236,8 @@ def _join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _wrong(path: str, wanted: str, value: Any) -> _Problem:
-    return _Problem(path, f"must be {wanted}, got {_show(value)}")
+def _wrong(path: str, wanted: str, value: Any) -> _InvalidKeyError:
+    return _InvalidKeyError(path, f"must be {wanted}, got {_show(value)}")
 
 
 def _show(value: Any) -> str:
@@ -253,13 +255,13 @@ def _refuse_duplicates(values: Sequence[Any], path: str) -> None:
         name = getattr(value, "name", value)
         if isinstance(name, Hashable) and not is_dataclass(name):
             if name in seen:
-                raise _Problem(f"{path}[{i}]", f"duplicate {_show(name)}")
+                raise _InvalidKeyError(f"{path}[{i}]", f"duplicate {_show(name)}")
             seen.add(name)
 
 
 def _known(name: str, known: Collection[str], path: str, what: str) -> None:
     if name not in known:
-        raise _Problem(path, f"unknown {what} {name!r}{suggest(name, known)} (there are {', '.join(known)})")
+        raise _InvalidKeyError(path, f"unknown {what} {name!r}{suggest(name, known)} (there are {', '.join(known)})")
 
 
 # -------------------------------------------------------------------- what does not fit together
@@ -269,7 +271,7 @@ def _check(study: Study, table: Mapping[str, Any], *, vocabulary: bool) -> None:
     for i, name in enumerate(study.datasets):
         _check_name(name, f"datasets[{i}]")
         if name in (".", "..") or {"/", "\\"} & set(name):
-            raise _Problem(
+            raise _InvalidKeyError(
                 f"datasets[{i}]",
                 f"{name!r} is not the name of a data set; give the name of its folder, which is looked for beside this "
                 "file and in the folder that --data-dir names",
@@ -277,7 +279,7 @@ def _check(study: Study, table: Mapping[str, Any], *, vocabulary: bool) -> None:
     task = study.protocol.task
     for key in ("alpha",) if task == "classification" else ("C", "min_class_size"):
         if key in table.get("protocol", {}):
-            raise _Problem(f"protocol.{key}", f'cannot be combined with task = "{task}"')
+            raise _InvalidKeyError(f"protocol.{key}", f'cannot be combined with task = "{task}"')
     _known_datasets(study.protocol.repeats_on, study, "protocol.repeats_on")
     _known_datasets(study.dataset_notes, study, "dataset_notes")
     for i, entry in enumerate(study.kernels):
@@ -295,7 +297,7 @@ def _check(study: Study, table: Mapping[str, Any], *, vocabulary: bool) -> None:
 
 def _check_name(name: str, path: str) -> None:
     if not name.isprintable():
-        raise _Problem(path, f"a name must be one line of printable characters, got {name!r}")
+        raise _InvalidKeyError(path, f"a name must be one line of printable characters, got {name!r}")
 
 
 def _known_datasets(names: Collection[str], study: Study, path: str) -> None:
@@ -307,14 +309,16 @@ def _check_listed(names: Sequence[str], known: Sequence[str], path: str, what: s
     for j, name in enumerate(names):
         _known(name, known, f"{path}[{j}]", what)
     if len(names) < least:
-        raise _Problem(path, f"a Friedman test needs at least {least} {what}s; two kernels are compared in [[pairs]]")
+        raise _InvalidKeyError(
+            path, f"a Friedman test needs at least {least} {what}s; two kernels are compared in [[pairs]]"
+        )
 
 
 def _check_pair(pair: Pair, names: Sequence[str], study: Study, path: str) -> None:
     for key, name in (("kernel", pair.kernel), *(("baseline", one) for one in pair.baselines)):
         _known(name, names, f"{path}.{key}", "kernel")
     if pair.kernel in pair.baselines:
-        raise _Problem(f"{path}.baseline", f"{pair.kernel!r} is compared with itself")
+        raise _InvalidKeyError(f"{path}.baseline", f"{pair.kernel!r} is compared with itself")
     for j, name in enumerate(pair.datasets):
         _known(name, study.datasets, f"{path}.datasets[{j}]", "data set")
 
@@ -325,20 +329,26 @@ def _check_entry(entry: StudyEntry, study: Study, path: str) -> None:
         _known(name, study.datasets, f"{path}.datasets[{j}]", "data set")
     _check_published(entry.published, study, f"{path}.published")
     if study.protocol.task == "regression" and entry.baseline:
-        raise _Problem(f"{path}.baseline", 'baselines predict classes; cannot be combined with task = "regression"')
+        raise _InvalidKeyError(
+            f"{path}.baseline", 'baselines predict classes; cannot be combined with task = "regression"'
+        )
     uses_auto = any(term.kernel == "auto" for spec in entry.choices for term in spec.terms)
     if uses_auto and (entry.choices != (KernelSpec("auto"),) or entry.timed or entry.fitted_on or entry.reseed):
-        raise _Problem(
+        raise _InvalidKeyError(
             path,
             "the kernel 'auto' cannot be combined with anything: it has its own candidates, fitted on training graphs",
         )
     for spec in entry.choices:
         if bool(spec.kernel) == bool(spec.sum) or (spec.sum and (spec.parameters or spec.attributes)):
-            raise _Problem(path, "give either 'kernel', 'parameters' and 'attributes', or a 'sum' of such terms")
+            raise _InvalidKeyError(
+                path, "give either 'kernel', 'parameters' and 'attributes', or a 'sum' of such terms"
+            )
         if len(spec.sum) == 1:
-            raise _Problem(f"{path}.sum", "a sum must have at least two terms")
+            raise _InvalidKeyError(f"{path}.sum", "a sum must have at least two terms")
         if any(not term.kernel or term.param_grid or term.sum for term in spec.sum):
-            raise _Problem(f"{path}.sum", "each term must have a 'kernel', and may have 'parameters' and 'attributes'")
+            raise _InvalidKeyError(
+                f"{path}.sum", "each term must have a 'kernel', and may have 'parameters' and 'attributes'"
+            )
 
 
 def _check_published(published: Published, study: Study, path: str) -> None:
@@ -346,9 +356,9 @@ def _check_published(published: Published, study: Study, path: str) -> None:
         _known_datasets(getattr(published, key), study, f"{path}.{key}")
     for name in published.deviation:
         if not isinstance(published.accuracy.get(name), float):
-            raise _Problem(f"{path}.deviation.{name}", "there is no published accuracy that it belongs to")
+            raise _InvalidKeyError(f"{path}.deviation.{name}", "there is no published accuracy that it belongs to")
     if study.protocol.task == "regression" and published.accuracy:
-        raise _Problem(path, 'accuracies cannot be combined with task = "regression"')
+        raise _InvalidKeyError(path, 'accuracies cannot be combined with task = "regression"')
 
 
 # -------------------------------------------------------------------- kernels and parameters that exist
@@ -363,17 +373,21 @@ def _check_vocabulary(entry: StudyEntry, path: str, *, is_listed: bool) -> None:
         for j, term in enumerate(spec.terms):
             _check_term(term, f"{here}.sum[{j}]" if spec.sum else here)
             if entry.reseed and "random_state" in term.parameters:
-                raise _Problem(f"{path}.reseed", "sets random_state, which is also fixed in 'parameters'")
+                raise _InvalidKeyError(f"{path}.reseed", "sets random_state, which is also fixed in 'parameters'")
             if entry.reseed:
                 _check_parameter(term.kernel, "random_state", 0, f"{path}.reseed")
-            for key, values in spec.param_grid.items():
-                if key in term.parameters:
-                    raise _Problem(f"{here}.param_grid.{key}", "also fixed in 'parameters'")
-                for k, value in enumerate(values):
-                    _check_parameter(term.kernel, key, value, f"{here}.param_grid.{key}[{k}]")
+            _check_grid(spec.param_grid, term, f"{here}.param_grid")
     for key, value in entry.timed.items():
         for term in entry.choices[0].terms:
             _check_parameter(term.kernel, key, value, f"{path}.timed.{key}")
+
+
+def _check_grid(grid: Mapping[str, Sequence[Any]], term: KernelSpec, path: str) -> None:
+    for key, values in grid.items():
+        if key in term.parameters:
+            raise _InvalidKeyError(f"{path}.{key}", "also fixed in 'parameters'")
+        for i, value in enumerate(values):
+            _check_parameter(term.kernel, key, value, f"{path}.{key}[{i}]")
 
 
 def _check_term(term: KernelSpec, path: str) -> None:
@@ -392,21 +406,21 @@ def _check_parameter(kernel: str, key: str, value: Any, path: str) -> None:
     from treegram.kernels.registry import KERNELS
 
     if key == "n_jobs":
-        raise _Problem(path, "changes no result and is not part of a study; use --jobs when you run it")
+        raise _InvalidKeyError(path, "changes no result and is not part of a study; use --jobs when you run it")
     if kernel not in KERNELS:
-        raise _Problem(path, f"the kernel {kernel!r} has no parameters: it chooses them")
+        raise _InvalidKeyError(path, f"the kernel {kernel!r} has no parameters: it chooses them")
     kind = KERNELS[kernel]
     known = [name for name in inspect.signature(kind).parameters if name != "n_jobs"]
     if key not in known:
-        raise _Problem(
+        raise _InvalidKeyError(
             path, f"the kernel {kernel!r} has no parameter {key!r}{suggest(key, known)} (it has {', '.join(known)})"
         )
     allowed = allowed_values(kind)[key]
     if isinstance(value, bool) and FLAG not in allowed:
-        raise _Problem(path, f"the parameter {key!r} of the kernel {kernel!r} cannot be true or false")
+        raise _InvalidKeyError(path, f"the parameter {key!r} of the kernel {kernel!r} cannot be true or false")
     if isinstance(value, str) and (words := words_of(allowed)):
         _known(value, words, path, key)
     try:
         check_value(key, kind.__name__, value, allowed)
     except ParameterError as error:
-        raise _Problem(path, str(error)) from None
+        raise _InvalidKeyError(path, str(error)) from None

@@ -39,7 +39,6 @@ __all__ = [
     "Cell",
     "ComparisonSummary",
     "DatasetSummary",
-    "Histogram",
     "KernelSummary",
     "Measured",
     "PairSummary",
@@ -49,15 +48,6 @@ __all__ = [
 ]
 
 ROPE = 1.0  # differences of up to one point are of no practical importance
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """Counts of how often inner cross-validation chose each value of one parameter."""
-
-    parameter: str
-    values: tuple[str, ...]  # all choices, in the study's order
-    counts: tuple[int, ...]  # in outer folds
 
 
 @dataclass(frozen=True)
@@ -86,7 +76,6 @@ class Cell:
     difference: float | None  # ours minus published
     margin: float | None  # two standard deviations of the difference; see `summarize`
     chosen: tuple[tuple[str, int], ...]  # combinations, most frequent first, each with its number of folds
-    histograms: tuple[Histogram, ...]
     n_fits: int
     n_unconverged: int
     cpu_seconds: float  # of all outer folds together
@@ -318,7 +307,6 @@ def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
         difference=None if mean is None or published is None else mean - published,
         margin=None if deviation is None and spread is None else 2 * hypot(deviation or 0.0, spread or 0.0),
         chosen=combinations(entry, study.protocol, used),
-        histograms=histograms(entry, study.protocol, used),
         n_fits=sum(row.n_fits for row in used),
         n_unconverged=sum(row.n_unconverged for row in used),
         cpu_seconds=float(sum(row.seconds for row in used)),
@@ -412,22 +400,6 @@ def combinations(entry: StudyEntry, protocol: Protocol, rows: Sequence[Row]) -> 
         ", ".join(f"{name} {shown(row.chosen[name])}" for name in names if name in row.chosen) for row in rows
     )
     return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
-def histograms(entry: StudyEntry, protocol: Protocol, rows: Sequence[Row]) -> tuple[Histogram, ...]:
-    """Count how often each value of each parameter was chosen, including those that never were."""
-    offered: dict[str, dict[str, int]] = {name: {} for name in _parameters(entry, protocol, rows)}
-    for spec in entry.choices:
-        for name, values in spec.param_grid.items():
-            offered[name].update((shown(value), 0) for value in values)
-    strength, values = protocol.strengths
-    if strength in offered:
-        offered[strength] = {shown(value): 0 for value in sorted(values)}
-    for row in rows:
-        for name in offered.keys() & row.chosen.keys():
-            value = shown(row.chosen[name])
-            offered[name][value] = offered[name].get(value, 0) + 1
-    return tuple(Histogram(name, tuple(counts), tuple(counts.values())) for name, counts in offered.items())
 
 
 def describe(spec: KernelSpec) -> str:
