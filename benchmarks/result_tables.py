@@ -1,8 +1,8 @@
-"""Write what the stores in results/ say to the report pages beside them and into docs/results.md: ``python benchmarks/result_tables.py``.
+"""Write the results in results/*.sqlite into the Markdown beside them and into docs/results.md: ``python benchmarks/result_tables.py``.
 
-docs/results.md has parts between marks such as ``<!-- results: paper -->`` and ``<!-- end of results -->``: tables of
-accuracies, ``<!-- cells: paper, readings -->``, which says of each published number whether it is reproduced, and
-``<!-- tests: wide -->``, which has the tests of a study in words. Beside it are two pictures of ranks.
+docs/results.md has blocks between marks such as ``<!-- results: paper -->`` and ``<!-- end of results -->``: tables of
+accuracies; ``<!-- cells: paper, readings -->``, the verdict on each published number; and ``<!-- tests: wide -->``, the tests of
+a study in words. Two figures of ranks are drawn beside it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from math import hypot
 from pathlib import Path
 from statistics import mean
 
-from treegram.study import Store, Summary, summarize, write_report
+from treegram.study import Store, Summary, sentences, summarize, write_report
 from treegram.study.diagrams import critical_difference_diagram
-from treegram.study.report import render_block, render_compact_table, score_table, sentences
-from treegram.study.report.document import Bullets
-from treegram.study.statistics import Ranking
+from treegram.study.report import markdown_bullets, markdown_table, score_table
+from treegram.study.statistics import Ranking, friedman_nemenyi
 from treegram.study.summary import Cell
 
 ROOT = Path(__file__).parents[1]
-STUDIES = ("paper", "beyond", "other_folds", "readings", "design_sets", "design_cuneiform", "wide")
+STUDIES = ("paper", "beyond", "other_folds", "readings", "design_sets", "design_cuneiform", "wide", "wide_edges")
+# Data sets of the wide study that share graphs or molecules with data sets on which "auto" was made.
+RELATED = ("PROTEINS_full", "BZR_MD", "COX2_MD")
 PICTURES = {"paper": "ranks.png", "wide": "wide_ranks.png"}
 
 
@@ -32,20 +33,19 @@ def summary_of(path: Path) -> Summary:
 
 
 def accuracies(summaries: Sequence[Summary]) -> str:
-    """The accuracies of some studies over the same data sets in one table, and what a reader should know about them."""
+    """Return the accuracies of some studies over the same data sets in one table, and the remarks of the first study."""
     tables = [score_table(summary, decimals=1, deviations=False) for summary in summaries]
     first, *others = tables
     # The largest class heads each table, and is shown once.
     table = replace(first, rows=first.rows + tuple(row for other in others for row in other.rows[1:]))
-    shown = re.sub(r" \[\d+ repeats?\]", "", render_compact_table(table))  # the remarks say where there are fewer
-    return f"{shown}\n{render_block(Bullets(summaries[0].remarks))}\n"
+    return f"{markdown_table(table, compact=True)}\n\n{markdown_bullets(summaries[0].remarks)}\n"
 
 
 # -------------------------------------------------------------------- the published numbers, one by one
 
 
 def agrees(cell: Cell, published: Cell) -> bool:
-    """Whether a cell is within two standard deviations of the number that is published for another: 2 sqrt(s^2 + p^2)."""
+    """Return whether a cell is within two standard deviations, 2 sqrt(s^2 + p^2), of the number published for another."""
     if cell.mean is None or published.published is None or len(cell.repeats) < cell.n_planned:
         return False
     margin = 2 * hypot(cell.deviation or 0.0, published.published_deviation or 0.0)
@@ -53,17 +53,17 @@ def agrees(cell: Cell, published: Cell) -> bool:
 
 
 def is_reading(name: str, row: str) -> bool:
-    """Whether a name is that of another reading of a row: ``ROW, words`` or ``ROW (words)``."""
+    """Return whether a name is that of another reading of a row: ``ROW, words`` or ``ROW (words)``."""
     return name.startswith((f"{row}, ", f"{row} ("))
 
 
 def difference(cell: Cell, published: Cell) -> float:
-    """Points from the number that is published for another cell to this one."""
+    """Return the points from the number published for another cell to this one."""
     return (cell.mean or 0.0) - (published.published or 0.0)
 
 
 def verdict(cell: Cell, others: Sequence[Cell]) -> str:
-    """What became of one published number: reproduced, reproduced under the nearest of the other readings, or not."""
+    """Return whether a published number is reproduced, reproduced under the nearest of the other readings, or not."""
     if cell.published is None or cell.mean is None:
         return cell.published_words or "\N{EN DASH}"
     points = f"{difference(cell, cell):+.1f}"
@@ -77,7 +77,7 @@ def verdict(cell: Cell, others: Sequence[Cell]) -> str:
 
 
 def published_cells(summaries: Sequence[Summary]) -> list[tuple[Cell, list[Cell]]]:
-    """Each cell of the first study that has a published number, with those of all other readings of its row."""
+    """Return each cell of the first study with a published number, with those of all other readings of its row."""
     every = [cell for summary in summaries for cell in summary.cells if cell.repeats]
     return [
         (cell, [one for one in every if one.dataset == cell.dataset and is_reading(one.kernel, cell.kernel)])
@@ -87,7 +87,7 @@ def published_cells(summaries: Sequence[Summary]) -> list[tuple[Cell, list[Cell]
 
 
 def one_by_one(summaries: Sequence[Summary]) -> str:
-    """A table of verdicts, how many there are of each, and how far each reading goes."""
+    """Return a table of verdicts, the number of each, and how well each reading agrees."""
     first, pairs = summaries[0], published_cells(summaries)
     others = {(cell.kernel, cell.dataset): readings for cell, readings in pairs}
     lines = [["kernel", *(dataset.name for dataset in first.datasets)], ["---"] * (1 + len(first.datasets))]
@@ -95,11 +95,11 @@ def one_by_one(summaries: Sequence[Summary]) -> str:
         row = first.row(kernel)
         lines.append([kernel, *(verdict(cell, others.get((kernel, cell.dataset), ())) for cell in row)])
     table = re.sub(r"-(?=\d)", "\N{MINUS SIGN}", "\n".join(f"| {' | '.join(line)} |" for line in lines))
-    return f"{counts(pairs)}\n\n{table}\n\n{render_block(Bullets(reaches(pairs)))}\n"
+    return f"{counts(pairs)}\n\n{table}\n\n{markdown_bullets(reaches(pairs))}\n"
 
 
 def counts(pairs: Sequence[tuple[Cell, list[Cell]]]) -> str:
-    """How many published numbers there are of each verdict."""
+    """Count the published numbers of each verdict."""
     yes = sum(agrees(cell, cell) for cell, _ in pairs)
     other = sum(not agrees(cell, cell) and any(agrees(one, cell) for one in some) for cell, some in pairs)
     return (
@@ -109,7 +109,7 @@ def counts(pairs: Sequence[tuple[Cell, list[Cell]]]) -> str:
 
 
 def reaches(pairs: Sequence[tuple[Cell, list[Cell]]]) -> tuple[str, ...]:
-    """For each other reading of a row that is not reproduced everywhere: on how many data sets it agrees, and how far it is off."""
+    """Say for each reading of a row that is not fully reproduced where it agrees, and how far it is off."""
     open_rows = {cell.kernel for cell, _ in pairs if not agrees(cell, cell)}
     readings: dict[str, list[tuple[Cell, Cell]]] = {}
     for cell, some in pairs:
@@ -124,11 +124,11 @@ def reaches(pairs: Sequence[tuple[Cell, list[Cell]]]) -> tuple[str, ...]:
     )
 
 
-# -------------------------------------------------------------------- the picture
+# -------------------------------------------------------------------- the figures
 
 
 def rankings(study: str, results: Path) -> dict[str, Ranking]:
-    """The mean ranks that the picture of a study shows, by title."""
+    """Return the mean ranks that the figure of a study shows, by title."""
     found = summary_of(results / f"{study}.sqlite").comparisons
     if study == "paper":
         shown = {"By the published numbers": found[0].published, "By our runs": found[0].ours}
@@ -138,7 +138,7 @@ def rankings(study: str, results: Path) -> dict[str, Ranking]:
 
 
 def ranks_in_words(study: str, results: Path) -> str:
-    """What the picture shows, for those who cannot see it; a test holds it equal to the stores."""
+    """Describe the figure for those who cannot see it; a test compares it with the stores."""
     ranked = (
         f"{title}: {', '.join(f'{name} {rank:.2f}' for rank, name in sorted(zip(one.mean_ranks, one.names, strict=True)))}; "
         f"critical difference {one.critical_difference:.2f}."
@@ -148,7 +148,7 @@ def ranks_in_words(study: str, results: Path) -> str:
 
 
 def draw_ranks(study: str, results: Path, path: Path) -> None:
-    """Two diagrams of ranks, one below the other, as PNG that says in words what it shows."""
+    """Draw two diagrams of ranks, one below the other, as PNG with a description."""
     from matplotlib.figure import Figure
 
     shown = rankings(study, results)
@@ -165,7 +165,7 @@ def draw_ranks(study: str, results: Path, path: Path) -> None:
 
 
 def shortfalls(summary: Summary) -> list[tuple[float, str, str, float]]:
-    """How far each entry is below the best of all on the data set that suits it least, which that is, and the mean over all; best first."""
+    """Return for each entry its largest shortfall to the best of all, the data set of it, and the mean over all; best first."""
     best = {
         dataset.name: max(cell.mean or 0.0 for cell in summary.column(dataset.name)) for dataset in summary.datasets
     }
@@ -177,47 +177,64 @@ def shortfalls(summary: Summary) -> list[tuple[float, str, str, float]]:
 
 
 def tests_in_words(summaries: Sequence[Summary]) -> str:
-    """What the report of one study says about its ranks, and about its first kernel against the best of several."""
+    """Return the verdicts of a study's tests, all after correction for their number; of many pairs, those with several baselines."""
     (summary,) = summaries
+    said = [sentences.ranking_verdict(one.ours, f"Ranks {one.name}:") for one in summary.comparisons if one.ours]
+    pairs = [pair for pair in summary.pairs if len(pair.baselines) > 1] or summary.pairs
+    if summary.study == "wide":
+        said = [shortfall_in_words(summary), *said, unrelated_ranks(summary)]
+    for pair in pairs:
+        said += sentences.pair_verdicts(pair)
+        said += [sentences.overall(pair, pair.ours, "by ours")] if pair.ours else []
+    return f"{markdown_bullets(said)}\n"
+
+
+def shortfall_in_words(summary: Summary) -> str:
+    """Say how far the best two entries are below the best of all on the data sets that suit them least."""
     (most, first, where, average), (other_most, second, other_where, other_average), *_ = shortfalls(summary)
-    said = [
+    return (
         f"{first} is at most {most:.1f} points below the best of all on a data set ({where}), and {average:.1f} on average. Next is "
         f"{second}: at most {other_most:.1f} ({other_where}), and {other_average:.1f} on average."
-    ]
-    said += [f"{sentences.ranking_verdict(one.ours, f'Ranks {one.name}:')}" for one in summary.comparisons if one.ours]
-    for pair in summary.pairs:
-        if len(pair.baselines) > 1:
-            said += [
-                *sentences.pair_verdicts(pair),
-                *([sentences.overall(pair, pair.ours, "by ours")] if pair.ours else []),
-            ]
-    return f"{render_block(Bullets(tuple(said)))}\n"
+    )
 
 
-PARTS = {"results": accuracies, "cells": one_by_one, "tests": tests_in_words}
+def unrelated_ranks(summary: Summary) -> str:
+    """Rank the entries of the first comparison on the data sets that are not related to those of the design."""
+    kernels = summary.comparisons[0].kernels
+    datasets = [one.name for one in summary.datasets if one.name not in RELATED]
+    means = {(cell.dataset, cell.kernel): cell.mean for cell in summary.cells}
+    ranking = friedman_nemenyi([[means[name, kernel] for kernel in kernels] for name in datasets], kernels)
+    (rank, first), (next_rank, second), *_ = sorted(zip(ranking.mean_ranks, ranking.names, strict=True))
+    return (
+        f"On the {len(datasets)} data sets that share neither graphs nor molecules with those of the design "
+        f"({', '.join(datasets)}), {first} has the best mean rank, {rank:.2f}; next is {second} with {next_rank:.2f}."
+    )
+
+
+BLOCKS = {"results": accuracies, "cells": one_by_one, "tests": tests_in_words}
 
 
 def updated(page: str, results: Path) -> str:
-    """The page with what the stores give."""
+    """Return the page with its blocks computed from the stores."""
 
-    def part(found: re.Match[str]) -> str:
+    def block(found: re.Match[str]) -> str:
         summaries = [summary_of(results / f"{name}.sqlite") for name in found[3].split(", ")]
-        return f"{found[1]}\n\n{PARTS[found[2]](summaries)}\n{found[4]}"
+        return f"{found[1]}\n\n{BLOCKS[found[2]](summaries)}\n{found[4]}"
 
-    return re.sub(r"(<!-- (results|cells|tests): (.*?) -->)\n.*?(<!-- end of results -->)", part, page, flags=re.DOTALL)
+    return re.sub(
+        r"(<!-- (results|cells|tests): (.*?) -->)\n.*?(<!-- end of results -->)", block, page, flags=re.DOTALL
+    )
 
 
 def minutes(name: str, kernel: str, results: Path) -> float:
-    """Processor time of all folds of a kernel, on all data sets together."""
+    """Return the processor time of all folds of a kernel, on all data sets together."""
     return sum(cell.cpu_seconds for cell in summary_of(results / f"{name}.sqlite").row(kernel)) / 60
 
 
 if __name__ == "__main__":
     for study in STUDIES:
-        for ending in (".html", ".md"):
-            write_report(
-                summary_of(ROOT / "results" / f"{study}.sqlite"), ROOT / "results" / f"{study}{ending}", overwrite=True
-            )
+        summary = summary_of(ROOT / "results" / f"{study}.sqlite")
+        write_report(summary, ROOT / "results" / f"{study}.md", overwrite=True)
     page = ROOT / "docs" / "results.md"
     page.write_text(updated(page.read_text(), ROOT / "results"))
     for study, picture in PICTURES.items():

@@ -1,10 +1,10 @@
-"""What the wide study costs: one outer fold of each entry, on generated graphs as many and as large as those of its data sets.
+"""Measure the cost of the wide study: one outer fold of each entry, on generated graphs of the sizes of its data sets.
 
     python benchmarks/wide_cost.py                        # all, hours
     python benchmarks/wide_cost.py NCI1 --kernels auto WL
 
-No data set is read, so that the study can be planned before any of its results exist. Prints seconds of processor time: of the
-fold, and of what all folds share.
+No data set is read, so that the study can be planned before any of its results exist. Prints processor time in seconds: of the
+fold, and of the work that all folds share.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from treegram import Graphs
 from treegram.study import Store, read_study
 from treegram.study.data import check_data
-from treegram.study.run import _Job
+from treegram.study.run import Runner
 
 # Graphs, classes, mean and deviation of nodes, mean of edges (None: complete), labels, attributes, edge labels, edge attributes.
 SIZES = {
@@ -37,7 +37,7 @@ SIZES = {
 
 
 def generate(name: str, seed: int = 0) -> tuple[Graphs, np.ndarray]:
-    """Graphs whose labels and vectors depend a little on their class."""
+    """Generate graphs whose labels and vectors depend a little on their class."""
     n_graphs, n_classes, mean, deviation, n_edges, n_labels, d, n_edge_labels, d_edges = SIZES[name]
     rng = np.random.default_rng(seed)
     y = np.arange(n_graphs) % n_classes
@@ -58,7 +58,7 @@ def generate(name: str, seed: int = 0) -> tuple[Graphs, np.ndarray]:
 
 
 def _edges(n: int, per_node: float | None, rng: np.random.Generator) -> list[tuple[int, int]]:
-    """All pairs, or a tree and so many more edges that there are enough for each node."""
+    """Return all pairs, or a tree and enough further edges."""
     if per_node is None:
         return [(i, j) for i in range(n) for j in range(i)]
     tree = [(i, int(rng.integers(max(0, i - 4), i))) for i in range(1, n)]
@@ -76,12 +76,12 @@ def main() -> None:
     study = read_study("wide")
     scope = study.scope(args.datasets, args.kernels)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "cost.sqlite") as store:
-        job = _Job(study, store, store.begin_run("benchmarks/wide_cost.py").id, 1, 0.0)
+        runner = Runner(study, store, store.begin_run("benchmarks/wide_cost.py").id, 1, 0.0)
         for name in scope.datasets:
             (data,) = check_data({name: generate(name)}, study.protocol)
             for entry in scope.entries:
                 start = time.process_time()
-                rows = job.rows(0, data, entry)
+                rows = runner.rows(0, data, entry)
                 fold = next(rows).seconds
                 rows.close()
                 once = time.process_time() - start - fold
