@@ -557,7 +557,7 @@ def test_the_notebook_view_is_short_and_text_is_text(three_classes):
     assert html.count("<tr>") == 1 + 10
     assert "35 more" in html
     assert "<b>" not in html
-    assert repr(found).startswith("Explanation(45 graphs, outputs=(('<b>clique', '<b>cycle'), ")
+    assert repr(found) == "Explanation(45 graphs, 3 outputs, attribute_to='tree')"
 
 
 def test_no_graphs_and_empty_graphs():

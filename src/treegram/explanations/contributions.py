@@ -312,7 +312,7 @@ class Explanation:
 
     def __repr__(self) -> str:
         return (
-            f"Explanation({len(self.graphs)} graphs, outputs={_some(self.outputs)}, attribute_to={self.attribute_to!r})"
+            f"Explanation({len(self.graphs)} graphs, {len(self.outputs)} outputs, attribute_to={self.attribute_to!r})"
         )
 
     def _repr_html_(self) -> str:
@@ -402,10 +402,6 @@ class FeatureTable:
 
     values: tuple[sp.csr_matrix, ...]  # (n_graphs, n_features) for each output
     name_of: Callable[[int], str]  # of a column, on demand: names take longer than numbers
-
-
-def _some(values: tuple[Any, ...]) -> str:
-    return f"({', '.join(map(repr, values[:3]))}{', ...' * (len(values) > 3)})"
 
 
 # -------------------------------------------------------------------- parts of models

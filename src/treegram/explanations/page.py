@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from treegram._core.html import render
 from treegram._core.machine import package_versions
 from treegram._core.progress import track
 from treegram._core.text import counted
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Floats
 from treegram.explanations.contributions import Contrast, Explanation, split_model
 from treegram.explanations.drawing import check_molecule, has_labels
 from treegram.explanations.pictures import (
@@ -55,23 +56,48 @@ def write_page(
     target = Path(path)
     check_writable(target)
     graphs = explanation.graphs
-    if not len(graphs):
+    n = len(graphs)
+    if not n:
         raise ParameterError("X of explain must have at least one graph for a page; it has none.")
     targets = graphs.targets if y is None else np.asarray(y)
-    if targets is not None and targets.shape != (len(graphs),):
-        raise ParameterError(f"y must have one entry per graph, shape ({len(graphs)},); got shape {targets.shape}.")
-    shown_numbers = np.arange(len(graphs)) if numbers is None else np.asarray(numbers)
-    if shown_numbers.shape != (len(graphs),) or shown_numbers.dtype.kind not in "iu":
-        raise ParameterError(f"numbers must have one whole number per graph, {len(graphs)} in all; got {numbers!r}.")
+    if targets is not None and targets.shape != (n,):
+        raise ParameterError(f"y must have one entry per graph, shape ({n},); got shape {targets.shape}.")
+    shown_numbers = np.arange(n) if numbers is None else np.asarray(numbers)
+    if shown_numbers.shape != (n,) or shown_numbers.dtype.kind not in "iu":
+        raise ParameterError(f"numbers must have one whole number per graph, {n} in all; got {numbers!r}.")
     if molecules is not None:
-        if len(molecules) != len(graphs):
-            raise ParameterError(f"molecules must have one entry per graph, {len(graphs)}; it has {len(molecules)}.")
+        if len(molecules) != n:
+            raise ParameterError(f"molecules must have one entry per graph, {n}; it has {len(molecules)}.")
         molecules = [check_molecule(one, graphs[i], f"molecules[{i}]") for i, one in enumerate(molecules)]
     _warn_of_unknown_classes(explanation, targets)
+    similar = _MostSimilar(explanation) if explanation._compares_graphs else None
+    cards = []
+    for i in track(range(n), n, "pictures"):
+        card = _card(explanation, i, None if molecules is None else molecules[i])
+        card["number"] = int(shown_numbers[i])
+        card["truth"] = "" if targets is None else _shown(targets[i])
+        card["verdict"] = _verdict(explanation, i, targets)
+        card["similar"] = [] if similar is None else similar.list(i, card["contrast"])
+        cards.append(card)
+    certainty, certainties = _certainties(explanation)
+    contrasts = {(card["contrast"].above, card["contrast"].below) for card in cards}
     page = render(
         "treegram.explanations",
         "explanation.html",
-        **_content(explanation, targets, shown_numbers, molecules, source),
+        cards=cards,
+        certainty=certainty,
+        certainties=certainties,
+        color_stops=color_stops(is_molecule=molecules is not None),
+        counted=counted,
+        difference=_difference,
+        facts=_facts(explanation, source),
+        has_labels=has_labels(graphs),
+        has_truth=targets is not None,
+        is_classifier=explanation._is_classifier,
+        node_label=node_label,
+        sides=contrasts.pop() if len(contrasts) == 1 else None,
+        signed=signed,
+        tiles=_tiles(cards),
         title=title,
     )
     with replacing(target) as file:
@@ -80,26 +106,15 @@ def write_page(
 
 def render_summary(explanation: Explanation, n_shown: int) -> str:
     """Return a table of the first decisions, each between the predicted class and the next best, as HTML."""
-    rows = []
-    for i in range(min(n_shown, len(explanation.graphs))):
-        contrast = explanation._contrast(i)
-        values = explanation._node_values_of(i, contrast)
-        rows.append(
-            {
-                "prediction": _shown(explanation.predictions[i]),
-                "decision": signed(float(values.sum() + explanation.intercept @ contrast.combine)),
-                "above": contrast.above,
-                "below": contrast.below,
-                "strongest": _strongest(explanation.graphs[i], _largest(values)),
-            }
-        )
+    n = len(explanation.graphs)
     return render(
         "treegram.explanations",
         "summary.html",
-        n_graphs=counted(len(explanation.graphs), "graph"),
+        cards=[_split_decision(explanation, i) for i in range(min(n_shown, n))],
         model=type(split_model(explanation._model)[-1]).__name__,
-        rows=rows,
-        n_more=len(explanation.graphs) - len(rows),
+        n_graphs=counted(n, "graph"),
+        n_more=max(n - n_shown, 0),
+        signed=signed,
     )
 
 
@@ -110,154 +125,134 @@ def _warn_of_unknown_classes(explanation: Explanation, targets: NDArray[Any] | N
     unknown = [one for one in dict.fromkeys(targets.tolist()) if one not in set(known)]
     if unknown:
         warnings.warn(
-            f"y has {'a class' if len(unknown) == 1 else 'classes'} that the model was not fitted on, so all predictions for "
-            f"such graphs are wrong: {_some(unknown)}; it was fitted on {_some(known)}.",
+            f"y has {counted(len(unknown), 'class', 'classes')} that the model was not fitted on, such as {unknown[0]!r}: all "
+            f"predictions for such graphs are wrong. It was fitted on classes such as {known[0]!r}.",
             UserWarning,
             stacklevel=4,
         )
 
 
-def _some(classes: list[Any]) -> str:
-    return ", ".join(repr(one) for one in classes[:5]) + ", ..." * (len(classes) > 5)
+# -------------------------------------------------------------------- one graph
 
 
-# -------------------------------------------------------------------- content of the page
-
-
-def _content(
-    explanation: Explanation,
-    targets: NDArray[Any] | None,
-    numbers: Ints,
-    molecules: Sequence[Any] | None,
-    source: str,
-) -> dict[str, Any]:
-    training = _TrainingGraphs(explanation) if explanation._compares_graphs else None
-    certainty, certainties = _certainties(explanation)
-    cards = [
-        _card(explanation, i, training, None if molecules is None else molecules[i])
-        | {"number": int(numbers[i]), "certainty": certainties[i]}
-        | _judge(explanation, i, targets)
-        for i in track(range(len(explanation.graphs)), len(explanation.graphs), "pictures")
-    ]
-    is_classifier = explanation._is_classifier
-    optional = {certainty: bool(certainty), "decision": is_classifier, "true": targets is not None}
-    sides = {(card["above"], card["below"]) for card in cards}
-    caption = ["A positive decision favors the first of the two classes below it."] * is_classifier
-    caption += ["Labels of nodes are in parentheses."] * has_labels(explanation.graphs)
-    return {
-        "cards": cards,
-        "caption": " ".join(caption),
-        "certainty": certainty,
-        "color_stops": color_stops(is_molecule=molecules is not None),
-        "columns": ["graph", "prediction", *(name for name in optional if optional[name]), "nodes", "strongest nodes"],
-        "facts": _facts(explanation, source),
-        "is_classifier": is_classifier,
-        "output_word": "decision" if is_classifier else "prediction",
-        "sides": sides.pop() if len(sides) == 1 else None,
-        "tiles": _tiles(explanation, cards),
-    }
-
-
-def _tiles(explanation: Explanation, cards: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    n = len(cards)
-    tiles = [(str(n), f"{'graph' if n == 1 else 'graphs'} on this page")]
-    judged = [card["verdict"] for card in cards if card["verdict"] in ("right", "wrong")]
-    if explanation.in_training is not None and explanation.in_training.any():
-        known = int(explanation.in_training.sum())
-        tiles.append(
-            (f"{known} of {n}", "graphs were in the training data; their predictions do not count as right or wrong")
-        )
-    if judged:
-        tiles.append(
-            (
-                f"{judged.count('right')} of {len(judged)}",
-                "predictions for other graphs are right" if len(judged) < n else "predictions are right",
-            )
-        )
-    tiles.append(
-        (_difference(max(card["residual"] for card in cards)), "largest difference between two sums (see sum check)")
-    )
-    return tiles
-
-
-def _judge(explanation: Explanation, i: int, targets: NDArray[Any] | None) -> dict[str, str]:
-    """Return the true target and the verdict on a prediction; a graph of the training data is neither right nor wrong."""
-    truth = "" if targets is None else _shown(targets[i])
-    if explanation.in_training is not None and explanation.in_training[i]:
-        return {"truth": truth, "verdict": "in the training data"}
-    if targets is None or not explanation._is_classifier:
-        return {"truth": truth, "verdict": ""}
-    return {"truth": truth, "verdict": "right" if explanation.predictions[i] == targets[i] else "wrong"}
-
-
-def _card(explanation: Explanation, i: int, training: _TrainingGraphs | None, molecule: Any) -> dict[str, Any]:
+def _split_decision(explanation: Explanation, i: int) -> dict[str, Any]:
+    """Return the decision about a graph, the contributions of its nodes, and the nodes that contribute most."""
     graph, contrast = explanation.graphs[i], explanation._contrast(i)
-    values = explanation._node_values_of(i, contrast)
-    intercept = float(explanation.intercept @ contrast.combine)
-    decision = float(values.sum()) + intercept
-    sums: dict[str, float] = {}
-    if training is not None:
-        sums["training graphs"] = float(training.contributions(i, contrast).sum()) + intercept
-    features = None
-    if explanation._table is not None:
-        sums["features"] = float(explanation._feature_values(i, contrast).sum()) + intercept
-        features = _bars([(_name(name), value) for name, value in explanation.top_features(i, _N_FEATURES)])
-    top = _largest(values)
-    strongest = "; ".join(f"node {node} {node_label(graph, node)} {signed(values[node])}" for node in top[:3])
-    description = f"Graph with {counted(graph.n_nodes, 'node')}. Strongest: {strongest or 'none'}."
-    limit = float(np.abs(values).max(initial=0.0))
+    values, intercept = explanation._node_values_of(i, contrast), float(explanation.intercept @ contrast.combine)
+    top = np.argsort(-np.abs(values), kind="stable")[:_N_NODES].tolist()
+    labels = {node: node_label(graph, node) for node in top[:3]}
     return {
-        "above": contrast.above,
-        "below": contrast.below,
+        "graph": graph,
         "prediction": _shown(explanation.predictions[i]),
-        "decision": signed(decision),
-        "n_nodes": f"{graph.n_nodes:,}",
-        "has_nodes": graph.n_nodes > 0,
-        "strongest": _strongest(graph, top),
-        "picture": graph_picture(graph, values, description, numbered=tuple(top))
-        if molecule is None
-        else molecule_picture(molecule, values, description, tuple(top)),
-        "scale": (signed(-limit), signed(limit)),
-        "nodes": _bars([({"node": node, "label": node_label(graph, node)}, float(values[node])) for node in top]),
-        "features": features,
-        "similar": [] if training is None else training.most_similar(i, contrast),
-        "counted_nodes": counted(graph.n_nodes, "node"),
-        "node_sum": signed(float(values.sum()), 6),
-        "intercept": signed(intercept, 6),
-        "total": signed(decision, 6),
-        "sums": [(name, signed(value, 6), _difference(value - decision)) for name, value in sums.items()],
-        "residual": max((abs(value - decision) for value in sums.values()), default=0.0),
+        "contrast": contrast,
+        "values": values,
+        "intercept": intercept,
+        "decision": float(values.sum()) + intercept,
+        "top": top,
+        "strongest": ", ".join(f"{node} ({label})" if label else str(node) for node, label in labels.items()),
     }
 
 
-def _largest(values: Floats) -> list[int]:
-    """Return the nodes with the largest contributions in either direction."""
-    largest: list[int] = np.argsort(-np.abs(values), kind="stable")[:_N_NODES].tolist()
-    return largest
+def _card(explanation: Explanation, i: int, molecule: Any) -> dict[str, Any]:
+    """Add to a decision its picture, its features, and its sums over features and over training graphs."""
+    card = _split_decision(explanation, i)
+    graph, contrast, values, top = card["graph"], card["contrast"], card["values"], tuple(card["top"])
+    words = "; ".join(f"node {node} {node_label(graph, node)} {signed(values[node])}" for node in top[:3])
+    description = f"Graph with {counted(graph.n_nodes, 'node')}. Strongest: {words or 'none'}."
+    if molecule is None:
+        card["picture"] = graph_picture(graph, values, description, numbered=top)
+    else:
+        card["picture"] = molecule_picture(molecule, values, description, top)
+    card["limit"] = float(np.abs(values).max(initial=0.0))
+    card["features"], sums = None, {}
+    if explanation._compares_graphs:
+        sums["training graphs"] = (explanation._rows[i] @ explanation._weights) @ contrast.combine
+    if explanation._table is not None:
+        sums["features"] = explanation._feature_values(i, contrast).sum()
+        card["features"] = [(*_draw_name(name), value) for name, value in explanation.top_features(i, _N_FEATURES)]
+    card["sums"] = {name: float(value) + card["intercept"] for name, value in sums.items()}
+    return card
 
 
-def _strongest(graph: Graphs, top: list[int]) -> str:
-    labels = {node: node_label(graph, node) for node in top[:3]}
-    return ", ".join(f"{node} ({label})" if label else str(node) for node, label in labels.items())
-
-
-def _name(name: str) -> dict[str, Any]:
-    """Return a feature's name, shortened, and its tree if it is one."""
+def _draw_name(name: str) -> tuple[str, str, dict[str, Any] | None]:
+    """Return a feature's name, a short version of it, and a picture if it is a tree."""
     kernel, colon, rest = name.partition(": ")
     short = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 30]} … {name[-25:]}"
-    return {"name": name, "short": short, "tree": tree_picture(rest if colon and kernel.isidentifier() else name)}
+    return name, short, tree_picture(rest if colon and kernel.isidentifier() else name)
 
 
-def _bars(items: list[tuple[dict[str, Any], float]]) -> list[dict[str, Any]]:
-    """Add to each item a bar from the middle to the left or right, as long as its contribution."""
-    limit = max((abs(value) for _, value in items), default=0.0) or 1.0
-    bars = []
-    for item, value in items:
-        width = 50 * abs(value) / limit
-        left = 50 if value > 0 else 50 - width
-        side = "for" if value > 0 else "against"
-        bars.append({**item, "value": signed(value), "side": side, "left": f"{left:.1f}", "width": f"{width:.1f}"})
-    return bars
+def _verdict(explanation: Explanation, i: int, targets: NDArray[Any] | None) -> str:
+    """Return "right" or "wrong" if it is known; a prediction for a training graph is neither."""
+    if explanation.in_training is not None and explanation.in_training[i]:
+        return "training graph"
+    if targets is None or not explanation._is_classifier:
+        return ""
+    return "right" if explanation.predictions[i] == targets[i] else "wrong"
+
+
+class _MostSimilar:
+    """Training graphs that are most similar to an explained graph."""
+
+    def __init__(self, explanation: Explanation) -> None:
+        kernel = explanation._kernel
+        self.explanation = explanation
+        self.graphs: Graphs = kernel.graphs_
+        self.similarities: Floats = explanation._rows
+        if not kernel.normalize:  # large graphs would be similar to all others
+            scales = [inverse_roots(kernel.diag(graphs)) for graphs in (explanation._seen, self.graphs)]
+            self.similarities = self.similarities * scales[0][:, None] * scales[1]
+        features = explanation._features
+        self.numbers = features.component_indices_ if isinstance(features, Nystroem) else np.arange(len(self.graphs))
+        self.targets: dict[int, str] = {}
+        final = split_model(explanation._model)[-1]
+        if isinstance(final, GraphSVC):  # which keeps the classes of its support vectors
+            classes = np.repeat(final.classes_, final.n_support_)
+            self.targets = {int(graph): _shown(one) for graph, one in zip(final.support_, classes, strict=True)}
+        self.draw = cache(self._draw)
+
+    def list(self, i: int, contrast: Contrast) -> list[dict[str, Any]]:
+        """Return the most similar training graphs that contribute to a decision, without the explained graph itself."""
+        contributions = self.explanation._rows[i] * (self.explanation._weights @ contrast.combine)
+        counts = contributions != 0
+        if self.explanation._training_indices is not None and self.explanation._training_indices[i] >= 0:
+            counts[self.explanation._training_indices[i]] = False
+        order = np.argsort(-self.similarities[i], kind="stable")
+        return [
+            {
+                "number": int(self.numbers[graph]),
+                "target": self.targets.get(graph, ""),
+                "similarity": self.similarities[i, graph],
+                "value": float(contributions[graph]),
+                "picture": self.draw(graph),
+            }
+            for graph in order[counts[order]][:_N_SIMILAR].tolist()
+        ]
+
+    def _draw(self, graph: int) -> dict[str, Any]:
+        one = self.graphs[graph]
+        if one.n_nodes > _MOST_THUMBNAIL:
+            return {"undrawn": f"{one.n_nodes:,} nodes"}
+        words = f"Training graph {self.numbers[graph]}, {counted(one.n_nodes, 'node')}"
+        return graph_picture(one, None, words, size=1.5)
+
+
+# -------------------------------------------------------------------- the whole page
+
+
+def _tiles(cards: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return the numbers at the top of the page, with their words."""
+    verdicts = [card["verdict"] for card in cards]
+    n_right, n_judged = verdicts.count("right"), verdicts.count("right") + verdicts.count("wrong")
+    n_known = verdicts.count("training graph")
+    tiles = [(str(len(cards)), f"{'graph' if len(cards) == 1 else 'graphs'} on this page")]
+    if n_known:
+        tiles.append(
+            (f"{n_known} of {len(cards)}", "graphs were in the training data; they do not show how good the model is")
+        )
+    if n_judged:
+        tiles.append((f"{n_right} of {n_judged}", f"predictions{' for other graphs' * bool(n_known)} are right"))
+    largest = max(abs(value - card["decision"]) for card in cards for value in card["sums"].values())
+    return [*tiles, (_difference(largest), "largest difference between two sums (see sum check)")]
 
 
 def _difference(value: float) -> str:
@@ -267,63 +262,6 @@ def _difference(value: float) -> str:
 def _shown(value: Any) -> str:
     plain = value.item() if isinstance(value, np.generic) else value
     return f"{plain:.4g}".replace("-", "\N{MINUS SIGN}") if isinstance(plain, float) else str(plain)
-
-
-# -------------------------------------------------------------------- training graphs and certainty
-
-
-class _TrainingGraphs:
-    """Training graphs that a model compares with: how similar they are, and their contributions."""
-
-    def __init__(self, explanation: Explanation) -> None:
-        kernel = explanation._kernel
-        self.explanation = explanation
-        self.graphs: Graphs = kernel.graphs_
-        self.similarities: Floats = explanation._rows
-        if not kernel.normalize:  # large graphs would be similar to all
-            scales = [inverse_roots(kernel.diag(graphs)) for graphs in (explanation._seen, self.graphs)]
-            self.similarities = self.similarities * scales[0][:, None] * scales[1]
-        features = explanation._features
-        self.numbers = features.component_indices_ if isinstance(features, Nystroem) else np.arange(len(self.graphs))
-        self.targets = [""] * len(self.graphs)
-        final = split_model(explanation._model)[-1]
-        if isinstance(final, GraphSVC):  # which keeps the classes of its support vectors
-            codes = np.repeat(np.arange(len(final.classes_)), final.n_support_)
-            for graph, code in zip(final.support_.tolist(), codes.tolist(), strict=True):
-                self.targets[graph] = _shown(final.classes_[code])
-        self.pictures: dict[int, dict[str, Any]] = {}
-
-    def contributions(self, i: int, contrast: Contrast) -> Floats:
-        """Return the contribution of each training graph to a decision."""
-        values: Floats = self.explanation._rows[i] * (self.explanation._weights @ contrast.combine)
-        return values
-
-    def most_similar(self, i: int, contrast: Contrast) -> list[dict[str, Any]]:
-        """Return the most similar training graphs, without the explained graph itself, and their contributions."""
-        similarities, contributions = self.similarities[i], self.contributions(i, contrast)
-        indices = self.explanation._training_indices
-        own = -1 if indices is None else int(indices[i])
-        order = [graph for graph in np.argsort(-similarities, kind="stable")[: _N_SIMILAR + 1].tolist() if graph != own]
-        return [
-            {
-                "number": int(self.numbers[graph]),
-                "target": self.targets[graph],
-                "similarity": f"{similarities[graph]:.2f}".replace("-", "\N{MINUS SIGN}"),
-                "value": signed(float(contributions[graph])) if contributions[graph] else "0",
-                "picture": self._picture(graph),
-            }
-            for graph in order[:_N_SIMILAR]
-        ]
-
-    def _picture(self, graph: int) -> dict[str, Any]:
-        if graph not in self.pictures:
-            one = self.graphs[graph]
-            words = f"Training graph {self.numbers[graph]}, {counted(one.n_nodes, 'node')}"
-            is_large = one.n_nodes > _MOST_THUMBNAIL
-            self.pictures[graph] = (
-                {"undrawn": f"{one.n_nodes:,} nodes"} if is_large else graph_picture(one, None, words, size=1.5)
-            )
-        return self.pictures[graph]
 
 
 def _certainties(explanation: Explanation) -> tuple[str, list[str]]:
