@@ -76,7 +76,7 @@ WITH_VECTORS = [
 
 
 def fit(kernel: object, graphs: tg.Graphs, y: np.ndarray) -> tg.GraphSVC:
-    return tg.GraphSVC(kernel, grid={}, C=CS, cv=5).fit(graphs, y)
+    return tg.GraphSVC(kernel, param_grid={}, C=CS, cv=5).fit(graphs, y)
 
 
 def signed_shares(model: tg.GraphSVC, graphs: tg.Graphs, y: np.ndarray, *, spread: bool) -> list[np.ndarray]:
@@ -109,7 +109,7 @@ def cost(name: str, kernel: Any) -> list[object]:
     size = f", max_size={kernel.max_size}" if isinstance(kernel, tg.CSM) else ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of widths that do not suit the vectors
-        model = make_pipeline(kernel, RidgeClassifier()) if is_linear else tg.GraphSVC(kernel, grid={}, C=CS, cv=5)
+        model = make_pipeline(kernel, RidgeClassifier()) if is_linear else tg.GraphSVC(kernel, param_grid={}, C=CS, cv=5)
         model.fit(graphs[:n_fitted], y[:n_fitted])
     new = graphs[n_fitted:]
     can_spread = is_linear or isinstance(kernel, tg.KernelSum) or kernel.explained_by == "trees"

@@ -34,7 +34,7 @@ def measure(noise: float) -> list[object]:
     covered, r2, widths = [], [], []
     for repeat in range(REPEATS):
         graphs, y = generate(N_TRAIN + N_TEST, noise, repeat)
-        model = tg.GraphGP(tg.ODDCL(), grid=GRID).fit(graphs[:N_TRAIN], y[:N_TRAIN])
+        model = tg.GraphGP(tg.ODDCL(), param_grid=GRID).fit(graphs[:N_TRAIN], y[:N_TRAIN])
         mean, std = model.predict(graphs[N_TRAIN:], return_std=True)
         covered.append(np.mean(np.abs(y[N_TRAIN:] - mean) <= 1.645 * std))
         r2.append(model.score(graphs[N_TRAIN:], y[N_TRAIN:]))

@@ -57,7 +57,7 @@ def peak_memory(function: Callable[[], object]) -> int:
 
 def measure(kernel: Any, folder: Path) -> Iterator[list[object]]:
     graphs = load("ENZYMES")[:N_GRAPHS]
-    model = tg.GraphSVC(kernel, grid={}, C=1, cv=2).fit(graphs, graphs.targets)
+    model = tg.GraphSVC(kernel, param_grid={}, C=1, cv=2).fit(graphs, graphs.targets)
     for name, save, read, trusted in ways():
         path = folder / "model"
         save(model, path)

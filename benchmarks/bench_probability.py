@@ -15,8 +15,8 @@ from sklearn.svm import SVC
 import treegram as tg
 from common import load, table
 from treegram.models.crossval import decide_held_out
-from treegram.models.machines import fit_machines, one_against_rest
 from treegram.models.probability import couple, fit_sigmoid, fit_sigmoids
+from treegram.models.solver import fit_machines, one_against_rest
 
 SETS = ("MUTAG", "ENZYMES", "BZR", "PROTEINS", "Cuneiform")
 C = np.array([10.0])

@@ -28,7 +28,7 @@ from bench_memory import resident
 from common import best_of, load, table
 from treegram.kernels.grid import gram_grids
 from treegram.models.crossval import Fits, Selection, distinct, folds, seed_of, select
-from treegram.models.machines import fit_path
+from treegram.models.solver import fit_path
 
 GRID = {"depth": [0, 1, 2, 3], "lam": [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]}
 CS = np.array([0.01, 0.1, 1, 10, 100, 1000, 10000])

@@ -119,10 +119,10 @@ def make_models() -> dict[str, Any]:
         tg.ODDCLFeatures(depth=1, method="nystroem", n_components=8, n_features=64), LogisticRegression()
     )
     models = {
-        "classifier": tg.GraphSVC(tg.WL(n_iterations=1), grid={}, C=1, cv=3, probability=True),
-        "sum": tg.GraphSVC(tg.KernelSum([tg.ODDST(depth=1), scaled]), grid={}, C=1, cv=3),
-        "process": tg.GraphGP(scaled, grid={}),
-        "ridge": tg.GraphRidge(tg.GraphHopper(), grid={}, cv=3),
+        "classifier": tg.GraphSVC(tg.WL(n_iterations=1), param_grid={}, C=1, cv=3, probability=True),
+        "sum": tg.GraphSVC(tg.KernelSum([tg.ODDST(depth=1), scaled]), param_grid={}, C=1, cv=3),
+        "process": tg.GraphGP(scaled, param_grid={}),
+        "ridge": tg.GraphRidge(tg.GraphHopper(), param_grid={}, cv=3),
         "linear": linear,
         "features": tg.FeatureMap(tg.P2K(n_iterations=1)),
         "columns": tg.ODDCLFeatures(depth=1, n_features=None),

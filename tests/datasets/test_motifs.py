@@ -48,7 +48,7 @@ def test_unknown_motifs_are_refused():
 def fit_and_explain(kernel, attribute_to="tree", **options):
     """Held-out graphs, their classes as signs, which nodes are planted, the model and its explanation."""
     graphs, y, is_motif = make_motifs(240, random_state=5, **options)
-    model = GraphSVC(kernel, grid={}, C=[1, 10], cv=3).fit(graphs[::2], y[::2])
+    model = GraphSVC(kernel, param_grid={}, C=[1, 10], cv=3).fit(graphs[::2], y[::2])
     held_out = graphs[1::2]
     signs = np.where(y[1::2] == 1, 1.0, -1.0)
     return held_out, signs, is_motif.reshape(240, -1)[1::2], model, explain(model, held_out, attribute_to=attribute_to)

@@ -96,7 +96,7 @@ COLLECTIONS = {**zoo.LAWS_HOLD_ON, "edge_labels": zoo.COLLECTIONS["edge_labels"]
 
 def fitted_ridge(kernel, graphs):
     y = np.sin(np.arange(len(graphs)))
-    return GraphRidge(kernel, grid={}, alpha=0.1, cv=2).fit(graphs, y)
+    return GraphRidge(kernel, param_grid={}, alpha=0.1, cv=2).fit(graphs, y)
 
 
 def node_sums(found):
@@ -194,7 +194,7 @@ def test_classifiers(counts):
     graphs = Graphs.from_edges(
         edges, labels=[rng.integers(0, 2, 6).tolist() for _ in y], attributes=rng.normal(size=(len(y), 6, 2)).tolist()
     )
-    model = GraphSVC(ODDCL(depth=1), grid={}, C=[10], cv=2).fit(graphs, y)
+    model = GraphSVC(ODDCL(depth=1), param_grid={}, C=[10], cv=2).fit(graphs, y)
     found = explain(model, graphs)
     assert found.residual < 1e-9
     if len(counts) == 2:
@@ -211,7 +211,7 @@ def test_classifiers(counts):
 
 def test_gaussian_process():
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
-    model = GraphGP(WLCL(), grid={}).fit(graphs, np.arange(len(graphs)))
+    model = GraphGP(WLCL(), param_grid={}).fit(graphs, np.arange(len(graphs)))
     np.testing.assert_allclose(node_sums(explain(model, graphs)), model.predict(graphs), rtol=0, atol=1e-9)
 
 
@@ -321,7 +321,7 @@ def test_linear_models_on_landmarks(kernel, attribute_to):
 @pytest.mark.parametrize("nested", [False, True])
 def test_pipelines_that_end_in_a_model(nested):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
-    end = GraphRidge(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), grid={}, alpha=0.1, cv=2)
+    end = GraphRidge(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), param_grid={}, alpha=0.1, cv=2)
     end = make_pipeline(ScaleAttributes(), end) if nested else end
     model = make_pipeline(NeighborMeans(), "passthrough", end).fit(graphs, np.sin(np.arange(len(graphs))))
     found = explain(model, graphs)
@@ -332,7 +332,7 @@ def test_pipelines_that_end_in_a_model(nested):
 def test_a_pipeline_that_takes_molecules_is_explained_atom_by_atom():
     pytest.importorskip("rdkit")
     smiles = ["CO", "CCO", "CC(C)O", "OCCC", "CN", "CCN", "CC(C)N", "NCCC"]
-    model = make_pipeline(MoleculeGraphs(), GraphSVC(WL(), grid={}, C=1, cv=2)).fit(smiles, [0] * 4 + [1] * 4)
+    model = make_pipeline(MoleculeGraphs(), GraphSVC(WL(), param_grid={}, C=1, cv=2)).fit(smiles, [0] * 4 + [1] * 4)
     found = explain(model, ["CCCCO", "CCCCN"])
     np.testing.assert_allclose(found.decisions, model.decision_function(["CCCCO", "CCCCN"]), rtol=0, atol=1e-9)
     assert [len(shares) for shares in found.node_contributions] == [5, 5]
@@ -511,7 +511,7 @@ def three_classes():
 @pytest.mark.parametrize("is_linear", [False, True])
 def test_the_contrast_of_many_classes_is_the_predicted_one_against_the_next_best(three_classes, is_linear):
     graphs, y = three_classes
-    svc = GraphSVC(WL(), grid={}, C=1, cv=3)
+    svc = GraphSVC(WL(), param_grid={}, C=1, cv=3)
     model = (make_pipeline(FeatureMap(WL()), LogisticRegression()) if is_linear else svc).fit(graphs[::2], y[::2])
     found = explain(model, graphs)
     scores, classes = model.decision_function(graphs), model.classes_.tolist()
@@ -534,11 +534,11 @@ def test_the_contrast_of_many_classes_is_the_predicted_one_against_the_next_best
 
 def test_graphs_of_the_training_data_are_known(three_classes):
     graphs, y = three_classes
-    model = GraphSVC(WL(), grid={}, C=1, cv=3).fit(graphs[::2], y[::2])
+    model = GraphSVC(WL(), param_grid={}, C=1, cv=3).fit(graphs[::2], y[::2])
     copies = Graphs.concatenate([graphs[:7], graphs[7:]])  # another collection of the same graphs
     assert explain(model, copies).in_training.tolist() == [True, False] * 22 + [True]
     vectors, y2, _ = make_motifs(10, n_attributes=2, random_state=0)
-    model = GraphSVC(make_pipeline(NeighborMeans(), WL()), grid={}, C=1, cv=2).fit(vectors[::2], y2[::2])
+    model = GraphSVC(make_pipeline(NeighborMeans(), WL()), param_grid={}, C=1, cv=2).fit(vectors[::2], y2[::2])
     assert explain(model, vectors).in_training.tolist() == [True, False] * 5
     labeled = Graphs.from_edges([[(0, 1)], [(0, 1)]], labels=[["C", "O"], ["C", "N"]])
     other = Graphs.from_edges([[(0, 1)], [(0, 1)], [(0, 1)]], labels=[["C", "N"], ["C", "C"], ["O", "C"]])
@@ -552,7 +552,7 @@ def test_graphs_of_the_training_data_are_known(three_classes):
 def test_the_notebook_view_is_short_and_text_is_text(three_classes):
     graphs, y = three_classes
     named = np.char.add("<b>", y)
-    found = explain(GraphSVC(WL(), grid={}, C=1, cv=3).fit(graphs, named), graphs)
+    found = explain(GraphSVC(WL(), param_grid={}, C=1, cv=3).fit(graphs, named), graphs)
     html = found._repr_html_()
     assert html.count("<tr>") == 1 + 10
     assert "35 more" in html

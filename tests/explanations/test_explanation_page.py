@@ -44,7 +44,7 @@ def motifs():
 
 @pytest.fixture(scope="module")
 def model(motifs):
-    return GraphSVC(WLOA(), grid={}, C=1, cv=2, probability=True).fit(*motifs)
+    return GraphSVC(WLOA(), param_grid={}, C=1, cv=2, probability=True).fit(*motifs)
 
 
 def written(path, model, graphs, **options):
@@ -61,7 +61,7 @@ def numbers_after(words, text):
 def half_model(motifs):
     """A model that was not fitted on the odd graphs."""
     graphs, y = motifs
-    return GraphSVC(WLOA(), grid={}, C=1, cv=2).fit(graphs[::2], y[::2])
+    return GraphSVC(WLOA(), param_grid={}, C=1, cv=2).fit(graphs[::2], y[::2])
 
 
 def test_the_page_has_the_decisions_of_the_model(model, motifs, tmp_path):
@@ -109,7 +109,7 @@ def test_the_most_similar_training_graphs_are_shown(half_model, motifs, tmp_path
     values = re.findall(r'contribution <b class="whole">([^<]*)<', page)
     expected = [contributions[i, graph] for i in (0, 1) for graph in shown[i]]
     np.testing.assert_allclose([float(one.replace("\N{MINUS SIGN}", "-")) for one in values], expected, rtol=0.01)
-    plain = GraphSVC(WL(normalize=False), grid={}, C=1, cv=2).fit(graphs[::2], y[::2])
+    plain = GraphSVC(WL(normalize=False), param_grid={}, C=1, cv=2).fit(graphs[::2], y[::2])
     similarities = re.findall(
         r'similarity <span class="whole">([^<]*)<', written(tmp_path, plain, graphs[[1]], y=y[[1]])
     )
@@ -132,7 +132,7 @@ def test_numbers_have_minus_signs_and_do_not_break(half_model, motifs, tmp_path)
 def test_names_of_classes_and_labels_are_text(model, motifs, tmp_path):
     page = written(tmp_path, model, motifs[0], title=SCRIPT, source=SCRIPT, y=motifs[1])
     labeled = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], labels=[[SCRIPT, '"><b>'], ["C", SCRIPT, "C"]])
-    page += written(tmp_path, GraphRidge(WL(), grid={}, alpha=1.0, cv=2).fit(labeled, [0.0, 1.0]), labeled)
+    page += written(tmp_path, GraphRidge(WL(), param_grid={}, alpha=1.0, cv=2).fit(labeled, [0.0, 1.0]), labeled)
     assert '"><b>' not in page
     assert "<script" not in page
     assert "&lt;script&gt;" in page
@@ -153,7 +153,7 @@ def test_a_browser_shows_the_page_without_a_complaint(model, motifs, tmp_path):
 
 def test_the_targets_of_the_graphs_are_used_if_there_are_any(motifs, tmp_path):
     graphs, _ = motifs
-    model = GraphSVC(WLOA(), grid={}, C=1, cv=2).fit(graphs, graphs.targets)
+    model = GraphSVC(WLOA(), param_grid={}, C=1, cv=2).fit(graphs, graphs.targets)
     assert '<th scope="col">true</th>' in written(tmp_path, model, graphs[:1])
     bare = Graphs.from_edges([one.edges().tolist() for one in graphs[:2]], n_nodes=[25, 25])
     assert '<th scope="col">true</th>' not in written(tmp_path, model, bare)
@@ -161,12 +161,12 @@ def test_the_targets_of_the_graphs_are_used_if_there_are_any(motifs, tmp_path):
 
 def test_regressors_and_linear_models(tmp_path):
     graphs, y, _ = make_motifs(20, n_attributes=2, random_state=0)
-    process = GraphGP(ODDCL(depth=1), grid={}).fit(graphs, y + 0.5)
+    process = GraphGP(ODDCL(depth=1), param_grid={}).fit(graphs, y + 0.5)
     page = written(tmp_path, process, graphs[:1])
     assert "± " in page
     assert "a higher prediction" in page
     np.testing.assert_allclose(numbers_after("together", page), process.predict(graphs[0]), rtol=1e-5)
-    ridge = GraphRidge(KernelSum([WL(), ODDST(depth=1)]), grid={}, cv=2).fit(graphs, y)
+    ridge = GraphRidge(KernelSum([WL(), ODDST(depth=1)]), param_grid={}, cv=2).fit(graphs, y)
     assert "WL: " in written(tmp_path, ridge, graphs[:1])
     linear = make_pipeline(FeatureMap(WL()), LogisticRegression()).fit(graphs, y)
     page = written(tmp_path, linear, graphs[:1])
@@ -186,12 +186,12 @@ def test_linear_models_on_trees_and_vectors(tmp_path):
 
 def test_pipelines_that_end_in_a_model_or_in_landmarks(tmp_path):
     graphs, y, _ = make_motifs(20, n_attributes=2, random_state=0)
-    process = make_pipeline(ScaleAttributes(), GraphGP(ODDCL(depth=1), grid={})).fit(graphs, y + 0.5)
+    process = make_pipeline(ScaleAttributes(), GraphGP(ODDCL(depth=1), param_grid={})).fit(graphs, y + 0.5)
     page = written(tmp_path, process, graphs[:1])
     assert "± " in page
     assert "chosen" in page
     np.testing.assert_allclose(numbers_after("together", page), process.predict(graphs[0]), rtol=1e-5)
-    svc = make_pipeline(ScaleAttributes(), GraphSVC(ODDCL(depth=1), grid={}, C=1, cv=2)).fit(graphs, y)
+    svc = make_pipeline(ScaleAttributes(), GraphSVC(ODDCL(depth=1), param_grid={}, C=1, cv=2)).fit(graphs, y)
     assert written(tmp_path, svc, graphs[:1]).count("Most similar training graphs") == 1
     landmarks = make_pipeline(Nystroem(WL(), 5), LogisticRegression()).fit(graphs, y)
     page = written(tmp_path, landmarks, graphs[:1])
@@ -232,7 +232,7 @@ def _colors(before, text):
 def test_molecules_are_drawn_by_rdkit(tmp_path):
     pytest.importorskip("rdkit")
     graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["C", "C", "O"], ["C", "O"]])
-    model = GraphRidge(WL(), grid={}, alpha=0.1, cv=2).fit(graphs, [0.0, 1.0])
+    model = GraphRidge(WL(), param_grid={}, alpha=0.1, cv=2).fit(graphs, [0.0, 1.0])
     page = written(tmp_path, model, graphs, molecules=["CCO", "CO"])
     assert page.count('class="molecule"') == 2
     assert "xmlns" not in page
@@ -261,7 +261,7 @@ def test_hydrogens_are_added_where_the_graph_has_them(tmp_path):
     chem = pytest.importorskip("rdkit.Chem")
     water = chem.AddHs(chem.MolFromSmiles("O"))
     graphs = Graphs.from_edges([[(0, 1), (0, 2)], [(0, 1)]], labels=[["O", "H", "H"], ["C", "O"]])
-    model = GraphRidge(WL(), grid={}, alpha=0.1, cv=2).fit(graphs, [0.0, 1.0])
+    model = GraphRidge(WL(), param_grid={}, alpha=0.1, cv=2).fit(graphs, [0.0, 1.0])
     assert 'class="molecule"' in written(tmp_path, model, graphs[:1], molecules=["O"])
     assert 'class="molecule"' in written(tmp_path, model, graphs[:1], molecules=[water])
 
@@ -301,7 +301,7 @@ def test_graphs_and_models_that_do_not_fit_leave_an_older_page(model, motifs, tm
         written(tmp_path, model, labeled)
     with pytest.raises(ParameterError, match="X of explain must have at least one graph"):
         written(tmp_path, model, motifs[0][:0])
-    approximate = GraphSVC(ODDCLApprox(), grid={}, C=1, cv=2).fit(*motifs)
+    approximate = GraphSVC(ODDCLApprox(), param_grid={}, C=1, cv=2).fit(*motifs)
     with pytest.raises(ParameterError, match="ODDCLApprox cannot be explained node by node"):
         written(tmp_path, approximate, motifs[0])
     with pytest.raises(ParameterError, match="must be a GraphSVC, GraphRidge or GraphGP"):
@@ -324,7 +324,7 @@ def test_a_class_that_was_never_fitted_is_shown_as_wrong(half_model, motifs, tmp
 
 def test_a_graph_without_nodes_has_no_colors_and_one_node_does_not_fill_the_picture(tmp_path):
     graphs = Graphs.from_edges([[], [], [(0, 1)]], n_nodes=[0, 1, 2], labels=[[], ["C"], ["C", "N"]])
-    model = GraphRidge(WL(), grid={}, alpha=1.0, cv=2).fit(graphs, [0.0, 1.0, 2.0])
+    model = GraphRidge(WL(), param_grid={}, alpha=1.0, cv=2).fit(graphs, [0.0, 1.0, 2.0])
     page = written(tmp_path, model, graphs)
     assert "This graph has no nodes." in page
     assert page.count('class="scale"') == 2
@@ -333,14 +333,14 @@ def test_a_graph_without_nodes_has_no_colors_and_one_node_does_not_fill_the_pict
 
 def test_labels_that_are_all_the_same_are_not_written(tmp_path):
     graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)]], labels=[["C"] * 2, ["C"] * 3])
-    page = written(tmp_path, GraphRidge(WL(), grid={}, alpha=1.0, cv=2).fit(graphs, [0.0, 1.0]), graphs)
+    page = written(tmp_path, GraphRidge(WL(), param_grid={}, alpha=1.0, cv=2).fit(graphs, [0.0, 1.0]), graphs)
     assert "in parentheses" not in page
     assert ">C</text>" not in page.partition("Features that contribute most")[0]
 
 
 def test_a_probability_below_that_of_another_class_names_it(motifs, model, tmp_path, monkeypatch):
     graphs, y = motifs
-    sure = GraphSVC(WLOA(), grid={}, C=1, cv=2, probability=True).fit(graphs, y)
+    sure = GraphSVC(WLOA(), param_grid={}, C=1, cv=2, probability=True).fit(graphs, y)
     monkeypatch.setattr(sure, "sigmoids_", -sure.sigmoids_)
     page = written(tmp_path, sure, graphs[:1], y=y[:1])
     assert re.search(r"\d %  ?\(b &lt;script|\d %  ?\(a: ", page)

@@ -78,7 +78,7 @@ def test_a_kernel_sees_the_vectors_and_stays_positive_semidefinite():
     assert np.linalg.eigvalsh(K)[0] > -1e-10
 
 
-@pytest.mark.parametrize("estimator", [GraphSVC("wl", grid={}, C=1, cv=2), ODDCLFeatures(depth=1)])
+@pytest.mark.parametrize("estimator", [GraphSVC("wl", param_grid={}, C=1, cv=2), ODDCLFeatures(depth=1)])
 def test_vectors_that_nobody_uses_are_told_once(estimator):
     graphs, y = paths([[1.0, 2.0]] * 8), np.arange(8) % 2
     with pytest.warns(UserWarning, match="does not use the vectors of the edges") as told:
@@ -91,7 +91,7 @@ def test_edges_decide_where_nothing_else_does(tmp_path):
     y = np.repeat([0, 1], 20)
     graphs = paths([(rng.normal(size=6) + 2 * target).tolist() for target in y])
     kernel = make_pipeline(BinEdgeAttributes(4), ODDST(use_edge_labels=True))
-    model = GraphSVC(kernel, grid={"depth": [1], "lam": [1.0]}, C=1, cv=2).fit(graphs[::2], y[::2])
+    model = GraphSVC(kernel, param_grid={"depth": [1], "lam": [1.0]}, C=1, cv=2).fit(graphs[::2], y[::2])
     assert model.score(graphs[1::2], y[1::2]) > 0.8
     save_model(model, tmp_path / "model.tg")
     assert (load_model(tmp_path / "model.tg").predict(graphs) == model.predict(graphs)).all()

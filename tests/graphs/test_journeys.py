@@ -123,7 +123,7 @@ def test_networkx_to_the_picture_of_an_explanation_in_5_lines(tmp_path, monkeypa
         """
         import treegram as tg
         graphs = tg.Graphs.from_networkx(my_graphs, targets="target")
-        model = tg.GraphSVC(tg.WLOA(), grid={}, C=1, cv=2).fit(graphs, graphs.targets)
+        model = tg.GraphSVC(tg.WLOA(), param_grid={}, C=1, cv=2).fit(graphs, graphs.targets)
         explanation = tg.explain(model, graphs)
         ax = tg.plot_explanation(explanation, 12)
         ax.figure.savefig("explanation.png")

@@ -290,7 +290,7 @@ CLASSES = ["alcohol"] * 6 + ["amine"] * 6
 
 def test_a_pipeline_takes_smiles_and_can_be_cloned_and_saved(tmp_path):
     model = make_pipeline(
-        tg.MoleculeGraphs(attributes=["partial_charge", "mass"]), tg.GraphSVC(tg.ODDCL(depth=1), grid={}, C=1, cv=2)
+        tg.MoleculeGraphs(attributes=["partial_charge", "mass"]), tg.GraphSVC(tg.ODDCL(depth=1), param_grid={}, C=1, cv=2)
     )
     model = clone(model).fit(ALCOHOLS + AMINES, CLASSES)
     assert model.predict(["CCCCCO", "CCCCCN"]).tolist() == ["alcohol", "amine"]
@@ -306,7 +306,7 @@ def test_a_pipeline_takes_smiles_and_can_be_cloned_and_saved(tmp_path):
 
 @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame])
 def test_tables_are_taken_by_column(table):
-    model = make_pipeline(tg.MoleculeGraphs(smiles_column="smiles"), tg.GraphSVC(tg.WL(), grid={}, C=1, cv=2))
+    model = make_pipeline(tg.MoleculeGraphs(smiles_column="smiles"), tg.GraphSVC(tg.WL(), param_grid={}, C=1, cv=2))
     model.fit(table({"name": ["?"] * 12, "smiles": ALCOHOLS + AMINES}), CLASSES)
     assert model.predict(table({"smiles": ["CCO"]})).tolist() == ["alcohol"]
     with pytest.raises(tg.InvalidGraphError, match="no column 'smiles'; it has SMILE; did you mean SMILE"):
@@ -320,7 +320,7 @@ def test_scaffolds_keep_their_molecules_together():
     mols = [Chem.MolFromSmiles(s, sanitize=False) for s in smiles]
     assert tg.scaffold_groups(mols).tolist() == groups.tolist()
     y = np.arange(8) % 2
-    model = tg.GraphSVC(tg.WL(), grid={}, C=1, cv=GroupKFold(3))
+    model = tg.GraphSVC(tg.WL(), param_grid={}, C=1, cv=GroupKFold(3))
     assert model.fit(tg.Graphs.from_smiles(smiles), y, groups=groups).classes_.tolist() == [0, 1]
     with pytest.raises(tg.InvalidGraphError, match=r"Molecule 1 .'C1CC'.: RDKit says: unclosed ring"):
         tg.scaffold_groups(["C", "C1CC"])

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from treegram import ODDCL, load_digits_graphs
-from treegram.models import machines
+from treegram.models import solver
 from treegram.models.crossval import Fits, check_classes, choose, distinct, folds, score, seed_of, select
 
 CS = np.array([0.01, 1.0, 100.0, 10000.0])
@@ -278,12 +278,12 @@ def test_many_small_classes_are_fitted_together_and_equal_one_by_one(monkeypatch
         calls.append(arguments[:2])
         return climb_pairs(*arguments)
 
-    climb_pairs = machines.climb_pairs
-    monkeypatch.setattr(machines, "climb_pairs", counted)
-    monkeypatch.setattr(machines, "_WORK", 2 * 10**2 * 300)
-    together = machines.fit_machines(K, codes, 30, np.arange(150), CS[:2], 1e-9, weights)
+    climb_pairs = solver.climb_pairs
+    monkeypatch.setattr(solver, "climb_pairs", counted)
+    monkeypatch.setattr(solver, "_WORK", 2 * 10**2 * 300)
+    together = solver.fit_machines(K, codes, 30, np.arange(150), CS[:2], 1e-9, weights)
     assert calls == [(0, 301), (301, 435)]
-    monkeypatch.setattr(machines, "_MANY", 1000)
-    alone = machines.fit_machines(K, codes, 30, np.arange(150), CS[:2], 1e-9, weights)
+    monkeypatch.setattr(solver, "_MANY", 1000)
+    alone = solver.fit_machines(K, codes, 30, np.arange(150), CS[:2], 1e-9, weights)
     np.testing.assert_allclose(together.coefficients, alone.coefficients, atol=1e-7)
     np.testing.assert_allclose(together.intercepts, alone.intercepts, atol=1e-7)

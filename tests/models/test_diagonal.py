@@ -7,7 +7,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from treegram import ODDCL, WL, GraphRidge, GraphSVC, ScaleAttributes, make_synthetic
-from treegram.models.diagonal import nearest_similarity
+from treegram.models.search import nearest_similarity
 
 
 def test_the_similarity_is_that_of_the_nearest_graph_after_normalization():

@@ -52,7 +52,7 @@ KERNELS = [
 def test_means_deviations_and_likelihood_are_those_of_scikit_learn(ink, kernel, noise):
     graphs, y = ink
     train, test = np.arange(80)[:, None], np.arange(80, 120)[:, None]
-    model = GraphGP(kernel, grid={}, noise=noise).fit(graphs[:80], y[:80])
+    model = GraphGP(kernel, param_grid={}, noise=noise).fit(graphs[:80], y[:80])
     fitted = clone(kernel).fit(graphs[:80])
     K = np.zeros((120, 120))
     K[:, :80] = fitted.transform(graphs)
@@ -75,7 +75,7 @@ def test_means_deviations_and_likelihood_are_those_of_scikit_learn(ink, kernel, 
 
 def test_the_scale_is_the_most_likely(ink):
     graphs, y = ink
-    model = GraphGP(ODDCL(depth=1), grid={}, noise=0.1).fit(graphs, y)
+    model = GraphGP(ODDCL(depth=1), param_grid={}, noise=0.1).fit(graphs, y)
     K, z, everyone = ODDCL(depth=1).fit_transform(graphs), (y - y.mean()) / y.std(), np.arange(120)[:, None]
     for factor in (0.9, 1.1):
         scale = factor * model.scale_
@@ -86,22 +86,21 @@ def test_the_scale_is_the_most_likely(ink):
 def test_the_most_likely_candidate_is_chosen(ink):
     graphs, y = ink
     grid, noises = {"depth": [0, 1], "lam": [0.5, 1.0]}, [0.01, 0.1, 1.0]
-    model = GraphGP(ODDCL(), grid=grid, noise=noises).fit(graphs, y)
+    model = GraphGP(ODDCL(), param_grid=grid, noise=noises).fit(graphs, y)
     found = model.results_["log_marginal_likelihood"]
     assert len(found) == len(model.results_["params"]) == 12
     assert model.log_marginal_likelihood_ == max(found)
     for params, value in zip(model.results_["params"], found, strict=True):
-        kernel = ODDCL(depth=params["depth"], lam=params["lam"])
-        alone = GraphGP(kernel, grid={}, noise=params["noise"]).fit(graphs, y)
+        alone = GraphGP(**params).fit(graphs, y)
         assert alone.log_marginal_likelihood_ == pytest.approx(value)
-    best = model.best_params_
-    assert (model.kernel_.depth, model.kernel_.lam) == (best["depth"], best["lam"])
+    assert repr(model.best_params_["kernel"]) == repr(model.kernel_)
+    assert list(model.results_["param_depth"]) == [0] * 6 + [1] * 6
 
 
 def test_the_mean_is_that_of_ridge(ink):
     graphs, y = ink
-    model = GraphGP(ODDCL(depth=1), grid={}, noise=0.3).fit(graphs[:80], y[:80])
-    ridge = GraphRidge(ODDCL(depth=1), grid={}, alpha=0.3, cv=2).fit(graphs[:80], y[:80])
+    model = GraphGP(ODDCL(depth=1), param_grid={}, noise=0.3).fit(graphs[:80], y[:80])
+    ridge = GraphRidge(ODDCL(depth=1), param_grid={}, alpha=0.3, cv=2).fit(graphs[:80], y[:80])
     np.testing.assert_allclose(model.predict(graphs[80:]), ridge.predict(graphs[80:]))
 
 
@@ -110,7 +109,7 @@ def test_intervals_hold_what_they_promise(ink):
     inside = []
     for fold in range(4):
         test = np.arange(120) % 4 == fold
-        model = GraphGP(ODDCL(), grid={"depth": [0, 1]}).fit(graphs[~test], y[~test])
+        model = GraphGP(ODDCL(), param_grid={"depth": [0, 1]}).fit(graphs[~test], y[~test])
         mean, std = model.predict(graphs[test], return_std=True)
         inside.append(np.abs(y[test] - mean) < 1.645 * std)
     assert 0.8 < np.mean(inside) < 0.98
@@ -118,7 +117,7 @@ def test_intervals_hold_what_they_promise(ink):
 
 def test_as_an_estimator(ink):
     graphs, y = ink
-    model = GraphGP("oddcl", grid={"depth": [0]}, n_jobs=2)
+    model = GraphGP("oddcl", param_grid={"depth": [0]}, n_jobs=2)
     assert is_regressor(model)
     assert cross_val_score(model, graphs, y, cv=3).mean() > 0.7
     model.fit(graphs, y)
@@ -127,7 +126,7 @@ def test_as_an_estimator(ink):
 
 
 def test_a_target_that_never_changes(ink):
-    model = GraphGP(ODDCL(depth=0), grid={}).fit(ink[0][:10], np.full(10, 7.0))
+    model = GraphGP(ODDCL(depth=0), param_grid={}).fit(ink[0][:10], np.full(10, 7.0))
     mean, std = model.predict(ink[0], return_std=True)
     np.testing.assert_allclose(mean, 7.0)
     np.testing.assert_allclose(std, 0.0)
@@ -144,9 +143,9 @@ def test_a_target_that_never_changes(ink):
 )
 def test_wrong_input_is_an_error(ink, noise, y, message):
     with pytest.raises(ValueError, match=message):
-        GraphGP(ODDCL(), grid={}, noise=noise).fit(ink[0][:10], list(y))
+        GraphGP(ODDCL(), param_grid={}, noise=noise).fit(ink[0][:10], list(y))
 
 
 def test_one_graph_is_too_few(ink):
     with pytest.raises(ValueError, match="at least two graphs; got 1"):
-        GraphGP(grid={}).fit(ink[0][:1], [1.0])
+        GraphGP(ODDCL(), param_grid={}).fit(ink[0][:1], [1.0])

@@ -10,9 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from treegram import ODDCL, load_tu
-from treegram.models import machines
-from treegram.models.loops.solver import MORE, walk_faces
-from treegram.models.machines import fit_machines, fit_path, vote
+from treegram.models import solver
+from treegram.models.solver import MORE, fit_machines, fit_path, vote, walk_faces
 
 CS = 10.0 ** np.arange(-2, 5)
 SAME, CONVERGED, UNCONVERGED = range(3)  # what became of the machines at one C; SAME: as at the next smaller C
@@ -131,9 +130,9 @@ def test_work_in_small_portions_leads_to_the_same_machine(work, monkeypatch):
     X = rng.normal(size=(60, 3))
     y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
     whole = fitted_path(X @ X.T, y, CS, 1e-6)
-    monkeypatch.setattr(machines, "_WORK", work)
+    monkeypatch.setattr(solver, "_WORK", work)
     calls = []
-    monkeypatch.setattr(machines, "walk_faces", lambda *a: calls.append(walk_faces(*a)) or calls[-1])
+    monkeypatch.setattr(solver, "walk_faces", lambda *a: calls.append(walk_faces(*a)) or calls[-1])
     for (C, beta, b, _), (_, other, c, gap) in zip(whole, fitted_path(X @ X.T, y, CS, 1e-6), strict=True):
         assert gap < 1e-6
         assert objective(X @ X.T, y, other) == pytest.approx(objective(X @ X.T, y, beta), rel=1e-6, abs=1e-6 * C)

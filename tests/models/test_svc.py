@@ -66,18 +66,19 @@ def data(request):
 
 def test_scores_are_those_of_svc_on_the_same_folds(data):
     graphs, y, _, _ = data
-    model = GraphSVC(ODDCL(), grid=GRID, C=CS, cv=4, random_state=3).fit(graphs, y)
+    model = GraphSVC(ODDCL(), param_grid=GRID, C=CS, cv=4, random_state=3).fit(graphs, y)
     results = model.cv_results_
     cv = StratifiedKFold(4, shuffle=True, random_state=3)
     for i, params in enumerate(results["params"]):
-        K = ODDCL(depth=params["depth"], lam=params["lam"]).fit_transform(graphs)
+        K = params["kernel"].fit_transform(graphs)
+        assert (params["kernel"].depth, params["kernel"].lam) == (results["param_depth"][i], results["param_lam"][i])
         theirs = cross_val_score(SVC(kernel="precomputed", C=params["C"]), K, y, cv=cv)
         np.testing.assert_allclose([results[f"split{fold}_test_score"][i] for fold in range(4)], theirs)
         assert results["mean_test_score"][i] == pytest.approx(theirs.mean())
         assert results["std_test_score"][i] == pytest.approx(theirs.std())
     assert len(results["params"]) == 12
     assert model.best_score_ == pytest.approx(results["mean_test_score"].max())
-    assert model.best_params_ == results["params"][model.best_index_]
+    assert model.best_params_ is results["params"][model.best_index_]
     assert results["rank_test_score"][model.best_index_] == 1
     assert model.n_unconverged_ == 0
 
@@ -85,8 +86,8 @@ def test_scores_are_those_of_svc_on_the_same_folds(data):
 def test_predictions_are_those_of_svc(data):
     graphs, y, new, _ = data
     for kernel, C in ((ODDCL(depth=1), 100.0), (ODDST(depth=2), 1.0)):
-        model = GraphSVC(kernel, grid={}, C=C, cv=3).fit(graphs, y)
-        assert model.best_params_ == {"kernel": type(kernel).__name__, "C": C}
+        model = GraphSVC(kernel, param_grid={}, C=C, cv=3).fit(graphs, y)
+        assert repr(model.best_params_) == repr({"kernel": kernel, "param_grid": {}, "C": C})
         theirs = SVC(kernel="precomputed", C=C).fit(kernel.fit_transform(graphs), y)
         rows = kernel.transform(new)
         np.testing.assert_array_equal(model.predict(new), theirs.predict(rows))
@@ -99,7 +100,7 @@ def test_it_is_one_step_of_nested_cross_validation(data):
     grams = list(ODDCL().gram_grid(graphs, depth=GRID["depth"], lam=GRID["lam"]).reshape(4, len(graphs), -1))
     for train, test in folds(codes, 3, 0):
         expected = select(grams, codes, train, test, np.array(CS), n_folds=4, seed=5)
-        model = GraphSVC(ODDCL(), grid=GRID, C=CS, cv=4, random_state=5).fit(graphs[train], y[train])
+        model = GraphSVC(ODDCL(), param_grid=GRID, C=CS, cv=4, random_state=5).fit(graphs[train], y[train])
         assert model.best_score_ == pytest.approx(expected.inner_accuracy)
         assert model.best_params_["C"] == expected.C
         np.testing.assert_array_equal(model.predict(graphs[test]), model.classes_[expected.predicted])
@@ -108,7 +109,7 @@ def test_it_is_one_step_of_nested_cross_validation(data):
 def test_equal_matrices_are_scored_once(two):
     graphs, y, _, _ = two
     with mock.patch("treegram.models.svc.score", side_effect=score) as scored:
-        model = GraphSVC(ODDCL(), grid={"depth": [0, 1], "lam": [0.5, 0.7, 1.0]}, C=CS, cv=3).fit(graphs, y)
+        model = GraphSVC(ODDCL(), param_grid={"depth": [0, 1], "lam": [0.5, 0.7, 1.0]}, C=CS, cv=3).fit(graphs, y)
     assert scored.call_count == 4 * 3  # at depth 0 lam is normalized away
     np.testing.assert_array_equal(model.cv_results_["mean_test_score"][:3], model.cv_results_["mean_test_score"][3:6])
 
@@ -116,36 +117,36 @@ def test_equal_matrices_are_scored_once(two):
 def test_of_equals_the_first_kernel_point_and_c_are_taken(two):
     graphs, y, _, _ = two
     with mock.patch("treegram.models.svc.score", return_value=(np.full(3, 0.5), Fits())):
-        model = GraphSVC([WL(), ODDCL()], grid=[{"n_iterations": [2, 1]}, GRID], C=CS[::-1], cv=3).fit(graphs, y)
-    assert model.best_params_ == {"kernel": "WL", "n_iterations": 2, "C": 0.1}
+        model = GraphSVC([WL(), ODDCL()], param_grid=[{"n_iterations": [2, 1]}, GRID], C=CS[::-1], cv=3).fit(graphs, y)
+    assert repr(model.best_params_) == repr({"kernel": WL(n_iterations=2), "param_grid": {}, "C": 0.1})
     assert (model.cv_results_["rank_test_score"] == 1).all()
 
 
 def test_the_best_of_several_kernels(two):
     graphs, y, new, y_new = two
     kernels = [WL(), make_pipeline(ScaleAttributes(), ODDCL()), ODDCL()]
-    model = GraphSVC(kernels, grid=[{"n_iterations": [0, 1]}, {"depth": [0]}, {}], C=CS, cv=3).fit(graphs, y)
+    model = GraphSVC(kernels, param_grid=[{"n_iterations": [0, 1]}, {"depth": [0]}, {}], C=CS, cv=3).fit(graphs, y)
     results = model.cv_results_
     names = ["WL"] * 6 + ["ScaleAttributes > ODDCL"] * 3 + ["ODDCL"] * 3
-    assert [params["kernel"] for params in results["params"]] == list(results["param_kernel"]) == names
+    assert list(results["param_kernel"]) == names
     assert list(results["param_n_iterations"].mask) == [False] * 6 + [True] * 6
     assert list(results["param_depth"].mask) == [True] * 6 + [False] * 3 + [True] * 3
     assert list(results["param_C"]) == CS * 4
-    assert model.best_params_["kernel"] != "WL"  # which sees no vectors, and all pixels have one label
+    assert not isinstance(model.best_params_["kernel"], WL)  # which sees no vectors, and all pixels have one label
     assert model.score(new, y_new) > 0.8
 
 
 def test_kernels_of_one_class_are_told_apart(two):
     graphs, y, _, _ = two
     kernels = [ODDCL(depth=0), ODDCL(depth=1, counting="visits")]
-    model = GraphSVC(kernels, grid={}, C=1, cv=3).fit(graphs, y)
-    assert [params["kernel"] for params in model.cv_results_["params"]] == [repr(kernel) for kernel in kernels]
+    model = GraphSVC(kernels, param_grid={}, C=1, cv=3).fit(graphs, y)
+    assert list(model.cv_results_["param_kernel"]) == [repr(kernel) for kernel in kernels]
 
 
 def test_a_pipeline_learns_from_the_fitted_graphs_alone(two):
     graphs, y, new, _ = two
     pipeline = make_pipeline(ScaleAttributes(), ODDCL(depth=1))
-    model = GraphSVC(pipeline, grid={}, C=10, cv=3).fit(graphs, y)
+    model = GraphSVC(pipeline, param_grid={}, C=10, cv=3).fit(graphs, y)
     theirs = SVC(kernel="precomputed", C=10).fit(pipeline.fit_transform(graphs), y)
     np.testing.assert_array_equal(model.predict(new), theirs.predict(pipeline.transform(new)))
     np.testing.assert_array_equal(model.kernel_[0].center_, ScaleAttributes().fit(graphs).center_)
@@ -155,7 +156,7 @@ def test_a_pipeline_learns_from_the_fitted_graphs_alone(two):
 def test_classes_of_any_kind(two, names):
     graphs, y, new, y_new = two
     classes = np.array(names)
-    model = GraphSVC(ODDCL(depth=0), grid={}, C=10, cv=3).fit(graphs, classes[(y == 8).astype(int)])
+    model = GraphSVC(ODDCL(depth=0), param_grid={}, C=10, cv=3).fit(graphs, classes[(y == 8).astype(int)])
     np.testing.assert_array_equal(model.classes_, np.unique(classes))
     assert model.predict(new).dtype == classes.dtype
     assert model.score(new, classes[(y_new == 8).astype(int)]) > 0.8
@@ -165,7 +166,7 @@ def test_unconverged_fits_are_told(two):
     graphs, y, _, _ = two
     huge = ODDCL(depth=0, node_kernel=lambda X, Y: 1e8 * X @ Y.T, normalize=False)
     with pytest.warns(ConvergenceWarning, match=r"\d+ of \d+ fits did not converge"):
-        model = GraphSVC(huge, grid={}, C=[1, 10000], cv=3).fit(graphs, y)
+        model = GraphSVC(huge, param_grid={}, C=[1, 10000], cv=3).fit(graphs, y)
     assert model.n_unconverged_ > 0
 
 
@@ -173,7 +174,7 @@ def test_values_that_are_not_finite_are_refused(two):
     graphs, y, _, _ = two
     broken = ODDCL(depth=0, node_kernel=lambda X, Y: np.full((len(X), len(Y)), np.nan), normalize=False)
     with pytest.raises(ValueError, match="finite"):
-        GraphSVC(broken, grid={}, cv=3).fit(graphs, y)
+        GraphSVC(broken, param_grid={}, cv=3).fit(graphs, y)
 
 
 # -------------------------------------------------------------------- regression
@@ -181,10 +182,10 @@ def test_values_that_are_not_finite_are_refused(two):
 
 def test_scores_are_those_of_kernel_ridge_on_the_same_folds(numbers):
     graphs, y, _, _ = numbers
-    model = GraphRidge(ODDCL(), grid=GRID, alpha=ALPHAS, cv=4, random_state=3).fit(graphs, y)
+    model = GraphRidge(ODDCL(), param_grid=GRID, alpha=ALPHAS, cv=4, random_state=3).fit(graphs, y)
     results = model.cv_results_
     for i, params in enumerate(results["params"]):
-        K = ODDCL(depth=params["depth"], lam=params["lam"]).fit_transform(graphs)
+        K = params["kernel"].fit_transform(graphs)
         for fold, (train, test) in enumerate(KFold(4, shuffle=True, random_state=3).split(y)):
             center = y[train].mean()
             theirs = KernelRidge(kernel="precomputed", alpha=params["alpha"])
@@ -197,7 +198,7 @@ def test_scores_are_those_of_kernel_ridge_on_the_same_folds(numbers):
 @pytest.mark.parametrize("alpha", [1e-6, 0.1, 10.0])
 def test_predictions_are_those_of_kernel_ridge(numbers, alpha):
     graphs, y, new, _ = numbers
-    model = GraphRidge(ODDCL(depth=1), grid={}, alpha=alpha, cv=3).fit(graphs, y)
+    model = GraphRidge(ODDCL(depth=1), param_grid={}, alpha=alpha, cv=3).fit(graphs, y)
     kernel = ODDCL(depth=1)
     theirs = KernelRidge(kernel="precomputed", alpha=alpha).fit(kernel.fit_transform(graphs), y - y.mean())
     np.testing.assert_allclose(model.predict(new), theirs.predict(kernel.transform(new)) + y.mean(), rtol=1e-6)
@@ -206,25 +207,26 @@ def test_predictions_are_those_of_kernel_ridge(numbers, alpha):
 
 def test_regression_learns(numbers):
     graphs, y, new, y_new = numbers
-    model = GraphRidge(cv=5).fit(graphs, y)
+    model = GraphRidge(ODDCL(), cv=5).fit(graphs, y)
     assert model.score(new, y_new) > 0.8
     assert model.best_params_["alpha"] < 1
 
 
 def test_a_shifted_and_scaled_target_gives_shifted_and_scaled_predictions(numbers):
     graphs, y, new, _ = numbers
-    model, moved = (GraphRidge(ODDCL(), grid=GRID, cv=4).fit(graphs, target) for target in (y, 1e-9 * y + 5))
-    assert moved.best_params_ == model.best_params_
+    model, moved = (GraphRidge(ODDCL(), param_grid=GRID, cv=4).fit(graphs, target) for target in (y, 1e-9 * y + 5))
+    assert repr(moved.best_params_) == repr(model.best_params_)
     np.testing.assert_allclose((moved.predict(new) - 5) * 1e9, model.predict(new), rtol=1e-4)
 
 
 def test_folds_of_one_graph_and_a_target_that_never_changes(numbers):
     graphs, y, _, _ = numbers
-    leave_one_out = GraphRidge(ODDCL(), grid=GRID, cv=12).fit(graphs[:12], y[:12])
+    leave_one_out = GraphRidge(ODDCL(), param_grid=GRID, cv=12).fit(graphs[:12], y[:12])
     assert np.isfinite(leave_one_out.cv_results_["mean_test_score"]).all()
-    constant = GraphRidge(ODDCL(), grid=GRID, alpha=ALPHAS, cv=3).fit(graphs, np.full(50, 7))
+    constant = GraphRidge(ODDCL(), param_grid=GRID, alpha=ALPHAS, cv=3).fit(graphs, np.full(50, 7))
     np.testing.assert_allclose(constant.predict(graphs), 7)
-    assert constant.best_params_ == {"kernel": "ODDCL", "depth": 0, "lam": 0.5, "alpha": 10.0}
+    assert repr(constant.best_params_["kernel"]) == "ODDCL(depth=0, lam=0.5)"
+    assert constant.best_params_["alpha"] == 10.0
 
 
 # -------------------------------------------------------------------- grids
@@ -247,9 +249,9 @@ def test_default_grids_of_variants_sums_and_pipelines():
     assert KernelSum([GraphHopper()]).default_param_grid() == {}
 
 
-def test_the_default_search_is_the_papers(two):
+def test_the_default_grid_of_oddcl_is_the_papers(two):
     graphs, y, _, _ = two
-    model = GraphSVC(cv=3).fit(graphs, y)
+    model = GraphSVC(ODDCL(), cv=3).fit(graphs, y)
     assert len(model.cv_results_["params"]) == 24 * 7
     assert isinstance(model.kernel_, ODDCL)
 
@@ -260,7 +262,7 @@ def test_the_default_search_is_the_papers(two):
 @pytest.fixture(params=[GraphSVC, GraphRidge])
 def model(request):
     strengths = {"C": CS} if request.param is GraphSVC else {"alpha": ALPHAS}
-    return request.param(ODDCL(), grid=GRID, cv=3, **strengths)
+    return request.param(ODDCL(), param_grid=GRID, cv=3, **strengths)
 
 
 def test_lists_of_graphs_are_as_good_as_a_collection(model, two):
@@ -307,7 +309,7 @@ def test_a_pickled_model_gives_the_same_result(model, two):
 def test_a_model_of_many_classes_has_no_number_for_each_pair_of_classes_and_graph():
     n_classes, n_graphs = 60, 120
     graphs = Graphs.from_edges([[(0, 1)]] * n_graphs, attributes=[[[g % n_classes], [g]] for g in range(n_graphs)])
-    model = GraphSVC(ODDCL(depth=0), grid={}, C=1, cv=2).fit(graphs, np.arange(n_graphs) % n_classes)
+    model = GraphSVC(ODDCL(depth=0), param_grid={}, C=1, cv=2).fit(graphs, np.arange(n_graphs) % n_classes)
     n_bytes = len(pickle.dumps(model)) - len(pickle.dumps(model.kernel_))
     assert n_bytes < 2 * 8 * n_classes * n_graphs + 8 * n_classes**2  # all pairs: 8 * 1770 * 120
 
@@ -318,7 +320,10 @@ def test_cross_validation_and_grid_search_take_it(model, two):
     assert np.isfinite(scores["test_score"]).all()
     assert all(len(fitted.cv_results_["params"]) == 12 for fitted in scores["estimator"])
     search = GridSearchCV(
-        clone(model).set_params(grid={}), {"kernel__depth": [0, 2], "kernel__gamma": [1.0]}, cv=2, error_score="raise"
+        clone(model).set_params(param_grid={}),
+        {"kernel__depth": [0, 2], "kernel__gamma": [1.0]},
+        cv=2,
+        error_score="raise",
     )
     search.fit(graphs, y)
     assert search.best_estimator_.kernel_.depth == search.best_params_["kernel__depth"]
@@ -326,11 +331,11 @@ def test_cross_validation_and_grid_search_take_it(model, two):
 
 def test_nested_parameters_are_used_as_they_are_without_a_grid(model, two):
     graphs, y, _, _ = two
-    model.set_params(grid={}, kernel__depth=2, kernel__lam=0.7)
+    model.set_params(param_grid={}, kernel__depth=2, kernel__lam=0.7)
     assert (model.kernel.depth, model.get_params()["kernel__lam"]) == (2, 0.7)
     fitted = model.fit(graphs, y)
     assert (fitted.kernel_.depth, fitted.kernel_.lam) == (2, 0.7)
-    assert model.set_params(grid=GRID).fit(graphs, y).kernel_.depth in GRID["depth"]
+    assert model.set_params(param_grid=GRID).fit(graphs, y).kernel_.depth in GRID["depth"]
 
 
 def test_no_graphs_to_predict(model, two):
@@ -360,13 +365,13 @@ def test_what_they_are():
         ({"scoring": "acuracy"}, "scoring must be the name of a scikit-learn scorer.*got 'acuracy'"),
         ({"scoring": lambda model, X, y: np.nan}, "score that is not a finite number for ODDCL"),
         ({"cv": []}, "cv must give at least one pair"),
-        ({"grid": {"dept": [1]}}, "ODDCL has no parameter 'dept'; did you mean depth.*counting, depth, dtype, gamma"),
-        ({"grid": {"depth": []}}, r"The grid's depth must be a list of at least one value"),
-        ({"grid": {"depth": 1}}, r"The grid's depth must be a list of at least one value; got 1"),
-        ({"grid": {"depth": None}}, r"The grid's depth must be a list of at least one value; got None"),
-        ({"grid": [{}, {}]}, "one entry for each kernel: 1 kernels, got 2 entries"),
-        ({"grid": [[1, 2]]}, r"grid\[0\] must be 'auto' or a dict"),
-        ({"grid": "default"}, "grid of Graph"),
+        ({"param_grid": {"dept": [1]}}, "ODDCL has no parameter 'dept'; did you mean depth.*counting, depth, dtype, gamma"),
+        ({"param_grid": {"depth": []}}, r"The grid's depth must be a list of at least one value"),
+        ({"param_grid": {"depth": 1}}, r"The grid's depth must be a list of at least one value; got 1"),
+        ({"param_grid": {"depth": None}}, r"The grid's depth must be a list of at least one value; got None"),
+        ({"param_grid": [{}, {}]}, "one entry for each kernel: 1 kernels, got 2 entries"),
+        ({"param_grid": [[1, 2]]}, r"grid\[0\] must be 'auto' or a dict"),
+        ({"param_grid": "default"}, "grid of Graph"),
         ({"cv": 1}, "cv of Graph"),
     ],
 )
@@ -393,7 +398,7 @@ def test_wrong_parameters_are_an_error(model, two, parameters, message):
 def test_wrong_strengths_are_an_error(two, kind, name, values, message):
     graphs, y, _, _ = two
     with pytest.raises(ValueError, match=message) as error:
-        kind(ODDCL(), grid={}, cv=3, **{name: values}).fit(graphs, y)
+        kind(ODDCL(), param_grid={}, cv=3, **{name: values}).fit(graphs, y)
     assert name in str(error.value)
 
 
@@ -401,7 +406,7 @@ def test_wrong_strengths_are_an_error(two, kind, name, values, message):
     ("kind", "y", "message"),
     [
         (GraphSVC, [1] * 20, "at least two classes; got 20 graphs of class 1 alone"),
-        (GraphSVC, [0, 0, 1, 1, *range(2, 18)], "No class has 3 graphs, one for each fold. Use 2 folds or fewer"),
+        (GraphSVC, range(20), "Every class has a single graph"),
         (
             GraphSVC,
             np.linspace(0, 1, 20),
@@ -425,11 +430,22 @@ def test_wrong_strengths_are_an_error(two, kind, name, values, message):
 )
 def test_wrong_targets_are_an_error(two, kind, y, message):
     with pytest.raises(ValueError, match=message):
-        kind(ODDCL(), grid={}, cv=3).fit(two[0][:20], y)
+        kind(ODDCL(), param_grid={}, cv=3).fit(two[0][:20], y)
+
+
+def test_folds_are_lowered_where_graphs_are_few(two):
+    graphs, y = two[0][:20], [0, 0, 1, 1, *range(2, 18)]
+    with pytest.warns(UserWarning, match="No class has 10 graphs, one for each of cv=10 folds: 2 folds") as caught:
+        model = GraphSVC(ODDCL(depth=0), param_grid={}, C=1).fit(graphs, y)
+    assert len(caught) == 1
+    assert "split1_test_score" in model.cv_results_
+    assert "split2_test_score" not in model.cv_results_
+    with pytest.warns(UserWarning, match="4 graphs are too few for cv=10: 4 folds are used"):
+        GraphRidge(ODDCL(depth=0), param_grid={}).fit(graphs[:4], [1, 2, 3, 4])
 
 
 def test_too_few_graphs_are_an_error(two):
-    with pytest.raises(ValueError, match="4 graphs are too few for 10 folds"):
-        GraphRidge().fit(two[0][:4], [1, 2, 3, 4])
+    with pytest.raises(ValueError, match="at least two graphs, for two folds; got 1"):
+        GraphRidge().fit(two[0][:1], [1])
     with pytest.raises(ValueError, match="got no graphs"):
         GraphSVC().fit(two[0][:0], [])

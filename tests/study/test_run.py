@@ -16,10 +16,10 @@ from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.svm import SVC
 
 from treegram import ODDCL, Graphs, StudyError, load_tu, make_synthetic, save_tu
+from treegram.models.auto import AUTO_VERSION
 from treegram.models.crossval import check_classes, folds, seed_of
 from treegram.study.protocol import KernelSpec, StudyEntry, entry_key
 from treegram.study.run import build_kernel, run_study
-from treegram.study.selection import auto_recipe
 from treegram.study.store import Store
 from treegram.study.study_file import parse_study
 
@@ -312,11 +312,11 @@ def test_a_run_says_what_it_was_made_of_and_another_recipe_is_refused(study, loa
     run(automatic, tmp_path / "s", loaded, repeats=1)
     with Store.open(tmp_path / "s") as store:
         versions = store.runs()[0].versions
-    assert versions["auto"] == auto_recipe()
+    assert versions["auto"] == AUTO_VERSION
     assert versions["study file"] == automatic.digest[:12] == hashlib.sha256(b"a text").hexdigest()[:12]
-    monkeypatch.setattr(module, "auto_recipe", lambda: "another")
+    monkeypatch.setattr(module, "AUTO_VERSION", "another")
     with pytest.raises(
-        StudyError, match=rf"has results of another version of the kernel 'auto': {auto_recipe()}, where"
+        StudyError, match=rf"has results of another version of the kernel 'auto': {AUTO_VERSION}, not"
     ):
         run(automatic, tmp_path / "s", loaded)
 

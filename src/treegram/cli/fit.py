@@ -96,8 +96,9 @@ def _is_regression(args: argparse.Namespace, y: NDArray[Any]) -> bool:
 
 def _choice(model: Any, data: str, names: list[str]) -> str:
     chosen = ", ".join(
-        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={' '.join(str(value).split())}"
         for name, value in model.best_params_.items()
+        if name != "param_grid"
     )
     if isinstance(model, treegram.GraphGP):
         return f"Best by log marginal likelihood, {model.log_marginal_likelihood_:.4g}: {chosen}"

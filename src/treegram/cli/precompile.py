@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> None:  # noqa: ARG001
 def _cache_folder() -> str:
     """Return the folder in or below which compiled code is kept."""
     from treegram.datasets import table
-    from treegram.models.loops import solver
+    from treegram.models import solver
 
     caches = [getattr(loop, "_cache", None) for loop in (table.scan_table, solver.climb_path)]
     folders = [cache.cache_path for cache in caches if cache is not None and cache.cache_path]
@@ -71,7 +71,11 @@ def _tasks() -> Iterator[Callable[[], object]]:
             yield partial(_run_kernel, treegram.FeatureMap(kernel()), graphs)
     for features in ({"n_components": 8, "n_features": 64}, {"n_features": None}):
         yield partial(_run_kernel, treegram.ODDCLFeatures(depth=1, **features), graphs)
-    for model in (treegram.GraphSVC(cv=3, probability=True), treegram.GraphRidge(cv=3), treegram.GraphGP()):
+    for model in (
+        treegram.GraphSVC("oddcl", cv=3, probability=True),
+        treegram.GraphRidge("oddcl", cv=3),
+        treegram.GraphGP("oddcl"),
+    ):
         yield partial(_run_model, model, graphs, classes)
     yield partial(_read, graphs)
 

@@ -73,7 +73,7 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
     >>> from treegram import WL, Graphs, GraphRidge, explain
     >>> graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)], []], labels=[["C", "C", "O"], ["C", "C"], ["O"]])
     >>> kernel = WL(n_iterations=1, normalize=False)
-    >>> model = GraphRidge(kernel, grid={}, alpha=0.001, cv=2).fit(graphs, [1.0, 0.0, 1.0])
+    >>> model = GraphRidge(kernel, param_grid={}, alpha=0.001, cv=2).fit(graphs, [1.0, 0.0, 1.0])
     >>> explanation = explain(model, graphs[:1], attribute_to="root")
     >>> contributions = explanation.node_contributions[0]
     >>> contributions.round(2)
@@ -282,7 +282,7 @@ class Explanation:
         >>> from pathlib import Path
         >>> from treegram import WLOA, GraphSVC, explain, make_motifs
         >>> graphs, y, _ = make_motifs(20, random_state=0)
-        >>> model = GraphSVC(WLOA(), grid={}, C=1, cv=2).fit(graphs[2:], y[2:])
+        >>> model = GraphSVC(WLOA(), param_grid={}, C=1, cv=2).fit(graphs[2:], y[2:])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     explain(model, graphs[:2]).to_html(Path(folder) / "page.html")
         ...     page = (Path(folder) / "page.html").read_text()

@@ -287,7 +287,11 @@ def _facts(explanation: Explanation, source: str) -> list[tuple[str, str]]:
     facts = [("source", source)] if source else []
     facts.append(("model", " ".join(repr(model).split())))
     if hasattr(final, "best_params_"):
-        chosen = (f"{k} = {v:.6g}" if isinstance(v, float) else f"{k} = {v}" for k, v in final.best_params_.items())
+        chosen = (
+            f"{k} = {v:.6g}" if isinstance(v, float) else f"{k} = {v}"
+            for k, v in final.best_params_.items()
+            if k not in ("kernel", "param_grid")
+        )
         facts += [("kernel", " ".join(repr(final.kernel_).split())), ("chosen", " ".join(", ".join(chosen).split()))]
     if explanation.in_training is not None:
         fitted = explanation._kernel.graphs_

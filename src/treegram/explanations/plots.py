@@ -154,7 +154,7 @@ def plot_explanation(
     --------
     >>> from treegram import WLOA, GraphSVC, explain, make_motifs, plot_explanation
     >>> graphs, y, _ = make_motifs(20, random_state=0)
-    >>> model = GraphSVC(WLOA(), grid={}, C=1, cv=2).fit(graphs, y)
+    >>> model = GraphSVC(WLOA(), param_grid={}, C=1, cv=2).fit(graphs, y)
     >>> ax = plot_explanation(explain(model, graphs), 12)
     >>> ax.get_title().split(":")[0]
     '1 rather than 0'

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,154 +11,101 @@ import numpy as np
 from treegram._core.types import Floats, Ints
 from treegram.kernels import KernelSum
 from treegram.kernels.base import normalize_gram
-from treegram.models.candidates import list_candidates
+from treegram.models.candidates import auto_candidates
 from treegram.models.crossval import seed_of
-from treegram.models.diagonal import nearest_similarity
-from treegram.models.memory import HELD_AT_ONCE, check_memory
-from treegram.models.search import (
-    TIME_IS_UP,
-    Budget,
-    Entry,
-    Found,
-    Given,
-    Score,
-    Tried,
-    conclude,
-    tell,
-    try_entry,
-    try_grams,
-    with_jobs,
-)
+from treegram.models.search import HELD_AT_ONCE, Candidate, Search, SearchResult, Trial, nearest_similarity, with_jobs
 
-__all__ = ["search_auto"]
+__all__ = ["AUTO_VERSION", "search_auto"]
 
-SAMPLE = 1000  # graphs: with more than MANY, all candidates are tried on so many, and the best on all
-MANY = 1500  # graphs
+# Increase it with every change of the candidates or of the search that can change a choice: stored studies record it, and are
+# not continued by another version. tests/models/test_auto.py has the list of candidates of this version.
+AUTO_VERSION = "1"
+
+SAMPLE = 1000  # graphs on which all candidates are tried if there are more than MANY; the best are tried on all graphs
+MANY = 1500
 N_FINALISTS = 6  # candidates that go on from the sample
-N_PARTS = 3  # of a sum, at most
+MAX_TERMS = 3  # of a sum
 N_HELD = 6  # best candidates whose Gram matrices are held for sums, if memory allows
 
+Held = list[tuple[Trial, Floats]]  # trials with their Gram matrices, best first
 
-class _Auto:
-    """One search: what is given, what was tried, and the Gram matrices of the best."""
 
-    def __init__(
-        self, given: Given, score_of: Callable[[Given], Score], budget: Budget, n_jobs: int | None, verbose: int
-    ) -> None:
-        self.given, self.score_of, self.budget = given, score_of, budget
-        self.n_jobs, self.verbose = n_jobs, verbose
-        self.tried: list[Tried] = []
-        self.held: list[tuple[Tried, Floats]] = []  # best first
+def search_auto(search: Search) -> SearchResult:
+    """Try the candidates that suit the graphs, then sums of the best, while there is time."""
+    graphs, n_jobs = search.data.graphs, search.n_jobs
+    held: Held = []
 
-    def run(self, entries: Sequence[Entry], strength: str) -> Found:
-        n_graphs = len(self.given.graphs)
-        check_memory(n_graphs)
-        if n_graphs > MANY:
-            entries = self._finalists(entries)
-        for one, K in self._attempts(entries, self.given):
-            if K is not None:
-                self._hold(one, K)
-        if not self.held:
-            raise ValueError(f"No candidate could be used. The first: {self.tried[0].note}.")
-        self._add_up()
-        return conclude(self.tried, self.given, strength, self.chosen)
-
-    def _finalists(self, entries: Sequence[Entry]) -> list[Entry]:
-        """The best on a sample, in the order of the list."""
-        sample = self.given.taken(_sample(self.given.targets))
-        first = len(self.tried)
-        for _ in self._attempts(entries, sample):
-            pass
-        heat = self.tried[first:]
-        scored = sorted((one for one in heat if len(one.points)), key=lambda one: -one.score)
-        finalists = [one.entry for one in scored[:N_FINALISTS]]
-        lost = f"left out: not among the best {N_FINALISTS} on {len(sample.graphs)} graphs"
-        self.tried[first:] = [
-            replace(one, note=lost) if len(one.points) and one.entry not in finalists else one for one in heat
-        ]
-        return [entry for entry in entries if entry in finalists]
-
-    def _attempts(self, entries: Sequence[Entry], given: Given) -> Iterator[tuple[Tried, Floats | None]]:
-        """Try entries while there is time, and the first in any case; one that cannot be used is left out and noted."""
-        score, is_done = self.score_of(given), False
-        for entry in entries:
-            K = None
-            if is_done and self.budget.is_spent():
-                one = Tried(entry, len(given.graphs), TIME_IS_UP)
-            else:
-                try:
-                    one, (K,) = try_entry(entry, given, score, self.budget.clock, self.n_jobs)
-                    is_done = True
-                except ValueError as error:
-                    one = Tried(entry, len(given.graphs), f"left out: {error}")
-            self._note(one)
-            yield one, K
-
-    def _note(self, one: Tried) -> None:
-        self.tried.append(one)
-        tell(one, self.verbose)
-
-    def _hold(self, one: Tried, K: Floats) -> None:
+    def keep(trial: Trial, K: Floats) -> None:
         n_held = max(2, min(N_HELD, HELD_AT_ONCE // K.nbytes))
-        self.held = sorted([*self.held, (one, K)], key=lambda item: -item[0].score)[
-            :n_held
-        ]  # stable: of equals the first
+        held.append((trial, K))
+        held.sort(key=lambda item: -item[0].score)  # stable: ties keep their order
+        del held[n_held:]
 
-    def _add_up(self) -> None:
-        """Add to the best candidate, one by one, whichever other raises the score most, while it is clearly raised."""
-        parts, best = [0], self.held[0][0]
-        while len(parts) < N_PARTS:
-            others = [i for i in range(len(self.held)) if i not in parts]
-            sums = [(self._sum([*parts, i]), i) for i in others if not self.budget.is_spent()]
-            top, added = max(sums, key=lambda item: item[0].score, default=(best, 0))
-            if not _is_clearly_better(top, best):
-                break
-            parts, best = [*parts, added], top
-        self.chosen = best.entry
-
-    def _sum(self, parts: Sequence[int]) -> Tried:
-        start = self.budget.clock()
-        entries = [self.held[i][0].entry for i in parts]
-        total = np.sum([self.held[i][1] for i in parts], axis=0)
-        diagonal = total.diagonal().copy()
-        normalize_gram(total, diagonal, diagonal)
-        kernel = with_jobs(KernelSum([entry.kernel for entry in entries]), self.n_jobs)
-        entry = Entry(" + ".join(one.name for one in entries), kernel, {}, "a sum of the best")
-        scores, fits = try_grams(entry.name, [total], self.given, self.score_of(self.given), self.n_jobs)
-        seconds, similarity = self.budget.clock() - start, nearest_similarity(total)
-        self._note(Tried(entry, len(self.given.graphs), "", seconds, [{}], scores, fits, similarity))
-        return self.tried[-1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about kernels that the user did not name
+        candidates = [replace(one, kernel=with_jobs(one.kernel, n_jobs)) for one in auto_candidates(graphs)]
+        if len(graphs) > MANY:
+            candidates = _finalists(search, candidates)
+        search.try_all(candidates, keep=keep, skip_unusable=True)
+        if not held:
+            raise ValueError(f"No candidate could be used. The first: {search.trials[0].note}.")
+        best = _best_sum(search, held)
+    return search.conclude(best.candidate)
 
 
-def search_auto(
-    given: Given,
-    score_of: Callable[[Given], Score],
-    strength: str,
-    *,
-    budget: Budget,
-    n_jobs: int | None,
-    verbose: int = 0,
-) -> Found:
-    """Try the candidates that suit the graphs, then sums of the best; ``score_of`` makes the score of what is given.
-
-    When the budget is spent, nothing further is begun; the first candidate always is.
-    """
-    entries = [Entry(one.name, with_jobs(one.kernel, n_jobs), {}, one.reason) for one in list_candidates(given.graphs)]
-    return _Auto(given, score_of, budget, n_jobs, verbose).run(entries, strength)
+def _finalists(search: Search, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the best candidates on a sample, in the order of the list."""
+    sample = search.data.subset(_sample(search.data.targets))
+    trials = search.try_all(candidates, sample, skip_unusable=True)
+    scored = sorted((one for one in trials if len(one.points)), key=lambda one: -one.score)
+    finalists = [one.candidate for one in scored[:N_FINALISTS]]
+    for i, one in enumerate(search.trials):
+        if len(one.points) and one.candidate not in finalists:
+            note = f"left out: not among the best {N_FINALISTS} on {len(sample.graphs)} graphs"
+            search.trials[i] = replace(one, note=note)
+    return [one for one in candidates if one in finalists]
 
 
-def _is_clearly_better(one: Tried, other: Tried) -> bool:
-    """Whether the mean score is higher by more than one standard error of the difference, fold by fold.
+def _sample(targets: Floats | Ints) -> Ints:
+    """Return ids of SAMPLE graphs, ascending: evenly spaced in the order of their targets, with ties in random order."""
+    ties = np.random.default_rng(seed_of("auto", len(targets))).random(len(targets))
+    order = np.lexsort((ties, targets))
+    return np.sort(order[np.linspace(0, len(order) - 1, SAMPLE).astype(np.int64)])
 
-    Of many sums one is always a little better by chance.
+
+def _best_sum(search: Search, held: Held) -> Trial:
+    """Add to the best candidate, one by one, the other that raises the score most, as long as the score is clearly raised."""
+    terms, best = [0], held[0][0]
+    while len(terms) < MAX_TERMS:
+        others = [i for i in range(len(held)) if i not in terms]
+        sums = [(_try_sum(search, [held[j] for j in [*terms, i]]), i) for i in others if not search.is_out_of_time()]
+        top, added = max(sums, key=lambda item: item[0].score, default=(best, 0))
+        if not _is_clearly_better(top, best):
+            break
+        terms, best = [*terms, added], top
+    return best
+
+
+def _try_sum(search: Search, terms: Held) -> Trial:
+    start = search.clock()
+    total = np.sum([K for _, K in terms], axis=0)
+    diagonal = total.diagonal().copy()
+    normalize_gram(total, diagonal, diagonal)
+    candidates = [trial.candidate for trial, _ in terms]
+    kernel = with_jobs(KernelSum([one.kernel for one in candidates]), search.n_jobs)
+    one = Candidate(" + ".join(one.name for one in candidates), kernel, reason="a sum of the best")
+    scores, fits = search.score_grams(one.name, [total], search.data, search.make_score(search.data))
+    seconds = search.clock() - start
+    trial = Trial(one, len(total), "", seconds, [{}], scores, fits, nearest_similarity(total))
+    search.add(trial)
+    return trial
+
+
+def _is_clearly_better(one: Trial, other: Trial) -> bool:
+    """Return whether the mean score is higher by more than one standard error of the difference, fold by fold.
+
+    Of many sums, one is always a little better by chance.
     """
     gains = one.fold_scores - other.fold_scores
     error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
     return bool(gains.mean() > error + 1e-12)
-
-
-def _sample(targets: Floats | Ints) -> Ints:
-    """Ids of SAMPLE graphs, ascending: at equal steps through all, sorted by target, and by chance among equal targets."""
-    chance = np.random.default_rng(seed_of("auto", len(targets))).random(len(targets))
-    order = np.lexsort((chance, targets))
-    return np.sort(order[np.linspace(0, len(order) - 1, SAMPLE).astype(np.int64)])

@@ -1,10 +1,10 @@
-"""What ``kernel="auto"`` tries: a small grammar of views and structures, cheap first, the same for all data.
+"""The candidates of ``kernel="auto"``: a small grammar of views and structures, cheap ones first, the same for all data.
 
-A **view** says which vectors the nodes have: none, as they come, scaled, with those of their neighbors, or distances to the
-centroid; and whether numbers at the edges count. The width of the node kernel follows from the vectors of a view, so that it
-suits any range and dimension. A **structure** says what else must be alike for two nodes to be compared: colors, trees,
-edges, or pairs of nodes. What the graphs do not have (labels of edges, vectors, more than one attribute) is left out. Nothing
-here looks at targets.
+A **view** selects the vectors of the nodes: none, as they come, scaled, with those of their neighbors, or distances to the
+centroid; and whether numbers at the edges count. The width of the node kernel follows from the vectors of a view, so it suits
+any range and dimension. A **structure** says what else must be alike for two nodes to be compared: colors, trees, edges, or
+pairs of nodes. What the graphs do not have (edge labels, vectors, more than one attribute) is left out. Nothing here looks at
+targets.
 """
 
 from __future__ import annotations
@@ -28,26 +28,18 @@ from treegram.graphs.transforms import (
 )
 from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath
 from treegram.models.crossval import seed_of
+from treegram.models.search import Candidate
 from treegram.pairsum.attributes import scaled_gamma
 
-__all__ = ["Candidate", "list_candidates", "narrow_gamma"]
+__all__ = ["auto_candidates", "narrow_gamma"]
 
-Make = Callable[..., Any]  # a kernel, from its options
-N_PAIRS = 20_000  # of nodes, whose distances are looked at
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A kernel to try, and why."""
-
-    name: str
-    reason: str
-    kernel: Any  # a kernel, or a pipeline that ends in one
+Make = Callable[..., Any]  # returns a kernel for options
+N_PAIRS = 20_000  # of nodes, whose distances are sampled
 
 
 @dataclass(frozen=True)
 class Structure:
-    """What must be alike beside the vectors: a kernel of labels and shape alone, and one that takes a gamma."""
+    """A kernel of labels and shape alone, and one that also compares vectors, with a gamma."""
 
     reason: str
     plain: Make | None = None
@@ -72,7 +64,7 @@ def _has_edge_vectors(graphs: Graphs) -> bool:
 
 @dataclass(frozen=True)
 class View:
-    """What is seen of the graphs, whether the node kernel on the vectors is narrow, and which structures are tried."""
+    """Transformers of the graphs, the structures to try on them, and whether the node kernel on the vectors is narrow."""
 
     name: str
     reason: str
@@ -83,7 +75,7 @@ class View:
 
 
 def _pairs(gamma: float | str | None = None, **_: Any) -> KernelSum:
-    """Pairs of nodes near and far: balls around one node, nodes up to three steps apart, and all shortest paths."""
+    """Return a kernel of pairs of nodes: balls around one node, nodes up to three steps apart, and all shortest paths."""
     return KernelSum(
         [
             GIK(invariant="nspdk", radius=0, distance=3, gamma=gamma),
@@ -98,7 +90,7 @@ def _nodes(gamma: float | str, **_: Any) -> WLCL:
 
 
 def _propagation(mode: str = "gmm", **_: Any) -> KernelSum:
-    """Three draws of bins, since a single one moves accuracy by half a point."""
+    """Return the sum of three draws of bins: a single draw moves accuracy by half a point."""
     return KernelSum([P2K(n_iterations=2, mode=mode, random_state=seed) for seed in range(3)])
 
 
@@ -176,14 +168,14 @@ _WITH_VECTORS = (
     ),
     View(
         "neighbor means",
-        "all attributes count alike, and the neighbors' count, too",
+        "all attributes count alike, and so do the neighbors'",
         ("colors 1",),
         (_SCALED, NeighborMeans),
         is_narrow=True,
     ),
     View(
         "centroid distances",
-        "they do not change when a graph is turned",
+        "they do not change when a graph is rotated",
         ("colors 3", "trees 3"),
         (CentroidDistance,),
         suits=_has_several_attributes,
@@ -194,14 +186,14 @@ _WITH_VECTORS = (
 )
 
 
-def list_candidates(graphs: Graphs) -> list[Candidate]:
-    """What to try on graphs like these, cheap first."""
+def auto_candidates(graphs: Graphs) -> list[Candidate]:
+    """Return the candidates that suit the graphs, cheap ones first."""
     views = _WITH_VECTORS if graphs.n_attributes else _WITHOUT_VECTORS
     return [one for view in views for one in _in_view(view, graphs)]
 
 
 def _in_view(view: View, graphs: Graphs) -> Iterator[Candidate]:
-    """The structures of a view; none where it does not suit the graphs."""
+    """Yield the structures of a view; none where it does not suit the graphs."""
     if not view.suits(graphs):
         return
     gamma = _gamma(view, graphs)
@@ -215,28 +207,28 @@ def _in_view(view: View, graphs: Graphs) -> Iterator[Candidate]:
         steps, kernel = [step() for step in view.steps], make(**options)
         yield Candidate(
             ", ".join(filter(None, [name, view.name])),
-            "; ".join(filter(None, [structure.reason, view.reason])),
             make_pipeline(*steps, kernel) if steps else kernel,
+            reason="; ".join(filter(None, [structure.reason, view.reason])),
         )
 
 
 def _gamma(view: View, graphs: Graphs) -> float | str | None:
-    """The width that suits the vectors of a view; None where it has no vectors."""
+    """Return the gamma that suits the vectors of a view, or None if it has no vectors."""
     try:
         for step in view.steps:
             graphs = step().fit_transform(graphs)
         if not graphs.n_attributes:
             return None
         return (narrow_gamma if view.is_narrow else scaled_gamma)(np.asarray(graphs.attributes))
-    except ValueError:  # vectors are out of range: the kernels say so when they are tried
+    except ValueError:  # vectors are out of range: the kernels report this when they are tried
         return "scale"
 
 
 def narrow_gamma(vectors: Floats) -> float:
-    """Eight times gamma="scale", or what makes the nearest twentieth of all pairs of unlike vectors alike, if that is less.
+    """Return eight times gamma="scale", or the gamma that reaches the nearest twentieth of all pairs, if that is less.
 
-    Vectors in groups need a narrow kernel, and eight times is narrow enough for most; for many independent attributes all pairs
-    are about equally far apart, and the kernel would tell any two nodes apart.
+    Vectors in groups need a narrow kernel, and eight times is narrow enough for most. With many independent attributes, all
+    pairs are about equally far apart, and so narrow a kernel would separate any two nodes.
     """
     rng = np.random.default_rng(seed_of("auto", len(vectors)))
     i, j = rng.integers(max(len(vectors), 1), size=(2, N_PAIRS if len(vectors) else 0))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,10 @@ from sklearn.model_selection import StratifiedKFold
 
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
-from treegram.models.machines import TOLERANCE, fit_machines, one_against_rest, vote
+from treegram.models.solver import TOLERANCE, fit_machines, one_against_rest, vote
 from treegram.pairsum.maps import one_blas_thread
 
 __all__ = [
-    "Decide",
     "Fits",
     "Selection",
     "check_classes",
@@ -39,14 +38,12 @@ __all__ = [
     "select",
 ]
 
-
-Decide = Callable[..., tuple[Floats, "Fits"]]  # as decide_held_out
 _DIGITS = 12  # to which Gram matrices and mean accuracies are compared: beyond, there is only rounding
 
 
 @dataclass(frozen=True)
 class Fits:
-    """How many machines were fitted, and how many of them ended before the tolerance was met."""
+    """The number of fitted machines, and the number of those that ended before the tolerance was met."""
 
     n_fits: int = 0
     n_unconverged: int = 0
@@ -57,9 +54,9 @@ class Fits:
 
 @dataclass(frozen=True)
 class Selection:
-    """What was selected in the training part of a fold, and what it says about the test part."""
+    """The choice made in the training part of a fold, and its predictions of the test part."""
 
-    gram: int  # which Gram matrix
+    gram: int  # index of the Gram matrix
     C: float
     inner_accuracy: float
     predicted: Ints  # (n_test,) classes
@@ -68,13 +65,13 @@ class Selection:
 
 
 def seed_of(*identity: Any) -> int:
-    """A seed that follows from what something is, so that adding a run never changes the others."""
+    """Return a seed that depends on an identity alone, so that adding a run never changes the others."""
     digest = hashlib.sha256(json.dumps(identity).encode()).digest()
     return int.from_bytes(digest[:4], "little")
 
 
 def check_classes(y: Any, n_outer: int, n_inner: int) -> tuple[NDArray[Any], Ints]:
-    """The sorted classes and the position of each graph's class among them; an error where folds cannot be made."""
+    """Return the sorted classes and the code of each graph's class; raise if folds cannot be made."""
     classes, codes = encode_classes(y)
     counts = np.bincount(codes)
     smallest = int(np.argmin(counts))
@@ -93,7 +90,7 @@ def check_classes(y: Any, n_outer: int, n_inner: int) -> tuple[NDArray[Any], Int
 
 
 def encode_classes(y: Any) -> tuple[NDArray[Any], Ints]:
-    """The sorted classes and the position of each graph's class among them; an error where there are not two."""
+    """Return the sorted classes and the code of each graph's class; raise if there are fewer than two classes."""
     classes, codes = np.unique(check_targets(y), return_inverse=True)
     if len(classes) < 2:
         found = f"{counted(len(codes), 'graph')} of class {classes[0]!s} alone" if len(classes) else "no graphs"
@@ -102,25 +99,25 @@ def encode_classes(y: Any) -> tuple[NDArray[Any], Ints]:
 
 
 def _advise(count: int, n_outer: int, n_inner: int) -> str:
-    """What can be done about a class that is too small for the folds asked for."""
+    """Return advice about a class that is too small for the folds."""
     if n_outer == 1 and count >= 2:
         return f"Use fewer folds, {count} at most, or leave this class out."
-    for outer in (min(n_outer, count), count):  # as many as asked for, or else so many that each leaves all but one
+    for outer in (min(n_outer, count), count):  # as many as requested, or else leave-one-out for this class
         inner = min(n_inner, count - -(-count // outer))
         if inner >= 2:
             fewer = "fewer folds, such as " if outer <= n_outer else ""
             return f"Use {fewer}{outer} folds with {inner} inner ones, or leave this class out."
-    return "No number of folds would do: leave this class out, or join it with another."
+    return "No number of folds is possible: leave this class out, or merge it with another."
 
 
 def check_targets(y: Any) -> NDArray[Any]:
-    """The targets as an array of one axis; an error where any is missing."""
+    """Return the targets as a one-dimensional array; raise if any is missing."""
     if y is None:
         raise ValueError("y is missing: give one target for each graph.")
     targets = np.asarray(y)
     if targets.ndim != 1:
         raise ValueError(f"y must have one target for each graph; got an array of shape {targets.shape}.")
-    # As they were given: numpy writes a NaN among texts as a text, and forgets a mask.
+    # Look at the original values: numpy turns a NaN among texts into a text, and drops a mask.
     for i, target in enumerate(y.tolist() if isinstance(y, np.ndarray) else y):
         if _is_missing(target):
             raise ValueError(f"y[{i}] is {target}: the target of graph {i} is missing. Leave this graph out.")
@@ -135,16 +132,16 @@ def _is_missing(target: Any) -> bool:
 
 
 def folds(codes: Ints, n_folds: int, seed: int) -> list[tuple[Ints, Ints]]:
-    """(training, test) ids of stratified, shuffled folds; both ascending."""
+    """Return the (training, test) ids of stratified, shuffled folds; both ascending."""
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # callers say so in their own words
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # callers have their own warning
         parts = list(splitter.split(codes, codes))
     return [(train.astype(np.int64), test.astype(np.int64)) for train, test in parts]
 
 
 def distinct(grams: Sequence[Floats]) -> tuple[list[Floats], list[int]]:
-    """The Gram matrices without repetitions, and for each given one its position among them.
+    """Return the distinct Gram matrices, and for each matrix its position among them.
 
     Once normalized, depth 0 does not depend on lambda: a grid of 24 has 19 matrices.
     """
@@ -174,14 +171,10 @@ def score(
     Cs: Floats,
     weights: Floats | None = None,
     test_weights: Floats | None = None,
-    decide: Decide | None = None,
 ) -> tuple[Floats, Fits]:
-    """Accuracy on the test part for each C, ascending; weights multiply C, one for each graph of all.
-
-    ``decide`` is there for matrices that are not Gram matrices: see :func:`decide_held_out`.
-    """
+    """Return the accuracy on the test part for each C, ascending; weights multiply C, one for each graph of all."""
     n_classes = int(codes.max()) + 1
-    decisions, fits = (decide or decide_held_out)(K, codes, train, test, Cs, weights)
+    decisions, fits = decide_held_out(K, codes, train, test, Cs, weights)
     is_right = vote(decisions, n_classes) == codes[test]
     if test_weights is None or not test_weights.any():
         return is_right.mean(axis=1), fits
@@ -191,14 +184,14 @@ def score(
 def decide_held_out(
     K: Floats, codes: Ints, train: Ints, test: Ints, Cs: Floats, weights: Floats | None = None
 ) -> tuple[Floats, Fits]:
-    """Decisions on the test part for each C and each pair of classes, (n_C, n_test, n_pairs)."""
+    """Return decisions on the test part for each C and each pair of classes, (n_C, n_test, n_pairs)."""
     machines = fit_machines(K, codes, int(codes.max()) + 1, train, Cs, weights=weights)
     rows = K.take(test, axis=0).take(machines.order, axis=1)
     return machines.decide(rows), count_fits(machines.gaps)
 
 
 def choose(scores: Floats) -> tuple[int, int]:
-    """The best of (n_grams, n_C) mean accuracies; of equals, the first Gram matrix, and of its equals the smallest C."""
+    """Return the best of (n_grams, n_C) mean accuracies; ties go to the first Gram matrix, then to the first C."""
     gram, c = np.unravel_index(int(np.argmax(np.round(scores, _DIGITS))), scores.shape)
     return int(gram), int(c)
 
@@ -208,7 +201,7 @@ def select(
 ) -> Selection:
     """Choose a Gram matrix and a C by cross-validation inside ``train``, fit on all of it, predict ``test``.
 
-    Rows of ``test`` are looked at by the last step alone, and only in the columns of ``train``.
+    Only the last step uses rows of ``test``, and only their columns of ``train``.
     """
     inner = [(train[a], train[b]) for a, b in folds(codes[train], n_folds, seed)]
     scores = np.zeros((len(grams), len(Cs)))
@@ -227,5 +220,5 @@ def select(
 
 
 def count_fits(gaps: Floats) -> Fits:
-    """One fit for each C at which some machine had to be fitted; it has converged if all machines have."""
+    """Count one fit for each C at which some machine was fitted; it has converged if all machines have."""
     return Fits(int((gaps >= 0).sum()), int((gaps >= TOLERANCE).sum()))

@@ -1,4 +1,4 @@
-"""Gaussian process regression on graphs: kernel, parameters and noise are chosen by marginal likelihood."""
+"""Gaussian process regression on graphs, with kernel, parameters and noise chosen by marginal likelihood."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from treegram._core.progress import verbosely
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.pipelines import split_pipeline
+from treegram.models.base import STRENGTHS, GraphModel, check_fit, check_numbers, check_strengths
 from treegram.models.crossval import Fits
-from treegram.models.model import STRENGTHS, GraphModel, check_fit, check_numbers
-from treegram.models.search import Given, Score, check_strengths
+from treegram.models.search import Data, Score
 from treegram.pairsum.maps import one_blas_thread
 
 __all__ = ["GraphGP"]
@@ -37,36 +37,36 @@ class GraphGP(RegressorMixin, GraphModel):
 
     Parameters
     ----------
-    kernel : GraphKernel, Pipeline, str or list of these, default=None
-        What to choose from: a kernel, a pipeline of transformers that ends in one, the name of a kernel on the command line
-        such as "wl", or several of these. None: :class:`ODDCL`. "auto": some twelve candidates that suit the graphs, and sums
-        of the best, chosen by likelihood; see :doc:`/models`.
-    grid : "auto", dict, or list of these, default="auto"
+    kernel : "auto", GraphKernel, Pipeline, str or list of these, default="auto"
+        The kernels to choose from. "auto": some twelve candidates that suit the graphs, and sums of the best, chosen by
+        likelihood; see :doc:`/models`. Or a kernel, a pipeline of transformers that ends in one, the name of a kernel on
+        the command line such as "wl", or a list of these.
+    param_grid : "auto", dict, or list of these, default="auto"
         Values to try for each parameter of the kernel; see :class:`GraphSVC`.
     noise : float or sequence of float, default=(0.0001, 0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
         Values to try for the variance of the noise over that of the signal, where K has ones on its diagonal.
     max_seconds : float or None, default=None
-        After so many seconds no further kernel is begun. The first one always is, so that there is a model. Without a
-        limit, the result depends on graphs, targets and seed alone.
+        Time after which no further kernel is tried; the first one always is. Without a limit, the result depends only on
+        graphs, targets and seed.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for their decompositions, as in joblib; -1 means all.
     verbose : int, default=0
-        Above 0, a line is printed for each kernel that was searched; where no terminal and no notebook shows progress, stderr
-        gets a line about it every half minute.
+        If above 0, print a line for each kernel tried; where neither a terminal nor a notebook shows progress, write a line
+        to stderr every half minute.
 
     Attributes
     ----------
     kernel_ : GraphKernel or Pipeline
         The best kernel with its parameters, fitted on all graphs.
     search_results_ : list of dict
-        What was tried, in this order: candidate, reason, number of graphs, best score, seconds, and a note ("chosen", or why
-        it was left out). ``search_summary()`` gives it as a table.
+        One record for each candidate, in the order of the search: candidate, reason, n_graphs, score, seconds, and a note
+        ("chosen", or why it was left out). ``search_summary()`` returns it as a table.
     best_params_ : dict
-        Name of the best kernel, the parameters chosen for it, and noise.
+        Parameters of a model without a search: the best kernel, not fitted, an empty ``param_grid``, and noise.
     log_marginal_likelihood_ : float
         Logarithm of the density of the normalized targets under the best candidate.
     results_ : dict of arrays
-        All candidates with their log marginal likelihoods; a pandas table with one call.
+        All candidates with their log marginal likelihoods; pass it to ``pandas.DataFrame``.
     scale_ : float
         The factor :math:`s^2`.
     dual_coef_ : ndarray of shape (n_graphs,)
@@ -89,7 +89,7 @@ class GraphGP(RegressorMixin, GraphModel):
     >>> from treegram import ODDCL, GraphGP, load_digits_graphs
     >>> graphs, _ = load_digits_graphs()
     >>> y = [graph.attributes[:, 2].mean() for graph in graphs[:104]]  # how dark the inked pixels are
-    >>> model = GraphGP(ODDCL(), grid={"depth": [0, 1]}).fit(graphs[:100], y[:100])
+    >>> model = GraphGP(ODDCL(), param_grid={"depth": [0, 1]}).fit(graphs[:100], y[:100])
     >>> mean, std = model.predict(graphs[100:104], return_std=True)
     >>> bool((abs(mean - y[100:]) < 3 * std).all())
     True
@@ -124,7 +124,9 @@ class GraphGP(RegressorMixin, GraphModel):
         normal = (numbers - self.intercept_) / self._unit
         with one_blas_thread(), verbosely(self.verbose):
             self._choose(graphs, normal, noises)
-            values, vectors = _decompose(self.kernel_.fit_transform(graphs))
+            K = self._fit_kernel(graphs)
+            self._prior = float(K.diagonal()[K.diagonal() > 0].mean()) if K.diagonal().any() else 1.0
+            values, vectors = _decompose(K)
             damped = values + self.best_params_["noise"]
             self.scale_ = float(((vectors.T @ normal) ** 2 / damped).mean())
             self.dual_coef_ = self._unit * (vectors @ ((vectors.T @ normal) / damped))
@@ -133,31 +135,33 @@ class GraphGP(RegressorMixin, GraphModel):
 
     def _choose(self, graphs: Graphs, y: Floats, noises: Floats) -> None:
         everyone = np.arange(len(y))  # no graph is held out
-        found = self._search(Given(graphs, y, None, noises, [(everyone, everyone)]), "noise")
-        likelihoods = found.table["mean_test_score"]
-        self.results_ = {"params": found.table["params"], "log_marginal_likelihood": likelihoods}
-        self.log_marginal_likelihood_ = float(likelihoods[found.index])
+        result = self._search(Data(graphs, y, None, noises, [(everyone, everyone)]), "noise")
+        likelihoods = result.table["mean_test_score"]
+        self.results_ = {name: column for name, column in result.table.items() if name.startswith("param")}
+        self.results_["log_marginal_likelihood"] = likelihoods
+        self.log_marginal_likelihood_ = float(likelihoods[result.index])
 
-    def _fold_score(self, given: Given) -> Score:
-        return partial(_score_likelihoods, y=given.targets, noises=given.strengths)
+    def _make_score(self, data: Data) -> Score:
+        return partial(_score_likelihoods, y=data.targets, noises=data.strengths)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: FBT001, FBT002 (scikit-learn's signature)
-        """The numbers that go with graphs, and how sure they are.
+        """Predict the numbers of graphs, and their uncertainty.
 
         Parameters
         ----------
         X : Graphs or list of graphs
             Graphs, new or not.
         return_std : bool, default=False
-            Whether to give standard deviations, too.
+            Whether to return standard deviations, too.
 
         Returns
         -------
         mean : ndarray of shape (n_graphs,)
             One number for each graph.
         std : ndarray of shape (n_graphs,)
-            Only with ``return_std``: the standard deviation of a new target around ``mean``, its noise included. An interval of
-            1.645 of them to either side is one of 90 %.
+            Only with ``return_std``: the standard deviation of a new target around ``mean``, including its noise. An interval of
+            1.645 of them to either side contains 90 % of targets. A graph that shares nothing with any graph, itself included
+            (a kernel of 0), gets the mean variance of the fitted graphs before they were seen.
         """
         check_is_fitted(self)
         graphs = as_graphs(X)
@@ -166,7 +170,9 @@ class GraphGP(RegressorMixin, GraphModel):
         if not return_std:
             return mean
         explained = ((rows @ self._half_inverse) ** 2).sum(axis=1)
-        left = np.maximum(_self_kernels(self.kernel_, graphs) - explained, 0.0) + self.best_params_["noise"]
+        selves = _self_kernels(self.kernel_, graphs)
+        prior = np.where(selves > 0, selves, self._prior)
+        left = np.maximum(prior - explained, 0.0) + self.best_params_["noise"]
         return mean, self._unit * np.sqrt(self.scale_ * left)
 
 
@@ -174,29 +180,29 @@ class GraphGP(RegressorMixin, GraphModel):
 
 
 def _decompose(K: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues and eigenvectors; eigenvalues that rounding has made negative count as 0."""
+    """Return eigenvalues and eigenvectors; negative eigenvalues, from rounding, become 0."""
     values, vectors = np.linalg.eigh(K)
     return np.maximum(values, 0.0), vectors
 
 
 def log_marginal_likelihoods(K: Floats, *, y: Floats, noises: Floats) -> Floats:
-    """Logarithm of the density of y for each noise, at the scale that makes it largest."""
+    """Return the logarithm of the density of y for each noise, at the most likely scale."""
     values, vectors = _decompose(K)
     damped = values + noises[:, None]
     scales = ((vectors.T @ y) ** 2 / damped).mean(axis=1)
-    # A target that never changes fits any scale, the smaller the better.
+    # For a constant target, the smaller the scale, the better.
     scales = np.maximum(scales, np.finfo(np.float64).tiny)
     likelihoods: Floats = -0.5 * (np.log(damped).sum(axis=1) + len(y) * (np.log(2 * np.pi * scales) + 1))
     return likelihoods
 
 
 def _score_likelihoods(K: Floats, train: Ints, test: Ints, *, y: Floats, noises: Floats) -> tuple[Floats, Fits]:  # noqa: ARG001
-    """The likelihoods as the search wants them, to 9 digits: beyond, there is only rounding."""
+    """Return the likelihoods as scores, to 9 digits: beyond, there is only rounding."""
     return np.round(log_marginal_likelihoods(K, y=y, noises=noises), 9), Fits(len(noises))
 
 
 def _self_kernels(kernel: Any, graphs: Any) -> Floats:
-    """The kernel of each graph with itself, as the fitted kernel sees it."""
+    """Return the kernel of each graph with itself, after the transformers of a pipeline."""
     steps, final = split_pipeline(kernel)
     for step in steps:
         graphs = step.transform(graphs)

@@ -1,76 +1,70 @@
-"""The search that all models share: every point of every kernel's grid, with every strength of regularization.
+"""The search that all models share: every point of every kernel's grid with every strength of regularization.
 
-A model brings one function that fits on some graphs, predicts others, and scores all strengths at once. Whatever a kernel
-learns from data it learns from all graphs of the search and from no target; models are selected within these graphs alone.
+A model provides one function that fits on some graphs, predicts others, and scores all strengths at once. Whatever a kernel
+learns from data, it learns from all graphs of the search and from no target; models are selected within these graphs alone.
 """
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from math import prod
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.pipeline import Pipeline
 
+from treegram._core.memory import available_bytes, spell_bytes
 from treegram._core.parallel import run_tasks
-from treegram._core.params import NOTHING, Allowed, Instance
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels import ODDCL
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import gram_grids, parameter_names, with_parameters
 from treegram.kernels.pipelines import split_pipeline
 from treegram.kernels.registry import AUTO, KERNELS
 from treegram.models.crossval import Fits, choose, distinct
-from treegram.models.diagonal import LEAST, nearest_similarity, warn_if_diagonal
-from treegram.models.memory import HELD_AT_ONCE, check_memory
 
 __all__ = [
-    "KERNEL",
+    "CHOSEN",
+    "HELD_AT_ONCE",
     "TIME_IS_UP",
-    "Blocks",
-    "Budget",
-    "Entry",
-    "Found",
-    "Given",
+    "Candidate",
+    "Data",
+    "MakeScore",
     "Score",
+    "Search",
+    "SearchResult",
     "Splits",
-    "Tried",
-    "check_strengths",
-    "conclude",
-    "list_entries",
-    "named_kernel",
-    "search",
-    "split_grid",
-    "tell",
-    "try_entry",
-    "try_grams",
+    "Trial",
+    "check_memory",
+    "chosen_name",
+    "list_candidates",
+    "nearest_similarity",
+    "warn_if_diagonal",
     "with_jobs",
 ]
 
-Grid = Mapping[str, Sequence[Any]]
-Score = Callable[[Floats, Ints, Ints], tuple[Floats, Fits]]
-Splits = list[tuple[Ints, Ints]]
+ParamGrid: TypeAlias = Mapping[str, Sequence[Any]]
+Splits: TypeAlias = list[tuple[Ints, Ints]]
 
-KERNEL: Allowed = (
-    Instance((GraphKernel, Pipeline), "a kernel"),
-    Instance((str,), "the name of a kernel"),
-    Instance((list, tuple), "a list of these"),
-    NOTHING,
-)
+CHOSEN = "chosen"
 TIME_IS_UP = "left out: time was up"
+HELD_AT_ONCE = 2**30  # bytes of Gram matrices that a search holds at once; one matrix where a single one is larger
+_COPIES = 3  # of a Gram matrix: itself, one more while it is computed, and its blocks in the folds
+_DIAGONAL = 0.1  # nearest similarity; usual data has 0.15 and more, vectors in too large a unit give 0.00 to 0.06
+_MIN_GRAPHS = 20  # to judge that similarity
+_ROWS = 200  # that are examined for it, evenly spread
+clock = time.monotonic  # measures max_seconds
 
 
 @dataclass(frozen=True)
-class Given:
-    """What a model is fitted on, checked."""
+class Data:
+    """Graphs with targets, folds, and the strengths of regularization to try on them."""
 
     graphs: Graphs
     targets: NDArray[Any]  # codes of classes, or numbers
@@ -78,120 +72,111 @@ class Given:
     strengths: Floats  # of regularization, in the order in which they are tried
     splits: Splits  # (training, test) ids of the folds
 
-    def taken(self, ids: Ints) -> Self:
-        """The same for some of the graphs, by ascending ids; folds that have no training or test graphs left are dropped."""
-        places = np.full(len(self.graphs), -1)
-        places[ids] = np.arange(len(ids))
-        parts = [tuple(places[part][places[part] >= 0] for part in split) for split in self.splits]
+    def subset(self, ids: Ints) -> Self:
+        """Return the data of some graphs, by ascending ids; folds that have no training or test graphs left are dropped."""
+        new_ids = np.full(len(self.graphs), -1)
+        new_ids[ids] = np.arange(len(ids))
+        renumbered = [tuple(new_ids[part][new_ids[part] >= 0] for part in split) for split in self.splits]
         weights = None if self.weights is None else self.weights[ids]
-        splits = [(train, test) for train, test in parts if len(train) and len(test)]
+        splits = [(train, test) for train, test in renumbered if len(train) and len(test)]
         return type(self)(self.graphs[ids], self.targets[ids], weights, self.strengths, splits)
 
 
+Score: TypeAlias = Callable[[Floats, Ints, Ints], tuple[Floats, Fits]]  # of a Gram matrix, training and test ids
+MakeScore: TypeAlias = Callable[[Data], Score]
+
+
 @dataclass(frozen=True, eq=False)
-class Entry:
-    """A kernel and the grid to search for it."""
+class Candidate:
+    """A kernel, or a pipeline that ends in one, and the grid to search for it."""
 
     name: str
-    kernel: Any  # a kernel, or a pipeline that ends in one
-    grid: Grid
-    reason: str = "given"  # why it is tried
-
-
-Blocks = Callable[[Entry, Graphs], Iterator[tuple[list[dict[str, Any]], list[Floats]]]]  # points, each with a matrix
+    kernel: Any
+    param_grid: ParamGrid = field(default_factory=dict)
+    reason: str = "requested"
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
-    """What came of an entry."""
+class Trial:
+    """The scores of a candidate, or why it has none."""
 
-    entry: Entry
+    candidate: Candidate
     n_graphs: int
     note: str = ""
     seconds: float = 0.0
-    points: Sequence[dict[str, Any]] = ()
+    points: Sequence[dict[str, Any]] = ()  # of the grid
     scores: Floats = field(default_factory=lambda: np.empty((0, 1, 1)))  # (n_points, n_folds, n_strengths)
     fits: Fits = field(default_factory=Fits)
-    similarity: float = 1.0  # of a graph and the graph nearest to it, at the point where it is highest
+    similarity: float = 1.0  # nearest_similarity of the best point
 
     @property
     def score(self) -> float:
-        """The best mean over the folds; less than any number where nothing was scored."""
+        """Return the best mean over the folds, or -inf."""
         return float(self.scores.mean(axis=1).max(initial=-np.inf))
 
     @property
     def fold_scores(self) -> Floats:
-        """The scores of its best point and strength, fold by fold."""
+        """Return the scores of the best point and strength, fold by fold."""
         point, strength = choose(self.scores.mean(axis=1))
         return self.scores[point, :, strength]
 
     def record(self) -> dict[str, Any]:
-        """The same for people: plain values by name."""
-        score = self.score if len(self.points) else None
-        note = self.note or ("nearly diagonal" if self.similarity < LEAST else "")
+        """Return the trial as plain values, for ``search_results_``."""
         return {
-            "candidate": self.entry.name,
-            "reason": self.entry.reason,
-            "graphs": self.n_graphs,
-            "score": score,
+            "candidate": self.candidate.name,
+            "reason": self.candidate.reason,
+            "n_graphs": self.n_graphs,
+            "score": self.score if len(self.points) else None,
             "seconds": self.seconds,
-            "note": note,
+            "note": self.note or ("nearly diagonal" if self.similarity < _DIAGONAL else ""),
         }
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search has found."""
+class SearchResult:
+    """The best kernel, not fitted, and all scores."""
 
-    kernel: Any  # the best, not fitted
-    index: int  # its place in the table
+    kernel: Any
+    index: int  # of the best row of the table
     table: dict[str, Any]  # as scikit-learn's cv_results_
     fits: Fits
-    account: list[dict[str, Any]]  # what was tried, and what was not
+    records: list[dict[str, Any]]  # one for each trial
 
 
-class Budget:
-    """Seconds that a search may begin new work in; None: as many as it takes."""
-
-    def __init__(self, max_seconds: float | None, clock: Callable[[], float] = time.monotonic) -> None:
-        self.clock = clock
-        self._end = None if max_seconds is None else clock() + max_seconds
-
-    def is_spent(self) -> bool:
-        """Whether the time is up."""
-        return self._end is not None and self.clock() >= self._end
+# -------------------------------------------------------------------- candidates of the user
 
 
-def list_entries(kernel: Any, grid: Any, n_jobs: int | None) -> list[Entry]:
-    """The kernels that a user gave, each with its grid; ``n_jobs=None`` leaves each kernel its own number of threads."""
-    kernels = list(kernel) if isinstance(kernel, list | tuple) else [ODDCL() if kernel is None else kernel]
-    kernels = [named_kernel(one) if isinstance(one, str) else one for one in kernels]
+def list_candidates(kernel: Any, param_grid: Any, n_jobs: int | None) -> list[Candidate]:
+    """Return the kernels that a user named, each with its grid; ``n_jobs=None`` leaves each kernel its own number of threads."""
+    kernels = list(kernel) if isinstance(kernel, list | tuple) else [kernel]
+    kernels = [_named_kernel(one) if isinstance(one, str) else one for one in kernels]
     if not kernels:
         raise ValueError("kernel must be a kernel or a list of at least one; got an empty list.")
-    grids = list(grid) if isinstance(grid, list | tuple) else [grid] * len(kernels)
+    grids = list(param_grid) if isinstance(param_grid, list | tuple) else [param_grid] * len(kernels)
     if len(grids) != len(kernels):
-        raise ValueError(f"grid must have one entry for each kernel: {len(kernels)} kernels, got {len(grids)} entries.")
+        raise ValueError(
+            f"param_grid must have one entry for each kernel: {len(kernels)} kernels, got {len(grids)} entries."
+        )
     names = _names(kernels)
-    entries = []
-    for i, (one, values) in enumerate(zip(kernels, grids, strict=True)):
-        if values != "auto" and not isinstance(values, Mapping):
-            raise ValueError(f"grid[{i}] must be 'auto' or a dict of parameter: list of values; got {values!r}.")
-        grid = split_pipeline(one)[1].default_param_grid() if values == "auto" else values
-        entries.append(Entry(names[i], with_jobs(one, n_jobs), grid))
-    return entries
+    candidates = []
+    for i, (one, grid) in enumerate(zip(kernels, grids, strict=True)):
+        if grid != "auto" and not isinstance(grid, Mapping):
+            raise ValueError(f"param_grid[{i}] must be 'auto' or a dict of parameter: list of values; got {grid!r}.")
+        values = split_pipeline(one)[1].default_param_grid() if grid == "auto" else grid
+        candidates.append(Candidate(names[i], with_jobs(one, n_jobs), values))
+    return candidates
 
 
 def with_jobs(kernel: Any, n_jobs: int | None) -> Any:
-    """A copy of the kernel with this number of threads; None: with its own."""
-    return with_parameters(
-        kernel, {} if n_jobs is None or "n_jobs" not in parameter_names(kernel) else {"n_jobs": n_jobs}
-    )
+    """Return a copy of the kernel with this number of threads; None keeps its own."""
+    has_jobs = n_jobs is not None and "n_jobs" in parameter_names(kernel)
+    return with_parameters(kernel, {"n_jobs": n_jobs} if has_jobs else {})
 
 
-def named_kernel(name: str) -> GraphKernel:
-    """The kernel that the command line and studies know by this name, with its default parameters."""
+def _named_kernel(name: str) -> GraphKernel:
+    """Return the kernel of this name on the command line and in studies, with its default parameters."""
     if name == AUTO:
-        raise ValueError("kernel 'auto' goes alone, not in a list: it has candidates of its own.")
+        raise ValueError("kernel 'auto' must be the only one, not in a list: it has candidates of its own.")
     if name not in KERNELS:
         close = get_close_matches(name.lower(), KERNELS, n=3) or list(KERNELS)
         raise ValueError(f"kernel {name!r} is unknown. Did you mean {' or '.join(close)}?")
@@ -200,159 +185,230 @@ def named_kernel(name: str) -> GraphKernel:
 
 
 def _names(kernels: list[Any]) -> list[str]:
-    """Classes of the steps; where two kernels are of the same classes, with their parameters."""
+    """Name kernels by the classes of their steps, with parameters where two have the same classes."""
     steps = []
     for i, kernel in enumerate(kernels):
         before, final = split_pipeline(kernel, "kernel" if len(kernels) == 1 else f"kernel[{i}]")
         steps.append([*before, final])
-    short = [" > ".join(type(step).__name__ for step in parts) for parts in steps]
-    long = [" > ".join(" ".join(repr(step).split()) for step in parts) for parts in steps]
+    short = [" > ".join(type(step).__name__ for step in some) for some in steps]
+    long = [" > ".join(" ".join(repr(step).split()) for step in some) for some in steps]
     return [name if short.count(name) == 1 else long[i] for i, name in enumerate(short)]
 
 
-def check_strengths(name: str, values: Any) -> Floats:
-    """Strengths of regularization, ascending, each once; ``name`` is the parameter that they came from."""
-    try:
-        strengths = np.unique(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number or a list of numbers; got {values!r}.") from None
-    if not strengths.size:
-        raise ValueError(f"{name} must hold at least one value; got {values!r}.")
-    if not (np.isfinite(strengths).all() and strengths[0] > 0):
-        raise ValueError(f"{name} must be positive and finite; got {values!r}.")
-    return strengths
+# -------------------------------------------------------------------- the search
 
 
-def search(
-    entries: Iterable[Entry],
-    given: Given,
-    score: Score,
-    strength: str,
-    *,
-    budget: Budget,
-    n_jobs: int | None,
-    verbose: int = 0,
-    blocks: Blocks | None = None,
-) -> Found:
-    """Score all candidates on the same folds, and choose the best.
+class Search:
+    """One search: its data, the score of a model, and the trials so far."""
 
-    ``score(K, train, test)`` gives one score for each strength; with ``blocks`` K is what these give for each point, not a
-    Gram matrix. Of equals the first kernel is chosen, of its points the
-    first, and of its strengths the first. Gram matrices are made some at a time, and only scores are kept. When the budget is
-    spent, no further entry is begun; the first one always is.
-    """
-    if blocks is None:
-        check_memory(len(given.graphs))
-    tried: list[Tried] = []
-    for entry in entries:
-        if tried and budget.is_spent():
-            tried.append(Tried(entry, len(given.graphs), TIME_IS_UP))
-            continue
-        tried.append(try_entry(entry, given, score, budget.clock, n_jobs, blocks)[0])
-        tell(tried[-1], verbose)
-    return conclude(tried, given, strength)
+    def __init__(
+        self,
+        data: Data,
+        make_score: MakeScore,
+        strength: str,
+        *,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        check_memory(len(data.graphs))
+        self.data, self.make_score, self.strength = data, make_score, strength
+        self.n_jobs, self.verbose = n_jobs, verbose
+        self.clock = clock
+        self.deadline = None if max_seconds is None else clock() + max_seconds
+        self.trials: list[Trial] = []
 
+    def is_out_of_time(self) -> bool:
+        """Return whether no new work should begin."""
+        return self.deadline is not None and self.clock() >= self.deadline
 
-def try_entry(
-    entry: Entry,
-    given: Given,
-    score: Score,
-    clock: Callable[[], float],
-    n_jobs: int | None,
-    blocks: Blocks | None = None,
-) -> tuple[Tried, list[Floats]]:
-    """Score all points of an entry's grid; the Gram matrices of the last block come along."""
-    start = clock()
-    points: list[dict[str, Any]] = []
-    scores: list[Floats] = []
-    grams: list[Floats] = []
-    fits, similarity = Fits(), 0.0 if blocks is None else 1.0
-    for some_points, grams in (blocks or _gram_blocks)(entry, given.graphs):
-        some, counted_fits = try_grams(entry.name, grams, given, score, n_jobs)
-        points += some_points
-        scores.append(some)
-        fits += counted_fits
-        if blocks is None:
+    def try_all(
+        self,
+        candidates: Iterable[Candidate],
+        data: Data | None = None,
+        *,
+        keep: Callable[[Trial, Floats], None] | None = None,
+        skip_unusable: bool = False,
+    ) -> list[Trial]:
+        """Try candidates while there is time, and the first in any case; return their trials.
+
+        ``keep`` receives each trial with its last Gram matrix. With ``skip_unusable``, a candidate that raises a ValueError
+        is noted instead.
+        """
+        data = self.data if data is None else data
+        score, n_graphs, first = self.make_score(data), len(data.graphs), len(self.trials)
+        is_begun = False
+        for candidate in candidates:
+            if is_begun and self.is_out_of_time():
+                self.add(Trial(candidate, n_graphs, TIME_IS_UP))
+                continue
+            try:
+                self.add(self._try(candidate, data, score, keep))
+                is_begun = True
+            except ValueError as error:
+                if not skip_unusable:
+                    raise
+                self.add(Trial(candidate, n_graphs, f"left out: {error}"))
+        return self.trials[first:]
+
+    def add(self, trial: Trial) -> None:
+        """Record a trial, and print it if the search is verbose."""
+        self.trials.append(trial)
+        if self.verbose:
+            scored = f"{counted(len(trial.points), 'point')}, best score {trial.score:.4f}, {trial.seconds:.1f} s"
+            print(f"{trial.candidate.name}: {scored if len(trial.points) else trial.note}")
+
+    def _try(
+        self, candidate: Candidate, data: Data, score: Score, keep: Callable[[Trial, Floats], None] | None
+    ) -> Trial:
+        """Score all points of a candidate's grid."""
+        start = self.clock()
+        points: list[dict[str, Any]] = []
+        scores: list[Floats] = []
+        fits, similarity = Fits(), 0.0
+        for some_points, grams in _gram_blocks(candidate, data.graphs):
+            some_scores, some_fits = self.score_grams(candidate.name, grams, data, score)
+            points += some_points
+            scores.append(some_scores)
+            fits += some_fits
             similarity = max(similarity, *map(nearest_similarity, grams))
-    tried = Tried(entry, len(given.graphs), "", clock() - start, points, np.concatenate(scores), fits, similarity)
-    return tried, grams
+        seconds = self.clock() - start
+        trial = Trial(candidate, len(data.graphs), "", seconds, points, np.concatenate(scores), fits, similarity)
+        if keep is not None:
+            keep(trial, grams[-1])
+        return trial
+
+    def score_grams(self, name: str, grams: list[Floats], data: Data, score: Score) -> tuple[Floats, Fits]:
+        """Return the scores of some Gram matrices, (n_grams, n_folds, n_strengths); equal matrices are scored once."""
+        kept, positions = distinct(grams)
+        tasks = [(K, train, test) for K in kept for train, test in data.splits]
+        outcomes = list(run_tasks(score, tasks, n_jobs=self.n_jobs, label=f"cross-validating {name}"))
+        scores = np.array([some for some, _ in outcomes], dtype=np.float64).reshape(len(kept), len(data.splits), -1)
+        if not np.isfinite(scores).all():
+            raise ValueError(f"scoring gave a score that is not a finite number for {name}.")
+        return scores[positions], sum((some for _, some in outcomes), Fits())
+
+    def conclude(self, chosen: Candidate | None = None) -> SearchResult:
+        """Return the best of all trials on all graphs, or the best of one chosen candidate.
+
+        Ties go to the first candidate, then to the first point of its grid, then to the first strength.
+        """
+        data = self.data
+        scored = [one for one in self.trials if len(one.points) and one.n_graphs == len(data.graphs)]
+        names = ", ".join(one.candidate.name for one in scored)
+        warn_if_diagonal([one.similarity for one in scored], names, has_attributes=data.graphs.n_attributes > 0)
+        rows = [(one.candidate, point) for one in scored for point in one.points]
+        by_fold = np.concatenate([one.scores for one in scored])  # (n_points, n_folds, n_strengths)
+        is_open = np.array([chosen is None or candidate is chosen for candidate, _ in rows])
+        best, at_strength = choose(np.where(is_open[:, None], by_fold.mean(axis=1), -np.inf))
+        records = [one.record() for one in self.trials]
+        best_trial = next(one for one in scored if one.candidate is rows[best][0])
+        records[self.trials.index(best_trial)]["note"] = CHOSEN
+        table = _tabulate(rows, self.strength, data.strengths, by_fold)
+        index = best * len(data.strengths) + at_strength
+        fits = sum((one.fits for one in self.trials), Fits())
+        return SearchResult(table["params"][index]["kernel"], index, table, fits, records)
 
 
-def try_grams(name: str, grams: list[Floats], given: Given, score: Score, n_jobs: int | None) -> tuple[Floats, Fits]:
-    """Scores of some Gram matrices, (n_grams, n_folds, n_strengths); equal matrices are scored once."""
-    kept, positions = distinct(grams)
-    tasks = [(K, train, test) for K in kept for train, test in given.splits]
-    outcomes = list(run_tasks(score, tasks, n_jobs=n_jobs, label=f"cross-validating {name}"))
-    scores = np.array([some for some, _ in outcomes], dtype=np.float64).reshape(len(kept), len(given.splits), -1)
-    if not np.isfinite(scores).all():
-        raise ValueError(f"scoring gave a score that is not a finite number for {name}.")
-    return scores[positions], sum((some for _, some in outcomes), Fits())
+def chosen_name(records: Sequence[Mapping[str, Any]]) -> str:
+    """Return the name of the chosen candidate in ``search_results_``."""
+    return next(str(record["candidate"]) for record in records if record["note"] == CHOSEN)
 
 
-def tell(tried: Tried, verbose: int) -> None:
-    """Print a line about an entry, if that is wanted."""
-    if verbose and len(tried.points):
-        on = f"{counted(len(tried.points), 'point')}, best score {tried.score:.4f}, {tried.seconds:.1f} s"
-        print(f"{tried.entry.name}: {on}")
-    elif verbose:
-        print(f"{tried.entry.name}: {tried.note}")
+def check_memory(n_graphs: int) -> None:
+    """Raise if a search over this number of graphs does not fit in memory, however few Gram matrices it holds at once."""
+    needed = _COPIES * 8 * n_graphs**2
+    available = available_bytes()
+    if needed > available:
+        raise MemoryError(
+            f"A search over {n_graphs:,} graphs needs {spell_bytes(needed)} for Gram matrices, {_COPIES} of {n_graphs:,} x "
+            f"{n_graphs:,} numbers; {spell_bytes(available)} is available. Fit on fewer graphs, or avoid Gram matrices: "
+            "make_pipeline(Nystroem(kernel), LinearSVC()), or ODDCLFeatures before a linear model."
+        )
 
 
-def conclude(tried: Sequence[Tried], given: Given, strength: str, chosen: Entry | None = None) -> Found:
-    """The best of what was tried on all graphs, or of the chosen entry, and the table and the account of all."""
-    scored = [one for one in tried if len(one.points) and one.n_graphs == len(given.graphs)]
-    names = ", ".join(one.entry.name for one in scored)
-    warn_if_diagonal([one.similarity for one in scored], names, has_attributes=given.graphs.n_attributes > 0)
-    candidates = [(one.entry, point) for one in scored for point in one.points]
-    by_fold = np.concatenate([one.scores for one in scored])  # (n_points, n_folds, n_strengths)
-    is_open = np.array([chosen is None or one is chosen for one, _ in candidates])
-    best, place = choose(np.where(is_open[:, None], by_fold.mean(axis=1), -np.inf))
-    entry, point = candidates[best]
-    params = [{"kernel": one.name, **some, strength: float(v)} for one, some in candidates for v in given.strengths]
-    account = [one.record() for one in tried]
-    next(r for r, one in zip(account, tried, strict=True) if one.entry is entry and one in scored)["note"] = "chosen"
-    return Found(
-        kernel=with_parameters(entry.kernel, point),
-        index=best * len(given.strengths) + place,
-        table=_tabulate(params, by_fold.swapaxes(1, 2).reshape(len(params), -1)),
-        fits=sum((one.fits for one in tried), Fits()),
-        account=account,
-    )
-
-
-def _gram_blocks(entry: Entry, graphs: Graphs) -> Iterator[tuple[list[dict[str, Any]], list[Floats]]]:
-    """The points of a grid with their Gram matrices, in the grid's order, as many at a time as HELD_AT_ONCE allows."""
-    for part in split_grid(entry.grid, HELD_AT_ONCE // (8 * max(len(graphs), 1) ** 2)):
-        points, grams = gram_grids(entry.kernel, graphs, part)
+def _gram_blocks(candidate: Candidate, graphs: Graphs) -> Iterator[tuple[list[dict[str, Any]], list[Floats]]]:
+    """Yield the points of a grid with their Gram matrices, in the grid's order, as many at a time as HELD_AT_ONCE allows."""
+    for grid in _split_grid(candidate.param_grid, HELD_AT_ONCE // (8 * max(len(graphs), 1) ** 2)):
+        points, grams = gram_grids(candidate.kernel, graphs, grid)
         for point, K in zip(points, grams, strict=True):
             if not np.isfinite(K).all():
-                raise ValueError(f"The Gram matrix of {entry.name} with {point} has entries that are not finite.")
+                raise ValueError(f"The Gram matrix of {candidate.name} with {point} has entries that are not finite.")
         yield points, grams
 
 
-def split_grid(grid: Grid, most: int) -> list[Grid]:
-    """Grids of at most so many points, or of one, that are the given one together, in its order."""
+def _split_grid(grid: ParamGrid, n_points: int) -> list[ParamGrid]:
+    """Split a grid into consecutive grids of at most n_points, or of one point."""
     sizes = {name: len(values) for name, values in grid.items() if hasattr(values, "__len__")}
     longer = next((name for name, size in sizes.items() if size > 1), None)
-    if longer is None or prod(sizes.values()) <= most:
+    if longer is None or prod(sizes.values()) <= n_points:
         return [grid]
-    return [part for value in grid[longer] for part in split_grid({**grid, longer: [value]}, most)]
+    return [one for value in grid[longer] for one in _split_grid({**grid, longer: [value]}, n_points)]
 
 
-def _tabulate(candidates: list[dict[str, Any]], scores: Floats) -> dict[str, Any]:
-    """A table as scikit-learn's ``GridSearchCV`` makes it, of (n_candidates, n_folds) scores."""
-    means = scores.mean(axis=1)
+def _tabulate(
+    rows: list[tuple[Candidate, dict[str, Any]]], strength: str, strengths: Floats, by_fold: Floats
+) -> dict[str, Any]:
+    """Return a table like ``cv_results_`` of scikit-learn, with one row for each point and strength.
+
+    ``params`` are parameters of a new model; the other columns name the kernel and the values of its grid.
+    """
+    values, params = [], []
+    for candidate, point in rows:
+        kernel = with_parameters(candidate.kernel, point)
+        for number in strengths.tolist():
+            values.append({"kernel": candidate.name, **point, strength: number})
+            params.append({"kernel": kernel, "param_grid": {}, strength: number})
     table: dict[str, Any] = {}
-    for name in dict.fromkeys(name for candidate in candidates for name in candidate):
+    for name in dict.fromkeys(name for row in values for name in row):
         # Masked where a kernel has no such parameter.
-        column = np.ma.MaskedArray(np.empty(len(candidates), dtype=object), mask=True)
-        for i, candidate in enumerate(candidates):
-            if name in candidate:
-                column[i] = candidate[name]
+        column = np.ma.MaskedArray(np.empty(len(values), dtype=object), mask=True)
+        for i, row in enumerate(values):
+            if name in row:
+                column[i] = row[name]
         table[f"param_{name}"] = column
-    table["params"] = candidates
+    table["params"] = params
+    scores = by_fold.swapaxes(1, 2).reshape(len(values), -1)
+    means = scores.mean(axis=1)
     table |= {f"split{i}_test_score": column for i, column in enumerate(scores.T)}
     table["mean_test_score"] = means
     table["std_test_score"] = scores.std(axis=1)
     table["rank_test_score"] = rankdata(-np.round(means, 12), method="min").astype(np.int32)
     return table
+
+
+# -------------------------------------------------------------------- Gram matrices from which nothing can be learned
+
+
+def nearest_similarity(K: Floats) -> float:
+    """Return the similarity of a graph and the graph nearest to it, from 0 to 1: the median over graphs, after normalization.
+
+    For few graphs, return 1: no two of them need be alike.
+    """
+    if len(K) < _MIN_GRAPHS:
+        return 1.0
+    rows = np.unique(np.linspace(0, len(K) - 1, _ROWS).astype(np.int64))
+    roots = np.sqrt(np.maximum(K.diagonal(), 0.0))
+    similarities = K[rows] / np.maximum(np.outer(roots[rows], roots), np.finfo(np.float64).tiny)
+    similarities[np.arange(len(rows)), rows] = -np.inf
+    return float(np.median(similarities.max(axis=1)))
+
+
+def warn_if_diagonal(similarities: Iterable[float], name: str, *, has_attributes: bool) -> None:
+    """Warn, with a cure, if all Gram matrices of a kernel are nearly the identity, by their `nearest_similarity`."""
+    highest = 0.0
+    for similarity in similarities:
+        highest = max(highest, similarity)
+        if highest >= _DIAGONAL:
+            return
+    cure = (
+        "The vectors are far apart for the width of the node kernel: scale them (ScaleAttributes, --scale standard), or make it "
+        "wider (gamma='scale', --gamma scale)."
+        if has_attributes
+        else "Hardly any label or structure occurs in two graphs: use fewer distinct labels, or smaller depths."
+    )
+    warnings.warn(
+        f"{name}: the Gram matrices are nearly diagonal. Even the nearest graph has a similarity of only {highest:.2g} "
+        f"(median over graphs), so little can be learned. {cure}",
+        stacklevel=2,
+    )

@@ -21,8 +21,8 @@ from treegram._core.text import counted, listed
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.kernels.wl import WL
+from treegram.models.base import check_numbers
 from treegram.models.crossval import check_targets, encode_classes, seed_of
-from treegram.models.model import check_numbers
 from treegram.study.protocol import Protocol
 from treegram.study.store import DatasetFacts, Store
 

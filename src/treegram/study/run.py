@@ -27,13 +27,14 @@ from treegram.kernels.grid import gram_grids, with_parameters
 from treegram.kernels.kernel_sum import KernelSum
 from treegram.kernels.pipelines import learns_from_data
 from treegram.kernels.registry import AUTO, KERNELS
+from treegram.models.auto import AUTO_VERSION
 from treegram.models.crossval import folds, seed_of
-from treegram.models.diagonal import nearest_similarity, warn_if_diagonal
 from treegram.models.ridge import number_folds
+from treegram.models.search import nearest_similarity, warn_if_diagonal
 from treegram.study.baselines import SELECTIONS, baseline_versions
 from treegram.study.data import CheckedData, check_data, refuse_other_data
 from treegram.study.protocol import KernelSpec, Protocol, Scope, Study, StudyEntry, entry_key
-from treegram.study.selection import Grams, auto_recipe, joined, select_auto, select_gram, unique
+from treegram.study.selection import Grams, joined, select_auto, select_gram, unique
 from treegram.study.store import GramTime, Row, Store
 from treegram.study.study_file import check_study
 
@@ -41,6 +42,7 @@ __all__ = ["build_kernel", "run_checked", "run_study"]
 
 _MOST_HELD = 4 * 2**30  # bytes of Gram matrices that are kept for the next repeat
 _DIGITS = 12  # of a digest, in the record of a run
+_AUTO_DIGESTS = {"c3a7b50daad4": "1"}  # older stores have a digest of the source instead of AUTO_VERSION
 
 
 def run_study(
@@ -102,7 +104,7 @@ def run_checked(
     study = check_study(study)
     made_of = _made_of(study, scope)
     refuse_other_data(data, store)
-    _refuse_other_recipe(study, store)
+    _refuse_other_auto(study, store)
     store.put_study(study.name, study.text)
     run = store.begin_run(command, made_of).id
     for one in data:
@@ -122,20 +124,21 @@ def run_checked(
 
 
 def _made_of(study: Study, scope: Scope) -> dict[str, str]:
-    """Return the versions that rows depend on besides packages: the study file, and the recipe of "auto"."""
-    recipe = {AUTO: auto_recipe()} if any(entry.is_auto for entry in scope.entries) else {}
-    return {"study file": study.digest[:_DIGITS], **recipe, **baseline_versions(scope.entries)}
+    """Return the versions that rows depend on besides packages: the study file, and the version of "auto"."""
+    auto = {AUTO: AUTO_VERSION} if any(entry.is_auto for entry in scope.entries) else {}
+    return {"study file": study.digest[:_DIGITS], **auto, **baseline_versions(scope.entries)}
 
 
-def _refuse_other_recipe(study: Study, store: Store) -> None:
+def _refuse_other_auto(study: Study, store: Store) -> None:
     """Raise if the store has results of another version of "auto", which has the same key."""
     keys = [entry_key(study, entry, name) for entry in study.kernels if entry.is_auto for name in study.datasets]
-    recipes = {run.id: run.versions.get(AUTO) for run in store.runs()} if keys else {}
-    others = {recipes.get(row.run) for row in store.rows(keys)} - {None, auto_recipe()} if keys else set()
+    versions = {run.id: run.versions.get(AUTO) for run in store.runs()} if keys else {}
+    found = {versions.get(row.run) for row in store.rows(keys)} if keys else set()
+    others = {_AUTO_DIGESTS.get(str(version), version) for version in found} - {None, AUTO_VERSION}
     if others:
         raise StudyError(
             f"{store.path} has results of another version of the kernel {AUTO!r}: {', '.join(map(str, others))}, not "
-            f"{auto_recipe()}. Use another store, or the treegram that began this one."
+            f"{AUTO_VERSION}. Use another store, or the treegram that began this one."
         )
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -18,12 +15,11 @@ from treegram.kernels.registry import AUTO
 from treegram.models import GraphRidge, GraphSVC
 from treegram.models.crossval import distinct, select
 from treegram.models.ridge import select_ridge
+from treegram.models.search import chosen_name
 from treegram.study.metrics import roc_auc
 from treegram.study.protocol import Protocol
 
-__all__ = ["Grams", "auto_recipe", "joined", "row_parts", "select_auto", "select_gram", "unique"]
-
-_RECIPE = ("candidates.py", "auto.py", "search.py")
+__all__ = ["Grams", "joined", "row_parts", "select_auto", "select_gram", "unique"]
 
 
 @dataclass(frozen=True)
@@ -103,17 +99,8 @@ def select_auto(protocol: Protocol, graphs: Graphs, targets: Any, train: Ints, t
         targets[test],
         model.predict(graphs[test]),
         decisions,
-        dict(model.best_params_),
+        {"kernel": chosen_name(model.search_results_), name: model.best_params_[name]},
         model.best_score_,
         model.n_fits_,
         n_unconverged,
     )
-
-
-@cache
-def auto_recipe() -> str:
-    """What the kernel "auto" is, beyond its name: the beginning of a SHA-256 of the code that lists and searches its candidates."""
-    digest = hashlib.sha256()
-    for name in _RECIPE:
-        digest.update(resources.files("treegram.models").joinpath(name).read_bytes())
-    return digest.hexdigest()[:12]

@@ -276,18 +276,18 @@ def _check_gp(model: Any) -> None:
     n_graphs = _count_fitted(model.kernel_)
     _floats(model.dual_coef_, (n_graphs,), "dual_coef_")
     _floats(model._half_inverse, (n_graphs, n_graphs), "half_inverse")
-    _numbers(model, "log_marginal_likelihood_", "scale_", "intercept_", "_unit")
+    _numbers(model, "log_marginal_likelihood_", "scale_", "intercept_", "_unit", "_prior")
     _check_search(model)
     noise = model.best_params_["noise"]
-    if not (isinstance(noise, float) and min(model._unit, model.scale_, noise) >= 0):
-        raise ModelFileError("scale_, unit and noise must not be negative")
+    if not (isinstance(noise, float) and min(model._unit, model._prior, model.scale_, noise) >= 0):
+        raise ModelFileError("scale_, unit, prior and noise must not be negative")
 
 
 def _check_search(model: Any) -> None:
     """Check what a search has tried, and its choice."""
     if not isinstance(model.best_params_, dict):
         raise ModelFileError("best_params_ must be a dict")
-    kinds = {"candidate": str, "reason": str, "graphs": int, "score": float | None, "seconds": float, "note": str}
+    kinds = {"candidate": str, "reason": str, "n_graphs": int, "score": float | None, "seconds": float, "note": str}
     results = model.search_results_
     if not isinstance(results, list) or not all(isinstance(record, dict) for record in results):
         raise ModelFileError("search_results_ must be a list of records")
@@ -351,7 +351,7 @@ _MODEL = ("kernel_", "best_params_", "search_results_", "dual_coef_", "intercept
 _STATES: dict[str, tuple[tuple[str, ...], Callable[[Any], None]]] = {
     "BinEdgeAttributes": (("thresholds_",), _check_edge_bins),
     "FeatureMap": (("kernel_",), _check_feature_map),
-    "GraphGP": ((*_MODEL, "log_marginal_likelihood_", "scale_", "_unit", "_half_inverse"), _check_gp),
+    "GraphGP": ((*_MODEL, "log_marginal_likelihood_", "scale_", "_unit", "_prior", "_half_inverse"), _check_gp),
     "GraphRidge": ((*_MODEL, "best_score_"), _check_ridge),
     "GraphSVC": (
         (*_MODEL, "classes_", "support_", "n_support_", "best_score_", "n_unconverged_", "sigmoids_"),

@@ -1,0 +1,310 @@
+"""The base of all models: their parameters, the checks of the arguments of ``fit``, and the way from a search to a model."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from html import escape
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from treegram._core.params import (
+    FLAG,
+    FUNCTION,
+    LIST,
+    NOTHING,
+    SEED,
+    SPLITTER,
+    Allowed,
+    Checked,
+    Instance,
+    Number,
+    Whole,
+    Words,
+    parameters,
+)
+from treegram._core.progress import verbosely
+from treegram._core.types import Floats
+from treegram.graphs import Graphs, as_graphs
+from treegram.kernels.base import GraphKernel
+from treegram.kernels.registry import AUTO
+from treegram.models.auto import search_auto
+from treegram.models.crossval import Fits, check_targets
+from treegram.models.search import Data, Score, Search, SearchResult, Splits, list_candidates
+from treegram.pairsum.maps import one_blas_thread
+
+__all__ = [
+    "STRENGTHS",
+    "CrossValidatedModel",
+    "GraphModel",
+    "SearchSummary",
+    "check_fit",
+    "check_numbers",
+    "check_strengths",
+    "list_splits",
+]
+
+STRENGTHS: Allowed = (Number(0, above=True), LIST)
+
+
+class SearchSummary:
+    """A table of the candidates of a search: the best first, then those without a score, in the order of the search."""
+
+    columns = ("score", "seconds", "candidate", "reason or note")
+
+    def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
+        scored = [record for record in records if record["score"] is not None]
+        others = [record for record in records if record["score"] is None]
+        ordered = [*sorted(scored, key=lambda record: (-record["n_graphs"], -record["score"])), *others]
+        self.rows = [_summary_row(record) for record in ordered]
+
+    def __str__(self) -> str:
+        rows = [self.columns, *self.rows]
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        return "\n".join(
+            f"{row[0]:>{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]}".rstrip() for row in rows
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head, *body = (
+            "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
+            for tag, row in [("th", self.columns), *(("td", row) for row in self.rows)]
+        )
+        return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def _summary_row(record: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    if record["score"] is None:
+        return "", "", record["candidate"], record["note"]
+    text = ": ".join(filter(None, [record["note"], record["reason"]]))
+    return f"{record['score']:.4f}", f"{record['seconds']:.1f}", record["candidate"], text
+
+
+@parameters
+class GraphModel(Checked, BaseEstimator):
+    """Base of all models, which choose a kernel, its parameters and a strength of regularization."""
+
+    _allowed: ClassVar[Mapping[str, Allowed]] = {
+        "kernel": (
+            Instance((GraphKernel, Pipeline), "a kernel"),
+            Instance((str,), "the name of a kernel"),
+            Instance((list, tuple), "a list of these"),
+        ),
+        "param_grid": (Words("auto"), Instance((dict,), "a dict of lists"), Instance((list, tuple), "a list of these")),
+        "max_seconds": (Number(0), NOTHING),
+        "n_jobs": (Whole(), NOTHING),
+        "verbose": (FLAG, Whole(0)),
+    }
+
+    kernel: Any = field(default=AUTO, kw_only=False)
+    param_grid: Any = "auto"
+    max_seconds: float | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    def _search(self, data: Data, strength: str) -> SearchResult:
+        """Find the best candidate and set the attributes that describe it; its kernel is not fitted yet."""
+        if self._is_auto and self.param_grid != "auto":
+            raise ValueError(
+                f"param_grid cannot be used with kernel='auto', which has its own candidates; got {self.param_grid!r}."
+            )
+        candidates = [] if self._is_auto else list_candidates(self.kernel, self.param_grid, self.n_jobs)
+        options: dict[str, Any] = {"max_seconds": self.max_seconds, "n_jobs": self.n_jobs, "verbose": self.verbose}
+        search = Search(data, self._make_score, strength, **options)
+        if self._is_auto:
+            result = search_auto(search)
+        else:
+            search.try_all(candidates)
+            result = search.conclude()
+        self.kernel_ = clone(result.kernel)
+        self.best_params_ = result.table["params"][result.index]
+        self.search_results_ = result.records
+        return result
+
+    @property
+    def _is_auto(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == AUTO
+
+    def _fit_kernel(self, graphs: Graphs) -> Floats:
+        """Fit the chosen kernel and return its Gram matrix, without warnings about a kernel that the user did not name."""
+        with warnings.catch_warnings():
+            if self._is_auto:
+                warnings.simplefilter("ignore")
+            K: Floats = self.kernel_.fit_transform(graphs)
+        return K
+
+    def search_summary(self) -> SearchSummary:
+        """Return a table of the candidates, which prints as plain text and shows as a table in a notebook.
+
+        Returns
+        -------
+        SearchSummary
+            One row for each record of ``search_results_``: score, seconds, candidate, and why it was tried or left out. The best
+            come first, those without a score last.
+        """
+        check_is_fitted(self)
+        return SearchSummary(self.search_results_)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text: str = super().__repr__(N_CHAR_MAX)
+        chosen = self._describe_choice()
+        return f"{text}  # chose {chosen}" if chosen else text
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        chosen = self._describe_choice()
+        if chosen and "text/html" in bundle:
+            bundle["text/html"] += f"<p>Chose {escape(chosen)}</p>"
+        return bundle
+
+    def _describe_choice(self) -> str:
+        """Return what a fitted "auto" has chosen, or ""."""
+        if not self._is_auto or not hasattr(self, "best_params_"):
+            return ""
+        chosen = {name: value for name, value in self.best_params_.items() if name != "param_grid"}
+        return ", ".join(f"{name}={' '.join(repr(value).split())}" for name, value in chosen.items())
+
+    @abstractmethod
+    def _make_score(self, data: Data) -> Score:
+        """Return the function that scores a Gram matrix on one fold, for each strength."""
+
+
+@parameters
+class CrossValidatedModel(GraphModel):
+    """Base of the models that choose by cross-validation.
+
+    A model names its strength of regularization and the order in which values are tried, reads targets and divides them into
+    folds, scores a fold, and fits the best candidate.
+    """
+
+    _allowed: ClassVar[Mapping[str, Allowed]] = {
+        "scoring": (Instance((str,), "the name of a scorer of scikit-learn"), FUNCTION, NOTHING),
+        "cv": (Whole(2), SPLITTER, LIST),
+        "random_state": SEED,
+    }
+    _strength: ClassVar[str]
+    _order: ClassVar[slice] = slice(None)  # ties go to the first strength
+
+    scoring: Any = None
+    cv: Any = 10
+    random_state: Any = 0
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose a kernel, its parameters and the strength of regularization, and fit them on all graphs.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            The graphs.
+        y : array-like of shape (n_graphs,)
+            One target for each graph: for a classifier its class (an integer, string or boolean), for a regressor a number.
+        sample_weight : array-like of shape (n_graphs,), default=None
+            Weights of graphs in each fit: C, or the squared error, is multiplied by them, and a classifier is not fitted on
+            graphs of weight 0. Scores of the search are weighted too, except with your own ``scoring`` function.
+        groups : array-like of shape (n_graphs,), default=None
+            For a splitter that keeps groups together, such as :class:`sklearn.model_selection.GroupKFold`.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        self._check_parameters()
+        graphs, labels = check_fit(X, y)
+        targets = self._read_targets(labels)
+        strengths = check_strengths(self._strength, getattr(self, self._strength))[self._order]
+        weights = check_weights(sample_weight, len(targets))
+        data = Data(graphs, targets, weights, strengths, self._splits(targets, groups))
+        with one_blas_thread(), verbosely(self.verbose):
+            result = self._search(data, self._strength)
+            self.cv_results_, self.best_index_ = result.table, result.index
+            self.best_score_ = float(result.table["mean_test_score"][result.index])
+            self._fit_best(data, result.fits)
+        return self
+
+    @abstractmethod
+    def _read_targets(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """Return the targets as numbers: codes of classes, or the numbers themselves."""
+
+    @abstractmethod
+    def _splits(self, targets: NDArray[Any], groups: Any) -> Splits:
+        """Return the (training, test) ids of the folds."""
+
+    @abstractmethod
+    def _fit_best(self, data: Data, fits: Fits) -> None:
+        """Fit ``kernel_`` with the best strength on all graphs; ``fits`` are those of the search."""
+
+
+# -------------------------------------------------------------------- arguments of fit
+
+
+def check_fit(X: Any, y: Any) -> tuple[Graphs, NDArray[Any]]:
+    """Return graphs and targets; raise unless there is one target for each graph."""
+    graphs, targets = as_graphs(X), check_targets(y)
+    if len(graphs) != len(targets):
+        raise ValueError(f"y must have one target for each graph: {len(graphs)} graphs, got {len(targets)} targets.")
+    return graphs, targets
+
+
+def check_weights(sample_weight: Any, n_graphs: int) -> Floats | None:
+    """Return weights of graphs, finite and not negative; None for None."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_graphs,):
+        raise ValueError(
+            f"sample_weight must have one number for each of {n_graphs} graphs; got shape {weights.shape}."
+        )
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(wrong):
+        raise ValueError(
+            f"sample_weight must be finite and not negative; sample_weight[{wrong[0]}] is {weights[wrong[0]]}."
+        )
+    if not weights.any():
+        raise ValueError("sample_weight must be above 0 for some graph; all weights are 0.")
+    return weights
+
+
+def check_strengths(name: str, values: Any) -> Floats:
+    """Return distinct strengths of regularization, ascending; ``name`` is their parameter."""
+    try:
+        strengths = np.unique(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number or a list of numbers; got {values!r}.") from None
+    if not strengths.size:
+        raise ValueError(f"{name} must hold at least one value; got {values!r}.")
+    if not (np.isfinite(strengths).all() and strengths[0] > 0):
+        raise ValueError(f"{name} must be positive and finite; got {values!r}.")
+    return strengths
+
+
+def list_splits(cv: Any, y: NDArray[Any], groups: Any) -> Splits:
+    """Return the (training, test) ids of a splitter, or of an iterable of such pairs."""
+    splits = list(check_cv(cv).split(np.zeros(len(y)), y, groups))
+    if not splits:
+        raise ValueError(f"cv must give at least one pair of training and test ids; got {cv!r}.")
+    return [(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64)) for train, test in splits]
+
+
+def check_numbers(targets: NDArray[Any]) -> Floats:
+    """Return targets as finite numbers."""
+    wrong = ValueError(f"y must be real numbers; got an array of dtype {targets.dtype}. For classes use GraphSVC.")
+    if targets.dtype.kind == "c":
+        raise wrong
+    try:
+        numbers = targets.astype(np.float64)
+    except (TypeError, ValueError):
+        raise wrong from None
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"y must be finite numbers; got {numbers[~np.isfinite(numbers)][0]}.")
+    return numbers

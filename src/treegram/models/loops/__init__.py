@@ -1,1 +1,0 @@
-"""Compiled: support vector machines on a Gram matrix."""
