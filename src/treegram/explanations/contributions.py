@@ -432,8 +432,6 @@ def _graph_model_weights(model: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
     check_is_fitted(model)
     if not isinstance(model, GraphSVC):
         return model.dual_coef_[:, None], np.array([model.intercept_]), ("prediction",)
-    if getattr(model, "solver", "exact") == "landmarks":
-        raise ParameterError("A GraphSVC with solver='landmarks' cannot be explained; fit one with solver='exact'.")
     classes = model.classes_.tolist()
     pairs = list(combinations(range(len(classes)), 2))
     starts = np.concatenate([[0], np.cumsum(model.n_support_)])
