@@ -2,9 +2,9 @@
 
     python benchmarks/bench_explain.py
 
-Node AUROC: for each held-out graph that is classified right, the area under the ROC curve of its nodes' shares for its class,
-the planted nodes (MUTAG: the atoms of nitro groups, in mutagenic molecules) against all others; then the mean over graphs.
-Edge AUROC: the same for edges, an edge having the shares of its two ends; planted are those between planted nodes.
+Node AUROC: for each held-out graph that is classified right, the area under the ROC curve of its nodes' contributions to its
+class, the planted nodes (MUTAG: the atoms of nitro groups, in mutagenic molecules) against all others; then the mean over graphs.
+Edge AUROC: the same for edges, an edge having the contributions of its two ends; planted are those between planted nodes.
 ``--figure FOLDER`` draws the pictures of the documentation.
 """
 
@@ -58,20 +58,20 @@ PLANTED = {
     "house, cycle, with vectors": {"n_attributes": 2, "shift": 4.0},
 }
 WITHOUT_VECTORS = [
-    (tg.WLOA(), True),
-    (tg.WLOA(), False),
-    (tg.WL(), True),
-    (tg.WL(), False),
-    (tg.ODDST(2), True),
-    (tg.ODDST(2), False),
+    (tg.WLOA(), "tree"),
+    (tg.WLOA(), "root"),
+    (tg.WL(), "tree"),
+    (tg.WL(), "root"),
+    (tg.ODDST(2), "tree"),
+    (tg.ODDST(2), "root"),
 ]
 WITH_VECTORS = [
-    (tg.WLCL(n_iterations=1), True),
-    (tg.WLCL(n_iterations=1), False),
-    (tg.ODDCL(1), True),
-    (tg.ODDCL(1), False),
-    (tg.GIK(radius=1, n_levels=1), False),
-    (tg.GraphHopper(), False),
+    (tg.WLCL(n_iterations=1), "tree"),
+    (tg.WLCL(n_iterations=1), "root"),
+    (tg.ODDCL(1), "tree"),
+    (tg.ODDCL(1), "root"),
+    (tg.GIK(radius=1, n_levels=1), "root"),
+    (tg.GraphHopper(), "root"),
 ]
 
 
@@ -79,23 +79,22 @@ def fit(kernel: object, graphs: tg.Graphs, y: np.ndarray) -> tg.GraphSVC:
     return tg.GraphSVC(kernel, param_grid={}, C=CS, cv=5).fit(graphs, y)
 
 
-def signed_shares(model: tg.GraphSVC, graphs: tg.Graphs, y: np.ndarray, *, spread: bool) -> list[np.ndarray]:
-    """What the nodes add for the class of their graph."""
+def class_contributions(model: tg.GraphSVC, graphs: tg.Graphs, y: np.ndarray, attribute_to: str) -> list[np.ndarray]:
+    """Return the contributions of the nodes to the class of their graph."""
     signs = np.where(y == model.classes_[1], 1.0, -1.0)
-    return [sign * own for sign, own in zip(signs, tg.explain(model, graphs, spread=spread).nodes, strict=True)]
+    explanation = tg.explain(model, graphs, attribute_to=attribute_to)
+    return [sign * own for sign, own in zip(signs, explanation.node_contributions, strict=True)]
 
 
-def mean_auroc(shares: list[np.ndarray], masks: list[np.ndarray], chosen: np.ndarray) -> float:
-    areas = [roc_auc_score(masks[g], shares[g]) for g in np.flatnonzero(chosen) if 0 < masks[g].sum() < len(masks[g])]
+def mean_auroc(contributions: list[np.ndarray], masks: list[np.ndarray], chosen: np.ndarray) -> float:
+    areas = [
+        roc_auc_score(masks[g], contributions[g]) for g in np.flatnonzero(chosen) if 0 < masks[g].sum() < len(masks[g])
+    ]
     return float(np.mean(areas))
 
 
-def edge_shares(graph: tg.Graphs, values: np.ndarray) -> np.ndarray:
+def edge_sums(graph: tg.Graphs, values: np.ndarray) -> np.ndarray:
     return values[graph.edges()].sum(axis=1)
-
-
-def where(spread: bool) -> str:
-    return "spread" if spread else "root"
 
 
 # -------------------------------------------------------------------- cost
@@ -112,30 +111,31 @@ def cost(name: str, kernel: Any) -> list[object]:
         model = make_pipeline(kernel, RidgeClassifier()) if is_linear else tg.GraphSVC(kernel, param_grid={}, C=CS, cv=5)
         model.fit(graphs[:n_fitted], y[:n_fitted])
     new = graphs[n_fitted:]
-    can_spread = is_linear or isinstance(kernel, tg.KernelSum) or kernel.explained_by == "trees"
-    tg.explain(model, new[:2], spread=can_spread)  # compiles
-    decide, explained, spread = best_of(
+    has_trees = is_linear or isinstance(kernel, tg.KernelSum) or kernel.explained_by == "trees"
+    for attribute_to in ("tree", "root"):
+        tg.explain(model, new[:2], attribute_to=attribute_to)  # compiles
+    decide, at_root, in_tree = best_of(
         lambda: model.decision_function(new),
+        lambda: tg.explain(model, new, attribute_to="root"),
         lambda: tg.explain(model, new),
-        lambda: tg.explain(model, new, spread=can_spread),
         rounds=5,
     )
-    error = max(tg.explain(model, new, spread=spread).error for spread in {False, can_spread})
+    residual = max(tg.explain(model, new, attribute_to=one).residual for one in ("tree", "root"))
     return [
         name,
         f"{type(kernel).__name__}{size}",
         f"{1e3 * decide:.1f} ms",
-        f"{1e3 * explained:.1f} ms",
-        f"**{explained / decide:.1f}**",
-        f"{spread / decide:.1f}" if can_spread else "",
-        f"{error:.0e}",
+        f"{1e3 * in_tree:.1f} ms",
+        f"**{in_tree / decide:.1f}**",
+        f"{at_root / decide:.1f}" if has_trees else "",
+        f"{residual:.0e}",
     ]
 
 
 # -------------------------------------------------------------------- what is found
 
 
-def planted(name: str, kernel: object, *, spread: bool) -> list[object]:
+def planted(name: str, kernel: object, attribute_to: str) -> list[object]:
     areas, edge_areas, scores = [], [], []
     for seed in SEEDS:
         graphs, y, is_motif = tg.make_motifs(400, random_state=seed, **PLANTED[name])
@@ -143,28 +143,28 @@ def planted(name: str, kernel: object, *, spread: bool) -> list[object]:
         new, truth, masks = graphs[1::2], y[1::2], list(is_motif.reshape(400, -1)[1::2])
         right = model.predict(new) == truth
         scores.append(right.mean())
-        shares = signed_shares(model, new, truth, spread=spread)
-        areas.append(mean_auroc(shares, masks, right))
-        of_edges = [edge_shares(graph, own) for graph, own in zip(new, shares, strict=True)]
-        are_planted = [edge_shares(graph, mask.astype(int)) == 2 for graph, mask in zip(new, masks, strict=True)]
+        contributions = class_contributions(model, new, truth, attribute_to)
+        areas.append(mean_auroc(contributions, masks, right))
+        of_edges = [edge_sums(graph, own) for graph, own in zip(new, contributions, strict=True)]
+        are_planted = [edge_sums(graph, mask.astype(int)) == 2 for graph, mask in zip(new, masks, strict=True)]
         edge_areas.append(mean_auroc(of_edges, are_planted, right))
     found = [f"**{np.mean(areas):.3f}**", f"{np.mean(edge_areas):.3f}"]
-    return [name, type(kernel).__name__, where(spread), f"{100 * np.mean(scores):.1f} %", *found]
+    return [name, type(kernel).__name__, attribute_to, f"{100 * np.mean(scores):.1f} %", *found]
 
 
-def common_part(kernel: Any) -> list[object]:
-    """How much of all that features add, for or against, is added by those that 90 % of the graphs of either class have."""
+def common_features(kernel: Any) -> list[object]:
+    """Return the part of all contributions, for or against, of features that 90 % of the graphs of either class have."""
     graphs, y, _ = tg.make_motifs(400, random_state=SEEDS[0])
     model = fit(kernel, graphs[::2], y[::2])
     has = model.kernel_.features(graphs[::2]) > 0
     is_common = np.logical_and(*(np.asarray(has[y[::2] == c].mean(axis=0)).ravel() >= 0.9 for c in (0, 1)))
-    sizes = np.asarray(abs(tg.explain(model, graphs[1::2]).features).sum(axis=0)).ravel()
+    sizes = np.asarray(abs(tg.explain(model, graphs[1::2]).feature_contributions).sum(axis=0)).ravel()
     part = f"**{100 * sizes[is_common].sum() / sizes.sum():.0f} %**"
     return [type(kernel).__name__, f"{is_common.sum()} of {len(is_common)}", part]
 
 
 def nitro_atoms(graphs: tg.Graphs) -> list[np.ndarray]:
-    """For each molecule which atoms are of a group NO2: an N with two O that have no other neighbor, and these."""
+    """Return for each molecule a mask of the atoms of NO2 groups: an N with two O that have no other neighbor, and these."""
     masks = []
     for graph in graphs:
         names = np.array([str(graph.label_values[code]) for code in graph.labels])
@@ -178,7 +178,7 @@ def nitro_atoms(graphs: tg.Graphs) -> list[np.ndarray]:
     return masks
 
 
-def mutag(kernel: object, *, spread: bool) -> list[object]:
+def mutag(kernel: object, attribute_to: str) -> list[object]:
     graphs = load("MUTAG")
     y, masks = graphs.targets, nitro_atoms(graphs)
     parts = np.random.default_rng(0).permutation(len(graphs)) % 5
@@ -188,9 +188,9 @@ def mutag(kernel: object, *, spread: bool) -> list[object]:
         model = fit(kernel, graphs[parts != part], y[parts != part])
         right = model.predict(graphs[new]) == y[new]
         scores.append(right.mean())
-        shares = signed_shares(model, graphs[new], y[new], spread=spread)
-        areas.append(mean_auroc(shares, [masks[g] for g in new], right & (y[new] == 1)))
-    return [type(kernel).__name__, where(spread), f"{100 * np.mean(scores):.1f} %", f"**{np.mean(areas):.3f}**"]
+        contributions = class_contributions(model, graphs[new], y[new], attribute_to)
+        areas.append(mean_auroc(contributions, [masks[g] for g in new], right & (y[new] == 1)))
+    return [type(kernel).__name__, attribute_to, f"{100 * np.mean(scores):.1f} %", f"**{np.mean(areas):.3f}**"]
 
 
 # -------------------------------------------------------------------- deletion
@@ -208,14 +208,14 @@ def without(graph: tg.Graphs, nodes: np.ndarray) -> tg.Graphs:
     )
 
 
-def deletion(kernel: object, name: str, *, spread: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Mean decision for the true class with 0, 1, ... nodes deleted: the highest first, and at random."""
+def deletion(kernel: object, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean decisions for the true class with 0, 1, ... nodes deleted: the highest first, and at random."""
     graphs, y, _ = tg.make_motifs(400, random_state=SEEDS[0], **PLANTED[name])
     model = fit(kernel, graphs[::2], y[::2])
     new, signs = graphs[1::2], np.where(y[1::2] == 1, 1.0, -1.0)
-    shares = signed_shares(model, new, y[1::2], spread=spread)
+    contributions = class_contributions(model, new, y[1::2], "tree")
     rng = np.random.default_rng(0)
-    orders = [[np.argsort(-own) for own in shares], [rng.permutation(len(own)) for own in shares]]
+    orders = [[np.argsort(-own) for own in contributions], [rng.permutation(len(own)) for own in contributions]]
     curves = [
         [
             np.mean(
@@ -235,10 +235,10 @@ DELETED = (("house, cycle", tg.WLOA()), ("cycles that differ in vectors", tg.WLC
 
 
 def deleted(name: str, kernel: object) -> list[list[object]]:
-    curves = deletion(kernel, name, spread=True)
+    curves = deletion(kernel, name)
     return [
         [name, type(kernel).__name__, which, *(f"{value:+.2f}" for value in curve)]
-        for which, curve in zip(("highest shares", "random nodes"), curves, strict=True)
+        for which, curve in zip(("highest contributions", "random nodes"), curves, strict=True)
     ]
 
 
@@ -247,8 +247,8 @@ def draw(folder: Path) -> None:
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     for ax, (name, kernel) in zip(figure.subplots(1, 2), DELETED, strict=True):
-        highest, drawn = deletion(kernel, name, spread=True)
-        ax.plot(highest, "o-", color="C3", label="highest shares first")
+        highest, drawn = deletion(kernel, name)
+        ax.plot(highest, "o-", color="C3", label="highest contributions first")
         ax.plot(drawn, "s--", color="0.5", label="random nodes")
         ax.axhline(0, color="0.8", zorder=0)
         ax.set(
@@ -261,11 +261,11 @@ def draw(folder: Path) -> None:
     graphs, y, _ = tg.make_motifs(400, random_state=0)
     model = fit(tg.WLOA(), graphs[::2], y[::2])
     new = graphs[1::2]
-    found = tg.explain(model, new, spread=True)
+    found = tg.explain(model, new)
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     for ax, index, name in zip(figure.subplots(1, 2), (20, 120), ("house", "cycle"), strict=True):
         tg.plot_explanation(
-            found, new, index, ax=ax, title=f"{name}: decision {found.decisions[index]:+.2f}, above 0 for cycle"
+            found, index, ax=ax, title=f"{name}: decision {found.decisions[index]:+.2f}, above 0 for cycle"
         )
     figure.savefig(folder / "explanation.png", dpi=110)
 
@@ -273,30 +273,30 @@ def draw(folder: Path) -> None:
 def main() -> str:
     held_out = f"200 fitted and 200 held-out graphs, seeds {', '.join(map(str, SEEDS))}"
     rows = [
-        planted(name, kernel, spread=spread)
+        planted(name, kernel, attribute_to)
         for name in PLANTED
-        for kernel, spread in (WITH_VECTORS if "vectors" in name else WITHOUT_VECTORS)
+        for kernel, attribute_to in (WITH_VECTORS if "vectors" in name else WITHOUT_VECTORS)
     ]
     molecules = [
-        (tg.WLOA(), True),
-        (tg.WLOA(), False),
-        (tg.WL(), True),
-        (tg.WL(), False),
-        (tg.ODDST(2), True),
-        (tg.ODDST(2), False),
-        (tg.NSPDK(), False),
+        (tg.WLOA(), "tree"),
+        (tg.WLOA(), "root"),
+        (tg.WL(), "tree"),
+        (tg.WL(), "root"),
+        (tg.ODDST(2), "tree"),
+        (tg.ODDST(2), "root"),
+        (tg.NSPDK(), "root"),
     ]
     return "\n\n".join(
         [
             table(
                 "Planted motifs: " + held_out,
-                ["motifs", "kernel", "trees count for", "accuracy", "node AUROC", "edge AUROC"],
+                ["motifs", "kernel", "attributed to", "accuracy", "node AUROC", "edge AUROC"],
                 rows,
             ),
             table(
                 "Features that 90 % of the graphs of either class have, on house and cycle",
-                ["kernel", "features", "part of all that is added, for or against"],
-                [common_part(kernel) for kernel in (tg.WLOA(), tg.WL(), tg.ODDST(2))],
+                ["kernel", "features", "part of all contributions, for or against"],
+                [common_features(kernel) for kernel in (tg.WLOA(), tg.WL(), tg.ODDST(2))],
             ),
             table(
                 "Deletion: mean decision for the true class with 0, 1, ... nodes of 25 deleted",
@@ -305,12 +305,12 @@ def main() -> str:
             ),
             table(
                 "MUTAG: nitro groups, 5 folds",
-                ["kernel", "trees count for", "accuracy", "node AUROC"],
-                [mutag(kernel, spread=spread) for kernel, spread in molecules],
+                ["kernel", "attributed to", "accuracy", "node AUROC"],
+                [mutag(kernel, attribute_to) for kernel, attribute_to in molecules],
             ),
             table(
                 "Cost: 100 graphs explained, 100 fitted, of all classes (ENZYMES 6, else 2)",
-                ["data", "kernel", "decision_function", "explain", "ratio", "ratio with spread", "error"],
+                ["data", "kernel", "decision_function", "explain", "ratio", 'ratio with "root"', "residual"],
                 [cost(*case) for case in COSTS],
             ),
         ]
