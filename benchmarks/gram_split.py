@@ -15,12 +15,12 @@ from treegram.kernels import tree_weights as _tree_weights
 from treegram.pairsum import nodes
 
 STEPS: dict[str, list[tuple[Any, str]]] = {
-    "pair sums": [(nodes.loops, "sum_tile")],
+    "pair sums": [(nodes, "sum_tile")],
     "tree features": [(_tree_weights, "tree_features"), (_tree_weights, "weigh")],
     "merging and layout": [
         *((nodes, name) for name in ("_condense", "_invert")),
-        (nodes._Job, "prepare"),
-        (nodes._Job, "columns"),
+        (nodes._NodeJob, "prepare"),
+        (nodes._NodeJob, "columns"),
     ],
 }
 

@@ -14,9 +14,8 @@ import numpy as np
 
 from treegram._core.jit import contracted
 from treegram.pairsum import nodes as engine
-from treegram.pairsum.loops.nodes import _rows_at_once
-from treegram.pairsum.loops.tiles import gaussian_row, gaussian_rows, window_of
-from treegram.pairsum.tiles import aligned
+from treegram.pairsum.nodes import _rows_at_once
+from treegram.pairsum.tiles import aligned, gaussian_row, gaussian_rows, window_of
 
 
 def pair_floor(X, labels, gamma, tile=512):
@@ -62,7 +61,7 @@ def meet(rows, columns, kernel, n_rows, out):
 def gaussian_tiles(nodes, node_kernel):
     """The tiles of a symmetric Gram matrix of these nodes: equal nodes of a graph merged, columns sorted, windows known."""
     nodes = engine._condense(nodes, node_kernel)
-    job = engine._Job.prepare(nodes, nodes, node_kernel, engine.Weighting.alike(nodes.features.shape[1]))
+    job = engine._NodeJob.prepare(nodes, nodes, node_kernel, engine.Weighting.alike(nodes.features.shape[1]))
     tiles = []
     for span in job.spans(8 * nodes.n_graphs**2):
         columns, n_rows = job.columns(span)[-1], int(job.layout.left.offsets[span[1]])

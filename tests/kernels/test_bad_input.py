@@ -189,14 +189,14 @@ def test_a_failed_transform_leaves_the_kernel_as_it_was():
 
 def test_a_node_kernel_of_wrong_shape_is_an_error():
     kernel = ODDCL(1, node_kernel=lambda X, Y: np.ones(len(X)))
-    with pytest.raises(ValueError, match=r"node_kernel must give an array of shape \(\d+, \d+\) for blocks of .*; got"):
+    with pytest.raises(ValueError, match=r"node_kernel must return an array of shape \(\d+, \d+\) for blocks of .*; got"):
         kernel.fit_transform(GRAPHS)
 
 
 def test_a_node_kernel_of_single_vectors_is_an_error():
     """The most likely slip: a function of two vectors where one of two blocks is wanted."""
     kernel = ODDCL(1, node_kernel=lambda x, y: float(np.exp(-((x - y[: len(x)]) ** 2).sum())))
-    with pytest.raises(ValueError, match=r"node_kernel must give an array of shape .*got \(\)"):
+    with pytest.raises(ValueError, match=r"node_kernel must return an array of shape .*got \(\)"):
         kernel.fit(BASE.pack())
 
 
@@ -204,7 +204,7 @@ def test_a_node_kernel_of_single_vectors_is_an_error():
 def test_a_node_kernel_that_is_not_finite_is_an_error(value):
     kernel = ODDCL(1, node_kernel=lambda X, Y: np.full((len(X), len(Y)), value))
     for compute in (kernel.fit, kernel.fit_transform):
-        with pytest.raises(ValueError, match=r"node_kernel gave values that are not finite"):
+        with pytest.raises(ValueError, match=r"node_kernel returned values that are not finite"):
             compute(GRAPHS)
 
 

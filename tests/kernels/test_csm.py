@@ -13,7 +13,6 @@ import naive_matching
 from strategies import collections, in_two_parts
 from treegram import CSM, Graphs, InvalidGraphError
 from treegram.pairsum import matching
-from treegram.pairsum.loops import matching as loops
 from zoo import COLLECTIONS, LAWS_HOLD_ON, Collection
 
 SEARCH = settings(max_examples=60, deadline=None)
@@ -265,7 +264,7 @@ def test_the_size_and_number_of_tasks_change_no_share(monkeypatch, options):
     graphs = COLLECTIONS["edge_labels"].pack()
     weights = np.random.default_rng(0).normal(size=(len(graphs), 2))
     shares = CSM(**options).fit(graphs)._node_shares(graphs, weights, spread=False)
-    monkeypatch.setattr(matching, "SHARED_ROWS", 5)
+    monkeypatch.setattr(matching, "ROWS_PER_TASK", 5)
     several = [
         CSM(**options, n_jobs=n_jobs).fit(graphs)._node_shares(graphs, weights, spread=False) for n_jobs in (1, 2)
     ]
@@ -273,7 +272,7 @@ def test_the_size_and_number_of_tasks_change_no_share(monkeypatch, options):
     monkeypatch.setattr(matching, "TILE_COLUMNS", 7)
     monkeypatch.setattr(matching, "COST_PER_CALL", 10)
     monkeypatch.setattr(matching, "STEPS_PER_CALL", 5)
-    monkeypatch.setattr(matching, "GIVEN_ROWS", 3)
+    monkeypatch.setattr(matching, "KERNEL_ROWS", 3)
     small = CSM(**options).fit(graphs)._node_shares(graphs, weights, spread=False)
     np.testing.assert_allclose(small, shares, rtol=0, atol=1e-13)
 
@@ -299,7 +298,7 @@ def test_the_size_and_number_of_tasks_change_nothing(monkeypatch, options):
     monkeypatch.setattr(matching, "TILE_COLUMNS", 7)
     monkeypatch.setattr(matching, "COST_PER_CALL", 10)
     monkeypatch.setattr(matching, "STEPS_PER_CALL", 5)
-    monkeypatch.setattr(matching, "GIVEN_ROWS", 3)
+    monkeypatch.setattr(matching, "KERNEL_ROWS", 3)
     small = [CSM(**options, n_jobs=n_jobs).fit_transform(graphs) for n_jobs in (1, 2)]
     np.testing.assert_array_equal(small[0], small[1])
     np.testing.assert_allclose(small[0], K, rtol=0, atol=1e-14)
@@ -376,9 +375,9 @@ def test_missing_edge_labels_are_an_error():
 def test_too_many_kinds_of_edges_for_a_size_are_an_error():
     edges = [[(i, i + 1) for i in range(40)]]
     graphs = Graphs.from_edges(edges, edge_labels=[list(range(40))])
-    assert CSM(1 + loops.MASK_BITS // 6, use_edge_labels=True).fit_transform(graphs)[0, 0] == 1
+    assert CSM(1 + matching.MASK_BITS // 6, use_edge_labels=True).fit_transform(graphs)[0, 0] == 1
     with pytest.raises(ValueError, match="smaller max_size"):
-        CSM(2 + loops.MASK_BITS // 6, use_edge_labels=True).fit(graphs)
+        CSM(2 + matching.MASK_BITS // 6, use_edge_labels=True).fit(graphs)
 
 
 # -------------------------------------------------------------------- GraKeL

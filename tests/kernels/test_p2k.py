@@ -10,7 +10,7 @@ from sklearn.base import clone
 import naive_matching
 from strategies import collections
 from treegram import P2K, Graphs
-from treegram.pairsum import bins
+from treegram.pairsum import products
 from treegram.structure.labels import hash_label
 from treegram.structure.propagation import draw, hash_values, label_directions, propagate, transition
 from zoo import COLLECTIONS, LAWS_HOLD_ON, collect
@@ -239,7 +239,7 @@ def test_a_grid_equals_single_computations(options):
 def test_the_size_and_number_of_tasks_change_no_bit(monkeypatch):
     graphs = COLLECTIONS["edge_labels"].pack()
     K = P2K().fit_transform(graphs)
-    monkeypatch.setattr(bins, "ENTRIES_PER_TASK", 5)
+    monkeypatch.setattr(products, "ENTRIES_PER_TASK", 5)
     for n_jobs in (1, 2):
         np.testing.assert_array_equal(P2K(n_jobs=n_jobs).fit_transform(graphs), K)
 

@@ -1,6 +1,7 @@
 """The engine alone: any features, any weights, all its code paths, against four nested loops."""
 
 import math
+import pickle
 from dataclasses import replace
 
 import joblib
@@ -107,7 +108,7 @@ def tiles(request, monkeypatch):
 )
 def dense_share(request, monkeypatch):
     """All features as dense rows, some of them, none of them; bins for all kinds, or for those of dense rows alone."""
-    monkeypatch.setattr(engine, "DENSE_SHARE", request.param[0])
+    monkeypatch.setattr(engine, "DENSE_FRACTION", request.param[0])
     monkeypatch.setattr(engine, "BIN_PAIRS", request.param[1])
 
 
@@ -348,13 +349,25 @@ def test_features_of_single_nodes_add_to_the_diagonal_alone():
     entries = nodes.features.toarray()
     entries[:, :6] = 2.0 * np.eye(12)[:, 3:9]
     nodes = replace(nodes, features=sp.csr_matrix(entries))
-    job = engine._Job.prepare(nodes, nodes, Gaussian(0.5), weighting)
+    job = engine._NodeJob.prepare(nodes, nodes, Gaussian(0.5), weighting)
     assert np.bincount(job.entries.indices).min() > 1
     assert 0 < len(job.entries.indices) < nodes.features.nnz
-    assert job.alone.shape == (2, 3, 3)
-    assert job.alone.any()
+    assert job.diagonal.shape == (2, 3, 3)
+    assert job.diagonal.any()
     for kernel, k in ((Gaussian(0.5), gaussian(0.5)), (lambda x, y: x @ y.T, lambda x, y: float(x @ y))):
         assert_sums(pair_sums(nodes, None, kernel, weighting), nodes, nodes, k, weighting)
+
+
+def test_a_job_of_many_nodes_that_was_sent_away_gives_the_same_bits():
+    """The direction of the projections comes from a sample of the nodes, and must not be computed again by a worker."""
+    rng = np.random.default_rng(32)
+    nodes, weighting = make_nodes(rng, [40] * 30, n_blocks=2), Weighting.alike(12)
+    job = engine._NodeJob.prepare(nodes, nodes, Gaussian(0.5), weighting)
+    again = pickle.loads(pickle.dumps(job))
+    sums = np.zeros((2, 1, 1, 30, 30))
+    for one, out in zip((job, again), sums, strict=True):
+        engine._tile_sums(one, (0, 30), 30, out, 0)
+    np.testing.assert_array_equal(*sums)
 
 
 def test_with_gamma_0_all_nodes_of_a_graph_are_merged():

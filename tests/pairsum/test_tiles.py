@@ -7,10 +7,8 @@ import pytest
 import scipy.sparse as sp
 from numba import njit
 
-from treegram.pairsum import tiles
+from treegram.pairsum import nodes, tiles
 from treegram.pairsum.attributes import Gaussian
-from treegram.pairsum.loops import nodes as node_loops
-from treegram.pairsum.loops import tiles as loops
 from treegram.pairsum.tiles import complete
 
 
@@ -18,7 +16,7 @@ from treegram.pairsum.tiles import complete
 def powers_of(values, out):
     """Called from compiled code, as the engine does."""
     for i in range(len(values)):
-        out[i] = loops.power_of_2(values[i])
+        out[i] = tiles.power_of_2(values[i])
 
 
 def our_powers(values):
@@ -63,11 +61,11 @@ def test_gaussian_rows_fill_their_window_and_nothing_else(dimension):
     rng = np.random.default_rng(dimension)
     x, columns, out = rng.normal(size=(6, dimension)), rng.normal(size=(dimension, 9)), np.full((4, 9), 7.0)
     expected = np.exp(-0.7 * ((x[:, :, None] - columns) ** 2).sum(axis=1))
-    loops.gaussian_row(0.7, 5, x, columns, 2, 6, 1, out)
+    tiles.gaussian_row(0.7, 5, x, columns, 2, 6, 1, out)
     np.testing.assert_allclose(out[1, 2:6], expected[5, 2:6], rtol=1e-14)
     np.testing.assert_array_equal(np.delete(out[1], range(2, 6)), 7.0)
     np.testing.assert_array_equal(out[[0, 2, 3]], 7.0)
-    loops.gaussian_rows(0.7, 2, x, columns, 2, 6, out)
+    tiles.gaussian_rows(0.7, 2, x, columns, 2, 6, out)
     np.testing.assert_allclose(out[:, 2:6], expected[2:, 2:6], rtol=1e-14)
 
 
@@ -78,7 +76,7 @@ def test_invert_keeps_every_entry_once():
     matrix[4:, 4:] = [[1, 2], [0, 3], [4, 0], [5, 6]]
     slots = np.array([-1, 0, -1, 1, -1, 0])
     features = sp.csr_matrix(matrix)
-    inverted = node_loops.Inverted(
+    inverted = nodes.Inverted(
         slots=slots.astype(np.int32),
         lanes=np.zeros(6, np.int32),
         lane_kinds=np.zeros((2, 2), np.int64),
@@ -88,8 +86,8 @@ def test_invert_keeps_every_entry_once():
         values=np.empty(features.nnz),
     )
     backwards = features[::-1]
-    entries = node_loops.Entries(backwards.indptr, backwards.indices, backwards.data)
-    node_loops.invert(entries, np.arange(8)[::-1].copy(), np.arange(8), inverted)
+    entries = nodes.Entries(backwards.indptr, backwards.indices, backwards.data)
+    nodes.invert(entries, np.arange(8)[::-1].copy(), np.arange(8), inverted)
     dense, ends, listed, values = inverted[3:]
     rebuilt = np.zeros_like(matrix)
     for t in np.flatnonzero(slots < 0):
@@ -100,19 +98,15 @@ def test_invert_keeps_every_entry_once():
     np.testing.assert_array_equal(dense[1, 4:], 0)
 
 
-@pytest.mark.parametrize("n", [0, 1, 3, 4, 63, 64, 66, 131, 201])
-@pytest.mark.parametrize(("many_numbers", "numbers_per_task"), [(1 << 20, 1 << 20), (0, 1 << 20), (0, 500)])
-def test_lower_halves_are_filled_and_both_halves_scaled(n, many_numbers, numbers_per_task, monkeypatch):
-    monkeypatch.setattr("treegram.pairsum.tiles.MANY_NUMBERS", many_numbers)
-    monkeypatch.setattr("treegram.pairsum.tiles.NUMBERS_PER_TASK", numbers_per_task)
+@pytest.mark.parametrize("n", [0, 1, 3, 63, 64, 66, 201])
+def test_lower_halves_are_filled_and_both_halves_scaled(n):
     rng = np.random.default_rng(n)
     upper, factors = np.triu(rng.normal(size=(2, n, n))), rng.normal(size=(2, n))
     whole = upper + np.triu(upper, 1).swapaxes(1, 2)
     for scale, expected in ((None, whole), (factors, whole * (factors[:, :, None] * factors[:, None, :]))):
-        for n_jobs in (1, 2):
-            K = np.where(np.tri(n, k=-1, dtype=bool), np.nan, upper)  # what stands there is anything
-            complete(K, scale, n_jobs=n_jobs)
-            np.testing.assert_array_equal(K, expected)
+        K = np.where(np.tri(n, k=-1, dtype=bool), np.nan, upper)  # the lower half may be anything
+        complete(K, scale)
+        np.testing.assert_array_equal(K, expected)
 
 
 @pytest.mark.parametrize("n_keys", [1, 3, 300, 70_000])
@@ -123,8 +117,8 @@ def test_an_order_is_sorted_by_keys_and_otherwise_kept(n_keys):
 
 
 @pytest.mark.parametrize("spread", ["normal", "equal", "two values", "one far away", "huge", "tiny"])
-def test_nodes_stand_by_block_and_place(spread):
-    """However the places are spread; only those that differ by rounding may stand in any order."""
+def test_nodes_are_sorted_by_block_and_projection(spread):
+    """Only those that differ by rounding may be in any order."""
     rng = np.random.default_rng(0)
     vectors = {
         "normal": rng.normal(size=(600, 2)),
@@ -141,9 +135,9 @@ def test_nodes_stand_by_block_and_place(spread):
     assert len(layout.left.by_block) == 0
     side = layout.right
     np.testing.assert_array_equal(np.sort(side.by_block), np.arange(n))
-    blocks, places = side.blocks[side.by_block], side.places[side.by_block]
+    blocks, projections = side.blocks[side.by_block], side.projections[side.by_block]
     assert (np.diff(blocks) >= 0).all()
-    assert (np.diff(places)[np.diff(blocks) == 0] >= -1e-15).all()
+    assert (np.diff(projections)[np.diff(blocks) == 0] >= -1e-15).all()
     order, columns = layout.columns((0, 1))
     np.testing.assert_array_equal(order, side.by_block)
     np.testing.assert_array_equal(columns.vectors.T, vectors[order])

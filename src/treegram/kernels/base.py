@@ -504,7 +504,7 @@ def _diagonals(grams: Floats) -> Floats:
 
 def complete_gram(K: Floats, diagonals: Floats | None, n_jobs: int | None) -> None:
     """Fill the lower halves of symmetric matrices from the upper ones, normalized unless there are no ``diagonals``, in place."""
-    complete(K, None if diagonals is None else inverse_roots(diagonals), n_jobs=n_jobs)
+    complete(K, None if diagonals is None else inverse_roots(diagonals))
 
 
 def normalize_gram(K: Floats, rows: Floats, columns: Floats) -> None:

@@ -15,7 +15,7 @@ from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_sums import NODE_KERNEL, node_blocks, vectors_and_kernel
 from treegram.pairsum.attributes import NodeKernel
-from treegram.pairsum.matching import Matchables, match_self_sums, match_shares, match_sums
+from treegram.pairsum.matching import Matchables, match_contributions, match_self_sums, match_sums
 from treegram.structure.labels import arc_hashes
 
 __all__ = ["CSM"]
@@ -182,7 +182,7 @@ class CSM(GraphKernel):
         """The nodes of a matching share it equally."""
         used = np.flatnonzero(np.abs(weights).max(axis=1, initial=0.0) > 0)
         fitted = self._describe(self.graphs_[used], self._own_grid())
-        return match_shares(
+        return match_contributions(
             described.nodes,
             fitted.nodes,
             fitted.node_kernel,

@@ -22,7 +22,7 @@ from treegram.graphs import Graphs
 from treegram.kernels.axes import GridAxes
 from treegram.kernels.base import GraphKernel, inverse_roots
 from treegram.kernels.grid import Grid
-from treegram.pairsum.sparse import feature_products
+from treegram.pairsum.products import feature_products
 from treegram.structure.features import Features
 
 __all__ = ["ExplicitKernel", "HasFeatures"]

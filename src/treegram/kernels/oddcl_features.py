@@ -26,7 +26,7 @@ from treegram.kernels.tree_weights import TREES, count_trees, spread_counted_tre
 from treegram.kernels.vector_sums import PairSample, draw_seed, map_for, map_nodes, vector_self_sums
 from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.maps import FREQUENCIES, Constant, VectorMap, evaluate, fourier_map, one_blas_thread
-from treegram.pairsum.sparse import sum_rows
+from treegram.pairsum.products import sum_rows
 from treegram.pairsum.vectors import entry_products, hash_graphs, place_trees, spread_rows
 from treegram.structure.labels import node_hashes
 from treegram.structure.trees import Phi, read_tree

@@ -21,7 +21,7 @@ from treegram.kernels.axes import GridAxes
 from treegram.kernels.colors import COLOR_GRID
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.grid import Grid
-from treegram.pairsum.bins import Binned, bin_counts, bin_products, bin_squares
+from treegram.pairsum.products import Binned, bin_counts, bin_products, bin_squares
 from treegram.structure.propagation import METRICS, Draws, draw, hash_values, label_bins, propagate, transition
 
 __all__ = ["P2K"]

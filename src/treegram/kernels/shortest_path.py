@@ -15,7 +15,7 @@ from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_sums import NODE_KERNEL, node_blocks, vectors_and_kernel
 from treegram.pairsum.attributes import Gaussian, NodeKernel
-from treegram.pairsum.paths import PathEnds, group_equal, path_end_shares, path_self_sums, path_sums
+from treegram.pairsum.paths import PathEnds, group_equal, path_contributions, path_self_sums, path_sums
 from treegram.structure.distances import count_distances
 
 __all__ = ["ShortestPath"]
@@ -170,7 +170,7 @@ class ShortestPath(GraphKernel):
         new = alone.ends
         lengths = self._length_weights(new, fitted)
         sums = partial(
-            path_end_shares,
+            path_contributions,
             node_kernel=view.node_kernel,
             length_weights=lengths,
             weights=weights,

@@ -1,1 +1,6 @@
-"""The engine: Phi and a node kernel → sums over pairs of nodes, one per pair of graphs."""
+"""Pair sums: features and vectors of nodes to one sum over pairs of nodes per pair of graphs.
+
+Every kernel of treegram is such a sum, or an inner product of explicit vectors; one module per kind of sum, each with its compiled
+loops below. Graphs and their features come from ``treegram.structure``; parameters, normalization and grids belong to
+``treegram.kernels``.
+"""

@@ -1,4 +1,4 @@
-"""How alike two attribute vectors are: k_A by name, or as the user's own function of two blocks of rows."""
+"""Node kernels: k_A of two attribute vectors, by name, or as the user's own function of two blocks of rows."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ LARGEST_VALUE = 1e250  # of k_A: sums over many nodes, times their features, sta
 
 @dataclass(frozen=True)
 class Gaussian:
-    """exp(-gamma |x - y|^2): the one node kernel that the engine evaluates in its own loops."""
+    """The node kernel exp(-gamma |x - y|^2): the only one that compiled loops evaluate."""
 
     gamma: float
 
     def __call__(self, X: Floats, Y: Floats) -> Floats:
-        """The kernel of each row of X with each row of Y."""
+        """Return the kernel of each row of X with each row of Y."""
         block: Floats = pairwise_kernels(X, Y, metric="rbf", gamma=self.gamma)
         return block
 
 
 def node_kernel_blocks(node_kernel: str | NodeKernel, gamma: float | None, n_attributes: int) -> NodeKernel:
-    """The node kernel as a function of two blocks of rows; ``gamma=None`` means 1 / n_attributes."""
+    """Return the node kernel as a function of two blocks of rows; ``gamma=None`` means 1 / n_attributes."""
     if callable(node_kernel):
         return partial(_checked, node_kernel)
     width = 1.0 / max(n_attributes, 1) if gamma is None else float(gamma)
@@ -42,14 +42,14 @@ def node_kernel_blocks(node_kernel: str | NodeKernel, gamma: float | None, n_att
 
 
 def scaled_gamma(vectors: Floats) -> float:
-    """1 / (number of attributes * mean variance of an attribute): the mean of gamma |x - y|^2 over all pairs is then 2.
+    """Return 1 / (number of attributes * mean variance of an attribute): the mean of gamma |x - y|^2 over all pairs is then 2.
 
-    The same as for ``gamma=None`` where no attribute ever changes, or there are none.
+    Where all attributes are constant, or there are none, the same as for ``gamma=None``.
     """
     peak = float(np.abs(vectors).max(initial=0.0))
     if not peak or not (np.ptp(vectors, axis=0) > 0).any():
         return 1.0 / max(vectors.shape[1], 1)
-    total = float((vectors / peak).var(axis=0).sum())  # as shares of the largest value, so that no square overflows
+    total = float((vectors / peak).var(axis=0).sum())  # in units of the largest value, so that no square overflows
     with np.errstate(over="ignore"):
         gamma = float(np.float64(1.0 / total) / peak / peak)
     if not 0 < gamma < np.inf:
@@ -61,7 +61,7 @@ def scaled_gamma(vectors: Floats) -> float:
 
 
 def _named(name: str, gamma: float, X: Floats, Y: Floats) -> Floats:
-    """A kernel of scikit-learn, whose compiled loops refuse arrays that cannot be written to."""
+    """Return a kernel of scikit-learn, whose compiled loops refuse read-only arrays."""
     X, Y = (np.require(rows, requirements="W") for rows in (X, Y))
     if name == "cosine":  # lengths do not matter, but their squares may overflow
         X, Y = (rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True, initial=0.0), 1.0) for rows in (X, Y))
@@ -78,13 +78,13 @@ def _named(name: str, gamma: float, X: Floats, Y: Floats) -> Floats:
 
 
 def _checked(node_kernel: NodeKernel, X: Floats, Y: Floats) -> Floats:
-    """What the user's function gives, if it has the right shape and is finite."""
+    """Return the values of the user's function; raise if their shape is wrong or they are not finite."""
     block: Any = np.asarray(node_kernel(X, Y), dtype=np.float64)
     if block.shape != (len(X), len(Y)):
         raise ValueError(
-            f"node_kernel must give an array of shape ({len(X)}, {len(Y)}) for blocks of {len(X)} and {len(Y)} rows; "
+            f"node_kernel must return an array of shape ({len(X)}, {len(Y)}) for blocks of {len(X)} and {len(Y)} rows; "
             f"got {block.shape}."
         )
     if not np.isfinite(block).all():
-        raise ValueError("node_kernel gave values that are not finite (NaN or infinity).")
+        raise ValueError("node_kernel returned values that are not finite (NaN or infinity).")
     return block

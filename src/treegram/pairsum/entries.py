@@ -1,7 +1,7 @@
-"""Sums over pairs of nodes that are kept apart by node and feature, for explanations.
+"""Sums over pairs of nodes by node and feature, for explanations.
 
-The weights of the fitted graphs are known, so that all their nodes with equal block and vector are one column, whichever graph
-they are of. Gaussians are computed in windows, as in ``pairsum.nodes``.
+The coefficients of the fitted graphs are known, so that all their nodes with equal block and vector are one column, whichever
+graph they are of. Gaussians are computed in windows, as in ``pairsum.nodes``.
 """
 
 from __future__ import annotations
@@ -10,23 +10,22 @@ from typing import Any
 
 import numpy as np
 
+from treegram._core.jit import contracted, reordered
 from treegram._core.types import Floats, Ints
 from treegram.pairsum.attributes import NodeKernel
-from treegram.pairsum.loops.entries import add_entries
-from treegram.pairsum.loops.tiles import Rows
 from treegram.pairsum.nodes import Nodes
-from treegram.pairsum.tiles import Layout
+from treegram.pairsum.tiles import Layout, Rows, first_from, kernel_rows
 from treegram.structure.hashing import equal_rows
 
 __all__ = ["entry_sums"]
 
-PAIRS_PER_CALL = 1 << 24  # of rows and columns: each call stays well under a second, and given kernels small
+PAIRS_PER_CALL = 1 << 24  # of rows and columns: each call stays well under a second, and kernel values stay small
 
 
 def entry_sums(left: Nodes, right: Nodes, node_kernel: NodeKernel, coefficients: Floats) -> Floats:
-    """What each feature of each node on the left adds to the sums over the nodes of the right, times their coefficients.
+    """Return what each feature of each node on the left adds to the sums over the nodes of the right, times their coefficients.
 
-    For the entry (v, t) of the left features the sum over v' of phi(v, t) phi(v', t) k_A(x_v, x_v') coefficients[v'], of shape
+    For the entry (v, t) of the left features: the sum over v' of phi(v, t) phi(v', t) k_A(x_v, x_v') coefficients[v'], shape
     (n_entries, n_outputs), in the order of ``left.features.data``. Both sides have the same columns.
     """
     features, sums = left.features, np.zeros((left.features.nnz, coefficients.shape[1]))
@@ -38,27 +37,86 @@ def entry_sums(left: Nodes, right: Nodes, node_kernel: NodeKernel, coefficients:
     )
     layout = Layout.make(left, distinct, node_kernel)
     order, columns = layout.columns((0, 1))
-    lists = _weigh_columns(right, np.argsort(order)[groups], coefficients)
+    lists = _list_columns(right, np.argsort(order)[groups], coefficients)
     largest = max(int(np.diff(nodes.offsets).max()) for nodes in (left, right))
     reach, side = layout.reach(53 * np.log(2) + np.log(largest + 1)), layout.left
+    rows = Rows(side.blocks, side.vectors, side.projections)
     step = max(1, PAIRS_PER_CALL // len(order))
     for start in range(0, len(side.blocks), step):
         span = (start, min(start + step, len(side.blocks)))
         kernel = layout.kernel(span, columns, reach)
-        rows = Rows(side.blocks, side.vectors, side.places)
         add_entries(span, rows, (features.indptr, features.indices), columns, kernel, lists, sums)
     return sums * features.data[:, None]
 
 
-def _weigh_columns(nodes: Nodes, places: Ints, coefficients: Floats) -> tuple[Any, ...]:
-    """For each feature where it starts in lists of its columns, ascending, and of values, those of equal columns added up."""
-    by_place = np.argsort(places, kind="stable")
-    features = nodes.features[by_place].tocsc()
-    members = by_place[features.indices]
-    columns = places[members]
+def _list_columns(nodes: Nodes, positions: Ints, coefficients: Floats) -> tuple[Any, ...]:
+    """Return the start of each feature in lists of its columns, ascending, and of values; those of equal columns are added up."""
+    by_position = np.argsort(positions, kind="stable")
+    features = nodes.features[by_position].tocsc()
+    members = by_position[features.indices]
+    columns = positions[members]
     is_first = np.ones(len(columns), bool)
     is_first[1:] = columns[1:] != columns[:-1]
     is_first[features.indptr[:-1][np.diff(features.indptr) > 0]] = True
     firsts = np.flatnonzero(is_first)
     values = np.add.reduceat(features.data[:, None] * coefficients[members], firsts, axis=0)
     return np.searchsorted(firsts, features.indptr), columns[firsts], values
+
+
+# -------------------------------------------------------------------- compiled
+
+
+@reordered
+def _sum_run(kernel, values):
+    """Return the sum of kernel[i] * values[i]."""
+    total = 0.0
+    for i in range(len(values)):
+        total += kernel[i] * values[i]
+    return total
+
+
+@reordered
+def _sum_listed(kernel, members, values):
+    """Return the sum of kernel[members[i]] * values[i]."""
+    total = 0.0
+    for i in range(len(values)):
+        total += kernel[members[i]] * values[i]
+    return total
+
+
+@contracted
+def _add_all(kernel, members, values, sums):
+    """Add kernel[members[i]] * values[i, o] to sums[o], over all i and o."""
+    for i in range(len(members)):
+        weight = kernel[members[i]]
+        for o in range(len(sums)):
+            sums[o] += weight * values[i, o]
+
+
+@contracted(allocates=True)
+def add_entries(span, rows, features, columns, kernel, lists, sums):
+    """Add to sums[e] the sum over the columns j that have t of k(v, j) values[j, t], for the entries e = (v, t) of some rows v.
+
+    ``lists`` has for each feature its columns, ascending, and their values, one for each output.
+    """
+    (indptr, indices), (starts, members, values) = features, lists
+    held, windows = np.empty((1, len(columns.graphs))), np.empty((1, 2), np.int64)
+    is_single, row = values.shape[1] == 1, held[0]
+    for v in range(span[0], span[1]):
+        kernel_rows(v, v + 1, span[0], rows, columns, kernel, held, windows)
+        low, high = windows[0, 0], windows[0, 1]
+        for entry in range(indptr[v], indptr[v + 1]):
+            start, stop = starts[indices[entry]], starts[indices[entry] + 1]
+            if start < stop and members[start] < low:
+                start = first_from(low, start, stop, members)
+            if start < stop and members[stop - 1] >= high:
+                stop = first_from(high, start, stop, members)
+            if start == stop:
+                continue
+            first, last = members[start], members[stop - 1] + 1
+            if not is_single:
+                _add_all(row, members[start:stop], values[start:stop], sums[entry])
+            elif last - first == stop - start:  # all columns of a run have it
+                sums[entry, 0] += _sum_run(row[first:last], values[start:stop, 0])
+            else:
+                sums[entry, 0] += _sum_listed(row, members[start:stop], values[start:stop, 0])

@@ -1,15 +1,17 @@
 """Sums over connected matchings of two graphs: sum_phi prod_v kappa(v, phi(v)), by the number of nodes matched.
 
 A matching is a bijection phi between a set of nodes of either graph that keeps edges, their kinds, and the lack of edges;
-it is connected if the matched part of the graphs is. Such matchings are the cliques of a product graph of n n' nodes,
-which is never built. Up to three nodes, and with one kind of edge, the sums have closed forms: a few sparse-times-dense
-matrix products and one pass over the triangles, so that a pair of nodes costs about as much as its degrees. They count
-more than matchings and take back what is none, which costs rounding errors of the size of the diagonal, not of an entry.
-Beyond that, matchings are grown one pair of nodes at a time, each met once. Where the node kernel is 1 for all nodes of a block,
-as it is without vectors, parts of up to three nodes are counted instead, graph by graph (``pairsum.parts``).
+it is connected if the matched subgraph is. Such matchings are the cliques of a product graph of n n' nodes, which is never built.
+There are three ways to sum over them:
+
+- counting: up to two nodes, where the node kernel is 1 for all nodes of a block. Equal nodes and edges are counted, graph by graph.
+- closed forms: up to three nodes with one kind of edge. A few sparse-times-dense matrix products and one pass over the
+  triangles, so that a pair of nodes costs about as much as its degrees. They count more than matchings and subtract the rest,
+  which costs rounding errors of the size of the diagonal, not of an entry.
+- enumeration: everything else. Matchings are grown one pair of nodes at a time, each met once.
 
 A Gaussian node kernel is at most 1, so a matching weighs no more than any of its pairs. Those that weigh less than
-2^-53 / (s! N_s), where N_s is the most connected parts of s nodes that any graph has, are left out: a pair of graphs has
+2^-53 / (s! N_s), where N_s is the largest number of connected subgraphs of s nodes in any graph, are left out: a pair of graphs has
 at most s! N_s(G) N_s(G') matchings of s nodes, and K(G, G) is at least the sum of N_s(G) over s, so that this changes no
 entry of the normalized matrix by more than rounding does.
 """
@@ -17,6 +19,7 @@ entry of the normalized matrix by more than rounding does.
 from __future__ import annotations
 
 import warnings
+from collections import namedtuple
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -24,35 +27,73 @@ from math import factorial, perm
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from numba import njit
 
+from treegram._core.jit import contracted, jit
 from treegram._core.memory import allocate, require
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel
-from treegram.pairsum.loops import match_shares as share_loops
-from treegram.pairsum.loops import matching as loops
-from treegram.pairsum.loops.tiles import Rows
-from treegram.pairsum.parts import LARGEST_PART, count_parts, list_triangles, part_shares, part_squares, part_sums
-from treegram.pairsum.tiles import Layout, Span, cut, fill_matrix, number_alike
+from treegram.pairsum.products import feature_products, sum_rows
+from treegram.pairsum.tiles import (
+    Layout,
+    Rows,
+    Span,
+    add_scaled,
+    clear,
+    cut,
+    fill_matrix,
+    first_from,
+    kernel_rows,
+    number_alike,
+)
+from treegram.structure.features import Features, gather
+from treegram.structure.hashing import GOLDEN, mix
 
-__all__ = ["Matchables", "match_self_sums", "match_shares", "match_sums"]
+__all__ = ["Matchables", "match_contributions", "match_self_sums", "match_sums"]
 
-
-# The node kernel of one graph with as many columns, and its products, stay in the second-level cache.
-TILE_COLUMNS = 512
-# Compiled code cannot be interrupted: so many multiplications, or steps of the enumeration, keep a call well under a second.
+TILE_COLUMNS = (
+    512  # the node kernel of one graph with as many columns, and its products, stay in the second-level cache
+)
+# Compiled code cannot be interrupted: this many multiplications, or steps of the enumeration, keep a call well under a second.
 COST_PER_CALL, STEPS_PER_CALL = 1 << 28, 1 << 21
 PER_SECOND = 1e8  # matchings that a processor meets, roughly: 2.5e7 of a star of 15 nodes in 0.17 s
-PATIENCE = 3 * 3600  # seconds for two nodes and their neighbors; work that may take longer is announced
-GIVEN_ROWS = 1024  # rows of a node kernel that is not the Gaussian, computed at a time
-SHARED_ROWS = 1024  # rows of one task that is asked what each of them adds
+PATIENCE = 3 * 3600  # seconds for two nodes and their neighbors; warn about work that may take longer
+KERNEL_ROWS = 1024  # rows of a node kernel that is not the Gaussian, computed at a time
+ROWS_PER_TASK = 1024  # rows of one task that computes contributions
+TRIANGLES_AT_ONCE = 64  # of a row graph, where contributions are computed
+
+# The row graphs: their nodes (as ``pairsum.tiles`` takes them), arcs with the kinds of their edges (from 1), and triangles.
+# Neighbors are numbered within their graph.
+Graphs = namedtuple("Graphs", "rows offsets indptr indices codes triangles triangle_starts")
+# A tile of columns with the same; all of it is numbered by column.
+Tile = namedtuple("Tile", "columns indptr indices codes triangles")
+# The node kernel, and below which values it is 0; what a matching must weigh to count; bits of an arc's code.
+Limits = namedtuple("Limits", "kernel threshold floor bits")
+# Of one row graph: kappa, the window of each row outside of which it is 0, kappa summed over the columns' neighbors, and numbers
+# per column.
+Closed = namedtuple("Closed", "kappa windows right left both one two three")
+# For enumeration: which members of the matching each node is adjacent to, pairs that may come next, the matching itself, the
+# weights of its beginnings, and sums by the number of pairs. For contributions: what a matching of s pairs adds to each of its rows,
+# and the contributions of each row, by graph of the columns; without rows if they are not wanted.
+Cliques = namedtuple(
+    "Cliques", "kappa windows masks column_masks listed stack weights totals size_weights contributions"
+)
+
+# Marks of nodes that are matched already. No arc has these bits, and they differ: such a node is like no other node.
+_ROW_MEMBER, _COLUMN_MEMBER = np.int64(1) << np.int64(62), np.int64(1) << np.int64(61)
+MASK_BITS = 61
+# State of both loops: the graph, the row in it, the first graph (kernel values start there), the one after the last, steps.
+GRAPH, ROW, FIRST, LAST, BUDGET = range(5)
+COLUMN, DEPTH = 5, 6  # of the enumeration: the column of its first pair, and how many pairs it has
 
 
 @dataclass(frozen=True)
 class Matchables:
-    """What is matched: the nodes of ``n_graphs`` graphs, in the order of the graphs, and the edges between them."""
+    """The nodes of ``n_graphs`` graphs, in the order of the graphs, and the edges between them."""
 
-    offsets: Ints  # graph i owns the nodes offsets[i] to offsets[i + 1] - 1
+    offsets: Ints  # graph i owns the nodes offsets[i] .. offsets[i + 1] - 1
     blocks: Hashes  # nodes of different blocks are never matched
     vectors: Floats  # (n_nodes, n_attributes)
     indptr: Ints  # neighbors of each node, sorted; every edge is there from both of its ends
@@ -74,7 +115,7 @@ def match_sums(
     threshold: float = 0.0,
     n_jobs: int | None = None,
 ) -> Floats:
-    """The sum over all connected matchings of s nodes, for each pair of graphs and s = 1 .. max_size.
+    """Return the sum over all connected matchings of s nodes, for each pair of graphs and s = 1 .. max_size.
 
     ``right=None`` means left with itself, which costs half. Pairs of nodes whose kernel is at most ``threshold`` in absolute
     value are not matched.
@@ -84,13 +125,21 @@ def match_sums(
     ndarray of shape (max_size, n_left, n_right)
         The same bits for any ``n_jobs``.
     """
-    left = _flat(left, node_kernel)
-    columns = left if right is None else _flat(right, node_kernel)
+    left = _without_vectors(left, node_kernel)
+    columns = left if right is None else _without_vectors(right, node_kernel)
     if _can_count([left, columns], node_kernel, max_size, threshold):
-        return part_sums(count_parts(left, max_size), None if right is None else count_parts(columns, max_size))
+        return np.stack(
+            [
+                feature_products(
+                    sum_rows(mine.aligned(theirs.codes), left.offsets) / size,
+                    sum_rows(theirs.counts, columns.offsets).multiply(symmetries / size).tocsr(),
+                )
+                for size, ((mine, _), (theirs, symmetries)) in _counted(left, columns, max_size)
+            ]
+        )
     sums = np.zeros((max_size, left.n_graphs, columns.n_graphs))
     if len(left.blocks) and len(columns.blocks):
-        job = _Job.prepare(left, columns, node_kernel, max_size, threshold)
+        job = _MatchJob.prepare(left, columns, node_kernel, max_size, threshold)
         tiles = cut(columns.offsets, 1 + len(columns.blocks) // TILE_COLUMNS)
         fill_matrix(_tile_sums, job, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="matchings")
     return sums
@@ -99,21 +148,22 @@ def match_sums(
 def match_self_sums(
     nodes: Matchables, node_kernel: NodeKernel, max_size: int, *, threshold: float = 0.0, n_jobs: int | None = None
 ) -> Floats:
-    """The sums of each graph with itself: the diagonal of :func:`match_sums`, shape (max_size, n_graphs)."""
-    nodes = _flat(nodes, node_kernel)
-    if _can_count([nodes], node_kernel, max_size, threshold):
-        return part_squares(count_parts(nodes, max_size))
+    """Return the sums of each graph with itself: the diagonal of :func:`match_sums`, shape (max_size, n_graphs)."""
+    nodes = _without_vectors(nodes, node_kernel)
     sums = np.zeros((max_size, nodes.n_graphs))
-    if len(nodes.blocks):
-        job = _Job.prepare(nodes, nodes, node_kernel, max_size, threshold)
+    if _can_count([nodes], node_kernel, max_size, threshold):
+        for size, ((counted, symmetries), _) in _counted(nodes, nodes, max_size):
+            sums[size - 1] = (sum_rows(counted.counts, nodes.offsets) / size).power(2) @ symmetries
+    elif len(nodes.blocks):
+        job = _MatchJob.prepare(nodes, nodes, node_kernel, max_size, threshold)
         tiles = cut(nodes.offsets, 1 + len(nodes.blocks) // TILE_COLUMNS)
-        tasks = [(job, span) for span in tiles]
-        for span, part in zip(tiles, run_tasks(_own_sums, tasks, n_jobs=n_jobs, label="matchings"), strict=True):
-            sums[:, slice(*span)] = part
+        results = run_tasks(_own_sums, [(job, span) for span in tiles], n_jobs=n_jobs, label="matchings")
+        for span, own in zip(tiles, results, strict=True):
+            sums[:, slice(*span)] = own
     return sums
 
 
-def match_shares(
+def match_contributions(
     left: Matchables,
     right: Matchables,
     node_kernel: NodeKernel,
@@ -123,41 +173,84 @@ def match_shares(
     threshold: float = 0.0,
     n_jobs: int | None = None,
 ) -> Floats:
-    """What each node of the left adds to the sums of size_weights[s] weights[i, j] S_s(G, G_i) over the graphs of the right.
+    """Return what each node of the left adds to the sums of size_weights[s] weights[i, j] S_s(G, G_i) over the graphs of the right.
 
-    The nodes of a matching share it equally. Shape (n_nodes, n_outputs); the same bits for any ``n_jobs``.
+    A matching is divided equally among its nodes. Shape (n_nodes, n_outputs); the same bits for any ``n_jobs``.
     """
     max_size = len(size_weights)
-    left, right = _flat(left, node_kernel), _flat(right, node_kernel)
+    left, right = _without_vectors(left, node_kernel), _without_vectors(right, node_kernel)
+    contributions = np.zeros((len(left.blocks), weights.shape[1]))
+    size_weights = size_weights / np.arange(1, max_size + 1)
     if _can_count([left, right], node_kernel, max_size, threshold):
-        counted = count_parts(left, max_size, by_node=True), count_parts(right, max_size)
-        return part_shares(*counted, size_weights, weights)
-    shares = np.zeros((len(left.blocks), weights.shape[1]))
-    if len(left.blocks) and len(right.blocks):
-        job = _Job.prepare(left, right, node_kernel, max_size, threshold)
-        tasks = [
-            (job, rows, size_weights / np.arange(1, max_size + 1), weights)
-            for rows in cut(left.offsets, 1 + len(left.blocks) // SHARED_ROWS)
-        ]
-        parts = run_tasks(_row_shares, tasks, n_jobs=n_jobs, label="matchings")
-        for (_, (first, last), *_), part in zip(tasks, parts, strict=True):
-            shares[left.offsets[first] : left.offsets[last]] = part
-    return shares
+        for size, ((mine, _), (theirs, symmetries)) in _counted(left, right, max_size):
+            worth = (sum_rows(theirs.counts, right.offsets).T @ weights) * (symmetries / size)[:, None]
+            contributions += mine.aligned(theirs.codes) @ (worth * size_weights[size - 1])
+    elif len(left.blocks) and len(right.blocks):
+        job = _MatchJob.prepare(left, right, node_kernel, max_size, threshold)
+        spans = cut(left.offsets, 1 + len(left.blocks) // ROWS_PER_TASK)
+        tasks = [(job, rows, size_weights, weights) for rows in spans]
+        results = run_tasks(_row_contributions, tasks, n_jobs=n_jobs, label="matchings")
+        for (first, last), own in zip(spans, results, strict=True):
+            contributions[left.offsets[first] : left.offsets[last]] = own
+    return contributions
+
+
+# -------------------------------------------------------------------- counting
+
+
+def _without_vectors(nodes: Matchables, node_kernel: NodeKernel) -> Matchables:
+    """Return the same nodes without vectors where the node kernel is 1 for any vectors, however far apart."""
+    return replace(nodes, vectors=np.zeros((len(nodes.blocks), 1))) if node_kernel == Gaussian(0.0) else nodes
+
+
+def _can_count(sides: list[Matchables], node_kernel: NodeKernel, max_size: int, threshold: float) -> bool:
+    """Check that the node kernel is 1 within each block, and matchings are so small that counts give their sums."""
+    if max_size > 2 or threshold >= 1 or not isinstance(node_kernel, Gaussian):
+        return False
+    vectors = [nodes.vectors for nodes in sides if len(nodes.vectors)]
+    return all(bool((some == vectors[0][0]).all()) for some in vectors)
+
+
+def _counted(left: Matchables, right: Matchables, max_size: int) -> Iterator[tuple[int, tuple[Any, Any]]]:
+    """Yield the sizes 1 .. max_size with the counts of both sides.
+
+    A matching maps a subgraph to an equal one in as many ways as it has symmetries:
+    S_s(G, G') = sum over distinct subgraphs P of s nodes: |Aut(P)| N_P(G) N_P(G').
+    """
+    for size in range(1, max_size + 1):
+        mine = _count(left, size)
+        yield size, (mine, mine if left is right else _count(right, size))
+
+
+def _count(nodes: Matchables, size: int) -> tuple[Features, Floats]:
+    """Count for each node the subgraphs of one node, or of two with an edge, that contain it; return also their symmetries."""
+    n = len(nodes.blocks)
+    if size == 1:
+        features, firsts = gather(np.arange(n + 1), nodes.blocks, np.ones(n))
+        return features, np.ones(len(firsts))
+    sources = np.repeat(np.arange(n), np.diff(nodes.indptr))
+    forward = nodes.blocks[sources]
+    for item in (nodes.kinds, nodes.blocks[nodes.indices]):
+        forward = mix.py_func(forward * GOLDEN + item + GOLDEN)
+    backward = forward[np.lexsort((sources, nodes.indices))]  # of the same edge from its other end
+    features, firsts = gather(nodes.indptr, np.minimum(forward, backward), np.ones(len(sources)))
+    features.counts.sum_duplicates()
+    return features, 1.0 + (forward == backward)[firsts]
 
 
 # -------------------------------------------------------------------- preparation
 
 
 @dataclass(frozen=True)
-class _Job:
-    """Everything that the tiles of one computation share."""
+class _MatchJob:
+    """Everything that the tiles of one computation have in common."""
 
     layout: Layout
     reach: float
-    left: Any  # loops.Graphs
+    left: Any  # Graphs
     right: Any
     max_size: int
-    is_closed: bool  # whether the closed forms apply
+    is_closed: bool  # the closed forms apply
     threshold: float
     floor: float  # matchings that weigh no more are left out
     bits: int  # of an arc's code
@@ -165,30 +258,30 @@ class _Job:
     @classmethod
     def prepare(
         cls, left: Matchables, right: Matchables, node_kernel: NodeKernel, max_size: int, threshold: float
-    ) -> _Job:
+    ) -> _MatchJob:
+        """Number the kinds of edges alike on both sides, and choose between closed forms and enumeration."""
         n_kinds, codes = number_alike(left.kinds, right.kinds)
         bits = max(n_kinds.bit_length(), 1)
-        if max_size > 1 and bits * (max_size - 1) > loops.MASK_BITS:
+        if max_size > 1 and bits * (max_size - 1) > MASK_BITS:
             raise ValueError(
                 f"max_size={max_size} is too large for graphs with {n_kinds} kinds of edges: the most that can be "
-                f"matched is {1 + loops.MASK_BITS // bits} nodes. Use a smaller max_size, or no edge labels."
+                f"matched is {1 + MASK_BITS // bits} nodes. Use a smaller max_size, or no edge labels."
             )
         is_closed = max_size <= 3 and n_kinds <= 1
         if not is_closed:
             _check_hubs(left, right, max_size)
         layout = Layout.make(left, right, node_kernel)
         exponent = 53 * np.log(2) + _log_most_matchings([left, right], max_size)
-        sides = zip((left, right), (layout.left, layout.right), codes, strict=True)
         graphs = [
-            loops.Graphs(
-                Rows(side.blocks, side.vectors, side.places),
+            Graphs(
+                Rows(side.blocks, side.vectors, side.projections),
                 nodes.offsets,
                 nodes.indptr,
                 nodes.indices - np.repeat(nodes.offsets[:-1], np.diff(nodes.indptr[nodes.offsets])),
                 own_codes + 1,
-                *_triangles(nodes, is_needed=is_closed and max_size == 3),
+                *_list_triangles(nodes, is_needed=is_closed and max_size == 3),
             )
-            for nodes, side, own_codes in sides
+            for nodes, side, own_codes in zip((left, right), (layout.left, layout.right), codes, strict=True)
         ]
         return cls(
             layout=layout,
@@ -204,52 +297,43 @@ class _Job:
 
 
 def _check_hubs(left: Matchables, right: Matchables, max_size: int) -> None:
-    """Before matchings are grown: raise if those of the two nodes with the most neighbors cannot be held, warn if they never end."""
+    """Raise if the matchings of the two nodes with the most neighbors do not fit into memory; warn if they take hours."""
     (graph, degree), (other, other_degree) = (_hub(nodes) for nodes in (left, right))
     require(16.0 * degree * other_degree * (max_size * (max_size + 1) // 2), f"Graph {graph}: its matchings")
     counts = {s: perm(degree, s - 1) * perm(other_degree, s - 1) // factorial(s - 1) for s in range(1, max_size + 1)}
     size = max(counts, key=counts.__getitem__)
     if counts[size] > PER_SECOND * PATIENCE:
         warnings.warn(
-            f"CSM may not come to an end. A node of graph {graph} has {degree} neighbors, and one of graph {other} has {other_degree}: "
-            f"around these two alone there are up to {counts[size]:.1e} matchings of {size} nodes, and a processor looks at about "
-            f"{PER_SECOND:.0e} per second. Take a smaller max_size (up to 3 is fast), use_labels=True, a threshold, or leave such graphs out.",
+            f"CSM may not finish in reasonable time. A node of graph {graph} has {degree} neighbors, and one of graph {other} has "
+            f"{other_degree}: around these two alone there are up to {counts[size]:.1e} matchings of {size} nodes, and a processor "
+            f"checks about {PER_SECOND:.0e} per second. Use a smaller max_size (up to 3 without edge labels is fast), use_labels=True "
+            "or a threshold, or leave such graphs out.",
             UserWarning,
             stacklevel=2,
         )
 
 
 def _hub(nodes: Matchables) -> tuple[int, int]:
-    """The node with the most neighbors: its graph, and their number."""
+    """Return the graph of the node with the most neighbors, and their number."""
     degrees = np.diff(nodes.indptr)
     node = int(degrees.argmax())
     return int(np.searchsorted(nodes.offsets, node, side="right")) - 1, int(degrees[node])
 
 
-def _triangles(nodes: Matchables, *, is_needed: bool) -> tuple[Ints, Ints]:
-    none = (np.empty((0, 3), np.int64), np.zeros(nodes.n_graphs + 1, np.int64))
-    return list_triangles(nodes) if is_needed else none
-
-
-def _flat(nodes: Matchables, node_kernel: NodeKernel) -> Matchables:
-    """Where the node kernel is 1 whatever the vectors, they are equal to it, however far apart."""
-    if node_kernel == Gaussian(0.0):
-        return replace(nodes, vectors=np.zeros((len(nodes.blocks), 1)))
-    return nodes
-
-
-def _can_count(sides: list[Matchables], node_kernel: NodeKernel, max_size: int, threshold: float) -> bool:
-    """Whether the node kernel is 1 within each block, and matchings are so small that counts of parts give their sums."""
-    if max_size > LARGEST_PART or threshold >= 1 or not isinstance(node_kernel, Gaussian):
-        return False
-    vectors = [nodes.vectors for nodes in sides if len(nodes.vectors)]
-    return all(bool((some == vectors[0][0]).all()) for some in vectors)
+def _list_triangles(nodes: Matchables, *, is_needed: bool) -> tuple[Ints, Ints]:
+    """Return all triangles (a < b < c) of all graphs, and where those of each graph start."""
+    starts, triangles = np.zeros(nodes.n_graphs + 1, np.int64), np.empty((0, 3), np.int64)
+    if is_needed:
+        n_triangles = list_triangles(nodes.offsets, nodes.indptr, nodes.indices, starts, triangles)
+        triangles = allocate((n_triangles, 3), np.int64, f"Graph {np.diff(starts).argmax()}: its triangles")
+        list_triangles(nodes.offsets, nodes.indptr, nodes.indices, starts, triangles)
+    return triangles, starts
 
 
 def _log_most_matchings(sides: list[Matchables], max_size: int) -> float:
-    """Logarithm of the largest s! N_s over s <= max_size, N_s being at least the connected parts of s nodes in any graph.
+    """Return the logarithm of the largest s! N_s, s <= max_size, with N_s at least the connected subgraphs of s nodes in any graph.
 
-    A part of s + 1 connected nodes has at least two nodes without which it stays connected, and one of s nodes has at
+    A connected subgraph of s + 1 nodes has at least two nodes without which it stays connected, and one of s nodes has at
     most s times the largest degree of neighbors: so N_(s+1) <= N_s s degree / 2.
     """
     log_counts = []
@@ -265,78 +349,68 @@ def _log_most_matchings(sides: list[Matchables], max_size: int) -> float:
 # -------------------------------------------------------------------- one tile
 
 
-def _tile_sums(job: _Job, span: Span, n_rows: int, out: Floats, base: int) -> None:
+def _tile_sums(job: _MatchJob, span: Span, n_rows: int, out: Floats, base: int) -> None:
     """Write the sums of the first row graphs with those of a span: (sizes, rows, columns)."""
     out[:, :n_rows, base : base + span[1] - span[0]] = _sum_rows(job, span, (0, n_rows)).swapaxes(0, 1)
 
 
-def _own_sums(job: _Job, span: Span) -> Floats:
-    """The sums of the graphs of a span, each with itself: one tile each."""
+def _own_sums(job: _MatchJob, span: Span) -> Floats:
+    """Return the sums of the graphs of a span, each with itself: one tile each."""
     return np.stack([_sum_rows(job, (g, g + 1), (g, g + 1))[g, :, 0] for g in range(*span)], axis=1)
 
 
-def _sum_rows(job: _Job, span: Span, rows: Span) -> Floats:
-    """Some row graphs against a tile of the graphs of a span, shape (rows[1], sizes, column graphs); rows before are 0."""
-    out = np.zeros((rows[1], job.max_size, span[1] - span[0]))
-    tile = _tile(job, span)
-    if job.is_closed:
-        held = _held_closed(job, tile, rows)
-        for (first, last), limits in _calls(job, tile, rows):
-            state = np.array([first, 0, first, last, COST_PER_CALL])
-            while state[loops.GRAPH] < last:
-                loops.sum_closed(state, job.left, tile, limits, held, out)
-    else:
-        _sum_cliques(job, tile, rows, _held_cliques(job, tile, rows), out)
+def _sum_rows(job: _MatchJob, span: Span, rows: Span) -> Floats:
+    """Return the sums of some row graphs with a tile, shape (rows[1], sizes, column graphs); rows before are 0."""
+    out, tile = np.zeros((rows[1], job.max_size, span[1] - span[0])), _tile(job, span)
+    if not job.is_closed:
+        _sum_cliques(job, tile, rows, _new_cliques(job, tile, rows), out)
+        return out
+    held = _new_closed(job, tile, rows)
+    for (first, last), limits in _calls(job, tile, rows):
+        state = np.array([first, 0, first, last, COST_PER_CALL])
+        while state[GRAPH] < last:
+            sum_closed(state, job.left, tile, limits, held, out)
     return out
 
 
-def _row_shares(job: _Job, rows: Span, size_weights: Floats, weights: Floats) -> Floats:
-    """What each node of some row graphs adds to the weighted sums over all column graphs."""
+def _row_contributions(job: _MatchJob, rows: Span, size_weights: Floats, weights: Floats) -> Floats:
+    """Return what each node of some row graphs adds to the weighted sums over all column graphs."""
     offsets, n_columns = job.left.offsets, int(job.right.offsets[-1])
-    shares = np.zeros((int(offsets[rows[1]] - offsets[rows[0]]), weights.shape[1]))
+    contributions = np.zeros((int(offsets[rows[1]] - offsets[rows[0]]), weights.shape[1]))
     for span in cut(job.right.offsets, 1 + n_columns // TILE_COLUMNS):
-        tile, out = _tile(job, span), np.zeros((len(shares), span[1] - span[0]))
+        tile, out = _tile(job, span), np.zeros((len(contributions), span[1] - span[0]))
         if job.is_closed:
-            _share_closed(job, tile, rows, size_weights, out)
+            _closed_contributions(job, tile, rows, size_weights, out)
         else:
-            held = _held_cliques(job, tile, rows)._replace(size_weights=size_weights, shares=out)
+            held = _new_cliques(job, tile, rows)._replace(size_weights=size_weights, contributions=out)
             _sum_cliques(job, tile, rows, held, np.zeros((rows[1], job.max_size, span[1] - span[0])))
-        shares += np.einsum("ng,go->no", out, weights[slice(*span)])  # not BLAS, whose bits depend on its threads
-    return shares
+        contributions += np.einsum("ng,go->no", out, weights[slice(*span)])  # BLAS's bits depend on its threads
+    return contributions
 
 
-def _share_closed(job: _Job, tile: Any, rows: Span, size_weights: Floats, out: Floats) -> None:
-    held, padded = _held_shares(job, tile, rows, out.shape[1]), np.zeros(3)
-    padded[: len(size_weights)] = size_weights
+def _sum_cliques(job: _MatchJob, tile: Any, rows: Span, held: Any, out: Floats) -> None:
     for (first, last), limits in _calls(job, tile, rows):
-        own = out[job.left.offsets[first] - job.left.offsets[rows[0]] :]
-        state = np.array([first, 0, first, last, COST_PER_CALL])
-        while state[loops.GRAPH] < last:
-            share_loops.share_closed(state, job.left, tile, limits, padded, held, own)
-
-
-def _sum_cliques(job: _Job, tile: Any, rows: Span, held: Any, out: Floats) -> None:
-    for (first, last), limits in _calls(job, tile, rows):
-        own = held._replace(shares=held.shares[job.left.offsets[first] - job.left.offsets[rows[0]] :])
+        start = job.left.offsets[first] - job.left.offsets[rows[0]]
+        own = held._replace(contributions=held.contributions[start:])
         state = np.array([first, -1, first, last, STEPS_PER_CALL, -1, 0])
-        while state[loops.GRAPH] < last:
-            loops.sum_cliques(state, job.left, tile, limits, own, out)
+        while state[GRAPH] < last:
+            sum_cliques(state, job.left, tile, limits, own, out)
 
 
-def _calls(job: _Job, tile: Any, rows: Span) -> Iterator[tuple[Span, Any]]:
-    """Consecutive row graphs whose node kernel is given together, all of them where it is the Gaussian, and that kernel."""
+def _calls(job: _MatchJob, tile: Any, rows: Span) -> Iterator[tuple[Span, Any]]:
+    """Yield spans of row graphs whose node kernel is computed together (all of them for the Gaussian), and that kernel."""
     sizes = np.diff(job.left.offsets)[slice(*rows)]
     is_gaussian = isinstance(job.layout.node_kernel, Gaussian)
-    portions = np.zeros_like(sizes) if is_gaussian else np.cumsum(sizes) // GIVEN_ROWS
+    portions = np.zeros_like(sizes) if is_gaussian else np.cumsum(sizes) // KERNEL_ROWS
     cuts = rows[0] + np.flatnonzero(np.diff(portions)) + 1
     for first, last in pairwise([rows[0], *cuts.tolist(), rows[1]]):
         nodes = (int(job.left.offsets[first]), int(job.left.offsets[last]))
         kernel = job.layout.kernel(nodes, tile.columns, job.reach)
-        yield (first, last), loops.Limits(kernel, job.threshold, job.floor, job.bits)
+        yield (first, last), Limits(kernel, job.threshold, job.floor, job.bits)
 
 
-def _tile(job: _Job, span: Span) -> Any:
-    """The nodes of some consecutive graphs as columns, and their edges and triangles by column."""
+def _tile(job: _MatchJob, span: Span) -> Any:
+    """Return the nodes of some consecutive graphs as columns, and their edges and triangles by column."""
     order, columns = job.layout.columns(span)
     graphs, start = job.right, int(job.right.offsets[span[0]])
     position = np.empty(len(order), np.int64)
@@ -346,10 +420,8 @@ def _tile(job: _Job, span: Span) -> Any:
     arcs = np.arange(indptr[-1]) + np.repeat(graphs.indptr[order] - indptr[:-1], degrees)
     first_nodes = graphs.offsets[span[0] + columns.graphs] - start  # of the graph of each column
     triangles = graphs.triangles[graphs.triangle_starts[span[0]] : graphs.triangle_starts[span[1]]]
-    triangles = np.sort(
-        position[triangles - start], axis=1
-    )  # by their first columns: those near a row are found at once
-    return loops.Tile(
+    triangles = np.sort(position[triangles - start], axis=1)  # by first column: those near a row are found at once
+    return Tile(
         columns=columns,
         indptr=indptr,
         indices=position[graphs.indices[arcs] + np.repeat(first_nodes, degrees)],
@@ -358,10 +430,10 @@ def _tile(job: _Job, span: Span) -> Any:
     )
 
 
-def _held_closed(job: _Job, tile: Any, rows: Span) -> Any:
-    largest, n_columns = _largest(job, rows), len(tile.columns.graphs)
-    require(16.0 * largest * n_columns, _purpose(job, rows))
-    return loops.Closed(
+def _new_closed(job: _MatchJob, tile: Any, rows: Span) -> Any:
+    largest, n_columns, purpose = _largest(job, tile, rows)
+    require(16.0 * largest * n_columns, purpose)
+    return Closed(
         np.empty((largest, n_columns)),
         np.empty((largest, 2), np.int64),
         np.empty((largest if job.max_size > 1 else 0, n_columns)),
@@ -369,30 +441,13 @@ def _held_closed(job: _Job, tile: Any, rows: Span) -> Any:
     )
 
 
-def _held_shares(job: _Job, tile: Any, rows: Span, n_graphs: int) -> Any:
-    largest, n_columns = _largest(job, rows), len(tile.columns.graphs)
-    require(32.0 * largest * n_columns, _purpose(job, rows))
-    return share_loops.Held(
-        kappa=np.empty((largest, n_columns)),
-        windows=np.empty((largest, 2), np.int64),
-        right=np.empty((largest, n_columns)),
-        left=np.empty((largest, n_columns)),
-        both=np.empty((largest, n_columns)),
-        row=np.empty(n_columns),
-        slopes=np.empty(n_columns),
-        three=np.empty(n_columns),
-        graphs=np.empty(n_graphs),
-    )
-
-
-def _held_cliques(job: _Job, tile: Any, rows: Span) -> Any:
-    largest, n_columns, size = _largest(job, rows), len(tile.columns.graphs), job.max_size
+def _new_cliques(job: _MatchJob, tile: Any, rows: Span) -> Any:
+    (largest, n_columns, purpose), size = _largest(job, tile, rows), job.max_size
     nodes = slice(int(job.left.offsets[rows[0]]), int(job.left.offsets[rows[1]]) + 1)
     degrees = [int(np.diff(indptr).max(initial=0)) for indptr in (job.left.indptr[nodes], tile.indptr)]
     room = degrees[0] * degrees[1] * (size * (size + 1) // 2)
-    purpose = _purpose(job, rows)
     require(8.0 * (largest * n_columns + 2.0 * room), purpose)
-    return loops.Cliques(
+    return Cliques(
         kappa=np.empty((largest, n_columns)),
         windows=np.empty((largest, 2), np.int64),
         masks=np.zeros(largest, np.int64),
@@ -402,13 +457,485 @@ def _held_cliques(job: _Job, tile: Any, rows: Span) -> Any:
         weights=np.empty(size),
         totals=np.empty(size),
         size_weights=np.empty(0),
-        shares=np.empty((0, int(tile.columns.graphs.max(initial=0)) + 1)),
+        contributions=np.empty((0, int(tile.columns.graphs.max(initial=0)) + 1)),
     )
 
 
-def _largest(job: _Job, rows: Span) -> int:
-    return int(np.diff(job.left.offsets[rows[0] : rows[1] + 1]).max(initial=0))
+def _largest(job: _MatchJob, tile: Any, rows: Span) -> tuple[int, int, str]:
+    """Return the nodes of the largest row graph, the columns of the tile, and the purpose of memory for both."""
+    sizes = np.diff(job.left.offsets[rows[0] : rows[1] + 1])
+    return int(sizes.max(initial=0)), len(tile.columns.graphs), f"Graph {rows[0] + sizes.argmax()}: its matchings"
 
 
-def _purpose(job: _Job, rows: Span) -> str:
-    return f"Graph {rows[0] + int(np.diff(job.left.offsets[rows[0] : rows[1] + 1]).argmax())}: its matchings"
+# -------------------------------------------------------------------- contributions by closed forms
+#
+# A matching has a row at most once, so the sum over the matchings that contain row v is the derivative of S_s by a factor of all
+# kappa of that row: the sum of kappa[v, j] dS_s / dkappa[v, j] over columns j. See ``sum_closed`` for S_s. With P the sum over paths of
+# three nodes: dP/dkappa = W^2 / 2 + kappa W, dP/dM = -N (M + N / 2), dP/dN = -M (N + M / 2), dP/dW = kappa (W + kappa / 2).
+
+
+def _closed_contributions(job: _MatchJob, tile: Any, rows: Span, size_weights: Floats, out: Floats) -> None:
+    """Add to out[row, graph of column] the sum over matchings of s + 1 nodes that contain the row, times size_weights[s]."""
+    graphs, n_columns = job.left, len(tile.columns.graphs)
+    require(96.0 * _largest(job, tile, rows)[0] * n_columns, _largest(job, tile, rows)[2])
+    B = sp.csr_matrix((np.ones(len(tile.indices)), tile.indices, tile.indptr), shape=(n_columns, n_columns))
+    by_graph = sp.csr_matrix(
+        (np.ones(n_columns), (tile.columns.graphs, np.arange(n_columns))), (out.shape[1], n_columns)
+    )
+    for (first, last), limits in _calls(job, tile, rows):
+        for g in range(first, last):
+            start, n = int(graphs.offsets[g]), int(graphs.offsets[g + 1] - graphs.offsets[g])
+            kappa, windows = np.empty((n, n_columns)), np.empty((n, 2), np.int64)
+            fill_kappa(g, first, graphs, tile, limits, kappa, windows)
+            arcs = slice(graphs.indptr[start], graphs.indptr[start + n])
+            indptr = graphs.indptr[start : start + n + 1] - arcs.start
+            A = sp.csr_matrix((np.ones(arcs.stop - arcs.start), graphs.indices[arcs], indptr), shape=(n, n))
+            triangles = graphs.triangles[graphs.triangle_starts[g] : graphs.triangle_starts[g + 1]] - start
+            sums = _sums_by_row(kappa, A, B, triangles, tile.triangles, size_weights)
+            out[start - graphs.offsets[rows[0]] :][:n] += (by_graph @ sums.T).T
+
+
+def _sums_by_row(
+    kappa: Floats, A: sp.csr_matrix, B: sp.csr_matrix, row_triangles: Ints, triangles: Ints, size_weights: Floats
+) -> Floats:
+    """Return the weighted sums over matchings by row, and by a column of the graph that is matched."""
+    sums: Floats = size_weights[0] * kappa
+    if len(size_weights) == 1:
+        return sums
+    M, N = (B @ kappa.T).T, A @ kappa
+    W = A @ M
+    sums += size_weights[1] * kappa * W
+    if len(size_weights) == 2:
+        return sums
+    by_kappa, by_N = W * (W / 2 + kappa), -M * (N + M / 2)
+    for x, y, z in _corners(triangles):  # paths whose ends are adjacent in the columns' graphs
+        kappa_y, kappa_z, N_y, N_z = kappa[:, y], kappa[:, z], N[:, y], N[:, z]
+        mixed = kappa_y * N_z + kappa_z * N_y
+        at_x = sp.csr_matrix((np.ones(len(x)), (x, np.arange(len(x)))), shape=(kappa.shape[1], len(x)))
+        by_kappa -= (at_x @ (N_y * N_z - mixed).T).T
+        by_N -= (at_x @ (mixed - kappa_y * kappa_z).T).T
+    by_M = A @ (kappa * (W + kappa / 2)) - N * (M + N / 2)
+    three = kappa * (by_kappa + A @ by_N + (B @ by_M.T).T)
+    for first in range(0, len(row_triangles), TRIANGLES_AT_ONCE):
+        some = row_triangles[first : first + TRIANGLES_AT_ONCE]
+        whole = np.zeros((len(some), kappa.shape[1]))
+        for a, b, c in _corners(some):
+            whole -= kappa[a] * (M[b] * M[c]) - kappa[b] * kappa[c] * M[a]
+        for x, y, z in _corners(triangles):
+            a, b, c = (kappa[row] for row in some.T)
+            np.add.at(whole.T, x, 4.0 * (a[:, x] * (b[:, y] * c[:, z] + b[:, z] * c[:, y])).T)
+        for corner in some.T:  # a matching of a triangle contains each of its rows
+            np.add.at(three, corner, whole)
+    return sums + size_weights[2] * three
+
+
+def _corners(triangles: Ints) -> list[tuple[Ints, Ints, Ints]]:
+    """Return the three nodes of each triangle, each of them first once."""
+    a, b, c = triangles.T
+    return [(a, b, c), (b, c, a), (c, a, b)]
+
+
+# -------------------------------------------------------------------- compiled: triangles and the node kernel
+
+
+@jit
+def list_triangles(offsets, indptr, indices, starts, triangles):
+    """Write all triangles (a < b < c), graph after graph, into ``triangles`` (n, 3) as far as it has room; return their number.
+
+    Those of graph g are starts[g] .. starts[g + 1] - 1.
+    """
+    used = 0
+    for g in range(len(offsets) - 1):
+        for a in range(offsets[g], offsets[g + 1]):
+            for i in range(indptr[a], indptr[a + 1]):
+                b = indices[i]
+                x, y = i + 1, indptr[b]
+                while b > a and x < indptr[a + 1] and y < indptr[b + 1]:
+                    c, d = indices[x], indices[y]
+                    if c == d:
+                        if used < len(triangles):
+                            triangles[used, 0], triangles[used, 1], triangles[used, 2] = a, b, c
+                        used += 1
+                    x += c <= d
+                    y += d <= c
+        starts[g + 1] = used
+    return used
+
+
+@contracted
+def fill_kappa(g, first_graph, graphs, tile, limits, kappa, windows):
+    """Fill kappa (rows of graph g x columns) and its windows; kernel values begin with the rows of ``first_graph``."""
+    first, last, threshold = graphs.offsets[g], graphs.offsets[g + 1], limits.threshold
+    for v in range(last - first):
+        clear(kappa[v])
+    base = graphs.offsets[first_graph]
+    kernel_rows(first, last, base, graphs.rows, tile.columns, limits.kernel, kappa, windows)
+    for v in range(last - first if threshold > 0.0 else 0):
+        for j in range(windows[v, 0], windows[v, 1]):
+            if abs(kappa[v, j]) <= threshold:
+                kappa[v, j] = 0.0
+
+
+# -------------------------------------------------------------------- compiled: closed forms, up to three nodes
+
+
+@contracted
+def _add_neighbors(source, n_rows, indptr, indices, target):
+    """Set target[v, j] to the sum of source[v] over the neighbors of j, for v < n_rows.
+
+    Four rows at a time, as finding the neighbors is what costs. The last row is repeated where there are fewer than four.
+    """
+    end = n_rows - 1
+    for v in range(0, n_rows, 4):
+        v1, v2, v3 = min(v + 1, end), min(v + 2, end), min(v + 3, end)
+        s0, s1, s2, s3 = source[v], source[v1], source[v2], source[v3]
+        for j in range(len(indptr) - 1):
+            a, b, c, d = 0.0, 0.0, 0.0, 0.0
+            for i in range(indptr[j], indptr[j + 1]):
+                k = indices[i]
+                a += s0[k]
+                b += s1[k]
+                c += s2[k]
+                d += s3[k]
+            target[v, j], target[v1, j], target[v2, j], target[v3, j] = a, b, c, d
+
+
+@jit
+def _first_triangle(column, triangles):
+    """Return the first of the sorted triangles whose first column is not before this one."""
+    return first_from(column, 0, len(triangles), triangles[:, 0])
+
+
+@njit(inline="always")
+def _hull(first, last, window):
+    """Return the smallest span with first .. last - 1 and a window, which may be empty."""
+    if window[0] == window[1]:
+        return first, last
+    return min(first, window[0]), max(last, window[1])
+
+
+@contracted
+def _add_paths(kappa, right, left, both, two, three):
+    """Add what one row gives to the sums of its columns: pairs, and paths of three nodes whose ends may be adjacent."""
+    for j in range(len(kappa)):
+        k, m, n, w = kappa[j], right[j], left[j], both[j]
+        two[j] += k * w
+        three[j] += k * w * (k + w) - m * n * (m + n)
+
+
+@contracted
+def _open_column_paths(kappa, left, near, span, triangles, three):
+    """Subtract one row's paths whose ends are adjacent in the columns' graphs: two for each triangle there.
+
+    Each has a column in the row's own window, and all three in the span of its and its neighbors' windows.
+    """
+    first, last = span
+    for i in range(_first_triangle(first, triangles), _first_triangle(near[1], triangles)):
+        a, b, c = triangles[i, 0], triangles[i, 1], triangles[i, 2]
+        if c < near[0] or c >= last:
+            continue
+        mixed = kappa[b] * left[c] + kappa[c] * left[b]
+        three[a] -= 2.0 * (kappa[a] * (left[b] * left[c] - mixed) + left[a] * (mixed - kappa[b] * kappa[c]))
+
+
+@contracted
+def _open_row_paths(ka, kb, kc, ma, mb, mc, three):
+    """Do the same for one triangle of the row's graph, for all columns at once."""
+    for j in range(len(three)):
+        mixed = kb[j] * mc[j] + kc[j] * mb[j]
+        three[j] -= 2.0 * (ka[j] * (mb[j] * mc[j] - mixed) + ma[j] * (mixed - kb[j] * kc[j]))
+
+
+@contracted
+def _add_triangles(ka, kb, kc, first, last, triangles, three):
+    """Add one triangle of the row's graph with all of the columns': the permanent of kappa between them, times 8.
+
+    The six bijections count once as triangles. As paths, each was counted once and subtracted twice for each of the three
+    nodes that may be in the middle: adding three corrects that. Sums are halved later: 2 (1 + 3) = 8. Triangles whose first
+    column is before ``first``, or from ``last`` on, add nothing.
+    """
+    for i in range(_first_triangle(first, triangles), _first_triangle(last, triangles)):
+        x, y, z = triangles[i, 0], triangles[i, 1], triangles[i, 2]
+        three[x] += 8.0 * (
+            ka[x] * (kb[y] * kc[z] + kb[z] * kc[y])
+            + ka[y] * (kb[x] * kc[z] + kb[z] * kc[x])
+            + ka[z] * (kb[x] * kc[y] + kb[y] * kc[x])
+        )
+
+
+@jit
+def _add_by_graph(sums, factor, column_graphs, totals):
+    """Add factor * sums[j] to totals[graph of j]."""
+    for j in range(len(sums)):
+        totals[column_graphs[j]] += factor * sums[j]
+
+
+@njit(inline="always")  # named tuples are costly to pass, row by row
+def _sum_row(v, arcs, tile, held):
+    """Add what one row of a graph gives to the sums of the columns, without its graph's triangles."""
+    indptr, indices = arcs
+    windows = held.windows
+    if indptr[v] == indptr[v + 1] or windows[v, 0] == windows[v, 1]:
+        return
+    first, last = windows[v, 0], windows[v, 1]
+    for i in range(indptr[v], indptr[v + 1]):
+        first, last = _hull(first, last, windows[indices[i]])
+    left, both = held.left[first:last], held.both[first:last]
+    clear(left)
+    clear(both)
+    for i in range(indptr[v], indptr[v + 1]):
+        u = indices[i]
+        low, high = windows[u, 0], windows[u, 1]
+        add_scaled(1.0, held.kappa[u, low:high], held.left[low:high])
+        add_scaled(1.0, held.right[u, first:last], both)
+    two, three = held.two[first:last], held.three[first:last]
+    _add_paths(held.kappa[v, first:last], held.right[v, first:last], left, both, two, three)
+    _open_column_paths(held.kappa[v], held.left, windows[v], (first, last), tile.triangles, held.three)
+
+
+@njit(inline="always")
+def _sum_triangle(a, b, c, tile, held):
+    """Add what one triangle of the row's graph gives; beyond the windows of its nodes it gives nothing."""
+    wa, wb, wc = held.windows[a], held.windows[b], held.windows[c]
+    if wa[0] == wa[1] or wb[0] == wb[1] or wc[0] == wc[1]:
+        return
+    ka, kb, kc = held.kappa[a], held.kappa[b], held.kappa[c]
+    first, last = min(wa[0], wb[0], wc[0]), max(wa[1], wb[1], wc[1])
+    _open_row_paths(
+        ka[first:last], kb[first:last], kc[first:last],
+        held.right[a, first:last], held.right[b, first:last], held.right[c, first:last], held.three[first:last],
+    )  # fmt: skip
+    # The first column of a triangle is not after the window that ends first: one of its nodes is matched with that row.
+    _add_triangles(ka, kb, kc, first, min(wa[1], wb[1], wc[1]), tile.triangles, held.three)
+
+
+@contracted
+def _begin_graph(g, state, graphs, tile, limits, held, totals):
+    """Fill kappa of one row graph, add up its sums by graph, and prepare for larger matchings."""
+    n = graphs.offsets[g + 1] - graphs.offsets[g]
+    fill_kappa(g, state[FIRST], graphs, tile, limits, held.kappa, held.windows)
+    clear(held.one)
+    for v in range(n):
+        low, high = held.windows[v, 0], held.windows[v, 1]
+        add_scaled(1.0, held.kappa[v, low:high], held.one[low:high])
+    _add_by_graph(held.one, 1.0, tile.columns.graphs, totals[0])
+    if len(totals) > 1:
+        clear(held.two)
+        clear(held.three)
+        _add_neighbors(held.kappa, n, tile.indptr, tile.indices, held.right)
+
+
+@contracted
+def sum_closed(state, graphs, tile, limits, held, out):
+    """Set out[graph of row, s, graph of column] to S_(s+1), the sum over matchings of s + 1 nodes, s < out.shape[1] <= 3.
+
+    With the node kernel kappa (rows x columns), the adjacency matrices A of the row's and B of the column's graph, M = kappa B,
+    N = A kappa, W = A kappa B, all products elementwise:
+
+    - S_1 = sum kappa, S_2 = 1/2 sum kappa W;
+    - paths u - v - w, their ends adjacent or not: 1/2 sum (kappa W^2 - N M^2 - M N^2 + W kappa^2);
+    - those with ends adjacent in the row's graph: one sum over columns for each of its triangles (a, b, c), of
+      kappa_a M_b M_c + ... - kappa_a kappa_b M_c - ...; likewise with N for the columns' triangles;
+    - triangles: the permanent of kappa between each two.
+
+    state[ROW] counts the rows of a graph, and then its triangles.
+    """
+    g, at, steps, max_size = state[GRAPH], state[ROW], 0, out.shape[1]
+    n_columns = len(tile.columns.graphs)
+    while g < state[LAST] and steps <= state[BUDGET]:
+        first, n = graphs.offsets[g], graphs.offsets[g + 1] - graphs.offsets[g]
+        n_items = n + graphs.triangle_starts[g + 1] - graphs.triangle_starts[g]
+        if at == 0:
+            _begin_graph(g, state, graphs, tile, limits, held, out[g])
+            steps += 8 * n * n_columns
+        at = n_items if max_size == 1 else at
+        while at < n_items and (at == 0 or steps <= state[BUDGET]):  # a graph is begun only once
+            if at < n:
+                _sum_row(at, (graphs.indptr[first:], graphs.indices), tile, held)
+            else:
+                i = graphs.triangle_starts[g] + at - n
+                a, b, c = graphs.triangles[i, 0] - first, graphs.triangles[i, 1] - first, graphs.triangles[i, 2] - first
+                _sum_triangle(a, b, c, tile, held)
+            steps += 16 * n_columns + 8 * len(tile.triangles)
+            at += 1
+        if at < n_items:
+            break
+        if max_size > 1:
+            _add_by_graph(held.two, 0.5, tile.columns.graphs, out[g, 1])
+        if max_size > 2:
+            _add_by_graph(held.three, 0.5, tile.columns.graphs, out[g, 2])
+        g, at = g + 1, 0
+    state[GRAPH], state[ROW] = g, at
+
+
+# -------------------------------------------------------------------- compiled: enumeration, any number of nodes
+
+
+@jit
+def _mark(v, mark, shift, arcs, masks):
+    """Mark v as matched, at itself and at each neighbor with the kind of their edge; a second call removes the marks."""
+    indptr, indices, codes = arcs
+    masks[v] ^= mark
+    for i in range(indptr[v], indptr[v + 1]):
+        masks[indices[i]] ^= codes[i] << shift
+
+
+@contracted
+def _list_new(pair, shift, root, sides, held, used):
+    """List the pairs of neighbors of a pair that no earlier member is adjacent to, after those listed already; return their number."""
+    (indptr, indices, codes), (column_indptr, column_indices, _) = sides
+    u, j = pair
+    for x in range(indptr[u], indptr[u + 1]):
+        w, alone = indices[x], codes[x] << shift
+        if w <= root or held.masks[w] != alone:
+            continue
+        for y in range(column_indptr[j], column_indptr[j + 1]):
+            i = column_indices[y]
+            if held.column_masks[i] == alone and held.kappa[w, i] != 0.0:
+                held.listed[used, 0], held.listed[used, 1] = w, i
+                used += 1
+    return used
+
+
+@contracted
+def _join(s, root, bits, sides, held):
+    """Make the pair stack[s, :2] the s-th of the matching, and list the pairs that may come next; return how many are listed.
+
+    These are the candidates of before that still fit, and those that have become adjacent.
+    """
+    stack, listed, masks, column_masks = held.stack, held.listed, held.masks, held.column_masks
+    u, i = stack[s, 0], stack[s, 1]
+    used = stack[s - 1, 3] if s > 0 else 0
+    stack[s, 2] = used
+    _mark(u, _ROW_MEMBER, bits * s, sides[0], masks)
+    _mark(i, _COLUMN_MEMBER, bits * s, sides[1], column_masks)
+    for c in range(stack[s - 1, 2], stack[s - 1, 3]) if s > 0 else range(0):
+        if masks[listed[c, 0]] == column_masks[listed[c, 1]]:
+            listed[used, 0], listed[used, 1] = listed[c, 0], listed[c, 1]
+            used += 1
+    stack[s, 3] = _list_new((u, i), bits * s, root, sides, held, used)
+    return stack[s, 3]
+
+
+@contracted
+def _advance(s, limits, sides, held):
+    """Choose the next pair to try, of this matching or of the nearest shorter one that has any left, and its weight.
+
+    Returns the index that the pair takes; 0 if there is none.
+    """
+    stack = held.stack
+    while s >= 0:
+        while stack[s, 2] < stack[s, 3]:
+            u, i = held.listed[stack[s, 2], 0], held.listed[stack[s, 2], 1]
+            stack[s, 2] += 1
+            weight = held.weights[s] * held.kappa[u, i]
+            if abs(weight) > limits.floor:
+                stack[s + 1, 0], stack[s + 1, 1], held.weights[s + 1] = u, i, weight
+                return s + 1
+        _mark(stack[s, 0], _ROW_MEMBER, limits.bits * s, sides[0], held.masks)
+        _mark(stack[s, 1], _COLUMN_MEMBER, limits.bits * s, sides[1], held.column_masks)
+        s -= 1
+    return 0
+
+
+@contracted
+def _contribute(s, amount, stack, contributions):
+    """Add an amount to the contribution of each of the first s + 1 rows of the current matching."""
+    for m in range(s + 1):
+        contributions[stack[m, 0]] += amount
+
+
+@contracted
+def _finish(s, used, size_weight, held, contributions):
+    """Add all matchings with one more pair, which complete them: nothing follows, so nothing is marked."""
+    total, weight = 0.0, held.weights[s]
+    for c in range(held.stack[s, 2], used):
+        u, i = held.listed[c, 0], held.listed[c, 1]
+        total += held.kappa[u, i]
+        if len(contributions):
+            contributions[u] += size_weight * weight * held.kappa[u, i]
+    held.totals[s + 1] += weight * total
+    if len(contributions):
+        _contribute(s, size_weight * weight * total, held.stack, contributions)
+    held.stack[s, 2] = used
+
+
+@njit(inline="always")  # named tuples are costly to pass, row by row
+def _enumerate(s, budget, root, limits, sides, held, contributions):
+    """Add all connected matchings whose first row node is the root to totals, from the pair stack[s] on.
+
+    Returns the index of the pair before which it stopped because of the budget, or 0 when all are done; and the steps taken.
+    The rows stack[s] = (u, i, start, end): the current matching has (u, i) as its s-th pair, and listed[start:end] are the
+    pairs that may extend its first s + 1 pairs and have not been tried yet; dropping those tried keeps each matching from
+    being met twice (the ESU scheme, on pairs of nodes). The masks hold to which members each node is adjacent: a pair may
+    join if the masks of its two nodes are equal.
+    """
+    stack, totals, size_weights = held.stack, held.totals, held.size_weights
+    last, steps = len(totals) - 1, 1
+    while s < last:
+        if steps > budget and s > 0:
+            return s, steps
+        used = _join(s, root, limits.bits, sides, held)
+        steps += 1 + used - stack[s, 2]
+        if s == last - 1:
+            _finish(s, used, size_weights[last] if len(contributions) else 0.0, held, contributions)
+        s = _advance(s, limits, sides, held)
+        if s == 0:
+            break
+        totals[s] += held.weights[s]
+        if len(contributions):
+            _contribute(s, size_weights[s] * held.weights[s], stack, contributions)
+    return 0, steps
+
+
+@njit(inline="always")
+def _begin_pair(v, j, depth, held, contributions):
+    """Start the matchings that begin with the pair (v, j), unless they are continued from a depth."""
+    if depth > 0:
+        return
+    clear(held.totals)
+    held.stack[0, 0], held.stack[0, 1], held.weights[0] = v, j, held.kappa[v, j]
+    held.totals[0] = held.kappa[v, j]
+    if len(contributions):
+        contributions[v] += held.size_weights[0] * held.kappa[v, j]
+
+
+@contracted
+def sum_cliques(state, graphs, tile, limits, held, out):
+    """Add S_(s+1), the sum over connected matchings of s + 1 nodes, to out[graph of row, s, graph of column], s < out.shape[1].
+
+    held.contributions, which begin with the rows of the graph state[FIRST], get size_weights[s] times the sum over those that
+    contain the row. state[COLUMN] is -1 before a row is begun, state[ROW] and it before a graph is.
+    """
+    g, v, j, depth, budget = state[GRAPH], state[ROW], state[COLUMN], state[DEPTH], state[BUDGET]
+    while g < state[LAST] and budget >= 0:
+        first, n = graphs.offsets[g], graphs.offsets[g + 1] - graphs.offsets[g]
+        sides = (
+            (graphs.indptr[first:], graphs.indices, graphs.codes),
+            (tile.indptr, tile.indices, tile.codes),
+        )
+        if v < 0:
+            fill_kappa(g, state[FIRST], graphs, tile, limits, held.kappa, held.windows)
+            budget -= n * len(tile.columns.graphs)
+            v = 0
+        while v < n and budget >= 0:
+            j = max(j, held.windows[v, 0])
+            while j < held.windows[v, 1] and budget >= 0:
+                if abs(held.kappa[v, j]) > limits.floor:
+                    graph = tile.columns.graphs[j]
+                    contributions = held.contributions[first - graphs.offsets[state[FIRST]] :, graph]
+                    _begin_pair(v, j, depth, held, contributions)
+                    depth, steps = _enumerate(depth, budget, v, limits, sides, held, contributions)
+                    budget -= steps
+                    if depth > 0:
+                        break
+                    for s in range(out.shape[1]):
+                        out[g, s, graph] += held.totals[s]
+                j += 1
+            if j < held.windows[v, 1]:
+                break
+            v, j = v + 1, -1
+        if v < n:
+            break
+        g, v = g + 1, -1
+    state[GRAPH], state[ROW], state[COLUMN], state[DEPTH] = g, v, j, depth

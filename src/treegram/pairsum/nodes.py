@@ -4,49 +4,87 @@ Every kernel that is such a sum goes through :func:`pair_sums`, tile by tile (``
 
 - nodes of one graph with equal block and equal vector are merged first;
 - a Gaussian k_A is skipped where it is below 2^-53 / (largest graph), which changes no entry of the normalized matrix by
-  more than rounding does (by Cauchy-Schwarz the skipped part of K(G, G') is at most 2^-53 sqrt(K(G, G) K(G', G')));
+  more than rounding does (by Cauchy-Schwarz, what is skipped of K(G, G') is at most 2^-53 sqrt(K(G, G) K(G', G')));
 - features that many nodes have are summed as dense rows, up to four features of four nodes at once, the others through lists of
   the nodes that have them; both are gathered by column first, and by graph only once for each row graph and block;
-- features that one node has alone add to the diagonal only, and go there straight;
-- columns are laid out by lines of cache, and long vectors are compared four rows at once, so that loops load as little as they can;
+- features that a single node has add to the diagonal only, and go there directly;
+- columns are aligned to cache lines, and long vectors are compared four rows at once, so that loops load as little as they can;
 - several weightings of the features (the lambda grid) and several feature sets (the depths) share each k_A.
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numba import njit
 
+from treegram._core.jit import contracted, inlined, jit
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel
-from treegram.pairsum.loops import nodes as loops
-from treegram.pairsum.tiles import Layout, Span, aligned, cut, fill_matrix, order_by
+from treegram.pairsum.tiles import (
+    Layout,
+    Span,
+    aligned,
+    clear,
+    copy,
+    cut,
+    fill_matrix,
+    first_from,
+    gaussian_row,
+    gaussian_rows,
+    order_by,
+    window_of,
+)
 from treegram.structure.features import add_rows
 from treegram.structure.hashing import equal_rows, number_pairs
 
 __all__ = ["Nodes", "Weighting", "pair_sums", "self_sums"]
 
-
 TILE_COLUMNS = 800  # nodes of the largest block in one tile: its vectors and sums then stay in the second-level cache
 SELF_COLUMNS = 4096  # nodes in one tile of graphs that meet themselves alone: blocks are small there
-DENSE_SHARE = 0.15  # a feature that this share of its block has is summed densely; below, lists are faster
-# Of the result: a tile is held apart until it is written, one or two for each worker. Where the result is large, as many tiles
-# as keep the workers busy are enough: in narrow tiles of tiny graphs nothing is left of what a row costs but its start.
+DENSE_FRACTION = 0.15  # a feature that this fraction of its block has is summed densely; below, lists are faster
+# Of the result: a tile is held separately until it is written, one or two for each worker. Where the result is large, as many tiles
+# as keep the workers busy are enough: in narrow tiles of tiny graphs, starting a row is all that a row costs.
 TILE_BYTES, MOST_TILES = 8 << 20, 11
-# Compiled code cannot be interrupted: so many rows, or rows of so many multiplications, keep each call well under a second.
+# Compiled code cannot be interrupted: this many rows, or rows of this many multiplications, keep each call well under a second.
 ROWS_PER_CALL, COST_PER_CALL = 1 << 14, 1 << 30
-COMMON_SHARE = 1 / 64  # a feature that this share of all nodes has is looked up among those of its kind
+COMMON_FRACTION = 1 / 64  # a feature that this fraction of all nodes has is looked up among those of its kind
 BIN_PAIRS = 0.125  # pairs of nodes per pair of graphs, from which on a kind of feature has a bin
-GIVEN_ROWS = 1024  # rows of a node kernel that is not the Gaussian, computed at a time
+KERNEL_ROWS = 1024  # rows of a node kernel that is not the Gaussian, computed at a time
+AT_ONCE = 4  # rows of one graph and block that are summed together
+LANES = 8  # columns in a vector of the widest processors, and numbers in a cache line: blocks start at multiples of it
+SLACK = 1.25  # by how much the window of such rows may exceed their own, on average
+
+# Sparse features: those of the node v are the entries indptr[v] .. indptr[v + 1] - 1.
+Entries = namedtuple("Entries", "indptr indices data")
+# Nodes in rows, with their graphs and sparse features.
+Rows = namedtuple("Rows", "graphs blocks vectors projections indptr indices data")
+# The columns that have each feature. ``slots[t]`` is the dense row of a common feature among those of its block, or -1. A
+# rare feature has the columns listed[ends[t - 1] .. ends[t] - 1]. The sums of features of one kind and block are gathered in one
+# lane, a number per column: ``lanes[t]`` is the feature's, or -1 if its kind has none. ``lane_kinds`` has the kind of each lane
+# of a block, and their number in the last column.
+Inverted = namedtuple("Inverted", "slots lanes lane_kinds dense ends listed values")
+# The columns of a tile by block and graph: those of the segment s are members[ends[s] .. ends[s + 1] - 1] and belong to the graph
+# owners[s]; the segments of a block are block_starts[block] .. block_starts[block + 1] - 1.
+ByGraph = namedtuple("ByGraph", "block_starts members ends owners")
+# The kind of each feature, the group of each kind, and its weights (n_kinds, n_weights). The sums of common kinds are gathered by
+# graph in bins, and weighted at the end: ``kind_bins`` has the bin of each kind, or -1, ``bin_kinds`` the kind of each bin, and those of a
+# group are bin_starts[group] .. bin_starts[group + 1] - 1.
+Weights = namedtuple("Weights", "kinds groups weights kind_bins bin_kinds bin_starts")
+# Arrays to work in: AT_ONCE rows of node kernels; lanes; bins and one more, which stays zero; totals of the row graph; flags of the
+# lanes and bins in use; two small ones; and of the rows' common features, which wait until all these rows are seen: the index of each
+# slot among them or -1, the features, and the factor that each row has for each. Lanes, bins, totals and flags are zero before and after.
+Scratch = namedtuple("Scratch", "held joined bins totals in_use window chosen slot_indices waiting factors")
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """What is summed over: the nodes of ``n_graphs`` graphs, in the order of the graphs.
+    """The nodes to sum over: those of ``n_graphs`` graphs, in the order of the graphs.
 
     A feature must belong to one block: sums go block by block, and pairs of nodes from different blocks are never met.
     """
@@ -63,7 +101,7 @@ class Nodes:
         return np.searchsorted(self.graph_ids, np.arange(self.n_graphs + 1))
 
     def taken(self, chosen: Ints) -> Nodes:
-        """Some of the nodes."""
+        """Return some of the nodes."""
         return replace(
             self,
             graph_ids=self.graph_ids[chosen],
@@ -75,7 +113,7 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Weighting:
-    """Which output a feature counts for, and with which weights; features of one kind are treated alike."""
+    """The output that each feature counts for, and its weights; features of one kind are treated alike."""
 
     kinds: Ints  # kind of each feature
     groups: Ints  # group of each kind: one output matrix per group and weight
@@ -84,14 +122,14 @@ class Weighting:
 
     @classmethod
     def alike(cls, n_features: int) -> Weighting:
-        """All features with weight 1 in one group."""
+        """Return weight 1 for all features, in one group."""
         return cls(np.zeros(n_features, np.int64), np.zeros(1, np.int64), np.ones((1, 1)), 1)
 
 
 def pair_sums(
     left: Nodes, right: Nodes | None, node_kernel: NodeKernel, weighting: Weighting, *, n_jobs: int | None = None
 ) -> Floats:
-    """One sum per pair of graphs; ``right=None`` means left with itself, which costs half: the upper half alone is filled.
+    """Return one sum per pair of graphs; ``right=None`` means left with itself, which costs half: only the upper half is filled.
 
     Returns
     -------
@@ -104,23 +142,24 @@ def pair_sums(
     if not len(left.graph_ids) or not len(columns.graph_ids):
         return np.zeros(shape)
     sums = np.empty(shape)
-    job = _Job.prepare(left, columns, node_kernel, weighting)
+    job = _NodeJob.prepare(left, columns, node_kernel, weighting)
     tiles = job.spans(sums.nbytes)
     fill_matrix(_tile_sums, job, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="pair sums")
     if right is None:
-        np.einsum("...ii->...i", sums)[...] += job.alone
+        np.einsum("...ii->...i", sums)[...] += job.diagonal
     return sums
 
 
 def self_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, *, n_jobs: int | None = None) -> Floats:
-    """The sum of each graph with itself: the diagonal of :func:`pair_sums`, shape (n_groups, n_weights, n_graphs)."""
+    """Return the sum of each graph with itself: the diagonal of :func:`pair_sums`, shape (n_groups, n_weights, n_graphs)."""
     nodes = _condense(nodes, node_kernel)
     sums = np.zeros((weighting.n_groups, weighting.weights.shape[1], nodes.n_graphs))
     if len(nodes.graph_ids):
         spans = cut(nodes.offsets, 1 + len(nodes.graph_ids) // SELF_COLUMNS)
         tasks = [(nodes, node_kernel, weighting, span) for span in spans]
-        for span, part in zip(spans, run_tasks(_own_sums, tasks, n_jobs=n_jobs, label="self sums"), strict=True):
-            sums[:, :, slice(*span)] = part
+        results = run_tasks(_own_sums, tasks, n_jobs=n_jobs, label="self sums")
+        for span, own in zip(spans, results, strict=True):
+            sums[:, :, slice(*span)] = own
     return sums
 
 
@@ -128,10 +167,8 @@ def self_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, *, n_
 
 
 def _condense(nodes: Nodes, node_kernel: NodeKernel) -> Nodes:
-    """The fewest nodes that give the same sums: those of one graph with equal block and vector join, their features add up."""
-    if node_kernel == Gaussian(
-        0.0
-    ):  # k_A is 1 whatever the vectors, and features of different blocks are different ones
+    """Return the fewest nodes with the same sums: those of one graph with equal block and vector are merged, their features added up."""
+    if node_kernel == Gaussian(0.0):  # k_A is 1 for all vectors, and features of different blocks are different ones
         nodes = replace(nodes, vectors=np.zeros((len(nodes.vectors), 1)), blocks=np.zeros_like(nodes.blocks))
     groups, first = equal_rows(nodes.vectors, nodes.graph_ids, nodes.blocks)
     if len(first) == len(groups):
@@ -146,26 +183,26 @@ def _condense(nodes: Nodes, node_kernel: NodeKernel) -> Nodes:
 
 
 @dataclass(frozen=True)
-class _Job:
-    """Everything that the tiles of one computation share."""
+class _NodeJob:
+    """Everything that the tiles of one computation have in common."""
 
     layout: Layout
     reach: float
-    rows: Any  # loops.Rows
-    entries: Any  # loops.Entries of the columns
-    weights: Any  # loops.Weights
+    rows: Any  # Rows
+    entries: Any  # Entries of the columns
+    weights: Any  # Weights
     lanes: _Lanes
-    alone: Floats  # (n_groups, n_weights, n_graphs): what is added to the diagonal
+    diagonal: Floats  # (n_groups, n_weights, n_graphs): what features of single nodes add to it
 
     @classmethod
-    def prepare(cls, left: Nodes, right: Nodes, node_kernel: NodeKernel, weighting: Weighting) -> _Job:
+    def prepare(cls, left: Nodes, right: Nodes, node_kernel: NodeKernel, weighting: Weighting) -> _NodeJob:
         """Sort the nodes of the rows, and number the features so that those that many nodes have come first."""
         layout = Layout.make(left, right, node_kernel)
         support, owners, values = _survey(right.features)
         order, alone = _hot_first(right.features, support, weighting), np.empty(0, np.int64)
         if left is right and isinstance(node_kernel, Gaussian):
-            # What one node has alone adds to the diagonal only, where k_A(x, x) is 1. Most features are such, and all that the
-            # others would do is look for them.
+            # A feature of a single node adds to the diagonal only, where k_A(x, x) is 1. Most features are such, and looking for
+            # them would be all that the other nodes do.
             alone = np.flatnonzero(support == 1)
         else:
             order = np.concatenate([order, _rare_last(right.features, support)])
@@ -173,7 +210,7 @@ class _Job:
         lanes = _Lanes.choose(
             support, feature_blocks, layout.right.blocks, layout.n_blocks, kinds, len(weighting.groups)
         )
-        # Rows of one graph and block by place: neighbors have nearly the same window, and are summed together.
+        # Rows of one graph and block by projection: neighbors have nearly the same window, and are summed together.
         row_order = order_by(left.graph_ids, left.n_graphs, layout.left.by_block)
         side, rows = layout.left.taken(row_order), _arranged(left.features, row_order, order)
         if len(weighting.groups) > 1:
@@ -183,87 +220,87 @@ class _Job:
         return cls(
             layout=replace(layout, left=side, right=side if same else layout.right),
             reach=layout.reach(53 * np.log(2) + np.log(largest + 1)),
-            rows=loops.Rows(left.graph_ids, side.blocks, side.vectors, side.places, *rows),
+            rows=Rows(left.graph_ids, side.blocks, side.vectors, side.projections, *rows),
             entries=rows if same else _arranged(right.features, np.arange(len(right.blocks)), order),
             weights=_binned(support, right.n_graphs, kinds, weighting, lanes),
             lanes=lanes,
-            alone=_square_sums(right, owners[alone], values[alone], weighting, weighting.kinds[alone]),
+            diagonal=_square_sums(right, owners[alone], values[alone], weighting, weighting.kinds[alone]),
         )
 
     def columns(self, span: Span) -> tuple[Ints, Ints, Any]:
-        """The nodes of some graphs of the right as a tile: the nodes in order, the column of each, and the tile.
+        """Return the nodes of some graphs of the right as a tile: the nodes in order, the column of each, and the tile.
 
-        Where k_A is the Gaussian each block starts at a multiple of LANES; columns before it repeat a node, without its features.
+        Where k_A is the Gaussian, each block starts at a multiple of LANES; columns before it repeat a node, without its features.
         """
         order, tile = self.layout.columns(span)
         if not isinstance(self.layout.node_kernel, Gaussian):
             return order, np.arange(len(order)), tile
         sizes = np.diff(tile.block_starts)
-        starts = np.concatenate([[0], np.cumsum(-(-sizes // loops.LANES) * loops.LANES)])
+        starts = np.concatenate([[0], np.cumsum(-(-sizes // LANES) * LANES)])
         positions = np.arange(len(order)) + np.repeat(starts[:-1] - tile.block_starts[:-1], sizes)
         at = np.zeros(starts[-1], np.int64)
         at[positions] = np.arange(len(order))
         at = np.maximum.accumulate(at)
         vectors = aligned(len(tile.vectors), len(at))
         np.take(tile.vectors, at, axis=1, out=vectors)
-        return order, positions, type(tile)(tile.graphs[at], starts, vectors, tile.places[at])
+        return order, positions, type(tile)(tile.graphs[at], starts, vectors, tile.projections[at])
 
     def spans(self, n_bytes: int) -> list[Span]:
-        """The tiles of a result of so many bytes."""
+        """Return the tiles of a result of ``n_bytes`` bytes."""
         largest_block = int(np.bincount(self.layout.right.blocks, minlength=1).max())
         n_tiles = 1 + max(largest_block // TILE_COLUMNS, min(n_bytes // TILE_BYTES, MOST_TILES))
         return cut(self.layout.right.offsets, n_tiles)
 
 
 def _survey(features: sp.csr_matrix) -> tuple[Ints, Ints, Floats]:
-    """Of each feature the number of nodes that have it, one such node, and its value there."""
+    """Return for each feature the number of nodes that have it, one such node, and its value there."""
     n = features.shape[1]
     support, owners = np.zeros((2, n), np.int32)  # short numbers: they are looked up at random
     values = np.zeros(n)
-    loops.survey((features.indptr, features.indices, features.data), support, owners, values)
+    survey((features.indptr, features.indices, features.data), support, owners, values)
     return support, owners, values
 
 
 def _square_sums(nodes: Nodes, owners: Ints, values: Floats, weighting: Weighting, kinds: Ints) -> Floats:
-    """The weighted squares of single features by graph, shape (n_groups, n_weights, n_graphs)."""
-    places = weighting.groups[kinds] * nodes.n_graphs + nodes.graph_ids[owners]
+    """Return the weighted squares of the features of single nodes by graph, shape (n_groups, n_weights, n_graphs)."""
+    outputs = weighting.groups[kinds] * nodes.n_graphs + nodes.graph_ids[owners]
     squares, n_sums = values * values, weighting.n_groups * nodes.n_graphs
     sums: list[Floats] = [
-        np.bincount(places, squares * weights[kinds], n_sums).astype(float) for weights in weighting.weights.T
+        np.bincount(outputs, squares * weights[kinds], n_sums).astype(float) for weights in weighting.weights.T
     ]
     return np.stack(sums).reshape(len(sums), weighting.n_groups, -1).swapaxes(0, 1)
 
 
 def _hot_first(features: sp.csr_matrix, support: Ints, weighting: Weighting) -> Ints:
-    """The features of several nodes, those of many nodes first: what is looked up stays in cache.
+    """Return the features of several nodes, those of many nodes first: what is looked up stays in cache.
 
     Those of many nodes come kind by kind, so that a row's features of one kind are summed at once.
     """
     shared = order_by(64 - np.frexp(support)[1], 65, np.flatnonzero(support > 1))  # by powers of 2
     if len(weighting.groups) > 1:
-        is_rare = support < COMMON_SHARE * features.shape[0]
+        is_rare = support < COMMON_FRACTION * features.shape[0]
         shared = order_by(is_rare, 2, order_by(weighting.kinds, len(weighting.groups), shared))
     return shared
 
 
 def _rare_last(features: sp.csr_matrix, support: Ints) -> Ints:
-    """The features of one node, in the order of the nodes, and those of none."""
+    """Return the features of one node, in the order of the nodes, and those of none."""
     return np.concatenate([features.indices[support[features.indices] == 1], np.flatnonzero(support == 0)])
 
 
 def _arranged(features: sp.csr_matrix, row_order: Ints, order: Ints) -> Any:
-    """The features of nodes in another order, with the numbers that they have in ``order``; others are left out."""
+    """Return the features of nodes in another order, under their indices in ``order``; others are left out."""
     numbers = np.full(features.shape[1], len(order), features.indices.dtype)
     numbers[order] = np.arange(len(order))
     indptr, indices, data = np.zeros_like(features.indptr), np.empty_like(features.indices), np.empty(features.nnz)
     entries = (features.indptr, features.indices, features.data)
-    n = loops.arrange(entries, row_order, numbers, len(order), (indptr, indices, data))
-    return loops.Entries(indptr, indices[:n], data[:n])
+    n = arrange(entries, row_order, numbers, len(order), (indptr, indices, data))
+    return Entries(indptr, indices[:n], data[:n])
 
 
 @dataclass(frozen=True)
 class _Lanes:
-    """Which features of a block are summed densely, and where the sums of each kind are gathered: see ``loops.Inverted``."""
+    """The features of a block that are summed densely, and the lanes that gather the sums of each kind: see ``Inverted``."""
 
     slots: Ints
     lanes: Ints
@@ -274,30 +311,30 @@ class _Lanes:
     def choose(
         cls, support: Ints, feature_blocks: Ints, blocks: Ints, n_blocks: int, kinds: Ints, n_kinds: int
     ) -> _Lanes:
-        """A dense row for each common feature of a block, and a lane for each kind that has such rows.
+        """Choose a dense row for each common feature of a block, and a lane for each kind that has such rows.
 
         Where all features are of one kind, each block has a lane for it.
         """
         n_features = len(support)
         block_sizes = np.bincount(blocks, minlength=n_blocks)
-        common = np.flatnonzero((support > 0) & (support >= DENSE_SHARE * block_sizes[feature_blocks]))
+        common = np.flatnonzero((support > 0) & (support >= DENSE_FRACTION * block_sizes[feature_blocks]))
         common = common[np.lexsort((kinds[common], feature_blocks[common]))]
         keys = feature_blocks * n_kinds + kinds  # block and kind
         with_lane = np.arange(n_blocks) if n_kinds == 1 else np.unique(keys[common])
         slot_numbers, _ = _number_within(feature_blocks[common], n_blocks)
         lane_numbers, lane_kinds = _number_within(with_lane // n_kinds, n_blocks)
         lane_kinds[with_lane // n_kinds, lane_numbers] = with_lane % n_kinds
-        places = np.minimum(np.searchsorted(with_lane, keys), max(len(with_lane) - 1, 0))
-        lanes = (
-            np.where(with_lane[places] == keys, lane_numbers[places], -1) if len(with_lane) else np.full(n_features, -1)
-        )
+        lanes = np.full(n_features, -1)
+        if len(with_lane):
+            nearest = np.minimum(np.searchsorted(with_lane, keys), len(with_lane) - 1)
+            lanes = np.where(with_lane[nearest] == keys, lane_numbers[nearest], -1)
         slots = np.full(n_features, -1, np.int64)
         slots[common] = slot_numbers
         return cls(slots.astype(np.int32), lanes.astype(np.int32), lane_kinds, int(slot_numbers.max(initial=-1)) + 1)
 
 
 def _binned(support: Ints, n_graphs: int, kinds: Ints, weighting: Weighting, lanes: _Lanes) -> Any:
-    """The weights, with a bin for each kind that has a lane, or enough pairs of nodes to make weighing a bin the cheaper way."""
+    """Return the weights, with a bin for each kind that has a lane, or enough pairs of nodes to make weighting a bin cheaper."""
     groups = weighting.groups
     is_binned = np.bincount(kinds, np.square(support, dtype=float), len(groups)) >= BIN_PAIRS * n_graphs**2
     for block_kinds in lanes.lane_kinds:
@@ -307,11 +344,11 @@ def _binned(support: Ints, n_graphs: int, kinds: Ints, weighting: Weighting, lan
     bins = np.full(len(groups), -1, np.int64)
     bins[bin_kinds] = np.arange(len(bin_kinds))
     starts = np.searchsorted(groups[bin_kinds], np.arange(weighting.n_groups + 1))
-    return loops.Weights(kinds, groups, weighting.weights, bins, np.append(bin_kinds, 0), starts)
+    return Weights(kinds, groups, weighting.weights, bins, np.append(bin_kinds, 0), starts)
 
 
 def _number_within(blocks: Ints, n_blocks: int) -> tuple[Ints, Ints]:
-    """Number entries within their blocks, which are sorted; gives also a table of zeros for them, numbers in the last column."""
+    """Number entries within their sorted blocks; return also a table of zeros for them, with their number in the last column."""
     sizes = np.bincount(blocks, minlength=n_blocks)
     numbers = np.arange(len(blocks)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     table = np.zeros((n_blocks, int(sizes.max(initial=0)) + 1), np.int64)
@@ -322,7 +359,7 @@ def _number_within(blocks: Ints, n_blocks: int) -> tuple[Ints, Ints]:
 # -------------------------------------------------------------------- one tile
 
 
-def _tile_sums(job: _Job, span: Span, n_rows: int, out: Floats, base: int) -> None:
+def _tile_sums(job: _NodeJob, span: Span, n_rows: int, out: Floats, base: int) -> None:
     """Write the sums of the first row graphs with those of a span to out[:, :, :n_rows, base : base + column graphs]."""
     offsets = job.layout.left.offsets
     empty = np.flatnonzero(offsets[1 : n_rows + 1] == offsets[:n_rows])
@@ -331,9 +368,9 @@ def _tile_sums(job: _Job, span: Span, n_rows: int, out: Floats, base: int) -> No
 
 
 def _own_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, span: Span) -> Floats:
-    """The sums of the graphs of a span, each with itself, shape (n_groups, n_weights, graphs).
+    """Return the sums of the graphs of a span, each with itself, shape (n_groups, n_weights, graphs).
 
-    With blocks and features that belong to one graph each, graphs never meet another: one tile does for all of them.
+    With blocks and features that belong to one graph each, no graph meets another: one tile is enough for all of them.
     """
     inside = nodes.taken(np.arange(nodes.offsets[span[0]], nodes.offsets[span[1]]))
     graphs, features = (inside.graph_ids - span[0]).astype(np.uint64), inside.features
@@ -349,49 +386,49 @@ def _own_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, span:
     weighting = replace(weighting, kinds=weighting.kinds[features.indices[first]])
     out = np.zeros((weighting.n_groups, weighting.weights.shape[1], inside.n_graphs, 1))
     if len(graphs):
-        job = _Job.prepare(inside, inside, node_kernel, weighting)
+        job = _NodeJob.prepare(inside, inside, node_kernel, weighting)
         order, positions, columns = job.columns((0, inside.n_graphs))
         columns = columns._replace(graphs=np.zeros_like(columns.graphs))
         _add_tile(job, order, positions, columns, 1, len(graphs), out, 0)
-        out[..., 0] += job.alone
+        out[..., 0] += job.diagonal
     return out[..., 0]
 
 
 def _add_tile(
-    job: _Job, order: Ints, positions: Ints, columns: Any, n_graphs: int, n_rows: int, out: Floats, base: int
+    job: _NodeJob, order: Ints, positions: Ints, columns: Any, n_graphs: int, n_rows: int, out: Floats, base: int
 ) -> None:
-    """Write the sums of the first rows with a tile that has these nodes at these positions, and so many graphs."""
+    """Write the sums of the first ``n_rows`` rows with a tile that has these nodes at these positions, of ``n_graphs`` graphs."""
     inverted = _invert(job, order, positions, len(columns.graphs))
     n_lanes, n_bins, width = job.lanes.lane_kinds.shape[1] - 1, len(job.weights.bin_kinds), len(columns.graphs)
     is_plain = np.array_equal(columns.graphs[positions], np.arange(n_graphs)) and len(columns.block_starts) == 2
-    if is_plain:  # what is gathered by column is gathered by graph: no lanes are needed beside the bins
+    if is_plain:  # gathered by column is gathered by graph: no lanes are needed beside the bins
         inverted = inverted._replace(lanes=job.weights.kind_bins[job.weights.kinds].astype(np.int32))
     bins = aligned(n_bins, width if is_plain else n_graphs)
-    scratch = loops.Scratch(
-        held=aligned(loops.AT_ONCE, width),
+    scratch = Scratch(
+        held=aligned(AT_ONCE, width),
         joined=bins if is_plain else aligned(n_lanes, width),
         bins=bins,
         totals=np.zeros((*out.shape[:2], n_graphs)),
         in_use=np.zeros(n_bins if is_plain else n_lanes + n_bins, np.bool_),
         window=np.empty(2, np.int64),
         chosen=np.empty(4, np.int64),
-        slot_places=np.full(job.lanes.n_slots, -1, np.int64),
+        slot_indices=np.full(job.lanes.n_slots, -1, np.int64),
         waiting=np.empty(job.lanes.n_slots, np.int64),
-        factors=np.empty((job.lanes.n_slots, loops.AT_ONCE)),
+        factors=np.empty((job.lanes.n_slots, AT_ONCE)),
     )
     is_gaussian = isinstance(job.layout.node_kernel, Gaussian)
     by_graph = _by_graph(columns, positions, n_graphs)
     widest = int(np.diff(columns.block_starts).max())
     row_cost = widest * (8 + len(job.rows.indices) // max(len(job.rows.blocks), 1)) + 1
-    step = min(ROWS_PER_CALL, 1 + COST_PER_CALL // row_cost) if is_gaussian else GIVEN_ROWS
+    step = min(ROWS_PER_CALL, 1 + COST_PER_CALL // row_cost) if is_gaussian else KERNEL_ROWS
     for first in range(0, n_rows, step):
         rows = (first, min(first + step, n_rows))
         kernel = job.layout.kernel(rows, columns, job.reach)
-        loops.sum_tile(rows, job.rows, columns, is_plain, by_graph, inverted, job.weights, kernel, scratch, base, out)
+        sum_tile(rows, job.rows, columns, is_plain, by_graph, inverted, job.weights, kernel, scratch, base, out)
 
 
 def _by_graph(columns: Any, positions: Ints, n_graphs: int) -> Any:
-    """The columns of a tile that are nodes, by block and graph."""
+    """Return the columns of a tile that are nodes, by block and graph."""
     n_blocks = len(columns.block_starts) - 1
     keys = np.repeat(np.arange(n_blocks), np.diff(columns.block_starts)) * n_graphs + columns.graphs
     members = positions[np.argsort(keys[positions], kind="stable")]
@@ -399,14 +436,14 @@ def _by_graph(columns: Any, positions: Ints, n_graphs: int) -> Any:
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     keys = keys[starts]
     block_starts = np.searchsorted(keys, np.arange(n_blocks + 1) * n_graphs)
-    return loops.ByGraph(block_starts, members, np.append(starts, len(members)), keys % n_graphs)
+    return ByGraph(block_starts, members, np.append(starts, len(members)), keys % n_graphs)
 
 
-def _invert(job: _Job, order: Ints, positions: Ints, n_columns: int) -> Any:
-    """The columns of a tile, which are these nodes at these positions, by feature."""
+def _invert(job: _NodeJob, order: Ints, positions: Ints, n_columns: int) -> Any:
+    """Return the columns of a tile, which are these nodes at these positions, by feature."""
     chosen, starts = job.lanes, job.entries.indptr
     n_entries = int((starts[order + 1] - starts[order]).sum())
-    inverted = loops.Inverted(
+    inverted = Inverted(
         slots=chosen.slots,
         lanes=chosen.lanes,
         lane_kinds=chosen.lane_kinds,
@@ -415,5 +452,388 @@ def _invert(job: _Job, order: Ints, positions: Ints, n_columns: int) -> Any:
         listed=np.empty(n_entries, np.uint32),
         values=np.empty(n_entries),
     )
-    loops.invert(job.entries, order, positions, inverted)
+    invert(job.entries, order, positions, inverted)
     return inverted
+
+
+# -------------------------------------------------------------------- compiled: preparation
+
+
+@jit
+def survey(entries, support, owners, values):
+    """Count the nodes that have each feature in ``support``, which is zero before; fill the last such node and its value."""
+    indptr, indices, data = entries
+    for v in range(len(indptr) - 1):
+        for i in range(indptr[v], indptr[v + 1]):
+            support[indices[i]] += 1
+            owners[indices[i]], values[indices[i]] = v, data[i]
+
+
+@jit
+def arrange(entries, order, numbers, n, arranged):
+    """Write rows in another order, and features under other numbers without those of number n; return how many entries are left.
+
+    Without a branch: which feature is left out cannot be predicted.
+    """
+    (indptr, indices, data), (new_indptr, new_indices, new_data) = entries, arranged
+    used = 0
+    for row in range(len(order)):
+        for i in range(indptr[order[row]], indptr[order[row] + 1]):
+            t = numbers[indices[i]]
+            new_indices[used], new_data[used] = t, data[i]
+            used += t < n
+        new_indptr[row + 1] = used
+    return used
+
+
+@jit
+def invert(entries, order, positions, inverted):
+    """Fill ``inverted`` with the features of some nodes, whose columns are ``positions``, ascending.
+
+    Slots and lanes are known, ``dense`` and ``ends`` are zero, and lists have room for all entries.
+    """
+    indptr, indices, data = entries
+    slots, dense, ends = inverted.slots, inverted.dense, inverted.ends
+    for node in order:
+        for i in range(indptr[node], indptr[node + 1]):
+            if slots[indices[i]] < 0:
+                ends[indices[i] + 1] += 1
+    for t in range(len(slots)):
+        ends[t + 1] += ends[t]
+    for n in range(len(order)):
+        j = positions[n]
+        for i in range(indptr[order[n]], indptr[order[n] + 1]):
+            t = indices[i]
+            if slots[t] >= 0:
+                dense[slots[t], j] = data[i]
+            else:
+                inverted.listed[ends[t]], inverted.values[ends[t]] = j, data[i]
+                ends[t] += 1
+
+
+# -------------------------------------------------------------------- compiled: one tile
+
+
+@contracted
+def _add_listed(a, start, stop, listed, values, r, held, graphs, kind, weights, group, totals):
+    """Add weights[kind] * a * values * held[r, j] to totals[group, :, graph of j] over some of the listed columns j."""
+    for i in range(start, stop):
+        j = listed[i]
+        product = a * values[i] * held[r, j]
+        for k in range(weights.shape[1]):
+            totals[group, k, graphs[j]] += product * weights[kind, k]
+
+
+@contracted
+def _bin_listed(a, start, stop, listed, values, r, held, graphs, kind_bin, bins):
+    """Add a * values * held[r, j] to bins[kind_bin, graph of j] over some of the listed columns j."""
+    for i in range(start, stop):
+        j = listed[i]
+        bins[kind_bin, graphs[j]] += a * values[i] * held[r, j]
+
+
+@contracted
+def _join_listed(a, start, stop, listed, values, r, held, lane, joined):
+    """Add a * values * held[r, j] to joined[lane, j] over some of the listed columns j."""
+    for i in range(start, stop):
+        j = listed[i]
+        joined[lane, j] += a * values[i] * held[r, j]
+
+
+@contracted
+def _join_row(n, window, chosen, i, factors, dense, r, held, lane, joined):
+    """Add held[r] * (sum of factors[i + m, r] * dense[chosen[m]] over m < n <= 4) to joined[lane] over the columns of a window."""
+    low, high, lane, r = np.uint64(window[0]), np.uint64(window[1]), np.uint64(lane), np.uint64(r)
+    x, a = np.uint64(chosen[0]), factors[i, r]
+    if n == 1:
+        for j in range(low, high):
+            joined[lane, j] += held[r, j] * (a * dense[x, j])
+        return
+    # Those beyond the n-th are the first one, with factors of zero.
+    y, b = np.uint64(chosen[1]), factors[i + 1, r]
+    z, c = (np.uint64(chosen[2]), factors[i + 2, r]) if n > 2 else (x, 0.0)
+    w, e = (np.uint64(chosen[3]), factors[i + 3, r]) if n > 3 else (x, 0.0)
+    for j in range(low, high):
+        joined[lane, j] += held[r, j] * ((a * dense[x, j] + b * dense[y, j]) + (c * dense[z, j] + e * dense[w, j]))
+
+
+@contracted
+def _join_rows(n, window, chosen, i, factors, dense, held, lane, joined):
+    """Do the same for all rows that are held, whose factors are factors[i]: what is loaded for one feature serves four rows."""
+    low, high, lane = np.uint64(window[0]), np.uint64(window[1]), np.uint64(lane)
+    x, a, a1, a2, a3 = np.uint64(chosen[0]), factors[i, 0], factors[i, 1], factors[i, 2], factors[i, 3]
+    if n == 1:
+        for j in range(low, high):
+            h, h1, h2, h3 = held[0, j], held[1, j], held[2, j], held[3, j]
+            joined[lane, j] += dense[x, j] * ((a * h + a1 * h1) + (a2 * h2 + a3 * h3))
+        return
+    y, b, b1, b2, b3 = np.uint64(chosen[1]), factors[i + 1, 0], factors[i + 1, 1], factors[i + 1, 2], factors[i + 1, 3]
+    if n == 2:
+        for j in range(low, high):
+            h, h1, h2, h3 = held[0, j], held[1, j], held[2, j], held[3, j]
+            first, second = (a * h + a1 * h1) + (a2 * h2 + a3 * h3), (b * h + b1 * h1) + (b2 * h2 + b3 * h3)
+            joined[lane, j] += dense[x, j] * first + dense[y, j] * second
+        return
+    z, c, c1, c2, c3 = np.uint64(chosen[2]), factors[i + 2, 0], factors[i + 2, 1], factors[i + 2, 2], factors[i + 2, 3]
+    w, e, e1, e2, e3 = x, 0.0, 0.0, 0.0, 0.0
+    if n == 4:
+        w, e, e1 = np.uint64(chosen[3]), factors[i + 3, 0], factors[i + 3, 1]
+        e2, e3 = factors[i + 3, 2], factors[i + 3, 3]
+    for j in range(low, high):
+        h, h1, h2, h3 = held[0, j], held[1, j], held[2, j], held[3, j]
+        first, second = (a * h + a1 * h1) + (a2 * h2 + a3 * h3), (b * h + b1 * h1) + (b2 * h2 + b3 * h3)
+        third, fourth = (c * h + c1 * h1) + (c2 * h2 + c3 * h3), (e * h + e1 * h1) + (e2 * h2 + e3 * h3)
+        joined[lane, j] += (dense[x, j] * first + dense[y, j] * second) + (dense[z, j] * third + dense[w, j] * fourth)
+
+
+@contracted
+def _spread_four(lanes, segments, members, ends, owners, kinds, kind_bins, joined, bins):
+    """Add what four lanes have for the columns of each graph to the bins of their kinds."""
+    i, i1, i2, i3 = np.uint64(lanes[0]), np.uint64(lanes[1]), np.uint64(lanes[2]), np.uint64(lanes[3])
+    x, x1 = np.uint64(kind_bins[kinds[i]]), np.uint64(kind_bins[kinds[i1]])
+    x2, x3 = np.uint64(kind_bins[kinds[i2]]), np.uint64(kind_bins[kinds[i3]])
+    at = np.uint64(ends[segments[0]])
+    for s in range(np.uint64(segments[0]), np.uint64(segments[1])):
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        stop = np.uint64(ends[s + np.uint64(1)])
+        while at < stop:
+            j = np.uint64(members[at])
+            a += joined[i, j]
+            b += joined[i1, j]
+            c += joined[i2, j]
+            d += joined[i3, j]
+            at += np.uint64(1)
+        graph = np.uint64(owners[s])
+        bins[x, graph] += a
+        bins[x1, graph] += b
+        bins[x2, graph] += c
+        bins[x3, graph] += d
+
+
+@contracted
+def _spread(block, segments, by_graph, kinds, kind_bins, graphs, chosen, joined, bins, in_use):
+    """Add what the rows of one graph and block gathered in the lanes of these kinds to the bins of the columns' graphs.
+
+    Lanes are left zero. ``in_use`` flags the lanes, and after them the bins, that have any sum. Four lanes at once are added up graph
+    by graph; the columns of the last few, one by one.
+    """
+    (first, last), (members, ends, owners), n = block, by_graph, 0
+    for i in range(len(kinds)):
+        if in_use[i]:
+            in_use[i], in_use[len(joined) + kind_bins[kinds[i]]] = False, True
+            chosen[n] = i
+            n += 1
+            if n == 4:
+                _spread_four(chosen, segments, members, ends, owners, kinds, kind_bins, joined, bins)
+                for r in range(4):
+                    clear(joined[chosen[r], first:last])
+                n = 0
+    for r in range(n):
+        lane, kind_bin = np.uint64(chosen[r]), np.uint64(kind_bins[kinds[chosen[r]]])
+        for j in range(np.uint64(first), np.uint64(last)):
+            bins[kind_bin, np.uint64(graphs[j])] += joined[lane, j]
+            joined[lane, j] = 0.0
+
+
+@contracted
+def _weigh_bins(chosen, bin_kinds, weights, group, bins, totals):
+    """Add the sum of weights[kind, k] * bins over four bins to totals[group, k]; the bins are left zero."""
+    x, y, z, w = np.uint64(chosen[0]), np.uint64(chosen[1]), np.uint64(chosen[2]), np.uint64(chosen[3])
+    n = np.uint64(totals.shape[2])
+    for k in range(weights.shape[1]):
+        a, b = weights[bin_kinds[x], k], weights[bin_kinds[y], k]
+        c, d = weights[bin_kinds[z], k], weights[bin_kinds[w], k]
+        for j in range(n):
+            totals[group, k, j] += (a * bins[x, j] + b * bins[y, j]) + (c * bins[z, j] + d * bins[w, j])
+    for i in range(4):
+        clear(bins[chosen[i]])
+
+
+@contracted
+def _write(target, is_begun, bin_kinds, bin_starts, weights, chosen, in_use, bins, totals, out):
+    """Write the totals of a row graph, with its bins, to ``out`` at target = (graph, base); totals and bins are left zero.
+
+    Weights come last, when few numbers are left. The last bin is always zero, and fills up the last four of a group.
+    """
+    graph, base, n_lanes = np.uint64(target[0]), np.uint64(target[1]), len(in_use) - len(bins)
+    for group in range(np.uint64(totals.shape[0])):
+        n = 0
+        for i in range(bin_starts[group], bin_starts[group + 1]):
+            if in_use[n_lanes + i]:
+                in_use[n_lanes + i] = False
+                chosen[n] = i
+                n += 1
+            if n == 4 or (n > 0 and i == bin_starts[group + 1] - 1):
+                for rest in range(n, 4):
+                    chosen[rest] = len(bins) - 1
+                _weigh_bins(chosen, bin_kinds, weights, group, bins, totals)
+                n = 0
+        for k in range(np.uint64(totals.shape[1])):
+            if is_begun:
+                for j in range(np.uint64(totals.shape[2])):
+                    totals[group, k, j] += out[group, k, graph, base + j]
+            for j in range(np.uint64(totals.shape[2])):
+                out[group, k, graph, base + j] = totals[group, k, j]
+                totals[group, k, j] = 0.0
+
+
+@jit
+def _rows_at_once(v, stop, window, graphs, blocks, row_projections, reach, projections, columns):
+    """Return how many rows from v on to take together: AT_ONCE of one graph and block with nearly the same window, or one.
+
+    ``window`` is that of v, and becomes theirs together.
+    """
+    last = v + AT_ONCE - 1
+    if last >= stop or graphs[last] != graphs[v] or blocks[last] != blocks[v]:
+        return 1
+    # Rows are sorted by projection: the windows of the others lie between the first and the last.
+    low, high = window_of(row_projections[last], reach, projections, columns[0], columns[1])
+    if (high - window[0]) * 2 > SLACK * (high - low + window[1] - window[0]):
+        return 1
+    window[1] = high
+    return AT_ONCE
+
+
+@inlined
+def _let_wait(t, r, value, slots, n, indices, features, factors):
+    """Add the feature t of the row r to the n that wait; return their number."""
+    index = indices[slots[t]]
+    if index < 0:
+        index, indices[slots[t]], features[n] = n, n, t
+        for row in range(AT_ONCE):
+            factors[n, row] = 0.0
+        n += 1
+    factors[index, r] += value
+    return n
+
+
+@njit(inline="always")  # named tuples are costly to pass, row by row
+def _add_features(v, n, window, features, inverted, held, graphs, weights, waiting, joined, bins, in_use, totals):
+    """Add the features of the n rows from v on, which are held: rare ones to their lanes, bins or totals, while common ones wait.
+
+    Returns the number of those that wait.
+    """
+    indptr, indices, data = features
+    slots, lanes, ends, listed, values = inverted
+    feature_kinds, groups, kind_weights, kind_bins = weights
+    low, high = window
+    n_waiting = 0
+    for r in range(n):
+        for i in range(indptr[v + r], indptr[v + r + 1]):
+            t = indices[i]
+            if slots[t] >= 0:
+                n_waiting = _let_wait(t, r, data[i], slots, n_waiting, *waiting)
+                continue
+            start, stop = ends[t - 1] if t > 0 else 0, ends[t]
+            if start < stop and listed[start] < low:
+                start = first_from(low, start, stop, listed)
+            if start < stop and listed[stop - 1] >= high:
+                stop = first_from(high, start, stop, listed)
+            if start == stop:
+                continue
+            if lanes[t] >= 0:
+                in_use[lanes[t]] = True
+                _join_listed(data[i], start, stop, listed, values, r, held, lanes[t], joined)
+                continue
+            kind = feature_kinds[t]
+            if kind_bins[kind] >= 0:
+                in_use[len(joined) + kind_bins[kind]] = True
+                _bin_listed(data[i], start, stop, listed, values, r, held, graphs, kind_bins[kind], bins)
+            else:
+                _add_listed(
+                    data[i], start, stop, listed, values, r, held,
+                    graphs, kind, kind_weights, groups[kind], totals,
+                )  # fmt: skip
+    return n_waiting
+
+
+@jit
+def _only_row(i, factors):
+    """Return the only row that has the i-th of the features that wait, or -1."""
+    row = -1
+    for r in range(AT_ONCE):
+        if factors[i, r] != 0.0:
+            if row >= 0:
+                return -1
+            row = r
+    return row
+
+
+@jit
+def _join_waiting(n_rows, n, window, slots, lanes, indices, features, factors, chosen, dense, held, joined, in_use):
+    """Add the n common features that wait for some rows, up to four of one lane at once; none waits afterwards."""
+    first = 0
+    while first < n:
+        lane, last = lanes[features[first]], first
+        while last < n and last < first + 4 and lanes[features[last]] == lane:
+            chosen[last - first], indices[slots[features[last]]] = slots[features[last]], -1
+            last += 1
+        in_use[lane] = True
+        row = 0 if n_rows == 1 else _only_row(first, factors) if last - first == 1 else -1
+        if row >= 0:
+            _join_row(last - first, window, chosen, first, factors, dense, row, held, lane, joined)
+        else:
+            _join_rows(last - first, window, chosen, first, factors, dense, held, lane, joined)
+        first = last
+
+
+@contracted
+def sum_tile(span, rows, columns, is_plain, by_graph, inverted, weights, kernel, scratch, base, out):
+    """Write the pair sums of the rows ``span[0] .. span[1] - 1`` with all columns of one tile to ``out``, from ``base`` on.
+
+    out[group, weight, graph of row, base + graph of column] = sum of k(row, column) * sum_t F[row, t] F[column, t] weight_t, over
+    the features t of each group and the rows and columns of the two graphs; added to the sums of rows of the same graph before the
+    span. ``is_plain``: there is one block, and column j is the only one of graph j. Named tuples are unpacked first: each attribute
+    access costs a reference count.
+    """
+    row_graphs, row_blocks, row_vectors, row_projections, indptr, indices, data = rows
+    graphs, block_starts, vectors, projections = columns
+    slots, lanes, lane_kinds, dense, ends, listed, values = inverted
+    feature_kinds, groups, kind_weights, kind_bins, bin_kinds, bin_starts = weights
+    kernel_values, gamma, reach = kernel
+    segment_starts, members, segment_ends, owners = by_graph
+    held, joined, bins, totals, in_use, window, chosen, slot_indices, waiting, factors = scratch
+    v = span[0]
+    is_begun = v > 0 and row_graphs[v - 1] == row_graphs[v]
+    while v < span[1]:
+        graph, block = row_graphs[v], row_blocks[v]
+        first, last = block_starts[block], block_starts[block + 1]
+        while v < span[1] and row_graphs[v] == graph and row_blocks[v] == block:
+            window[0], window[1] = window_of(row_projections[v], reach, projections, first, last)
+            n = 1
+            if len(kernel_values) == 0:
+                n = _rows_at_once(
+                    v, span[1], window, row_graphs, row_blocks, row_projections, reach, projections, (first, last)
+                )
+            # Whole vectors of numbers: columns beyond the window are of the same block, or have no feature.
+            low, high = max(window[0] // LANES * LANES, first), min(-(-window[1] // LANES) * LANES, last)
+            if len(kernel_values):
+                copy(kernel_values[v - span[0], low:high], held[0, low:high])
+            elif n == 1:
+                gaussian_row(gamma, v, row_vectors, vectors, low, high, 0, held)
+            elif len(vectors) > 3:
+                gaussian_rows(gamma, v, row_vectors, vectors, low, high, held)
+            else:
+                for r in range(n):
+                    start, stop = window_of(row_projections[v + r], reach, projections, first, last)
+                    start, stop = max(start // LANES * LANES, first), min(-(-stop // LANES) * LANES, last)
+                    clear(held[r, low:start])
+                    gaussian_row(gamma, v + r, row_vectors, vectors, start, stop, r, held)
+                    clear(held[r, stop:high])
+            n_waiting = _add_features(
+                v, n, (low, high), (indptr, indices, data), (slots, lanes, ends, listed, values), held, graphs,
+                (feature_kinds, groups, kind_weights, kind_bins), (slot_indices, waiting, factors), joined, bins, in_use, totals,
+            )  # fmt: skip
+            _join_waiting(
+                n, n_waiting, (low, high), slots, lanes, slot_indices, waiting, factors, chosen, dense, held, joined, in_use,
+            )  # fmt: skip
+            v += n
+        if last > first and not is_plain:
+            kinds = lane_kinds[block, : lane_kinds[block, -1]]
+            _spread(
+                (first, last), (segment_starts[block], segment_starts[block + 1]), (members, segment_ends, owners),
+                kinds, kind_bins, graphs, chosen, joined, bins, in_use,
+            )  # fmt: skip
+        if v == span[1] or row_graphs[v] != graph:
+            _write((graph, base), is_begun, bin_kinds, bin_starts, kind_weights, chosen, in_use, bins, totals, out)
+            is_begun = False

@@ -1,39 +1,70 @@
-"""The skeleton of all sums over pairs of nodes: node pairs, pairs of paths, matchings.
+"""The basis of all sums over pairs of nodes: node pairs, pairs of paths, matchings.
 
 Nothing of size nodes x nodes is ever stored. The nodes of some consecutive graphs are the columns of a tile, which stays in
-cache; rows stream past it; its sums go straight to its pairs of graphs. Here is what does not depend on what is summed: blocks
-numbered alike on both sides, places along one direction (so that a Gaussian is computed in a window only), columns cut into
-tiles, node kernels other than the Gaussian, and the matrix put together from its tiles.
+cache; rows stream past it; its sums go straight to its pairs of graphs. Rows come graph by graph. Columns come block by block
+(nodes of different blocks are never compared) and, within a block, sorted by their projection on one direction of the attribute
+space, so that the columns near a row are a contiguous window, and a Gaussian is computed in that window only. This module has what
+does not depend on what is summed: blocks and projections of both sides, tiles, the node kernel of a row with a tile, and
+the matrix assembled from its tiles.
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
+from treegram._core.jit import contracted, jit
 from treegram._core.parallel import count_workers, run_tasks, send_tasks, share_memory
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel
-from treegram.pairsum.loops import tiles as loops
 from treegram.structure.features import sorted_order
 from treegram.structure.hashing import number_codes
 
-__all__ = ["Layout", "Side", "Span", "aligned", "complete", "cut", "fill_matrix", "number_alike", "order_by"]
+__all__ = [
+    "Layout",
+    "Rows",
+    "Side",
+    "Span",
+    "add_scaled",
+    "aligned",
+    "clear",
+    "complete",
+    "copy",
+    "cut",
+    "fill_matrix",
+    "first_from",
+    "gaussian_row",
+    "gaussian_rows",
+    "kernel_rows",
+    "number_alike",
+    "order_by",
+    "window_of",
+]
 
 Span = tuple[int, int]  # first graph, and the one after the last
 
-MANY_NUMBERS = 1 << 20  # of symmetric matrices: below, compiling a loop takes longer than it saves
-NUMBERS_PER_TASK = 1 << 19  # of a matrix whose lower half is filled
-ROWS_AT_ONCE = 64  # of a matrix whose lower half is filled by numpy: these stay in cache
-# A task that is sent to a worker is about this part of the work that is left for each worker, or of all its work.
-SHARE, SMALLEST_SHARE = 3, 12
+ROWS_AT_ONCE = 64  # of a matrix whose lower half is filled: these stay in cache
+# A task that is sent to a worker is about 1 / WORK_LEFT of the work left per worker, and at least 1 / ALL_WORK of all its work.
+WORK_LEFT, ALL_WORK = 3, 12
 SENT_BYTES = 4 << 20  # of such a task's result: those that wait to be fetched take memory, and more workers may come
 _LARGEST_CODE = float(2**64 - 2**11)  # of 64 bits, as a double
 MANY_DIMENSIONS = 64  # of vectors: beyond, one coordinate is as good a direction as any, and costs nothing
+
+# A tile: for each column its graph, counted from the tile's first; where each block starts; vectors (d, n_columns); projections.
+Columns = namedtuple("Columns", "graphs block_starts vectors projections")
+# The nodes that meet it, one row each.
+Rows = namedtuple("Rows", "blocks vectors projections")
+# The node kernel: values of all rows of one call with all columns, or none if it is the Gaussian with this gamma, which is
+# taken as 0 where projections differ by more than ``reach``.
+Kernel = namedtuple("Kernel", "values gamma reach")
 
 
 class _Sided(Protocol):
@@ -52,16 +83,18 @@ class Side:
     """The nodes of some graphs, in the order of the graphs: those of graph g are offsets[g] .. offsets[g + 1] - 1."""
 
     offsets: Ints
-    blocks: Ints  # numbered from 0, on both sides alike
+    blocks: Ints  # numbered from 0, alike on both sides
     vectors: Floats
-    places: Floats  # along the direction in which the vectors vary most, in units of the largest coordinate
-    by_block: Ints  # the nodes by block, and those of a block by place
+    projections: Floats  # on the direction in which the vectors vary most, in units of the largest coordinate
+    by_block: Ints  # the nodes by block, and those of a block by projection
 
     def taken(self, order: Ints) -> Side:
-        """The nodes in another order, each within its graph."""
+        """Return the nodes in another order, each within its graph."""
         ranks = np.empty_like(order)
         ranks[order] = np.arange(len(order))
-        return Side(self.offsets, self.blocks[order], self.vectors[order], self.places[order], ranks[self.by_block])
+        return Side(
+            self.offsets, self.blocks[order], self.vectors[order], self.projections[order], ranks[self.by_block]
+        )
 
 
 @dataclass(frozen=True)
@@ -76,22 +109,23 @@ class Layout:
 
     @classmethod
     def make(cls, left: _Sided, right: _Sided, node_kernel: NodeKernel) -> Layout:
-        """The layout of two collections of nodes."""
+        """Lay out two collections of nodes, along the widest direction of the right one."""
         collections = (left,) if left is right else (left, right)
         n_blocks, blocks = number_alike(*(nodes.blocks for nodes in collections))
         extent = max(float(np.abs(nodes.vectors).max(initial=0.0)) for nodes in collections) or 1.0
         direction = _widest_direction(right.vectors, extent)
         sides = []
         for nodes, own in zip(collections, blocks, strict=True):
-            # einsum, not a matrix product: BLAS would wake threads that spin for longer than this takes. Vectors that may not be
-            # written to are copied: loops would be compiled for them anew.
-            places = np.einsum("ni,i->n", nodes.vectors / extent, direction)
-            by_block = order_by(own, n_blocks, _order_of_places(places))
-            sides.append(Side(nodes.offsets, own, np.require(nodes.vectors, requirements=["C", "W"]), places, by_block))
+            # einsum, not a matrix product: BLAS would wake threads that spin for longer than this takes. Read-only vectors are
+            # copied: loops would be compiled for them again.
+            projections = np.einsum("ni,i->n", nodes.vectors / extent, direction)
+            by_block = order_by(own, n_blocks, _order_of(projections))
+            vectors = np.require(nodes.vectors, requirements=["C", "W"])
+            sides.append(Side(nodes.offsets, own, vectors, projections, by_block))
         return cls(sides[0], sides[-1], n_blocks, node_kernel, extent)
 
     def reach(self, exponent: float) -> float:
-        """How far apart places may be before the Gaussian is below e^-exponent; infinite for other kernels."""
+        """Return how far projections may differ before the Gaussian is below e^-exponent; infinity for other kernels."""
         if not isinstance(self.node_kernel, Gaussian):
             return np.inf
         rounding = 8 * np.finfo(float).eps * self.left.vectors.shape[1]
@@ -100,67 +134,66 @@ class Layout:
             return float(np.sqrt(exponent) / width + rounding)
 
     def columns(self, span: Span) -> tuple[Ints, Any]:
-        """The nodes of some graphs of the right as a tile: which node each column is, and the tile."""
+        """Return the nodes of some graphs of the right as a tile: the node of each column, and the tile."""
         side = self.right
         first, last = side.offsets[span[0]], side.offsets[span[1]]
         order = side.by_block[(side.by_block >= first) & (side.by_block < last)]
         graphs = np.repeat(np.arange(span[1] - span[0]), np.diff(side.offsets[span[0] : span[1] + 1]))
-        tile = loops.Columns(
+        tile = Columns(
             graphs=graphs[order - first],
             block_starts=np.searchsorted(side.blocks[order], np.arange(self.n_blocks + 1)),
             vectors=np.ascontiguousarray(side.vectors[order].T),
-            places=side.places[order],
+            projections=side.projections[order],
         )
         return order, tile
 
     def kernel(self, rows: Span, columns: Any, reach: float) -> Any:
-        """The node kernel of some rows with a tile, as compiled loops take it."""
+        """Return the node kernel of some rows with a tile, as compiled loops take it."""
         if isinstance(self.node_kernel, Gaussian):
-            return loops.Kernel(np.empty((0, 0)), float(self.node_kernel.gamma), reach)
-        given = np.zeros((rows[1] - rows[0], len(columns.graphs)))
+            return Kernel(np.empty((0, 0)), float(self.node_kernel.gamma), reach)
+        values = np.zeros((rows[1] - rows[0], len(columns.graphs)))
         blocks, vectors = self.left.blocks[slice(*rows)], self.left.vectors[slice(*rows)]
         for block in np.unique(blocks):
             chosen = np.flatnonzero(blocks == block)
             inside = slice(columns.block_starts[block], columns.block_starts[block + 1])
             if inside.stop > inside.start:
-                given[chosen, inside] = self.node_kernel(vectors[chosen], columns.vectors[:, inside].T)
-        return loops.Kernel(given, 0.0, reach)
+                values[chosen, inside] = self.node_kernel(vectors[chosen], columns.vectors[:, inside].T)
+        return Kernel(values, 0.0, reach)
 
 
 def aligned(n_rows: int, n_columns: int) -> Floats:
-    """Zeros whose rows start at a line of cache if there are a multiple of 8 columns: loops then load half as many lines."""
+    """Return zeros whose rows start at a cache line if n_columns is a multiple of 8: loops then load half as many lines."""
     room = np.zeros(n_rows * n_columns + 8)
     start = -room.ctypes.data // 8 % 8
     return room[start : start + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
 def number_alike(*values: Hashes) -> tuple[int, list[Ints]]:
-    """Number equal values equally in all arrays, from 0; gives also how many differ."""
+    """Number equal values equally in all arrays, from 0; return also how many differ."""
     numbers, firsts = number_codes(np.concatenate(values))
     return len(firsts), np.split(numbers, np.cumsum([len(v) for v in values])[:-1])
 
 
 def order_by(keys: Ints, n_keys: int, order: Ints) -> Ints:
-    """The same order, sorted by keys below ``n_keys``, those of one key as they were."""
-    few = keys[order].astype(
-        np.min_scalar_type(n_keys)
-    )  # of up to 16 bits, for which numpy has a sort without comparisons
-    return order[np.argsort(few, kind="stable")]
+    """Sort an order by keys below ``n_keys``, stably."""
+    small = keys[order].astype(np.min_scalar_type(n_keys))  # up to 16 bits, numpy has a sort without comparisons
+    return order[np.argsort(small, kind="stable")]
 
 
-def _order_of_places(places: Floats) -> Ints:
-    """The nodes by place; the order of two whose places differ by rounding alone is left open."""
-    if not len(places):
+def _order_of(projections: Floats) -> Ints:
+    """Return the nodes by projection; the order of two that differ by rounding alone is undefined."""
+    if not len(projections):
         return np.empty(0, np.int64)
-    low, high = places.min(), places.max()
-    shares = (places - low) / (high - low) if high > low else np.zeros(len(places))
-    return sorted_order((shares * _LARGEST_CODE).astype(np.uint64)).astype(np.int64)
+    low, high = projections.min(), projections.max()
+    scaled = (projections - low) / (high - low) if high > low else np.zeros(len(projections))
+    return sorted_order((scaled * _LARGEST_CODE).astype(np.uint64)).astype(np.int64)
 
 
 def _widest_direction(vectors: Floats, extent: float) -> Floats:
-    """The unit vector along which the vectors vary most: windows along it leave out the most pairs.
+    """Return the unit vector along which the vectors vary most: windows along it leave out the most pairs.
 
-    Any direction is right, so a sample will do.
+    Any direction gives correct sums, so a sample is enough. It depends on the order of the vectors, and the last bits of sums
+    depend on it: it is computed once, and workers get the projections.
     """
     sample = vectors[:: 1 + len(vectors) // 500] / extent
     centered = sample - sample.mean(axis=0)
@@ -172,10 +205,13 @@ def _widest_direction(vectors: Floats, extent: float) -> Floats:
 
 
 def cut(offsets: Ints, n_tiles: int) -> list[Span]:
-    """At most so many spans of consecutive graphs with about as many nodes each, none of them without a graph."""
+    """Cut the graphs into at most ``n_tiles`` spans of consecutive graphs with about as many nodes each, none of them empty."""
     goals = offsets[-1] * np.arange(1, n_tiles) / n_tiles
     cuts = np.unique(np.concatenate([[0], np.searchsorted(offsets, goals), [len(offsets) - 1]]))
     return [(int(first), int(last)) for first, last in pairwise(cuts)]
+
+
+# -------------------------------------------------------------------- the matrix of all tiles
 
 
 def fill_matrix(
@@ -188,10 +224,10 @@ def fill_matrix(
     n_jobs: int | None,
     label: str,
 ) -> None:
-    """Fill ``sums`` with the sums of all tiles; of a symmetric matrix the upper half, to which :func:`complete` adds the rest.
+    """Fill ``sums`` with the sums of all tiles; of a symmetric matrix the upper half, see :func:`complete` for the rest.
 
     ``tile_sums(job, span, n, out, base)`` writes those of the first n rows with a span of columns to ``out``, from the column
-    ``base`` on; the job is what all tiles share. Workers that share memory write straight into ``sums``.
+    ``base`` on; the job is what all tiles have in common. Workers that share memory write straight into ``sums``.
     """
     # Later tiles of a symmetric matrix have more rows: the longest tasks first keep all workers busy to the end.
     tasks = [(span, span[1] if symmetric else sums.shape[-2]) for span in reversed(tiles)]
@@ -201,78 +237,237 @@ def fill_matrix(
             pass
         return
     shared = (tile_sums, job, sums.shape[:-2])
-    n_most = SENT_BYTES // (sums.itemsize * int(np.prod(sums.shape[:-2])))
-    batches = [(batch,) for batch in _batches(tasks, count_workers(), n_most)]
-    for (batch,), part in send_tasks(_make_tiles, shared, batches, n_jobs=n_jobs, label=label):
+    max_pairs = SENT_BYTES // (sums.itemsize * int(np.prod(sums.shape[:-2])))
+    batches = [(batch,) for batch in _batches(tasks, count_workers(), max_pairs)]
+    for (batch,), result in send_tasks(_sum_tiles, shared, batches, n_jobs=n_jobs, label=label):
         first, last, n_rows = _extent(batch)
-        sums[..., :n_rows, first:last] = part
+        sums[..., :n_rows, first:last] = result
 
 
 _Tile = tuple[Span, int]  # and the number of its rows
 
 
-def _batches(tiles: list[_Tile], n_workers: int, n_most: int) -> Iterator[list[_Tile]]:
-    """Neighboring tiles as one task, ever fewer of them; several have not many more than ``n_most`` pairs of graphs.
+def _batches(tiles: list[_Tile], n_workers: int, max_pairs: int) -> Iterator[list[_Tile]]:
+    """Join neighboring tiles to tasks, ever smaller ones; tasks of several tiles have at most about ``max_pairs`` pairs of graphs.
 
     A few tasks are soon sent and their results soon written; short ones at the end keep no worker waiting.
     """
     sizes = [(last - first) * n_rows for (first, last), n_rows in tiles]
-    left, smallest = sum(sizes), sum(sizes) / (SMALLEST_SHARE * n_workers)
+    left, smallest = sum(sizes), sum(sizes) / (ALL_WORK * n_workers)
     batch, size = list[_Tile](), 0
     for tile, own in zip(tiles, sizes, strict=True):
         batch.append(tile)
         size += own
-        if size == left or size >= min(max(left / (SHARE * n_workers), smallest), n_most):
+        if size == left or size >= min(max(left / (WORK_LEFT * n_workers), smallest), max_pairs):
             yield batch
             left, batch, size = left - size, [], 0
 
 
 def _extent(batch: list[_Tile]) -> tuple[int, int, int]:
-    """The columns of neighboring tiles, later ones first, and the number of rows."""
+    """Return the first column of neighboring tiles, later ones first, the one after the last, and the number of rows."""
     (_, last), n_rows = batch[0]
     return batch[-1][0][0], last, n_rows
 
 
-def _make_tiles(shared: tuple[Any, ...], batch: list[_Tile]) -> Floats:
+def _sum_tiles(shared: tuple[Any, ...], batch: list[_Tile]) -> Floats:
     tile_sums, job, leading = shared
     first, last, n_rows = _extent(batch)
-    part = np.zeros((*leading, n_rows, last - first))
+    sums = np.zeros((*leading, n_rows, last - first))
     for span, n in batch:
-        tile_sums(job, span, n, part, span[0] - first)
-    return part
+        tile_sums(job, span, n, sums, span[0] - first)
+    return sums
 
 
-def complete(K: Floats, factors: Floats | None = None, *, n_jobs: int | None = None) -> None:
+def complete(K: Floats, factors: Floats | None = None) -> None:
     """Fill the lower half of each symmetric matrix from its upper half, all numbers times the factors of their row and column.
 
     The two factors are multiplied first, so that the matrix is symmetric in every bit.
     """
     n = K.shape[-1]
-    factors = np.ones(K.shape[:-1]) if factors is None else factors
-    if K.size < MANY_NUMBERS:
-        for point in np.ndindex(K.shape[:-2]):
-            _mirror(K[point], factors[point])
+    for point in np.ndindex(K.shape[:-2]):
+        matrix = K[point]
+        for first in range(0, n, ROWS_AT_ONCE):
+            last = min(first + ROWS_AT_ONCE, n)
+            rows = matrix[first:last, first:]
+            if factors is not None:
+                with np.errstate(over="ignore", invalid="ignore"):  # of whatever is below the diagonal
+                    rows *= factors[point][first:last, None] * factors[point][first:]
+            square, rest = np.split(rows, [last - first], axis=1)
+            np.copyto(square, square.T.copy(), where=np.tri(last - first, k=-1, dtype=bool))
+            matrix[last:, first:last] = rest.T
+
+
+# -------------------------------------------------------------------- compiled: powers
+
+_LOG2E = 1.4426950408889634
+_ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer, which is then in the low bits
+_UNDERFLOW = -1021.0
+# 2^x = 1 + x p(x) for |x| <= 1/2 to 9e-18: p interpolates (2^x - 1) / x at Chebyshev's points.
+_C1, _C2, _C3, _C4 = 0.6931471805599453, 0.24022650695910097, 0.0555041086648216, 0.009618129107606888
+_C5, _C6, _C7 = 0.0013333558146416936, 0.0001540353044173605, 1.525273382983612e-05
+_C8, _C9, _C10, _C11 = 1.321544258792169e-06, 1.0178062445845774e-07, 7.072585949269223e-09, 4.4549605981865186e-10
+
+
+@intrinsic
+def _as_bits(typing_context, x):  # noqa: ARG001 (numba's signature)
+    return types.int64(types.float64), lambda *args: args[1].bitcast(args[3][0], ir.IntType(64))
+
+
+@intrinsic
+def _as_float(typing_context, bits):  # noqa: ARG001
+    return types.float64(types.int64), lambda *args: args[1].bitcast(args[3][0], ir.DoubleType())
+
+
+@contracted(forceinline=True)
+def power_of_2(x):
+    """Return 2^x for x <= 0 to 2 units in the last place, 0 below 1e-307; without branches or calls, so that loops vectorize.
+
+    x = n + r, which is exact, 2^r by a polynomial of degree 11 (|r| <= 1/2) in Estrin's order, n added to its exponent's bits.
+    """
+    shifted = x + _ROUND
+    r = x - (shifted - _ROUND)
+    r2 = r * r
+    r4 = r2 * r2
+    low = (1.0 + r * _C1) + r2 * (_C2 + r * _C3)
+    mid = (_C4 + r * _C5) + r2 * (_C6 + r * _C7)
+    high = (_C8 + r * _C9) + r2 * (_C10 + r * _C11)
+    power = _as_float(_as_bits(low + r4 * (mid + r4 * high)) + (_as_bits(shifted) << 52))
+    return power if x > _UNDERFLOW else 0.0
+
+
+@jit
+def clear(values):
+    """Set values to 0 by a loop: assignments of slices compile for seconds."""
+    for j in range(len(values)):
+        values[j] = 0.0
+
+
+@jit
+def copy(source, target):
+    """Copy source to target by a loop."""
+    for j in range(len(target)):
+        target[j] = source[j]
+
+
+@contracted
+def add_scaled(a, values, out):
+    """Add a * values to out."""
+    for j in range(len(out)):
+        out[j] += a * values[j]
+
+
+# -------------------------------------------------------------------- compiled: the node kernel
+
+
+@contracted
+def gaussian_row(gamma, v, x, columns, low, high, r, out):
+    """Set out[r, j] to exp(-gamma |x[v] - columns[:, j]|^2) for low <= j < high; by differences, so that nothing cancels.
+
+    Indices are unsigned: those that might be negative would be counted from the end, and cost a comparison each. Rows are not cut
+    out of their arrays: that costs a reference count each.
+    """
+    d, scale, low, high = len(columns), -gamma * _LOG2E, np.uint64(low), np.uint64(high)
+    v, r = np.uint64(v), np.uint64(r)
+    if d == 1:
+        for j in range(low, high):
+            a = x[v, 0] - columns[0, j]
+            out[r, j] = power_of_2(scale * (a * a))
         return
-    n_tasks = max(1, n * n // NUMBERS_PER_TASK)
-    cuts = (n * (1 - np.sqrt(1 - np.arange(n_tasks + 1) / n_tasks))).astype(np.int64) // loops.MIRRORED * loops.MIRRORED
-    cuts[-1] = n  # strips of rows with about as many numbers each
-    tasks = [
-        (K[point], factors[point], int(first), int(last))
-        for point in np.ndindex(K.shape[:-2])
-        for first, last in pairwise(cuts)
-    ]
-    for _ in run_tasks(loops.mirror, tasks, n_jobs=n_jobs, label=None):
-        pass
+    if d == 3:
+        for j in range(low, high):
+            a, b, c = x[v, 0] - columns[0, j], x[v, 1] - columns[1, j], x[v, 2] - columns[2, j]
+            out[r, j] = power_of_2(scale * (a * a + b * b + c * c))
+        return
+    _square_distances(v, x, columns, low, high, r, out)
+    for j in range(low, high):
+        out[r, j] = power_of_2(scale * out[r, j])
 
 
-def _mirror(matrix: Floats, factors: Floats) -> None:
-    """The same as ``loops.mirror`` for all rows, without anything to compile."""
-    n = len(matrix)
-    for first in range(0, n, ROWS_AT_ONCE):
-        last = min(first + ROWS_AT_ONCE, n)
-        rows = matrix[first:last, first:]
-        with np.errstate(over="ignore", invalid="ignore"):  # of what stands below the diagonal
-            rows *= factors[first:last, None] * factors[first:]
-        square, rest = np.split(rows, [last - first], axis=1)
-        np.copyto(square, square.T.copy(), where=np.tri(last - first, k=-1, dtype=bool))
-        matrix[last:, first:last] = rest.T
+@contracted
+def _square_distances(v, x, columns, low, high, r, out):
+    """Set out[r, j] to |x[v] - columns[:, j]|^2, three dimensions at a time: one load and one store of the sum for all three."""
+    d = len(columns)
+    for j in range(low, high):
+        out[r, j] = 0.0
+    for i in range(0, d - 2, 3):
+        k, k1, k2 = np.uint64(i), np.uint64(i + 1), np.uint64(i + 2)
+        for j in range(low, high):
+            a, b, c = x[v, k] - columns[k, j], x[v, k1] - columns[k1, j], x[v, k2] - columns[k2, j]
+            out[r, j] = ((out[r, j] + a * a) + b * b) + c * c
+    for i in range(d - d % 3, d):
+        k = np.uint64(i)
+        for j in range(low, high):
+            a = x[v, k] - columns[k, j]
+            out[r, j] += a * a
+
+
+@contracted
+def gaussian_rows(gamma, v, x, columns, low, high, out):
+    """Do the same for the four rows x[v] .. x[v + 3]: each column is loaded once for all of them."""
+    d, scale, low, high = len(columns), -gamma * _LOG2E, np.uint64(low), np.uint64(high)
+    for r in range(np.uint64(4)):
+        for j in range(low, high):
+            out[r, j] = 0.0
+    for i in range(0, d - 2, 3):
+        k, k1, k2 = np.uint64(i), np.uint64(i + 1), np.uint64(i + 2)
+        a0, a1, a2, a3 = x[v, k], x[v + 1, k], x[v + 2, k], x[v + 3, k]
+        b0, b1, b2, b3 = x[v, k1], x[v + 1, k1], x[v + 2, k1], x[v + 3, k1]
+        c0, c1, c2, c3 = x[v, k2], x[v + 1, k2], x[v + 2, k2], x[v + 3, k2]
+        for j in range(low, high):
+            a, b, c = columns[k, j], columns[k1, j], columns[k2, j]
+            out[0, j] = ((out[0, j] + (a0 - a) * (a0 - a)) + (b0 - b) * (b0 - b)) + (c0 - c) * (c0 - c)
+            out[1, j] = ((out[1, j] + (a1 - a) * (a1 - a)) + (b1 - b) * (b1 - b)) + (c1 - c) * (c1 - c)
+            out[2, j] = ((out[2, j] + (a2 - a) * (a2 - a)) + (b2 - b) * (b2 - b)) + (c2 - c) * (c2 - c)
+            out[3, j] = ((out[3, j] + (a3 - a) * (a3 - a)) + (b3 - b) * (b3 - b)) + (c3 - c) * (c3 - c)
+    for i in range(d - d % 3, d):
+        k = np.uint64(i)
+        for r in range(np.uint64(4)):
+            a0 = x[np.uint64(v) + r, k]
+            for j in range(low, high):
+                out[r, j] += (a0 - columns[k, j]) * (a0 - columns[k, j])
+    for r in range(np.uint64(4)):
+        for j in range(low, high):
+            out[r, j] = power_of_2(scale * out[r, j])
+
+
+@jit
+def first_from(value, start, stop, values):
+    """Return the first index from start to stop of sorted values from which on none is below ``value``."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if values[middle] < value:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
+
+
+@jit
+def window_of(projection, reach, projections, first, last):
+    """Return the first, and the one after the last, of the columns first .. last - 1 whose sorted projections are within reach."""
+    if first < last and projections[first] < projection - reach:
+        first = first_from(projection - reach, first, last, projections)
+    if first < last and projections[last - 1] >= projection + reach:
+        last = first_from(projection + reach, first, last, projections)
+    return first, last
+
+
+@contracted
+def kernel_rows(first, last, base, rows, columns, kernel, out, windows):
+    """Set out[v - first, j] to the node kernel of the rows first <= v < last with the columns j of a window, and fill the windows.
+
+    ``base`` is the first row of this call, with which kernel.values begin. Named tuples are unpacked first: each attribute access
+    costs a reference count.
+    """
+    blocks, vectors, projections = rows.blocks, rows.vectors, rows.projections
+    block_starts, column_vectors, column_projections = columns.block_starts, columns.vectors, columns.projections
+    kernel_values, gamma, reach = kernel.values, kernel.gamma, kernel.reach
+    for v in range(first, last):
+        low, high = block_starts[blocks[v]], block_starts[blocks[v] + 1]
+        if len(kernel_values):
+            for j in range(low, high):
+                out[v - first, j] = kernel_values[v - base, j]
+        else:
+            low, high = window_of(projections[v], reach, column_projections, low, high)
+            gaussian_row(gamma, v, vectors, column_vectors, low, high, v - first, out)
+        windows[v - first, 0], windows[v - first, 1] = low, high

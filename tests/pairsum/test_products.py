@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from treegram.pairsum import sparse
-from treegram.pairsum.sparse import feature_products, sum_rows
+from treegram.pairsum import products
+from treegram.pairsum.products import feature_products, sum_rows
 
 
 def test_sum_rows_adds_the_rows_of_each_graph():
@@ -21,7 +21,7 @@ def test_sum_rows_of_nothing_is_empty():
 @pytest.mark.parametrize("rows_per_product", [1, 2, 1000])
 @pytest.mark.parametrize("n_rows", [0, 1, 5])
 def test_feature_products_are_inner_products_of_rows(monkeypatch, n_rows, rows_per_product):
-    monkeypatch.setattr(sparse, "ROWS_PER_PRODUCT", rows_per_product)
+    monkeypatch.setattr(products, "ROWS_PER_PRODUCT", rows_per_product)
     rng = np.random.default_rng(0)
     left, right = (rng.integers(0, 3, size=(n, 7)).astype(float) for n in (n_rows, 4))
     actual = feature_products(sp.csr_matrix(left), sp.csr_matrix(right))
@@ -31,7 +31,7 @@ def test_feature_products_are_inner_products_of_rows(monkeypatch, n_rows, rows_p
 @pytest.mark.parametrize("rows_per_product", [1, 2, 1000])
 @pytest.mark.parametrize("n_rows", [0, 1, 5])
 def test_products_of_rows_with_themselves_are_symmetric_in_every_bit(monkeypatch, n_rows, rows_per_product):
-    monkeypatch.setattr(sparse, "ROWS_PER_PRODUCT", rows_per_product)
+    monkeypatch.setattr(products, "ROWS_PER_PRODUCT", rows_per_product)
     rows = np.random.default_rng(0).normal(size=(n_rows, 40))
     actual = feature_products(sp.csr_matrix(rows), None)
     np.testing.assert_allclose(actual, rows @ rows.T, rtol=1e-13)

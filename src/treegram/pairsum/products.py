@@ -1,0 +1,186 @@
+"""Inner products of counts, for kernels without a node kernel: of sparse rows of features, and of histograms over bins.
+
+A binned node has one bin for its label and one for each column of attributes; two nodes share a bin of a column if both are
+equal. All counts are integers and their sums exact, so that the order of summation does not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from treegram._core.jit import jit
+from treegram._core.parallel import run_tasks
+from treegram._core.types import Floats, Ints
+from treegram.structure.hashing import number_pairs
+
+__all__ = ["Binned", "bin_counts", "bin_products", "bin_squares", "feature_products", "sum_rows"]
+
+ROWS_PER_PRODUCT = 1024  # a sparse product is held sparse and dense at once: this bounds the sparse one
+ENTRIES_PER_TASK = 1 << 19  # nodes times columns of bins: a fraction of a second, and long enough for a task
+
+
+def sum_rows(rows: sp.csr_matrix, offsets: Ints) -> sp.csr_matrix:
+    """Return sums of consecutive rows: row i is the sum of the rows offsets[i] .. offsets[i + 1] - 1."""
+    n = rows.shape[0]
+    selector = sp.csr_matrix((np.ones(n), np.arange(n), offsets), shape=(len(offsets) - 1, n))
+    return (selector @ rows).tocsr()
+
+
+def feature_products(left: sp.csr_matrix, right: sp.csr_matrix | None, out: Floats | None = None) -> Floats:
+    """Return all inner products of the rows of two sparse matrices as a dense array, written to ``out`` if there is one.
+
+    ``right=None`` means left with itself: half of the products are computed, and the result is symmetric in every bit.
+    """
+    columns = left if right is None else right
+    out = np.empty((left.shape[0], columns.shape[0])) if out is None else out
+    if right is None and not left.has_sorted_indices:
+        # Entries (i, j) and (j, i) then add up the same products in the same order.
+        left = columns = left.sorted_indices()
+    transposed = columns.T.tocsr()
+    for first in range(0, left.shape[0], ROWS_PER_PRODUCT):
+        rows, rest = slice(first, first + ROWS_PER_PRODUCT), slice(first if right is None else 0, None)
+        product = left[rows] @ (transposed[:, rest] if rest.start else transposed)
+        if out[rows, rest].flags.c_contiguous and product.dtype == out.dtype:
+            product.toarray(out=out[rows, rest])  # new memory would cost as much as the product
+        else:
+            out[rows, rest] = product.toarray()
+        if right is None:
+            out[rows.stop :, rows] = out[rows, rows.stop :].T
+    return out
+
+
+# -------------------------------------------------------------------- bins
+
+
+@dataclass(frozen=True)
+class Binned:
+    """The nodes of ``n_graphs`` graphs, in the order of the graphs, and their bins."""
+
+    n_graphs: int
+    graph_ids: Ints
+    labels: Ints  # (n_nodes,)
+    columns: Ints  # (n_columns, n_nodes)
+
+
+def bin_products(left: Binned, right: Binned | None, *, n_jobs: int | None = None) -> Floats:
+    """Return for each pair of graphs the number of pairs of nodes that share a bin, summed over all columns.
+
+    ``right=None`` means left with itself, which costs half.
+    """
+    columns = left if right is None else right
+    K = np.zeros((left.n_graphs, columns.n_graphs))
+    step = max(1, ENTRIES_PER_TASK // max(len(left.labels), len(columns.labels), 1))
+    tasks = [(left, right, slice(first, first + step)) for first in range(0, len(left.columns), step)]
+    for product in run_tasks(_column_products, tasks, n_jobs=n_jobs, label="shared bins"):
+        K += product
+    if right is None:
+        K += np.triu(K, 1).T
+    return K
+
+
+def bin_squares(nodes: Binned) -> Floats:
+    """Return the same for each graph with itself: the diagonal of :func:`bin_products`."""
+    totals = np.zeros(nodes.n_graphs)
+    for column in nodes.columns:
+        _, _, graphs, counts = _count_bins(nodes.labels, column, nodes.graph_ids)
+        totals += np.bincount(graphs, weights=counts * counts, minlength=nodes.n_graphs)
+    return totals
+
+
+def bin_counts(fitted: Binned, new: Binned) -> sp.csr_matrix:
+    """Return how many nodes of each new graph are in each bin of the fitted graphs, shape (n_new, n_bins)."""
+    rows, columns, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
+    n_bins, n_old = 0, len(fitted.labels)
+    labels, graph_ids, _ = _joined(fitted, new, slice(0, 0))
+    for j in range(len(fitted.columns)):
+        bins = np.concatenate([fitted.columns[j], new.columns[j]])
+        ids, starts, graphs, numbers = _count_bins(labels, bins, graph_ids)
+        n_known = int(ids[:n_old].max(initial=-1)) + 1  # numbered as they appear, and the fitted nodes come first
+        of_new = graphs[: starts[n_known]] >= fitted.n_graphs
+        rows.append(graphs[: starts[n_known]][of_new] - fitted.n_graphs)
+        columns.append(n_bins + np.repeat(np.arange(n_known), np.diff(starts[: n_known + 1]))[of_new])
+        counts.append(numbers[: starts[n_known]][of_new])
+        n_bins += n_known
+    entries = np.concatenate(counts), (np.concatenate(rows), np.concatenate(columns))
+    return sp.csr_matrix(entries, shape=(new.n_graphs, n_bins))
+
+
+def _column_products(left: Binned, right: Binned | None, chosen: slice) -> Floats:
+    n_left = 0 if right is None else left.n_graphs
+    K = np.zeros((left.n_graphs, left.n_graphs if right is None else right.n_graphs))
+    if K.size:
+        labels, graph_ids, columns = _joined(left, right, chosen)
+        for column in columns:
+            _, *counted = _count_bins(labels, column, graph_ids)
+            add_products(*counted, n_left, K)
+    return K
+
+
+def _joined(left: Binned, right: Binned | None, chosen: slice) -> tuple[Ints, Ints, Ints]:
+    """Return labels, graphs and the chosen columns of the nodes of both sides."""
+    if right is None:
+        return left.labels, left.graph_ids, left.columns[chosen]
+    return (
+        np.concatenate([left.labels, right.labels]),
+        np.concatenate([left.graph_ids, left.n_graphs + right.graph_ids]),
+        np.concatenate([left.columns[chosen], right.columns[chosen]], axis=1),
+    )
+
+
+def _count_bins(labels: Ints, column: Ints, graph_ids: Ints) -> tuple[Ints, Ints, Ints, Floats]:
+    """Number the pairs (label, bin) in order of appearance; return also for each its graphs and their counts, by ``starts``."""
+    numbers, firsts = number_pairs(labels.view(np.uint64), column.view(np.uint64))
+    starts = np.zeros(len(firsts) + 1, np.int64)
+    graphs, counts = np.empty(len(numbers), np.int64), np.empty(len(numbers))
+    used = count_graphs(numbers, graph_ids, starts, graphs, counts)
+    return numbers, starts, graphs[:used], counts[:used]
+
+
+# -------------------------------------------------------------------- compiled
+
+
+@jit
+def count_graphs(bins, graph_ids, starts, graphs, counts):
+    """List for each bin the graphs that have it, and how often: entries starts[i] .. starts[i + 1] - 1; return their number.
+
+    ``starts`` must be 0. ``graph_ids`` must be sorted: then so are the graphs of each bin.
+    """
+    n_bins = len(starts) - 1
+    for v in range(len(bins)):
+        starts[bins[v] + 1] += 1
+    for i in range(n_bins):
+        starts[i + 1] += starts[i]
+    for v in range(len(bins)):  # by bin: starts[i] becomes the end of bin i
+        graphs[starts[bins[v]]] = graph_ids[v]
+        starts[bins[v]] += 1
+    used, begin = 0, 0
+    for i in range(n_bins):
+        end, starts[i] = starts[i], used
+        for entry in range(begin, end):
+            if used > starts[i] and graphs[used - 1] == graphs[entry]:
+                counts[used - 1] += 1.0
+            else:
+                graphs[used], counts[used] = graphs[entry], 1.0
+                used += 1
+        begin = end
+    starts[n_bins] = used
+    return used
+
+
+@jit
+def add_products(starts, graphs, counts, n_left, K):
+    """Add the products of the counts of equal bins to K[g, h].
+
+    Graphs below ``n_left`` are rows, the others columns; ``n_left = 0``: all are both, and only K[g, h], g <= h, is added to.
+    """
+    for i in range(len(starts) - 1):
+        middle = starts[i]
+        while n_left > 0 and middle < starts[i + 1] and graphs[middle] < n_left:
+            middle += 1
+        for a in range(starts[i], middle if n_left > 0 else starts[i + 1]):
+            row, count = K[graphs[a]], counts[a]
+            for b in range(middle if n_left > 0 else a, starts[i + 1]):
+                row[graphs[b] - n_left] += count * counts[b]
