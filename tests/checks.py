@@ -25,13 +25,35 @@ from sklearn.svm import SVC
 import treegram._core.parallel
 import treegram.pairsum
 import treegram.structure
-from treegram import CSM, P2K, Graphs
+from treegram import CSM, P2K, FeatureMap, Graphs
 
 TOLERANCE = 1e-10
 
 
 def gram(kernel, graphs):
     return clone(kernel).fit_transform(graphs)
+
+
+def gram_array(kernel, graphs, **lists):
+    """The matrices of ``gram_grid`` as one array, with a leading axis for each list."""
+    points = kernel.gram_grid(graphs, lists)
+    return np.stack([K for _, K in points]).reshape(*(len(values) for values in lists.values()), *points[0][1].shape)
+
+
+def feature_rows(kernel, graphs):
+    """The rows that ``FeatureMap`` gives for a fitted kernel."""
+    return _feature_map(kernel).transform(graphs)
+
+
+def feature_names(kernel):
+    """The names of these columns."""
+    return list(_feature_map(kernel).get_feature_names_out())
+
+
+def _feature_map(kernel):
+    fitted = FeatureMap(kernel)
+    fitted.kernel_ = kernel
+    return fitted
 
 
 def assert_close(actual, expected, rows=None, columns=None):
@@ -247,19 +269,19 @@ LOOPED = {"radius": [0, 1], "missing_labels": ["constant", "degree"]}
 @only_if(lambda kernel: {*GRIDS, *LOOPED} & kernel.get_params(deep=False).keys())
 def check_a_grid_equals_single_computations(kernel, collection):
     graphs, parameters = collection.pack(), kernel.get_params()
-    lists = {name: values for name, values in GRIDS.items() if name in kernel.one_pass}
-    assert lists.keys() == set(kernel.one_pass)
+    lists = {name: values for name, values in GRIDS.items() if name in kernel._one_pass}
+    assert lists.keys() == set(kernel._one_pass)
     lists |= {name: values for name, values in LOOPED.items() if name in parameters}
     shape = tuple(len(values) for values in lists.values())
     for counting in ("algorithm", "visits", "capped") if "counting" in parameters else [None]:
         one = clone(kernel).set_params(**({"counting": counting} if counting else {}))
-        grid = one.gram_grid(graphs, **lists)
+        grid = gram_array(one, graphs, **lists)
         assert grid.shape == (*shape, len(graphs), len(graphs))
         for place, values in zip(np.ndindex(shape), product(*lists.values()), strict=True):
             single = clone(one).set_params(**dict(zip(lists, values, strict=True)))
             assert_close(grid[place], gram(single, graphs))
         assert not vars(one).keys() - one.get_params().keys(), "a grid leaves no trace"
-    assert kernel.gram_grid(collection.take([]).pack(), **lists).shape == (*shape, 0, 0)
+    assert gram_array(kernel, collection.take([]).pack(), **lists).shape == (*shape, 0, 0)
 
 
 # -------------------------------------------------------------------- the estimator

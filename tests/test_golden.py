@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from checks import feature_names, gram_array
 from treegram import ODDCL, ODDST, Graphs
 
 FILE = json.loads((Path(__file__).parent / "golden" / "odd.json").read_text())
@@ -54,7 +55,7 @@ def test_oddcl_with_gamma_0_equals_the_literal_odd_st(case):
 def test_one_grid_equals_all_cases(kernel, counting):
     cases = [case for case in FILE["cases"] if (case["kernel"], case["counting"]) == (kernel, counting)]
     depths, lams = (sorted({case[key] for case in cases}) for key in ("h", "lam"))
-    grid = kernel_of(cases[0]).gram_grid(GRAPHS, depth=depths, lam=lams)
+    grid = gram_array(kernel_of(cases[0]), GRAPHS, depth=depths, lam=lams)
     for case in cases:
         np.testing.assert_allclose(
             grid[depths.index(case["h"]), lams.index(case["lam"])], case["gram"], rtol=1e-9, atol=0, err_msg=name(case)
@@ -99,4 +100,4 @@ def test_the_decomposition_of_the_papers_figure_1():
     """From s the visit reaches b and e, then d by two ways: unrolled to full depth, a tree of five nodes."""
     figure = Graphs.from_edges([FILE["graphs"][0]["edges"]], labels=[FILE["graphs"][0]["nodes"]])
     kernel = ODDST(2, counting="visits").fit(figure)
-    assert "s(b(d),e(d))" in kernel.feature_names()
+    assert "s(b(d),e(d))" in feature_names(kernel)

@@ -15,13 +15,14 @@ import numpy as np
 import pytest
 
 import treegram
+from checks import gram_array
 from treegram import ODDCL, ODDST, Graphs, save_tu, summarize_graphs
 from treegram.cli import COMMANDS
 from treegram.cli._data import ATOM_ATTRIBUTES, ATOM_LABELS, MOLECULE_FILES
 from treegram.cli._kernels import NAMES, parameter_texts
 from treegram.cli.features import EXPLICIT
 from treegram.kernels.base import GraphKernel
-from treegram.kernels.registry import KERNELS
+from treegram.kernels.base import KERNELS
 
 N_GRAPHS = 8
 
@@ -90,7 +91,7 @@ def test_gram_grid_is_the_kernels_own(run, folder, graphs, kernel):
     )
     assert (code, err) == (0, "")
     with np.load("K.npz") as saved:
-        np.testing.assert_array_equal(saved["K"], kernel().gram_grid(graphs, depth=[0, 2], lam=[0.5, 1, 1.2]))
+        np.testing.assert_array_equal(saved["K"], gram_array(kernel(), graphs, depth=[0, 2], lam=[0.5, 1, 1.2]))
         np.testing.assert_array_equal(saved["depth"], [0, 2])
         np.testing.assert_array_equal(saved["lam"], [0.5, 1, 1.2])
         meta = json.loads(str(saved["meta"]))
@@ -101,7 +102,7 @@ def test_gram_grid_is_the_kernels_own(run, folder, graphs, kernel):
 def test_gram_grid_of_one_list_takes_the_other_value_from_its_option(run, folder, graphs):
     assert run("gram", "TINY", "--depth", 1, "--grid", "lam=0.5,2", "-o", "K.npz")[0] == 0
     with np.load("K.npz") as saved:
-        np.testing.assert_array_equal(saved["K"], ODDCL(depth=1).gram_grid(graphs, lam=[0.5, 2]))
+        np.testing.assert_array_equal(saved["K"], gram_array(ODDCL(depth=1), graphs, lam=[0.5, 2]))
 
 
 @pytest.mark.parametrize(

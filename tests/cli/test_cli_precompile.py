@@ -10,7 +10,7 @@ import pytest
 from treegram import Graphs, ScaleAttributes
 from treegram._core import jit
 from treegram.cli import main, precompile
-from treegram.kernels.registry import KERNELS
+from treegram.kernels.base import KERNELS
 
 AFTERWARDS = """
 import numpy as np, treegram as tg
@@ -19,7 +19,7 @@ graphs, y = tg.load_digits_graphs()
 graphs, y = graphs[:60], y[:60] % 2
 tg.ODDCL(depth=3, lam=1.2).fit_transform(graphs)
 tg.GraphSVC(tg.ODDCL(counting="visits"), cv=3).fit(graphs, y).predict(graphs[:5])
-tg.ODDCL().gram_grid(graphs, depth=[0, 1], lam=[0.5, 1])
+tg.ODDCL().gram_grid(graphs, {"depth": [0, 1], "lam": [0.5, 1]})
 tg.NSPDK().fit_transform(graphs)
 tg.explain(tg.GraphSVC("auto", cv=3).fit(graphs, y), graphs[:5])
 print(compilations.count)
@@ -46,7 +46,7 @@ def test_help_says_where_compiled_code_is(capsys):
 @pytest.mark.filterwarnings("ignore::UserWarning")  # the command ignores what its small graphs make kernels say
 def test_tasks_run_kernels_models_and_readers(monkeypatch):
     kernels = {name: KERNELS[name] for name in ("wl", "oddcl")}
-    monkeypatch.setattr("treegram.kernels.registry.KERNELS", kernels)
+    monkeypatch.setattr("treegram.kernels.base.KERNELS", kernels)
     tasks = list(precompile._tasks())
     assert len(tasks) == 2 * len(kernels) + 1 + 6  # one kernel of the two has features
     for task in tasks:

@@ -130,7 +130,7 @@ def forbid_computing(monkeypatch):
         raise AssertionError("computed")
 
     monkeypatch.setattr(runner, "select_gram", computed)
-    monkeypatch.setattr(runner, "gram_grids", computed)
+    monkeypatch.setattr(runner, "grid_points", computed)
 
 
 # -------------------------------------------------------------------- reproduce

@@ -18,6 +18,7 @@ from sklearn.svm import SVC, LinearSVC
 import naive
 import strategies
 import zoo
+from checks import feature_names
 from treegram import (
     CSM,
     GIK,
@@ -48,7 +49,7 @@ from treegram import (
 )
 from treegram._core.errors import ParameterError
 from treegram.kernels import oddcl_features
-from treegram.kernels.registry import KERNELS as REGISTERED
+from treegram.kernels.base import KERNELS as REGISTERED
 from treegram.kernels.tree_weights import view_trees
 
 KERNELS = {
@@ -176,14 +177,14 @@ def test_shares_by_hand():
     """A path N-C-O against an edge C-O: the N is nowhere else; C and O are by their labels, and O by its neighbor."""
     graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["N", "C", "O"], ["C", "O"]])
     kernel = WL(n_iterations=1, normalize=False).fit(graphs[1])
-    np.testing.assert_allclose(kernel._node_shares(graphs[0], np.ones((1, 1)), spread=False)[:, 0], [0, 1, 2])
+    np.testing.assert_allclose(kernel._node_contributions(graphs[0], np.ones((1, 1)), spread=False)[:, 0], [0, 1, 2])
     # The tree O(C) has two nodes, each of which gets half.
-    np.testing.assert_allclose(kernel._node_shares(graphs[0], np.ones((1, 1)), spread=True)[:, 0], [0, 1.5, 1.5])
+    np.testing.assert_allclose(kernel._node_contributions(graphs[0], np.ones((1, 1)), spread=True)[:, 0], [0, 1.5, 1.5])
     paths = ShortestPath(use_labels=True, normalize=False).fit(graphs[1])
-    np.testing.assert_allclose(paths._node_shares(graphs[0], np.ones((1, 1)), spread=False)[:, 0], [0, 1, 1])
+    np.testing.assert_allclose(paths._node_contributions(graphs[0], np.ones((1, 1)), spread=False)[:, 0], [0, 1, 1])
     assignment = WLOA(n_iterations=0, normalize=False).fit(Graphs.from_edges([[]], labels=[["C"]]))
     twice = Graphs.from_edges([[(0, 1)]], labels=[["C", "C"]])  # one of the two is assigned, either of them
-    np.testing.assert_allclose(assignment._node_shares(twice, np.ones((1, 1)), spread=False)[:, 0], [0.5, 0.5])
+    np.testing.assert_allclose(assignment._node_contributions(twice, np.ones((1, 1)), spread=False)[:, 0], [0.5, 0.5])
 
 
 @pytest.mark.parametrize("counts", [(4, 4), (4, 4, 4)])
@@ -269,7 +270,7 @@ def test_linear_models_on_trees_and_vectors(name, collection):
         sums = np.column_stack([np.asarray(one.sum(axis=1)).ravel() for one in features]) + found.intercept
         np.testing.assert_allclose(sums.reshape(expected.shape), expected, rtol=0, atol=1e-9)
         assert found.graph_contributions is None
-    assert set(found.feature_names) == set(ODDST(HASHED[name].depth).fit(graphs).feature_names())
+    assert set(found.feature_names) == set(feature_names(ODDST(HASHED[name].depth).fit(graphs)))
 
 
 @pytest.mark.filterwarnings("ignore:.*hashed to")
@@ -424,7 +425,7 @@ def test_trees_are_shared_by_their_nodes(kernel, counting, collection, depth):
         return
     one = kernel(depth=depth, lam=0.7, counting=counting, normalize=False).fit(graphs)
     weights = np.sin(1.0 + np.arange(len(graphs)))
-    shares = one._node_shares(graphs, weights[:, None], spread=True)[:, 0]
+    shares = one._node_contributions(graphs, weights[:, None], spread=True)[:, 0]
     np.testing.assert_allclose(shares, literal_shares(one, collection, weights), rtol=1e-9, atol=1e-9)
 
 
@@ -456,9 +457,9 @@ def test_the_error_names_all_kernels_that_can_be_explained():
     with pytest.raises(ParameterError) as told:
         explain(fitted_ridge(OrderedTrees(), graphs), graphs)
     named = set(re.findall(r"\b[A-Z]\w+", str(told.value).split("can be: ")[1])) - {"KernelSum"}
-    assert named == {cls.__name__ for cls in REGISTERED.values() if cls.explained_by}
+    assert named == {cls.__name__ for cls in REGISTERED.values() if cls._explained_by}
     for cls in REGISTERED.values():
-        if cls.explained_by:
+        if cls._explained_by:
             assert explain(fitted_ridge(cls(), graphs), graphs).residual < 1e-9
         else:
             with pytest.raises(ParameterError, match=f"{cls.__name__} cannot be explained"):
@@ -572,6 +573,6 @@ def test_many_nodes_are_summed_some_at_a_time(monkeypatch):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     model = fitted_ridge(ODDCL(), graphs)
     expected = explain(model, graphs).node_contributions
-    monkeypatch.setattr("treegram.kernels.node_sums.SHARES_AT_ONCE", 50)
+    monkeypatch.setattr("treegram.kernels.node_pairs.CONTRIBUTIONS_AT_ONCE", 50)
     for some, all_at_once in zip(explain(model, graphs).node_contributions, expected, strict=True):
         np.testing.assert_allclose(some, all_at_once, rtol=1e-12, atol=1e-14)

@@ -6,7 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from treegram import ODDCL, ODDST, Graphs, InvalidGraphError
+from checks import gram_array
+from treegram import ODDCL, ODDST, FeatureMap, Graphs, InvalidGraphError
 from treegram._core.errors import ParameterError
 from zoo import LAWS_HOLD_ON, Collection
 
@@ -46,7 +47,7 @@ ODDCL_ONLY: dict[str, list[Any]] = {
 def test_a_bad_parameter_is_named(kernel, name, value):
     bad = kernel(**{name: value})  # no error here: scikit-learn's contract
     message = rf"{name} of {kernel.__name__} must be .*; got "
-    for compute in (bad.fit, bad.fit_transform, lambda X: bad.gram_grid(X, depth=[1], lam=[1.0])):
+    for compute in (bad.fit, bad.fit_transform, lambda X: gram_array(bad, X, depth=[1], lam=[1.0])):
         with pytest.raises(ParameterError, match=message):
             compute(GRAPHS)
 
@@ -83,7 +84,7 @@ def test_0_workers_are_an_error(make):
 )
 def test_a_bad_grid_is_named(make, depths, lams, message):
     with pytest.raises(ValueError, match=message):
-        make().gram_grid(GRAPHS, depth=depths, lam=lams)
+        gram_array(make(), GRAPHS, depth=depths, lam=lams)
 
 
 # -------------------------------------------------------------------- X
@@ -113,7 +114,7 @@ def test_x_that_is_no_collection_of_graphs_is_named(make, X, message):
         make(1).fit,
         make(1).fit_transform,
         fitted.transform,
-        lambda X: fitted.gram_grid(X, depth=[1], lam=[1.0]),
+        lambda X: gram_array(fitted, X, depth=[1], lam=[1.0]),
     ):
         with pytest.raises(InvalidGraphError, match=message):
             compute(X)
@@ -163,7 +164,7 @@ def test_graphs_of_another_kind_are_an_error_both_ways(X, message):
 @pytest.mark.parametrize("fields", [{"labels": None}, {"directed": True}], ids=str)
 def test_oddst_refuses_graphs_of_another_kind_too(fields):
     kernel = ODDST(1).fit(BASE.pack())
-    for compute in (kernel.transform, kernel.features):
+    for compute in (kernel.transform, FeatureMap(ODDST(1)).fit(BASE.pack()).transform):
         with pytest.raises(InvalidGraphError, match="but ODDST was fitted on"):
             compute(changed(**fields))
 

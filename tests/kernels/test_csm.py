@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import naive
 import naive_matching
 from strategies import collections, in_two_parts
+from checks import gram_array
 from treegram import CSM, Graphs, InvalidGraphError
 from treegram.pairsum import matching
 from zoo import COLLECTIONS, LAWS_HOLD_ON, Collection
@@ -215,7 +216,7 @@ def test_transform_of_new_graphs_is_the_block_of_the_whole(parts, use_labels, ma
 def assert_same_shares(kernel, collection, literal, options):
     """For each fitted graph, an output of its own; relative to the kernels of the graphs with themselves."""
     fitted = kernel.fit(collection.pack())
-    shares = fitted._node_shares(fitted.graphs_, np.eye(len(collection)), spread=False)
+    shares = fitted._node_contributions(fitted.graphs_, np.eye(len(collection)), spread=False)
     expected = naive_matching.csm_shares(collection, collection, literal, **options)
     rows = [np.array(row, dtype=float).reshape(len(collection), -1).T for row in expected]
     selves = np.array(bound_diagonal(naive_matching.csm(collection, collection, literal, **options)), dtype=float)
@@ -263,17 +264,17 @@ def test_shares_of_a_complete_graph_equal_the_oracle():
 def test_the_size_and_number_of_tasks_change_no_share(monkeypatch, options):
     graphs = COLLECTIONS["edge_labels"].pack()
     weights = np.random.default_rng(0).normal(size=(len(graphs), 2))
-    shares = CSM(**options).fit(graphs)._node_shares(graphs, weights, spread=False)
+    shares = CSM(**options).fit(graphs)._node_contributions(graphs, weights, spread=False)
     monkeypatch.setattr(matching, "ROWS_PER_TASK", 5)
     several = [
-        CSM(**options, n_jobs=n_jobs).fit(graphs)._node_shares(graphs, weights, spread=False) for n_jobs in (1, 2)
+        CSM(**options, n_jobs=n_jobs).fit(graphs)._node_contributions(graphs, weights, spread=False) for n_jobs in (1, 2)
     ]
     np.testing.assert_array_equal(several[0], several[1])
     monkeypatch.setattr(matching, "TILE_COLUMNS", 7)
     monkeypatch.setattr(matching, "COST_PER_CALL", 10)
     monkeypatch.setattr(matching, "STEPS_PER_CALL", 5)
     monkeypatch.setattr(matching, "KERNEL_ROWS", 3)
-    small = CSM(**options).fit(graphs)._node_shares(graphs, weights, spread=False)
+    small = CSM(**options).fit(graphs)._node_contributions(graphs, weights, spread=False)
     np.testing.assert_allclose(small, shares, rtol=0, atol=1e-13)
 
 
@@ -307,7 +308,7 @@ def test_the_size_and_number_of_tasks_change_nothing(monkeypatch, options):
 def test_a_grid_equals_single_computations():
     graphs = COLLECTIONS["no_labels"].pack()
     for options in ({}, {"normalize": False, "weights": [1.0, 0.5, 0.25, 0.125]}):
-        grid = CSM(**options).gram_grid(graphs, max_size=[3, 1, 4])
+        grid = gram_array(CSM(**options), graphs, max_size=[3, 1, 4])
         for max_size, K in zip([3, 1, 4], grid, strict=True):
             np.testing.assert_allclose(K, CSM(max_size, **options).fit_transform(graphs), rtol=1e-12, atol=1e-12)
 
@@ -364,7 +365,7 @@ def test_wrong_weights_are_refused():
             CSM(3, weights=weights).fit(graphs)
     for max_sizes in ([], [0], [1.5], ["3"]):
         with pytest.raises(ValueError, match=r"max_size(\[0\] of CSM)? must"):
-            CSM().gram_grid(graphs, max_size=max_sizes)
+            gram_array(CSM(), graphs, max_size=max_sizes)
 
 
 def test_missing_edge_labels_are_an_error():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import naive
+from checks import gram_array
 from treegram import CSM, GIK, NSPDK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, ODDCLApprox, OrderedTrees
 from treegram.structure.trees import new_visit
 from zoo import COLLECTIONS, LAWS_HOLD_ON
@@ -37,7 +38,7 @@ def test_capped_trees_of_any_depth_are_those_of_the_largest_distance(kernel):
 
 @pytest.mark.parametrize("kernel", [ODDST, ODDCL])
 def test_a_grid_with_a_huge_depth_is_computed(kernel):
-    grid = kernel().gram_grid(GRAPHS, depth=[1, HUGE], lam=[0.5, 1.2])
+    grid = gram_array(kernel(), GRAPHS, depth=[1, HUGE], lam=[0.5, 1.2])
     np.testing.assert_allclose(grid[1, 1], kernel(HUGE, lam=1.2).fit_transform(GRAPHS), rtol=0, atol=1e-12)
 
 
@@ -46,7 +47,7 @@ def test_matchings_are_never_larger_than_the_graphs():
     largest = int(graphs.sizes.max())
     for huge in (HUGE, largest + 1):
         np.testing.assert_array_equal(CSM(huge).fit_transform(graphs), CSM(largest).fit_transform(graphs))
-    grid = CSM().gram_grid(graphs, max_size=[1, HUGE])
+    grid = gram_array(CSM(), graphs, max_size=[1, HUGE])
     np.testing.assert_allclose(grid[1], CSM(largest).fit_transform(graphs), rtol=0, atol=1e-14)
     kernel = CSM(largest + 2).fit(graphs[:1])
     np.testing.assert_allclose(kernel.transform(graphs), CSM(largest).fit(graphs[:1]).transform(graphs), atol=1e-14)

@@ -9,9 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
+from checks import feature_names
 from treegram import ODDCL, ODDST, P2K, WL, FeatureMap, ParameterError, load_digits_graphs
+from treegram.kernels.base import KERNELS as KERNEL_CLASSES
 from treegram.kernels.explicit import ExplicitKernel
-from treegram.kernels.registry import KERNELS as KERNEL_CLASSES
 from zoo import LAWS_HOLD_ON
 
 MIXED = LAWS_HOLD_ON["mixed"].pack()
@@ -62,7 +63,7 @@ def test_a_linear_model_learns_from_the_rows():
 def test_dense_rows_can_be_tables():
     pytest.importorskip("pandas")
     table = FeatureMap(WL(1), sparse_output=False).set_output(transform="pandas").fit_transform(MIXED)
-    assert list(table.columns) == FeatureMap(WL(1)).fit(MIXED).kernel_.feature_names()
+    assert list(table.columns) == feature_names(FeatureMap(WL(1)).fit(MIXED).kernel_)
 
 
 def test_what_has_no_explicit_features_is_refused():

@@ -5,6 +5,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -22,8 +23,7 @@ from treegram import (
     ODDCLApprox,
     ScaleAttributes,
 )
-from treegram.kernels.grid import gram_grids, parameter_names, with_parameters
-from treegram.kernels.pipelines import learns_from_data, split_pipeline
+from treegram.kernels.grid import grid_points, learns_from_data, parameter_names, split_pipeline, with_parameters
 from zoo import LAWS_HOLD_ON
 
 MIXED = LAWS_HOLD_ON["mixed"].pack()
@@ -81,11 +81,11 @@ def literal(kernel, grid):
 def test_a_grid_equals_the_loop(case):
     kernel, grid = CASES[case]
     before = repr(kernel)
-    points, grams = gram_grids(kernel, OLD, grid)
+    points = grid_points(kernel, OLD, grid)
     expected = list(literal(kernel, grid))
-    assert points == [point for point, *_ in expected]
-    for gram, (_, K, _, _) in zip(grams, expected, strict=True):
-        assert_close(gram, K)
+    assert [point.params for point in points] == [params for params, *_ in expected]
+    for point, (_, K, _, _) in zip(points, expected, strict=True):
+        assert_close(point.gram, K)
     assert repr(kernel) == before
     assert not hasattr(kernel, "graphs_")
 
@@ -93,14 +93,28 @@ def test_a_grid_equals_the_loop(case):
 @pytest.mark.parametrize("case", CASES)
 def test_new_graphs_come_along_without_being_learned_from(case):
     kernel, grid = CASES[case]
-    points, grams, rows = gram_grids(kernel, list(OLD), grid, list(NEW))
+    points = grid_points(kernel, OLD, grid, NEW)
     expected = list(literal(kernel, grid))
-    assert points == [point for point, *_ in expected]
-    for gram, part, (_, K, K_new, one) in zip(grams, rows, expected, strict=True):
-        assert_close(gram, K)
+    assert [point.params for point in points] == [params for params, *_ in expected]
+    for point, (_, K, K_new, one) in zip(points, expected, strict=True):
+        assert_close(point.gram, K)
         is_normalized = final(one).normalize
+        if not isinstance(one, Pipeline):
+            np.testing.assert_allclose(point.self_kernels, one.diag(NEW))
         scale = np.ones(len(NEW)) if is_normalized else one.fit(NEW).transform(NEW).diagonal()
-        assert_close(part, K_new, scale, K.diagonal())
+        assert_close(point.rows, K_new, scale, K.diagonal())
+
+
+def test_gram_grid_gives_points_and_matrices():
+    kernel = ODDCL(1)
+    found = kernel.gram_grid(OLD, {"lam": [0.5, 1.0], "gamma": [1.0]})
+    assert [params for params, _ in found] == [{"lam": 0.5, "gamma": 1.0}, {"lam": 1.0, "gamma": 1.0}]
+    np.testing.assert_allclose(found[1][1], ODDCL(1, gamma=1.0).fit_transform(OLD), atol=1e-14)
+    default = kernel.gram_grid(OLD)
+    assert [params for params, _ in default] == list(ParameterGrid(kernel.default_param_grid()))
+    ((params, K),) = GraphHopper().gram_grid(OLD)  # without parameters to search
+    assert params == {}
+    np.testing.assert_array_equal(K, GraphHopper().fit_transform(OLD))
 
 
 def test_one_pass_parameters_take_one_pass_and_transformers_one_fit():
@@ -109,39 +123,38 @@ def test_one_pass_parameters_take_one_pass_and_transformers_one_fit():
         mock.patch.object(ScaleAttributes, "_learn", autospec=True, side_effect=ScaleAttributes._learn) as fits,
         mock.patch.object(ODDCL, "fit_transform", side_effect=AssertionError),
     ):
-        gram_grids(SCALED, OLD, {"depth": [0, 1, 2], "gamma": [0.1, 1.0], "lam": [0.5, 1.0]}, NEW)
+        grid_points(SCALED, OLD, {"depth": [0, 1, 2], "gamma": [0.1, 1.0], "lam": [0.5, 1.0]}, NEW)
         assert (passes.call_count, fits.call_count) == (2, 1)
-        gram_grids(KernelSum([SCALED, ODDCL()]), OLD, {"depth": [0, 1, 2]}, NEW)
+        grid_points(KernelSum([SCALED, ODDCL()]), OLD, {"depth": [0, 1, 2]}, NEW)
         assert (passes.call_count, fits.call_count) == (4, 2)
 
 
 def test_no_graphs_are_legal():
-    points, grams, rows = gram_grids(ODDCL(), OLD[:0], {"depth": [0, 1]}, NEW)
-    assert [gram.shape for gram in grams] == [(0, 0)] * 2
-    assert [part.shape for part in rows] == [(len(NEW), 0)] * 2
-    assert gram_grids(KernelSum(), OLD, {}, NEW[:0])[2][0].shape == (0, len(OLD))
-    assert len(points) == 2
+    points = grid_points(ODDCL(), OLD[:0], {"depth": [0, 1]}, NEW)
+    assert [point.gram.shape for point in points] == [(0, 0)] * 2
+    assert [point.rows.shape for point in points] == [(len(NEW), 0)] * 2
+    assert grid_points(KernelSum(), OLD, {}, NEW[:0])[0].rows.shape == (0, len(OLD))
 
 
 @pytest.mark.parametrize("kernel", [ODDCL(), SCALED, KernelSum()], ids=["kernel", "pipeline", "sum"])
 def test_a_grid_that_makes_no_sense_is_refused(kernel):
     with pytest.raises(ValueError, match=r"has no parameter 'height'.* Valid parameters are .*depth"):
-        gram_grids(kernel, OLD, {"depth": [1], "height": [2]})
-    with pytest.raises(ValueError, match=r"The grid's lam must be a list of at least one value; got \[\]"):
-        gram_grids(kernel, OLD, {"depth": [1], "lam": []})
-    with pytest.raises(ValueError, match=r"The grid's counting must be a list .* got 'visits'"):
-        gram_grids(kernel, OLD, {"counting": "visits"})
+        grid_points(kernel, OLD, {"depth": [1], "height": [2]})
+    with pytest.raises(ValueError, match=r"param_grid: lam must be a list of at least one value; got \[\]"):
+        grid_points(kernel, OLD, {"depth": [1], "lam": []})
+    with pytest.raises(ValueError, match=r"param_grid: counting must be a list .* got 'visits'"):
+        grid_points(kernel, OLD, {"counting": "visits"})
     with pytest.raises(ValueError, match=r"depth\[0\] of ODD\w+ must be a whole number of at least 0; got -1"):
-        gram_grids(kernel, OLD, {"depth": [-1]})
+        grid_points(kernel, OLD, {"depth": [-1]})
     with pytest.raises(InvalidGraphError, match="attributes"):
-        gram_grids(kernel, OLD, {"depth": [1]}, LAWS_HOLD_ON["no_attributes"].pack())
+        grid_points(kernel, OLD, {"depth": [1]}, LAWS_HOLD_ON["no_attributes"].pack())
 
 
 def test_what_is_no_kernel_is_refused():
     with pytest.raises(ValueError, match=r"kernel must be a graph kernel, or a pipeline .* got ScaleAttributes"):
-        gram_grids(ScaleAttributes(), OLD, {})
+        grid_points(ScaleAttributes(), OLD, {})
     with pytest.raises(ValueError, match="that ends in one; got Pipeline"):
-        gram_grids(make_pipeline(ScaleAttributes()), OLD, {})
+        grid_points(make_pipeline(ScaleAttributes()), OLD, {})
 
 
 def test_parameters_of_a_grid():

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from checks import APPLIES, GRIDS, LAWS, ONCE, assert_close, gram
+from checks import APPLIES, GRIDS, LAWS, ONCE, assert_close, gram, gram_array
 from strategies import in_two_parts
 from treegram import (
     ODDCL,
@@ -113,23 +113,23 @@ def test_the_fitted_parts_are_there_and_the_given_ones_stay_unfitted():
 def test_a_grid_equals_single_computations(lists, normalize):
     kernel = KernelSum([WL(1), SCALED, ODDST(1)], normalize=normalize)
     given_lists = {name: GRIDS[name] for name in lists}
-    grid = kernel.gram_grid(MIXED, **given_lists)
+    grid = gram_array(kernel, MIXED, **given_lists)
     shape = tuple(len(values) for values in given_lists.values())
     assert grid.shape == (*shape, len(MIXED), len(MIXED))
     for place in np.ndindex(shape):
         point = {name: values[i] for (name, values), i in zip(given_lists.items(), place, strict=True)}
         assert_close(grid[place], with_parameters(kernel, point).fit_transform(MIXED))
     assert not vars(kernel).keys() - kernel.get_params().keys(), "a grid leaves no trace"
-    assert kernel.gram_grid(MIXED[:0], **given_lists).shape == (*shape, 0, 0)
+    assert gram_array(kernel, MIXED[:0], **given_lists).shape == (*shape, 0, 0)
 
 
 def test_a_list_that_no_part_takes_is_refused():
     with pytest.raises(ParameterError, match="KernelSum has no parameter 'gammas'; did you mean gamma"):
-        KernelSum().gram_grid(MIXED, gammas=[1.0])
+        gram_array(KernelSum(), MIXED, gammas=[1.0])
     with pytest.raises(ParameterError, match=r"no parameter 'depth'.*Valid parameters are c, "):
-        KernelSum([ShortestPath()]).gram_grid(MIXED, depth=[1])
+        gram_array(KernelSum([ShortestPath()]), MIXED, depth=[1])
     with pytest.raises(ParameterError, match=r"depth\[1\] of ODDST must be a whole number of at least 0; got -1"):
-        KernelSum().gram_grid(MIXED, depth=[1, -1])
+        gram_array(KernelSum(), MIXED, depth=[1, -1])
 
 
 def test_a_parameter_is_set_in_all_parts_that_have_it():
@@ -184,7 +184,7 @@ def test_grid_search_sets_parameters_of_the_parts():
 )
 def test_what_is_no_list_of_kernels_is_refused(kernels, message):
     bad = KernelSum(kernels)
-    for use in (bad.fit, bad.fit_transform, lambda X: bad.gram_grid(X, depth=[1])):
+    for use in (bad.fit, bad.fit_transform, lambda X: gram_array(bad, X, depth=[1])):
         with pytest.raises(ValueError, match=message):
             use(MIXED)
 

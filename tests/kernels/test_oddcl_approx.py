@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 import naive
+from checks import gram_array
 from treegram import ODDCL, Graphs, ODDCLApprox, make_synthetic
 from treegram._core.errors import InvalidGraphError
 from treegram.kernels import choose_map as _choose_map
@@ -394,7 +395,7 @@ DEPTHS, LAMS = [0, 2, 1], [0.5, 1.0, 1.2]
 def test_the_grid_equals_single_fits(method, normalize):
     graphs = smooth()
     options = {"method": method, "n_components": 24, "normalize": normalize, "random_state": 0}
-    grid = ODDCLApprox(**options).gram_grid(graphs, depth=DEPTHS, lam=LAMS)
+    grid = gram_array(ODDCLApprox(**options), graphs, depth=DEPTHS, lam=LAMS)
     assert grid.shape == (3, 3, 60, 60)
     for i, depth in enumerate(DEPTHS):
         for j, lam in enumerate(LAMS):
@@ -404,24 +405,24 @@ def test_the_grid_equals_single_fits(method, normalize):
 
 
 def test_the_grid_of_few_distinct_vectors_is_that_of_oddcl():
-    expected = ODDCL().gram_grid(MIXED.pack(), depth=DEPTHS, lam=LAMS)
-    np.testing.assert_allclose(ODDCLApprox().gram_grid(MIXED.pack(), depth=DEPTHS, lam=LAMS), expected, atol=1e-12)
+    expected = gram_array(ODDCL(), MIXED.pack(), depth=DEPTHS, lam=LAMS)
+    np.testing.assert_allclose(gram_array(ODDCLApprox(), MIXED.pack(), depth=DEPTHS, lam=LAMS), expected, atol=1e-12)
 
 
 def test_the_grid_of_a_nearly_sparse_kernel_is_that_of_oddcl():
     graphs = scattered()
     with pytest.warns(UserWarning, match="nearly sparse"):
-        grid = ODDCLApprox(n_components=300, random_state=0).gram_grid(graphs, depth=DEPTHS, lam=LAMS)
-    np.testing.assert_array_equal(grid, ODDCL().gram_grid(graphs, depth=DEPTHS, lam=LAMS))
+        grid = gram_array(ODDCLApprox(n_components=300, random_state=0), graphs, depth=DEPTHS, lam=LAMS)
+    np.testing.assert_array_equal(grid, gram_array(ODDCL(), graphs, depth=DEPTHS, lam=LAMS))
 
 
 def test_a_lambda_that_overflows_is_rescaled_in_the_grid_and_refused_without_normalization():
     graphs = smooth()
     options = {"method": "orf", "n_components": 8, "random_state": 0}
-    grid = ODDCLApprox(**options).gram_grid(graphs, depth=[2], lam=[1.0, 1e40])
+    grid = gram_array(ODDCLApprox(**options), graphs, depth=[2], lam=[1.0, 1e40])
     np.testing.assert_allclose(grid[0, 1], ODDCLApprox(2, lam=1e40, **options).fit_transform(graphs), rtol=1e-10)
     with pytest.raises(ValueError, match="overflows"):
-        ODDCLApprox(**options, normalize=False).gram_grid(graphs, depth=[2], lam=[1.0, 1e40])
+        gram_array(ODDCLApprox(**options, normalize=False), graphs, depth=[2], lam=[1.0, 1e40])
     with pytest.raises(ValueError, match="overflows"):
         ODDCLApprox(2, lam=1e40, **options, normalize=False).fit(graphs)
 
@@ -436,7 +437,7 @@ def test_nothing_to_compare_gives_an_empty_matrix(method):
     assert kernel.fit_transform(nothing).shape == (0, 0)
     assert kernel.transform(graphs).shape == (4, 0)
     assert kernel.fit(graphs).transform(nothing).shape == (0, 4)
-    assert kernel.gram_grid(nothing, depth=[0, 1], lam=[1.0]).shape == (2, 1, 0, 0)
+    assert gram_array(kernel, nothing, depth=[0, 1], lam=[1.0]).shape == (2, 1, 0, 0)
 
 
 @pytest.mark.parametrize("method", [*RANDOM, "nystroem", "auto"])

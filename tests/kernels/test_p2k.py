@@ -8,6 +8,7 @@ from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
 import naive_matching
+from checks import feature_rows, gram_array
 from strategies import collections
 from treegram import P2K, Graphs
 from treegram.pairsum import products
@@ -151,7 +152,7 @@ def test_the_zoo_equals_the_oracle(collection, options):
     histograms = literal_histograms(kernel, collection, collection)
     np.testing.assert_array_equal(K, naive_matching.p2k(histograms, histograms))
     np.testing.assert_array_equal(kernel.transform(collection.pack()), K)
-    rows = kernel.features(collection.pack())
+    rows = feature_rows(kernel, collection.pack())
     np.testing.assert_array_equal((rows @ rows.T).toarray(), K)
 
 
@@ -174,13 +175,15 @@ def test_new_graphs_equal_the_oracle(options):
     K = kernel.transform(new.pack())
     left, right = literal_histograms(kernel, fitted, new), literal_histograms(kernel, fitted, fitted)
     np.testing.assert_array_equal(K, naive_matching.p2k(left, right))
-    np.testing.assert_array_equal((kernel.features(new.pack()) @ kernel.features(fitted.pack()).T).toarray(), K)
+    np.testing.assert_array_equal(
+        (feature_rows(kernel, new.pack()) @ feature_rows(kernel, fitted.pack()).T).toarray(), K
+    )
     lengths = [np.sqrt(sum(n * n for n in h.values())) for h in left]
     normalized = clone(kernel).set_params(normalize=True).fit(fitted.pack())
     own = np.sqrt(kernel.transform(fitted.pack()).diagonal())
     expected = np.divide(K, np.outer(lengths, own), out=np.zeros_like(K), where=np.outer(lengths, own) > 0)
     np.testing.assert_allclose(normalized.transform(new.pack()), expected, rtol=1e-14, atol=0)
-    rows, columns = (normalized.features(c.pack()).toarray() for c in (new, fitted))
+    rows, columns = (feature_rows(normalized, c.pack()).toarray() for c in (new, fitted))
     np.testing.assert_allclose(rows @ columns.T, expected, rtol=1e-13, atol=1e-15)
 
 
@@ -225,7 +228,7 @@ def test_gram_is_positive_semidefinite_and_blind_to_order(options):
 def test_a_grid_equals_single_computations(options):
     graphs = COLLECTIONS["edge_labels"].pack()
     kernel = P2K(random_state=3, **options)
-    grid = kernel.gram_grid(graphs, n_iterations=[4, 0, 2])
+    grid = gram_array(kernel, graphs, n_iterations=[4, 0, 2])
     for iterations, K in zip([4, 0, 2], grid, strict=True):
         np.testing.assert_allclose(
             K, P2K(iterations, random_state=3, **options).fit_transform(graphs), rtol=1e-15, atol=0
@@ -233,7 +236,7 @@ def test_a_grid_equals_single_computations(options):
     assert not vars(kernel).keys() - kernel.get_params().keys(), "a grid leaves no trace"
     for iterations in ([], [-1], [1.5]):
         with pytest.raises(ValueError, match="n_iterations"):
-            kernel.gram_grid(graphs, n_iterations=iterations)
+            gram_array(kernel, graphs, n_iterations=iterations)
 
 
 def test_the_size_and_number_of_tasks_change_no_bit(monkeypatch):

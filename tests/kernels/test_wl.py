@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import naive
 import naive_wl
+from checks import feature_names, feature_rows, gram_array
 from naive_wl import assert_normalized, assert_same_gram
 from strategies import collections, in_two_parts, with_node_order
 from treegram import NSPDK, ODDST, WL, WLCL, WLOA, Graphs, InvalidGraphError, load_tu
@@ -171,7 +172,7 @@ def test_colors_do_not_depend_on_the_collection():
 @pytest.mark.parametrize("wanted", [[0, 1, 2, 3], [3, 0, 0, 2], [2], np.array([4])], ids=str)
 def test_a_grid_is_all_its_gram_matrices(make, normalize, wanted):
     graphs = COLLECTIONS["edge_labels"].pack()
-    grid = make(normalize=normalize).gram_grid(graphs, n_iterations=wanted)
+    grid = gram_array(make(normalize=normalize), graphs, n_iterations=wanted)
     assert grid.shape == (len(wanted), len(graphs), len(graphs))
     for K, iterations in zip(grid, wanted, strict=True):
         expected = make(int(iterations), normalize=normalize).fit_transform(graphs)
@@ -182,7 +183,7 @@ def test_a_grid_is_all_its_gram_matrices(make, normalize, wanted):
 @pytest.mark.parametrize("collection", ["empty", "only_empty_graphs", "one_node"])
 def test_a_grid_of_hardly_anything(make, collection):
     graphs = COLLECTIONS[collection].pack()
-    grid = make().gram_grid(graphs, n_iterations=[0, 2])
+    grid = gram_array(make(), graphs, n_iterations=[0, 2])
     np.testing.assert_allclose(grid, [make(h).fit_transform(graphs) for h in (0, 2)], rtol=1e-15)
 
 
@@ -190,7 +191,7 @@ def test_a_grid_of_hardly_anything(make, collection):
 @pytest.mark.parametrize("wanted", [[], [-1], [1.5], ["2"]], ids=str)
 def test_a_grid_needs_whole_numbers(make, wanted):
     with pytest.raises(ValueError, match="n_iterations"):
-        make().gram_grid(EXAMPLES, n_iterations=wanted)
+        gram_array(make(), EXAMPLES, n_iterations=wanted)
 
 
 @pytest.mark.parametrize("make", [WL, WLCL])
@@ -198,7 +199,7 @@ def test_a_grid_needs_whole_numbers(make, wanted):
     "parameter", [{"n_iterations": -1}, {"n_iterations": 1.0}, {"missing_labels": "none"}], ids=str
 )
 def test_wrong_parameters_are_refused(make, parameter):
-    for use in (lambda kernel: kernel.fit(EXAMPLES), lambda kernel: kernel.gram_grid(EXAMPLES, n_iterations=[1])):
+    for use in (lambda kernel: kernel.fit(EXAMPLES), lambda kernel: gram_array(kernel, EXAMPLES, n_iterations=[1])):
         with pytest.raises(ValueError, match=f"{next(iter(parameter))} of {make.__name__} must be"):
             use(make(**parameter))
 
@@ -211,17 +212,17 @@ def test_wrong_parameters_are_refused(make, parameter):
 def test_features_give_the_kernel(collection, normalize):
     graphs = collection.pack()
     kernel = WL(2, normalize=normalize).fit(graphs)
-    Z = kernel.features(graphs)
-    assert Z.shape == (len(graphs), len(kernel.feature_names()))
+    Z = feature_rows(kernel, graphs)
+    assert Z.shape == (len(graphs), len(feature_names(kernel)))
     np.testing.assert_allclose((Z @ Z.T).toarray(), kernel.transform(graphs), rtol=1e-12, atol=1e-14)
 
 
 def test_features_of_new_graphs_give_the_kernel():
     graphs = COLLECTIONS["edge_labels"].pack()
     kernel = WL(2).fit(graphs[:6])
-    new = kernel.features(graphs[6:])
+    new = feature_rows(kernel, graphs[6:])
     np.testing.assert_allclose(
-        (new @ kernel.features(graphs[:6]).T).toarray(), kernel.transform(graphs[6:]), atol=1e-14
+        (new @ feature_rows(kernel, graphs[:6]).T).toarray(), kernel.transform(graphs[6:]), atol=1e-14
     )
     assert (new.multiply(new).sum(axis=1) < 1 - 1e-3).any()  # colors without a column
 
@@ -229,27 +230,27 @@ def test_features_of_new_graphs_give_the_kernel():
 def test_colors_in_words():
     graphs = Graphs.from_edges([[(0, 1), (1, 2)]], labels=["CNO"], edge_labels=[[1, 2]])
     kernel = WL(2).fit(graphs)
-    words = set(zip(kernel.color_iterations_, kernel.feature_names(), strict=True))
+    words = set(zip(kernel.color_iterations_, feature_names(kernel), strict=True))
     assert words == {
         *((0, word) for word in ("C", "N", "O")),
         *((1, word) for word in ("C(N)", "N(C,O)", "O(N)")),
         *((2, word) for word in ("C(N(C,O))", "N(C(N),O(N))", "O(N(C,O))")),
     }
     kernel = WL(1, use_edge_labels=True).fit(graphs)
-    assert "N(1:C,2:O)" in kernel.feature_names()
+    assert "N(1:C,2:O)" in feature_names(kernel)
 
 
 @SEARCH
 @given(collections(min_graphs=1, labeled=True, edge_labels=False), st.integers(0, 2))
 def test_different_colors_have_different_names(collection, iterations):
-    names = WL(iterations).fit(collection.pack()).feature_names()
+    names = feature_names(WL(iterations).fit(collection.pack()))
     assert len(set(names)) == len(names)
 
 
 def test_labels_that_look_like_other_things_are_quoted():
     labels = [["C,N", 1, "1", "C(N)"], ["", "C", "N", "a:b"]]
     graphs = Graphs.from_edges([[(0, 1), (2, 3)], []], labels=labels)
-    names = WL(1).fit(graphs).feature_names()
+    names = feature_names(WL(1).fit(graphs))
     assert len(set(names)) == len(names)
     assert {'"C,N"', "1", '"1"', '"C(N)"', '""', "C", '1("C,N")', "C()"} <= set(names)
 
@@ -278,7 +279,7 @@ def test_wl_equals_grakel(name, data_dir):
         warnings.simplefilter("ignore")
         expected = grakel.WeisfeilerLehman(n_iter=3).fit_transform(as_grakel(graphs))
     np.testing.assert_array_equal(WL(3, normalize=False).fit_transform(graphs), expected)
-    np.testing.assert_array_equal(WL(normalize=False).gram_grid(graphs, n_iterations=[1, 3])[1], expected)
+    np.testing.assert_array_equal(gram_array(WL(normalize=False), graphs, n_iterations=[1, 3])[1], expected)
 
 
 def test_the_same_bits_for_any_number_of_jobs(data_dir):

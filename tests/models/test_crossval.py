@@ -7,6 +7,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
+from checks import gram_array
 from treegram import ODDCL, load_digits_graphs
 from treegram.models import solver
 from treegram.models.crossval import Fits, check_classes, choose, distinct, folds, score, seed_of, select
@@ -19,7 +20,7 @@ def digits():
     """(Gram matrices, classes from 0): 30 images each of 3, 8 and 9, which are easily confused."""
     graphs, y = load_digits_graphs()
     chosen = np.sort(np.concatenate([np.flatnonzero(y == digit)[:30] for digit in (3, 8, 9)]))
-    grams = ODDCL(gamma=1.0).gram_grid(graphs[chosen], depth=[0, 1], lam=[0.3, 1.2])
+    grams = gram_array(ODDCL(gamma=1.0), graphs[chosen], depth=[0, 1], lam=[0.3, 1.2])
     codes = np.unique(y[chosen], return_inverse=True)[1].astype(np.int64)
     return [*grams[0, :1], *grams[1]], codes
 
@@ -158,7 +159,7 @@ def test_seeds_follow_from_what_they_are_for():
 def test_equal_matrices_are_kept_once():
     graphs, _ = load_digits_graphs()
     depths, lams = [0, 1, 2, 3], [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]
-    grams = ODDCL().gram_grid(graphs[:20], depth=depths, lam=lams).reshape(24, 20, 20)
+    grams = gram_array(ODDCL(), graphs[:20], depth=depths, lam=lams).reshape(24, 20, 20)
     kept, positions = distinct(list(grams))
     assert len(kept) == 19  # at depth 0 lam is normalized away
     assert positions == [0] * 6 + list(range(1, 19))

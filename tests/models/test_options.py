@@ -240,9 +240,9 @@ def test_gram_matrices_in_blocks_give_the_same_search(rare, monkeypatch, n_matri
     model = GraphSVC(ODDCL(), param_grid={"depth": [0, 1], "lam": [0.5, 1.0, 1.2]}, C=CS, cv=FOLDS)
     whole = model.fit(graphs, y).cv_results_
     sizes = []
-    grams_of = search_module.gram_grids
+    points_of = search_module.grid_points
     monkeypatch.setattr(search_module, "HELD_AT_ONCE", n_matrices * 8 * len(graphs) ** 2)
-    monkeypatch.setattr(search_module, "gram_grids", lambda *a: (sizes.append(len(grams_of(*a)[0])), grams_of(*a))[1])
+    monkeypatch.setattr(search_module, "grid_points", lambda *a: (sizes.append(len(points_of(*a))), points_of(*a))[1])
     parts = model.fit(graphs, y).cv_results_
     assert sizes == [n_matrices] * (6 // n_matrices)
     assert repr(parts["params"]) == repr(whole["params"])
@@ -251,7 +251,7 @@ def test_gram_matrices_in_blocks_give_the_same_search(rare, monkeypatch, n_matri
 
 def test_a_search_that_cannot_fit_says_so_before_it_starts(rare, monkeypatch):
     monkeypatch.setattr("treegram.models.search.available_bytes", lambda: 1000)
-    monkeypatch.setattr(search_module, "gram_grids", None)
+    monkeypatch.setattr(search_module, "grid_points", None)
     with pytest.raises(
         MemoryError, match=r"66 graphs needs 0\.0997 MiB .* 0\.000954 MiB is available\. Fit on fewer graphs, or"
     ):

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 import treegram
+from checks import gram_array
 from treegram import GIK, ODDCL, ODDST, WL, GraphHopper, GraphRidge, Graphs, GraphSVC, KernelSum, ScaleAttributes
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import parameter_names
@@ -97,7 +98,7 @@ def test_predictions_are_those_of_svc(data):
 def test_it_is_one_step_of_nested_cross_validation(data):
     graphs, y, _, _ = data
     codes = np.unique(y, return_inverse=True)[1].astype(np.int64)
-    grams = list(ODDCL().gram_grid(graphs, depth=GRID["depth"], lam=GRID["lam"]).reshape(4, len(graphs), -1))
+    grams = list(gram_array(ODDCL(), graphs, depth=GRID["depth"], lam=GRID["lam"]).reshape(4, len(graphs), -1))
     for train, test in folds(codes, 3, 0):
         expected = select(grams, codes, train, test, np.array(CS), n_folds=4, seed=5)
         model = GraphSVC(ODDCL(), param_grid=GRID, C=CS, cv=4, random_state=5).fit(graphs[train], y[train])

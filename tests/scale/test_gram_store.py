@@ -73,7 +73,7 @@ def test_the_stored_matrix_is_the_gram_matrix(kernel, chunk, graphs, tmp_path):
 
 
 def test_single_precision_is_the_same_matrix_rounded(graphs, tmp_path):
-    stored = gram_to_zarr(ODDCL(dtype="float32"), graphs, tmp_path / "K", chunk=6)
+    stored = gram_to_zarr(ODDCL(), graphs, tmp_path / "K", chunk=6, dtype="float32")
     exact = gram_to_zarr(ODDCL(), graphs, tmp_path / "exact", chunk=6)
     assert stored.dtype == np.float32
     np.testing.assert_array_equal(stored[:], exact[:].astype(np.float32))
@@ -105,7 +105,7 @@ def test_a_missing_or_damaged_block_is_computed_again(name, damage, graphs, tmp_
     [
         ({"kernel": WL(2)}, "kernel"),
         ({"chunk": 6}, "chunk"),
-        ({"kernel": WL(dtype="float32")}, "kernel"),
+        ({"dtype": "float32"}, "dtype"),
         ({"X": make_synthetic(23, random_state=1)[0]}, "graphs"),
     ],
 )

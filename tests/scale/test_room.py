@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from checks import gram_array
 from treegram import ODDCL, WL, Graphs, KernelSum
 
 MANY = Graphs.from_arrays(np.arange(2_000_001), np.empty((0, 2), np.int64))  # 2 million graphs of one node each
@@ -17,7 +18,7 @@ def test_a_matrix_that_cannot_fit_says_so_at_once(kernel):
 
 def test_so_does_a_grid():
     with pytest.raises(MemoryError, match=r"3 x 2 x 2000000 x 2000000 numbers"):
-        ODDCL().gram_grid(MANY, depth=[0, 1, 2], lam=[0.5, 1])
+        gram_array(ODDCL(), MANY, depth=[0, 1, 2], lam=[0.5, 1])
 
 
 def test_so_do_new_graphs():

@@ -33,7 +33,7 @@ __all__ = [
     "users_of",
 ]
 
-# The keys of treegram.kernels.registry.KERNELS
+# The keys of treegram.kernels.base.KERNELS
 NAMES = (
     "csm", "gik", "graphhopper", "nspdk", "oddcl", "oddcl-approx", "oddst", "orderedtrees", "p2k", "sp", "wl", "wlcl", "wloa",
 )  # fmt: skip
@@ -44,7 +44,7 @@ _MOST_SHOWN = 4  # words in place of the value; longer lists are in the text
 
 def kernel_class(name: str) -> type[GraphKernel]:
     """Return the class of a kernel."""
-    from treegram.kernels.registry import KERNELS
+    from treegram.kernels.base import KERNELS
 
     return KERNELS[name]
 

@@ -86,7 +86,8 @@ def _write_npz(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]
     if args.compare_with:
         K = kernel.fit(graphs).transform(new)
     else:
-        K = kernel.gram_grid(graphs, **grid) if grid else kernel.fit_transform(graphs)
+        grams = np.stack([gram for _, gram in kernel.gram_grid(graphs, grid)])
+        K = grams.reshape(*(len(values) for values in grid.values()), *grams.shape[1:])
     arrays = {"K": K, "graph_ids": np.arange(len(new)), "y": y_new}
     arrays |= {name: np.array(values) for name, values in grid.items()}
     if args.compare_with:

@@ -60,14 +60,14 @@ def _cache_folder() -> str:
 
 def _tasks() -> Iterator[Callable[[], object]]:
     """Yield calls that run every compiled function on every type of array that it meets."""
-    from treegram.kernels.registry import KERNELS
+    from treegram.kernels.base import KERNELS
 
     graphs = treegram.load_digits_graphs(n_levels=3)[0][:24]
     classes = [0, 1, 2] * 8
     for kernel in KERNELS.values():
         yield partial(_run_kernel, kernel(), graphs)
         yield partial(_run_kernel, kernel(), _graphs_with_edge_labels())
-        if hasattr(kernel, "features"):
+        if hasattr(kernel, "_feature_rows"):
             yield partial(_run_kernel, treegram.FeatureMap(kernel()), graphs)
     for features in ({"n_components": 8, "n_features": 64}, {"n_features": None}):
         yield partial(_run_kernel, treegram.ODDCLFeatures(depth=1, **features), graphs)
@@ -94,7 +94,7 @@ def _run_kernel(kernel: Any, graphs: treegram.Graphs) -> None:
         return
     kernel.fit(graphs).transform(graphs[:5])
     if grid := getattr(kernel, "_default_param_grid", None):
-        kernel.gram_grid(graphs, **{name: values[:2] for name, values in grid.items()})
+        kernel.gram_grid(graphs, {name: values[:2] for name, values in grid.items()})
 
 
 def _run_model(model: Any, graphs: treegram.Graphs, targets: list[int]) -> None:

@@ -2,7 +2,7 @@
 
 Kernels here are sums over nodes, and a decision is a weighted sum of kernels, so it is a sum over nodes as well. Nothing is
 sampled, fitted or approximated: the contributions add up to the decision. The kernels split their own sums over nodes
-(``_node_shares``); this module applies the weights of the models.
+(``_node_contributions``); this module applies the weights of the models.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from treegram.graphs import Graphs, as_graphs
 from treegram.kernels import FeatureMap, KernelSum, Nystroem, ODDCLFeatures
 from treegram.kernels.base import inverse_roots
 from treegram.kernels.explicit import HasFeatures
-from treegram.kernels.pipelines import split_pipeline
+from treegram.kernels.grid import split_pipeline
 from treegram.models import GraphGP, GraphRidge, GraphSVC
 from treegram.structure.labels import arc_hashes, node_hashes
 
@@ -92,7 +92,7 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
     # Compiled code reads one weight per column without looking at their number.
     _check_weights(weights, outputs, len(kernel.graphs_) if features is None else features.n_features_out_, final)
     if isinstance(features, Nystroem):
-        weights = features._landmark_weights(weights)
+        weights = features._component_weights(weights)
     graphs, seen = None, X
     for step in steps:
         graphs = seen if graphs is None and isinstance(seen, Graphs) else graphs
@@ -100,7 +100,7 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
     seen = as_graphs(seen) if kernel is features else kernel._check_like_fitted(as_graphs(seen))
     if graphs is None or not np.array_equal(graphs.offsets, seen.offsets):
         graphs = seen
-    split_nodes = kernel._column_shares if isinstance(features, FeatureMap) else kernel._node_shares
+    split_nodes = kernel._column_contributions if isinstance(features, FeatureMap) else kernel._node_contributions
     return Explanation(
         outputs=outputs,
         intercept=intercept,
@@ -477,9 +477,9 @@ def _check_weights(weights: Floats, outputs: tuple[Any, ...], n_columns: int | N
 def _tabulate_features(kernel: Any, graphs: Graphs, weights: Floats) -> FeatureTable | None:
     """Return the contributions of the features of an explicit kernel, or of a sum of these; None for any other kernel."""
     if isinstance(kernel, ODDCLFeatures):
-        return FeatureTable(*kernel._feature_shares(graphs, weights))
+        return FeatureTable(*kernel._feature_contributions(graphs, weights))
     if isinstance(kernel, HasFeatures):
-        values = _weigh_columns(kernel.features(graphs), kernel._feature_weights(weights))
+        values = _weigh_columns(kernel._feature_rows(graphs), kernel._feature_weights(weights))
         return FeatureTable(values, kernel._name_reader())
     if not isinstance(kernel, KernelSum):
         return None

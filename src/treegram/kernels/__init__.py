@@ -1,5 +1,6 @@
 """scikit-learn estimators, one published kernel per file."""
 
+from treegram.kernels.base import register_kernel as register_kernel
 from treegram.kernels.csm import CSM
 from treegram.kernels.feature_map import FeatureMap
 from treegram.kernels.gik import GIK
@@ -37,3 +38,6 @@ __all__ = [
     "OrderedTrees",
     "ShortestPath",
 ]
+
+for _kind in (CSM, GIK, GraphHopper, NSPDK, ODDCL, ODDCLApprox, ODDST, OrderedTrees, P2K, ShortestPath, WL, WLCL, WLOA):
+    register_kernel(_kind)

@@ -1,10 +1,13 @@
-"""What every graph kernel shares: fit, transform, grids of parameters, normalization and the checks between them.
+"""The base class of graph kernels: fit, transform, grids of parameters, normalization, and the checks between them.
 
-A kernel declares its name, its parameters, its usual grid and the parameters that one pass can vary, and computes by three methods:
-``_describe`` turns graphs into what its sums need, ``_pair_sums`` gives the kernel of all pairs of graphs, ``_self_sums``
-that of each graph with itself. All three work for a grid of the one-pass parameters; a single kernel is a grid of one point.
-Most kernels have the three from a family: :class:`~treegram.kernels.node_pairs.NodePairKernel` or
-:class:`~treegram.kernels.explicit.ExplicitKernel`. Think twice before adding anything here.
+A kernel declares its name, its parameters, its default grid and the parameters that one pass can vary, and computes by three
+methods: ``_describe`` turns graphs into the form that its sums need, ``_pair_sums`` computes the kernel of all pairs of graphs,
+``_self_sums`` that of each graph with itself. All three work for a grid of the one-pass parameters, and results have one leading
+axis for its points; a single kernel is a grid of one point. Most kernels inherit the three from a family:
+:class:`~treegram.kernels.node_pairs.NodePairKernel` or :class:`~treegram.kernels.explicit.ExplicitKernel`.
+
+A kernel of your own is a subclass with the decorator :func:`parameters`; :func:`register_kernel` gives models, studies and the
+command its name.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +27,10 @@ from treegram._core.memory import require_gram
 from treegram._core.params import (
     FLAG,
     NOTHING,
-    PRECISION,
     SEED,
     Allowed,
     Checked,
+    Number,
     Whole,
     Words,
     allowed_values,
@@ -36,33 +39,71 @@ from treegram._core.params import (
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.grid import Grid, GridValues, grid_values
-from treegram.kernels.node_sums import learn_gamma
+from treegram.kernels.grid import Grid, GridPoint, grid_params, grid_points
+from treegram.pairsum.attributes import scaled_gamma
 from treegram.pairsum.tiles import complete
+from treegram.structure.features import Features, gather
 
 __all__ = [
+    "AUTO",
+    "FLAG",
+    "KERNELS",
+    "ExplicitKernel",
+    "Features",
     "GraphKernel",
+    "Grid",
+    "NodePairKernel",
+    "Number",
+    "Whole",
+    "Words",
     "complete_gram",
+    "gather",
     "inverse_roots",
+    "learn_gamma",
     "normalize_gram",
+    "parameters",
+    "register_kernel",
     "used_labels",
     "warn_of_edge_vectors",
     "warn_of_unknown_labels",
 ]
 
-NARROW_ROWS = 1024  # computed in double precision before they are written in single precision
-ROWS_AT_ONCE = 32  # that are normalized together: the factors of these stay in cache
+ROWS_AT_ONCE = 32  # rows that are normalized together: their factors stay in cache
+
+AUTO = "auto"  # in the place of a kernel's name: models choose among candidates of their own
+KERNELS: dict[str, type[GraphKernel]] = {}  # by the names that kernels have in models, studies and the command
+Kind = TypeVar("Kind", bound="type[GraphKernel]")
+
+
+def register_kernel(kind: Kind) -> Kind:
+    """Let models, studies and the command know a kernel by its ``name``; can be used as a decorator.
+
+    Parameters
+    ----------
+    kind : subclass of GraphKernel
+        The kernel, with a ``name`` that no other kernel has.
+
+    Returns
+    -------
+    subclass of GraphKernel
+        The same class.
+    """
+    if not kind.name or kind.name == AUTO:
+        raise ParameterError(f"name of {kind.__name__} must be a word other than {AUTO!r}; got {kind.name!r}.")
+    if KERNELS.setdefault(kind.name, kind) is not kind:
+        raise ParameterError(f"name of {kind.__name__} is that of {KERNELS[kind.name].__name__}: {kind.name!r}.")
+    return kind
 
 
 @parameters
 class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     """Base of all kernels: scikit-learn transformers from graphs to rows of a Gram matrix."""
 
-    name: ClassVar[str] = ""  # in the command and in study files; "" for a kernel that they cannot name
-    one_pass: ClassVar[tuple[str, ...]] = ()  # parameters of which one pass can take many values
+    name: ClassVar[str] = ""  # in models, studies and the command; "" for a kernel that they cannot name
     uses_attributes: ClassVar[bool] = True
-    # What explanations give each part of a kernel to: "" (it is no sum over nodes), "nodes", or "trees", which can be spread.
-    explained_by: ClassVar[str] = ""
+    _one_pass: ClassVar[tuple[str, ...]] = ()  # parameters of which one pass can take many values
+    # What explanations attribute contributions to: "" (the kernel is no sum over nodes), "nodes", or "trees" around nodes.
+    _explained_by: ClassVar[str] = ""
     _default_param_grid: ClassVar[Grid] = {}
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "missing_labels": (Words("degree", "constant"),),
@@ -70,12 +111,10 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         "use_edge_labels": (FLAG,),
         "normalize": (FLAG,),
         "random_state": SEED,
-        "dtype": (Words("float64", "float32"), PRECISION),
         "n_jobs": (Whole(), NOTHING),
     }
 
     normalize: bool = True
-    dtype: Any = "float64"
     n_jobs: int | None = None
 
     @property
@@ -87,12 +126,12 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         return getattr(self, "gamma", None) == "scale"
 
     def default_param_grid(self) -> dict[str, list[Any]]:
-        """The values that are usually searched for this kernel's parameters.
+        """Return the values that models search by default.
 
         Returns
         -------
         dict of str to list
-            Values for each parameter; empty for a kernel that is used as it is.
+            Values for each parameter; empty for a kernel without parameters to search.
         """
         return {name: list(values) for name, values in self._default_param_grid.items()}
 
@@ -116,7 +155,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         return self
 
     def fit_transform(self, X: Any, y: object = None, **fit_params: object) -> Floats:  # noqa: ARG002
-        """Fit, and give the Gram matrix of the graphs: ``fit(X).transform(X)`` at half the cost.
+        """Fit, and compute the Gram matrix of the graphs: ``fit(X).transform(X)`` at half the cost.
 
         Parameters
         ----------
@@ -133,9 +172,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
             The Gram matrix, symmetric and positive semidefinite.
         """
         X = as_graphs(X)
-        require_gram(len(X), len(X), n_bytes=self._bytes)
-        if self._bytes < 8:
-            return self.fit(X)._narrow_gram()
+        require_gram(len(X), len(X))
         self._remember(X)
         K = self._pair_sums(self._fitted, None)
         diagonals = self._finite(_diagonals(K))
@@ -149,7 +186,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : Graphs or list of graphs
-            Graphs, new or not; what the fitted ones never showed (labels, trees) is legal.
+            Graphs, new or not; labels or trees that the fitted ones do not have are legal.
 
         Returns
         -------
@@ -158,16 +195,15 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         graphs = self._check_like_fitted(X)
-        require_gram(len(graphs), len(self.graphs_), n_bytes=self._bytes)
-        if self._bytes < 8:
-            K = np.empty((len(graphs), len(self.graphs_)), self.dtype)
-            for rows in _spans(len(graphs)):
-                K[rows] = self._narrow(self._rows(graphs[rows]))
-            return K
-        return self._rows(graphs)
+        require_gram(len(graphs), len(self.graphs_))
+        described = self._describe(graphs, self._own_grid())
+        K = self._pair_sums(described, self._fitted)
+        if self._self_kernels is not None:
+            normalize_gram(K, self._finite(self._self_sums(described)), self._self_kernels)
+        return K.reshape(K.shape[-2:])
 
     def diag(self, X: Any) -> Floats:
-        """The kernel of each graph with itself, which costs far less than a matrix.
+        """Compute the kernel of each graph with itself, which costs far less than a matrix.
 
         Parameters
         ----------
@@ -177,152 +213,106 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         Returns
         -------
         ndarray of shape (n_graphs,)
-            Where the kernel is normalized, 1, and 0 for a graph whose kernel is 0 with every graph.
+            For a normalized kernel 1, or 0 for a graph whose kernel is 0 with every graph.
         """
         check_is_fitted(self)
         sums = self._self_sums(self._describe(self._check_like_fitted(X), self._own_grid())).reshape(-1)
         return np.where(sums > 0, 1.0, 0.0) if self.normalize else sums
 
-    def gram_grid(self, X: Any, **lists: Sequence[Any]) -> Floats:
-        """All Gram matrices for lists of parameters, in as few passes as the kernel can.
+    def gram_grid(self, X: Any, param_grid: Grid | None = None) -> list[tuple[dict[str, Any], Floats]]:
+        """Compute the Gram matrix of the graphs for each point of a grid, in as few passes as the kernel can.
 
         Parameters
         ----------
         X : Graphs or list of graphs
             The graphs.
-        **lists : sequences
-            Values for parameters of the kernel, such as ``depth=[0, 1, 2]``. Lists for the parameters in ``one_pass`` are
-            computed together; each value of any other takes a pass of its own.
+        param_grid : dict of str to list, or None, default=None
+            Values for parameters of the kernel, such as ``{"depth": [0, 1, 2]}``. None: ``default_param_grid()``.
 
         Returns
         -------
-        ndarray of shape (..., n_graphs, n_graphs)
-            One leading axis per list, in the order in which the lists are given; each matrix is what ``fit_transform``
-            gives with these values.
+        list of (dict, ndarray of shape (n_graphs, n_graphs))
+            The parameters of each point, and the matrix that ``fit_transform`` computes with them. The last parameter of the
+            grid changes fastest.
         """
         self._check_parameters()
-        grams = grid_values(self, as_graphs(X), None, lists).grams
-        return grams if self._bytes == 8 else self._narrow(grams)
-
-    # ---------------------------------------------------------------- matrices, and their numbers in single precision
-
-    def _rows(self, graphs: Graphs) -> Floats:
-        """The kernel of some graphs with the fitted ones."""
-        described = self._describe(graphs, self._own_grid())
-        K = self._pair_sums(described, self._fitted)
-        if self._self_kernels is not None:
-            normalize_gram(K, self._finite(self._self_sums(described)), self._self_kernels)
-        return K.reshape(K.shape[-2:])
-
-    @property
-    def _bytes(self) -> int:
-        """Of a number in a result."""
-        return np.dtype(self.dtype).itemsize
-
-    def _narrow_gram(self) -> Floats:
-        """The Gram matrix of the fitted graphs, computed in double precision some rows at a time, each half of it once."""
-        n = len(self.graphs_)
-        gram = np.empty((n, n), self.dtype)
-        for rows in _spans(n):
-            own = self._describe(self.graphs_[rows], self._own_grid())
-            K = self._pair_sums(own, None)
-            complete_gram(K, None if self._self_kernels is None else self._self_kernels[..., rows], self.n_jobs)
-            gram[rows, rows] = self._narrow(K.reshape(K.shape[-2:]))
-            if rows.stop < n:
-                rest = slice(rows.stop, n)
-                K = self._pair_sums(own, self._describe(self.graphs_[rest], self._own_grid()))
-                if self._self_kernels is not None:
-                    normalize_gram(K, self._self_kernels[..., rows], self._self_kernels[..., rest])
-                gram[rows, rest] = self._narrow(K.reshape(K.shape[-2:]))
-                gram[rest, rows] = gram[rows, rest].T
-        return gram
-
-    def _narrow(self, K: Floats) -> Floats:
-        """The numbers in single precision, if it can hold them."""
-        with np.errstate(over="ignore"):
-            narrow = K.astype(self.dtype)
-        if not np.isfinite(narrow).all():
-            raise ValueError(
-                f"{type(self).__name__} gives numbers as large as {np.abs(K).max():.3g}, which dtype={self.dtype!r} cannot hold. Use "
-                "normalize=True, or dtype='float64'."
-            )
-        return narrow
+        param_grid = self.default_param_grid() if param_grid is None else param_grid
+        return [(point.params, point.gram) for point in grid_points(self, as_graphs(X), param_grid)]
 
     # ---------------------------------------------------------------- one pass of a grid
 
     def _own_grid(self) -> Grid:
-        """The grid of one point that the parameters are."""
-        return {name: [getattr(self, name)] for name in self.one_pass}
+        """Return the grid of one point that the parameters are."""
+        return {name: [getattr(self, name)] for name in self._one_pass}
 
     def _grid_names(self) -> dict[str, bool]:
-        """The parameters that a grid may name, and whether one pass can vary them."""
-        return {name: name in self.one_pass for name in self.get_params(deep=False)}
+        """Return the parameters that a grid may name, and whether one pass can vary them."""
+        return dict.fromkeys(self._one_pass, True) | {
+            name: name in self._one_pass for name in self.get_params(deep=False)
+        }
 
     def _grid_allowed(self, name: str) -> list[tuple[str, Allowed]]:
-        """Who has the parameter of that name, and what it may be."""
+        """Return the owners of a parameter, each with the values that it allows."""
         return [(type(self).__name__, allowed_values(type(self))[name])]
 
     def _with(self, values: Mapping[str, Any]) -> Self:
-        """A copy with other values of some parameters of a grid."""
+        """Return a copy with other values of some parameters of a grid."""
         copy: Self = clone(self).set_params(**values)
         return copy
 
-    def _separate(self, graphs: Graphs, lists: Grid) -> list[dict[str, list[int]]]:  # noqa: ARG002
-        """The grids, as positions in the lists, that one pass each can compute: usually one, of all positions."""
-        return [{name: list(range(len(values))) for name, values in lists.items()}]
-
-    def _grid_pass(self, X: Graphs, X_new: Graphs | None, lists: Grid) -> GridValues:
-        """All matrices for lists of one-pass parameters, with one leading axis per list."""
-        grid = {name: lists.get(name, [getattr(self, name)]) for name in self.one_pass}
-        X_new = X[:0] if X_new is None else X_new
-        require_gram(*(len(values) for values in grid.values()), len(X) + len(X_new), len(X))
+    def _grid_pass(self, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
+        """Compute all points of a grid of one-pass parameters, which come in the order of ``_one_pass``."""
+        grid = {**self._own_grid(), **param_grid}
+        points = grid_params(param_grid)
+        require_gram(len(points), len(X) + len(X_new), len(X))
         self._check_alike(X_new, X)
         worker = clone(self)
         worker._learn(X, grid)
         fitted = worker._describe(X, grid)
-        grams = worker._pair_sums(fitted, None)
+        grams = worker._pair_sums(fitted, None).reshape(len(points), len(X), len(X))
         diagonals = self._finite(_diagonals(grams))
         complete_gram(grams, diagonals if self.normalize else None, self.n_jobs)
-        rows, selves = np.empty((*grams.shape[:-2], 0, len(X))), np.empty((*grams.shape[:-2], 0))
+        rows, self_kernels = np.empty((len(points), 0, len(X))), np.empty((len(points), 0))
         if len(X_new):
             new = worker._describe(X_new, grid)
-            rows, selves = worker._pair_sums(new, fitted), self._finite(worker._self_sums(new))
+            rows = worker._pair_sums(new, fitted).reshape(len(points), len(X_new), len(X))
+            self_kernels = self._finite(worker._self_sums(new)).reshape(len(points), len(X_new))
             if self.normalize:
-                normalize_gram(rows, selves, diagonals)
-                selves = np.where(selves > 0, 1.0, 0.0)
-        order = [*(list(grid).index(name) for name in lists), *(i for i, name in enumerate(grid) if name not in lists)]
-        values = GridValues(grams, rows, selves)
-        return values.arranged(order, n_kept=len(lists))
+                normalize_gram(rows, self_kernels, diagonals)
+                self_kernels = np.where(self_kernels > 0, 1.0, 0.0)
+        return [GridPoint(*values) for values in zip(points, grams, rows, self_kernels, strict=True)]
 
     # ---------------------------------------------------------------- explanations
 
-    def _node_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
-        """What each node adds to the sums of weights[i, j] K(G, G_i) over the fitted graphs G_i, shape (n_nodes, n_outputs).
+    def _node_contributions(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
+        """Return what each node adds to the sums of weights[i, j] K(G, G_i) over the fitted graphs G_i, (n_nodes, n_outputs).
 
-        Normalization divides all that the nodes of a graph add by the same number. With ``spread``, what a node adds by the
-        tree around it is shared by the nodes of that tree; a kernel without trees gives it to the node itself.
+        With ``spread``, what a node adds by the tree around it is divided among the nodes of that tree; a kernel without trees
+        attributes it to the node itself.
         """
         if self._self_kernels is not None:
             weights = weights * inverse_roots(self._self_kernels.reshape(-1))[:, None]
         self._check_explained()
         described = self._describe(graphs, self._own_grid())
-        spread = spread and self.explained_by == "trees"
-        return self._normalize_shares(graphs, described, self._raw_shares(graphs, described, weights, spread=spread))
+        spread = spread and self._explained_by == "trees"
+        return self._normalized(graphs, described, self._raw_contributions(graphs, described, weights, spread=spread))
 
-    def _normalize_shares(self, graphs: Graphs, described: Any, shares: Floats) -> Floats:
+    def _normalized(self, graphs: Graphs, described: Any, contributions: Floats) -> Floats:
         if self.normalize:
-            shares = shares * inverse_roots(self._self_sums(described).reshape(-1))[graphs.graph_ids, None]
-        return shares
+            factors = inverse_roots(self._self_sums(described).reshape(-1))
+            contributions = contributions * factors[graphs.graph_ids, None]
+        return contributions
 
-    def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
-        """The same without normalization; for kernels with ``explained_by``."""
+    def _raw_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+        """Return the same without normalization; for kernels with ``_explained_by``."""
         raise NotImplementedError
 
     def _check_explained(self) -> None:
-        if not self.explained_by:
+        if not self._explained_by:
+            known = ", ".join(sorted(kind.__name__ for kind in KERNELS.values() if kind._explained_by))
             raise ParameterError(
-                f"{type(self).__name__} cannot be explained node by node. These kernels can be: "
-                f"{', '.join(_explained_kernels())}, and sums (KernelSum) and pipelines of these."
+                f"{type(self).__name__} cannot be explained node by node. These kernels can be: {known}, and sums (KernelSum) "
+                "and pipelines of these."
             )
 
     # ---------------------------------------------------------------- fitted graphs
@@ -337,7 +327,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         self.n_attributes_in_ = graphs.n_attributes
 
     def _check_like_fitted(self, X: Any) -> Graphs:
-        """The graphs, if they are of the same kind as the fitted ones."""
+        """Return the graphs, if they are of the same kind as the fitted ones."""
         graphs = as_graphs(X)
         self._check_alike(graphs, self.graphs_)
         return graphs
@@ -367,82 +357,74 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
 
     def _refuse(self, now: str, then: str) -> None:
         raise InvalidGraphError(
-            f"{now}, but {type(self).__name__} was fitted {then}. Make them as the fitted graphs were made."
+            f"{now}, but {type(self).__name__} was fitted {then}. Build them the same way as the training graphs."
         )
 
     def _own_kernels(self) -> Floats:
-        """The kernel of each fitted graph with itself, as ``diag`` gives it."""
+        """Return the kernel of each fitted graph with itself, as ``diag`` does."""
         known = self._self_kernels
         sums: Floats = (self._self_sums(self._fitted) if known is None else known).reshape(-1)
         return sums if known is None else (sums > 0).astype(float)
 
     def _columns(self, chosen: Ints) -> Floats:
-        """The kernel of all fitted graphs with some of them."""
+        """Compute the kernel of all fitted graphs with some of them."""
         K = self._pair_sums(self._fitted, self._describe(self.graphs_[chosen], self._own_grid()))
         if self._self_kernels is not None:
             normalize_gram(K, self._self_kernels, self._self_kernels[..., chosen])
         return K.reshape(K.shape[-2:])
 
     def _square(self, chosen: Ints) -> Floats:
-        """The kernel of some fitted graphs with each other."""
+        """Compute the kernel of some fitted graphs with each other."""
         K = self._pair_sums(self._describe(self.graphs_[chosen], self._own_grid()), None)
         complete_gram(K, None if self._self_kernels is None else self._self_kernels[..., chosen], self.n_jobs)
         return K.reshape(K.shape[-2:])
 
     def _keep(self, chosen: Ints) -> None:
-        """Forget all fitted graphs but some; what was learned from all of them stays."""
+        """Forget all fitted graphs but some; keep what was learned from all of them."""
         self.graphs_ = self.graphs_[chosen]
         self._fitted = self._describe(self.graphs_, self._own_grid())
         if self._self_kernels is not None:
             self._self_kernels = self._self_kernels[..., chosen]
 
-    def _finite(self, diagonals: Floats) -> Floats:
-        """The kernels of graphs with themselves, the largest of all, if they are numbers."""
-        is_finite = np.isfinite(diagonals)
-        if not is_finite.all():
-            graph = int(np.argwhere(~is_finite)[0, -1])
+    def _finite(self, self_kernels: Floats) -> Floats:
+        """Return the kernels of graphs with themselves, the largest of all, if double precision can hold them."""
+        is_bad, size = ~np.isfinite(self_kernels), "large"
+        if self.normalize and not is_bad.any():
+            is_bad, size = (self_kernels > 0) & (self_kernels < np.finfo(np.float64).tiny), "small"
+        if is_bad.any():
             raise ValueError(
-                f"Graph {graph}: its {type(self).__name__} kernel with itself is too large for double precision. Scale its "
-                "attributes first (ScaleAttributes), or use node_kernel='rbf'."
+                f"Graph {np.argwhere(is_bad)[0, -1]}: its {type(self).__name__} kernel with itself is too {size} for double "
+                "precision. Scale its attributes first (ScaleAttributes), or use node_kernel='rbf'."
             )
-        return diagonals
+        return self_kernels
 
-    # ---------------------------------------------------------------- what a kernel is made of
+    # ---------------------------------------------------------------- to be implemented by each kernel
 
     def _learn(self, graphs: Graphs, grid: Grid) -> None:  # noqa: ARG002 (for kernels that learn more)
-        """Learn from the fitted graphs what values depend on: the width of a node kernel, if it is to follow the data."""
+        """Learn from the fitted graphs what values depend on: by default gamma, if it follows from the data."""
         learn_gamma(self, graphs)
 
     @abstractmethod
     def _describe(self, graphs: Graphs, grid: Grid) -> Any:
-        """What the sums need of the graphs."""
+        """Return what the sums need of the graphs."""
 
     @abstractmethod
     def _pair_sums(self, left: Any, right: Any | None) -> Floats:
-        """The kernel of each pair of graphs, not normalized; ``right=None``: left with itself, of which the upper half counts.
+        """Compute the kernel of each pair of graphs, not normalized: (n_points, n_left, n_right).
 
-        One leading axis for each one-pass parameter.
+        ``right=None`` means left with itself, of which the upper half counts. Points are those of the grid of ``_describe``, the
+        last parameter changing fastest; with a single point the first axis may be left out.
         """
 
     @abstractmethod
     def _self_sums(self, described: Any) -> Floats:
-        """The kernel of each graph with itself, not normalized, with the same leading axes."""
+        """Compute the kernel of each graph with itself, not normalized: (n_points, n_graphs)."""
 
 
-def _spans(n: int) -> list[slice]:
-    """The numbers below n in spans of so many rows as are computed at once where results are in single precision."""
-    return [slice(first, min(first + NARROW_ROWS, n)) for first in range(0, n, NARROW_ROWS)]
-
-
-def _explained_kernels() -> list[str]:
-    """Return the names of treegram's kernels that can be explained node by node."""
-    found, known = set(), [GraphKernel]
-    while known:
-        kernel = known.pop()
-        known += kernel.__subclasses__()
-        if kernel.explained_by and kernel.name and kernel.__module__.startswith("treegram."):
-            found.add(kernel.__name__)
-    return sorted(found)
+def learn_gamma(kernel: Any, graphs: Graphs) -> None:
+    """Set ``gamma_`` of a kernel whose gamma follows from the vectors of the fitted nodes."""
+    if getattr(kernel, "gamma", None) == "scale":
+        kernel.gamma_ = scaled_gamma(np.zeros((0, 0)) if graphs.attributes is None else graphs.attributes)
 
 
 def _count_of(n_attributes: int) -> str:
@@ -452,9 +434,9 @@ def _count_of(n_attributes: int) -> str:
 def warn_of_unknown_labels(
     kernel: object, graphs: Graphs, is_known: NDArray[np.bool_], known: str, *, stacklevel: int
 ) -> None:
-    """Warn where less than half of the nodes have a label of the fitted graphs: it is hardly the same under the same name.
+    """Warn if less than half of the nodes have a label of the fitted graphs: the names probably mean different things.
 
-    ``is_known`` says it of each of the ``label_values``.
+    ``is_known`` has one entry for each of the ``label_values``.
     """
     counts = np.bincount(np.empty(0, int) if graphs.labels is None else graphs.labels, minlength=len(is_known))
     n_known, n_nodes = int(counts[is_known].sum()), int(counts.sum())
@@ -475,7 +457,7 @@ def warn_of_unknown_labels(
 
 
 def warn_of_edge_vectors(kernel: object, graphs: Graphs, *, stacklevel: int) -> None:
-    """Warn where edges have vectors: no kernel compares these as they are."""
+    """Warn if edges have vectors, which no kernel compares directly."""
     if graphs.n_edge_attributes:
         warnings.warn(
             f"{type(kernel).__name__} does not use the vectors of the edges. Put BinEdgeAttributes() before a kernel with "
@@ -486,7 +468,7 @@ def warn_of_edge_vectors(kernel: object, graphs: Graphs, *, stacklevel: int) -> 
 
 
 def used_labels(graphs: Graphs) -> list[Hashable]:
-    """The labels that some node has, in order; none for graphs without labels."""
+    """Return the labels that some node has, in order; none for graphs without labels."""
     if graphs.labels is None:
         return []
     counts = np.bincount(graphs.labels, minlength=len(graphs.label_values))
@@ -508,10 +490,10 @@ def complete_gram(K: Floats, diagonals: Floats | None, n_jobs: int | None) -> No
 
 
 def normalize_gram(K: Floats, rows: Floats, columns: Floats) -> None:
-    """K / sqrt(rows columns), in place; a graph whose kernel with itself is 0 gets zeros.
+    """Divide K by sqrt(rows columns), in place; a graph whose kernel with itself is 0 gets zeros.
 
     ``rows`` and ``columns`` are the kernels with themselves of the graphs along either axis, with the leading axes of K. The
-    two factors are multiplied first, so that a symmetric matrix stays so in every bit.
+    two factors are multiplied first, so that a symmetric matrix remains symmetric in every bit.
     """
     row_factors, column_factors = (inverse_roots(diagonal) for diagonal in (rows, columns))
     factors = np.empty((min(ROWS_AT_ONCE, K.shape[-2]), K.shape[-1]))
@@ -523,6 +505,12 @@ def normalize_gram(K: Floats, rows: Floats, columns: Floats) -> None:
 
 
 def inverse_roots(diagonal: Floats) -> Floats:
+    """Compute 1 / sqrt(diagonal); 0 for entries that are not positive."""
     positive = diagonal > 0
     roots: Floats = np.where(positive, 1.0 / np.sqrt(np.where(positive, diagonal, 1.0)), 0.0)
     return roots
+
+
+# The families, so that a kernel of one's own needs this module alone; last, because they import it.
+from treegram.kernels.explicit import ExplicitKernel  # noqa: E402
+from treegram.kernels.node_pairs import NodePairKernel  # noqa: E402

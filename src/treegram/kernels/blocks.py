@@ -11,7 +11,7 @@ from sklearn.base import clone
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
 from treegram.kernels.base import GraphKernel, complete_gram, normalize_gram
-from treegram.kernels.pipelines import split_pipeline
+from treegram.kernels.grid import split_pipeline
 
 __all__ = ["GramBlocks"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,10 +11,9 @@ import numpy as np
 from treegram._core.params import LIST, NOTHING, Number, Whole, parameters
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.axes import GridAxes
 from treegram.kernels.base import GraphKernel
-from treegram.kernels.grid import Grid
-from treegram.kernels.node_sums import NODE_KERNEL, node_blocks, vectors_and_kernel
+from treegram.kernels.grid import Grid, accumulate_steps, split_steps
+from treegram.kernels.node_pairs import NODE_KERNEL, node_blocks, vectors_and_kernel
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.matching import Matchables, match_contributions, match_self_sums, match_sums
 from treegram.structure.labels import arc_hashes
@@ -28,7 +28,8 @@ class MatchView:
     nodes: Matchables
     node_kernel: NodeKernel
     weights: Floats  # of matchings of 1, 2, ... nodes
-    axes: GridAxes
+    sizes: Sequence[int]  # the largest sizes of the grid, ascending
+    positions: Ints  # of each point of the grid: its largest size
 
 
 @parameters
@@ -67,23 +68,20 @@ class CSM(GraphKernel):
         matchings that weigh no more than this (if the node kernel is at most 1), and need no longer be positive
         semidefinite.
     missing_labels : {"degree", "constant"}, default="degree"
-        What stands for the labels of graphs that have none if ``use_labels``: each node's degree, or one label for all.
+        Labels for graphs that have none, if ``use_labels``: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether only edges with equal labels match.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
-    dtype : {"float64", "float32"}, default="float64"
-        Numbers of the result; numpy's types will do. All is computed in double precision: "float32" rounds each number of the
-        result, by at most one part in 16 million, and halves the memory of a Gram matrix, at no gain in time.
     n_jobs : int or None, default=None
-        Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
     Attributes
     ----------
     graphs_ : Graphs
         The fitted graphs.
     gamma_ : float
-        What ``gamma="scale"`` came to; absent for any other value.
+        The value used for ``gamma="scale"``; absent for any other ``gamma``.
     n_attributes_in_ : int
         Dimension of their vectors.
 
@@ -117,8 +115,8 @@ class CSM(GraphKernel):
     """
 
     name = "csm"
-    explained_by = "nodes"
-    one_pass = ("max_size",)
+    _explained_by = "nodes"
+    _one_pass = ("max_size",)
     _default_param_grid = {"max_size": [1, 2, 3]}
     _allowed = {
         **NODE_KERNEL,
@@ -151,8 +149,9 @@ class CSM(GraphKernel):
         return weights[:n_sizes]
 
     def _describe(self, graphs: Graphs, grid: Grid) -> MatchView:
-        axes = GridAxes.of_steps(grid)
-        weights = self._check_weights(max(axes.steps["max_size"]), int(graphs.sizes.max(initial=1)))
+        grid, positions = split_steps(grid)
+        sizes = grid["max_size"]
+        weights = self._check_weights(sizes[-1], int(graphs.sizes.max(initial=1)))
         vectors, node_kernel = vectors_and_kernel(self, graphs)
         indptr, indices, kinds = _arcs(graphs, use_edge_labels=self.use_edge_labels)
         nodes = Matchables(
@@ -163,7 +162,7 @@ class CSM(GraphKernel):
             indices=indices,
             kinds=kinds,
         )
-        return MatchView(nodes, node_kernel, weights, axes)
+        return MatchView(nodes, node_kernel, weights, sizes, positions)
 
     def _pair_sums(self, left: MatchView, right: MatchView | None) -> Floats:
         fitted = left if right is None else right
@@ -176,9 +175,9 @@ class CSM(GraphKernel):
             threshold=float(self.threshold),
             n_jobs=self.n_jobs,
         )
-        return _by_largest_size(sums, fitted, 2)
+        return _by_largest_size(sums, fitted)
 
-    def _raw_shares(self, graphs: Graphs, described: MatchView, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
+    def _raw_contributions(self, graphs: Graphs, described: MatchView, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         """The nodes of a matching share it equally."""
         used = np.flatnonzero(np.abs(weights).max(axis=1, initial=0.0) > 0)
         fitted = self._describe(self.graphs_[used], self._own_grid())
@@ -197,17 +196,17 @@ class CSM(GraphKernel):
         sums = match_self_sums(
             described.nodes, described.node_kernel, max_size, threshold=float(self.threshold), n_jobs=self.n_jobs
         )
-        return _by_largest_size(sums, described, 1)
+        return _by_largest_size(sums, described)
 
 
-def _by_largest_size(sums: Floats, view: MatchView, n_last: int) -> Floats:
+def _by_largest_size(sums: Floats, view: MatchView) -> Floats:
     """The kernel for each largest size, from the sums over matchings of each size."""
     groups = []
     first = 0
-    for last in view.axes.steps["max_size"]:
+    for last in view.sizes:
         groups.append(np.tensordot(view.weights[first:last], sums[first:last], axes=1))
         first = last
-    return view.axes.points(np.stack(groups), n_last)
+    return accumulate_steps(np.stack(groups), view.positions)
 
 
 def _arcs(graphs: Graphs, *, use_edge_labels: bool) -> tuple[Ints, Ints, Hashes]:

@@ -14,35 +14,42 @@ from treegram._core.errors import ParameterError
 from treegram._core.memory import require_rows
 from treegram._core.params import FLAG, NOTHING, Checked, Instance
 from treegram._core.types import Floats
+from treegram.graphs import as_graphs
 from treegram.kernels.base import GraphKernel
+from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.wl import WL
 
 __all__ = ["FeatureMap"]
 
 
 class FeatureMap(Checked, TransformerMixin, BaseEstimator):
-    """Rows of explicit features of graphs, for linear models and any other estimator that takes a table.
+    """Explicit features of graphs, one row per graph, for linear models and any other estimator that takes a table.
 
-    Inner products of rows are the kernel's values; columns have names that can be read.
+    Inner products of rows are the kernel's values; columns have readable names.
 
     Parameters
     ----------
     kernel : GraphKernel or None, default=None
-        A kernel with explicit features, that is, with a method ``features``, such as :class:`WL` or :class:`ODDST`. None
-        means WL.
+        A kernel with explicit features: WL, WLOA, ODDST, NSPDK, P2K, or one of your own. None means WL.
     sparse_output : bool, default=True
-        Whether rows are sparse. Dense rows can also come as tables (``set_output``), with one column per feature.
+        Whether to return sparse rows. Dense rows can also be tables (``set_output``), with one column per feature.
 
     Attributes
     ----------
     kernel_ : GraphKernel
         The fitted kernel.
     n_features_out_ : int
-        Number of columns: what the fitted graphs have.
+        Number of columns: the features that the fitted graphs have.
 
     See Also
     --------
     ODDCLFeatures : rows for a kernel on vectors.
+    Nystroem : approximate rows for any kernel.
+
+    Notes
+    -----
+    Time is linear in the number of graphs. A feature that the fitted graphs do not have gets no column; normalized rows still
+    take it into account, so that they are shorter than 1.
 
     Examples
     --------
@@ -68,7 +75,7 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
         self.sparse_output = sparse_output
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
-        """Learn which features graphs have.
+        """Learn the features of graphs.
 
         Parameters
         ----------
@@ -84,7 +91,7 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         kernel: Any = WL() if self.kernel is None else clone(self.kernel)
-        if not hasattr(kernel, "features"):
+        if not isinstance(kernel, HasFeatures):
             raise ParameterError(
                 f"kernel of FeatureMap must be a kernel with explicit features, such as WL or ODDST; got {kernel!r}. For ODDCL "
                 "there is ODDCLFeatures."
@@ -94,16 +101,16 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
 
     @property
     def n_features_out_(self) -> int:
-        """Number of columns: what the fitted graphs have."""
-        return int(self.kernel_.features([]).shape[1])
+        """Number of columns: the features that the fitted graphs have."""
+        return int(self.kernel_._fitted_counts.shape[1])
 
     def transform(self, X: Any) -> sp.csr_matrix | Floats:
-        """The rows of graphs.
+        """Compute the rows of graphs.
 
         Parameters
         ----------
         X : Graphs or list of graphs
-            Graphs, new or not. What the fitted graphs do not have gets no column.
+            Graphs, new or not.
 
         Returns
         -------
@@ -111,14 +118,14 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
             One row per graph.
         """
         check_is_fitted(self)
-        rows = self.kernel_.features(X)
+        rows = self.kernel_._feature_rows(self.kernel_._check_like_fitted(as_graphs(X)))
         if self.sparse_output:
             return rows
         require_rows(rows.shape[0], float(rows.shape[0]) * rows.shape[1])
         return rows.toarray()
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002 (scikit-learn's signature)
-        """What each column counts: a tree such as ``C(N,C(O))``, a color, or a bin.
+        """Return what each column counts: a tree such as ``C(N,C(O))``, a color, or a bin.
 
         Parameters
         ----------
@@ -131,4 +138,5 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
             One name per column.
         """
         check_is_fitted(self)
-        return np.asarray(self.kernel_.feature_names(), dtype=object)
+        read = self.kernel_._name_reader()
+        return np.asarray([read(column) for column in range(self.n_features_out_)], dtype=object)

@@ -72,18 +72,15 @@ class GIK(NodePairKernel):
         Whether colors of "wl", and matches of "nspdk", also see the labels of edges. "sgk" does not.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
-    dtype : {"float64", "float32"}, default="float64"
-        Numbers of the result; numpy's types will do. All is computed in double precision: "float32" rounds each number of the
-        result, by at most one part in 16 million, and halves the memory of a Gram matrix, at no gain in time.
     n_jobs : int or None, default=None
-        Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
     Attributes
     ----------
     graphs_ : Graphs
         The fitted graphs.
     gamma_ : float
-        What ``gamma="scale"`` came to; absent for any other value.
+        The value used for ``gamma="scale"``; absent for any other ``gamma``.
     n_attributes_in_ : int
         Dimension of their vectors.
 

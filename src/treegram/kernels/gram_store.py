@@ -18,13 +18,13 @@ from treegram._core.files import only_writer
 from treegram._core.machine import package_versions
 from treegram._core.memory import spell_bytes
 from treegram._core.parallel import send_tasks
-from treegram._core.params import Whole, check_value
+from treegram._core.params import Whole, Words, check_value
 from treegram._core.types import Floats
 from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.fields import graphs_digest
 from treegram.kernels.blocks import GramBlocks
 from treegram.kernels.cluster import using
-from treegram.kernels.pipelines import split_pipeline
+from treegram.kernels.grid import split_pipeline
 
 __all__ = ["gram_to_zarr"]
 
@@ -37,6 +37,7 @@ def gram_to_zarr(
     path: str | os.PathLike[str],
     *,
     chunk: int = 1024,
+    dtype: str = "float64",
     n_jobs: int | None = None,
     client: Any = None,
 ) -> Any:
@@ -48,14 +49,15 @@ def gram_to_zarr(
     Parameters
     ----------
     kernel : GraphKernel or Pipeline
-        The kernel, or a pipeline of transformers that ends in one. It is not changed. ``dtype="float32"`` of the kernel
-        takes half of the space.
+        The kernel, or a pipeline of transformers that ends in one. It is not changed.
     X : Graphs or list of graphs
         The graphs.
     path : str or path
         Folder of the store. One that holds another matrix is refused, and not changed.
     chunk : int, default=1024
         Rows and columns of a block. Memory is that of a few blocks for each worker, besides the graphs.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the numbers in the store. All is computed in double precision; "float32" takes half of the space.
     n_jobs : int or None, default=None
         Threads to use, as in joblib.
     client : distributed.Client, optional
@@ -90,8 +92,9 @@ def gram_to_zarr(
     check_value("chunk", "gram_to_zarr", chunk, (Whole(1),))
     final = split_pipeline(kernel)[1]
     final._check_parameters()
-    numbers = np.dtype(final.dtype)
-    record = _record(kernel, graphs, chunk)
+    check_value("dtype", "gram_to_zarr", dtype, (Words("float64", "float32"),))
+    numbers = np.dtype(dtype)
+    record = _record(kernel, graphs, chunk) | {"dtype": dtype}
     with only_writer(target), using(client):
         store = _Store.open(target, record, len(graphs), chunk, numbers)
         missing = store.missing()
@@ -224,9 +227,6 @@ def _record(kernel: Any, graphs: Graphs, chunk: int) -> dict[str, Any]:
     plain = clone(kernel)
     parameters = plain.get_params()
     plain.set_params(**{name: None for name in parameters if name.rpartition("__")[2] == "n_jobs"})
-    plain.set_params(
-        **{name: np.dtype(parameters[name]).name for name in parameters if name.rpartition("__")[2] == "dtype"}
-    )
     with sklearn.config_context(print_changed_only=False):
         text = " ".join(repr(plain).split())
     if " at 0x" in text:
@@ -247,5 +247,5 @@ def _check_room(path: Path, missing: tuple[list[Block], list[Block]], chunk: int
     if needed > free:
         raise OSError(
             f"{path} needs {spell_bytes(needed)} more, but its disk has {spell_bytes(free)} left. Give it another disk, or "
-            "a kernel with dtype='float32' for half of it; Nystroem need no matrix at all."
+            "dtype='float32' for half of it; Nystroem needs no matrix at all."
         )

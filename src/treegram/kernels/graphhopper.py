@@ -7,8 +7,7 @@ import numpy as np
 from treegram._core.params import parameters
 from treegram.graphs import Graphs
 from treegram.kernels.grid import Grid
-from treegram.kernels.node_pairs import NodePairKernel
-from treegram.kernels.node_sums import WeightedFeatures, node_blocks
+from treegram.kernels.node_pairs import NodePairKernel, WeightedFeatures, node_blocks
 from treegram.structure.hops import hop_features
 
 __all__ = ["GraphHopper"]
@@ -44,21 +43,18 @@ class GraphHopper(NodePairKernel):
         Whether only nodes with equal labels are alike. The published rows are those without labels; with them, ENZYMES and
         PROTEINS are classified better.
     missing_labels : {"degree", "constant"}, default="degree"
-        What stands for the labels of graphs that have none if ``use_labels``: each node's degree, or one label for all.
+        Labels for graphs that have none, if ``use_labels``: the degree of each node, or the same label for all nodes.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
-    dtype : {"float64", "float32"}, default="float64"
-        Numbers of the result; numpy's types will do. All is computed in double precision: "float32" rounds each number of the
-        result, by at most one part in 16 million, and halves the memory of a Gram matrix, at no gain in time.
     n_jobs : int or None, default=None
-        Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
     Attributes
     ----------
     graphs_ : Graphs
         The fitted graphs.
     gamma_ : float
-        What ``gamma="scale"`` came to; absent for any other value.
+        The value used for ``gamma="scale"``; absent for any other ``gamma``.
     n_attributes_in_ : int
         Dimension of their vectors.
 

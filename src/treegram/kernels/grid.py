@@ -1,56 +1,135 @@
-"""All Gram matrices of a grid of parameters, for any kernel, in as few passes as the kernel can.
+"""Kernels at the end of pipelines, and all Gram matrices of a grid of a kernel's parameters.
 
-A pass takes many values of the kernel's one-pass parameters, and one value of any other. A pipeline's transformers are fitted
-once, since the grid is one of the kernel alone. New graphs may come along: a kernel is fitted on the old ones, and compares.
+A pass takes many values of the kernel's one-pass parameters and one value of any other. The transformers of a pipeline are
+fitted once, because a grid names parameters of the kernel alone. New graphs may come along: the kernel is fitted on the old
+ones and compares the new ones with them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from treegram._core.errors import ParameterError
 from treegram._core.params import check_value
 from treegram._core.text import suggest
-from treegram._core.types import Floats
-from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.pipelines import split_pipeline
+from treegram._core.types import Floats, Ints
+from treegram.graphs import Graphs
 
-__all__ = ["Grid", "GridValues", "gram_grids", "grid_values", "parameter_names", "with_parameters"]
+__all__ = [
+    "Grid",
+    "GridPoint",
+    "accumulate_steps",
+    "grid_params",
+    "grid_points",
+    "grid_positions",
+    "learns_from_data",
+    "parameter_names",
+    "split_pipeline",
+    "split_steps",
+    "with_parameters",
+]
 
 Grid: TypeAlias = Mapping[str, Sequence[Any]]
-Positions: TypeAlias = dict[str, list[int]]  # for each parameter, which of its values
 
 
 @dataclass(frozen=True)
-class GridValues:
-    """Kernel values with one leading axis for each list of a grid, in the order of the grid."""
+class GridPoint:
+    """Kernel values for one point of a grid."""
 
-    grams: Floats  # (..., n_graphs, n_graphs)
-    rows: Floats  # (..., n_new, n_graphs): new graphs with the fitted ones
-    selves: Floats  # (..., n_new): new graphs with themselves
+    params: dict[str, Any]
+    gram: Floats  # (n_graphs, n_graphs)
+    rows: Floats  # (n_new, n_graphs): new graphs with the fitted ones
+    self_kernels: Floats  # (n_new,): new graphs with themselves
 
-    def arranged(self, order: Sequence[int], *, n_kept: int) -> Self:
-        """Leading axes in another order, without those behind the first ``n_kept``, which have one position."""
-        arrays = []
-        for array in (self.grams, self.rows, self.selves):
-            moved = array.transpose([*order, *range(len(order), array.ndim)])
-            arrays.append(moved.reshape(moved.shape[:n_kept] + moved.shape[len(order) :]))
-        return type(self)(*arrays)
+
+def grid_params(param_grid: Grid) -> list[dict[str, Any]]:
+    """Return the points of a grid; the last parameter changes fastest."""
+    return [dict(zip(param_grid, values, strict=True)) for values in product(*param_grid.values())]
+
+
+def grid_points(kernel: Any, X: Graphs, param_grid: Grid, X_new: Graphs | None = None) -> list[GridPoint]:
+    """Compute the Gram matrix of X, and the kernel of new graphs with X, for each point of a grid.
+
+    ``kernel`` is a kernel or a pipeline that ends in one, and is not changed. Points are in the order of :func:`grid_params`.
+    All matrices are in memory at once, most of them as views of one array: copy what must outlive the others.
+    """
+    steps, final = split_pipeline(kernel)
+    _check_grid(final, param_grid)
+    X_new = X[:0] if X_new is None else X_new
+    for step in steps:
+        fitted = clone(step)
+        X = fitted.fit_transform(X)
+        X_new = fitted.transform(X_new) if len(X_new) else X_new
+    varies = final._grid_names()  # one-pass parameters in the order of the kernel
+    together = {name: param_grid[name] for name in varies if name in param_grid and varies[name]}
+    looped = {name: values for name, values in param_grid.items() if not varies[name]}
+    found: dict[tuple[int, ...], GridPoint] = {}
+    for outer in grid_positions(looped):
+        one = final._with({name: looped[name][i] for name, i in zip(looped, outer, strict=True)})
+        one._check_parameters()
+        for inner, point in zip(grid_positions(together), one._grid_pass(X, X_new, together), strict=True):
+            at = dict(zip((*looped, *together), (*outer, *inner), strict=True))
+            found[tuple(at[name] for name in param_grid)] = point
+    params = zip(grid_params(param_grid), grid_positions(param_grid), strict=True)
+    return [GridPoint(own, found[at].gram, found[at].rows, found[at].self_kernels) for own, at in params]
+
+
+def grid_positions(grid: Grid) -> list[tuple[int, ...]]:
+    """Return the position of each point in the lists of a grid."""
+    return list(product(*(range(len(values)) for values in grid.values())))
+
+
+def _check_grid(kernel: Any, param_grid: Mapping[str, Any]) -> None:
+    known = kernel._grid_names()
+    for name, values in param_grid.items():
+        if name not in known:
+            raise ParameterError(
+                f"{type(kernel).__name__} has no parameter {name!r}{suggest(name, known) or '.'} "
+                f"Valid parameters are {', '.join(sorted(known))}."
+            )
+        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
+            raise ParameterError(f"param_grid: {name} must be a list of at least one value; got {values!r}.")
+        for owner, allowed in kernel._grid_allowed(name):
+            for i, value in enumerate(values):
+                check_value(f"{name}[{i}]", owner, value, allowed)
+
+
+# -------------------------------------------------------------------- pipelines
+
+
+def split_pipeline(kernel: Any, what: str = "kernel") -> tuple[list[Any], Any]:
+    """Return the transformers before a kernel, and the kernel itself; errors call the argument ``what``."""
+    steps, final = [], kernel
+    while isinstance(final, Pipeline):
+        *before, final = (step for _, step in final.steps)
+        steps += [step for step in before if step is not None and step != "passthrough"]
+    if isinstance(final, type) or not hasattr(final, "_grid_pass"):
+        raise ParameterError(
+            f"{what} must be a graph kernel, or a pipeline of transformers that ends in one; got {kernel!r}."
+        )
+    return steps, final
+
+
+def learns_from_data(kernel: Any) -> bool:
+    """Return whether a kernel or a transformer before it must be fitted inside each fold; unknown transformers count as such."""
+    steps, final = split_pipeline(kernel)
+    return any(getattr(step, "learns_from_data", True) for step in [*steps, final])
 
 
 def parameter_names(kernel: Any) -> set[str]:
-    """The parameters that a grid may name: the kernel's own, and for a sum those of its parts."""
+    """Return the parameters that a grid may name: the kernel's own and, for a sum, those of its parts."""
     return set(split_pipeline(kernel)[1]._grid_names())
 
 
 def with_parameters(kernel: Any, values: Mapping[str, Any]) -> Any:
-    """A copy of a kernel or pipeline with other values of the kernel's parameters."""
+    """Return a copy of a kernel or pipeline with other values of the kernel's parameters."""
     if not hasattr(kernel, "steps"):
         return split_pipeline(kernel)[1]._with(values)
     copy = clone(kernel)
@@ -58,103 +137,26 @@ def with_parameters(kernel: Any, values: Mapping[str, Any]) -> Any:
     return copy
 
 
-def grid_values(kernel: Any, X: Graphs, X_new: Graphs | None, grid: Grid) -> GridValues:
-    """All matrices of a grid at once; without new graphs rows and selves are empty."""
-    final, X, X_new = _prepare(kernel, X, X_new, grid)
-    shape = tuple(len(values) for values in grid.values())
-    whole: GridValues | None = None
-    for values, positions in _passes(final, X, X_new, grid):
-        if tuple(len(some) for some in positions.values()) == shape:
-            return values
-        if whole is None:
-            n_axes = len(shape)
-            pieces = (values.grams, values.rows, values.selves)
-            whole = GridValues(*(np.empty(shape + piece.shape[n_axes:]) for piece in pieces))
-        at = np.ix_(*positions.values())
-        whole.grams[at], whole.rows[at], whole.selves[at] = values.grams, values.rows, values.selves
-    assert whole is not None  # every list has a value
-    return whole
+# -------------------------------------------------------------------- parameters of which larger values only add features
 
 
-def gram_grids(kernel: Any, X: Any, grid: Grid, X_new: Any = None) -> Any:
-    """The Gram matrix of X for each point of a grid.
+def split_steps(grid: Grid) -> tuple[Grid, Ints]:
+    """Return the grid of one parameter with its distinct values ascending, and the position among them of each value."""
+    ((name, values),) = grid.items()
+    steps, positions = np.unique(np.asarray(values), return_inverse=True)
+    return {name: steps.tolist()}, positions
 
-    Parameters
-    ----------
-    kernel : GraphKernel or Pipeline
-        A kernel, or a pipeline of transformers that ends in one. It is not changed.
-    X : Graphs or list of graphs
-        The graphs.
-    grid : mapping of str to sequence
-        Values for parameters of the kernel; for a sum, for parameters of its parts. May be empty.
-    X_new : Graphs or list of graphs, optional
-        Graphs to compare with those in X, for a kernel fitted on X alone.
 
-    Returns
-    -------
-    parameters : list of dict
-        The points of the grid: the last parameter changes fastest.
-    grams : list of ndarray of shape (n_graphs, n_graphs)
-        For each point what ``fit_transform(X)`` gives.
-    rows : list of ndarray of shape (n_new, n_graphs)
-        Only with ``X_new``: for each point what ``transform(X_new)`` then gives.
+def accumulate_steps(sums: Floats, positions: Ints | None) -> Floats:
+    """Turn what each step adds (along the first axis) into totals, one for each of ``positions``; None: return the sums.
 
-    Notes
-    -----
-    All matrices are in memory at once, as views of one array: copy what must outlive the others.
+    The sums may be overwritten.
     """
-    values = grid_values(kernel, as_graphs(X), None if X_new is None else as_graphs(X_new), grid)
-    points = [dict(zip(grid, point, strict=True)) for point in product(*grid.values())]
-    places = list(np.ndindex(*(len(some) for some in grid.values())))
-    grams = [values.grams[place] for place in places]
-    return (points, grams) if X_new is None else (points, grams, [values.rows[place] for place in places])
-
-
-def _prepare(kernel: Any, X: Graphs, X_new: Graphs | None, grid: Grid) -> tuple[Any, Graphs, Graphs | None]:
-    """The kernel itself, and the graphs as the transformers before it, fitted on X, let it see them."""
-    steps, final = split_pipeline(kernel)
-    _check_grid(final, grid)
-    for step in steps:
-        fitted = clone(step)
-        X = fitted.fit_transform(X)
-        X_new = None if X_new is None else fitted.transform(X_new)
-    return final, X, X_new
-
-
-def _check_grid(kernel: Any, grid: Mapping[str, Any]) -> None:
-    known = kernel._grid_names()
-    for name, values in grid.items():
-        if name not in known:
-            raise ParameterError(
-                f"{type(kernel).__name__} has no parameter {name!r}{suggest(name, known) or '.'} "
-                f"Valid parameters are {', '.join(sorted(known))}."
-            )
-        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
-            raise ParameterError(f"The grid's {name} must be a list of at least one value; got {values!r}.")
-        for owner, allowed in kernel._grid_allowed(name):
-            for i, value in enumerate(values):
-                check_value(f"{name}[{i}]", owner, value, allowed)
-
-
-def _passes(kernel: Any, X: Graphs, X_new: Graphs | None, grid: Grid) -> Iterator[tuple[GridValues, Positions]]:
-    """The values of each pass, and the positions in the lists that they are for."""
-    varies = kernel._grid_names()
-    looped = {name: values for name, values in grid.items() if not varies[name]}
-    together = {name: values for name, values in grid.items() if varies[name]}
-    for point in product(*(range(len(values)) for values in looped.values())):
-        fixed = dict(zip(looped, point, strict=True))
-        one = kernel._with({name: looped[name][i] for name, i in fixed.items()})
-        one._check_parameters()
-        for part in one._separate(X, together):
-            lists = {name: [together[name][i] for i in some] for name, some in part.items()}
-            values = one._grid_pass(X, X_new, lists)
-            positions = {name: part[name] if name in part else [fixed[name]] for name in grid}
-            yield _with_all_axes(values, list(part), list(grid)), positions
-
-
-def _with_all_axes(values: GridValues, present: list[str], wanted: list[str]) -> GridValues:
-    """One leading axis for each wanted name; those not present get an axis of one position."""
-    order = [present.index(name) for name in wanted if name in present]
-    values = values.arranged(order, n_kept=len(order))
-    axes = tuple(i for i, name in enumerate(wanted) if name not in present)
-    return GridValues(*(np.expand_dims(array, axes) for array in (values.grams, values.rows, values.selves)))
+    if positions is None:
+        return sums
+    if len(sums) > 1:
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # entries below the diagonal of a symmetric matrix are arbitrary
+            np.cumsum(sums, axis=0, out=sums)
+    return sums if np.array_equal(positions, np.arange(len(sums))) else sums[positions]

@@ -1,33 +1,76 @@
 """The family of kernels that sum over pairs of nodes: K(G, G') = sum over v, v' of <phi(v), phi(v')> k_A(x_v, x_v').
 
-A kernel of this family is its phi, the method ``_features``. Everything else is in ``_node_sums`` and ``pairsum.nodes``.
+A kernel of this family is its phi, the method ``_features``. ``pairsum.nodes`` computes the sums.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from treegram._core.params import parameters
-from treegram._core.types import Floats
-from treegram.graphs import Graphs
-from treegram.kernels.axes import GridAxes
-from treegram.kernels.base import GraphKernel
-from treegram.kernels.grid import Grid
-from treegram.kernels.node_sums import NODE_KERNEL, node_pair_sums, node_self_sums, node_shares, view_nodes
-from treegram.pairsum.attributes import NodeKernel
-from treegram.structure.features import Features
+import numpy as np
+import scipy.sparse as sp
 
-__all__ = ["NodePairKernel"]
+from treegram._core.params import FUNCTION, NOTHING, Allowed, Number, Words, parameters
+from treegram._core.types import Floats, Hashes, Ints
+from treegram.graphs import Graphs
+from treegram.kernels.base import GraphKernel
+from treegram.kernels.grid import Grid, accumulate_steps, split_steps
+from treegram.pairsum.attributes import NODE_KERNEL_NAMES, Gaussian, NodeKernel, node_kernel_blocks
+from treegram.pairsum.entries import entry_sums
+from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
+from treegram.structure.features import Features, common_codes
+from treegram.structure.labels import node_hashes
+
+__all__ = [
+    "NODE_KERNEL",
+    "NodePairKernel",
+    "NodeView",
+    "WeightedFeatures",
+    "by_point",
+    "entry_contributions",
+    "node_blocks",
+    "node_contributions",
+    "node_pair_sums",
+    "node_self_sums",
+    "vectors_and_kernel",
+    "view_nodes",
+]
+
+LONG_ROW = 32  # features per node from which folding those of a single node pays
+CONTRIBUTIONS_AT_ONCE = 1 << 23  # sums of single nodes with fitted graphs in memory: 64 MiB
+NODE_KERNEL: Mapping[str, Allowed] = {
+    "gamma": (Number(0), Words("scale"), NOTHING),
+    "node_kernel": (Words(*NODE_KERNEL_NAMES), FUNCTION),
+}
+
+
+@dataclass(frozen=True)
+class WeightedFeatures(Features):
+    """Features of several kinds; a kind has one weight for each value of a kernel's second one-pass parameter."""
+
+    kinds: Ints  # of each column
+    weights: Floats  # (n_kinds, n_weights)
+
+
+@dataclass(frozen=True)
+class NodeView:
+    """Graphs as the sums over pairs of nodes see them."""
+
+    nodes: Nodes  # without features
+    node_kernel: NodeKernel
+    groups: Sequence[Features]  # one row per node; features that are not weighted have the weight 1
+    positions: Ints | None = None  # where groups add up: of each point, the last group that it includes
 
 
 @parameters
 class NodePairKernel(GraphKernel):
-    """A kernel that is a sum over pairs of nodes: of the products of their features, times a kernel on their vectors."""
+    """A kernel that sums, over pairs of nodes, the product of their features times a kernel of their vectors."""
 
-    explained_by = "nodes"
-    adds_up: ClassVar[bool] = False  # whether a larger value of a one-pass parameter only adds features
+    _explained_by = "nodes"
+    _adds_up: ClassVar[bool] = False  # whether a larger value of the one-pass parameter only adds features
     _allowed = NODE_KERNEL
 
     gamma: float | str | None = None
@@ -36,28 +79,198 @@ class NodePairKernel(GraphKernel):
 
     @abstractmethod
     def _features(self, graphs: Graphs, grid: Grid) -> Sequence[Features]:
-        """phi: one row per node, one group for each value of the first one-pass parameter.
+        """Compute phi: one row per node, one group for each value of the first one-pass parameter.
 
-        Nodes with different labels share no feature. With ``adds_up`` the values are ascending, and a group is what its value
-        adds to the one before. Weighted features have one weight for each value of the second one-pass parameter.
+        Nodes with different labels share no feature. With ``_adds_up`` the values are ascending, and a group holds the features
+        that its value adds. Weighted features have one weight for each value of the second one-pass parameter.
         """
 
     def _describe(self, graphs: Graphs, grid: Grid) -> Any:
-        axes = GridAxes.of_steps(grid) if self.adds_up else GridAxes.of_points(grid)
-        return view_nodes(self, graphs, self._features(graphs, axes.steps), axes)
+        grid, positions = split_steps(grid) if self._adds_up else (grid, None)
+        return view_nodes(self, graphs, self._features(graphs, grid), positions)
 
     def _pair_sums(self, left: Any, right: Any | None) -> Floats:
         return node_pair_sums(left, right, self.n_jobs)
 
-    def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
-        if spread:
-            return self._spread_shares(graphs, described, weights)
-        (shares,) = node_shares(described, self._fitted, weights, self.n_jobs)
-        return shares
-
-    def _spread_shares(self, graphs: Graphs, described: Any, weights: Floats) -> Floats:
-        """The same, shared by the nodes of trees; for kernels with ``explained_by = "trees"``."""
-        raise NotImplementedError
-
     def _self_sums(self, described: Any) -> Floats:
         return node_self_sums(described, self.n_jobs)
+
+    def _raw_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+        if spread:
+            return self._spread_contributions(graphs, described, weights)
+        (contributions,) = node_contributions(described, self._fitted, weights, self.n_jobs)
+        return contributions
+
+    def _spread_contributions(self, graphs: Graphs, described: Any, weights: Floats) -> Floats:
+        """Return the same, divided among the nodes of trees; for kernels with ``_explained_by = "trees"``."""
+        raise NotImplementedError
+
+
+def view_nodes(kernel: Any, graphs: Graphs, groups: Sequence[Features] = (), positions: Ints | None = None) -> NodeView:
+    """Describe graphs as the kernel's parameters for labels and vectors say."""
+    vectors, node_kernel = vectors_and_kernel(kernel, graphs)
+    nodes = Nodes(
+        n_graphs=len(graphs),
+        graph_ids=graphs.graph_ids,
+        blocks=node_blocks(kernel, graphs),
+        vectors=vectors,
+        features=sp.csr_matrix((graphs.n_nodes, 0)),
+    )
+    return NodeView(nodes, node_kernel, groups, positions)
+
+
+def vectors_and_kernel(kernel: Any, graphs: Graphs) -> tuple[Floats, NodeKernel]:
+    """Return the vectors of all nodes and k_A, which is 1 without attributes."""
+    if not graphs.n_attributes:
+        return np.zeros((graphs.n_nodes, 1)), Gaussian(0.0)
+    gamma = kernel.gamma_ if kernel.gamma == "scale" else kernel.gamma
+    return np.asarray(graphs.attributes), node_kernel_blocks(kernel.node_kernel, gamma, graphs.n_attributes)
+
+
+def node_blocks(kernel: Any, graphs: Graphs) -> Hashes:
+    """Return the label of each node as a hash; the same for all nodes with ``use_labels=False``."""
+    if getattr(kernel, "use_labels", True):
+        return node_hashes(graphs, kernel.missing_labels)
+    return np.zeros(graphs.n_nodes, np.uint64)
+
+
+def node_pair_sums(left: NodeView, right: NodeView | None, n_jobs: int | None) -> Floats:
+    """Compute the kernel of each pair of graphs for each point of the grid; ``right=None``: left with itself."""
+    if right is None:
+        return _symmetric_sums(left, n_jobs)
+    rows, columns, weighting = _alike(left, right)
+    return by_point(right, pair_sums(rows, columns, right.node_kernel, weighting, n_jobs=n_jobs))
+
+
+def _alike(left: NodeView, right: NodeView) -> tuple[Nodes, Nodes, Weighting]:
+    """Return the nodes of both sides with the features that both have, and the weights of these."""
+    common = [common_codes(new.codes, old.codes) for new, old in zip(left.groups, right.groups, strict=True)]
+    rows, columns = (
+        _with_features(view, [group.aligned(codes) for group, codes in zip(view.groups, common, strict=True)])
+        for view in (left, right)
+    )
+    return rows, columns, _weighting(right.groups, common)
+
+
+def node_contributions(left: NodeView, right: NodeView, weights: Floats, n_jobs: int | None) -> Floats:
+    """Compute what each node of the left adds to the sums of weights[i, j] K(G, G_i) over the graphs of the right.
+
+    Each node is summed as a graph of its own. Shape (n_groups, n_nodes, n_outputs), for views of one point.
+    """
+    rows, columns, weighting = _alike(left, right)
+    is_used = np.abs(weights).max(axis=1) > 0
+    columns = columns.taken(np.flatnonzero(is_used[columns.graph_ids]))
+    if _is_plain(left, right):
+        return _plain_contributions(rows, columns, weighting, weights)
+    n_nodes = len(rows.graph_ids)
+    contributions = np.empty((weighting.n_groups, n_nodes, weights.shape[1]))
+    step = max(1, CONTRIBUTIONS_AT_ONCE // max(1, weighting.n_groups * columns.n_graphs))
+    for first in range(0, n_nodes, step):
+        some = np.arange(first, min(first + step, n_nodes))
+        alone = replace(rows.taken(some), n_graphs=len(some), graph_ids=np.arange(len(some)))
+        # Fitted graphs on the left: sums of large graphs on the left with single nodes on the right are up to four times faster.
+        sums = pair_sums(columns, alone, right.node_kernel, weighting, n_jobs=n_jobs)
+        contributions[:, some] = np.einsum("gin,io->gno", sums[:, 0], weights)
+    return contributions
+
+
+def _is_plain(left: NodeView, right: NodeView) -> bool:
+    """Return whether k_A is 1 for all pairs of nodes."""
+    is_zero = not left.nodes.vectors.any() and not right.nodes.vectors.any()
+    return is_zero and isinstance(right.node_kernel, Gaussian)
+
+
+def entry_contributions(left: NodeView, right: NodeView, weights: Floats) -> Floats:
+    """Compute the same for each feature of each node, (n_entries, n_outputs), for views of one point with one group.
+
+    Entries are in the order of the features, by row and code.
+    """
+    (mine,), (theirs,) = left.groups, right.groups
+    is_used = np.abs(weights).max(axis=1, initial=0.0) > 0
+    columns = replace(right.nodes, features=theirs.aligned(mine.codes))
+    columns = columns.taken(np.flatnonzero(is_used[columns.graph_ids]))
+    mine.counts.sort_indices()
+    rows = replace(left.nodes, features=mine.counts)
+    if _is_plain(left, right):
+        totals = columns.features.T @ weights[columns.graph_ids]
+        contributions: Floats = rows.features.data[:, None] * totals[rows.features.indices]
+        return contributions
+    return entry_sums(rows, columns, right.node_kernel, weights[columns.graph_ids])
+
+
+def _plain_contributions(rows: Nodes, columns: Nodes, weighting: Weighting, weights: Floats) -> Floats:
+    """Compute the same where k_A is 1: sums of products of features alone."""
+    totals = columns.features.T @ weights[columns.graph_ids] * weighting.weights[weighting.kinds]
+    contributions = np.empty((weighting.n_groups, len(rows.graph_ids), weights.shape[1]))
+    for group in range(weighting.n_groups):
+        own = np.flatnonzero(weighting.groups[weighting.kinds] == group)
+        contributions[group] = rows.features[:, own] @ totals[own]
+    return contributions
+
+
+def _symmetric_sums(view: NodeView, n_jobs: int | None) -> Floats:
+    """Sum a view with itself; long rows without the features of single graphs, so that the diagonal is summed separately."""
+    graph_ids = view.nodes.graph_ids
+    if not any(_is_long(group) for group in view.groups):
+        nodes = _with_features(view, [group.counts for group in view.groups])
+        weighting = _weighting(view.groups, [group.codes for group in view.groups])
+        return by_point(view, pair_sums(nodes, None, view.node_kernel, weighting, n_jobs=n_jobs))
+    kept = [group.kept(group.is_shared(graph_ids)) for group in view.groups]
+    nodes = _with_features(view, [group.counts for group in kept])
+    weighting = _weighting(view.groups, [group.codes for group in kept])
+    K = by_point(view, pair_sums(nodes, None, view.node_kernel, weighting, n_jobs=n_jobs))
+    np.einsum("...ii->...i", K)[...] = node_self_sums(view, n_jobs)
+    return K
+
+
+def node_self_sums(view: NodeView, n_jobs: int | None) -> Floats:
+    """Compute the kernel of each graph with itself for each point of the grid."""
+    features = [_folded(group, view.nodes.graph_ids) for group in view.groups]
+    if any(isinstance(group, WeightedFeatures) for group in view.groups):
+        weighting = _weighting(view.groups, [group.codes for group in view.groups])
+    else:
+        weighting = _plain_weighting([matrix.shape[1] for matrix in features])
+    return by_point(view, self_sums(_with_features(view, features), view.node_kernel, weighting, n_jobs=n_jobs))
+
+
+def _folded(group: Features, graph_ids: Ints) -> sp.csr_matrix:
+    """Return the features for sums of each graph with itself.
+
+    Folding rounds (a root is squared again), so short rows of whole numbers are left as they are.
+    """
+    return group.folded(graph_ids) if _is_long(group) and not isinstance(group, WeightedFeatures) else group.counts
+
+
+def _is_long(group: Features) -> bool:
+    return bool(group.counts.nnz > LONG_ROW * group.counts.shape[0])
+
+
+def _with_features(view: NodeView, features: Sequence[sp.csr_matrix]) -> Nodes:
+    """Return the nodes with the features of all groups side by side."""
+    stacked = features[0] if len(features) == 1 else sp.hstack(features, format="csr")
+    return replace(view.nodes, features=stacked)
+
+
+def _weighting(groups: Sequence[Features], codes: Sequence[Hashes]) -> Weighting:
+    """Return the weights of the columns with the given codes, group after group."""
+    if not any(isinstance(group, WeightedFeatures) for group in groups):
+        return _plain_weighting([len(some) for some in codes])
+    kinds, owners, weights, n_kinds = [], [], [], 0
+    for i, (group, some) in enumerate(zip(groups, codes, strict=True)):
+        assert isinstance(group, WeightedFeatures)
+        kinds.append(n_kinds + group.kinds[np.searchsorted(group.codes, some)])
+        owners.append(np.full(len(group.weights), i))
+        weights.append(group.weights)
+        n_kinds += len(group.weights)
+    return Weighting(np.concatenate(kinds), np.concatenate(owners), np.concatenate(weights), len(groups))
+
+
+def _plain_weighting(n_columns: Sequence[int]) -> Weighting:
+    """Give all columns the weight 1, and each group an output of its own."""
+    n_groups = len(n_columns)
+    return Weighting(np.repeat(np.arange(n_groups), n_columns), np.arange(n_groups), np.ones((n_groups, 1)), n_groups)
+
+
+def by_point(view: NodeView, sums: Floats) -> Floats:
+    """Turn sums by group and weight (the first two axes) into sums by point of the grid."""
+    return accumulate_steps(sums.reshape(sums.shape[0] * sums.shape[1], *sums.shape[2:]), view.positions)

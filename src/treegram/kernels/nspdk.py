@@ -39,16 +39,13 @@ class NSPDK(ExplicitKernel):
     distance : int, default=1
         Largest distance between the two nodes of a pair. At 0 a pair is one node twice.
     missing_labels : {"degree", "constant"}, default="degree"
-        What stands for the labels of graphs that have none: each node's degree, or one label for all.
+        Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether equal balls must also have equal labels on their edges.
     normalize : bool, default=True
         Whether to divide, on top, by :math:`\sqrt{K(G, G) K(G', G')}`.
-    dtype : {"float64", "float32"}, default="float64"
-        Numbers of the result; numpy's types will do. All is computed in double precision: "float32" rounds each number of the
-        result, by at most one part in 16 million, and halves the memory of a Gram matrix, at no gain in time.
     n_jobs : int or None, default=None
-        Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
     Attributes
     ----------
@@ -87,7 +84,7 @@ class NSPDK(ExplicitKernel):
     """
 
     name = "nspdk"
-    explained_by = "nodes"
+    _explained_by = "nodes"
     _default_param_grid = {"radius": [1, 2], "distance": [0, 1, 2]}
     _allowed = {"radius": (Whole(0),), "distance": (Whole(0),)}
 

@@ -17,8 +17,8 @@ from treegram._core.params import NOTHING, SEED, Checked, Instance, Number, Whol
 from treegram._core.types import Floats, Ints
 from treegram.graphs import as_graphs
 from treegram.kernels.base import GraphKernel
+from treegram.kernels.grid import split_pipeline
 from treegram.kernels.oddcl import ODDCL
-from treegram.kernels.pipelines import split_pipeline
 from treegram.pairsum.maps import one_blas_thread
 
 __all__ = ["Nystroem"]
@@ -202,7 +202,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         self._factor = np.tril(rows[chosen])
         return rows
 
-    def _landmark_weights(self, coefficients: Floats) -> Floats:
+    def _component_weights(self, coefficients: Floats) -> Floats:
         """What the kernel with each landmark is worth to a linear model with these coefficients of the columns."""
         weights: Floats = solve_triangular(self._factor.T, coefficients, lower=False)
         return weights

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 from treegram._core.params import parameters
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
-from treegram.kernels.grid import Grid
-from treegram.kernels.node_pairs import NodePairKernel
-from treegram.kernels.node_sums import node_entry_shares
+from treegram.kernels.grid import Grid, GridPoint
+from treegram.kernels.node_pairs import NodePairKernel, entry_contributions
 from treegram.kernels.tree_weights import (
     TREE_GRID,
     TREES,
     count_trees,
-    separate_overflows,
+    grid_pass,
     spread_counted_trees,
     tree_groups,
 )
@@ -54,23 +54,20 @@ class ODDCL(NodePairKernel):
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
     missing_labels : {"degree", "constant"}, default="degree"
-        What stands for the labels of graphs that have none: each node's degree, or one label for all.
+        Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether trees also carry the labels of their edges.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
-    dtype : {"float64", "float32"}, default="float64"
-        Numbers of the result; numpy's types will do. All is computed in double precision: "float32" rounds each number of the
-        result, by at most one part in 16 million, and halves the memory of a Gram matrix, at no gain in time.
     n_jobs : int or None, default=None
-        Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
     Attributes
     ----------
     graphs_ : Graphs
         The fitted graphs.
     gamma_ : float
-        What ``gamma="scale"`` came to; absent for any other value.
+        The value used for ``gamma="scale"``; absent for any other ``gamma``.
     n_attributes_in_ : int
         Dimension of their vectors.
 
@@ -103,8 +100,8 @@ class ODDCL(NodePairKernel):
     """
 
     name = "oddcl"
-    one_pass = ("depth", "lam")
-    explained_by = "trees"
+    _one_pass = ("depth", "lam")
+    _explained_by = "trees"
     _default_param_grid = TREE_GRID
     _allowed = TREES
 
@@ -116,9 +113,9 @@ class ODDCL(NodePairKernel):
     def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:
         return tree_groups(self, graphs, grid["depth"], grid["lam"])
 
-    def _spread_shares(self, graphs: Graphs, described: Any, weights: Floats) -> Floats:
+    def _spread_contributions(self, graphs: Graphs, described: Any, weights: Floats) -> Floats:
         phi = count_trees(self, graphs, self.depth)
-        return spread_counted_trees(self, graphs, phi, node_entry_shares(described, self._fitted, weights))
+        return spread_counted_trees(self, graphs, phi, entry_contributions(described, self._fitted, weights))
 
-    def _separate(self, graphs: Graphs, lists: Grid) -> list[dict[str, list[int]]]:
-        return separate_overflows(self, graphs, lists)
+    def _grid_pass(self, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
+        return grid_pass(partial(super()._grid_pass, X, X_new), self, X, param_grid)

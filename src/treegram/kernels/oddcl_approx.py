@@ -9,12 +9,10 @@ from typing import Any
 from treegram._core.params import parameters
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
-from treegram.kernels.axes import GridAxes
 from treegram.kernels.choose_map import VECTOR_MAP
-from treegram.kernels.grid import Grid
-from treegram.kernels.node_pairs import NodePairKernel
-from treegram.kernels.node_sums import view_nodes
-from treegram.kernels.tree_weights import TREE_GRID, TREES, separate_overflows, tree_groups, view_trees
+from treegram.kernels.grid import Grid, GridPoint
+from treegram.kernels.node_pairs import NodePairKernel, view_nodes
+from treegram.kernels.tree_weights import TREE_GRID, TREES, grid_pass, tree_groups, view_trees
 from treegram.kernels.vector_sums import (
     PairSample,
     draw_seed,
@@ -63,7 +61,7 @@ class ODDCLApprox(NodePairKernel):
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite; others than "rbf"
         need ``method`` "nystroem" or "auto".
     missing_labels : {"degree", "constant"}, default="degree"
-        What stands for the labels of graphs that have none: each node's degree, or one label for all.
+        Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether trees also carry the labels of their edges.
     method : {"auto", "rff", "orf", "qmc", "nystroem"}, default="auto"
@@ -84,11 +82,8 @@ class ODDCLApprox(NodePairKernel):
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
     random_state : int, RandomState instance or None, default=0
         Seed of the map and of the sample of pairs; the same number gives the same bits.
-    dtype : {"float64", "float32"}, default="float64"
-        Numbers of the result; numpy's types will do. All is computed in double precision: "float32" rounds each number of the
-        result, by at most one part in 16 million, and halves the memory of a Gram matrix, at no gain in time.
     n_jobs : int or None, default=None
-        Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
     Attributes
     ----------
@@ -106,7 +101,7 @@ class ODDCLApprox(NodePairKernel):
     graphs_ : Graphs
         The fitted graphs.
     gamma_ : float
-        What ``gamma="scale"`` came to; absent for any other value.
+        The value used for ``gamma="scale"``; absent for any other ``gamma``.
     n_attributes_in_ : int
         Dimension of their vectors.
 
@@ -150,7 +145,7 @@ class ODDCLApprox(NodePairKernel):
     """
 
     name = "oddcl-approx"
-    one_pass = ("depth", "lam")
+    _one_pass = ("depth", "lam")
     _default_param_grid = TREE_GRID
     _allowed = {**TREES, **VECTOR_MAP}
 
@@ -173,7 +168,7 @@ class ODDCLApprox(NodePairKernel):
         seed = draw_seed(self.random_state)
         with one_blas_thread():
             draw = cache(partial(PairSample.draw, self, partial(view_trees, self), graphs, seed))  # where it is needed
-            view = view_nodes(self, graphs, [], GridAxes.of_points({}))
+            view = view_nodes(self, graphs)
             costs = gram_costs(view)
             choice = map_for(self, view, graphs.n_attributes, lambda z: draw().error_of(z), seed, costs=costs)
         self.map_ = choice.vector_map
@@ -187,10 +182,10 @@ class ODDCLApprox(NodePairKernel):
     def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:
         return tree_groups(self, graphs, grid["depth"], grid["lam"])
 
-    def _separate(self, graphs: Graphs, lists: Grid) -> list[dict[str, list[int]]]:
-        return separate_overflows(self, graphs, lists)
+    def _grid_pass(self, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
+        return grid_pass(partial(super()._grid_pass, X, X_new), self, X, param_grid)
 
-    explained_by = ""  # sums of vectors and choices of maps are not sums over nodes
+    _explained_by = ""  # sums of vectors and choices of maps are not sums over nodes
 
     def _describe(self, graphs: Graphs, grid: Grid) -> Any:
         view = super()._describe(graphs, grid)

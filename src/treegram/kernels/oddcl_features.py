@@ -18,10 +18,9 @@ from treegram._core.errors import InvalidGraphError
 from treegram._core.params import NOTHING, Checked, Whole, parameters
 from treegram._core.types import Floats, Hashes
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.axes import GridAxes
-from treegram.kernels.base import GraphKernel, inverse_roots, warn_of_edge_vectors, warn_of_unknown_labels
+from treegram.kernels.base import GraphKernel, inverse_roots, learn_gamma, warn_of_edge_vectors, warn_of_unknown_labels
 from treegram.kernels.choose_map import VECTOR_MAP
-from treegram.kernels.node_sums import NODE_KERNEL, NodeView, learn_gamma, vectors_and_kernel, view_nodes
+from treegram.kernels.node_pairs import NODE_KERNEL, NodeView, vectors_and_kernel, view_nodes
 from treegram.kernels.tree_weights import TREES, count_trees, spread_counted_trees, view_trees, weigh
 from treegram.kernels.vector_sums import PairSample, draw_seed, map_for, map_nodes, vector_self_sums
 from treegram.pairsum.attributes import Gaussian, NodeKernel
@@ -73,7 +72,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite; others than "rbf"
         need ``method`` "nystroem" or "auto".
     missing_labels : {"degree", "constant"}, default="degree"
-        What stands for the labels of graphs that have none: each node's degree, or one label for all.
+        Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether trees also carry the labels of their edges.
     method : {"auto", "rff", "orf", "qmc", "nystroem"}, default="auto"
@@ -94,7 +93,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=0
         Seed of map and hash. Only a number gives the same columns to all that are made with it.
     n_jobs : int or None, default=None
-        Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
     Attributes
     ----------
@@ -112,7 +111,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     map_ : object
         The map z: ``map_(X)`` gives one row per attribute vector.
     gamma_ : float
-        What ``gamma="scale"`` came to; absent for any other value.
+        The value used for ``gamma="scale"``; absent for any other ``gamma``.
     n_attributes_in_ : int
         Dimension of the vectors of the fitted graphs.
 
@@ -201,7 +200,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         learn_gamma(self, graphs)
         with one_blas_thread():
             sample = self._sample(graphs)
-            view = view_nodes(self, graphs, [], GridAxes.of_points({}))
+            view = view_nodes(self, graphs)
             choice = map_for(self, view, graphs.n_attributes, sample.error_of, self._seed, costs=None)
             assert choice.vector_map is not None  # the exact engine was not on offer
             self.map_ = choice.vector_map
@@ -340,7 +339,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
 
     # ---------------------------------------------------------------- explanations
 
-    def _tree_shares(self, graphs: Graphs, weights: Floats) -> tuple[Phi, Floats]:
+    def _tree_contributions(self, graphs: Graphs, weights: Floats) -> tuple[Phi, Floats]:
         """The trees at each node, and what each adds to the products of rows with weights, (n_entries, n_outputs).
 
         A row is a sum over nodes and trees; the length of a graph's row divides all of them.
@@ -373,18 +372,18 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         squares: Floats = np.einsum("ij,ij->i", rows, rows)
         return squares
 
-    def _node_shares(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
+    def _node_contributions(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
         """What each node adds to the products of its graph's row with weights, (n_nodes, n_outputs)."""
-        phi, shares = self._tree_shares(graphs, weights)
+        phi, shares = self._tree_contributions(graphs, weights)
         if spread:
             return spread_counted_trees(self, graphs, phi, shares)
         owners = sp.csr_matrix((np.ones(phi.counts.nnz), np.arange(phi.counts.nnz), phi.counts.indptr))
         nodes: Floats = owners @ shares
         return nodes
 
-    def _feature_shares(self, graphs: Graphs, weights: Floats) -> tuple[tuple[Any, ...], Callable[[int], str]]:
+    def _feature_contributions(self, graphs: Graphs, weights: Floats) -> tuple[tuple[Any, ...], Callable[[int], str]]:
         """What each tree of the graphs adds, for each output a matrix of graphs and trees, and what names a tree."""
-        phi, shares = self._tree_shares(graphs, weights)
+        phi, shares = self._tree_contributions(graphs, weights)
         read = partial(read_tree, graphs, missing_labels=self.missing_labels, use_edge_labels=self.use_edge_labels)
         per_output = (sp.csr_matrix((own, phi.counts.indices, phi.counts.indptr), phi.counts.shape) for own in shares.T)
         return tuple(sum_rows(one, graphs.offsets) for one in per_output), lambda column: read(phi.seen[column])

@@ -44,16 +44,13 @@ class ODDST(ExplicitKernel):
         authors' code does (that their ODDCL did so too is inferred); or as their ODD_ST code does (a visit that has reached
         the whole component is not counted again).
     missing_labels : {"degree", "constant"}, default="degree"
-        What stands for the labels of graphs that have none: each node's degree, or one label for all.
+        Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether trees also carry the labels of their edges.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
-    dtype : {"float64", "float32"}, default="float64"
-        Numbers of the result; numpy's types will do. All is computed in double precision: "float32" rounds each number of the
-        result, by at most one part in 16 million, and halves the memory of a Gram matrix, at no gain in time.
     n_jobs : int or None, default=None
-        Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
     Attributes
     ----------
@@ -79,19 +76,18 @@ class ODDST(ExplicitKernel):
 
     Examples
     --------
-    >>> from treegram import ODDST, Graphs
+    >>> from treegram import ODDST, FeatureMap, Graphs
     >>> graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["N", "C", "O"], ["C", "O"]])
-    >>> kernel = ODDST(depth=1, normalize=False).fit(graphs)
-    >>> kernel.transform(graphs)
+    >>> ODDST(depth=1, normalize=False).fit_transform(graphs)
     array([[46., 25.],
            [25., 20.]])
-    >>> sorted(kernel.feature_names())
+    >>> sorted(FeatureMap(ODDST(depth=1)).fit(graphs).get_feature_names_out())
     ['C', 'C(N,O)', 'C(O)', 'N', 'N(C)', 'O', 'O(C)']
     """
 
     name = "oddst"
-    one_pass = ("depth", "lam")
-    explained_by = "trees"
+    _one_pass = ("depth", "lam")
+    _explained_by = "trees"
     _default_param_grid = TREE_GRID
     _allowed = TREES
 
@@ -119,9 +115,9 @@ class ODDST(ExplicitKernel):
     def _node_features(self, graphs: Graphs) -> Phi:
         return weigh(count_trees(self, graphs, self.depth), self.lam, graphs.graph_ids, rescale=self.normalize)
 
-    def _raw_column_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+    def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
         if not spread:
-            return super()._raw_column_shares(graphs, described, weights, spread=False)
+            return super()._raw_column_contributions(graphs, described, weights, spread=False)
         phi = count_trees(self, graphs, self.depth)
         phi.counts.sort_indices()
         weighted = weigh(phi, self.lam, graphs.graph_ids, rescale=self.normalize)

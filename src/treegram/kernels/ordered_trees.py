@@ -14,7 +14,7 @@ from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
-from treegram.kernels.node_sums import NODE_KERNEL, vectors_and_kernel
+from treegram.kernels.node_pairs import NODE_KERNEL, vectors_and_kernel
 from treegram.kernels.tree_weights import TREE_GRID, TREES, refuse_overflow, weigh
 from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
@@ -78,23 +78,20 @@ class OrderedTrees(GraphKernel):
         down the subtrees where vectors are equal; or by the numbers of the nodes as they are given. (To reverse an
         order changes nothing, as it is reversed on both sides.)
     missing_labels : {"degree", "constant"}, default="degree"
-        What stands for the labels of graphs that have none: each node's degree, or one label for all.
+        Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether trees also carry the labels of their edges.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
-    dtype : {"float64", "float32"}, default="float64"
-        Numbers of the result; numpy's types will do. All is computed in double precision: "float32" rounds each number of the
-        result, by at most one part in 16 million, and halves the memory of a Gram matrix, at no gain in time.
     n_jobs : int or None, default=None
-        Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
     Attributes
     ----------
     graphs_ : Graphs
         The fitted graphs.
     gamma_ : float
-        What ``gamma="scale"`` came to; absent for any other value.
+        The value used for ``gamma="scale"``; absent for any other ``gamma``.
     n_attributes_in_ : int
         Dimension of their vectors.
 

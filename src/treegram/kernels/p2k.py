@@ -11,16 +11,14 @@ import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.memory import require
 from treegram._core.params import FLAG, Number, Whole, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.axes import GridAxes
-from treegram.kernels.colors import COLOR_GRID
 from treegram.kernels.explicit import HasFeatures
-from treegram.kernels.grid import Grid
+from treegram.kernels.grid import Grid, accumulate_steps, split_steps
+from treegram.kernels.wl import COLOR_GRID
 from treegram.pairsum.products import Binned, bin_counts, bin_products, bin_squares
 from treegram.structure.propagation import METRICS, Draws, draw, hash_values, label_bins, propagate, transition
 
@@ -52,13 +50,15 @@ class BinView:
     labels: Ints  # (n_iterations + 1, n_nodes)
     columns: Floats  # (n_nodes, n_columns), at iteration 0
     step: sp.csr_matrix | None  # how the columns spread; None: they do not
-    axes: GridAxes
+    steps: list[int]  # the numbers of iterations of the grid, ascending
+    positions: Ints  # of each point of the grid: its step
 
-    @property
-    def groups(self) -> Ints:
-        """For each iteration the first number of iterations in the grid that includes it."""
-        steps = self.axes.steps["n_iterations"]
-        return np.searchsorted(steps, np.arange(len(self.labels)))
+    def add_up(self, terms: Iterator[Floats], *shape: int) -> Floats:
+        """Sum terms of this shape, one for each iteration, for each point of the grid."""
+        sums = np.zeros((len(self.steps), *shape))
+        for step, term in zip(np.searchsorted(self.steps, np.arange(len(self.labels))), terms, strict=True):
+            sums[step] += term
+        return accumulate_steps(sums, self.positions)
 
 
 @parameters
@@ -103,16 +103,13 @@ class P2K(HasFeatures):
     use_labels : bool, default=True
         Whether labels count; otherwise all nodes have the same one, and shape counts only by how attributes spread.
     missing_labels : {"degree", "constant"}, default="degree"
-        What stands for the labels of graphs that have none if ``use_labels``: each node's degree, or one label for all.
+        Labels for graphs that have none, if ``use_labels``: the degree of each node, or the same label for all nodes.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
     random_state : int, RandomState instance or None, default=0
         Seed of the draws; the same number gives the same kernel.
-    dtype : {"float64", "float32"}, default="float64"
-        Numbers of the result; numpy's types will do. All is computed in double precision: "float32" rounds each number of the
-        result, by at most one part in 16 million, and halves the memory of a Gram matrix, at no gain in time.
     n_jobs : int or None, default=None
-        Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
     Attributes
     ----------
@@ -162,14 +159,11 @@ class P2K(HasFeatures):
     >>> kernel.transform(graphs)
     array([[10.,  6.],
            [ 6.,  4.]])
-    >>> kernel.features(graphs).toarray()
-    array([[2., 1., 2., 1.],
-           [1., 1., 1., 1.]])
     """
 
     name = "p2k"
-    explained_by = "nodes"
-    one_pass = ("n_iterations",)
+    _explained_by = "nodes"
+    _one_pass = ("n_iterations",)
     _default_param_grid = COLOR_GRID
     _allowed = {
         "n_iterations": (Whole(0),),
@@ -199,40 +193,13 @@ class P2K(HasFeatures):
         """Whether the scale, the covariance or the sample points are those of the fitted graphs."""
         return self.mode == "gmm" or self.standardize or self.attribute_width == "scale"
 
-    def features(self, X: Any) -> sp.csr_matrix:
-        """The explicit features of graphs: inner products of rows are the kernel.
-
-        Parameters
-        ----------
-        X : Graphs or list of graphs
-            Graphs, new or not. Bins in which the fitted graphs have no node get no column; normalized rows still take them
-            into account, so that they are shorter than 1.
-
-        Returns
-        -------
-        csr_matrix of shape (n_graphs, n_bins)
-            How many nodes each bin has, for all iterations and columns; a bin counts if a node of the fitted graphs is in
-            it.
-        """
-        check_is_fitted(self)
-        described = self._describe(self._check_like_fitted(X), self._own_grid())
+    def _feature_rows(self, graphs: Graphs) -> sp.csr_matrix:
+        described = self._describe(graphs, self._own_grid())
         rows = sp.hstack(self._bin_counts(described), format="csr")
         if self.normalize:
             lengths = np.sqrt(self._self_sums(described)[0])
             rows = sp.csr_matrix(sp.diags_array(np.where(lengths > 0, 1.0 / np.maximum(lengths, 1.0), 0.0)) @ rows)
         return rows
-
-    def feature_names(self) -> list[str]:
-        """What the columns of :meth:`features` count.
-
-        Returns
-        -------
-        list of str
-            The iteration, and the number of the bin within it.
-        """
-        check_is_fitted(self)
-        counts = self._bin_counts(self._fitted)
-        return [f"iteration {t}, bin {i}" for t, some in enumerate(counts) for i in range(some.shape[1])]
 
     def _bin_counts(self, described: BinView) -> list[sp.csr_matrix]:
         """How many nodes are in each bin of the fitted graphs, for each iteration."""
@@ -248,13 +215,14 @@ class P2K(HasFeatures):
         return sp.hstack(self._bin_counts(self._fitted), format="csr")
 
     def _name_reader(self) -> Callable[[int], str]:
-        return self.feature_names().__getitem__
+        n_bins = [counts.shape[1] for counts in self._bin_counts(self._fitted)]
+        return [f"iteration {t}, bin {i}" for t, n in enumerate(n_bins) for i in range(n)].__getitem__
 
-    def _raw_column_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
+    def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         """Each node is a graph of its own: what it adds is in the bins that it falls into."""
         alone = replace(described, n_graphs=graphs.n_nodes, graph_ids=np.arange(graphs.n_nodes))
-        shares: Floats = sp.hstack(self._bin_counts(alone), format="csr") @ weights
-        return shares
+        contributions: Floats = sp.hstack(self._bin_counts(alone), format="csr") @ weights
+        return contributions
 
     # ---------------------------------------------------------------- what is learned
 
@@ -301,6 +269,7 @@ class P2K(HasFeatures):
     # ---------------------------------------------------------------- what the sums need
 
     def _describe(self, graphs: Graphs, grid: Grid) -> BinView:
+        grid, positions = split_steps(grid)
         labels = label_bins(
             graphs if self.use_labels else replace(graphs, labels=None),
             self._learned.draws,
@@ -315,7 +284,8 @@ class P2K(HasFeatures):
             labels=labels,
             columns=_columns(graphs, self._learned, spreads=spreads),
             step=transition(graphs) if spreads else None,
-            axes=GridAxes.of_steps(grid),
+            steps=list(grid["n_iterations"]),
+            positions=positions,
         )
 
     def _binned(self, described: BinView) -> Iterator[Binned]:
@@ -333,18 +303,15 @@ class P2K(HasFeatures):
             yield Binned(described.n_graphs, described.graph_ids, described.labels[t], bins)
 
     def _pair_sums(self, left: BinView, right: BinView | None) -> Floats:
-        columns = left if right is None else right
-        sums = np.zeros((*columns.axes.shape, left.n_graphs, columns.n_graphs))
         others = None if right is None else self._binned(right)
-        for group, binned in zip(left.groups, self._binned(left), strict=True):
-            sums[group] += bin_products(binned, None if others is None else next(others), n_jobs=self.n_jobs)
-        return columns.axes.points(sums, 2)
+        products = (
+            bin_products(own, None if others is None else next(others), n_jobs=self.n_jobs)
+            for own in self._binned(left)
+        )
+        return left.add_up(products, left.n_graphs, (left if right is None else right).n_graphs)
 
     def _self_sums(self, described: BinView) -> Floats:
-        sums = np.zeros((*described.axes.shape, described.n_graphs))
-        for group, binned in zip(described.groups, self._binned(described), strict=True):
-            sums[group] += bin_squares(binned)
-        return described.axes.points(sums, 1)
+        return described.add_up((bin_squares(own) for own in self._binned(described)), described.n_graphs)
 
 
 def _vectors(graphs: Graphs) -> Floats:

@@ -13,7 +13,7 @@ from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
-from treegram.kernels.node_sums import NODE_KERNEL, node_blocks, vectors_and_kernel
+from treegram.kernels.node_pairs import NODE_KERNEL, node_blocks, vectors_and_kernel
 from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.paths import PathEnds, group_equal, path_contributions, path_self_sums, path_sums
 from treegram.structure.distances import count_distances
@@ -62,21 +62,18 @@ class ShortestPath(GraphKernel):
         Whether only nodes with equal labels are alike. Which of the two the published rows used is not known; on ENZYMES all
         four choices of ``use_labels`` and ``length_kernel`` agree with them.
     missing_labels : {"degree", "constant"}, default="degree"
-        What stands for the labels of graphs that have none if ``use_labels``: each node's degree, or one label for all.
+        Labels for graphs that have none, if ``use_labels``: the degree of each node, or the same label for all nodes.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
-    dtype : {"float64", "float32"}, default="float64"
-        Numbers of the result; numpy's types will do. All is computed in double precision: "float32" rounds each number of the
-        result, by at most one part in 16 million, and halves the memory of a Gram matrix, at no gain in time.
     n_jobs : int or None, default=None
-        Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
     Attributes
     ----------
     graphs_ : Graphs
         The fitted graphs.
     gamma_ : float
-        What ``gamma="scale"`` came to; absent for any other value.
+        The value used for ``gamma="scale"``; absent for any other ``gamma``.
     n_attributes_in_ : int
         Dimension of their vectors.
 
@@ -108,7 +105,7 @@ class ShortestPath(GraphKernel):
            [ 4.541, 13.083]])
     """
 
-    explained_by = "nodes"
+    _explained_by = "nodes"
     name = "sp"
     _allowed = {
         **NODE_KERNEL,
@@ -160,7 +157,7 @@ class ShortestPath(GraphKernel):
         columns = None if right is None else right.ends
         return path_sums(left.ends, columns, fitted.node_kernel, weights, n_jobs=self.n_jobs)
 
-    def _raw_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
+    def _raw_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         """Each pair of ends shares what it adds, half and half."""
         used = np.flatnonzero(
             np.abs(weights).max(axis=1, initial=0.0) > 0

@@ -1,8 +1,8 @@
-"""The trees of the ODD kernels, and how the size of a tree becomes its weight."""
+"""The trees of the ODD kernels and their weights, lam ** size."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +12,8 @@ import scipy.sparse as sp
 from treegram._core.params import Allowed, Number, Whole, Words
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.axes import GridAxes
-from treegram.kernels.grid import Grid
-from treegram.kernels.node_sums import NodeView, WeightedFeatures, view_nodes
+from treegram.kernels.grid import Grid, GridPoint, grid_params
+from treegram.kernels.node_pairs import NodeView, WeightedFeatures, view_nodes
 from treegram.structure.features import Features
 from treegram.structure.trees import COUNTINGS, Phi, tree_contributions, tree_features
 
@@ -22,8 +21,8 @@ __all__ = [
     "TREES",
     "TREE_GRID",
     "count_trees",
+    "grid_pass",
     "refuse_overflow",
-    "separate_overflows",
     "spread_counted_trees",
     "tree_groups",
     "view_trees",
@@ -39,10 +38,13 @@ TREE_GRID: Grid = {"depth": [0, 1, 2, 3], "lam": [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]}
 
 # lam ** size stays below 1e260: products of counts then have fifty orders of magnitude left before they overflow.
 _LARGEST_EXPONENT = 260 * np.log(10)
+SMALLEST_LAM = (
+    1e-100  # below, weights are rescaled where the kernel is normalized: kernels of graphs with themselves may be 0
+)
 
 
 def count_trees(kernel: Any, graphs: Graphs, depth: int) -> Phi:
-    """The trees of each node as the kernel's parameters say, up to a depth."""
+    """Count the trees of each node up to a depth, as the kernel's parameters say."""
     return tree_features(
         graphs,
         depth,
@@ -54,7 +56,7 @@ def count_trees(kernel: Any, graphs: Graphs, depth: int) -> Phi:
 
 
 def spread_counted_trees(kernel: Any, graphs: Graphs, phi: Phi, values: Floats) -> Floats:
-    """What each entry of :func:`count_trees` adds, shared by the nodes of its tree."""
+    """Divide what each entry of :func:`count_trees` adds among the nodes of its tree."""
     return tree_contributions(
         graphs,
         phi,
@@ -67,7 +69,7 @@ def spread_counted_trees(kernel: Any, graphs: Graphs, phi: Phi, values: Floats) 
 
 
 def tree_groups(kernel: Any, graphs: Graphs, depths: Sequence[int], lams: Sequence[float]) -> list[Features]:
-    """The trees of each node with their weights, one group for each depth."""
+    """Count the trees of each node with their weights, one group for each depth."""
     groups: list[Features] = []
     for depth in depths:
         phi = count_trees(kernel, graphs, depth)
@@ -84,10 +86,11 @@ def tree_groups(kernel: Any, graphs: Graphs, depths: Sequence[int], lams: Sequen
 
 
 def weigh(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool, in_place: bool = False) -> Phi:
-    """Phi with counts times lam ** (size / 2), so that inner products of rows carry the weight lam ** size.
+    """Multiply counts by lam ** (size / 2), so that inner products of rows carry the weight lam ** size.
 
-    With ``rescale`` each graph's rows are divided by lam ** (s / 2), where s is the size of its largest tree: one factor
-    per graph, which normalization removes, and nothing overflows. ``in_place`` changes the counts of phi, which may be long.
+    With ``rescale`` and an extreme lam each graph's rows are divided by lam ** (s / 2), where s is the size of its largest tree
+    for lam above 1, and of its smallest tree, a single node, for a tiny lam: one factor per graph, which normalization removes,
+    so that nothing overflows or vanishes. ``in_place`` changes the counts of phi, which may be long.
     """
     counts = phi.counts if in_place else phi.counts.copy()
     exponents = np.take(phi.sizes, counts.indices)
@@ -97,6 +100,8 @@ def weigh(phi: Phi, lam: float, graph_ids: Ints, *, rescale: bool, in_place: boo
         starts, lengths = starts[lengths > 0], lengths[lengths > 0]
         if len(starts):
             exponents -= np.repeat(np.maximum.reduceat(exponents, starts), lengths)
+    elif rescale and lam < SMALLEST_LAM:
+        exponents -= 1.0
     exponents *= 0.5 * np.log(float(lam))  # in place: these arrays are long
     counts.data *= np.exp(exponents, out=exponents)
     return replace(phi, counts=counts)
@@ -113,22 +118,26 @@ def refuse_overflow(sizes: Floats, lam: float, depth: int) -> None:
         )
 
 
-def separate_overflows(kernel: Any, graphs: Graphs, lists: Grid) -> list[dict[str, list[int]]]:
-    """One pass for all lambdas that cannot overflow; any other gets one of its own, in which graphs are rescaled.
+def grid_pass(one_pass: Callable[[Grid], list[GridPoint]], kernel: Any, graphs: Graphs, grid: Grid) -> list[GridPoint]:
+    """Compute a grid of depths and lambdas in one pass, and each lambda that could overflow in one of its own.
 
-    A tree has at most as many nodes as there are walks of at most its depth from its root.
+    A pass of a single lambda rescales graphs. A tree has at most as many nodes as there are walks of at most its depth from its
+    root.
     """
-    everything = {name: list(range(len(values))) for name, values in lists.items()}
-    if not kernel.normalize or len(lists.get("lam", ())) < 2:
-        return [everything]
-    largest = _most_walks(graphs, max(lists.get("depth", [kernel.depth])))
-    alone = [i for i, lam in enumerate(lists["lam"]) if _overflows(largest, lam)]
-    safe = [i for i in everything["lam"] if i not in alone]
-    return [{**everything, "lam": positions} for positions in [safe, *([i] for i in alone)] if positions]
+    if not kernel.normalize or len(grid.get("lam", ())) < 2:
+        return one_pass(grid)
+    largest = _most_walks(graphs, max(grid.get("depth", [kernel.depth])))
+    alone = [lam for lam in grid["lam"] if _overflows(largest, lam) or lam < SMALLEST_LAM]
+    safe = [lam for lam in grid["lam"] if lam not in alone]
+    if not alone:
+        return one_pass(grid)
+    passes = [{**grid, "lam": lams} for lams in [safe, *([lam] for lam in alone)] if lams]
+    found = {tuple(point.params.values()): point for some in passes for point in one_pass(some)}
+    return [found[tuple(params.values())] for params in grid_params(grid)]
 
 
 def _most_walks(graphs: Graphs, depth: int) -> float:
-    """The number of walks of at most so many steps from the node that has the most of them; infinity for too many."""
+    """Return the largest number of walks of at most ``depth`` steps from a node; infinity for too many."""
     n = graphs.n_nodes
     neighbors = sp.csr_matrix((np.ones(len(graphs.indices)), graphs.indices, graphs.indptr), shape=(n, n))
     walks = total = np.ones(n)
@@ -145,6 +154,5 @@ def _overflows(largest: float, lam: float) -> bool:
 
 
 def view_trees(kernel: Any, graphs: Graphs) -> NodeView:
-    """The graphs with the trees and weights that a kernel's own parameters say."""
-    axes = GridAxes.of_points({"depth": [kernel.depth], "lam": [kernel.lam]})
-    return view_nodes(kernel, graphs, tree_groups(kernel, graphs, [kernel.depth], [kernel.lam]), axes)
+    """Describe the graphs with the trees and weights of a kernel's own parameters."""
+    return view_nodes(kernel, graphs, tree_groups(kernel, graphs, [kernel.depth], [kernel.lam]))

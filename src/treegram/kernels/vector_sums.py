@@ -14,7 +14,7 @@ from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.kernels.base import normalize_gram
 from treegram.kernels.choose_map import Costs, MapChoice, MapRequest, choose_map
-from treegram.kernels.node_sums import NodeView, WeightedFeatures, node_pair_sums, node_self_sums
+from treegram.kernels.node_pairs import NodeView, WeightedFeatures, by_point, node_pair_sums, node_self_sums
 from treegram.pairsum.maps import VectorMap, distinct_rows, evaluate
 from treegram.pairsum.vectors import Entries, add_products, component_ranges, make_entries, self_products
 from treegram.structure.features import Features
@@ -87,7 +87,7 @@ def vector_pair_sums(
         y = z if right is None else evaluate(right_map or vector_map, right.vectors, columns, n_jobs=n_jobs)
         for mine, theirs, some, sums in zip(entries, other.entries, weights, out, strict=True):
             add_products(mine, z, theirs, y, some, sums, n_jobs=n_jobs)
-    return other.view.axes.points(out, 2)
+    return by_point(other.view, out)
 
 
 def vector_self_sums(mapped: MappedView, vector_map: VectorMap, n_jobs: int | None) -> Floats:
@@ -102,7 +102,7 @@ def vector_self_sums(mapped: MappedView, vector_map: VectorMap, n_jobs: int | No
         for i, some in enumerate(scaled):
             for k, entries in enumerate(some):
                 self_products(entries, z, out[i, k], n_jobs=n_jobs)
-    return mapped.view.axes.points(out, 1)
+    return by_point(mapped.view, out)
 
 
 def _scaled(entries: Entries, weights: Floats) -> Entries:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from treegram._core.params import parameters
+from treegram._core.params import Allowed, Whole, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.colors import COLOR_GRID, COLORS, color_groups
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
-from treegram.kernels.spread import spread_over_trees
-from treegram.structure.wl import ColorFeatures, read_color
+from treegram.structure.wl import ColorFeatures, color_features, read_color, wl_colors
 
-__all__ = ["WL"]
+__all__ = ["COLORS", "COLOR_GRID", "WL", "color_groups", "spread_over_trees"]
+
+COLORS: Mapping[str, Allowed] = {"n_iterations": (Whole(0),)}
+COLOR_GRID: Grid = {"n_iterations": [0, 1, 2, 3, 4]}
 
 
 @parameters
@@ -38,16 +42,13 @@ class WL(ExplicitKernel):
     n_iterations : int, default=3
         Number of iterations, the paper's h. At 0 only the labels are compared.
     missing_labels : {"degree", "constant"}, default="degree"
-        What stands for the labels of graphs that have none: each node's degree, or one label for all.
+        Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether a neighbor's color counts together with the label of the edge to it.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
-    dtype : {"float64", "float32"}, default="float64"
-        Numbers of the result; numpy's types will do. All is computed in double precision: "float32" rounds each number of the
-        result, by at most one part in 16 million, and halves the memory of a Gram matrix, at no gain in time.
     n_jobs : int or None, default=None
-        Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
     Attributes
     ----------
@@ -76,20 +77,19 @@ class WL(ExplicitKernel):
 
     Examples
     --------
-    >>> from treegram import WL, Graphs
+    >>> from treegram import WL, FeatureMap, Graphs
     >>> graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["N", "C", "O"], ["C", "O"]])
-    >>> kernel = WL(n_iterations=1, normalize=False).fit(graphs)
-    >>> kernel.transform(graphs)
+    >>> WL(n_iterations=1, normalize=False).fit_transform(graphs)
     array([[6., 3.],
            [3., 4.]])
-    >>> sorted(kernel.feature_names())
+    >>> sorted(FeatureMap(WL(n_iterations=1)).fit(graphs).get_feature_names_out())
     ['C', 'C(N,O)', 'C(O)', 'N', 'N(C)', 'O', 'O(C)']
     """
 
     name = "wl"
-    one_pass = ("n_iterations",)
-    explained_by = "trees"
-    adds_up = True
+    _one_pass = ("n_iterations",)
+    _explained_by = "trees"
+    _adds_up = True
     _default_param_grid = COLOR_GRID
     _allowed = COLORS
 
@@ -108,13 +108,13 @@ class WL(ExplicitKernel):
     def _node_features(self, graphs: Graphs) -> ColorFeatures:
         return color_groups(self, graphs, [self.n_iterations], np.arange(graphs.n_nodes + 1))[0]
 
-    def _raw_column_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+    def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
         if not spread:
-            return super()._raw_column_shares(graphs, described, weights, spread=False)
+            return super()._raw_column_contributions(graphs, described, weights, spread=False)
         colors = self._node_features(graphs)
         levels = [colors.kept(colors.iterations == level) for level in range(self.n_iterations + 1)]
-        shares = np.stack([level.aligned(self._fitted_features.codes) @ weights for level in levels])
-        return spread_over_trees(graphs, shares)
+        contributions = np.stack([level.aligned(self._fitted_features.codes) @ weights for level in levels])
+        return spread_over_trees(graphs, contributions)
 
     def _name_feature(self, fitted: Any, column: int) -> str:
         return read_color(
@@ -124,3 +124,41 @@ class WL(ExplicitKernel):
             missing_labels=self.missing_labels,
             use_edge_labels=self.use_edge_labels,
         )
+
+
+def color_groups(kernel: Any, graphs: Graphs, n_iterations: Sequence[int], offsets: Ints) -> list[ColorFeatures]:
+    """Count colors as the kernel's parameters say, one group for what each of the ascending numbers of iterations adds.
+
+    Row i counts the nodes offsets[i] to offsets[i + 1] - 1.
+    """
+    colors = wl_colors(
+        graphs,
+        n_iterations[-1],
+        missing_labels=kernel.missing_labels,
+        use_edge_labels=kernel.use_edge_labels,
+        n_jobs=kernel.n_jobs,
+    )
+    spans = pairwise([0, *(number + 1 for number in n_iterations)])
+    return [color_features(colors[first:last], offsets, first=first) for first, last in spans]
+
+
+def spread_over_trees(graphs: Graphs, levels: Floats) -> Floats:
+    """Divide levels[i, v] evenly among the nodes of the tree of depth i that unrolls the walks from v; sums stay the same.
+
+    ``levels`` has shape (n_levels, n_nodes, n_outputs). A node that is in a tree several times gets several parts. With c_i(v) the
+    number of walks of at most i steps, node w gets the sum over v of levels[i, v] / c_i(v) times the number of these walks from v
+    that end at w.
+    """
+    n = graphs.n_nodes
+    steps = sp.csr_matrix((np.ones(len(graphs.indices)), graphs.indices, graphs.indptr), shape=(n, n))
+    total = np.zeros_like(levels[0])
+    walks, sizes = np.ones(n), np.zeros(n)  # of exactly and of at most i steps, from each node
+    for depth, level in enumerate(levels):
+        sizes += walks
+        walks = steps @ walks
+        moved = level / sizes[:, None]
+        for _ in range(depth):
+            total += moved
+            moved = steps.T @ moved
+        total += moved
+    return total

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,9 @@ import numpy as np
 from treegram._core.params import parameters
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
-from treegram.kernels.colors import COLOR_GRID, COLORS, color_groups, split_levels
 from treegram.kernels.grid import Grid
-from treegram.kernels.node_pairs import NodePairKernel
-from treegram.kernels.node_sums import node_shares
-from treegram.kernels.spread import spread_over_trees
+from treegram.kernels.node_pairs import NodePairKernel, node_contributions
+from treegram.kernels.wl import COLOR_GRID, COLORS, color_groups, spread_over_trees
 from treegram.structure.wl import ColorFeatures
 
 __all__ = ["WLCL"]
@@ -44,23 +42,20 @@ class WLCL(NodePairKernel):
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
     missing_labels : {"degree", "constant"}, default="degree"
-        What stands for the labels of graphs that have none: each node's degree, or one label for all.
+        Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether a neighbor's color counts together with the label of the edge to it.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
-    dtype : {"float64", "float32"}, default="float64"
-        Numbers of the result; numpy's types will do. All is computed in double precision: "float32" rounds each number of the
-        result, by at most one part in 16 million, and halves the memory of a Gram matrix, at no gain in time.
     n_jobs : int or None, default=None
-        Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
     Attributes
     ----------
     graphs_ : Graphs
         The fitted graphs.
     gamma_ : float
-        What ``gamma="scale"`` came to; absent for any other value.
+        The value used for ``gamma="scale"``; absent for any other ``gamma``.
     n_attributes_in_ : int
         Dimension of their vectors.
 
@@ -94,9 +89,9 @@ class WLCL(NodePairKernel):
     """
 
     name = "wlcl"
-    one_pass = ("n_iterations",)
-    explained_by = "trees"
-    adds_up = True
+    _one_pass = ("n_iterations",)
+    _explained_by = "trees"
+    _adds_up = True
     _default_param_grid = COLOR_GRID
     _allowed = COLORS
 
@@ -106,6 +101,11 @@ class WLCL(NodePairKernel):
     def _features(self, graphs: Graphs, grid: Grid) -> list[ColorFeatures]:
         return color_groups(self, graphs, grid["n_iterations"], np.arange(graphs.n_nodes + 1))
 
-    def _spread_shares(self, graphs: Graphs, described: Any, weights: Floats) -> Floats:
-        new, fitted = (split_levels(view) for view in (described, self._fitted))
-        return spread_over_trees(graphs, node_shares(new, fitted, weights, self.n_jobs))
+    def _spread_contributions(self, graphs: Graphs, described: Any, weights: Floats) -> Floats:
+        new, fitted = (self._by_iteration(view) for view in (described, self._fitted))
+        return spread_over_trees(graphs, node_contributions(new, fitted, weights, self.n_jobs))
+
+    def _by_iteration(self, view: Any) -> Any:
+        """Return the view with one group of colors for each iteration."""
+        ((colors,), levels) = view.groups, range(self.n_iterations + 1)
+        return replace(view, groups=[colors.kept(colors.iterations == level) for level in levels], positions=None)

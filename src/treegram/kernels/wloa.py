@@ -11,10 +11,9 @@ import scipy.sparse as sp
 from treegram._core.params import parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.colors import COLOR_GRID, COLORS, color_groups
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
-from treegram.kernels.spread import spread_over_trees
+from treegram.kernels.wl import COLOR_GRID, COLORS, color_groups, spread_over_trees
 from treegram.structure.features import Features, gather
 from treegram.structure.hashing import GOLDEN, mix
 from treegram.structure.wl import ColorFeatures, read_color
@@ -48,16 +47,13 @@ class WLOA(ExplicitKernel):
     n_iterations : int, default=3
         Number of iterations, the paper's h. At 0 only the labels are compared.
     missing_labels : {"degree", "constant"}, default="degree"
-        What stands for the labels of graphs that have none: each node's degree, or one label for all.
+        Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether a neighbor's color counts together with the label of the edge to it.
     normalize : bool, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
-    dtype : {"float64", "float32"}, default="float64"
-        Numbers of the result; numpy's types will do. All is computed in double precision: "float32" rounds each number of the
-        result, by at most one part in 16 million, and halves the memory of a Gram matrix, at no gain in time.
     n_jobs : int or None, default=None
-        Threads to use, as in joblib; -1 means all. The result has the same bits for any number.
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
     Attributes
     ----------
@@ -83,20 +79,19 @@ class WLOA(ExplicitKernel):
 
     Examples
     --------
-    >>> from treegram import WLOA, Graphs
+    >>> from treegram import WLOA, FeatureMap, Graphs
     >>> graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["C", "C", "O"], ["C", "O"]])
-    >>> kernel = WLOA(n_iterations=1, normalize=False).fit(graphs)
-    >>> kernel.transform(graphs)
+    >>> WLOA(n_iterations=1, normalize=False).fit_transform(graphs)
     array([[6., 3.],
            [3., 4.]])
-    >>> sorted(kernel.feature_names())
+    >>> sorted(FeatureMap(WLOA(n_iterations=1)).fit(graphs).get_feature_names_out())
     ['C #1', 'C #2', 'C(C) #1', 'C(C,O) #1', 'C(O) #1', 'O #1', 'O(C) #1']
     """
 
     name = "wloa"
-    one_pass = ("n_iterations",)
-    explained_by = "trees"
-    adds_up = True
+    _one_pass = ("n_iterations",)
+    _explained_by = "trees"
+    _adds_up = True
     _default_param_grid = COLOR_GRID
     _allowed = COLORS
 
@@ -108,7 +103,7 @@ class WLOA(ExplicitKernel):
     def _node_features(self, graphs: Graphs) -> ColorFeatures:
         return color_groups(self, graphs, [self.n_iterations], np.arange(graphs.n_nodes + 1))[0]
 
-    def _raw_column_shares(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+    def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
         """The n nodes of a color share what its numbers 1 to n add: nothing tells which of them is the first."""
         (unfolded,) = described.groups
         nodes, colors = self._node_features(graphs), unfolded.colors

@@ -14,7 +14,7 @@ from treegram._core.params import Allowed, parameters
 from treegram._core.progress import verbosely
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.pipelines import split_pipeline
+from treegram.kernels.grid import split_pipeline
 from treegram.models.base import STRENGTHS, GraphModel, check_fit, check_numbers, check_strengths
 from treegram.models.crossval import Fits
 from treegram.models.search import Data, Score

@@ -23,10 +23,8 @@ from treegram._core.parallel import run_tasks
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import GraphKernel
-from treegram.kernels.grid import gram_grids, parameter_names, with_parameters
-from treegram.kernels.pipelines import split_pipeline
-from treegram.kernels.registry import AUTO, KERNELS
+from treegram.kernels.base import AUTO, KERNELS, GraphKernel
+from treegram.kernels.grid import grid_points, parameter_names, split_pipeline, with_parameters
 from treegram.models.crossval import Fits, choose, distinct
 
 __all__ = [
@@ -330,11 +328,11 @@ def check_memory(n_graphs: int) -> None:
 def _gram_blocks(candidate: Candidate, graphs: Graphs) -> Iterator[tuple[list[dict[str, Any]], list[Floats]]]:
     """Yield the points of a grid with their Gram matrices, in the grid's order, as many at a time as HELD_AT_ONCE allows."""
     for grid in _split_grid(candidate.param_grid, HELD_AT_ONCE // (8 * max(len(graphs), 1) ** 2)):
-        points, grams = gram_grids(candidate.kernel, graphs, grid)
-        for point, K in zip(points, grams, strict=True):
-            if not np.isfinite(K).all():
-                raise ValueError(f"The Gram matrix of {candidate.name} with {point} has entries that are not finite.")
-        yield points, grams
+        points = grid_points(candidate.kernel, graphs, grid)
+        for point in points:
+            if not np.isfinite(point.gram).all():
+                raise ValueError(f"The Gram matrix of {candidate.name} with {point.params} has entries that are not finite.")
+        yield [point.params for point in points], [point.gram for point in points]
 
 
 def _split_grid(grid: ParamGrid, n_points: int) -> list[ParamGrid]:

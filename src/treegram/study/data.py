@@ -20,7 +20,7 @@ from treegram._core.errors import StudyError
 from treegram._core.text import counted, listed
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.wl import WL
+from treegram.kernels import WL, FeatureMap
 from treegram.models.base import check_numbers
 from treegram.models.crossval import check_targets, encode_classes, seed_of
 from treegram.study.protocol import Protocol
@@ -259,7 +259,7 @@ def first_twins(graphs: Graphs) -> Ints:
     """
     codes = _node_codes(graphs)
     colored = replace(graphs, labels=codes, label_values=tuple(range(int(codes.max(initial=-1)) + 1)), attributes=None)
-    rows = WL(n_iterations=_ROUNDS, normalize=False).fit(colored).features(colored).tocsr()
+    rows = FeatureMap(WL(n_iterations=_ROUNDS, normalize=False)).fit_transform(colored).tocsr()
     rows.sort_indices()
     seen: dict[tuple[bytes, bytes], int] = {}
     first = []

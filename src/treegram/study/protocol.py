@@ -51,7 +51,7 @@ BASELINES = {
 class KernelSpec:
     """One kernel, or a sum of kernels, with the values that inner cross-validation chooses from."""
 
-    kernel: str = ""  # a key of treegram.kernels.registry.KERNELS, or "auto"; empty for a sum
+    kernel: str = ""  # a key of treegram.kernels.base.KERNELS, or "auto"; empty for a sum
     parameters: Mapping[str, Any] = field(default_factory=dict)  # fixed
     param_grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # values in order of preference
     # Names of transformations of the graphs, applied in order before the kernel.

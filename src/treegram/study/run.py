@@ -23,10 +23,9 @@ from treegram._core.types import Ints
 from treegram.datasets import load_tu
 from treegram.graphs import Graphs
 from treegram.graphs.transforms import TRANSFORMATIONS
-from treegram.kernels.grid import gram_grids, with_parameters
+from treegram.kernels.base import AUTO, KERNELS
+from treegram.kernels.grid import grid_points, learns_from_data, with_parameters
 from treegram.kernels.kernel_sum import KernelSum
-from treegram.kernels.pipelines import learns_from_data
-from treegram.kernels.registry import AUTO, KERNELS
 from treegram.models.auto import AUTO_VERSION
 from treegram.models.crossval import folds, seed_of
 from treegram.models.ridge import number_folds
@@ -186,21 +185,21 @@ def _name(term: KernelSpec, seed: int | None) -> str:
 
 def _on_all(spec: KernelSpec, seed: int | None, graphs: Graphs, n_jobs: int | None) -> Grams:
     """Compute the matrices over all graphs, of a kernel that learns nothing from data or may learn from all."""
-    points, matrices = gram_grids(build_kernel(spec, n_jobs, seed), graphs, spec.param_grid)
-    return unique([{**_describe(spec, seed), **point} for point in points], matrices)
+    points = grid_points(build_kernel(spec, n_jobs, seed), graphs, spec.param_grid)
+    return unique([{**_describe(spec, seed), **point.params} for point in points], [point.gram for point in points])
 
 
 def _on_training(spec: KernelSpec, seed: int | None, graphs: Graphs, train: Ints, test: Ints) -> Grams:
     """Compute the matrices of one fold, by a kernel fitted on its training graphs; between test graphs they are 0."""
-    points, squares, rows = gram_grids(build_kernel(spec, None, seed), graphs[train], spec.param_grid, graphs[test])
+    points = grid_points(build_kernel(spec, None, seed), graphs[train], spec.param_grid, graphs[test])
     matrices = []
-    for square, row in zip(squares, rows, strict=True):
+    for point in points:
         K = np.zeros((len(graphs), len(graphs)))
-        for ids, values in ((train, square), (test, row)):
+        for ids, values in ((train, point.gram), (test, point.rows)):
             for i, own in zip(ids, values, strict=True):  # numpy sets rows one by one much faster than a block
                 K[i, train] = own
         matrices.append(K)
-    return unique([{**_describe(spec, seed), **point} for point in points], matrices)
+    return unique([{**_describe(spec, seed), **point.params} for point in points], matrices)
 
 
 # -------------------------------------------------------------------- units of work

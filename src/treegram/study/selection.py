@@ -11,7 +11,7 @@ import numpy as np
 
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.registry import AUTO
+from treegram.kernels.base import AUTO
 from treegram.models import GraphRidge, GraphSVC
 from treegram.models.crossval import distinct, select
 from treegram.models.ridge import select_ridge

@@ -392,7 +392,7 @@ def _check_grid(grid: Mapping[str, Sequence[Any]], term: KernelSpec, path: str) 
 
 def _check_term(term: KernelSpec, path: str) -> None:
     from treegram.graphs.transforms import TRANSFORMATIONS
-    from treegram.kernels.registry import AUTO, KERNELS
+    from treegram.kernels.base import AUTO, KERNELS
 
     _known(term.kernel, [*KERNELS, AUTO], f"{path}.kernel", "kernel")
     for name in term.attributes:
@@ -403,7 +403,7 @@ def _check_term(term: KernelSpec, path: str) -> None:
 
 def _check_parameter(kernel: str, key: str, value: Any, path: str) -> None:
     from treegram._core.params import FLAG, allowed_values, check_value, words_of
-    from treegram.kernels.registry import KERNELS
+    from treegram.kernels.base import KERNELS
 
     if key == "n_jobs":
         raise _InvalidKeyError(path, "changes no result and is not part of a study; use --jobs when you run it")

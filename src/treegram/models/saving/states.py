@@ -25,8 +25,8 @@ from treegram._core.errors import ModelFileError
 from treegram.graphs import Graphs
 from treegram.graphs.fields import fields_to_graphs, graphs_digest, graphs_to_fields
 from treegram.kernels.base import GraphKernel
-from treegram.kernels.node_sums import vectors_and_kernel
-from treegram.kernels.pipelines import split_pipeline
+from treegram.kernels.grid import split_pipeline
+from treegram.kernels.node_pairs import vectors_and_kernel
 from treegram.pairsum.maps import Constant, Fourier, PivotMap, VectorMap
 
 __all__ = ["LINEAR_MODELS", "check_pipeline", "learned_state", "restore_state"]
@@ -173,7 +173,7 @@ def _check_edge_bins(transformer: Any) -> None:
 
 def _check_feature_map(features: Any) -> None:
     _count_fitted(features.kernel_)
-    if not hasattr(features.kernel_, "features"):
+    if not hasattr(features.kernel_, "_feature_rows"):
         raise ModelFileError(f"{type(features.kernel_).__name__} has no explicit features")
 
 
