@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import naive
 import naive_matching
-from strategies import collections, in_two_parts
 from checks import gram_array
+from strategies import collections, in_two_parts
 from treegram import CSM, Graphs, InvalidGraphError
 from treegram.pairsum import matching
 from zoo import COLLECTIONS, LAWS_HOLD_ON, Collection
