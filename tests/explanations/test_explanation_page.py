@@ -269,7 +269,7 @@ def test_hydrogens_are_added_where_the_graph_has_them(tmp_path):
 def test_without_rdkit_the_error_names_the_extra(model, motifs, monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "rdkit.Chem", None)
     monkeypatch.setitem(__import__("sys").modules, "rdkit", None)
-    with pytest.raises(ImportError, match=r"pip install 'treegram\[molecules\]'"):
+    with pytest.raises(ImportError, match=r"pip install rdkit"):
         written(tmp_path, model, motifs[0], molecules=["C"] * 30)
 
 

@@ -1,5 +1,6 @@
 """Gram matrices in Zarr stores: the right numbers, whatever happened on the way."""
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from treegram import (
     ODDCL,
+    ODDST,
     P2K,
     WL,
     WLOA,
@@ -25,6 +27,7 @@ from treegram import (
     gram_to_zarr,
     make_synthetic,
 )
+from treegram._core.files import only_writer
 from treegram.kernels import gram_store
 
 KERNELS = [
@@ -48,18 +51,18 @@ def graphs():
 def count_blocks(monkeypatch):
     """The blocks that were computed, in order."""
     computed = []
-    write = gram_store._write
+    write = gram_store._write_block
 
-    def counted(shared, i, j):
+    def counted(shared, i, j, *graphs):
         computed.append((i, j))
-        write(shared, i, j)
+        write(shared, i, j, *graphs)
 
-    monkeypatch.setattr(gram_store, "_write", counted)
+    monkeypatch.setattr(gram_store, "_write_block", counted)
     return computed
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: " ".join(repr(kernel).split()))
-@pytest.mark.parametrize("chunk", [5, 23, 100])
+@pytest.mark.parametrize("chunk", [5, 100])
 def test_the_stored_matrix_is_the_gram_matrix(kernel, chunk, graphs, tmp_path):
     stored = gram_to_zarr(kernel, graphs, tmp_path / "K.zarr", chunk=chunk, n_jobs=2)
     K = clone(kernel).fit_transform(graphs)
@@ -77,6 +80,12 @@ def test_single_precision_is_the_same_matrix_rounded(graphs, tmp_path):
     exact = gram_to_zarr(ODDCL(), graphs, tmp_path / "exact", chunk=6)
     assert stored.dtype == np.float32
     np.testing.assert_array_equal(stored[:], exact[:].astype(np.float32))
+
+
+def test_values_beyond_single_precision_are_refused(graphs, tmp_path):
+    kernel = ODDST(3, lam=10, normalize=False)
+    with pytest.raises(ValueError, match="too large for float32: use dtype='float64', or normalize=True"):
+        gram_to_zarr(kernel, graphs, tmp_path / "K", dtype="float32")
 
 
 def test_half_of_the_blocks_are_computed_and_none_twice(graphs, tmp_path, count_blocks):
@@ -126,7 +135,7 @@ def test_the_number_of_threads_does_not_matter(graphs, tmp_path):
 def test_bad_arguments_write_nothing(graphs, tmp_path):
     for arguments, message in [
         ({"chunk": 0}, "chunk of gram_to_zarr must be a whole number of at least 1"),
-        ({"kernel": WL(dtype="int8")}, "dtype of WL must be"),
+        ({"dtype": "int8"}, "dtype of gram_to_zarr must be one of 'float32', 'float64'"),
         ({"kernel": ODDCL(node_kernel=lambda a, b: a @ b.T)}, "must not have functions"),
         ({"kernel": ODDCL(depth=-1)}, "depth of ODDCL must be"),
     ]:
@@ -135,11 +144,66 @@ def test_bad_arguments_write_nothing(graphs, tmp_path):
     assert not (tmp_path / "K").exists()
 
 
-def test_a_store_that_is_no_store_is_refused(graphs, tmp_path):
-    (tmp_path / "zarr.json").write_text("{")
-    with pytest.raises(StoreError, match="cannot be read"):
-        gram_to_zarr(WL(), graphs, tmp_path)
-    assert (tmp_path / "zarr.json").read_text() == "{"
+def test_a_foreign_folder_is_refused_and_loses_nothing(graphs, tmp_path):
+    """Not even files whose names end as those of unfinished chunks do."""
+    for name in ("zarr.json", "thesis.txt"):
+        folder = tmp_path / name
+        (folder / "downloads").mkdir(parents=True)
+        files = [folder / name, folder / "downloads" / "thesis.iso.partial", folder / f"1.{32 * 'a'}.partial"]
+        for file in files:
+            file.write_text("{")
+        with pytest.raises(StoreError, match="cannot be read"):
+            gram_to_zarr(WL(), graphs, folder)
+        assert sorted(path for path in folder.rglob("*") if path.is_file()) == sorted(files)
+        assert all(file.read_text() == "{" for file in files)
+
+
+def test_an_own_store_loses_unfinished_chunks_only(graphs, tmp_path):
+    gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
+    ours, theirs = tmp_path / "K" / "gram" / "c" / "0" / f"1.{32 * 'a'}.partial", tmp_path / "K" / "thesis.iso.partial"
+    for file in (ours, theirs):
+        file.write_text("half")
+    gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
+    assert (ours.exists(), theirs.exists()) == (False, True)
+
+
+def test_a_store_with_a_link_is_refused_and_nothing_is_written_outside(graphs, tmp_path):
+    gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
+    row = tmp_path / "K" / "gram" / "c" / "1"
+    shutil.rmtree(row)
+    (tmp_path / "outside").mkdir()
+    row.symlink_to(tmp_path / "outside")
+    with pytest.raises(StoreError, match="is a symbolic link"):
+        gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
+    assert not any((tmp_path / "outside").iterdir())
+
+
+KILLED_CREATOR = """
+import os, sys, zarr
+from treegram import WL, gram_to_zarr, make_synthetic
+setattr(zarr.Group, sys.argv[2], lambda *args, **options: os._exit(9))
+gram_to_zarr(WL(), make_synthetic(23, random_state=0)[0], sys.argv[1], chunk=5)
+"""
+
+
+@pytest.mark.parametrize("moment", ["create_array", "update_attributes"])
+def test_a_store_whose_creation_was_killed_is_created_again(graphs, tmp_path, moment):
+    command = [sys.executable, "-c", KILLED_CREATOR, str(tmp_path / "K"), moment]
+    assert subprocess.run(command, check=False).returncode == 9
+    K = gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
+    np.testing.assert_allclose(K[:], WL().fit_transform(graphs), atol=1e-14)
+    assert [path.name for path in tmp_path.iterdir()] == ["K"]
+
+
+def test_an_empty_folder_is_used(graphs, tmp_path):
+    (tmp_path / "K").mkdir()
+    assert gram_to_zarr(WL(), graphs, tmp_path / "K").shape == (23, 23)
+
+
+def test_without_zarr_the_error_says_what_to_install(graphs, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    with pytest.raises(ImportError, match=r"Gram matrices on disk need zarr: pip install zarr"):
+        gram_to_zarr(WL(), graphs, tmp_path / "K")
 
 
 def test_a_disk_that_is_too_small_is_noticed_before_the_work(graphs, tmp_path, monkeypatch, count_blocks):
@@ -152,10 +216,10 @@ def test_a_disk_that_is_too_small_is_noticed_before_the_work(graphs, tmp_path, m
 def test_a_full_disk_says_so_and_keeps_finished_blocks(graphs, tmp_path, monkeypatch, count_blocks):
     write = gram_store._Store.write
 
-    def full(self, i, j, K):
-        if (i, j) == (1, 4):
+    def full(self, name, block, values):
+        if block == (1, 4):
             raise OSError(28, "No space left on device")
-        write(self, i, j, K)
+        write(self, name, block, values)
 
     with monkeypatch.context() as patched:
         patched.setattr(gram_store._Store, "write", full)
@@ -193,10 +257,6 @@ def test_killed_again_and_again_it_still_gets_there(tmp_path):
 
 
 def test_two_writers_do_not_meet(graphs, tmp_path):
-    from treegram._core.files import only_writer
-
-    with (
-        only_writer(tmp_path / "K"),
-        pytest.raises(StoreError, match="Another process is writing"),
-    ):
+    gram_to_zarr(WL(), graphs, tmp_path / "K")
+    with only_writer(tmp_path / "K"), pytest.raises(StoreError, match="Another process is writing"):
         gram_to_zarr(WL(), graphs, tmp_path / "K")

@@ -24,7 +24,7 @@ from treegram.study.summary import summarize
 
 PROTOCOL = Protocol(inner_folds=3, C=(1.0, 10.0))
 without_torch = pytest.mark.skipif(
-    find_spec("torch") is None, reason="torch is not installed: pip install 'treegram[gin]'"
+    find_spec("torch") is None, reason="torch is not installed: pip install torch"
 )
 NAMES = [pytest.param(name, marks=without_torch) if name == "gin" else name for name in BASELINES]
 
@@ -177,7 +177,7 @@ def test_baselines_are_entries_like_any_other(tmp_path):
 
 def test_without_torch_a_network_says_what_to_install_before_anything_runs(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
-    with pytest.raises(ImportError, match=r"Graph neural networks need torch: pip install 'treegram\[gin\]'"):
+    with pytest.raises(ImportError, match=r"Graph neural networks need torch: pip install torch"):
         baseline_versions([StudyEntry("net", (), baseline="gin")])
     assert baseline_versions([StudyEntry("forest", (), baseline="summary-forest")]) == {}
 

@@ -183,5 +183,5 @@ def test_given_axes_are_used_and_pyplot_stays_out_of_it():
 
 def test_missing_matplotlib_gives_the_install_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"pip install 'treegram\[plot\]'"):
+    with pytest.raises(ImportError, match=r"pip install matplotlib"):
         time_plot(KERNELS, [1.0, 2.0, 3.0])

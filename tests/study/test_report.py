@@ -400,6 +400,6 @@ def test_a_page_without_matplotlib_says_what_to_install(summary_of, monkeypatch)
     for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install 'treegram\[plot\]'"):
+    with pytest.raises(ImportError, match=r"pip install matplotlib"):
         write_html(summary)
     assert write_markdown(summary)

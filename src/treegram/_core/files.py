@@ -1,9 +1,8 @@
-"""Files and folders that are complete in their place or not there at all, whatever happens while they are written.
+"""Write files and folders that appear complete or not at all, whatever happens while they are written.
 
-Content is written under a temporary name in the folder of its target, synced to the disk, and renamed. The name cannot
-be guessed and is created exclusively, so no symbolic link is followed and no two processes share it. The writer holds a
-lock on it; a temporary file or folder without a lock belongs to a process that was killed, and the next writer in the same
-folder removes it.
+Content is written under a temporary name in the folder of its target, synced to the disk, and renamed. The temporary name is
+random and created exclusively, so that no symbolic link is followed and no two processes share it. The writer holds a lock on
+it; a temporary file or folder without a lock belongs to a killed process, and the next writer in the same folder removes it.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ __all__ = [
 
 _TEMPORARY = re.compile(r"\.treegram-[0-9a-f]{32}\.part")
 _DAY = 86_400  # seconds
-_MARGIN = 1 << 20  # bytes that the rest of a file may need
+_MARGIN = 1 << 20  # bytes for whatever else a file contains
 
 # -------------------------------------------------------------------- before the computation
 
 
 def check_writable(path: Path) -> None:
-    """Raise if no file can be written to this path, so that nobody computes for an hour in vain."""
+    """Raise if no file can be written to this path, before an hour of computation is lost."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"The folder {path.parent} of the output file does not exist; create it first.")
     try:
@@ -66,10 +65,10 @@ def check_writable(path: Path) -> None:
 
 
 def check_space(path: Path, n_bytes: int) -> None:
-    """Raise if the disk of this path has no room for so many bytes."""
+    """Raise if the disk of this path has less free space than this."""
     free = shutil.disk_usage(path.parent).free
     if n_bytes + _MARGIN > free:
-        raise OSError(f"{path} would need {n_bytes / 1e9:.3g} GB, but the disk has only {free / 1e9:.3g} GB left.")
+        raise OSError(f"{path} needs {n_bytes / 1e9:.3g} GB, but the disk has only {free / 1e9:.3g} GB left.")
 
 
 # -------------------------------------------------------------------- writing
@@ -77,26 +76,31 @@ def check_space(path: Path, n_bytes: int) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BufferedRandom]:
-    """A file to write to that takes its place, and that of an older one, only when all has gone well.
+    """Open a file for writing that appears at this path, or replaces an older file, only if no error occurs.
 
-    It keeps the permissions of the older file. A symbolic link at this path is replaced, not followed.
+    It gets the permissions of the older file. A symbolic link at this path is replaced, not followed.
     """
     remove_leftovers(path.parent)
     mode = _permissions(path)
-    with _temporary_file(path.parent, 0o666 if mode is None else mode) as (file, part):
-        if mode is not None and hasattr(os, "fchmod"):
-            os.fchmod(file.fileno(), mode)  # the umask may have taken some
-        yield file
-        sync(file)
-        if fcntl is None:  # Windows renames closed files only
-            file.close()
-        part.replace(path)  # still locked: without the lock, another writer would take it for a leftover
-        sync_folder(path.parent)
+    try:
+        with _temporary_file(path.parent, 0o666 if mode is None else mode) as (file, temporary):
+            if mode is not None and hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), mode)  # the umask may have removed some
+            yield file
+            sync(file)
+            if fcntl is None:  # Windows renames closed files only
+                file.close()
+            temporary.replace(path)  # still locked: otherwise another writer would take it for a leftover
+            sync_folder(path.parent)
+    except OSError as error:
+        if error.filename is None:  # a full disk: say which
+            error.filename = str(path)
+        raise
 
 
 @contextlib.contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
-    """A new, private folder for work in progress, to rename finished files or folders from; it is removed in the end."""
+    """Create a private folder for work in progress, from which finished results are renamed; it is removed in the end."""
     remove_leftovers(parent)
     folder, lock = _create_folder(parent)
     try:
@@ -109,32 +113,34 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Make a folder if there is none, and write to it as the only process that does; a second one gets an error.
-
-    What a killed writer left under temporary names (``*.partial``) is removed.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.ExitStack() as stack:
-        if hasattr(os, "O_DIRECTORY"):  # Windows has no locks here: there the second writer is not noticed
-            descriptor = os.open(folder, os.O_RDONLY)
-            stack.callback(os.close, descriptor)
-            if not _has_no_writer(descriptor):
-                raise StoreError(
-                    f"Another process is writing to {folder}. Wait until it has ended, or choose another path."
-                )
-        for leftover in folder.rglob("*.partial"):
-            leftover.unlink(missing_ok=True)
+    """Lock a folder, or raise StoreError if another process has locked it. Windows has no such locks."""
+    if fcntl is None:
         yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise StoreError(
+            f"Another process is writing to {folder}. Wait until it has ended, or choose another path."
+        ) from None
+    except OSError:  # a file system without locks
+        pass
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def sync(file: BufferedRandom) -> None:
-    """Bring what was written so far to the disk: a full disk shows here at the latest."""
+    """Flush what was written so far to the disk; a full disk raises here at the latest."""
     file.flush()
     os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring renamed and removed names of a folder to the disk, on systems that can."""
+    """Flush the names in a folder to the disk, on systems that can."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -144,7 +150,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _permissions(path: Path) -> int | None:
-    """Those of the regular file at this path, if there is one."""
+    """Return the permissions of the regular file at this path, or None."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -157,13 +163,15 @@ def _permissions(path: Path) -> int | None:
 
 @contextlib.contextmanager
 def _temporary_file(folder: Path, mode: int) -> Iterator[tuple[BufferedRandom, Path]]:
-    """A new file and its name; it is removed in the end unless it was renamed."""
+    """Create a file; it is removed in the end unless it was renamed."""
     file, path = _create_file(folder, mode)
     try:
         yield file, path
     finally:
-        file.close()
-        path.unlink(missing_ok=True)
+        try:
+            file.close()  # writes what is buffered, which a full disk refuses
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def _create_file(folder: Path, mode: int) -> tuple[BufferedRandom, Path]:
@@ -192,11 +200,11 @@ def _temporary_name(folder: Path) -> Path:
     return folder / f".treegram-{secrets.token_hex(16)}.part"
 
 
-# -------------------------------------------------------------------- locks tell whether the writer still lives
+# -------------------------------------------------------------------- locks of living writers
 
 
 def _lock(descriptor: int, path: Path) -> bool:
-    """Lock what was just created; false if another process took it for a leftover and removed it."""
+    """Lock a new file or folder; return False if another process took it for a leftover and removed it."""
     if fcntl is not None:
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -204,7 +212,7 @@ def _lock(descriptor: int, path: Path) -> bool:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files and folders in this folder whose writer was killed; what cannot be removed stays."""
+    """Remove the temporary files and folders in this folder whose writers were killed, as far as that is possible."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if _TEMPORARY.fullmatch(entry.name):
@@ -219,7 +227,7 @@ def _remove_if_abandoned(path: Path) -> None:
         return
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        # The lock is kept until the file is gone: a writer that has just created it waits, and then takes another name.
+        # Keep the lock until the file is gone: a writer that has just created it waits, and then chooses another name.
         if _has_no_writer(descriptor):
             _remove(path)
     finally:

@@ -1,16 +1,34 @@
-"""Packages that only some users have: imported when they are needed, with an error that says how to get them."""
+"""Import packages that only some users have when they are needed, with an error that says how to install them."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
 
-__all__ = ["optional_module"]
+__all__ = ["blank_axes", "matplotlib_module", "new_axes", "optional_module"]
+
+_SIZE = (8, 7)  # of a figure, in inches
 
 
-def optional_module(module: str, extra: str, purpose: str) -> Any:
-    """The module, or an ImportError that names the extra. The purpose is the sentence's subject: "Parquet files"."""
+def optional_module(module: str, purpose: str) -> Any:
+    """Import a module; the purpose is the subject of the error's sentence, in the plural, such as "Parquet files"."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(f"{purpose} need {module.split('.')[0]}: pip install 'treegram[{extra}]'") from error
+        package = module.partition(".")[0]
+        raise ImportError(f"{purpose} need {package}: pip install {package}") from error
+
+
+def matplotlib_module(module: str) -> Any:
+    """Import a module of matplotlib, such as "pyplot"."""
+    return optional_module(f"matplotlib.{module}", "Pictures")
+
+
+def new_axes(size: tuple[float, float] = _SIZE) -> Any:
+    """Return axes on a new figure of pyplot."""
+    return matplotlib_module("pyplot").subplots(figsize=size, layout="constrained")[1]
+
+
+def blank_axes() -> Any:
+    """Return axes on a figure that pyplot does not know, so that no window can open."""
+    return matplotlib_module("figure").Figure(figsize=_SIZE, layout="constrained").subplots()

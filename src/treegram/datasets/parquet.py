@@ -211,7 +211,7 @@ def save_parquet(graphs: Any, path: str | os.PathLike[str], y: ArrayLike | None 
     ...     load_parquet(folder + "/tiny.parquet")[0] == graphs
     True
     """
-    parquet = optional_module("pyarrow.parquet", "parquet", "Parquet files")
+    parquet = optional_module("pyarrow.parquet", "Parquet files")
     goal = Path(path).expanduser().absolute()
     chunks = _collections(graphs, y)
     first = next(chunks, Graphs.from_edges([]))
@@ -257,7 +257,7 @@ def _with_targets(graphs: Graphs, y: ArrayLike | None) -> Graphs:
 
 def _to_table(graphs: Graphs) -> Any:
     """Convert graphs to an Arrow table; its metadata is what the columns do not show."""
-    arrow = optional_module("pyarrow", "parquet", "Parquet files")
+    arrow = optional_module("pyarrow", "Parquet files")
     n_arcs = np.diff(graphs.indptr[graphs.offsets])
     arcs = graphs.indptr[graphs.offsets]
     notes: dict[str, Any] = {"directed": graphs.directed, "json": []}
@@ -280,7 +280,7 @@ def _to_table(graphs: Graphs) -> Any:
 
 
 def _lists(offsets: Ints, values: Any) -> Any:
-    arrow = optional_module("pyarrow", "parquet", "Parquet files")
+    arrow = optional_module("pyarrow", "Parquet files")
     return arrow.ListArray.from_arrays(offsets.astype(np.int32), arrow.array(values))
 
 
@@ -303,7 +303,7 @@ def _labels(codes: Ints, values: tuple[Hashable, ...], column: str, notes: dict[
     """Return labels as whole numbers or strings, or as JSON, which ``notes`` then says."""
     if all(type(value) is int and abs(value) < 2**63 for value in values):
         return np.array(values, dtype=np.int64)[codes]
-    arrow = optional_module("pyarrow", "parquet", "Parquet files")
+    arrow = optional_module("pyarrow", "Parquet files")
     texts: Sequence[Any] = values
     if not all(isinstance(value, str) for value in values):
         notes["json"].append(column)
@@ -318,7 +318,7 @@ def _targets(targets: NDArray[Any]) -> Any:
             f"A Parquet file can hold targets that are numbers or strings, of shape (n_graphs,) or (n_graphs, n_columns) with "
             f"two columns or more; got {targets.dtype} of shape {targets.shape}."
         )
-    arrow = optional_module("pyarrow", "parquet", "Parquet files")
+    arrow = optional_module("pyarrow", "Parquet files")
     rows = targets.reshape(len(targets), -1) if len(targets) else targets.reshape(0, 1)
     kind = arrow.string() if rows.dtype.kind in "UO" else None
     return _lists(np.arange(len(rows) + 1) * rows.shape[1], arrow.array(rows.ravel(), type=kind))
@@ -340,7 +340,7 @@ class _Reader:
     ) -> None:
         for role in columns.keys() - _DEFAULTS.keys():
             raise TypeError(f"iter_parquet() got an unexpected keyword argument {role!r}")
-        parquet = optional_module("pyarrow.parquet", "parquet", "Parquet files")
+        parquet = optional_module("pyarrow.parquet", "Parquet files")
         self.path = os.fspath(Path(path).expanduser())
         self.file = self._guarded(lambda: parquet.ParquetFile(self.path))
         self.names = self.file.schema_arrow.names
@@ -383,7 +383,7 @@ class _Reader:
 
     def read_empty(self) -> Graphs:
         """Return a collection of no graphs, with the kinds of data that the columns have."""
-        arrow = optional_module("pyarrow", "parquet", "Parquet files")
+        arrow = optional_module("pyarrow", "Parquet files")
         return self._convert(arrow.RecordBatch.from_pylist([], schema=self.file.schema_arrow), 0)
 
     def _guarded(self, action: Callable[[], Any]) -> Any:
@@ -575,7 +575,7 @@ class _Column:
 
     def _flatten_lists(self, depth: int) -> tuple[list[Ints], Any, Ints]:
         """Return the lengths of the lists at each level, all values, and the row of each value."""
-        arrow_compute = optional_module("pyarrow.compute", "parquet", "Parquet files")
+        arrow_compute = optional_module("pyarrow.compute", "Parquet files")
         levels, array, owners = [], self.array, np.arange(len(self.array))
         for _ in range(depth):
             if not _is_list(array.type):

@@ -15,7 +15,7 @@ from treegram._core.types import Floats
 
 __all__ = ["make_molecules"]
 
-_rdkit_chem = partial(optional_module, "rdkit.Chem", "molecules", "The molecules of make_molecules")
+_rdkit_chem = partial(optional_module, "rdkit.Chem", "The molecules of make_molecules")
 _ALLOWED: dict[str, Allowed] = {"n_molecules": (Whole(0),), "noise": (Number(0),), "random_state": SEED}
 _CORES = (
     "c1ccccc1",

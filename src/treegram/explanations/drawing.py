@@ -182,4 +182,4 @@ def draw_molecule(
 
 
 def _rdkit(module: str) -> Any:
-    return optional_module(f"rdkit.{module}", "molecules", "Pictures of molecules")
+    return optional_module(f"rdkit.{module}", "Pictures of molecules")

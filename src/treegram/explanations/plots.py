@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from treegram._core.matplotlib import matplotlib_module, new_axes
+from treegram._core.optional import matplotlib_module, new_axes
 from treegram._core.types import Floats, Ints
 from treegram.explanations.contributions import Explanation
 from treegram.explanations.drawing import (

@@ -49,7 +49,7 @@ def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 def write_networkx(graphs: Graphs) -> list[Any]:
     """One networkx graph per graph; see :meth:`treegram.Graphs.to_networkx`."""
-    nx = optional_module("networkx", "networkx", "Graphs of networkx")
+    nx = optional_module("networkx", "Graphs of networkx")
     return [_write(graph, nx.DiGraph() if graphs.directed else nx.Graph()) for graph in graphs]
 
 

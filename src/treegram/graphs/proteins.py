@@ -49,7 +49,7 @@ def read_pdb(
     targets: ArrayLike | None,
 ) -> Graphs:
     """Make a collection from protein structures; see :meth:`treegram.Graphs.from_pdb`."""
-    gemmi = optional_module("gemmi", "proteins", _PURPOSE)
+    gemmi = optional_module("gemmi", _PURPOSE)
     if attributes is not None and attributes not in _ATTRIBUTES:
         raise ParameterError(f"attributes must be 'coordinates', 'invariant' or None; got {attributes!r}.")
     if missing not in _MISSING:

@@ -34,7 +34,7 @@ def import_rdkit() -> Any:
         from rdkit import Chem
     except ImportError as error:
         raise ImportError(
-            "Molecules are read by RDKit, which is missing: pip install 'treegram[molecules]'."
+            "Molecules are read by RDKit, which is missing: pip install rdkit."
         ) from error
     return Chem
 

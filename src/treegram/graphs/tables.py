@@ -71,7 +71,7 @@ def _as_arrow(table: Any, name: str) -> Any:
         raise InvalidGraphError(
             f"{name} must be a table of pandas, polars or Arrow, or a dictionary of columns; got {type(table).__name__}."
         )
-    return optional_module("pyarrow", "parquet", "Streams of Arrow").table(table)
+    return optional_module("pyarrow", "Streams of Arrow").table(table)
 
 
 def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -173,7 +173,7 @@ def _counts(owner: Ints, codes: Ints, n_graphs: int, n_codes: int) -> Floats:
 
 def _torch_module() -> Any:
     """Import torch."""
-    return optional_module("torch", "gin", "Graph neural networks")
+    return optional_module("torch", "Graph neural networks")
 
 
 def _gin(protocol: Protocol, graphs: Graphs, targets: Ints, train: Ints, test: Ints, seed: int) -> dict[str, Any]:  # noqa: ARG001

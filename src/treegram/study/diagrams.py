@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treegram._core.matplotlib import matplotlib_module
+from treegram._core.optional import matplotlib_module
 from treegram.study.statistics import Ranking
 
 __all__ = ["critical_difference_diagram", "score_plot", "time_plot"]
