@@ -2,8 +2,6 @@
 
 import contextlib
 import errno
-import hashlib
-import json
 import os
 import re
 import resource
@@ -14,7 +12,6 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from treegram._core import files as _files

@@ -15,7 +15,7 @@ from typing import Any
 
 from treegram._core.files import replacing
 from treegram._core.html import render
-from treegram._core.matplotlib import matplotlib_module
+from treegram._core.optional import matplotlib_module
 from treegram._core.text import counted, listed, visible
 from treegram.study import sentences
 from treegram.study.diagrams import critical_difference_diagram, score_plot, time_plot
