@@ -24,6 +24,7 @@ from numba import njit
 
 from treegram._core.jit import contracted, inlined, jit
 from treegram._core.parallel import run_tasks
+from treegram._core.progress import track
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.tiles import (
@@ -421,7 +422,8 @@ def _add_tile(
     widest = int(np.diff(columns.block_starts).max())
     row_cost = widest * (8 + len(job.rows.indices) // max(len(job.rows.blocks), 1)) + 1
     step = min(ROWS_PER_CALL, 1 + COST_PER_CALL // row_cost) if is_gaussian else KERNEL_ROWS
-    for first in range(0, n_rows, step):
+    starts = range(0, n_rows, step)
+    for first in track(starts, total=len(starts), label="pair sums"):  # shown where one tile takes long
         rows = (first, min(first + step, n_rows))
         kernel = job.layout.kernel(rows, columns, job.reach)
         sum_tile(rows, job.rows, columns, is_plain, by_graph, inverted, job.weights, kernel, scratch, base, out)

@@ -1,0 +1,64 @@
+"""Work on one large graph is split into calls, and shows its progress between them."""
+
+import numpy as np
+import pytest
+
+from treegram import GIK, NSPDK, ODDCL, ODDST, GraphHopper, Graphs, ShortestPath
+from treegram.pairsum import nodes
+from treegram.structure import distances, hops, invariants, trees, visits
+
+N = 60
+STAR, COMPLETE = [(0, i) for i in range(1, N)], [(i, j) for i in range(N) for j in range(i)]
+PATH = [(i, i + 1) for i in range(N - 1)]
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Give the labels of all work that was shown, with the number of items out of the total."""
+    counts = {}
+
+    def track(items, total, label):
+        counts[label] = (0, total)
+        for n_shown, item in enumerate(items, start=1):
+            counts[label] = (n_shown, total)
+            yield item
+
+    for module in (visits, nodes):
+        monkeypatch.setattr(module, "track", track)
+    for module in (distances, hops, invariants, trees):
+        monkeypatch.setattr(module, "STEPS_PER_CALL", 10)
+    monkeypatch.setattr(nodes, "ROWS_PER_CALL", 7)
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("kernel", "edges", "label"),
+    [
+        (ODDST(), STAR, "trees"),
+        (ODDCL(), STAR, "trees"),
+        (NSPDK(), COMPLETE, "balls"),
+        (NSPDK(), COMPLETE, "patterns"),
+        (GIK(), PATH, "patterns"),
+        (GIK(), PATH, "pair sums"),
+        (ShortestPath(), PATH, "distances"),
+        (GraphHopper(), PATH, "positions on shortest paths"),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str | list) else None,
+)
+def test_one_large_graph_shows_its_progress(shown, kernel, edges, label):
+    graphs = Graphs.from_edges([edges], attributes=[np.arange(float(N))[:, None]])
+    K = kernel.fit_transform(graphs)
+    assert K[0, 0] == pytest.approx(1.0)
+    n_shown, total = shown[label]
+    assert total > 5
+    assert 0.8 * total <= n_shown <= total
+
+
+def test_hops_in_a_dense_ball_stop_when_all_nodes_are_reached():
+    """Node by node and arc by arc, the complete graph would take N^4 steps; distances are as before."""
+    directed = Graphs.from_edges([[*COMPLETE, *((j, i) for i, j in COMPLETE)]], directed=True)
+    undirected = Graphs.from_edges([COMPLETE])
+    for graphs in (undirected, directed):
+        features = invariants.ball_pair_features(graphs, 1, 1)
+        assert features.counts.shape == (1, 4)  # one pair of balls for each (r, d)
+        np.testing.assert_allclose(features.counts.data, 1.0)
