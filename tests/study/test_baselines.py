@@ -13,8 +13,14 @@ from treegram import Graphs, make_synthetic
 from treegram.models.crossval import folds
 from treegram.study import baselines as _gin
 from treegram.study import selection as _selection
-from treegram.study.baselines import SELECTIONS, baseline_versions
-from treegram.study.baselines import _arc_items, _node_items, _standardize, _summarize_graphs
+from treegram.study.baselines import (
+    SELECTIONS,
+    _arc_items,
+    _node_items,
+    _standardize,
+    _summarize_graphs,
+    baseline_versions,
+)
 from treegram.study.metrics import other_metrics
 from treegram.study.protocol import BASELINES, Protocol, StudyEntry
 from treegram.study.run import run_study
@@ -167,7 +173,10 @@ def test_baselines_are_entries_like_any_other(tmp_path):
     assert all(row.seconds > 0 and row.roc_auc is not None for row in first)
     by_name = {cell.kernel: cell for cell in summary.column("A")}
     assert [len(by_name[name].repeats) for name in ("colors", "forest", "machine")] == [2, 2, 1]
-    assert [len(other_metrics("classification")), None] == [len(by_name["forest"].others), by_name["forest"].gram_seconds]
+    assert [len(other_metrics("classification")), None] == [
+        len(by_name["forest"].others),
+        by_name["forest"].gram_seconds,
+    ]
     assert all(one.mean is not None for one in by_name["forest"].others)
     assert re.fullmatch(r"max_features .*, min_samples_leaf .", by_name["forest"].chosen[0][0])
     kernels = {kernel.name: kernel for kernel in summary.kernels}

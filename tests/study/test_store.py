@@ -12,8 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from contextlib import closing
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 
 import pytest
@@ -298,9 +300,9 @@ def test_a_full_disk_loses_nothing_and_the_store_goes_on_when_there_is_room(full
     with Store.open(full) as store:
         (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
         store._connection.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(StoreError, match="the disk is full. Everything that was finished before is safe"):
-            for fold in range(100):
-                store.add_row("new", replace(ROW, fold=fold))
+        rows = (replace(ROW, fold=fold) for fold in range(100))
+        with pytest.raises(StoreError, match=r"the disk is full\. Everything that was finished before is safe"):
+            deque(map(store.add_row, repeat("new"), rows))
         n_done = len(store.done("new"))
         store._connection.execute("PRAGMA max_page_count = 100000")
         store.add_row("new", replace(ROW, fold=n_done))

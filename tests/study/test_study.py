@@ -189,8 +189,16 @@ WRONG = [
     # kernels
     ('"oddcl" # the tree kernel', '"odcl"', "kernels[0].kernel: unknown kernel 'odcl'; did you mean oddcl?"),
     ('{ kernel = "wlcl" },', '{ kernel = "wcl" },', "kernels[1].sum[0].kernel: unknown kernel 'wcl'"),
-    ('{ counting = "visits" }', "{ countings = 1 }", "kernels[0].parameters.countings: the kernel 'oddcl' has no parameter"),
-    ('{ counting = "visits" }', '{ counting = "visit" }', "kernels[0].parameters.counting: unknown counting 'visit'; did"),
+    (
+        '{ counting = "visits" }',
+        "{ countings = 1 }",
+        "kernels[0].parameters.countings: the kernel 'oddcl' has no parameter",
+    ),
+    (
+        '{ counting = "visits" }',
+        '{ counting = "visit" }',
+        "kernels[0].parameters.counting: unknown counting 'visit'; did",
+    ),
     ('{ counting = "visits" }', "{ n_jobs = 2 }", "kernels[0].parameters.n_jobs: changes no result"),
     ('name = "second"', 'name = "first"', "kernels[1]: duplicate 'first'"),
     ('name = "second"', 'name = "a\\nb"', "kernels[1].name: a name must be one line of printable characters"),
@@ -201,17 +209,33 @@ WRONG = [
     (*entry('kernel = "auto"\nparameters = { depth = 1 }'), "kernels[3]: the kernel 'auto' cannot be combined"),
     # grids
     ("n_iterations = [0, 2]", "n_iteration = [0, 2]", "kernels[1].param_grid.n_iteration[0]: the kernel 'wlcl' has no"),
-    ("param_grid.n_iterations = [1]", "param_grid.n_iterations = []", "kernels[2].choices[0].param_grid.n_iterations: must"),
+    (
+        "param_grid.n_iterations = [1]",
+        "param_grid.n_iterations = []",
+        "kernels[2].choices[0].param_grid.n_iterations: must",
+    ),
     ("    1,\n]", "    -1,\n]", "kernels[0].param_grid.lam[1]: lam of ODDCL must be a number greater than 0; got -1"),
     ("    1,\n]", "    nan,\n]", "kernels[0].param_grid.lam[1]: must be a text, a finite number"),
-    ("depth = [0, 1]", "depth = [0, true]", "kernels[0].param_grid.depth[1]: the parameter 'depth' of the kernel 'oddcl'"),
+    (
+        "depth = [0, 1]",
+        "depth = [0, true]",
+        "kernels[0].param_grid.depth[1]: the parameter 'depth' of the kernel 'oddcl'",
+    ),
     ("    1,\n]", "    0.5,\n]", "kernels[0].param_grid.lam[1]: duplicate 0.5"),
     ("n_iterations = [0, 2] }", "gamma = [1] }", "kernels[1].param_grid.gamma: also fixed in 'parameters'"),
     ("timed = { depth = 1 }", "timed = { deep = 1 }", "kernels[0].timed.deep: the kernel 'oddcl' has no parameter"),
-    ('"standard"', '"standart"', "kernels[1].sum[1].attributes: unknown transformation 'standart'; did you mean standard?"),
+    (
+        '"standard"',
+        '"standart"',
+        "kernels[1].sum[1].attributes: unknown transformation 'standart'; did you mean standard?",
+    ),
     # published
     ("seconds = { MUTAG", "seconds = { MUTAC", "kernels[0].published.seconds.MUTAC: unknown data set 'MUTAC'; did you"),
-    ("MUTAG = 81,", "MUTAG = 101,", "kernels[0].published.accuracy.MUTAG: must be a number of at least 0 and of at most 100"),
+    (
+        "MUTAG = 81,",
+        "MUTAG = 101,",
+        "kernels[0].published.accuracy.MUTAG: must be a number of at least 0 and of at most 100",
+    ),
     ("MUTAG = 1.5", "MUTAG = -1.5", "kernels[0].published.deviation.MUTAG: must be a number of at least 0, got -1.5"),
     ("MUTAG = 1.5", '"mine" = 1.5', "kernels[0].published.deviation.mine: there is no published accuracy"),
     ('MUTAG = "small"', 'MUTAGEN = "small"', "dataset_notes.MUTAGEN: unknown data set 'MUTAGEN'; did you mean MUTAG?"),
@@ -224,7 +248,10 @@ WRONG = [
     # baselines, draws and repeats
     (*entry('baseline = "gni"'), "kernels[3].baseline: unknown baseline 'gni'; did you mean gin?"),
     (*entry('baseline = "gin"\nkernel = "wl"'), "kernels[3].kernel: cannot be combined with 'baseline'"),
-    (*entry('kernel = "p2k"\nparameters = { random_state = 1 }\nreseed = true'), "kernels[3].reseed: sets random_state"),
+    (
+        *entry('kernel = "p2k"\nparameters = { random_state = 1 }\nreseed = true'),
+        "kernels[3].reseed: sets random_state",
+    ),
     ('note = "A note."', "reseed = true", "kernels[0].reseed: the kernel 'oddcl' has no parameter 'random_state'"),
     ('note = "A note."', "reseed = false", "kernels[0].reseed: can only be true, got false"),
     ("seed = 7", "repeats_on = { MUTAGG = 1 }", "protocol.repeats_on.MUTAGG: unknown data set 'MUTAGG'"),
@@ -318,11 +345,12 @@ def test_a_damaged_study_is_a_study_or_a_study_error(tmp_path_factory, start, le
     path = tmp_path_factory.getbasetemp() / "damaged.toml"
     path.write_text(BASE[:start] + inserted + BASE[start + length :], encoding="utf-8")
     try:
-        study = read_study(path)
+        assert len(read_study(path).kernels) >= 1
     except StudyError as error:
-        assert str(error).startswith(str(path))
+        message = str(error)
     else:
-        assert len(study.kernels) >= 1
+        message = str(path)
+    assert message.startswith(str(path))
 
 
 # -------------------------------------------------------------------- identity
@@ -352,9 +380,7 @@ rows = st.builds(
     choices=st.lists(choices, min_size=1, max_size=2).map(tuple),
     note=st.text(max_size=3),
 )
-studies = st.builds(
-    Study, st.text(), st.just(("A", "B")), st.lists(rows, min_size=1, max_size=2).map(tuple), protocols
-)
+studies = st.builds(Study, st.text(), st.just(("A", "B")), st.lists(rows, min_size=1, max_size=2).map(tuple), protocols)
 
 
 def exactly(value):
@@ -437,7 +463,5 @@ def test_the_key_does_not_depend_on_how_a_value_is_written_but_on_the_order_of_p
 
 
 def test_the_key_is_the_same_on_every_machine():
-    study = Study(
-        "s", ("A",), (StudyEntry("e", (KernelSpec("oddcl", {"counting": "visits"}, {"lam": (0.5, 1)}),)),)
-    )
+    study = Study("s", ("A",), (StudyEntry("e", (KernelSpec("oddcl", {"counting": "visits"}, {"lam": (0.5, 1)}),)),))
     assert entry_key(study, study.kernels[0], "A") == "57eff0b9ac0560e5"

@@ -8,8 +8,7 @@ import pytest
 from rows import make_row
 
 from treegram._core.errors import StoreError
-from treegram.study.protocol import KernelSpec, Comparison, Pair, Protocol, Published, Study, StudyEntry, entry_key
-from treegram.study.store import DatasetFacts, GramTime
+from treegram.study.protocol import Comparison, KernelSpec, Pair, Protocol, Published, Study, StudyEntry, entry_key
 from treegram.study.sentences import progress
 from treegram.study.statistics import (
     bayesian_correlated_t_test,
@@ -20,7 +19,7 @@ from treegram.study.statistics import (
     paired_t_test,
     t_test_from_summary,
 )
-from treegram.study.store import Store
+from treegram.study.store import DatasetFacts, GramTime, Store
 from treegram.study.study_file import read_study
 from treegram.study.summary import ROPE, summarize
 
@@ -94,7 +93,9 @@ def test_rows_are_found_by_what_they_are_not_by_name(store):
     add(store, STUDY, "WL", "D", [[0.5, 0.7]])
     renamed = replace(STUDY, kernels=(replace(WL, name="Weisfeiler-Lehman", note="new"),))
     assert only_cell(renamed, store).mean == pytest.approx(60)
-    other_grid = replace(STUDY, kernels=(replace(WL, choices=(KernelSpec("wl", param_grid={"n_iterations": (0, 1)}),)),))
+    other_grid = replace(
+        STUDY, kernels=(replace(WL, choices=(KernelSpec("wl", param_grid={"n_iterations": (0, 1)}),)),)
+    )
     assert only_cell(other_grid, store).mean is None
 
 
