@@ -18,7 +18,7 @@ from treegram import kernels
 from treegram.kernels.base import GraphKernel
 
 PACKAGE = Path(treegram.__file__).parent
-FILES = sorted(PACKAGE.rglob("*.py"))
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__main__.py")  # which calls cli.main and no more
 
 # From the ground up. A room imports rooms of lower layers, never one of its own layer.
 LAYERS = [
@@ -28,8 +28,8 @@ LAYERS = [
     {"pairsum"},
     {"kernels"},
     {"models"},
-    {"explanations", "study"},
-    {"cli", "__init__", "__main__"},
+    {"explanations", "study", "__init__"},  # the latter has the public names, which the command uses
+    {"cli"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
@@ -109,7 +109,7 @@ def test_all_is_sorted_and_complete():
     assert len(set(treegram.__all__)) == len(treegram.__all__)
     for home, names in treegram._HOMES.items():
         assert set(names) <= set(importlib.import_module(f"treegram.{home}").__all__)
-    for subpackage in ("kernels", "datasets", "errors", "selection"):
+    for subpackage in ("kernels", "datasets", "_core.errors", "models"):
         assert set(importlib.import_module(f"treegram.{subpackage}").__all__) == set(treegram._HOMES[subpackage])
 
 
@@ -158,31 +158,24 @@ def public_objects():
                     yield f"{name}.{member}", found
 
 
-@pytest.mark.parametrize(("name", "value"), [pytest.param(*item, id=item[0]) for item in public_objects()])
-def test_every_public_object_has_a_docstring(name, value):
-    assert inspect.getdoc(value)
+def test_every_public_object_has_a_docstring():
+    assert [name for name, value in public_objects() if not inspect.getdoc(value)] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        pytest.param(*item, id=item[0])
-        for item in public_objects()
-        if inspect.isfunction(item[1]) or (inspect.isclass(item[1]) and issubclass(item[1], BaseEstimator))
-    ],
-)
-def test_docstrings_list_the_parameters(name, value):
-    """In their order, but for those that are given by name only: a class has its own after those of its bases."""
-    known = inspect.signature(value).parameters
-    parameters = [p for p in known if p not in ("self", "args", "kwargs")]
-    positional = [p for p in parameters if known[p].kind is not inspect.Parameter.KEYWORD_ONLY]
-    described = described_parameters(value)
-    assert sorted(described) == sorted(parameters)
-    assert list(described)[: len(positional)] == positional
-    for p, (kind, _) in described.items():
-        told = re.search(r"default=(.*)$", kind)
-        if told is not None:
-            assert ast.literal_eval(told[1]) == known[p].default
+def test_docstrings_list_the_parameters():
+    """In their order, except for keyword-only ones: a class lists its own after those of its bases."""
+    for name, value in public_objects():
+        if inspect.isfunction(value) or (inspect.isclass(value) and issubclass(value, BaseEstimator)):
+            known = inspect.signature(value).parameters
+            parameters = [p for p in known if p not in ("self", "args", "kwargs")]
+            positional = [p for p in parameters if known[p].kind is not inspect.Parameter.KEYWORD_ONLY]
+            described = described_parameters(value)
+            assert sorted(described) == sorted(parameters), name
+            assert list(described)[: len(positional)] == positional, name
+            for p, (kind, _) in described.items():
+                default = re.search(r"default=(.*)$", kind)
+                if default is not None:
+                    assert ast.literal_eval(default[1]) == known[p].default, f"{name}: {p}"
 
 
 def described_parameters(value):
