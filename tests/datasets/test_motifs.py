@@ -65,7 +65,10 @@ def fit_and_explain(kernel, attribute_to="tree", **options):
 )
 def test_planted_nodes_have_the_highest_contributions(kernel, attribute_to, options, least):
     _, signs, planted, _, found = fit_and_explain(kernel, attribute_to, **options)
-    areas = [roc_auc_score(mask, sign * own) for mask, sign, own in zip(planted, signs, found.node_contributions, strict=True)]
+    areas = [
+        roc_auc_score(mask, sign * own)
+        for mask, sign, own in zip(planted, signs, found.node_contributions, strict=True)
+    ]
     assert np.mean(areas) >= least
 
 
@@ -86,7 +89,8 @@ def test_deleting_the_highest_nodes_changes_decisions_more_than_deleting_random_
     rng = np.random.default_rng(0)
     for n in (1, 3, 5):
         best = [
-            without(g, np.argsort(-sign * own)[:n]) for g, sign, own in zip(graphs, signs, found.node_contributions, strict=True)
+            without(g, np.argsort(-sign * own)[:n])
+            for g, sign, own in zip(graphs, signs, found.node_contributions, strict=True)
         ]
         drawn = [without(g, rng.permutation(g.n_nodes)[:n]) for g in graphs]
         falls = [

@@ -158,6 +158,3 @@ def test_the_class_itself_checks_them():
             Graphs(**{**content, "edge_attributes": wrong})
     old = {name: value for name, value in content.items() if name != "edge_attributes"}
     assert Graphs(**old).edge_attributes is None
-    restored = object.__new__(Graphs)
-    restored.__setstate__(old)  # as from a pickle of an older version
-    assert restored.edge_attributes is None

@@ -105,9 +105,7 @@ def test_without_edges_there_is_one_part(graphs):
 
 
 def test_graphs_without_vectors_or_with_others_are_refused():
-    with pytest.raises(
-        InvalidGraphError, match="BinEdgeAttributes makes labels of edge attributes, but the graphs have none"
-    ):
+    with pytest.raises(InvalidGraphError, match="BinEdgeAttributes bins edge attributes, but the graphs have none"):
         BinEdgeAttributes().fit(Graphs.from_edges([[(0, 1)]]))
     two = Graphs.from_edges([[(0, 1)]], edge_attributes=[[[1.0, 2.0]]])
     with pytest.raises(

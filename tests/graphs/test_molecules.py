@@ -121,6 +121,19 @@ def test_smiles_and_molecules_give_the_same_graphs():
     assert MoleculeGraphs(attributes=attributes).transform(DRUGS) == one
 
 
+def test_double_bonds_of_known_geometry_differ():
+    """E and Z isomers differ in the labels of their bonds, and so in kernels that use these."""
+    graphs = tg.Graphs.from_smiles(["C/C=C/C", "C/C=C\\C", "CC=CC"])
+    assert graphs.edge_label_values == ("double", "double E", "double Z", "single")
+    assert graphs[0].edge_labels[graphs[0]._edge_arcs()].tolist() == [3, 1, 3]
+    gram = tg.WL(use_edge_labels=True).fit_transform(graphs)
+    assert gram[0, 1] < 1
+    assert gram[0, 2] < 1
+    assert tg.WL().fit_transform(graphs)[0, 1] == pytest.approx(1)
+    with_hydrogens = tg.Graphs.from_smiles(["C/C=C/C"], attributes=["logp"], hydrogens=True)
+    assert "double E" in with_hydrogens.edge_label_values
+
+
 # -------------------------------------------------------------------- coordinates
 
 
@@ -196,7 +209,7 @@ def test_a_bad_molecule_is_an_error_with_rdkits_reason(smiles, reason, capfd):
 def test_bad_molecules_are_left_out_with_their_targets():
     smiles = ["CCO", *BAD, "CN"]
     targets = np.arange(len(smiles)) / 2
-    with pytest.warns(UserWarning, match=r"^7 molecules of 9 left out: Molecule 1 \('C1CC'\): .*; and 2 more\.$"):
+    with pytest.warns(UserWarning, match=r"^7 molecules of 9 skipped: Molecule 1 \('C1CC'\): .*; and 2 more\.$"):
         graphs = tg.Graphs.from_smiles(smiles, targets=targets, on_error="skip")
     assert graphs.targets.tolist() == [0.0, 4.0]
     assert graphs.labels.tolist() == [0, 0, 2, 0, 1]
@@ -206,7 +219,7 @@ def test_bad_molecules_are_left_out_with_their_targets():
 def test_what_is_no_molecule_is_bad_too():
     bad = tg.invalid_molecules([None, float("nan"), 7, "CCO", Chem.MolFromSmiles("C(C)(C)(C)(C)C", sanitize=False)])
     assert list(bad) == [0, 1, 2, 4]
-    assert bad[0] == "a SMILES or a molecule of RDKit is expected; got None (NoneType)"
+    assert bad[0] == "expected a SMILES or an RDKit molecule, got None (NoneType)"
     assert bad[4] == "RDKit says: Explicit valence for atom # 0 C, 5, is greater than permitted"
     with pytest.raises(tg.InvalidGraphError, match=r"Molecule 0 .NoneType.: .* got None"):
         tg.Graphs.from_rdkit([None])
@@ -221,7 +234,7 @@ def test_charges_that_are_no_numbers_are_explained():
 
 
 def test_coordinates_that_cannot_be_found_are_explained():
-    with pytest.raises(tg.InvalidGraphError, match=r"Molecule 0 \('C1#CC1'\): RDKit found no 3D coordinates \("):
+    with pytest.raises(tg.InvalidGraphError, match=r"Molecule 0 \('C1#CC1'\): RDKit found no 3D coordinates: "):
         tg.Graphs.from_smiles(["C1#CC1"], attributes=["coordinates"])
 
 
@@ -238,8 +251,8 @@ def test_empty_molecules_salts_and_duplicates_are_fine():
     [
         ("CCO", "must be a list"),
         (Chem.MolFromSmiles("C"), "must be a list"),
-        (3, "as a list; got int"),
-        (pd.DataFrame({"a": ["C"]}), "columns a: say with smiles_column"),
+        (3, "a list of SMILES or RDKit molecules; got int"),
+        (pd.DataFrame({"a": ["C"]}), "columns a: set smiles_column"),
     ],
 )
 def test_what_is_no_list_of_molecules_is_refused(molecules, message):
@@ -290,7 +303,8 @@ CLASSES = ["alcohol"] * 6 + ["amine"] * 6
 
 def test_a_pipeline_takes_smiles_and_can_be_cloned_and_saved(tmp_path):
     model = make_pipeline(
-        tg.MoleculeGraphs(attributes=["partial_charge", "mass"]), tg.GraphSVC(tg.ODDCL(depth=1), param_grid={}, C=1, cv=2)
+        tg.MoleculeGraphs(attributes=["partial_charge", "mass"]),
+        tg.GraphSVC(tg.ODDCL(depth=1), param_grid={}, C=1, cv=2),
     )
     model = clone(model).fit(ALCOHOLS + AMINES, CLASSES)
     assert model.predict(["CCCCCO", "CCCCCN"]).tolist() == ["alcohol", "amine"]
@@ -300,7 +314,7 @@ def test_a_pipeline_takes_smiles_and_can_be_cloned_and_saved(tmp_path):
     np.testing.assert_array_equal(
         loaded.decision_function(np.array(["CCCCCO", "OCC"])), model.decision_function(["CCCCCO", "OCC"])
     )
-    with pytest.raises(tg.InvalidGraphError, match="A step of a pipeline must give one graph for each molecule"):
+    with pytest.raises(tg.InvalidGraphError, match="A pipeline step must return one graph per molecule"):
         model.predict(["CCO", "C1CC"])
 
 

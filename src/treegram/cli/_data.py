@@ -215,7 +215,7 @@ def _load_model(path: Path) -> Any:
 def _load_molecules(model: Any, args: argparse.Namespace) -> LoadedInput:
     import numpy as np
 
-    from treegram.graphs.molecule_files import read_entries
+    from treegram.graphs.molecule_files import read_records
     from treegram.graphs.molecules import convert_file
 
     path, first = Path(args.data), model[0]
@@ -224,6 +224,6 @@ def _load_molecules(model: Any, args: argparse.Namespace) -> LoadedInput:
     converted = convert_file(path, first, target=None, smiles_column=column, on_error=_on_error(args))
     molecules = None
     if not first.hydrogens:
-        entries = list(read_entries(path, column, None))
-        molecules = [entries[number].molecule for number in converted.kept]
+        records = list(read_records(path, column, None))
+        molecules = [records[number].molecule for number in converted.kept]
     return LoadedInput(model[1:], converted.graphs(), None, np.array(converted.kept), molecules)

@@ -20,7 +20,7 @@ from treegram._core.errors import DatasetError
 from treegram._core.types import Ints
 from treegram.datasets.table import Block, show
 from treegram.graphs import Graphs
-from treegram.graphs.check import check_label, join_codes, plain_label
+from treegram.graphs.labels import check_label, join_codes, plain_label
 
 __all__ = ["LabelNames", "check_named", "class_names", "parse_label", "read_label_names", "with_label_names"]
 

@@ -1,79 +1,210 @@
-"""What a molecule's graph says about atoms and bonds: labels and attributes by name. All chemistry is RDKit's.
+"""Molecules through RDKit: parse them, and describe their atoms and bonds by labels and attributes. All chemistry is RDKit's.
 
-RDKit's own contributions of atoms to logP, molar refractivity and polar surface are those of a molecule with all its
-hydrogens. Where hydrogens are not nodes, what they add goes to the atom that they are bound to, so that the sum over a graph is
-RDKit's value of the molecule.
+RDKit is imported when it is first used, and kept quiet. Its contributions of atoms to logP, molar refractivity and polar
+surface are those of a molecule with all its hydrogens. Where hydrogens are not nodes, their contributions go to the atom that
+they are bound to, so that the sum over a graph is RDKit's value of the molecule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import contextlib
+import re
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from treegram._core.optional import optional_module
 from treegram._core.types import Floats
-from treegram.graphs.rdkit import BadMoleculeError, embed, import_rdkit
 
-__all__ = ["ATTRIBUTES", "LABELS", "Atoms", "label_atoms", "label_bonds", "measure_atoms"]
+__all__ = [
+    "ATTRIBUTES",
+    "LABELS",
+    "Atoms",
+    "InvalidMoleculeError",
+    "import_rdkit",
+    "is_molecule",
+    "label_atoms",
+    "label_bonds",
+    "measure_atoms",
+    "parse_record",
+    "quiet",
+    "rdkit_errors",
+    "show_molecule",
+    "to_molecule",
+]
 
-_PLACE = "_treegram_place"
+_SHOWN = 60  # characters of a molecule in a message
+_LONGEST_REASON = 200  # characters of RDKit's own text
+_EMBEDDING_SECONDS = 120  # RDKit cannot be interrupted, and some molecules would take hours
+_INDEX = "_treegram_index"  # the property of an atom that holds its number in the molecule with all hydrogens
+
+import_rdkit = partial(optional_module, "rdkit.Chem", "Molecules")
+
+
+class InvalidMoleculeError(Exception):
+    """A molecule that cannot become a graph; the text says why, and the caller adds which one."""
+
+
+def quiet() -> contextlib.AbstractContextManager[Any]:
+    """Silence RDKit's messages to stderr."""
+    import_rdkit()
+    from rdkit import rdBase
+
+    return rdBase.BlockLogs()
+
+
+@contextlib.contextmanager
+def rdkit_errors() -> Iterator[None]:
+    """Turn RDKit's errors about a molecule into an InvalidMoleculeError."""
+    try:
+        yield
+    except (import_rdkit().MolSanitizeException, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:_LONGEST_REASON].rstrip(". ")
+        raise InvalidMoleculeError(f"RDKit says: {reason}") from error
+
+
+def is_molecule(value: Any) -> bool:
+    """Return whether a value is an RDKit molecule."""
+    return isinstance(value, import_rdkit().Mol)
+
+
+def show_molecule(molecule: Any) -> str:
+    """Return the SMILES of a molecule for a message, cut if it is long."""
+    text = molecule
+    if is_molecule(molecule):
+        with contextlib.suppress(Exception):  # some invalid molecules have no SMILES
+            text = import_rdkit().MolToSmiles(molecule)
+    shown = repr(text) if isinstance(text, str) else type(text).__name__
+    return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
+
+
+# -------------------------------------------------------------------- parsing
+
+
+def to_molecule(value: Any) -> Any:
+    """Return the molecule of a SMILES, or an RDKit molecule, sanitized if necessary (as a copy)."""
+    chem = import_rdkit()
+    if isinstance(value, str):
+        if not value.isprintable():  # RDKit would read the part before a line break, and fail on half a character
+            raise InvalidMoleculeError("the SMILES has a line break or another character that cannot be printed")
+        return _parse(lambda: chem.MolFromSmiles(value))
+    if not is_molecule(value):
+        raise InvalidMoleculeError(
+            f"expected a SMILES or an RDKit molecule, got {value!r:.40} ({type(value).__name__})"
+        )
+    if not value.NeedsUpdatePropertyCache():
+        return value
+    copy = chem.Mol(value)
+    with rdkit_errors():
+        chem.SanitizeMol(copy)
+    return copy
+
+
+def parse_record(text: str) -> Any:
+    """Return the molecule of one record of an SDF file, with its properties, coordinates and hydrogens."""
+    supplier = import_rdkit().SDMolSupplier()
+
+    def parse() -> Any:
+        supplier.SetData(text, sanitize=True, removeHs=False)
+        return next(iter(supplier), None)
+
+    return _parse(parse)
+
+
+def _parse(parse: Callable[[], Any]) -> Any:
+    from rdkit import rdBase
+
+    capture: Any = getattr(rdBase, "CaptureErrorLog", lambda: contextlib.nullcontext(SimpleNamespace(messages="")))
+    with capture() as log:
+        mol = parse()
+    if mol is None:
+        raise InvalidMoleculeError(_reason(log.messages))
+    return mol
+
+
+def _reason(messages: str) -> str:
+    """Shorten RDKit's message, for example to ``syntax error around position 3``."""
+    lines = [re.sub(r"^\[[\d:]+\] *((SMILES Parse )?(Error|ERROR):)? *", "", line) for line in messages.splitlines()]
+    first = next((line for line in lines if line), "")
+    if not first:
+        return "RDKit cannot read it"
+    first = re.split(r" while parsing: | for input: ", first)[0].rstrip(". :")
+    position = re.search(r"around position \d+", messages)
+    return f"RDKit says: {first}{' ' + position.group() if position else ''}"
+
+
+# -------------------------------------------------------------------- atoms, with and without hydrogens
 
 
 @dataclass(frozen=True)
 class Atoms:
-    """A molecule twice: ``nodes`` has the atoms that become nodes, ``full`` all hydrogens as well."""
+    """A molecule in two forms: ``nodes`` has the atoms that become nodes, ``full`` has all hydrogens as well."""
 
     nodes: Any
     full: Any
 
     @classmethod
     def of(cls, mol: Any, *, hydrogens: bool, full: bool, embedded: bool, seed: int) -> Atoms:
-        """Both forms of a molecule, which is not changed.
+        """Return both forms of a molecule, which is not changed.
 
-        ``full=False`` if attributes are not asked for: adding and removing hydrogens is slow for large molecules. With
-        ``embedded`` there are 3D coordinates, the molecule's own or new ones.
+        ``full=False`` skips the second form, which only attributes need. With ``embedded`` there are 3D coordinates, those
+        of the molecule or new ones.
         """
         chem = import_rdkit()
         if not full and not hydrogens:
             nodes = chem.RemoveHs(mol)
             return cls(nodes, nodes)
-        has_own = mol.GetNumConformers() > 0 and mol.GetConformer().Is3D()
-        complete = chem.AddHs(mol, addCoords=has_own)
-        if embedded and not has_own and complete.GetNumAtoms():
-            embed(complete, seed)
+        has_coordinates = mol.GetNumConformers() > 0 and mol.GetConformer().Is3D()
+        complete = chem.AddHs(mol, addCoords=has_coordinates)
+        if embedded and not has_coordinates and complete.GetNumAtoms():
+            _embed(complete, seed)
         for i, atom in enumerate(complete.GetAtoms()):
-            atom.SetIntProp(_PLACE, i)
+            atom.SetIntProp(_INDEX, i)
         return cls(complete if hydrogens else chem.RemoveHs(complete), complete)
 
-    def places(self) -> list[int]:
-        """Which atom of ``full`` each node is."""
-        return [atom.GetIntProp(_PLACE) for atom in self.nodes.GetAtoms()]
+    def indices(self) -> list[int]:
+        """Return the index in ``full`` of each node."""
+        return [atom.GetIntProp(_INDEX) for atom in self.nodes.GetAtoms()]
 
-    def pick(self, values: Floats) -> Floats:
-        """The rows of those atoms of ``full`` that are nodes."""
-        return values[self.places()]
-
-    def gather(self, values: Floats) -> Floats:
-        """As :meth:`pick`, with the rows of the other atoms, hydrogens, added to that of their neighbor."""
-        places = self.places()
-        gathered = values.copy()
-        for i in sorted(set(range(len(values))) - set(places)):
-            neighbors = [atom.GetIdx() for atom in self.full.GetAtomWithIdx(i).GetNeighbors()]
-            gathered[neighbors[0]] += values[i]
-        return gathered[places]
+    def add_hydrogens(self, values: Floats) -> Floats:
+        """Return the rows of the nodes, each with those of its hydrogens that are not nodes added."""
+        indices = self.indices()
+        sums = values.copy()
+        for i in sorted(set(range(len(values))) - set(indices)):
+            sums[self.full.GetAtomWithIdx(i).GetNeighbors()[0].GetIdx()] += values[i]
+        return sums[indices]
 
     def positions(self) -> Floats:
-        """3D coordinates of the nodes."""
+        """Return the 3D coordinates of the nodes."""
         if not self.full.GetNumAtoms():
             return np.empty((0, 3))
-        return self.pick(np.asarray(self.full.GetConformer().GetPositions(), dtype=np.float64))
+        return np.asarray(self.full.GetConformer().GetPositions(), dtype=np.float64)[self.indices()]
+
+
+def _embed(mol: Any, seed: int) -> None:
+    """Compute 3D coordinates of a molecule with explicit hydrogens by ETKDG; a second try starts from random ones."""
+    from rdkit.Chem import rdDistGeom
+
+    parameters: Any = rdDistGeom.ETKDGv3()
+    parameters.randomSeed = seed
+    if hasattr(parameters, "timeout"):
+        parameters.timeout = _EMBEDDING_SECONDS
+    for parameters.useRandomCoords in (False, True):
+        if rdDistGeom.EmbedMolecule(mol, parameters) >= 0:
+            return
+    raise InvalidMoleculeError(
+        "RDKit found no 3D coordinates: its rings or stereo centers may be impossible. Leave out the attributes that need "
+        "coordinates, or provide coordinates in an SDF file"
+    )
 
 
 # -------------------------------------------------------------------- labels
 
-# Each takes an atom.
+# Each function takes an atom.
 LABELS: dict[str, Callable[[Any], Hashable]] = {
     "element": lambda atom: str(atom.GetSymbol()),
     "degree": lambda atom: int(atom.GetDegree()),
@@ -84,10 +215,11 @@ LABELS: dict[str, Callable[[Any], Hashable]] = {
     "in_ring": lambda atom: int(atom.IsInRing()),
     "chirality": lambda atom: str(atom.GetProp("_CIPCode")) if atom.HasProp("_CIPCode") else "",
 }
+_STEREO = {"STEREOE": " E", "STEREOZ": " Z"}
 
 
 def label_atoms(atoms: Atoms, names: Sequence[str]) -> list[Hashable]:
-    """One label per node: a value, or a tuple where several names are given."""
+    """Return one label per node: a value, or a tuple if there are several names."""
     if "chirality" in names:
         import_rdkit().AssignStereochemistry(atoms.nodes, cleanIt=True, force=True)
     rows = [tuple(LABELS[name](atom) for name in names) for atom in atoms.nodes.GetAtoms()]
@@ -95,9 +227,10 @@ def label_atoms(atoms: Atoms, names: Sequence[str]) -> list[Hashable]:
 
 
 def label_bonds(mol: Any) -> tuple[list[tuple[int, int]], list[str]]:
-    """The bonds as pairs of atoms, and the type of each: single, double, triple, aromatic and rare ones."""
+    """Return the bonds as pairs of atoms, and their types: single, double, double E, double Z, triple, aromatic and so on."""
     bonds = list(mol.GetBonds())
-    return [(b.GetBeginAtomIdx(), b.GetEndAtomIdx()) for b in bonds], [str(b.GetBondType()).lower() for b in bonds]
+    labels = [str(bond.GetBondType()).lower() + _STEREO.get(str(bond.GetStereo()), "") for bond in bonds]
+    return [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds], labels
 
 
 # -------------------------------------------------------------------- attributes
@@ -107,28 +240,16 @@ def _partial_charges(atoms: Atoms) -> Floats:
     from rdkit.Chem import rdPartialCharges
 
     rdPartialCharges.ComputeGasteigerCharges(atoms.full)
-    full = list(atoms.full.GetAtoms())
-    charges = np.array([atom.GetDoubleProp("_GasteigerCharge") for atom in full])
+    charges = np.array([atom.GetDoubleProp("_GasteigerCharge") for atom in atoms.full.GetAtoms()])
     if not np.isfinite(charges).all():
-        raise BadMoleculeError(_why_no_charges(atoms.full, charges))
-    return atoms.pick(charges[:, None])
-
-
-def _why_no_charges(mol: Any, charges: Floats) -> str:
-    """Which atom RDKit has no Gasteiger parameters for: not finite charges spread from it to its neighbors."""
-    from rdkit.Chem import rdPartialCharges
-
-    unknown = ""
-    try:
-        rdPartialCharges.ComputeGasteigerCharges(import_rdkit().Mol(mol), 12, True)  # noqa: FBT003 (positional in RDKit)
-    except ValueError as error:
-        unknown = str(error).partition("Element: ")[2].split(" ")[0]
-    places = np.flatnonzero(~np.isfinite(charges)).tolist()
-    atom = next((i for i in places if mol.GetAtomWithIdx(i).GetSymbol() == unknown), places[0])
-    return (
-        f"the partial charge of atom {atom} ({mol.GetAtomWithIdx(atom).GetSymbol()}) is not a number: Gasteiger's method has no "
-        "parameters for this element in this state. Leave 'partial_charge' out of the attributes, or leave the molecule out"
-    )
+        # Such charges spread to neighbors; the cause is an unusual element, mostly the heaviest.
+        wrong = [atoms.full.GetAtomWithIdx(i) for i in np.flatnonzero(~np.isfinite(charges)).tolist()]
+        atom = max(wrong, key=lambda atom: atom.GetAtomicNum())
+        raise InvalidMoleculeError(
+            f"the partial charge of atom {atom.GetIdx()} ({atom.GetSymbol()}) is not a number: Gasteiger's method has no "
+            "parameters for this element in this state. Leave 'partial_charge' out of the attributes, or leave the molecule out"
+        )
+    return charges[atoms.indices(), None]
 
 
 def _masses(atoms: Atoms) -> Floats:
@@ -139,13 +260,13 @@ def _crippen(atoms: Atoms, column: int) -> Floats:
     from rdkit.Chem import rdMolDescriptors
 
     rows = np.array(rdMolDescriptors._CalcCrippenContribs(atoms.full)).reshape(-1, 2)
-    return atoms.gather(rows[:, [column]])
+    return atoms.add_hydrogens(rows[:, [column]])
 
 
 def _polar_surfaces(atoms: Atoms) -> Floats:
     from rdkit.Chem import rdMolDescriptors
 
-    return atoms.gather(np.array(rdMolDescriptors._CalcTPSAContribs(atoms.full), dtype=np.float64)[:, None])
+    return atoms.add_hydrogens(np.array(rdMolDescriptors._CalcTPSAContribs(atoms.full), dtype=np.float64)[:, None])
 
 
 def _centroid_distances(atoms: Atoms) -> Floats:
@@ -154,7 +275,7 @@ def _centroid_distances(atoms: Atoms) -> Floats:
 
 
 def _distance_profiles(atoms: Atoms) -> Floats:
-    """Mean, standard deviation and maximum of a node's distances to all others; zeros where there are none."""
+    """Return the mean, standard deviation and maximum of each node's distances to all others; zeros for a single node."""
     positions = atoms.positions()
     distances = np.linalg.norm(positions[:, None] - positions[None], axis=2)
     others = distances[~np.eye(len(positions), dtype=bool)].reshape(len(positions), -1)
@@ -165,8 +286,6 @@ def _distance_profiles(atoms: Atoms) -> Floats:
 
 @dataclass(frozen=True)
 class _Attribute:
-    """How an attribute is made, how many columns it has, and whether it needs coordinates."""
-
     measure: Callable[[Atoms], Floats]
     n_columns: int = 1
     needs_coordinates: bool = False
@@ -185,12 +304,12 @@ ATTRIBUTES: dict[str, _Attribute] = {
 
 
 def measure_atoms(atoms: Atoms, names: Sequence[str]) -> Floats:
-    """One row per node: the columns of each name, in the order of the names."""
+    """Return one row per node: the columns of each name, in the order of the names."""
     if not names or not atoms.nodes.GetNumAtoms():
         return np.empty((atoms.nodes.GetNumAtoms(), sum(ATTRIBUTES[name].n_columns for name in names)))
     columns = [ATTRIBUTES[name].measure(atoms) for name in names]
     for name, values in zip(names, columns, strict=True):
         is_wrong = ~np.isfinite(values).all(axis=1)
         if is_wrong.any():
-            raise BadMoleculeError(f"{name!r} of atom {is_wrong.argmax()} is not a finite number")
+            raise InvalidMoleculeError(f"{name!r} of atom {is_wrong.argmax()} is not a finite number")
     return np.hstack(columns)

@@ -1,4 +1,8 @@
-"""From what a user gives to what Graphs stores: checks, label codes, CSR neighbors. Plain functions on arrays."""
+"""Checks of graph data: of what users pass to ``from_edges`` and ``from_arrays``, and of the arrays of a finished collection.
+
+Compiled loops trust the arrays of a collection and do not check bounds, so nothing unchecked may become a collection. All
+checks are linear in nodes and edges.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +17,37 @@ from numpy.typing import ArrayLike, NDArray
 from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
+from treegram.graphs.labels import check_label, plain_label, refuse_masked
 
-MAX_NODES = 2**31 - 1  # of a collection, so that products of two node numbers fit into 64 bits
+__all__ = [
+    "MAX_NODES",
+    "arcs_back",
+    "as_array",
+    "as_column",
+    "as_exact",
+    "as_list",
+    "as_pairs",
+    "check_collection",
+    "check_edge_counts",
+    "check_edge_vectors",
+    "check_edges",
+    "check_node_vectors",
+    "check_offsets",
+    "check_targets",
+    "check_vectors",
+    "find_edge",
+    "graph_sizes",
+    "node_mask",
+]
 
-# -------------------------------------------------------------------- checks, each for one thing
+MAX_NODES = 2**31 - 1  # of a collection, so that the product of two node numbers fits into 64 bits
+
+
+# -------------------------------------------------------------------- sequences and arrays
 
 
 def as_list(values: Iterable[Any], name: str, n_graphs: int | None = None) -> list[Any]:
-    """One entry per graph, by position: an index of pandas says nothing about the order of the graphs."""
+    """Return a list with one entry per graph, by position: the index of a pandas object is ignored."""
     if isinstance(values, Mapping | Set) or not isinstance(values, Iterable):
         raise InvalidGraphError(f"{name} must be a sequence with one entry per graph; got {type(values).__name__}.")
     entries = list(values)
@@ -30,14 +57,8 @@ def as_list(values: Iterable[Any], name: str, n_graphs: int | None = None) -> li
     return entries
 
 
-def refuse_masked(values: object, name: str) -> None:
-    """Raise if some values of a masked array, or of the rows of a list, are hidden."""
-    rows = values if isinstance(values, list | tuple) else (values,)
-    if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
-        raise InvalidGraphError(f"{name} must have no masked values. Fill them, or remove what they belong to, first.")
-
-
 def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Convert to an array without masked values."""
     refuse_masked(values, name)
     try:
         return np.asarray(values)
@@ -46,85 +67,66 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def as_exact(values: ArrayLike, name: str) -> NDArray[Any]:
-    """As `as_array`; raise where numpy would make texts of numbers, or other numbers of large ones."""
+    """Convert to an array; raise where numpy would turn numbers into strings, or round large integers."""
     array = as_array(values, name)
     change = _first_change(values, array)
     if change is not None:
         raise InvalidGraphError(
-            f"{name} must be all texts, or all numbers that one array can hold; {change[0]!r} would become {change[1]!r}."
+            f"{name} must be all strings, or all numbers that one array can hold; {change[0]!r} would become {change[1]!r}."
         )
     return array
 
 
 def as_column(values: ArrayLike, name: str) -> NDArray[Any]:
-    """As `as_array`; an array of objects where 1 and "C" in one list would both be texts, or large numbers others."""
+    """Convert to an array, of objects where numpy would change an entry."""
     array = as_array(values, name)
     return array if _first_change(values, array) is None else np.array(values, dtype=object)
 
 
 def _first_change(values: ArrayLike, array: NDArray[Any]) -> tuple[Any, Any] | None:
-    """The first entry of a list that its array does not hold as it is, and what the array holds."""
+    """Return the first entry of a list that its array does not hold exactly, and what the array holds."""
     if not isinstance(values, list | tuple) or array.dtype.kind not in "USf":
         return None
-    given = np.array(values, dtype=object).ravel().tolist()
+    original = np.array(values, dtype=object).ravel().tolist()
     held = array.astype(object).ravel().tolist()  # plain numbers, which Python compares exactly
-    pairs = zip(given, held, strict=True)
+    pairs = zip(original, held, strict=True)
     return next(((a, b) for a, b in pairs if a != b and not (a != a and b != b)), None)  # nan may stay nan
 
 
-def check_edge_list(edges: ArrayLike, graph: int) -> Ints:
-    pairs = as_array(edges, f"Graph {graph}: edges")
-    if pairs.size == 0:
-        return np.empty((0, 2), np.int64)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-        raise InvalidGraphError(
-            f"Graph {graph}: edges must be pairs of node numbers; got an array of dtype {pairs.dtype} and shape {pairs.shape}."
-        )
-    return pairs.astype(np.int64)
+# -------------------------------------------------------------------- nodes and edges
 
 
-def as_vectors(vectors: ArrayLike, name: str, thing: str = "node") -> Floats:
-    """Real numbers as a new array in double precision."""
-    refuse_masked(vectors, name)
-    try:
-        given = np.asarray(vectors)
-        if given.dtype.kind not in "cmM":  # whose conversion would lose a part, or make numbers of dates
-            return np.array(given, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError) as error:
-        reason = re.sub(r"np\.str_\((.*)\)", r"\1", str(error))
-        raise InvalidGraphError(
-            f"{name} must be one vector of numbers per {thing}, all of one length ({reason})."
-        ) from None
-    raise InvalidGraphError(
-        f"{name} must be real numbers; got dtype {given.dtype}. Convert them to real numbers first."
-    )
-
-
-def check_vectors(vectors: ArrayLike, graph: int, name: str = "attributes", thing: str = "node") -> Floats:
-    block = as_vectors(vectors, f"Graph {graph}: {name}", thing)
-    if block.ndim == 1 and block.size:
-        block = block[:, None]
-    if block.ndim not in (1, 2):
-        raise InvalidGraphError(
-            f"Graph {graph}: {name} must have the shape (n_{thing}s, n_attributes); got {block.shape}."
-        )
-    return block
-
-
-def stack_vectors(blocks: list[Floats], name: str = "attributes") -> Floats:
-    dimension: int | None = None
-    for i, block in enumerate(blocks):
-        if not len(block):
-            continue
-        if dimension is not None and block.shape[1] != dimension:
+def graph_sizes(
+    pairs: list[Ints],
+    n_nodes: Sequence[int] | None,
+    labels: Sequence[Sequence[Hashable]] | None,
+    vectors: list[Floats] | None,
+) -> list[int]:
+    """Return the number of nodes of each graph from all sources, which must agree."""
+    sizes: list[int] = []
+    for i, pair in enumerate(pairs):
+        counts = {}
+        if n_nodes is not None:
+            counts["n_nodes"] = _check_count(n_nodes[i], i)
+        if labels is not None:
+            counts["labels"] = _length(labels[i], i, "labels")
+        if vectors is not None:
+            counts["attributes"] = len(vectors[i])
+        if len(set(counts.values())) > 1:
+            shown = ", ".join(f"{value} by {name}" for name, value in counts.items())
+            raise InvalidGraphError(f"Graph {i}: the number of nodes is contradictory: {shown}.")
+        size = next(iter(counts.values())) if counts else int(pair.max(initial=-1)) + 1
+        if len(pair) and (pair.min() < 0 or pair.max() >= size):
+            bad = pair[((pair < 0) | (pair >= size)).any(axis=1)][0]
             raise InvalidGraphError(
-                f"Graph {i}: {name} have {block.shape[1]} columns, those of earlier graphs {dimension}."
+                f"Graph {i}: edge ({bad[0]}, {bad[1]}) names a node that does not exist; the graph has {size} nodes, "
+                f"numbered from 0 to {size - 1}."
             )
-        dimension = block.shape[1]
-    return np.concatenate([np.empty((0, dimension or 0)), *(b for b in blocks if len(b))])
+        sizes.append(size)
+    return sizes
 
 
-def check_count(n_nodes: int, graph: int) -> int:
+def _check_count(n_nodes: int, graph: int) -> int:
     try:
         count = operator.index(n_nodes)
     except TypeError:
@@ -135,57 +137,17 @@ def check_count(n_nodes: int, graph: int) -> int:
     return count
 
 
-def count_of(values: Any, i: int, name: str) -> int:
-    """How many values graph i has; an error if it has one value where there must be a list."""
+def _length(values: Any, graph: int, name: str) -> int:
     try:
         return len(values)
     except TypeError:
-        raise InvalidGraphError(f"Graph {i}: {name} must be a list with one entry for each; got {values!r}.") from None
-
-
-def graph_sizes(
-    pairs: list[Ints],
-    n_nodes: Sequence[int] | None,
-    labels: Sequence[Sequence[Hashable]] | None,
-    vectors: list[Floats] | None,
-) -> list[int]:
-    """Number of nodes of each graph, from whatever tells it; sources that disagree are an error."""
-    sizes: list[int] = []
-    for i, pair in enumerate(pairs):
-        told = {}
-        if n_nodes is not None:
-            told["n_nodes"] = check_count(n_nodes[i], i)
-        if labels is not None:
-            told["labels"] = count_of(labels[i], i, "labels")
-        if vectors is not None:
-            told["attributes"] = len(vectors[i])
-        if len(set(told.values())) > 1:
-            counts = ", ".join(f"{value} by {name}" for name, value in told.items())
-            raise InvalidGraphError(f"Graph {i}: the number of nodes is contradictory: {counts}.")
-        sizes.append(next(iter(told.values())) if told else int(pair.max(initial=-1)) + 1)
-    return sizes
-
-
-def join_edge_lists(pairs: list[Ints], sizes: list[int], offsets: Ints) -> Ints:
-    """All edges with nodes numbered through, if each names nodes of its own graph."""
-    for i, (pair, size) in enumerate(zip(pairs, sizes, strict=True)):
-        if len(pair) and (pair.min() < 0 or pair.max() >= size):
-            bad = pair[((pair < 0) | (pair >= size)).any(axis=1)][0]
-            raise InvalidGraphError(
-                f"Graph {i}: edge ({bad[0]}, {bad[1]}) names a node that does not exist; the graph has {size} nodes, "
-                f"numbered from 0 to {size - 1}."
-            )
-    return np.concatenate([np.empty((0, 2), np.int64), *(p + o for p, o in zip(pairs, offsets[:-1], strict=True))])
-
-
-def check_edge_data(data: Sequence[Any] | None, pairs: list[Ints], noun: str) -> None:
-    """Raise if a graph has not as many edge labels or vectors as edges."""
-    for i, (rows, pair) in enumerate(zip(data or (), pairs, strict=data is not None)):
-        if count_of(rows, i, "edge_labels") != len(pair):
-            raise InvalidGraphError(f"Graph {i}: {counted(len(pair), 'edge')} but {counted(len(rows), noun)}.")
+        raise InvalidGraphError(
+            f"Graph {graph}: {name} must be a list with one entry for each; got {values!r}."
+        ) from None
 
 
 def check_offsets(offsets: ArrayLike) -> Ints:
+    """Check and copy the first node of each graph."""
     starts = as_array(offsets, "offsets")
     if starts.ndim != 1 or not starts.size or starts.dtype.kind not in "iu":
         raise InvalidGraphError(
@@ -201,19 +163,27 @@ def check_offsets(offsets: ArrayLike) -> Ints:
     return starts
 
 
-def check_edges(edges: ArrayLike, offsets: Ints) -> Ints:
-    pairs = as_array(edges, "edges")
+def as_pairs(edges: ArrayLike, name: str) -> Ints:
+    """Convert a list of edges to an array of shape (n_edges, 2)."""
+    pairs = as_array(edges, name)
     if pairs.size == 0:
         return np.empty((0, 2), np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
         raise InvalidGraphError(
-            f"edges must be an integer array of shape (n_edges, 2); got dtype {pairs.dtype} and shape {pairs.shape}."
+            f"{name} must be pairs of node numbers, an integer array of shape (n_edges, 2); got dtype {pairs.dtype} and "
+            f"shape {pairs.shape}."
         )
-    pairs = pairs.astype(np.int64, copy=False)
-    if pairs.min() < 0 or pairs.max() >= offsets[-1]:
+    return pairs.astype(np.int64, copy=False)
+
+
+def check_edges(edges: ArrayLike, offsets: Ints) -> Ints:
+    """Convert edges to pairs of nodes, each pair within one graph."""
+    pairs = as_pairs(edges, "edges")
+    if len(pairs) and (pairs.min() < 0 or pairs.max() >= offsets[-1]):
         row = int(((pairs < 0) | (pairs >= offsets[-1])).any(axis=1).argmax())
         raise InvalidGraphError(
-            f"Edge {row} ({pairs[row, 0]}, {pairs[row, 1]}) names a node that does not exist; nodes are numbered from 0 to {offsets[-1] - 1}."
+            f"Edge {row} ({pairs[row, 0]}, {pairs[row, 1]}) names a node that does not exist; nodes are numbered from 0 to "
+            f"{offsets[-1] - 1}."
         )
     owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[pairs]
     crossing = owner[:, 0] != owner[:, 1]
@@ -226,7 +196,73 @@ def check_edges(edges: ArrayLike, offsets: Ints) -> Ints:
     return pairs
 
 
-def check_attributes(attributes: ArrayLike, offsets: Ints) -> Floats:
+def check_edge_counts(data: Sequence[Any] | None, pairs: list[Ints], noun: str) -> None:
+    """Raise if a graph does not have one edge label or vector per edge."""
+    for i, (rows, pair) in enumerate(zip(data or (), pairs, strict=data is not None)):
+        if _length(rows, i, "edge_labels") != len(pair):
+            raise InvalidGraphError(f"Graph {i}: {counted(len(pair), 'edge')} but {counted(len(rows), noun)}.")
+
+
+def find_edge(pair: Ints, offsets: Ints) -> tuple[int, tuple[int, int]]:
+    """Return the graph of an edge, and the numbers of its nodes within that graph."""
+    graph = int(np.searchsorted(offsets, pair[0], side="right")) - 1
+    return graph, (int(pair[0] - offsets[graph]), int(pair[1] - offsets[graph]))
+
+
+def node_mask(nodes: ArrayLike, n_nodes: int) -> NDArray[np.bool_]:
+    """Convert node numbers or a mask to a mask."""
+    chosen = as_array(nodes, "nodes")
+    if chosen.dtype == bool and chosen.shape == (n_nodes,):
+        return chosen
+    if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+        raise InvalidGraphError(
+            f"nodes must be whole numbers, or a mask of {n_nodes} entries; got an array of dtype {chosen.dtype} and shape "
+            f"{chosen.shape}."
+        )
+    if chosen.size and (chosen.min() < 0 or chosen.max() >= n_nodes):
+        wrong = chosen[(chosen < 0) | (chosen >= n_nodes)][0]
+        raise InvalidGraphError(f"nodes must be numbers from 0 to {n_nodes - 1}; got {wrong}.")
+    mask = np.zeros(n_nodes, dtype=bool)
+    mask[chosen.astype(np.int64)] = True
+    if np.count_nonzero(mask) < len(chosen):
+        raise InvalidGraphError("nodes must name each node once.")
+    return mask
+
+
+# -------------------------------------------------------------------- vectors and targets
+
+
+def _as_floats(vectors: ArrayLike, name: str, thing: str) -> Floats:
+    """Convert real numbers to a new array in double precision."""
+    refuse_masked(vectors, name)
+    try:
+        array = np.asarray(vectors)
+        if array.dtype.kind not in "cmM":  # whose conversion would lose a part, or turn dates into numbers
+            return np.array(array, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        reason = re.sub(r"np\.str_\((.*)\)", r"\1", str(error))
+        raise InvalidGraphError(
+            f"{name} must be one vector of numbers per {thing}, all of one length ({reason})."
+        ) from None
+    raise InvalidGraphError(
+        f"{name} must be real numbers; got dtype {array.dtype}. Convert them to real numbers first."
+    )
+
+
+def check_vectors(vectors: ArrayLike, graph: int, name: str = "attributes", thing: str = "node") -> Floats:
+    """Convert the vectors of one graph; single numbers become vectors of length 1."""
+    block = _as_floats(vectors, f"Graph {graph}: {name}", thing)
+    if block.ndim == 1 and block.size:
+        block = block[:, None]
+    if block.ndim not in (1, 2):
+        raise InvalidGraphError(
+            f"Graph {graph}: {name} must have the shape (n_{thing}s, n_attributes); got {block.shape}."
+        )
+    return block
+
+
+def check_node_vectors(attributes: ArrayLike, offsets: Ints) -> Floats:
+    """Convert one finite vector per node."""
     vectors = _check_rows(attributes, int(offsets[-1]), "attributes", "node")
     node = _first_infinite(vectors)
     if node is not None:
@@ -238,11 +274,12 @@ def check_attributes(attributes: ArrayLike, offsets: Ints) -> Floats:
     return vectors
 
 
-def check_edge_attributes(attributes: ArrayLike, pairs: Ints, offsets: Ints) -> Floats:
+def check_edge_vectors(attributes: ArrayLike, pairs: Ints, offsets: Ints) -> Floats:
+    """Convert one finite vector per edge."""
     vectors = _check_rows(attributes, len(pairs), "edge_attributes", "edge")
     edge = _first_infinite(vectors)
     if edge is not None:
-        graph, ends = owner_and_ends(pairs[edge], offsets)
+        graph, ends = find_edge(pairs[edge], offsets)
         raise InvalidGraphError(
             f"Graph {graph}: the attributes of its edge {ends} are not finite: {vectors[edge].tolist()}. "
             "Replace or remove missing values first."
@@ -250,15 +287,8 @@ def check_edge_attributes(attributes: ArrayLike, pairs: Ints, offsets: Ints) -> 
     return vectors
 
 
-def owner_and_ends(pair: Ints, offsets: Ints) -> tuple[int, tuple[int, int]]:
-    """The graph of an edge, and the numbers of its nodes within it."""
-    graph = int(np.searchsorted(offsets, pair[0], side="right")) - 1
-    return graph, (int(pair[0] - offsets[graph]), int(pair[1] - offsets[graph]))
-
-
 def _check_rows(values: ArrayLike, length: int, name: str, thing: str) -> Floats:
-    """One row of numbers for each node or edge."""
-    vectors = as_vectors(values, name, thing)
+    vectors = _as_floats(values, name, thing)
     if vectors.ndim == 1:
         vectors = vectors[:, None]
     if vectors.ndim != 2 or len(vectors) != length:
@@ -274,6 +304,7 @@ def _first_infinite(vectors: Floats) -> int | None:
 
 
 def check_targets(targets: ArrayLike, n_graphs: int) -> NDArray[Any]:
+    """Copy one target per graph."""
     values = np.array(as_exact(targets, "targets"))
     if values.ndim < 1 or len(values) != n_graphs:
         raise InvalidGraphError(
@@ -282,198 +313,84 @@ def check_targets(targets: ArrayLike, n_graphs: int) -> NDArray[Any]:
     return values
 
 
-# -------------------------------------------------------------------- labels
+# -------------------------------------------------------------------- a finished collection
 
 
-def plain_label(value: Hashable) -> Hashable:
-    """A label as plain Python: numpy scalars, members of enumerations, True and 1.0 become what they are equal to."""
-    if type(value) in (int, str):  # nearly all
-        return value
-    if isinstance(value, np.datetime64 | np.timedelta64 | np.ma.core.MaskedConstant):
-        return value  # no label: numpy makes numbers of these, of missing ones too
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, str):
-        return str.__str__(value)  # not str(value), which a class of the user may have changed
-    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
-        return int.__index__(value) if isinstance(value, int) else int(value)
-    if isinstance(value, float):
-        return float.__float__(value)
-    if isinstance(value, tuple | list | np.ndarray):
-        return tuple(plain_label(part) for part in value)
-    return value
-
-
-def label_order(value: Hashable) -> tuple[Any, ...]:
-    if isinstance(value, tuple):
-        return ("tuple", tuple(label_order(part) for part in value))
-    return (type(value).__name__, value)
-
-
-def is_hashable(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def check_label(value: Hashable, name: str, position: int) -> None:
-    parts = value if isinstance(value, tuple) else (value,)
-    for part in parts:
-        if isinstance(part, tuple):
-            check_label(part, name, position)
-        elif not isinstance(part, int | str) and not (isinstance(part, float) and np.isfinite(part)):
-            raise InvalidGraphError(
-                f"{name}[{position}] must be an integer, a string, a finite number or a tuple of these; got {part!r}."
-            )
-
-
-def encode_labels(
-    labels: Sequence[Hashable] | NDArray[Any], length: int, name: str, things: str
-) -> tuple[Ints, tuple[Hashable, ...]]:
-    """Codes and sorted distinct values of one label per node or edge."""
-    refuse_masked(labels, name)
-    if isinstance(labels, Mapping | Set):
-        raise InvalidGraphError(
-            f"{name} must be a sequence with one entry for each of the {things}; got {type(labels).__name__}."
-        )
-    if len(labels) != length:
-        raise InvalidGraphError(f"{name} must have one entry for each of the {length} {things}; got {len(labels)}.")
-    if isinstance(labels, np.ndarray) and labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iub":
-        distinct, codes = np.unique(labels.astype(np.int64) if labels.dtype == bool else labels, return_inverse=True)
-        return codes.astype(np.int64), tuple(distinct.tolist())
-    if isinstance(labels, np.ndarray) and labels.ndim == 2 and labels.dtype.kind in "iu":
-        rows, codes = np.unique(labels, axis=0, return_inverse=True)
-        return codes.reshape(-1).astype(np.int64), tuple(tuple(row) for row in rows.tolist())
-    plain = [plain_label(value) for value in labels]
-    first: dict[Hashable, int] = {}
-    for i, value in enumerate(plain):
-        if not is_hashable(value) or value not in first:
-            check_label(value, name, i)
-            first[value] = i
-    values = sorted(first, key=label_order)
-    code = {value: i for i, value in enumerate(values)}
-    return np.array([code[value] for value in plain], dtype=np.int64), tuple(values)
-
-
-def join_codes(
-    codes: list[Ints | None], values: list[tuple[Hashable, ...]]
-) -> tuple[Ints | None, tuple[Hashable, ...]]:
-    if codes[0] is None:
-        return None, ()
-    joined = sorted({value for part in values for value in part}, key=label_order)
-    position = {value: i for i, value in enumerate(joined)}
-    moved = [np.array([position[v] for v in part], dtype=np.int64) for part in values]
-    return np.concatenate([m[c] for m, c in zip(moved, codes, strict=True) if c is not None]), tuple(joined)
-
-
-def same_labels(
-    codes: Ints | None,
-    values: tuple[Hashable, ...],
-    other_codes: Ints | None,
-    other_values: tuple[Hashable, ...],
-) -> bool:
-    """Whether two code arrays stand for the same labels; values that nobody uses do not matter."""
-    if codes is None or other_codes is None:
-        return codes is other_codes
-    if values == other_values:
-        return same_array(codes, other_codes)
-    joined = sorted({*values, *other_values}, key=label_order)
-    position = {value: i for i, value in enumerate(joined)}
-    left, right = (np.array([position[v] for v in vals], dtype=np.int64) for vals in (values, other_values))
-    return same_array(left[codes], right[other_codes])
-
-
-# -------------------------------------------------------------------- arrays
-
-
-def same_array(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
-    if a is None or b is None:
-        return a is b
-    return np.array_equal(a, b)
-
-
-def concatenate_present(arrays: list[NDArray[Any] | None]) -> NDArray[Any] | None:
-    present = [a for a in arrays if a is not None]
-    return np.concatenate(present) if len(present) == len(arrays) else None
-
-
-def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """The numbers start, start + 1, ... of each range, one range after the other."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
-
-
-def chosen_nodes(nodes: ArrayLike, n_nodes: int) -> NDArray[np.bool_]:
-    """Whether each node is among some, given as numbers or as a mask."""
-    chosen = as_array(nodes, "nodes")
-    if chosen.dtype == bool and chosen.shape == (n_nodes,):
-        return chosen
-    if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
-        raise InvalidGraphError(
-            f"nodes must be whole numbers, or {n_nodes} times True or False; got an array of dtype {chosen.dtype} and "
-            f"shape {chosen.shape}."
-        )
-    if chosen.size and (chosen.min() < 0 or chosen.max() >= n_nodes):
-        wrong = chosen[(chosen < 0) | (chosen >= n_nodes)][0]
-        raise InvalidGraphError(f"nodes must be numbers from 0 to {n_nodes - 1}; got {wrong}.")
-    is_chosen = np.zeros(n_nodes, dtype=bool)
-    is_chosen[chosen.astype(np.int64)] = True
-    if np.count_nonzero(is_chosen) < len(chosen):
-        raise InvalidGraphError("nodes must name each node once.")
-    return is_chosen
-
-
-def compress_edges(
-    pairs: Ints, offsets: Ints, data: dict[str, NDArray[Any]], *, directed: bool
-) -> tuple[Ints, Ints, dict[str, NDArray[Any]]]:
-    """CSR neighbors from node pairs: no self loops, each edge once, both directions unless directed.
-
-    ``data`` has arrays with one row per pair, by a name for messages; it comes back with one row per arc.
-    """
+def check_collection(fields: dict[str, Any]) -> None:
+    """Raise if the fields of a Graphs do not fit together."""
+    offsets = _check_starts(fields["offsets"], "offsets")
     n_nodes = int(offsets[-1])
-    sources, ends = (np.ascontiguousarray(column) for column in pairs.T)
-    if _is_compressed(sources, ends, n_nodes, data, directed=directed):
-        return _starts(sources, n_nodes), ends.copy() if ends.base is not None else ends, data
-    kept = np.flatnonzero(sources != ends)
-    keys = sources[kept] * n_nodes + ends[kept]
-    if not directed:
-        keys = np.concatenate([keys, ends[kept] * n_nodes + sources[kept]])
-        kept = np.tile(kept, 2)
-    if not data:
-        keys.sort()  # sorting and comparing neighbors takes a fifth of the time of np.unique
-        arcs = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
-    else:
-        arcs, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        for name, rows in data.items():
-            _check_same(rows[kept], first, inverse, keys, offsets, name, directed=directed)
-        data = {name: rows[kept[first]] for name, rows in data.items()}
-    sources, ends = np.divmod(arcs, max(n_nodes, 1))
-    return _starts(sources, n_nodes), ends, data
+    indptr = _check_starts(fields["indptr"], "indptr", n_nodes + 1)
+    if not isinstance(fields["directed"], bool):
+        raise InvalidGraphError(f"directed must be True or False; got {fields['directed']!r}.")
+    n_arcs = int(indptr[-1])
+    indices = _check_integers(fields["indices"], "indices", n_arcs, "one entry per arc, as indptr says")
+    _check_neighbors(offsets, indptr, indices)
+    _check_labels(fields["labels"], fields["label_values"], "label", n_nodes, "one per node")
+    _check_labels(fields["edge_labels"], fields["edge_label_values"], "edge_label", n_arcs, "one per arc")
+    _check_finite(fields["edge_attributes"], "edge_attributes", n_arcs, "one per arc")
+    if not fields["directed"]:
+        _check_symmetry(indptr, indices, fields)
+    _check_finite(fields["attributes"], "attributes", n_nodes, "one per node")
+    targets = fields["targets"]
+    if targets is not None and not (
+        isinstance(targets, np.ndarray) and targets.ndim and len(targets) == len(offsets) - 1
+    ):
+        raise InvalidGraphError(
+            f"targets must be an array with one entry per graph, {len(offsets) - 1}; {_got(targets)}."
+        )
 
 
-def _starts(sources: Ints, n_nodes: int) -> Ints:
-    """Where the arcs of each node start."""
-    return np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=n_nodes))])
+def _check_integers(values: object, name: str, length: int | None, meaning: str) -> Ints:
+    if (
+        not isinstance(values, np.ndarray)
+        or values.dtype != np.int64
+        or values.ndim != 1
+        or not values.flags.c_contiguous
+        or (length is not None and len(values) != length)
+    ):
+        wanted = "" if length is None else f" of length {length}, {meaning}"
+        raise InvalidGraphError(f"{name} must be a contiguous one-dimensional array of int64{wanted}; {_got(values)}.")
+    return values
 
 
-def _is_compressed(sources: Ints, ends: Ints, n_nodes: int, data: dict[str, NDArray[Any]], *, directed: bool) -> bool:
-    """Whether arcs are already in order, without loops, and in both directions if undirected: most files are like this."""
-    steps = np.diff(sources)
-    if (sources == ends).any() or (steps < 0).any() or ((steps == 0) & (ends[1:] <= ends[:-1])).any():
-        return False
-    if directed or not len(sources):
-        return True
-    back = arcs_back(_starts(sources, n_nodes), ends)
-    return back is not None and all(np.array_equal(rows, rows[back]) for rows in data.values())
+def _check_starts(values: object, name: str, length: int | None = None) -> Ints:
+    starts = _check_integers(values, name, length, "one entry per node and one more")
+    if not len(starts) or starts[0] != 0 or (starts[1:] < starts[:-1]).any():
+        raise InvalidGraphError(f"{name} must start at 0 and never decrease.")
+    return starts
+
+
+def _check_neighbors(offsets: Ints, indptr: Ints, indices: Ints) -> None:
+    """Raise unless neighbors are other nodes of the same graph, sorted, each once."""
+    n_arcs = np.diff(indptr[offsets])
+    low, high = np.repeat(offsets[:-1], n_arcs), np.repeat(offsets[1:], n_arcs)
+    outside = (indices < low) | (indices >= high)
+    if outside.any():
+        graph = int(np.searchsorted(indptr[offsets], outside.argmax(), side="right")) - 1
+        raise InvalidGraphError(f"Graph {graph}: a neighbor, {indices[outside.argmax()]}, is not a node of this graph.")
+    sources = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    wrong = sources == indices
+    wrong[1:] |= (sources[1:] == sources[:-1]) & (indices[1:] <= indices[:-1])
+    if wrong.any():
+        raise InvalidGraphError(
+            f"Node {sources[wrong.argmax()]}: its neighbors must be other nodes, sorted, each once. Graphs.from_arrays takes "
+            "edges in any order."
+        )
+
+
+def _check_symmetry(indptr: Ints, indices: Ints, fields: dict[str, Any]) -> None:
+    """Raise unless every arc has its counterpart, with the same label and vector."""
+    back = arcs_back(indptr, indices)
+    if back is None:
+        raise InvalidGraphError("Edges are not directed, but an arc lacks its counterpart in indices.")
+    for name in ("edge_labels", "edge_attributes"):
+        if fields[name] is not None and not np.array_equal(fields[name][back], fields[name]):
+            raise InvalidGraphError(f"Edges are not directed, but the two arcs of an edge have different {name}.")
 
 
 def arcs_back(indptr: Ints, indices: Ints) -> Ints | None:
-    """For each arc of sorted neighbors the arc that leads back, or None if one does not."""
+    """Return the reverse of each arc of sorted neighbors, or None if one is missing."""
     from scipy.sparse import csr_matrix
 
     n_nodes = len(indptr) - 1
@@ -485,16 +402,44 @@ def arcs_back(indptr: Ints, indices: Ints) -> Ints | None:
     return back.data if is_symmetric else None
 
 
-def _check_same(
-    rows: NDArray[Any], first: Ints, inverse: Ints, keys: Ints, offsets: Ints, name: str, *, directed: bool
-) -> None:
-    """Raise if an edge that is listed more than once has different data."""
-    unequal = rows[first][inverse] != rows
-    unequal = unequal.any(axis=1) if unequal.ndim > 1 else unequal
-    if unequal.any():
-        pair = np.array(divmod(int(keys[unequal.argmax()]), int(offsets[-1])))
-        graph, (source, end) = owner_and_ends(pair, offsets)
+def _check_labels(codes: Any, values: tuple[Hashable, ...], name: str, length: int, meaning: str) -> None:
+    if not isinstance(values, tuple):
+        raise InvalidGraphError(f"{name}_values must be a tuple; {_got(values)}.")
+    if codes is None:
+        return
+    _check_integers(codes, f"{name}s", length, meaning)
+    if len(codes) and not (codes.min() >= 0 and codes.max() < len(values)):
         raise InvalidGraphError(
-            f"Graph {graph}: the edge between its nodes {source} and {end} is listed more than once with different {name}."
-            + ("" if directed else f" If {name} depend on the direction, give directed=True.")
+            f"{name}s must be numbers from 0 to {len(values) - 1}, indices into {name}_values; they range from {codes.min()} "
+            f"to {codes.max()}."
         )
+    for i, value in enumerate(values):
+        check_label(value, f"{name}_values", i)
+        plain = plain_label(value)
+        if type(plain) is not type(value):
+            raise InvalidGraphError(f"{name}_values[{i}] must be a plain {type(plain).__name__}; {_got(value)}.")
+    if len(set(values)) < len(values):
+        raise InvalidGraphError(f"{name}_values must be distinct.")
+
+
+def _check_finite(vectors: Any, name: str, length: int, meaning: str) -> None:
+    if vectors is None:
+        return
+    if (
+        not isinstance(vectors, np.ndarray)
+        or vectors.dtype != np.float64
+        or vectors.ndim != 2
+        or len(vectors) != length
+        or not vectors.flags.c_contiguous
+    ):
+        raise InvalidGraphError(
+            f"{name} must be a contiguous array of float64 with {length} rows, {meaning}; {_got(vectors)}."
+        )
+    if not np.isfinite(vectors).all():
+        raise InvalidGraphError(f"{name} must be finite numbers.")
+
+
+def _got(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"got an array of dtype {value.dtype} and shape {value.shape}"
+    return f"got {type(value).__name__}"

@@ -1,13 +1,12 @@
 """Graphs: one packed, immutable, validated collection of graphs.
 
-All graphs of a collection share flat arrays: nodes are numbered through, graph after graph, and neighbors are one
-CSR structure over all of them. Everything is checked once, when a collection is made; nothing is checked later.
-Reading files is the business of ``treegram.datasets``, what a kernel sees of a graph that of ``treegram.structure``.
+All graphs of a collection share flat arrays: nodes are numbered consecutively, graph after graph, and neighbors are one CSR
+structure over all of them. Everything is checked once, when a collection is created.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,22 +16,34 @@ from numpy.typing import ArrayLike, NDArray
 from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
-from treegram.graphs.check import check_attributes, chosen_nodes, ranges, same_array, same_labels
-from treegram.graphs.from_arrays import FromArrays
+from treegram.graphs.build import compress_edges, join_fields, ranges, stack_vectors
+from treegram.graphs.check import (
+    as_list,
+    as_pairs,
+    check_collection,
+    check_edge_counts,
+    check_edge_vectors,
+    check_edges,
+    check_node_vectors,
+    check_offsets,
+    check_targets,
+    check_vectors,
+    graph_sizes,
+    node_mask,
+)
 from treegram.graphs.from_libraries import FromLibraries
-from treegram.graphs.join import join_fields
-from treegram.graphs.validate import check_collection
+from treegram.graphs.labels import encode_labels, same_labels
 
 __all__ = ["Graphs", "as_graphs"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Graphs(FromArrays, FromLibraries):
+class Graphs(FromLibraries):
     """A packed, immutable collection of graphs with labels and vectors at the nodes.
 
-    Make one with :meth:`from_edges`, :meth:`from_arrays`, :meth:`from_networkx` or :func:`treegram.load_tu`; the class
-    itself takes the arrays below and checks that they fit together. An integer, slice, mask or index array selects
-    graphs and gives another collection; iterating gives collections of one graph each. Every array is read-only.
+    Create one with :meth:`from_edges`, :meth:`from_arrays`, :meth:`from_networkx` or :func:`treegram.load_tu`; the class
+    itself takes the arrays below and checks that they fit together. Indexing with an integer, slice, mask or index array
+    gives another collection; iterating yields collections of one graph each. Every array is read-only.
     ``numpy.asarray`` gives one row per graph: an array of objects with a single column.
 
     Attributes
@@ -42,23 +53,23 @@ class Graphs(FromArrays, FromLibraries):
     indptr : ndarray of int64, shape (n_nodes + 1,)
         Node ``v`` owns the entries ``indptr[v]`` to ``indptr[v + 1] - 1`` of ``indices``.
     indices : ndarray of int64, shape (n_arcs,)
-        Neighbors, sorted within each node; an undirected edge is there once for each of its ends.
+        Neighbors, sorted within each node; an undirected edge appears once for each of its ends.
     labels : ndarray of int64, shape (n_nodes,), or None
         Code of each node's label, an index into ``label_values``.
     label_values : tuple
-        The distinct labels as they were given, sorted.
+        The distinct labels, sorted.
     attributes : ndarray of float64, shape (n_nodes, n_attributes), or None
         One real vector per node.
     edge_labels : ndarray of int64, shape (n_arcs,), or None
         Code of each arc's label, an index into ``edge_label_values``.
     edge_label_values : tuple
-        The distinct edge labels as they were given, sorted.
+        The distinct edge labels, sorted.
     directed : bool
         Whether edges have a direction.
     targets : ndarray of shape (n_graphs,), or None
         One class or number per graph.
     edge_attributes : ndarray of float64, shape (n_arcs, n_edge_attributes), or None
-        One real vector per arc. :class:`treegram.BinEdgeAttributes` makes edge labels of them, which kernels use.
+        One real vector per arc. :class:`treegram.BinEdgeAttributes` turns them into edge labels, which kernels use.
 
     Examples
     --------
@@ -83,16 +94,19 @@ class Graphs(FromArrays, FromLibraries):
     edge_attributes: Floats | None = None
 
     def __post_init__(self) -> None:
+        for name, value in self.__dict__.items():
+            if isinstance(value, np.ndarray) and not value.flags.owndata:
+                self.__dict__[name] = value.copy()  # another array could change a view
         check_collection(self.__dict__)
         self._freeze()
 
     @classmethod
     def _trusted(cls, **content: Any) -> Graphs:
-        """A collection from arrays that are known to be right: nothing is checked."""
-        made = object.__new__(cls)
-        made.__dict__.update(content)
-        made._freeze()
-        return made
+        """Create a collection from arrays that are known to be valid; nothing is checked."""
+        graphs = object.__new__(cls)
+        graphs.__dict__.update(content)
+        graphs._freeze()
+        return graphs
 
     def _freeze(self) -> None:
         for value in self.__dict__.values():
@@ -100,11 +114,12 @@ class Graphs(FromArrays, FromLibraries):
                 value.setflags(write=False)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({"edge_attributes": None, **state})  # files of older versions have none
-        self.__post_init__()  # pickle and copy forget that the arrays are read-only; a file may hold anything
+        self.__dict__.update(state)
+        check_collection(self.__dict__)  # a file may hold anything
+        self._freeze()  # pickle and copy do not keep arrays read-only
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: FBT001 (numpy's protocol)
-        """One row per graph, as scikit-learn wants it; in a list of graphs each is a row, so one graph has one axis."""
+        """Return one row per graph, as scikit-learn expects; a single graph has one axis, so a list of graphs is an array of rows."""
         if dtype not in (None, np.dtype(object)) or copy is False:
             raise TypeError(f"Graphs become an array of dtype object, as a copy; got dtype={dtype}, copy={copy}.")
         rows = np.empty(len(self), dtype=object)
@@ -112,15 +127,152 @@ class Graphs(FromArrays, FromLibraries):
             rows[i] = self[i]
         return rows if len(self) == 1 else rows[:, None]
 
+    # ---------------------------------------------------------------- creation
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Iterable[ArrayLike],
+        *,
+        n_nodes: Sequence[int] | None = None,
+        labels: Sequence[Sequence[Hashable]] | None = None,
+        attributes: Sequence[ArrayLike] | None = None,
+        edge_labels: Sequence[Sequence[Hashable]] | None = None,
+        edge_attributes: Sequence[ArrayLike] | None = None,
+        directed: bool = False,
+        targets: ArrayLike | None = None,
+    ) -> Graphs:
+        """Build a collection from one edge list per graph; nodes are numbered from 0 within each graph.
+
+        Parameters
+        ----------
+        edges : iterable of array-like of shape (n_edges, 2)
+            One list of node pairs per graph. Self loops are dropped and repeated edges count once.
+        n_nodes : sequence of int, optional
+            Number of nodes of each graph. By default it follows from ``labels`` or ``attributes``, else from the
+            largest node number of an edge.
+        labels : sequence of sequences, optional
+            One discrete label per node and graph: integers, strings or tuples of these.
+        attributes : sequence of array-like of shape (n_nodes, n_attributes), optional
+            One real vector per node and graph.
+        edge_labels : sequence of sequences, optional
+            One discrete label per listed edge and graph.
+        edge_attributes : sequence of array-like of shape (n_edges, n_edge_attributes), optional
+            One real vector per listed edge and graph.
+        directed : bool, default=False
+            Whether an edge (a, b) leads from a to b only.
+        targets : array-like of shape (n_graphs,), optional
+            One class or number per graph.
+
+        Returns
+        -------
+        Graphs
+            The collection.
+        """
+        pairs = [as_pairs(e, f"Graph {i}: edges") for i, e in enumerate(as_list(edges, "edges"))]
+        n_nodes, labels, attributes, edge_labels, edge_attributes = (
+            None if lists is None else as_list(lists, name, len(pairs))
+            for name, lists in (
+                ("n_nodes", n_nodes),
+                ("labels", labels),
+                ("attributes", attributes),
+                ("edge_labels", edge_labels),
+                ("edge_attributes", edge_attributes),
+            )
+        )
+        vectors = None if attributes is None else [check_vectors(a, i) for i, a in enumerate(attributes)]
+        sizes = graph_sizes(pairs, n_nodes, labels, vectors)
+        offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        check_edge_counts(edge_labels, pairs, "edge label")
+        edge_vectors = None
+        if edge_attributes is not None:
+            edge_vectors = [check_vectors(a, i, "edge_attributes", "edge") for i, a in enumerate(edge_attributes)]
+            check_edge_counts(edge_vectors, pairs, "edge vector")
+        shifted = [pair + start for pair, start in zip(pairs, offsets[:-1], strict=True)]
+        return cls.from_arrays(
+            offsets,
+            np.concatenate([np.empty((0, 2), np.int64), *shifted]),
+            labels=None if labels is None else [label for graph in labels for label in graph],
+            attributes=None if vectors is None else stack_vectors(vectors),
+            edge_labels=None if edge_labels is None else [label for graph in edge_labels for label in graph],
+            edge_attributes=None if edge_vectors is None else stack_vectors(edge_vectors, "edge_attributes"),
+            directed=directed,
+            targets=targets,
+        )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        offsets: ArrayLike,
+        edges: ArrayLike,
+        *,
+        labels: Sequence[Hashable] | NDArray[Any] | None = None,
+        attributes: ArrayLike | None = None,
+        edge_labels: Sequence[Hashable] | NDArray[Any] | None = None,
+        edge_attributes: ArrayLike | None = None,
+        directed: bool = False,
+        targets: ArrayLike | None = None,
+    ) -> Graphs:
+        """Build a collection from flat arrays; nodes are numbered consecutively through all graphs.
+
+        Parameters
+        ----------
+        offsets : array-like of int, shape (n_graphs + 1,)
+            Graph ``i`` owns the nodes ``offsets[i]`` to ``offsets[i + 1] - 1``.
+        edges : array-like of int, shape (n_edges, 2)
+            Node pairs. An undirected edge may be listed in either or both directions.
+        labels : sequence or ndarray of shape (n_nodes,) or (n_nodes, n_columns), optional
+            Discrete label of each node. Several columns make labels that are tuples.
+        attributes : array-like of shape (n_nodes, n_attributes), optional
+            Real vector of each node.
+        edge_labels : sequence or ndarray of shape (n_edges,), optional
+            Discrete label of each listed edge.
+        edge_attributes : array-like of shape (n_edges, n_edge_attributes), optional
+            Real vector of each listed edge. An edge that is listed twice must have the same vector twice.
+        directed : bool, default=False
+            Whether an edge (a, b) leads from a to b only.
+        targets : array-like of shape (n_graphs,), optional
+            One class or number per graph.
+
+        Returns
+        -------
+        Graphs
+            The collection.
+        """
+        starts = check_offsets(offsets)
+        n_nodes = int(starts[-1])
+        codes, values = (None, ()) if labels is None else encode_labels(labels, n_nodes, "labels", "nodes")
+        pairs = check_edges(edges, starts)
+        edge_data: dict[str, NDArray[Any]] = {}
+        edge_values: tuple[Hashable, ...] = ()
+        if edge_labels is not None:
+            edge_data["labels"], edge_values = encode_labels(edge_labels, len(pairs), "edge_labels", "edges")
+        if edge_attributes is not None:
+            edge_data["attributes"] = check_edge_vectors(edge_attributes, pairs, starts)
+        indptr, indices, arc_data = compress_edges(pairs, starts, edge_data, directed=directed)
+        return cls._trusted(
+            offsets=starts,
+            indptr=indptr,
+            indices=indices,
+            labels=codes,
+            label_values=values,
+            attributes=None if attributes is None else check_node_vectors(attributes, starts),
+            edge_labels=arc_data.get("labels"),
+            edge_label_values=edge_values,
+            edge_attributes=arc_data.get("attributes"),
+            directed=bool(directed),
+            targets=None if targets is None else check_targets(targets, len(starts) - 1),
+        )
+
     @classmethod
     def concatenate(cls, parts: Iterable[Graphs]) -> Graphs:
-        """Join collections, in order; ``a + b`` is short for two.
+        """Join collections, in order; ``a + b`` joins two.
 
         Parameters
         ----------
         parts : iterable of Graphs
-            Collections that agree in what they hold: labels, attributes of one dimension, those of edges, direction.
-            Targets are kept when all parts have them.
+            Collections of one kind: with or without labels, attributes of the same dimension, directed or not.
+            Targets are kept if all parts have them.
 
         Returns
         -------
@@ -136,17 +288,17 @@ class Graphs(FromArrays, FromLibraries):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The number of graphs, and 1: to scikit-learn a collection is an array with one row per graph, of one column."""
+        """Number of graphs, and 1: to scikit-learn a collection is an array with one row per graph and a single column."""
         return (len(self), 1)
 
     @property
     def n_nodes(self) -> int:
-        """Number of nodes of all graphs together."""
+        """Total number of nodes."""
         return int(self.offsets[-1])
 
     @property
     def n_edges(self) -> int:
-        """Number of edges of all graphs together, each undirected edge counted once."""
+        """Total number of edges, each undirected edge counted once."""
         return len(self.indices) if self.directed else len(self.indices) // 2
 
     @property
@@ -171,21 +323,21 @@ class Graphs(FromArrays, FromLibraries):
 
     @property
     def graph_ids(self) -> Ints:
-        """The graph that each node belongs to."""
+        """Graph that each node belongs to."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
     def edges(self) -> Ints:
-        """Each edge once as a pair of node numbers, the smaller first where edges have no direction.
+        """Return each edge once as a pair of node numbers, the smaller first if edges are undirected.
 
         Returns
         -------
         ndarray of int64, shape (n_edges, 2)
-            Node numbers run through all graphs, as in ``indices``.
+            Nodes are numbered through all graphs, as in ``indices``.
         """
         return np.stack([np.repeat(np.arange(self.n_nodes), self.degrees), self.indices], axis=1)[self._edge_arcs()]
 
     def _edge_arcs(self) -> Ints:
-        """Positions in ``indices`` that stand for one edge each."""
+        """Return one position in ``indices`` per edge."""
         if self.directed:
             return np.arange(len(self.indices))
         return np.flatnonzero(np.repeat(np.arange(self.n_nodes), self.degrees) < self.indices)
@@ -207,7 +359,7 @@ class Graphs(FromArrays, FromLibraries):
         offsets = np.concatenate([[0], np.cumsum(self.sizes[chosen])])
         # Within a graph neighbors keep their distance to the graph's first node.
         shift = np.repeat(offsets[:-1] - self.offsets[:-1][chosen], self.sizes[chosen])
-        return self._part(
+        return self._select(
             nodes,
             arcs,
             offsets=offsets,
@@ -216,8 +368,8 @@ class Graphs(FromArrays, FromLibraries):
             targets=None if self.targets is None else self.targets[chosen],
         )
 
-    def _part(self, nodes: Ints, arcs: Ints, **changed: Any) -> Graphs:
-        """A collection of some nodes and arcs of this one, with the given arrays."""
+    def _select(self, nodes: Ints, arcs: Ints, **changed: Any) -> Graphs:
+        """Return a collection of some nodes and arcs of this one, with the changed fields."""
         return Graphs._trusted(
             **{
                 **self.__dict__,
@@ -230,18 +382,18 @@ class Graphs(FromArrays, FromLibraries):
         )
 
     def subgraph(self, nodes: ArrayLike) -> Graphs:
-        """The same graphs with some of their nodes, and the edges between these.
+        """Return the same graphs with some of their nodes, and the edges between these.
 
         Parameters
         ----------
         nodes : array-like of int or bool
-            Node numbers that run through all graphs, each once, in any order; or one True or False per node. The nodes
-            that stay keep their order.
+            Node numbers (through all graphs, each once, in any order), or a mask with one entry per node. The selected
+            nodes keep their order.
 
         Returns
         -------
         Graphs
-            As many graphs as before; one that keeps no node is a graph without nodes.
+            The same number of graphs; some may be without nodes.
 
         Examples
         --------
@@ -250,13 +402,13 @@ class Graphs(FromArrays, FromLibraries):
         >>> ring.subgraph([0, 1, 2]).edges().tolist()
         [[0, 1], [1, 2]]
         """
-        is_kept = chosen_nodes(nodes, self.n_nodes)
+        is_kept = node_mask(nodes, self.n_nodes)
         numbers = np.cumsum(is_kept) - 1
         kept = np.flatnonzero(is_kept)
         sources = np.repeat(np.arange(self.n_nodes), self.degrees)
         arcs = np.flatnonzero(is_kept[sources] & is_kept[self.indices])
         n_arcs = np.bincount(numbers[sources[arcs]], minlength=len(kept))
-        return self._part(
+        return self._select(
             kept,
             arcs,
             offsets=np.concatenate([[0], np.cumsum(is_kept)])[self.offsets],
@@ -265,7 +417,7 @@ class Graphs(FromArrays, FromLibraries):
         )
 
     def with_attributes(self, attributes: ArrayLike | None) -> Graphs:
-        """The same graphs with other vectors at their nodes.
+        """Return the same graphs with other node attributes.
 
         Parameters
         ----------
@@ -283,7 +435,7 @@ class Graphs(FromArrays, FromLibraries):
         >>> Graphs.from_edges([[(0, 1)]]).with_attributes([[0.5], [1.5]])
         Graphs(1 graph, 2 nodes, 1 edge, undirected, no labels, 1 attribute)
         """
-        vectors = None if attributes is None else check_attributes(attributes, self.offsets)
+        vectors = None if attributes is None else check_node_vectors(attributes, self.offsets)
         return Graphs._trusted(**{**self.__dict__, "attributes": vectors})
 
     def _chosen(self, key: Any) -> Ints:
@@ -315,7 +467,7 @@ class Graphs(FromArrays, FromLibraries):
             return False
         plain = ("offsets", "indptr", "indices", "attributes", "edge_attributes", "targets")
         return (
-            all(same_array(getattr(self, name), getattr(other, name)) for name in plain)
+            all(_same_array(getattr(self, name), getattr(other, name)) for name in plain)
             and same_labels(self.labels, self.label_values, other.labels, other.label_values)
             and same_labels(self.edge_labels, self.edge_label_values, other.edge_labels, other.edge_label_values)
         )
@@ -341,14 +493,18 @@ class Graphs(FromArrays, FromLibraries):
         return f"Graphs({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        """The view in notebooks."""
+        """Return the view in notebooks."""
         from treegram.graphs.html import graphs_to_html
 
         return graphs_to_html(self)
 
 
+def _same_array(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
+    return a is b if a is None or b is None else np.array_equal(a, b)
+
+
 def as_graphs(X: Any) -> Graphs:
-    """Give X as one collection: a Graphs, a list of Graphs, or a list of networkx graphs."""
+    """Convert X to one collection: X is a Graphs, a list of Graphs, or a list of networkx graphs."""
     if isinstance(X, Graphs):
         return X
     if not isinstance(X, Iterable) or isinstance(X, str | bytes | dict):
@@ -361,7 +517,11 @@ def as_graphs(X: Any) -> Graphs:
     if all(hasattr(item, "nodes") and hasattr(item, "adj") for item in items):
         return Graphs.from_networkx(items)
     wrong = next(item for item in items if not isinstance(item, Graphs))
+    hint = "Create a collection with Graphs.from_edges, Graphs.from_networkx or load_tu."
+    if isinstance(wrong, str):
+        hint = "If these are SMILES, convert them with Graphs.from_smiles, or put MoleculeGraphs() first in a pipeline."
+    elif type(wrong).__module__.startswith("rdkit."):
+        hint = "Convert RDKit molecules with Graphs.from_rdkit, or put MoleculeGraphs() first in a pipeline."
     raise InvalidGraphError(
-        f"X must be a Graphs collection or a list of graphs; got a list that holds {type(wrong).__name__}. "
-        "Make a collection with Graphs.from_edges, Graphs.from_networkx or load_tu."
+        f"X must be a Graphs collection or a list of graphs; got a list that holds {type(wrong).__name__}. {hint}"
     )

@@ -1,7 +1,7 @@
 """Files of molecules, record by record: SMILES (.smi), SDF (.sdf) and tables with a column of SMILES (.csv, .tsv).
 
-Every record has its place, ``file:line``. What is wrong with one record is told in its entry, so that the reader can leave it
-out; what is wrong with the file is a DatasetError at once.
+Every record knows its ``file:line``. A problem with one record is noted in it, so that the caller can skip it; a problem with
+the file is a DatasetError.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from treegram._core.errors import DatasetError
 from treegram._core.text import suggest
-from treegram.graphs.rdkit import BadMoleculeError, parse_record
+from treegram.graphs.atoms import InvalidMoleculeError, parse_record
 
-__all__ = ["DEFAULT_COLUMN", "SUFFIXES", "Entry", "read_entries", "read_targets"]
+__all__ = ["DEFAULT_COLUMN", "SUFFIXES", "Record", "read_records", "read_targets"]
 
 DEFAULT_COLUMN = "smiles"
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "-", "?"}
@@ -27,17 +27,17 @@ _MOST_NAMES = 20  # in a message
 _LONGEST_RECORD = 1 << 26  # characters; a file that never ends a record is no SDF
 
 
-class Entry(NamedTuple):
-    """One molecule: where it stands, the SMILES or molecule itself, its target as text, and what is wrong with it already."""
+class Record(NamedTuple):
+    """One molecule: its file and line, the SMILES or molecule, its target as text, and a problem found while reading."""
 
-    place: str
+    where: str
     molecule: Any
     target: str | None = None
     problem: str = ""
 
 
-def read_entries(path: Path, smiles_column: str | None, target: str | None) -> Iterator[Entry]:
-    """Give the molecules of a file one by one."""
+def read_records(path: Path, smiles_column: str | None, target: str | None) -> Iterator[Record]:
+    """Yield the molecules of a file one by one."""
     reader = SUFFIXES.get(path.suffix.lower())
     if reader is None:
         raise DatasetError(
@@ -50,8 +50,8 @@ def read_entries(path: Path, smiles_column: str | None, target: str | None) -> I
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise DatasetError(
-            f"{path} is no UTF-8 text: it has the byte 0x{error.object[error.start]:02x} where a character is expected. Save it again "
-            "with that encoding."
+            f"{path} is not UTF-8 text: it has the byte 0x{error.object[error.start]:02x} where a character is expected. Save it in "
+            "that encoding."
         ) from error
 
 
@@ -60,7 +60,7 @@ def read_entries(path: Path, smiles_column: str | None, target: str | None) -> I
 
 def _read_table(
     file: TextIO, path: Path, smiles_column: str | None, target: str | None, *, delimiter: str
-) -> Iterator[Entry]:
+) -> Iterator[Record]:
     rows = csv.reader(file, delimiter=delimiter, strict=True)
     try:
         names = [name.strip() for name in next(rows, [])]
@@ -68,13 +68,13 @@ def _read_table(
         target_column = None if target is None else _find_column(names, target, path, "--target")
         for row in rows:
             if row:  # a blank line has no fields
-                yield _row_entry(f"{path}:{rows.line_num}", row, len(names), column, target_column)
+                yield _row_record(f"{path}:{rows.line_num}", row, len(names), column, target_column)
     except csv.Error as error:
         raise DatasetError(f"{path}:{rows.line_num}: {error}.") from error
 
 
 def _find_column(names: list[str], wanted: str, path: Path, option: str) -> int:
-    """The place of a column; case does not matter if no other column has the same letters."""
+    """Return the index of a column; case is ignored unless a column matches exactly."""
     if not names:
         raise DatasetError(f"{path}: the file is empty; its first line must name the columns.")
     found = [i for i, name in enumerate(names) if name == wanted]
@@ -92,26 +92,28 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
 
 
-def _row_entry(place: str, row: list[str], n_columns: int, column: int, target_column: int | None) -> Entry:
+def _row_record(where: str, row: list[str], n_columns: int, column: int, target_column: int | None) -> Record:
     if len(row) != n_columns:
-        return Entry(place, "", problem=f"the line has {len(row)} fields, but the first line names {n_columns} columns")
+        return Record(
+            where, "", problem=f"the line has {len(row)} fields, but the first line names {n_columns} columns"
+        )
     smiles = row[column].strip()
     text = None if target_column is None else row[target_column].strip()
-    return _checked_entry(place, smiles, text)
+    return _checked_record(where, smiles, text)
 
 
-def _checked_entry(place: str, molecule: Any, target: str | None, problem: str = "") -> Entry:
+def _checked_record(where: str, molecule: Any, target: str | None, problem: str = "") -> Record:
     if not problem and isinstance(molecule, str) and not molecule:
         problem = "there is no SMILES"
     if not problem and target is not None and _is_missing(target):
-        problem = f"its target is {target!r}, which is no value" if target else "its target is missing"
-    return Entry(place, molecule, target, problem)
+        problem = f"its target is {target!r}, which is not a value" if target else "its target is missing"
+    return Record(where, molecule, target, problem)
 
 
-def _read_smiles_lines(file: TextIO, path: Path, smiles_column: str | None, target: str | None) -> Iterator[Entry]:
-    """A SMILES in each line, then whatever blanks separate; the first line may name the columns, with SMILES first."""
+def _read_smiles_lines(file: TextIO, path: Path, smiles_column: str | None, target: str | None) -> Iterator[Record]:
+    """Read lines that begin with a SMILES; spaces separate columns, which the first line may name (SMILES first)."""
     if smiles_column not in (None, DEFAULT_COLUMN):
-        raise DatasetError(f"{path}: the SMILES of a .smi file stand first in each line; leave out the column.")
+        raise DatasetError(f"{path}: the SMILES come first in each line of a .smi file; leave out the column.")
     target_column: int | None = None
     names: list[str] = []
     for number, line in enumerate(file, start=1):
@@ -123,7 +125,7 @@ def _read_smiles_lines(file: TextIO, path: Path, smiles_column: str | None, targ
             target_column = _find_smiles_target(names, target, path)
         if fields:
             text = None if target_column is None else "".join(fields[target_column : target_column + 1])
-            yield _checked_entry(f"{path}:{number}", fields[0], text)
+            yield _checked_record(f"{path}:{number}", fields[0], text)
 
 
 def _find_smiles_target(names: list[str], target: str, path: Path) -> int:
@@ -132,33 +134,33 @@ def _find_smiles_target(names: list[str], target: str, path: Path) -> int:
     if target.isdecimal() and int(target) >= 2:
         return int(target) - 1
     raise DatasetError(
-        f"{path}: its lines have no names for their columns, so that the target must be the number of a column, 2 or more; got "
-        f"{target!r}. A first line such as 'SMILES {target}' gives them names."
+        f"{path}: its columns have no names, so the target must be the number of a column, 2 or more; got {target!r}. A "
+        f"first line such as 'SMILES {target}' names them."
     )
 
 
 # -------------------------------------------------------------------- SDF
 
 
-def _read_sdf(file: TextIO, path: Path, smiles_column: str | None, target: str | None) -> Iterator[Entry]:
+def _read_sdf(file: TextIO, path: Path, smiles_column: str | None, target: str | None) -> Iterator[Record]:
     if smiles_column is not None:
         raise DatasetError(f"{path}: an SDF file holds molecules, not a column of SMILES; leave out the column.")
     for first_line, text in _records(file, path):
-        place = f"{path}:{first_line}"
+        where = f"{path}:{first_line}"
         try:
             mol = parse_record(text)
-        except BadMoleculeError as bad:
-            yield Entry(place, "", problem=str(bad))
+        except InvalidMoleculeError as invalid:
+            yield Record(where, "", problem=str(invalid))
             continue
         if target is not None and not mol.HasProp(target):
             names = list(mol.GetPropNames())
-            yield Entry(place, mol, problem=f"it has no property {target!r}; it has {_listed(names) or 'none'}")
+            yield Record(where, mol, problem=f"it has no property {target!r}; it has {_listed(names) or 'none'}")
         else:
-            yield _checked_entry(place, mol, None if target is None else mol.GetProp(target).strip())
+            yield _checked_record(where, mol, None if target is None else mol.GetProp(target).strip())
 
 
 def _records(file: TextIO, path: Path) -> Iterator[tuple[int, str]]:
-    """The number of the first line and the text of each record."""
+    """Yield the number of the first line and the text of each record."""
     lines: list[str] = []
     first, size = 1, 0
     for number, line in enumerate(file, start=1):
@@ -175,12 +177,12 @@ def _records(file: TextIO, path: Path) -> Iterator[tuple[int, str]]:
         yield first, "".join(lines)
 
 
-Reader = Callable[[TextIO, Path, str | None, str | None], Iterator[Entry]]
+Reader = Callable[[TextIO, Path, str | None, str | None], Iterator[Record]]
 SUFFIXES: dict[str, Reader] = {
     ".smi": _read_smiles_lines,
     ".sdf": _read_sdf,
-    ".csv": lambda *given: _read_table(*given, delimiter=","),
-    ".tsv": lambda *given: _read_table(*given, delimiter="\t"),
+    ".csv": lambda *arguments: _read_table(*arguments, delimiter=","),
+    ".tsv": lambda *arguments: _read_table(*arguments, delimiter="\t"),
 }
 
 
@@ -199,15 +201,15 @@ def _number(text: str) -> float | None:
         return None
 
 
-def read_targets(entries: Sequence[Entry]) -> NDArray[Any]:
-    """The targets as whole numbers, numbers or words: whatever all of them are."""
-    texts = [str(entry.target) for entry in entries]
+def read_targets(records: Sequence[Record]) -> NDArray[Any]:
+    """Convert the targets to whole numbers, numbers or words: the most specific kind that fits all of them."""
+    texts = [str(record.target) for record in records]
     numbers = [_number(text) for text in texts]
     words = [i for i, number in enumerate(numbers) if number is None]
     if words and len(words) < len(texts):
         word, number = words[0], next(i for i in range(len(texts)) if numbers[i] is not None)
         raise DatasetError(
-            f"{entries[word].place}: the target is {texts[word]!r}, but {entries[number].place} has the number {texts[number]}. Targets "
+            f"{records[word].where}: the target is {texts[word]!r}, but {records[number].where} has the number {texts[number]}. Targets "
             "must be all numbers or all words."
         )
     if words:

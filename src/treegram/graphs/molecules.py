@@ -1,91 +1,109 @@
-"""Molecules as graphs: atoms are nodes, bonds are edges. RDKit reads them and says all that is chemistry."""
+"""Molecules as graphs: atoms are nodes, bonds are edges. RDKit reads them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from treegram._core.errors import DatasetError, InvalidGraphError
+from treegram._core.errors import DatasetError, InvalidGraphError, TreegramError
 from treegram._core.params import FLAG, NOTHING, Allowed, Checked, Instance, Whole, Words, check_value
-from treegram._core.text import suggest
+from treegram._core.progress import track
+from treegram._core.text import counted, suggest
+from treegram._core.types import Floats
 from treegram.graphs import Graphs
-from treegram.graphs.atoms import ATTRIBUTES, LABELS
-from treegram.graphs.molecule_files import Entry, read_entries, read_targets
-from treegram.graphs.molecule_parts import Converted, Recipe, convert, list_entries
-from treegram.graphs.rdkit import BadMoleculeError, as_molecule, import_rdkit, quiet, refusals, show
+from treegram.graphs.atoms import (
+    ATTRIBUTES,
+    LABELS,
+    Atoms,
+    InvalidMoleculeError,
+    import_rdkit,
+    is_molecule,
+    label_atoms,
+    label_bonds,
+    measure_atoms,
+    quiet,
+    rdkit_errors,
+    show_molecule,
+    to_molecule,
+)
+from treegram.graphs.molecule_files import Record, read_records, read_targets
 
 __all__ = ["MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"]
 
-ON_ERROR: Allowed = (Words("raise", "skip"),)
-_CURE = "Correct it, or leave out what cannot be used with on_error='skip' (on the command line: --skip-bad)."
-_CURE_IN_PIPELINES = (
-    "A step of a pipeline must give one graph for each molecule and cannot leave any out: find what is wrong with invalid_molecules, "
+_ON_ERROR: Allowed = (Words("raise", "skip"),)
+_MOST_NAMED = 5  # skipped molecules in a warning
+_ADVICE = "Correct it, or skip invalid molecules with on_error='skip' (on the command line: --skip-invalid)."
+_ADVICE_IN_PIPELINES = (
+    "A pipeline step must return one graph per molecule and cannot skip any: find invalid molecules with invalid_molecules, "
     "or convert with Graphs.from_smiles(..., on_error='skip') before the pipeline."
 )
 
 
 @dataclass(frozen=True)
 class _Names:
-    """One of some names, or a list of them, each once."""
+    """A parameter that is one of some names, or a list of distinct ones."""
 
     names: tuple[str, ...]
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value is one."""
-        given = [value] if isinstance(value, str) else value
-        if not isinstance(given, list | tuple) or not given:
+        """Return whether the value is allowed."""
+        chosen = [value] if isinstance(value, str) else value
+        if not isinstance(chosen, list | tuple) or not chosen:
             return False
-        return all(isinstance(name, str) and name in self.names for name in given) and len(set(given)) == len(given)
+        return all(isinstance(name, str) and name in self.names for name in chosen) and len(set(chosen)) == len(chosen)
 
     def __str__(self) -> str:
         return "one of " + ", ".join(map(repr, self.names)) + " or a list of these"
 
 
 class MoleculeGraphs(Checked, TransformerMixin, BaseEstimator):
-    """Turn molecules into graphs, as the first step of a pipeline: models then take SMILES.
+    """Turn molecules into graphs, as the first step of a pipeline, so that models take SMILES.
 
-    Atoms are nodes, bonds are edges. Nothing is learned from data, so that a molecule's graph is the same everywhere.
+    Atoms are nodes, bonds are edges. Nothing is learned from data: a molecule always becomes the same graph.
 
     Parameters
     ----------
     labels : str, list of str or None, default="element"
-        What the label of an atom says; with several names it is a tuple. "element", "degree" (bonds to other nodes),
+        Contents of an atom's label; several names make a tuple. "element", "degree" (bonds to other nodes),
         "formal_charge", "aromatic" (0 or 1), "hydrogens" (their number), "hybridization", "in_ring" (0 or 1), "chirality"
-        ("R", "S" or nothing). None: no labels.
+        ("R", "S" or ""). None: no labels.
     attributes : str, list of str or None, default=None
-        What the vector of an atom has, in this order. "partial_charge" (Gasteiger), "mass", "logp", "refractivity" and
-        "polar_surface" (what the atom and its hydrogens add to Crippen's logP, to molar refractivity and to the topological polar
-        surface area) depend on the bonds alone. "coordinates" are those of the molecule if it has 3D ones, else RDKit's
-        ETKDG makes some. "centroid_distance" (from the center of the nodes) and "distance_profile" (mean, standard deviation and
-        maximum of the distances to all other nodes) use the same coordinates and, unlike them, do not change when the molecule is
-        turned or moved. None: no vectors.
+        Contents of an atom's vector, in this order. "partial_charge" (Gasteiger), "mass", "logp", "refractivity" and
+        "polar_surface" (contributions of the atom and its hydrogens to Crippen's logP, to molar refractivity and to the topological
+        polar surface area) depend on the bonds alone. "coordinates" are those of the molecule if it has 3D ones, else those of
+        RDKit's ETKDG. "centroid_distance" (from the center of the nodes) and "distance_profile" (mean, standard deviation and
+        maximum of the distances to all other nodes) use the same coordinates but do not change when the molecule is
+        rotated or moved. None: no vectors.
     bond_labels : bool, default=True
-        Whether edges have labels: "single", "double", "triple", "aromatic". Kernels use them when asked: ``use_edge_labels=True``.
+        Whether edges have labels: "single", "double", "triple", "aromatic"; a double bond of known stereochemistry is
+        "double E" or "double Z". Kernels use edge labels with ``use_edge_labels=True``.
     hydrogens : bool, default=False
         Whether all hydrogens become nodes.
     smiles_column : str or None, default=None
-        The column with the SMILES, where molecules are given as a table (pandas, polars).
+        Column with the SMILES, if molecules are passed as a table (pandas, polars).
     random_state : int, default=0
-        Seed of new coordinates.
+        Seed of computed coordinates.
 
     See Also
     --------
-    Graphs.from_smiles : converts a list once, and can leave out what is wrong.
-    load_molecules : reads files.
+    Graphs.from_smiles : Convert a list once, optionally skipping invalid molecules.
+    load_molecules : Read files.
 
     Notes
     -----
-    A molecule that RDKit cannot read is an error, since a step of a pipeline must give one graph for each molecule: find such
-    molecules before with :func:`invalid_molecules`. Coordinates take some ten milliseconds for each molecule; cross-validation of
-    the whole pipeline makes them anew for each fold, so that it is faster to convert once. New coordinates depend on the order
-    of a molecule's atoms and on the version of RDKit. Fragments of a salt stand at an arbitrary distance from each other.
+    A molecule that RDKit cannot read is an error, since a pipeline step must return one graph per molecule: find such
+    molecules first with :func:`invalid_molecules`. Computing coordinates takes about ten milliseconds per molecule;
+    cross-validation of the whole pipeline repeats it for each fold, so it is faster to convert once. Computed coordinates
+    depend on the order of a molecule's atoms and on the version of RDKit. The distance between fragments of a salt is
+    arbitrary.
 
     Examples
     --------
@@ -131,7 +149,7 @@ class MoleculeGraphs(Checked, TransformerMixin, BaseEstimator):
         X : ignored
             The molecules.
         y : ignored
-            There for scikit-learn's pipelines.
+            Present for compatibility with scikit-learn pipelines.
 
         Returns
         -------
@@ -147,15 +165,14 @@ class MoleculeGraphs(Checked, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : list of str or of rdkit.Chem.Mol, or a table
-            The molecules: SMILES, molecules of RDKit, or a table with the column ``smiles_column``.
+            The molecules: SMILES, RDKit molecules, or a table with the column ``smiles_column``.
 
         Returns
         -------
         Graphs
-            One graph for each molecule, in the same order.
+            One graph per molecule, in the same order.
         """
-        recipe = self._recipe()
-        return convert(list_entries(X, self.smiles_column), recipe, "raise", cure=_CURE_IN_PIPELINES).graphs()
+        return _convert(_list_records(X, self.smiles_column), self, "raise", advice=_ADVICE_IN_PIPELINES).graphs()
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -168,21 +185,25 @@ class MoleculeGraphs(Checked, TransformerMixin, BaseEstimator):
         tags.requires_fit = False
         return tags
 
-    def _recipe(self) -> Recipe:
-        """The parameters, checked."""
-        self._check_parameters()
-        labels, attributes = _as_tuple(self.labels), _as_tuple(self.attributes)
-        return Recipe(labels, attributes, bool(self.bond_labels), bool(self.hydrogens), int(self.random_state))
+    def _build(self, molecule: Any) -> _OneGraph:
+        """Return the graph of a SMILES or an RDKit molecule; parameters were checked before."""
+        mol = to_molecule(molecule)
+        columns = _as_tuple(self.attributes)
+        embedded = any(ATTRIBUTES[name].needs_coordinates for name in columns)
+        with rdkit_errors():
+            atoms = Atoms.of(
+                mol, hydrogens=self.hydrogens, full=bool(columns), embedded=embedded, seed=int(self.random_state)
+            )
+            edges, bonds = label_bonds(atoms.nodes)
+            return _OneGraph(edges, label_atoms(atoms, _as_tuple(self.labels)), measure_atoms(atoms, columns), bonds)
 
 
-def _as_tuple(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    return (names,) if isinstance(names, str) else tuple(names)
+def _as_tuple(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    return () if names is None else (names,) if isinstance(names, str) else tuple(names)
 
 
-def _maker(options: dict[str, Any], owner: str) -> MoleculeGraphs:
-    """The transformer with these parameters; an unknown one is an error of the function that the user called."""
+def _make_transformer(options: dict[str, Any], owner: str) -> MoleculeGraphs:
+    """Return the transformer with these parameters; ``owner`` is the function to blame for an unknown one."""
     known = list(MoleculeGraphs._allowed)
     for name in options:
         if name not in known:
@@ -191,22 +212,116 @@ def _maker(options: dict[str, Any], owner: str) -> MoleculeGraphs:
     return MoleculeGraphs(**options)
 
 
-# -------------------------------------------------------------------- ways in
+# -------------------------------------------------------------------- conversion
+
+
+class _OneGraph(NamedTuple):
+    """The graph of one molecule."""
+
+    edges: list[tuple[int, int]]
+    labels: list[Any]
+    vectors: Floats
+    bonds: list[str]
+
+
+@dataclass(frozen=True)
+class Converted:
+    """The graphs of the valid molecules, their positions and records, and what is wrong with each of the others."""
+
+    transformer: MoleculeGraphs
+    items: list[_OneGraph]
+    kept: list[int]
+    records: list[Record]
+    invalid: dict[int, str]
+
+    def graphs(self, targets: ArrayLike | None = None) -> Graphs:
+        """Return the collection."""
+        transformer, items = self.transformer, self.items
+        return Graphs.from_edges(
+            [np.array(item.edges, dtype=np.int64).reshape(-1, 2) for item in items],
+            n_nodes=[len(item.labels) for item in items],
+            labels=None if transformer.labels is None else [item.labels for item in items],
+            attributes=None if transformer.attributes is None else [item.vectors for item in items],
+            edge_labels=[item.bonds for item in items] if transformer.bond_labels else None,
+            targets=targets,
+        )
+
+
+def _convert(
+    records: Iterable[Record],
+    transformer: MoleculeGraphs,
+    on_error: str,
+    *,
+    error: Callable[[str], TreegramError] = InvalidGraphError,
+    advice: str = _ADVICE,
+) -> Converted:
+    """Convert molecules one by one; an invalid one is raised as ``error`` with advice, or skipped with a warning."""
+    transformer._check_parameters()
+    converted = Converted(transformer, [], [], [], {})
+    total = len(records) if isinstance(records, list) else None
+    skipped = []
+    with quiet():
+        for i, record in enumerate(track(records, total, "molecules")):
+            try:
+                if record.problem:
+                    raise InvalidMoleculeError(record.problem)
+                converted.items.append(transformer._build(record.molecule))
+                converted.kept.append(i)
+                converted.records.append(record._replace(molecule=None))  # molecules are large
+            except InvalidMoleculeError as invalid:
+                text = f"{record.where} ({show_molecule(record.molecule)}): {invalid}"
+                if on_error == "raise":
+                    raise error(f"{text}. {advice}") from invalid
+                converted.invalid[i] = str(invalid)
+                skipped.append(text)
+    if skipped and on_error == "skip":
+        more = f"; and {len(skipped) - _MOST_NAMED} more" if len(skipped) > _MOST_NAMED else ""
+        warnings.warn(
+            f"{counted(len(skipped), 'molecule')} of {len(skipped) + len(converted.kept):,} skipped: "
+            f"{'; '.join(skipped[:_MOST_NAMED])}{more}.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return converted
+
+
+def _list_records(molecules: Any, smiles_column: str | None = None) -> list[Record]:
+    """Return the molecules of a list, an array, or a table with a column of SMILES."""
+    if isinstance(molecules, str) or is_molecule(molecules):
+        raise InvalidGraphError("Molecules must be a list, not a single one: write ['CCO'] instead of 'CCO'.")
+    if isinstance(molecules, Graphs) or not isinstance(molecules, Iterable):
+        raise InvalidGraphError(f"Expected a list of SMILES or RDKit molecules; got {type(molecules).__name__}.")
+    if hasattr(molecules, "columns"):
+        names = [str(column) for column in molecules.columns]
+        if smiles_column is None:
+            raise InvalidGraphError(
+                f"The molecules are a table with the columns {', '.join(names)}: set smiles_column to the one with the SMILES."
+            )
+        if smiles_column not in names:
+            hint = suggest(smiles_column, names)
+            raise InvalidGraphError(f"The table has no column {smiles_column!r}; it has {', '.join(names)}{hint}.")
+        column: Any = molecules
+        molecules = column[smiles_column]
+    elif isinstance(molecules, np.ndarray) and molecules.ndim == 2 and molecules.shape[1] == 1:
+        molecules = molecules[:, 0]
+    return [Record(f"Molecule {i}", molecule) for i, molecule in enumerate(molecules)]
+
+
+# -------------------------------------------------------------------- functions
 
 
 def read_molecules(
     molecules: Any, options: dict[str, Any], on_error: str, targets: ArrayLike | None, owner: str
 ) -> Graphs:
-    """Make a collection from SMILES or molecules of RDKit; see :meth:`treegram.Graphs.from_smiles`."""
-    check_value("on_error", owner, on_error, ON_ERROR)
-    maker = _maker(options, owner)
-    recipe = maker._recipe()
-    entries = list_entries(molecules, maker.smiles_column)
+    """Build a collection from SMILES or RDKit molecules; see :meth:`treegram.Graphs.from_smiles`."""
+    check_value("on_error", owner, on_error, _ON_ERROR)
+    transformer = _make_transformer(options, owner)
+    records = _list_records(molecules, transformer.smiles_column)
     y = None if targets is None else np.asarray(targets)
-    if y is not None and (not y.ndim or len(y) != len(entries)):
-        raise InvalidGraphError(f"targets must have one entry per molecule, {len(entries)}; got the shape {y.shape}.")
-    found = convert(entries, recipe, on_error, cure=_CURE)
-    return found.graphs(None if y is None else y[found.kept])
+    if y is not None and (not y.ndim or len(y) != len(records)):
+        raise InvalidGraphError(f"targets must have one entry per molecule, {len(records)}; got the shape {y.shape}.")
+    converted = _convert(records, transformer, on_error)
+    return converted.graphs(None if y is None else y[converted.kept])
 
 
 def load_molecules(
@@ -222,16 +337,16 @@ def load_molecules(
     Parameters
     ----------
     path : str or path
-        A file of SMILES, one in each line (.smi), an SDF file (.sdf), or a table whose first line names the columns (.csv, .tsv).
+        A file of SMILES, one per line (.smi), an SDF file (.sdf), or a table whose first line names the columns (.csv, .tsv).
     target : str, optional
-        The column or the SDF property with the target. In a .smi file whose first line is no header, the number of the column,
-        counted from 1. Targets are classes if they are words, and numbers otherwise.
+        Column or SDF property with the target. In a .smi file without a header, the number of the column, counted from 1.
+        Targets are classes if they are words, and numbers otherwise.
     smiles_column : str, optional
-        The column of a table with the SMILES. None: "smiles".
+        Column of a table with the SMILES; by default "smiles".
     on_error : {"raise", "skip"}, default="raise"
-        What to do about a molecule that cannot be read or has no target: raise an error, or leave it out and warn.
+        Whether a molecule that is invalid or has no target raises an error, or is skipped with a warning.
     **kwargs
-        What the graphs say: parameters of :class:`MoleculeGraphs`, such as ``attributes``.
+        Parameters of :class:`MoleculeGraphs`, such as ``attributes``.
 
     Returns
     -------
@@ -243,7 +358,7 @@ def load_molecules(
     Raises
     ------
     DatasetError
-        If the file or a molecule cannot be read; the message says which line, and why.
+        If the file or a molecule cannot be read; the message names the line and the reason.
 
     Examples
     --------
@@ -259,25 +374,30 @@ def load_molecules(
     >>> y
     array([ 1.1, -1.6])
     """
-    check_value("on_error", "load_molecules", on_error, ON_ERROR)
-    maker = _maker(kwargs, "load_molecules")
-    found = convert_file(path, maker, target=target, smiles_column=smiles_column, on_error=on_error)
-    y = None if target is None else read_targets(found.entries)
-    return found.graphs(y), y
+    check_value("on_error", "load_molecules", on_error, _ON_ERROR)
+    transformer = _make_transformer(kwargs, "load_molecules")
+    converted = convert_file(path, transformer, target=target, smiles_column=smiles_column, on_error=on_error)
+    y = None if target is None else read_targets(converted.records)
+    return converted.graphs(y), y
 
 
 def convert_file(
-    path: str | os.PathLike[str], maker: MoleculeGraphs, *, target: str | None, smiles_column: str | None, on_error: str
+    path: str | os.PathLike[str],
+    transformer: MoleculeGraphs,
+    *,
+    target: str | None,
+    smiles_column: str | None,
+    on_error: str,
 ) -> Converted:
-    """The molecules of a file; at least one of them must be right."""
-    if not Path(path).exists():  # said before RDKit, which may be missing, is asked for
+    """Convert the molecules of a file, of which at least one must be valid."""
+    if not Path(path).exists():  # checked before RDKit, which may be missing, is imported
         raise DatasetError(f"{os.fspath(path)} cannot be read: No such file or directory.")
-    entries: Iterator[Entry] = read_entries(Path(path), smiles_column, target)
-    found = convert(entries, maker._recipe(), on_error, error=DatasetError, cure=_CURE)
-    if not found.kept:
-        reasons = f": {next(iter(found.bad.values()))}" if found.bad else ""
-        raise DatasetError(f"{os.fspath(path)} has no molecule that can be used{reasons}.")
-    return found
+    records = read_records(Path(path), smiles_column, target)
+    converted = _convert(records, transformer, on_error, error=DatasetError)
+    if not converted.kept:
+        reason = f": {next(iter(converted.invalid.values()))}" if converted.invalid else ""
+        raise DatasetError(f"{os.fspath(path)} has no valid molecule{reason}.")
+    return converted
 
 
 def invalid_molecules(molecules: Any, **kwargs: Any) -> dict[int, str]:
@@ -288,12 +408,12 @@ def invalid_molecules(molecules: Any, **kwargs: Any) -> dict[int, str]:
     molecules : list of str or of rdkit.Chem.Mol, or a table
         The molecules.
     **kwargs
-        What their graphs would say: parameters of :class:`MoleculeGraphs`. Some attributes are not there for all molecules.
+        Parameters of :class:`MoleculeGraphs`; some attributes do not exist for all molecules.
 
     Returns
     -------
     dict of int to str
-        For each bad molecule its position, and what is wrong.
+        The position of each invalid molecule, and the reason.
 
     Examples
     --------
@@ -301,13 +421,12 @@ def invalid_molecules(molecules: Any, **kwargs: Any) -> dict[int, str]:
     >>> invalid_molecules(["CCO", "C1CC", "CO(C)C"])
     {1: 'RDKit says: unclosed ring', 2: 'RDKit says: Explicit valence for atom # 1 O, 3, is greater than permitted'}
     """
-    maker = _maker(kwargs, "invalid_molecules")
-    recipe = maker._recipe()
-    return convert(list_entries(molecules, maker.smiles_column), recipe, "report", cure="").bad
+    transformer = _make_transformer(kwargs, "invalid_molecules")
+    return _convert(_list_records(molecules, transformer.smiles_column), transformer, "collect").invalid
 
 
 def scaffold_groups(molecules: Any) -> NDArray[Any]:
-    """The Bemis-Murcko scaffold of each molecule: groups for splits that test on new kinds of molecules.
+    """Return the Bemis-Murcko scaffold of each molecule: groups for splits that test on new kinds of molecules.
 
     Parameters
     ----------
@@ -317,7 +436,8 @@ def scaffold_groups(molecules: Any) -> NDArray[Any]:
     Returns
     -------
     ndarray of str, shape (n_molecules,)
-        The SMILES of each scaffold: rings and what links them. Molecules without a ring share the empty one, and so one group.
+        The SMILES of each scaffold: the rings and the links between them. It is empty for all molecules without a ring,
+        which thus form one group.
 
     Examples
     --------
@@ -331,12 +451,12 @@ def scaffold_groups(molecules: Any) -> NDArray[Any]:
     to_scaffold: Any = MurckoScaffold.MurckoScaffoldSmiles
     found = []
     with quiet():
-        for entry in list_entries(molecules):
+        for record in _list_records(molecules):
             try:
-                with refusals():
-                    found.append(to_scaffold(mol=as_molecule(entry.molecule)))
-            except BadMoleculeError as bad:
+                with rdkit_errors():
+                    found.append(to_scaffold(mol=to_molecule(record.molecule)))
+            except InvalidMoleculeError as invalid:
                 raise InvalidGraphError(
-                    f"{entry.place} ({show(entry.molecule)}): {bad}. invalid_molecules finds all."
-                ) from bad
+                    f"{record.where} ({show_molecule(record.molecule)}): {invalid}. invalid_molecules finds all."
+                ) from invalid
     return np.array(found, dtype=str)

@@ -15,7 +15,8 @@ from treegram._core.errors import InvalidGraphError
 from treegram._core.optional import optional_module
 from treegram._core.types import Ints
 from treegram.graphs import Graphs
-from treegram.graphs.check import as_array, as_column, as_exact, plain_label
+from treegram.graphs.check import as_array, as_column, as_exact
+from treegram.graphs.labels import plain_label
 from treegram.graphs.named import missing_name, warn_of_unused
 
 __all__ = ["read_tables"]
