@@ -9,7 +9,7 @@ memory. It must be refused by an error of treegram's own, or be accepted and the
 - folders: ``load_tu`` and ``iter_tu`` read the same graphs, or both refuse;
 - zips: nothing is written outside the folder, and the folder is read as any other;
 - studies: the parsed study parses to itself again; stores: a summary can be made, or the store is called damaged;
-- models: see ``fuzz_models.py``, whose kinds of mutations these are; model memory: what loading them takes;
+- models: see ``fuzz_models.py``, whose kinds of mutations these are;
 - every other way in: see ``fuzz_doors.py``.
 
 Prints a table of counts, and ends with code 1 after a bad outcome; its input is kept in the folder that is named. ``--record`` adds
@@ -51,7 +51,7 @@ import fuzz_models
 from fuzz_doors import Kind, change_text, some_graphs, stand_test
 
 PAGE = Path(__file__).with_name("FUZZING.md")
-SECONDS = 20  # of processor time for one input: others may use it, too
+SECONDS = 10  # of processor time for one input: others may use it, too
 PATIENCE = 300  # seconds after which an input that uses no time of the processor hangs
 MEMORY = 1 << 30  # bytes beside what the process has when it starts
 PAUSE, MOST = 300.0, 20_000  # seconds that one process works, and inputs that it tries, before the next takes over
@@ -330,11 +330,6 @@ def try_model(folder: Path, goal: Path, rng: random.Random) -> str:
     return found if found.startswith("BAD") else "refused" if found.startswith("refused") else "accepted"
 
 
-def try_model_memory(folder: Path, goal: Path, rng: random.Random) -> str:
-    path, _ = write_model(folder, goal, rng)
-    return "unchanged" if path is None else fuzz_models.weigh(path)
-
-
 def write_model(folder: Path, goal: Path, rng: random.Random) -> tuple[Path | None, bool]:
     """A mutated file, and whether it is forged; None where the mutation changed nothing."""
     originals = contents(folder)
@@ -352,7 +347,6 @@ KINDS: dict[str, Kind] = {
     "studies": (make_studies, try_study),
     "stores": (make_stores, try_store),
     "models": (make_models, try_model),
-    "model memory": (make_models, try_model_memory),
     **fuzz_doors.KINDS,
 }
 
@@ -369,8 +363,7 @@ def run_batch(kind: str, folder: Path, seed: int, seconds: float, last_seed: Any
     counts: Counter[str] = Counter()
     stand_test(some_graphs())  # compiles, before memory is limited
     try_one(kind, folder, seed)
-    if kind != "model memory":  # the tracer breaks where it meets a limit
-        fuzz_models.limit_memory(MEMORY)
+    fuzz_models.limit_memory(MEMORY)
     end = time.monotonic() + seconds
     n_tried = 0
     while time.monotonic() < end and n_tried < MOST:

@@ -58,7 +58,6 @@ def test_every_way_in_is_tried(fuzz):
         *QUICK,
         *SEEDS,
         "models",
-        "model memory",
     }  # which take long to be made; test_model_files.py has mutants of some
     doors = {name.removeprefix("from_") for name in dir(Graphs) if name.startswith("from_")}
     assert doors - {"pdb", "rdkit"} <= set(fuzz.KINDS)  # structures of proteins; molecules come as SMILES

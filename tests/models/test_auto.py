@@ -1,7 +1,10 @@
 """kernel="auto": what is tried, that nothing leaks, that budgets are kept, and that the account is complete."""
 
 import pickle
+import re
 from dataclasses import replace
+from html import escape
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
 from treegram import (
+    WL,
     GraphGP,
     GraphRidge,
     Graphs,
@@ -128,6 +132,28 @@ def test_a_narrow_width_is_narrow_for_groups_and_wide_for_independent_attributes
     assert narrow_gamma(np.ones((5, 2))) == narrow_gamma(np.ones((0, 2))) == 4.0
 
 
+def describe(graphs):
+    """One line for each candidate, with gammas to four digits."""
+    lines = (f"{one.name} = {' '.join(repr(one.kernel).split())}" for one in auto_candidates(graphs))
+    return [re.sub(r"gamma=([0-9.e-]+)", lambda found: f"gamma={float(found[1]):.4g}", line) for line in lines]
+
+
+def test_the_candidates_are_those_of_this_version():
+    """Whoever changes the list increases AUTO_VERSION and writes a new file: stored studies rely on it."""
+    labels, vectors = (random_graphs(8, labels=["C", "N"], edge_labels=True, attributes=n) for n in (0, 2))
+    expected = Path(__file__).with_name(f"auto_version_{auto.AUTO_VERSION}.txt").read_text().splitlines()
+    assert ["# labels", *describe(labels), "# vectors", *describe(vectors)] == expected
+
+
+def test_the_stored_studies_belong_to_this_version():
+    from treegram.study import Store, read_study
+    from treegram.study.run import _refuse_other_auto
+
+    with Store.open(Path(__file__).parents[2] / "results" / "wide.sqlite") as store:
+        assert {run.versions["auto"] for run in store.runs()} <= {"c3a7b50daad4", auto.AUTO_VERSION}
+        _refuse_other_auto(read_study("wide"), store)
+
+
 # -------------------------------------------------------------------- the choice
 
 
@@ -148,6 +174,49 @@ def test_the_account_has_every_candidate(digits, fitted):
     table = str(fitted.search_summary()).splitlines()
     assert len(table) == len(names) + 1
     assert all(any(name in line for line in table) for name in names)
+
+
+def test_best_params_make_the_same_model(digits, fitted):
+    graphs, y = digits
+    again = GraphSVC(**fitted.best_params_, cv=3).fit(graphs, y)
+    np.testing.assert_allclose(again.decision_function(graphs), fitted.decision_function(graphs), atol=5e-3)
+    assert again.best_score_ == fitted.best_score_
+    assert not hasattr(fitted.best_params_["kernel"], "graphs_")
+    assert fitted.best_params_ is fitted.cv_results_["params"][fitted.best_index_]
+
+
+def test_a_fitted_model_shows_its_choice(fitted):
+    chosen = " ".join(repr(fitted.kernel_).split())
+    assert repr(fitted).endswith(f"# chose kernel={chosen}, C={fitted.best_params_['C']!r}")
+    assert escape(chosen) in fitted._repr_mimebundle_()["text/html"]
+    assert "chose" not in repr(clone(fitted))
+    summary = fitted.search_summary()
+    assert repr(summary) == str(summary)
+    assert summary._repr_html_().count("<tr>") == len(fitted.search_results_) + 1
+
+
+def test_nothing_is_said_about_kernels_that_the_user_did_not_name():
+    rng = np.random.default_rng(0)
+    edges = [[(0, 1), (1, 2)]] * 24
+    graphs = Graphs.from_edges(
+        edges,
+        labels=[["C", "N", "C"] if i % 2 else ["C", "C", "C"] for i in range(24)],
+        edge_attributes=[rng.normal(size=(2, 2)) for _ in edges],
+    )
+    model = GraphSVC(**FEW).fit(graphs, [i % 2 for i in range(24)])  # a warning would be an error
+    assert "edge vectors" not in chosen_name(model.search_results_)
+    with pytest.warns(UserWarning, match="does not use the vectors of the edges"):
+        GraphSVC(WL(), **FEW).fit(graphs, [i % 2 for i in range(24)])
+
+
+def test_fewer_folds_where_no_class_has_as_many_graphs(digits):
+    graphs, y = digits
+    few = np.concatenate([np.flatnonzero(y == digit)[:4] for digit in (0, 1)])
+    with pytest.warns(
+        UserWarning, match="No class has 10 graphs, one for each of cv=10 folds: 4 folds are used"
+    ) as caught:
+        GraphSVC(C=[1]).fit(graphs[few], y[few])
+    assert len(caught) == 1
 
 
 def test_a_sum_has_the_score_of_its_kernel(digits):

@@ -11,7 +11,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import treegram
-from treegram import ODDCL, GraphGP, GraphRidge, KernelSum, ScaleAttributes
+from treegram import ODDCL, WL, GraphGP, GraphRidge, Graphs, KernelSum, ScaleAttributes
 
 
 class Looked(Kernel):
@@ -149,3 +149,15 @@ def test_wrong_input_is_an_error(ink, noise, y, message):
 def test_one_graph_is_too_few(ink):
     with pytest.raises(ValueError, match="at least two graphs; got 1"):
         GraphGP(ODDCL(), param_grid={}).fit(ink[0][:1], [1.0])
+
+
+@pytest.mark.parametrize("kernel", [WL(), WL(normalize=False)], ids=["normalized", "not normalized"])
+def test_a_graph_whose_kernel_is_zero_is_no_more_certain_than_others(kernel):
+    graphs = Graphs.from_edges([[(i, i + 1) for i in range(n)] for n in range(1, 9)])
+    empty = Graphs.from_edges([[]], n_nodes=[0])
+    model = GraphGP(kernel, param_grid={}, noise=0.1).fit(graphs, np.arange(8.0))
+    mean, std = model.predict(empty, return_std=True)
+    assert mean[0] == model.intercept_
+    prior = kernel.fit_transform(graphs).diagonal().mean()
+    assert std[0] == pytest.approx(np.arange(8).std() * np.sqrt(model.scale_ * (prior + 0.1)))
+    assert std[0] > model.predict(graphs, return_std=True)[1].max()

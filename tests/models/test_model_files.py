@@ -557,26 +557,21 @@ def test_graphs_are_checked_before_compiled_loops_see_them(path, graphs):
 FUZZ = runpy.run_path(str(Path(__file__).resolve().parents[2] / "benchmarks" / "fuzz_models.py"), run_name="fuzz")
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", FUZZ["MUTATIONS"])
-@pytest.mark.parametrize(
-    "model",
-    [
-        GraphSVC(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), param_grid={}, C=1, cv=2, probability=True),
-        GraphGP(WL(n_iterations=1), param_grid={}),
-        ODDCLFeatures(depth=1, n_features=None),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-def test_mutated_files_are_refused_or_work(model, kind, graphs, y, new, path):
+def test_mutated_files_are_refused_or_work(kind, graphs, y, new, path):
     """More of them: make fuzz."""
-    save_model(model.fit(graphs, y), path)
-    original, rng, outcomes = path.read_bytes(), random.Random(0), Counter()
-    for _ in range(300):
-        data = FUZZ["MUTATIONS"][kind](original, rng)
-        path.write_bytes(data)
-        if data != original:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+    linear = make_pipeline(ODDCLFeatures(depth=1, n_features=None), LogisticRegression())
+    scaled = make_pipeline(ScaleAttributes(), ODDCL(depth=1))
+    outcomes, rng = Counter(), random.Random(0)
+    for model in (GraphSVC(scaled, param_grid={}, C=1, cv=2, probability=True), GraphGP(WL(), param_grid={}), linear):
+        save_model(model.fit(graphs, y), path)
+        original = path.read_bytes()
+        for _ in range(40):
+            data = FUZZ["MUTATIONS"][kind](original, rng)
+            path.write_bytes(data)
+            if data != original:
                 outcomes[FUZZ["outcome"](path, kind != "damaged", new)] += 1
     assert outcomes["refused"]
-    assert set(outcomes) <= {"refused", "refused when used", "loaded", "loaded, refuses graphs"}
+    assert set(outcomes) <= {"refused", "loaded", "loaded, refuses graphs"}

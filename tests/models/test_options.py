@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, make_scorer
@@ -10,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSpli
 from sklearn.svm import SVC
 
 import treegram
-from treegram import ODDCL, WL, GraphRidge, GraphSVC
+from treegram import ODDCL, WL, WLCL, GraphRidge, GraphSVC
 from treegram._core.memory import available_bytes
 from treegram.models import search as search_module
 from treegram.models.probability import couple, fit_sigmoid
@@ -328,6 +329,29 @@ def test_probabilities_are_as_good_as_those_of_calibrated_classifier(classes):
 def test_probabilities_must_be_asked_for_before_the_fit(rare):
     model = GraphSVC(ODDCL(), param_grid={}, C=1, cv=2).fit(*rare[:2])
     assert not hasattr(model, "predict_proba")
-    with pytest.raises(AttributeError, match="predict_proba") as error:
+    with pytest.raises(AttributeError, match=r"GraphSVC\(probability=True\)"):
         model.predict_proba(rare[0])
-    assert "GraphSVC(probability=True)" in str(error.value.__cause__)
+    with pytest.raises(NotFittedError, match="fitted with probability=True"):
+        model.set_params(probability=True).predict_proba(rare[0])
+
+
+def calibration_error(p, codes, n_bins=10):
+    """Mean difference between confidence and accuracy, over bins of confidence."""
+    confidence, is_right = p.max(axis=1), p.argmax(axis=1) == codes
+    bins = np.minimum((n_bins * confidence).astype(int), n_bins - 1)
+    members = [bins == i for i in range(n_bins) if (bins == i).any()]
+    return sum(some.mean() * abs(confidence[some].mean() - is_right[some].mean()) for some in members)
+
+
+def test_probabilities_of_many_classes_are_calibrated_and_agree_with_predict():
+    graphs, y = treegram.load_digits_graphs()
+    order = np.random.default_rng(0).permutation(700)
+    train, test = order[:400], order[400:]
+    model = GraphSVC(WLCL(1, gamma="scale"), param_grid={}, C=10.0, cv=5, probability=True).fit(graphs[train], y[train])
+    p = model.predict_proba(graphs[test])
+    np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(graphs[test]))
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    even = couple(model._decide(graphs[test]), model.sigmoids_, 10)
+    assert model.temperature_ < 1
+    assert calibration_error(p, y[test]) < 0.5 * calibration_error(even, y[test])
+    assert log_loss(y[test], p) < log_loss(y[test], even)

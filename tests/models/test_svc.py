@@ -366,7 +366,10 @@ def test_what_they_are():
         ({"scoring": "acuracy"}, "scoring must be the name of a scikit-learn scorer.*got 'acuracy'"),
         ({"scoring": lambda model, X, y: np.nan}, "score that is not a finite number for ODDCL"),
         ({"cv": []}, "cv must give at least one pair"),
-        ({"param_grid": {"dept": [1]}}, "ODDCL has no parameter 'dept'; did you mean depth.*counting, depth, dtype, gamma"),
+        (
+            {"param_grid": {"dept": [1]}},
+            "ODDCL has no parameter 'dept'; did you mean depth.*counting, depth, dtype, gamma",
+        ),
         ({"param_grid": {"depth": []}}, r"The grid's depth must be a list of at least one value"),
         ({"param_grid": {"depth": 1}}, r"The grid's depth must be a list of at least one value; got 1"),
         ({"param_grid": {"depth": None}}, r"The grid's depth must be a list of at least one value; got None"),

@@ -1,8 +1,9 @@
 """Probabilities of classes from the decisions of support vector machines.
 
 A **sigmoid** for each pair of classes turns its decision d into the probability 1 / (1 + exp(slope d + offset)) of the first
-class, given that the graph is of one of the two; it is fitted on decisions about graphs that the machine has not seen.
-**Coupling** finds the class probabilities that agree best with those of all pairs.
+class, provided that the graph is of one of the two. **Coupling** finds the class probabilities that agree best with those of
+all pairs. With many classes they are too even: a **temperature** sharpens them, p_i ^ (1 / temperature) up to a factor. Sigmoids
+and temperature are fitted on decisions about graphs that the machines have not seen.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from treegram._core.types import Floats, Ints
 
-__all__ = ["couple", "fit_sigmoid", "fit_sigmoids"]
+__all__ = ["class_probabilities", "couple", "fit_sigmoid", "fit_sigmoids", "fit_temperature"]
 
 _MAX_ROUNDS = 100
+_SMALLEST = 1e-12  # probability, whose logarithm is taken
+_LOG_TEMPERATURES = (-4.0, 4.0)
 
 
 def fit_sigmoids(decisions: Floats, codes: Ints, n_classes: int) -> Floats:
-    """Slope and offset for each pair of classes, (n_pairs, 2), from (n_graphs, n_pairs) held-out decisions."""
+    """Return slope and offset for each pair of classes, (n_pairs, 2), from (n_graphs, n_pairs) held-out decisions."""
     sigmoids = np.zeros((decisions.shape[1], 2))
     for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
         members = np.flatnonzero((codes == i) | (codes == j))
@@ -28,7 +32,7 @@ def fit_sigmoids(decisions: Floats, codes: Ints, n_classes: int) -> Floats:
 
 
 def fit_sigmoid(decisions: Floats, is_first: Floats) -> Floats:
-    """Slope and offset of largest likelihood, by Newton's method with halved steps.
+    """Return slope and offset of largest likelihood, by Newton's method with halved steps.
 
     Targets are not quite 0 and 1, as in Platt's method: (n_first + 1) / (n_first + 2) and 1 / (n_second + 2).
     """
@@ -60,7 +64,7 @@ def fit_sigmoid(decisions: Floats, is_first: Floats) -> Floats:
 
 
 def couple(decisions: Floats, sigmoids: Floats, n_classes: int) -> Floats:
-    """Class probabilities, (n_graphs, n_classes), from (n_graphs, n_pairs) decisions.
+    """Return class probabilities, (n_graphs, n_classes), from (n_graphs, n_pairs) decisions.
 
     With r_ij the probability of i against j, the sum over all pairs of (r_ji p_i - r_ij p_j)^2 is minimized under sum p = 1: the
     second method of Wu, Lin and Weng (2004), which libsvm uses too, here as one system of linear equations for each graph.
@@ -83,3 +87,40 @@ def couple(decisions: Floats, sigmoids: Floats, n_classes: int) -> Floats:
     p = np.maximum(np.linalg.solve(system, right)[:, :-1, 0], 0.0)
     probabilities: Floats = p / p.sum(axis=1, keepdims=True)
     return probabilities
+
+
+def fit_temperature(probabilities: Floats, codes: Ints) -> float:
+    """Return the temperature under which the classes are most likely; 1 for two classes, whose sigmoid needs none."""
+    if probabilities.shape[1] == 2:
+        return 1.0
+    members = np.arange(len(codes))
+
+    def loss(log_temperature: float) -> float:
+        p = _sharpen(probabilities, float(np.exp(log_temperature)))
+        return -float(np.log(np.maximum(p[members, codes], _SMALLEST)).mean())
+
+    return float(np.exp(minimize_scalar(loss, bounds=_LOG_TEMPERATURES, method="bounded").x))
+
+
+def class_probabilities(
+    decisions: Floats, sigmoids: Floats, temperature: float, predicted: Ints, n_classes: int
+) -> Floats:
+    """Return coupled and sharpened probabilities; with more than two classes, the predicted one is made the most probable.
+
+    It is not always so by itself: the vote counts decisions, whose sizes the probabilities follow. The two classes then exchange
+    their probabilities.
+    """
+    p = couple(decisions, sigmoids, n_classes)
+    if n_classes == 2:
+        return p
+    p = _sharpen(p, temperature)
+    rows, most = np.arange(len(p)), p.argmax(axis=1)
+    p[rows, most], p[rows, predicted] = p[rows, predicted], p[rows, most]
+    return p
+
+
+def _sharpen(probabilities: Floats, temperature: float) -> Floats:
+    logarithms = np.log(np.maximum(probabilities, _SMALLEST)) / temperature
+    p = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
+    sharpened: Floats = p / p.sum(axis=1, keepdims=True)
+    return sharpened

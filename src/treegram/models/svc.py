@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,7 +20,7 @@ from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Words, param
 from treegram._core.types import Floats, Ints
 from treegram.models.base import STRENGTHS, CrossValidatedModel, list_splits
 from treegram.models.crossval import Fits, count_fits, decide_held_out, encode_classes, folds, score
-from treegram.models.probability import couple, fit_sigmoids
+from treegram.models.probability import class_probabilities, couple, fit_sigmoids, fit_temperature
 from treegram.models.scoring import ClassAnswers, Scorer, check_scoring, rate
 from treegram.models.search import Data, Score, Splits
 from treegram.models.solver import decide as decide_by_machines
@@ -30,12 +29,6 @@ from treegram.models.solver import fit_machines, one_against_rest, vote
 __all__ = ["GraphSVC"]
 
 Weigh = Callable[[Ints], Floats | None]
-
-
-def _gives_probabilities(model: Any) -> bool:
-    if not model.probability:
-        raise AttributeError("predict_proba needs probabilities: fit with GraphSVC(probability=True).")
-    return True
 
 
 @parameters
@@ -112,6 +105,8 @@ class GraphSVC(ClassifierMixin, CrossValidatedModel):
         total is above 0, the first class of the pair gets the vote.
     sigmoids_ : ndarray of shape (n_pairs, 2)
         Only with ``probability=True``: slope and offset of each pair's sigmoid.
+    temperature_ : float
+        Only with ``probability=True``: the temperature of the probabilities; 1 for two classes.
     n_fits_ : int
         Number of fits: one for each candidate, fold and C at which the solution changed.
     n_unconverged_ : int
@@ -206,7 +201,7 @@ class GraphSVC(ClassifierMixin, CrossValidatedModel):
         self.dual_coef_ = machines.coefficients[-1][:, is_support]
         self.intercept_ = machines.intercepts[-1]
         if self.probability:
-            self.sigmoids_ = _calibrate(K, codes, Cs, data.splits, weigh)
+            self.sigmoids_, self.temperature_ = _calibrate(K, codes, Cs, data.splits, weigh)
         fits += count_fits(machines.gaps[-1:])
         self.n_fits_, self.n_unconverged_ = fits.n_fits, fits.n_unconverged
         if fits.n_unconverged:
@@ -250,12 +245,14 @@ class GraphSVC(ClassifierMixin, CrossValidatedModel):
         decisions = self._decide(X)
         return self.classes_[vote(decisions, len(self.classes_))]
 
-    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator, unused-ignore]
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the probabilities of the classes.
+    @property
+    def predict_proba(self) -> Callable[[Any], Floats]:
+        """Return the probabilities of the classes, a method of models with ``probability=True``.
 
-        A sigmoid for each pair of classes, fitted on decisions about held-out graphs of the inner folds, and coupling of the
-        pairs, as in libsvm; see :doc:`/models`. The most probable class may differ from that of ``predict``.
+        A sigmoid for each pair of classes, and coupling of the pairs, as in libsvm; with more than two classes, one temperature
+        for all, so that confidence matches accuracy. All are fitted on decisions about held-out graphs of the inner folds. With
+        more than two classes, the most probable class is that of ``predict``; with two, it may differ where both are about
+        equally probable.
 
         Parameters
         ----------
@@ -267,8 +264,18 @@ class GraphSVC(ClassifierMixin, CrossValidatedModel):
         ndarray of shape (n_graphs, n_classes)
             Probabilities, which sum to 1 for each graph; columns as in ``classes_``.
         """
-        decisions = self._decide(X)
-        return couple(decisions, self.sigmoids_, len(self.classes_))
+        if not self.probability:
+            raise AttributeError(
+                "predict_proba needs a model fitted with probability=True: GraphSVC(probability=True)."
+            )
+        return self._predict_proba
+
+    def _predict_proba(self, X: Any) -> Floats:
+        check_is_fitted(
+            self, "sigmoids_", msg="predict_proba needs a model fitted with probability=True: fit it again."
+        )
+        decisions, n_classes = self._decide(X), len(self.classes_)
+        return class_probabilities(decisions, self.sigmoids_, self.temperature_, vote(decisions, n_classes), n_classes)
 
     def _decide(self, X: Any) -> Floats:
         """Return a number for each graph and pair of classes, above 0 for the first class, (n_graphs, n_pairs)."""
@@ -324,9 +331,11 @@ def _score_machines(
     return np.array(scores, dtype=np.float64), fits
 
 
-def _calibrate(K: Floats, codes: Ints, Cs: Floats, splits: Splits, weigh: Weigh) -> Floats:
-    """Return sigmoids for the last C, fitted on decisions about held-out graphs."""
+def _calibrate(K: Floats, codes: Ints, Cs: Floats, splits: Splits, weigh: Weigh) -> tuple[Floats, float]:
+    """Return sigmoids and a temperature for the last C, fitted on decisions about held-out graphs."""
     n_classes = int(codes.max()) + 1
-    decisions = [decide_held_out(K, codes, train, test, Cs, weigh(train))[0][-1] for train, test in splits]
+    by_fold = [decide_held_out(K, codes, train, test, Cs, weigh(train))[0][-1] for train, test in splits]
     tested = np.concatenate([test for _, test in splits])
-    return fit_sigmoids(np.concatenate(decisions), codes[tested], n_classes)
+    decisions = np.concatenate(by_fold)
+    sigmoids = fit_sigmoids(decisions, codes[tested], n_classes)
+    return sigmoids, fit_temperature(couple(decisions, sigmoids, n_classes), codes[tested])

@@ -262,6 +262,9 @@ def _check_svc(model: Any) -> None:
     _floats(model.intercept_, (n_pairs,), "intercept_")
     if model.probability or hasattr(model, "sigmoids_"):
         _floats(model.sigmoids_, (n_pairs, 2), "sigmoids_")
+        _numbers(model, "temperature_")
+        if model.temperature_ <= 0:
+            raise ModelFileError("temperature_ must be positive")
     _numbers(model, "best_score_", "n_unconverged_")
     _check_search(model)
 
@@ -354,7 +357,7 @@ _STATES: dict[str, tuple[tuple[str, ...], Callable[[Any], None]]] = {
     "GraphGP": ((*_MODEL, "log_marginal_likelihood_", "scale_", "_unit", "_prior", "_half_inverse"), _check_gp),
     "GraphRidge": ((*_MODEL, "best_score_"), _check_ridge),
     "GraphSVC": (
-        (*_MODEL, "classes_", "support_", "n_support_", "best_score_", "n_unconverged_", "sigmoids_"),
+        (*_MODEL, "classes_", "support_", "n_support_", "best_score_", "n_unconverged_", "sigmoids_", "temperature_"),
         _check_svc,
     ),
     "Nystroem": (("component_indices_", "kernel_", "_factor", "trace_error_"), _check_nystroem),
