@@ -147,7 +147,8 @@ def resize_weights(content: Content, arrays: Arrays, rng: random.Random) -> None
         return
     learned = rng.choice(found)
     i = learned["coef_"]["array"]
-    learned["n_features_in_"] = n = rng.choice((0, 1, 7, arrays[i].shape[-1] - 1, arrays[i].shape[-1] + 1, 4096))
+    width = arrays[i].shape[-1]
+    learned["n_features_in_"] = n = rng.choice((0, 1, 7, abs(width - 1), width + 1, 4096))
     arrays[i] = np.ones((*arrays[i].shape[:-1], n))
 
 
