@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import clone
 
 from treegram._core.errors import ParameterError
@@ -131,6 +132,13 @@ class KernelSum(GraphKernel):
             self.kernels = [numbered.get(str(i), part) for i, part in enumerate(self.kernels or ())]
         super().set_params(**params)
         return self
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: ARG002, N803 (scikit-learn's signature)
+        # Each part is written once: scikit-learn's own repr takes six times as long for each level of nested sums.
+        shown, default = self.get_params(deep=False), type(self)()
+        if get_config()["print_changed_only"]:
+            shown = {name: value for name, value in shown.items() if value is not getattr(default, name)}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     @property
     def learns_from_data(self) -> bool:
