@@ -273,7 +273,7 @@ def check_a_grid_equals_single_computations(kernel, collection):
     assert lists.keys() == set(kernel._one_pass)
     lists |= {name: values for name, values in LOOPED.items() if name in parameters}
     shape = tuple(len(values) for values in lists.values())
-    for counting in ("algorithm", "visits", "capped") if "counting" in parameters else [None]:
+    for counting in ("paper", "visits", "capped") if "counting" in parameters else [None]:
         one = clone(kernel).set_params(**({"counting": counting} if counting else {}))
         grid = gram_array(one, graphs, **lists)
         assert grid.shape == (*shape, len(graphs), len(graphs))

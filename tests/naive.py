@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from fractions import Fraction
 
-COUNTINGS = ("algorithm", "visits", "capped")
+COUNTINGS = ("paper", "visits", "capped")
 
 # -------------------------------------------------------------------- SPEC section 1: graphs
 
@@ -84,7 +84,7 @@ def spell(t, *, use_edge_labels=False):
 
 
 def tree_counts(
-    collection, g, depth, *, counting="algorithm", missing_labels="degree", use_edge_labels=False
+    collection, g, depth, *, counting="paper", missing_labels="degree", use_edge_labels=False
 ) -> list[Counter]:
     """F: for each node of graph g how often each tree is rooted at it."""
     adjacent = neighbors(collection, g)
@@ -92,7 +92,7 @@ def tree_counts(
     edge_labels = adjacent if use_edge_labels else [dict.fromkeys(around) for around in adjacent]
     F = [Counter() for _ in labels]
     for r in range(len(labels)):
-        if counting == "algorithm":
+        if counting == "paper":
             children = dag(adjacent, r, depth)
             for v in children:
                 for j in range(depth + 1):

@@ -224,7 +224,7 @@ def expected_p2k(
 
 
 def ordered_trees(
-    collection, g, *, depth, tie_break, counting="algorithm", missing_labels="degree", use_edge_labels=False
+    collection, g, *, depth, tie_break, counting="paper", missing_labels="degree", use_edge_labels=False
 ):
     """How often each ordered tree (node, label, vector, ((edge label, child), ...)) occurs in graph g."""
     adjacent = naive.neighbors(collection, g)
@@ -240,13 +240,13 @@ def ordered_trees(
 
     found = Counter()
     for root in range(len(labels)):
-        depths = [depth] if counting == "algorithm" else range(depth + 1)
+        depths = [depth] if counting == "paper" else range(depth + 1)
         if counting == "capped":
             depths = range(min(depth, max(naive.distances(adjacent, root).values())) + 1)
         for q in depths:
             children = naive.dag(adjacent, root, q)
             for v in children:
-                for j in range(depth + 1) if counting == "algorithm" else [q]:
+                for j in range(depth + 1) if counting == "paper" else [q]:
                     found[ordered(children, v, j)] += 1
     return found
 

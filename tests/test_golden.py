@@ -32,7 +32,7 @@ def test_the_file_covers_both_kernels_and_all_countings():
     assert {(case["kernel"], case["counting"], case["h"]) for case in FILE["cases"]} == {
         (kernel, counting, h)
         for kernel in ("ODD_ST", "ODDCL_ST")
-        for counting in ("algorithm", "visits", "capped")
+        for counting in ("paper", "visits", "capped")
         for h in range(4)
     }
 
@@ -50,7 +50,7 @@ def test_oddcl_with_gamma_0_equals_the_literal_odd_st(case):
     np.testing.assert_allclose(kernel.fit_transform(GRAPHS), case["gram"], rtol=1e-9, atol=0)
 
 
-@pytest.mark.parametrize("counting", ["algorithm", "visits", "capped"])
+@pytest.mark.parametrize("counting", ["paper", "visits", "capped"])
 @pytest.mark.parametrize("kernel", ["ODD_ST", "ODDCL_ST"])
 def test_one_grid_equals_all_cases(kernel, counting):
     cases = [case for case in FILE["cases"] if (case["kernel"], case["counting"]) == (kernel, counting)]
@@ -71,10 +71,10 @@ EXAMPLES = Graphs.from_edges(
 )
 PAIRS = [(P2, P2), (P2, P3), (P3, P3), (P2, K3), (P3, K3), (K3, K3), (P2, Q3), (Q3, Q3)]
 VALUES = {  # ODD_ST with lambda = 1, in the order of PAIRS
-    ("algorithm", 1): [20, 35, 66, 45, 86, 130, 34, 76],
+    ("paper", 1): [20, 35, 66, 45, 86, 130, 34, 76],
     ("capped", 1): [10, 16, 30, 18, 34, 50, 15, 32],
     ("visits", 1): [10, 16, 30, 18, 34, 50, 15, 32],
-    ("algorithm", 2): [40, 80, 233, 84, 221, 265, 74, 169],
+    ("paper", 2): [40, 80, 233, 84, 221, 265, 74, 169],
     ("capped", 2): [10, 22, 58, 18, 46, 50, 20, 54],
     ("visits", 2): [26, 41, 89, 45, 99, 145, 37, 77],
 }

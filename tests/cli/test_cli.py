@@ -234,7 +234,7 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
         ("gram TINY --lam 0 -o K.npz", "argument --lam: expected a number greater than 0, got '0'"),
         ("gram TINY --lam nan -o K.npz", "argument --lam: expected a number greater than 0, got 'nan'"),
         ("gram TINY --gamma -1 -o K.npz", "argument --gamma: expected a number of at least 0"),
-        ("gram TINY --counting visit -o K.npz", "expected one of 'algorithm', 'capped', 'visits', got 'visit'; did you mean visits"),
+        ("gram TINY --counting visit -o K.npz", "expected one of 'capped', 'paper', 'visits', got 'visit'; did you mean visits"),
         ("gram TINY --node-kernel rfb -o K.npz", "'sigmoid', got 'rfb'; did you mean rbf?"),
         ("gram TINY --grid depth=0,-2 -o K.npz", "argument --grid: expected a whole number of at least 0, got '-2'"),
         ("gram TINY --grid depth -o K.npz", "argument --grid: expected NAME=VALUE,VALUE,..., such as depth=0,1,2, got 'depth'"),

@@ -376,7 +376,7 @@ def literal_trees(collection, g, depth, counting):
     """Each time that a tree is counted: its DAG, its root and its depth."""
     adjacent = naive.neighbors(collection, g)
     for r in range(len(adjacent)):
-        if counting == "algorithm":
+        if counting == "paper":
             children = naive.dag(adjacent, r, depth)
             yield from ((children, v, j) for v in children for j in range(depth + 1))
             continue

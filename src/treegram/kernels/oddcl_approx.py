@@ -52,9 +52,9 @@ class ODDCLApprox(NodePairKernel):
         How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
-    counting : {"algorithm", "visits", "capped"}, default="algorithm"
-        Which trees are counted how often: as the paper's Algorithm 1 prints it; over all visits, as a related module of the
-        authors' code does (that their ODDCL did so too is inferred); or as their ODD_ST code does (a visit that has reached
+    counting : {"paper", "visits", "capped"}, default="paper"
+        How often a tree counts: "paper", as in Algorithm 1 of the paper; "visits", over all visits, as in a related module of the
+        authors' code (we infer that their ODDCL did the same); "capped", as in their ODD_ST code (a visit that has reached
         the whole component is not counted again).
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
@@ -151,7 +151,7 @@ class ODDCLApprox(NodePairKernel):
 
     depth: int = field(default=3, kw_only=False)
     lam: float = 1.0
-    counting: str = "algorithm"
+    counting: str = "paper"
     use_edge_labels: bool = False
     method: str = "auto"
     n_components: int | None = None

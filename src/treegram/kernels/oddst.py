@@ -39,9 +39,9 @@ class ODDST(ExplicitKernel):
         Depth of the visits, the paper's h. At 0 only the nodes themselves are compared.
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
-    counting : {"algorithm", "visits", "capped"}, default="algorithm"
-        Which trees are counted how often: as the paper's Algorithm 1 prints it; over all visits, as a related module of the
-        authors' code does (that their ODDCL did so too is inferred); or as their ODD_ST code does (a visit that has reached
+    counting : {"paper", "visits", "capped"}, default="paper"
+        How often a tree counts: "paper", as in Algorithm 1 of the paper; "visits", over all visits, as in a related module of the
+        authors' code (we infer that their ODDCL did the same); "capped", as in their ODD_ST code (a visit that has reached
         the whole component is not counted again).
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
@@ -93,7 +93,7 @@ class ODDST(ExplicitKernel):
 
     depth: int = field(default=3, kw_only=False)
     lam: float = 1.0
-    counting: str = "algorithm"
+    counting: str = "paper"
 
     @property
     def tree_sizes_(self) -> Floats:

@@ -43,7 +43,7 @@ from treegram.structure.visits import (
 __all__ = ["COUNTINGS", "Phi", "encode", "extra_count", "new_visit", "read_tree", "tree_contributions", "tree_features"]
 
 PAPER, VISITS, CAPPED = 0, 1, 2
-COUNTINGS = {"algorithm": PAPER, "visits": VISITS, "capped": CAPPED}
+COUNTINGS = {"paper": PAPER, "visits": VISITS, "capped": CAPPED}
 NODES_PER_TASK = 4096
 LARGEST_SIZE = 1e300  # finite, so that its product with log(1) is 0; no weight other than 0 and 1 survives such sizes
 
@@ -65,7 +65,7 @@ def tree_features(
     graphs: Graphs,
     depth: int,
     *,
-    counting: str = "algorithm",
+    counting: str = "paper",
     missing_labels: str = "degree",
     use_edge_labels: bool = False,
     n_jobs: int | None = None,
