@@ -75,6 +75,7 @@ KERNELS = {
     "ShortestPath, brownian": ShortestPath("brownian", c=3, use_labels=True),
     "KernelSum": KernelSum([ODDST(depth=1), make_pipeline(NeighborMeans(), ODDCL(depth=1)), WL(normalize=False)]),
     "KernelSum, not normalized": KernelSum([ShortestPath(), NSPDK()], normalize=False),
+    "KernelSum, with and without trees": KernelSum([WL(), ShortestPath(), ODDCL(depth=1), GIK(radius=1, n_levels=1)]),
     "pipeline": make_pipeline(NeighborMeans(), ODDCL(depth=1)),
 }
 NEED_ATTRIBUTES = {"pipeline", "KernelSum"}

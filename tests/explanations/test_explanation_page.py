@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -140,6 +141,7 @@ def test_names_of_classes_and_labels_are_text(model, motifs, tmp_path):
     assert "https://" not in page
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 def test_a_browser_shows_the_page_without_a_complaint(model, motifs, tmp_path):
     written(tmp_path, model, motifs[0][:1], title=SCRIPT, y=motifs[1][:1])
@@ -155,6 +157,8 @@ def test_the_targets_of_the_graphs_are_used_if_there_are_any(motifs, tmp_path):
     graphs, _ = motifs
     model = GraphSVC(WLOA(), param_grid={}, C=1, cv=2).fit(graphs, graphs.targets)
     assert '<th scope="col">true</th>' in written(tmp_path, model, graphs[:1])
+    two_targets = replace(graphs[:1], targets=np.zeros((1, 2)))
+    assert '<th scope="col">true</th>' not in written(tmp_path, model, two_targets)
     bare = Graphs.from_edges([one.edges().tolist() for one in graphs[:2]], n_nodes=[25, 25])
     assert '<th scope="col">true</th>' not in written(tmp_path, model, bare)
 

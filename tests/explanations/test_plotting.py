@@ -152,6 +152,7 @@ def test_hop_layout_keeps_distances():
     np.testing.assert_allclose(gaps, np.abs(np.subtract.outer(range(6), range(6))), atol=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mixed", "directed", "no_labels"])
 def test_any_graph_can_be_drawn(name, tmp_path):
     graphs = zoo.LAWS_HOLD_ON[name].pack()

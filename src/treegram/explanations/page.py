@@ -60,6 +60,8 @@ def write_page(
     if not n:
         raise ParameterError("X of explain must have at least one graph for a page; it has none.")
     targets = graphs.targets if y is None else np.asarray(y)
+    if y is None and targets is not None and targets.ndim > 1:  # several targets, of which the model predicts one
+        targets = None
     if targets is not None and targets.shape != (n,):
         raise ParameterError(f"y must have one entry per graph, shape ({n},); got shape {targets.shape}.")
     shown_numbers = np.arange(n) if numbers is None else np.asarray(numbers)
