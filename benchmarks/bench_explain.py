@@ -108,10 +108,12 @@ def cost(name: str, kernel: Any) -> list[object]:
     size = f", max_size={kernel.max_size}" if isinstance(kernel, tg.CSM) else ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of widths that do not suit the vectors
-        model = make_pipeline(kernel, RidgeClassifier()) if is_linear else tg.GraphSVC(kernel, param_grid={}, C=CS, cv=5)
+        model = (
+            make_pipeline(kernel, RidgeClassifier()) if is_linear else tg.GraphSVC(kernel, param_grid={}, C=CS, cv=5)
+        )
         model.fit(graphs[:n_fitted], y[:n_fitted])
     new = graphs[n_fitted:]
-    has_trees = is_linear or isinstance(kernel, tg.KernelSum) or kernel.explained_by == "trees"
+    has_trees = is_linear or isinstance(kernel, tg.KernelSum) or kernel._explained_by == "trees"
     for attribute_to in ("tree", "root"):
         tg.explain(model, new[:2], attribute_to=attribute_to)  # compiles
     decide, at_root, in_tree = best_of(
@@ -156,7 +158,7 @@ def common_features(kernel: Any) -> list[object]:
     """Return the part of all contributions, for or against, of features that 90 % of the graphs of either class have."""
     graphs, y, _ = tg.make_motifs(400, random_state=SEEDS[0])
     model = fit(kernel, graphs[::2], y[::2])
-    has = model.kernel_.features(graphs[::2]) > 0
+    has = model.kernel_._feature_rows(graphs[::2]) > 0
     is_common = np.logical_and(*(np.asarray(has[y[::2] == c].mean(axis=0)).ravel() >= 0.9 for c in (0, 1)))
     sizes = np.asarray(abs(tg.explain(model, graphs[1::2]).feature_contributions).sum(axis=0)).ravel()
     part = f"**{100 * sizes[is_common].sum() / sizes.sum():.0f} %**"

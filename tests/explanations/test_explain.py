@@ -1,4 +1,4 @@
-"""Explanations: shares of nodes, features and fitted graphs add up to decisions, and nothing depends on node numbers."""
+"""Explanations: contributions of nodes, features and training graphs add up to decisions, whatever the order of nodes."""
 
 import re
 from dataclasses import replace
@@ -102,7 +102,7 @@ def fitted_ridge(kernel, graphs):
 
 
 def node_sums(found):
-    return np.array([shares.sum(axis=0) for shares in found.node_contributions]) + found.intercept
+    return np.array([contributions.sum(axis=0) for contributions in found.node_contributions]) + found.intercept
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -138,7 +138,7 @@ def test_nodes_add_up_on_any_graphs(name, collection):
 @pytest.mark.parametrize("name", KERNELS)
 @settings(max_examples=10, deadline=None)
 @given(drawn=strategies.with_node_order(min_graphs=2, dimension=2, edge_labels=True, labeled=True, scale="plain"))
-def test_shares_move_with_their_nodes(name, drawn):
+def test_contributions_move_with_their_nodes(name, drawn):
     collection, places = drawn
     graphs = collection.pack()
     if not graphs.n_nodes:
@@ -157,9 +157,9 @@ def test_features_add_up_and_have_names(name):
     sums = np.asarray(found.feature_contributions.sum(axis=1)).ravel() + found.intercept
     np.testing.assert_allclose(sums, model.predict(graphs), rtol=0, atol=1e-9)
     assert len(found.feature_names) == found.feature_contributions.shape[1]
-    ((top, share),) = found.top_features(3, 1)
+    ((top, value),) = found.top_features(3, 1)
     assert top in found.feature_names
-    assert abs(share) == np.abs(found.feature_contributions[[3]].toarray()).max()
+    assert abs(value) == np.abs(found.feature_contributions[[3]].toarray()).max()
 
 
 def test_features_of_a_sum_carry_the_name_of_their_kernel():
@@ -174,7 +174,7 @@ def test_features_of_a_sum_carry_the_name_of_their_kernel():
     assert without.top_features(0) == []
 
 
-def test_shares_by_hand():
+def test_contributions_by_hand():
     """A path N-C-O against an edge C-O: the N is nowhere else; C and O are by their labels, and O by its neighbor."""
     graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["N", "C", "O"], ["C", "O"]])
     kernel = WL(n_iterations=1, normalize=False).fit(graphs[1])
@@ -277,19 +277,19 @@ def test_linear_models_on_trees_and_vectors(name, collection):
 @pytest.mark.filterwarnings("ignore:.*hashed to")
 @pytest.mark.parametrize("name", ["few columns, not normalized", "a column for each, not normalized"])
 def test_a_node_adds_what_its_own_trees_give(name):
-    """A row is linear in the counts of trees: those of one node alone give its share."""
+    """A row is linear in the counts of trees: those of one node alone give its value."""
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     model = make_pipeline(HASHED[name], Ridge()).fit(graphs, np.sin(np.arange(len(graphs))))
     features, found = model[0], explain(model, graphs, attribute_to="root")
-    for graph, shares in zip(graphs, found.node_contributions, strict=True):
+    for graph, contributions in zip(graphs, found.node_contributions, strict=True):
         view = view_trees(features, graph)
         (trees,) = view.groups
-        for node, share in enumerate(shares):
+        for node, value in enumerate(contributions):
             counts = (sp.diags((np.arange(graph.n_nodes) == node).astype(float)) @ trees.counts).tocsr()
             alone = replace(view, groups=[replace(trees, counts=counts)])
             with mock.patch.object(oddcl_features, "view_trees", return_value=alone):
                 row = features._rows(graph, features.map_, features._seed)
-            np.testing.assert_allclose(share, (row @ model[1].coef_).item(), rtol=0, atol=1e-9)
+            np.testing.assert_allclose(value, (row @ model[1].coef_).item(), rtol=0, atol=1e-9)
 
 
 def test_what_is_no_sum_over_columns_is_told():
@@ -337,7 +337,7 @@ def test_a_pipeline_that_takes_molecules_is_explained_atom_by_atom():
     model = make_pipeline(MoleculeGraphs(), GraphSVC(WL(), param_grid={}, C=1, cv=2)).fit(smiles, [0] * 4 + [1] * 4)
     found = explain(model, ["CCCCO", "CCCCN"])
     np.testing.assert_allclose(found.decisions, model.decision_function(["CCCCO", "CCCCN"]), rtol=0, atol=1e-9)
-    assert [len(shares) for shares in found.node_contributions] == [5, 5]
+    assert [len(contributions) for contributions in found.node_contributions] == [5, 5]
 
 
 def test_sparse_coefficients_of_linear_models():
@@ -392,10 +392,10 @@ def unrolled(children, v, j):
     return [v, *(u for w in children[v] if j for u in unrolled(children, w, j - 1))]
 
 
-def literal_shares(kernel, collection, weights):
+def literal_contributions(kernel, collection, weights):
     """What nodes add to the weighted sums over the same graphs, each tree shared by its nodes, without normalization."""
     counts = [naive.tree_counts(collection, g, kernel.depth, counting=kernel.counting) for g in range(len(collection))]
-    shares = []
+    contributions = []
     for g, n in enumerate(collection.n_nodes):
         own, labels = np.zeros(n), naive.node_labels(collection, g)
         bare = [dict.fromkeys(around) for around in naive.neighbors(collection, g)]
@@ -409,8 +409,8 @@ def literal_shares(kernel, collection, weights):
                     total += weights[i] * kernel.lam ** naive.size(t) * F[t] * alike
             nodes = unrolled(children, v, j)
             np.add.at(own, nodes, total / len(nodes))
-        shares.append(own)
-    return np.concatenate(shares)
+        contributions.append(own)
+    return np.concatenate(contributions)
 
 
 @pytest.mark.parametrize("counting", naive.COUNTINGS)
@@ -426,8 +426,8 @@ def test_trees_are_shared_by_their_nodes(kernel, counting, collection, depth):
         return
     one = kernel(depth=depth, lam=0.7, counting=counting, normalize=False).fit(graphs)
     weights = np.sin(1.0 + np.arange(len(graphs)))
-    shares = one._node_contributions(graphs, weights[:, None], spread=True)[:, 0]
-    np.testing.assert_allclose(shares, literal_shares(one, collection, weights), rtol=1e-9, atol=1e-9)
+    contributions = one._node_contributions(graphs, weights[:, None], spread=True)[:, 0]
+    np.testing.assert_allclose(contributions, literal_contributions(one, collection, weights), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["ShortestPath", "NSPDK", "GIK", "P2K", "CSM", "KernelSum, not normalized"])

@@ -347,7 +347,7 @@ class Explanation:
     @cached_property
     def _rows(self) -> Any:
         """Rows from which the model decides: kernel values with the training graphs, or features."""
-        read = self._kernel.features if isinstance(self._features, FeatureMap) else self._kernel.transform
+        read = self._kernel._feature_rows if isinstance(self._features, FeatureMap) else self._kernel.transform
         return read(self._seen)
 
     @cached_property
