@@ -1,4 +1,4 @@
-"""Reading a data set against numpy.loadtxt on the same files; importing treegram against scikit-learn's SVM; compiling."""
+"""Compare reading a data set with numpy.loadtxt, and importing treegram with scikit-learn's SVM; measure the first calls."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def import_time(statement: str) -> float:
 
 
 def environment(cache: str) -> dict[str, str]:
-    """Of a new process: this cache of compiled code, and the data sets."""
+    """Return the environment of a new process with this cache of compiled code."""
     return os.environ | {"NUMBA_CACHE_DIR": cache} | ({"TREEGRAM_DATA": str(DATA_DIR)} if DATA_DIR else {})
 
 
 def first_steps(cache: str) -> list[float]:
-    """CPU seconds of each step in a new process with this cache of compiled code, and the number of compilations."""
+    """Return the CPU seconds of each step in a new process with this cache, and the number of compilations."""
     command = [sys.executable, "-c", STEPS.format(has_data=DATA_DIR is not None)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment(cache))
     *times, count = (float(word) for word in done.stdout.split())
@@ -59,7 +59,7 @@ def first_steps(cache: str) -> list[float]:
 
 
 def child_time(command: list[str], cache: str) -> float:
-    """CPU seconds of a command in a new folder, with this cache of compiled code."""
+    """Return the CPU seconds of a command in a new folder, with this cache of compiled code."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(command, capture_output=True, check=True, cwd=folder, env=environment(cache))
@@ -72,7 +72,7 @@ def demo(cache: str) -> str:
 
 
 def ten_lines(cache: str) -> str:
-    """The first program of the README, which needs a data set: GraphSVC("auto") and explanations."""
+    """Run the first program of the README, which needs a data set: GraphSVC("auto") and explanations."""
     if DATA_DIR is None:
         return "-"
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")

@@ -39,7 +39,6 @@ _HOMES = {
         "summarize_graphs",
     ),
     "_core.errors": (
-        "ClusterError",
         "DatasetError",
         "InvalidGraphError",
         "ModelFileError",

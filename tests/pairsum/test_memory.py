@@ -93,7 +93,7 @@ def test_rows_that_do_not_fit_are_told_with_the_ways_out(transformer):
         [PATH[:9]] * 300, labels=rng.integers(0, 20, (300, 10)).tolist(), attributes=list(rng.normal(size=(300, 10, 1)))
     )
     with pytest.raises(
-        MemoryError, match=r"Rows of features for .* would take [0-9.]+ [MG]iB .* are free. features_to_"
+        MemoryError, match=r"Rows of features for .* would take [0-9.]+ [MG]iB .* are free. Compute them chunk by chunk"
     ):
         transformer.fit_transform(graphs)
 

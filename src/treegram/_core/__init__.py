@@ -1,1 +1,1 @@
-"""What every room needs: errors, checks of parameters, parallel tasks, progress, files, and compilation. Nothing here knows graphs."""
+"""Errors, parameter checks, parallel tasks, progress, files and compilation: what all rooms use. Nothing here knows graphs."""

@@ -1,4 +1,4 @@
-"""What a run was made with, and where: versions and the kind of machine, nothing that names its owner, its user or a folder."""
+"""Describe what a run was computed with: versions and the kind of machine, but no names of owners, users or folders."""
 
 from __future__ import annotations
 
@@ -15,29 +15,28 @@ _PACKAGES = ("treegram", "numpy", "scipy", "scikit-learn", "numba")  # whose ver
 
 
 def is_notebook() -> bool:
-    """Whether this is the kernel of a notebook: whoever runs one has imported IPython, so that nothing is imported here."""
+    """Return whether this process is the kernel of a notebook, without importing IPython."""
     get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
     return get_ipython is not None and hasattr(get_ipython(), "kernel")
 
 
 def package_versions() -> dict[str, str]:
-    """The versions of Python and of each package that can change a result or a time."""
+    """Return the versions of Python and of each package that can change a result or a time."""
     return {"python": platform.python_version(), **{name: metadata.version(name) for name in _PACKAGES}}
 
 
 def describe_machine() -> dict[str, Any]:
-    """``processor``, ``cores``, ``memory_gib`` (None where the system does not tell) and ``system``."""
+    """Return ``processor``, ``cores``, ``memory_gib`` (None where it is unknown) and ``system``."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
         "memory_gib": _memory_gib(),
-        # Not the release of the system: whoever builds a kernel may write a name into it.
-        "system": f"{platform.system()} {platform.machine()}".strip(),
+        "system": f"{platform.system()} {platform.machine()}".strip(),  # not the release, which may contain a name
     }
 
 
 def _processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """The processor's model, as exactly as the system tells it."""
+    """Return the processor's model, as exactly as the system reports it."""
     try:
         lines = cpuinfo.read_text(errors="replace").splitlines()
     except OSError:
@@ -49,5 +48,5 @@ def _processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
 def _memory_gib() -> float | None:
     try:
         return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    except (AttributeError, ValueError, OSError):  # Windows has no sysconf, other systems not these two names
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf, other systems may lack these names
         return None

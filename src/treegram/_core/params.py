@@ -1,7 +1,7 @@
-"""What a parameter may be, as data: estimators check themselves by it, and the command and study files read it.
+"""Describe the allowed values of parameters as data, which estimators, the command and study files check against.
 
-A parameter has a tuple of alternatives, such as ``(Whole(1), NOTHING)``; a value is right if one of them accepts it. A class
-states its own parameters in ``_allowed`` and has those of its bases.
+A parameter has a tuple of alternatives, such as ``(Whole(1), NOTHING)``; a value is valid if one of them accepts it. A class
+declares its own parameters in ``_allowed`` and inherits those of its bases.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ __all__ = [
     "FUNCTION",
     "LIST",
     "NOTHING",
-    "PRECISION",
     "SEED",
     "SPLITTER",
     "Allowed",
@@ -38,10 +37,10 @@ __all__ = [
 
 
 class Alternative(Protocol):
-    """One thing that a parameter may be; its text completes "must be ..."."""
+    """A set of allowed values; its text completes "must be ..."."""
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value is one."""
+        """Return whether the value is allowed."""
 
 
 T = TypeVar("T")
@@ -50,13 +49,13 @@ Allowed: TypeAlias = tuple[Alternative, ...]
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number, within bounds that belong to the range."""
+    """A whole number within inclusive bounds."""
 
     least: int | None = None
     most: int | None = None
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value is one; True and False are not."""
+        """Return whether the value is such a number; True and False are not."""
         if not isinstance(value, Integral) or isinstance(value, bool):
             return False
         number = int(value)
@@ -70,14 +69,14 @@ class Whole:
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number, within bounds that belong to the range; with ``above``, the lower one does not."""
+    """A finite number within inclusive bounds; with ``above``, the lower bound is exclusive."""
 
     least: float | None = None
     most: float | None = None
     above: bool = False
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value is one; True and False are not."""
+        """Return whether the value is such a number; True and False are not."""
         if not isinstance(value, Real) or isinstance(value, bool):
             return False
         number = float(value)
@@ -98,13 +97,13 @@ def _range(least: float | None, most: float | None, lower: str) -> str:
 
 
 class Words:
-    """One of some words."""
+    """A choice of words."""
 
     def __init__(self, *words: str) -> None:
         self.words = tuple(sorted(words))
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value is one of them."""
+        """Return whether the value is one of the words."""
         return isinstance(value, str) and value in self.words
 
     def __str__(self) -> str:
@@ -113,13 +112,13 @@ class Words:
 
 @dataclass(frozen=True)
 class Instance:
-    """An object of some class; ``text`` says what that is."""
+    """An instance of some classes, which ``text`` describes."""
 
     kinds: tuple[type[Any], ...]
     text: str
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value is one."""
+        """Return whether the value is an instance."""
         return isinstance(value, self.kinds)
 
     def __str__(self) -> str:
@@ -128,13 +127,13 @@ class Instance:
 
 @dataclass(frozen=True)
 class _Test:
-    """Whatever passes a test."""
+    """Anything that passes a test."""
 
     test: Callable[[Any], bool]
     text: str
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value passes."""
+        """Return whether the value passes."""
         return self.test(value)
 
     def __str__(self) -> str:
@@ -147,10 +146,6 @@ FUNCTION = _Test(callable, "a function")
 LIST = _Test(
     lambda value: hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping), "a list of numbers"
 )
-PRECISION = _Test(
-    lambda value: isinstance(value, type | np.dtype) and value in (np.float64, np.float32),
-    "numpy.float64, numpy.float32",
-)
 SPLITTER = _Test(lambda value: hasattr(value, "split") and hasattr(value, "get_n_splits"), "a splitter of scikit-learn")
 SEED: Allowed = (
     Whole(0, 2**32 - 1),
@@ -160,7 +155,7 @@ SEED: Allowed = (
 
 
 def allowed_values(kind: type[Any]) -> dict[str, Allowed]:
-    """What each parameter of a class may be, in the order of its signature."""
+    """Return the allowed values of each parameter of a class, in the order of its signature."""
     known: dict[str, Allowed] = {}
     for base in reversed(kind.__mro__):
         known |= vars(base).get("_allowed", {})
@@ -168,12 +163,12 @@ def allowed_values(kind: type[Any]) -> dict[str, Allowed]:
 
 
 def words_of(allowed: Allowed) -> list[str]:
-    """The words among what is allowed."""
+    """Return the words among the allowed values."""
     return [word for one in allowed if isinstance(one, Words) for word in one.words]
 
 
 def check_value(name: str, owner: str, value: Any, allowed: Allowed) -> None:
-    """Raise unless the value is allowed; ``name`` is the parameter, ``owner`` whose it is."""
+    """Raise ParameterError unless the value of the parameter ``name`` of ``owner`` is allowed."""
     if not any(one.accepts(value) for one in allowed):
         wanted = [str(one) for one in allowed]
         text = " or ".join([", ".join(wanted[:-1]), wanted[-1]] if len(wanted) > 1 else wanted)
@@ -183,16 +178,16 @@ def check_value(name: str, owner: str, value: Any, allowed: Allowed) -> None:
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 def parameters(kind: type[T]) -> type[T]:
-    """Let a class have the parameters that it and its bases declare as ``name: type = default``, by name only.
+    """Give a class the keyword parameters that it and its bases declare as ``name: type = default``.
 
-    As a dataclass does it: ``__init__`` assigns and does nothing else, as scikit-learn wants it. The first parameter of a class
-    may be given without its name: ``depth: int = field(default=3, kw_only=False)``.
+    The class becomes a dataclass whose ``__init__`` only assigns, as scikit-learn requires. The first parameter of a class may
+    be positional: ``depth: int = field(default=3, kw_only=False)``.
     """
     return dataclass(eq=False, repr=False, kw_only=True)(kind)
 
 
 class Checked:
-    """An estimator of graphs whose parameters are checked against what it allows; only ``fit`` does so, as in scikit-learn."""
+    """An estimator of graphs that checks its parameters against ``_allowed``, in ``fit`` only, as scikit-learn does."""
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {}
 

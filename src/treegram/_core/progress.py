@@ -1,4 +1,4 @@
-"""Progress of work that takes its time, where people look: a line on a terminal, a bar in a notebook, lines in a log on request."""
+"""Show the progress of long work: a line on a terminal, a bar in a notebook, or, on request, lines in a log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from contextvars import ContextVar
 from html import escape
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from treegram._core.machine import is_notebook
 
@@ -23,7 +23,7 @@ _is_verbose = ContextVar("is_verbose", default=False)
 
 @contextlib.contextmanager
 def verbosely(verbose: object) -> Iterator[None]:
-    """Inside, work that nobody can watch on a terminal or in a notebook writes a line to stderr now and then."""
+    """Within this context, write progress to stderr now and then if there is neither a terminal nor a notebook."""
     token = _is_verbose.set(bool(verbose) or _is_verbose.get())
     try:
         yield
@@ -32,11 +32,10 @@ def verbosely(verbose: object) -> Iterator[None]:
 
 
 def track(iterable: Iterable[T], total: int | None = None, label: str = "") -> Generator[T]:
-    """Give the items one by one; show how many there were, and the time left where the total is known.
+    """Yield the items; show how many are done, and the remaining time where the total is known.
 
-    A terminal shows it in one line, a notebook as a bar; both appear when the work has lasted two seconds, and are gone at the
-    end, also after an error or Ctrl-C. Elsewhere there is nothing, or, inside of `verbosely`, a line every half minute and one
-    at the end.
+    The line of a terminal and the bar of a notebook appear when the work has lasted two seconds, and disappear at the end, also
+    after an error or Ctrl-C. Elsewhere nothing is shown, or, within `verbosely`, a line every half minute and one at the end.
     """
     display = _display()
     if display is None:
@@ -56,7 +55,7 @@ def track(iterable: Iterable[T], total: int | None = None, label: str = "") -> G
 
 
 def _describe(done: int, total: int | None, label: str, elapsed: float) -> str:
-    """The line: what, how far, and how long still if it goes on at the pace so far."""
+    """Return the line: the label, how much is done, and the remaining time at the pace so far."""
     if not total:
         return f"{label}: {done} done in {_duration(elapsed)}"
     left = elapsed / done * max(total - done, 0)
@@ -74,19 +73,20 @@ def _duration(seconds: float) -> str:
 # -------------------------------------------------------------------- where it is shown
 
 
-class _Display(Protocol):
-    patience: float  # seconds before the first update
-    period: float  # seconds between two updates
+class _Display:
+    """A place to show progress; this one shows nothing."""
 
-    def update(self, line: str, share: float | None) -> None:
-        """Show the line, and the share of the work that is done where it is known."""
+    patience, period = _PATIENCE, _PATIENCE  # seconds before the first update, and between two updates
+
+    def update(self, line: str, fraction: float | None) -> None:
+        """Show the line, and the fraction of the work that is done where it is known."""
 
     def close(self, line: str, seconds: float) -> None:
-        """End after so many seconds; the line says what was done."""
+        """Finish after some seconds; the line summarizes the work."""
 
 
 def _display() -> _Display | None:
-    """What shows progress to whoever looks; None if nobody does."""
+    """Return the progress display, or None."""
     if sys.stderr is not None and sys.stderr.isatty():
         return _TerminalLine()
     if is_notebook():
@@ -94,35 +94,34 @@ def _display() -> _Display | None:
     return _LogLines() if _is_verbose.get() and sys.stderr is not None else None
 
 
-class _TerminalLine:
-    patience, period = _PATIENCE, 0.2  # seen as alive, too rare to cost
+class _TerminalLine(_Display):
+    period = 0.2
+    width = 0
 
-    def __init__(self) -> None:
-        self.width = 0
-
-    def update(self, line: str, share: float | None) -> None:  # noqa: ARG002
-        self.width = _show(line, self.width)
+    def update(self, line: str, fraction: float | None) -> None:  # noqa: ARG002
+        line = line[: shutil.get_terminal_size().columns - 1]
+        sys.stderr.write("\r" + line.ljust(self.width) + ("" if line else "\r"))
+        sys.stderr.flush()
+        self.width = len(line)
 
     def close(self, line: str, seconds: float) -> None:  # noqa: ARG002
         if self.width:
-            _show("", self.width)
+            self.update("", None)
 
 
-class _NotebookBar:
-    patience, period = _PATIENCE, 0.5
+class _NotebookBar(_Display):
+    period = 0.5
+    handle: Any = None
 
-    def __init__(self) -> None:
-        self.handle: Any = None
-
-    def update(self, line: str, share: float | None) -> None:
-        value = "" if share is None else f' value="{share:.3f}"'
-        self._display(f"<progress{value}></progress> {escape(line)}", line)
+    def update(self, line: str, fraction: float | None) -> None:
+        value = "" if fraction is None else f' value="{fraction:.3f}"'
+        self._show(f"<progress{value}></progress> {escape(line)}", line)
 
     def close(self, line: str, seconds: float) -> None:  # noqa: ARG002
         if self.handle is not None:
-            self._display("", "")
+            self._show("", "")
 
-    def _display(self, html: str, text: str) -> None:
+    def _show(self, html: str, text: str) -> None:
         from IPython.display import display
 
         content = {"text/html": html, "text/plain": text}
@@ -132,20 +131,12 @@ class _NotebookBar:
             self.handle.update(content, raw=True)
 
 
-class _LogLines:
-    patience, period = 30.0, 30.0
+class _LogLines(_Display):
+    patience = period = 30.0
 
-    def update(self, line: str, share: float | None) -> None:  # noqa: ARG002
+    def update(self, line: str, fraction: float | None) -> None:  # noqa: ARG002
         print(line, file=sys.stderr, flush=True)
 
     def close(self, line: str, seconds: float) -> None:
         if seconds >= _PATIENCE:
             print(line, file=sys.stderr, flush=True)
-
-
-def _show(line: str, width: int) -> int:
-    """Write the line over an older one of the given width; gives the new width."""
-    line = line[: shutil.get_terminal_size().columns - 1]
-    sys.stderr.write("\r" + line.ljust(width) + ("" if line else "\r"))
-    sys.stderr.flush()
-    return len(line)

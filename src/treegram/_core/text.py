@@ -1,4 +1,4 @@
-"""Words that every message, table and page of the package makes alike."""
+"""Phrases that messages, tables and pages share."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from unicodedata import category
 
 __all__ = ["counted", "listed", "suggest", "visible"]
 
-_MOST_SUGGESTED = 2
-_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of writing
+_MAX_SUGGESTIONS = 2
+_DIRECTION_MARKS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of text
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """``1 graph``, ``9,600 graphs``, ``2 accuracies``."""
+    """Return ``1 graph``, ``9,600 graphs``, ``2 accuracies``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def listed(words: Sequence[str]) -> str:
-    """``A, B and C``."""
+    """Return ``A, B and C``."""
     return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def suggest(word: str, words: Iterable[str]) -> str:
-    """The end of an error message that names the closest of some words, or nothing where none is close."""
+    """Return the end of an error message that names the closest words, or "" if none is close."""
     by_lower = {known.lower(): known for known in words}
-    close = difflib.get_close_matches(word.lower(), by_lower, n=_MOST_SUGGESTED, cutoff=0.6)
+    close = difflib.get_close_matches(word.lower(), by_lower, n=_MAX_SUGGESTIONS, cutoff=0.6)
     names = [repr(name) if " " in name else name for name in (by_lower[match] for match in close)]
     return f"; did you mean {' or '.join(names)}?" if names else ""
 
 
 def visible(text: str) -> str:
-    """The same text; what could steer a terminal, break a page or turn words around becomes a sign that one sees."""
-    return "".join("\N{REPLACEMENT CHARACTER}" if category(c) in ("Cc", "Cs") or c in _TURNING else c for c in text)
+    """Replace characters that could control a terminal, break a page or reverse text by a visible sign."""
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}" if category(c) in ("Cc", "Cs") or c in _DIRECTION_MARKS else c for c in text
+    )

@@ -1,4 +1,4 @@
-"""The arrays that everything here is made of."""
+"""Types of the arrays that the whole package works on."""
 
 from __future__ import annotations
 
