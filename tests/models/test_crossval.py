@@ -1,7 +1,5 @@
 """Nested cross-validation: equal to a plain loop with scikit-learn, and blind to what it must not see."""
 
-import re
-
 import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -10,7 +8,7 @@ from sklearn.svm import SVC
 from checks import gram_array
 from treegram import ODDCL, load_digits_graphs
 from treegram.models import solver
-from treegram.models.crossval import Fits, check_classes, choose, distinct, folds, score, seed_of, select
+from treegram.models.crossval import Fits, choose, distinct, encode_classes, folds, score, seed_of, select
 
 CS = np.array([0.01, 1.0, 100.0, 10000.0])
 
@@ -186,80 +184,36 @@ def test_matrices_of_other_sizes_and_empty_ones():
 
 @pytest.mark.parametrize("y", [["b", "a", "b", "a"], [7, -1, 7, -1], [True, False, True, False], [0.5, 0.0, 0.5, 0.0]])
 def test_classes_are_numbered_in_order(y):
-    classes, codes = check_classes(y, 2, 1)
+    classes, codes = encode_classes(y)
     np.testing.assert_array_equal(classes, sorted(set(y)))
     np.testing.assert_array_equal(codes, [1, 0, 1, 0])
     assert codes.dtype == np.int64
 
 
-def test_the_smallest_class_decides_how_many_folds_there_can_be():
-    y = [0] * 50 + [1] * 12
-    check_classes(y, 12, 11)
-    check_classes(y, 10, 10)
-    check_classes(y, 1, 12)
-
-
 @pytest.mark.parametrize(
-    ("y", "n_outer", "n_inner", "message"),
+    ("y", "message"),
     [
-        (["a"] * 5, 2, 2, "at least two classes; got 5 graphs of class a alone"),
-        (["a"], 2, 2, "at least two classes; got 1 graph of class a alone"),
-        ([], 2, 2, "at least two classes; got no graphs"),
-        ([0] * 9 + [1] * 3, 4, 2, "Class 1 has 3 graphs, too few for 4 folds. Use fewer folds"),
-        ([0] * 9 + [1] * 4, 4, 4, "too few for 4 inner folds within the training part of 4"),
-        ([0] * 9 + [1] * 3, 1, 4, "Class 1 has 3 graphs, too few for 4 folds"),
-        (
-            [0] * 9 + [1],
-            2,
-            2,
-            "Class 1 has 1 graph, too few for 2 folds. No number of folds would do: leave this class out",
-        ),
-        (
-            [0] * 9 + [1],
-            1,
-            3,
-            "Class 1 has 1 graph, too few for 3 folds. No number of folds would do: leave this class out",
-        ),
-        (None, 2, 2, "y is missing"),
-        ([0, 1, None, 1], 2, 2, r"y\[2\] is None: the target of graph 2 is missing"),
-        ([0.0, np.nan, 1.0], 2, 2, r"y\[1\] is nan: the target of graph 1 is missing"),
-        (["a", "b", np.nan, "b"], 2, 2, r"y\[2\] is nan: the target of graph 2 is missing"),
-        (np.ma.array([0, 1, 1], mask=[0, 1, 0]), 2, 2, r"y\[1\] is None: the target of graph 1 is missing"),
-        ([[0, 1], [1, 0]], 2, 2, r"one target for each graph; got an array of shape \(2, 2\)"),
+        (["a"] * 5, "at least two classes; got 5 graphs of class a alone"),
+        (["a"], "at least two classes; got 1 graph of class a alone"),
+        ([], "at least two classes; got no graphs"),
+        (None, "y is missing"),
+        ([0, 1, None, 1], r"y\[2\] is None: the target of graph 2 is missing"),
+        ([0.0, np.nan, 1.0], r"y\[1\] is nan: the target of graph 1 is missing"),
+        (["a", "b", np.nan, "b"], r"y\[2\] is nan: the target of graph 2 is missing"),
+        (np.ma.array([0, 1, 1], mask=[0, 1, 0]), r"y\[1\] is None: the target of graph 1 is missing"),
+        ([[0, 1], [1, 0]], r"one target for each graph; got an array of shape \(2, 2\)"),
     ],
 )
-def test_targets_that_cannot_be_used_are_an_error(y, n_outer, n_inner, message):
+def test_targets_that_cannot_be_used_are_an_error(y, message):
     with pytest.raises(ValueError, match=message):
-        check_classes(y, n_outer, n_inner)
-
-
-@pytest.mark.parametrize("count", range(1, 8))
-@pytest.mark.parametrize(("n_outer", "n_inner"), [(10, 10), (2, 2), (1, 10), (5, 3)])
-def test_the_advice_works(count, n_outer, n_inner):
-    y = [0] * 50 + [1] * count
-    try:
-        check_classes(y, n_outer, n_inner)
-    except ValueError as error:
-        advice = str(error)
-        numbers = [int(number) for number in re.findall(r"(\d+) (?:folds with|inner|at most)", advice.split(". ")[1])]
-        if n_outer == 1 and numbers:
-            numbers = [1, *numbers]
-    else:
-        return
-    if numbers:
-        check_classes(y, *numbers)
-    else:
-        assert "No number of folds would do" in advice
-        for outer in range(1 if n_outer == 1 else 2, 60):
-            with pytest.raises(ValueError, match="too few"):
-                check_classes(y, outer, 2)
+        encode_classes(y)
 
 
 def test_missing_values_of_pandas():
     pandas = pytest.importorskip("pandas")
     for missing in (pandas.NA, pandas.NaT):
         with pytest.raises(ValueError, match=r"y\[1\] is .*: the target of graph 1 is missing"):
-            check_classes([0, missing, 1], 2, 2)
+            encode_classes([0, missing, 1])
 
 
 def test_counts_of_fits_add_up():

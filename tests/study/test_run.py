@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 from treegram import ODDCL, Graphs, StudyError, load_tu, make_synthetic, save_tu
 from treegram.models.auto import AUTO_VERSION
-from treegram.models.crossval import check_classes, folds, seed_of
+from treegram.models.crossval import encode_classes, folds, seed_of
 from treegram.study.metrics import roc_auc
 from treegram.study.protocol import KernelSpec, StudyEntry, entry_key
 from treegram.study.run import build_kernel, run_study
@@ -90,7 +90,7 @@ def test_a_study_gives_one_row_per_fold(study, loaded, tmp_path):
         assert row.n_unconverged == 0
         assert row.n_fits > 0
         assert row.chosen["C"] in study.protocol.C
-        _, codes = check_classes(loaded(row.dataset)[1], 3, 2)
+        _, codes = encode_classes(loaded(row.dataset)[1])
         test = folds(codes, 3, seed_of(7, row.dataset, row.repeat))[row.fold][1]
         assert row.score == pytest.approx(np.mean(np.array(row.predicted) == codes[test]))
 
@@ -107,7 +107,7 @@ def test_a_row_equals_plain_scikit_learn(study, loaded, tmp_path):
     """One entry, literally: GridSearchCV for each kernel's parameters within the same folds."""
     rows = run(study, tmp_path / "s", loaded, datasets=["A"], kernels=["trees"], repeats=1)[1]
     graphs, y = loaded("A")
-    _, codes = check_classes(y, 3, 2)
+    _, codes = encode_classes(y)
     for row, (train, test) in zip(rows, folds(codes, 3, seed_of(7, "A", 0)), strict=True):
         inner = StratifiedKFold(2, shuffle=True, random_state=seed_of(7, "A", 0, row.fold))
         searches = {}
@@ -209,7 +209,7 @@ def test_folds_are_those_of_all_kernels_and_follow_from_names(study, loaded, tmp
 def test_what_learns_sees_training_graphs_alone_unless_declared(study, loaded, tmp_path):
     """Another value in a test graph changes the scaled kernel of other graphs only if it was fitted on all."""
     graphs, y = loaded("A")
-    _, codes = check_classes(y, 3, 2)
+    _, codes = encode_classes(y)
     test = folds(codes, 3, seed_of(7, "A", 0))[0][1]
     outlier = graphs.attributes.copy()
     outlier[graphs.offsets[test[0]]] = 1e6

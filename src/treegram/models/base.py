@@ -34,8 +34,7 @@ from treegram._core.params import (
 from treegram._core.progress import verbosely
 from treegram._core.types import Floats
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.base import GraphKernel
-from treegram.kernels.base import AUTO
+from treegram.kernels.base import AUTO, GraphKernel
 from treegram.models.auto import search_auto
 from treegram.models.crossval import Fits, check_targets
 from treegram.models.search import Data, Score, Search, SearchResult, Splits, list_candidates

@@ -46,32 +46,15 @@ class Structure:
     with_vectors: Make | None = None
 
 
-def _always(_: Graphs) -> bool:
-    return True
-
-
-def _has_several_attributes(graphs: Graphs) -> bool:
-    return graphs.n_attributes > 1
-
-
-def _has_edge_labels(graphs: Graphs) -> bool:
-    return graphs.edge_labels is not None
-
-
-def _has_edge_vectors(graphs: Graphs) -> bool:
-    return graphs.edge_attributes is not None and graphs.edge_attributes.shape[1] > 0
-
-
 @dataclass(frozen=True)
 class View:
     """Transformers of the graphs, the structures to try on them, and whether the node kernel on the vectors is narrow."""
 
     name: str
     reason: str
+    steps: tuple[Callable[[], Any], ...]
     structures: tuple[str, ...]
-    steps: tuple[Callable[[], Any], ...] = ()
     is_narrow: bool = False
-    suits: Callable[[Graphs], bool] = _always
 
 
 def _pairs(gamma: float | str | None = None, **_: Any) -> KernelSum:
@@ -116,86 +99,48 @@ _STRUCTURES = {
     "spread labels": Structure("labels spread along the edges", None, partial(_propagation, "hash")),
     "pairs": Structure("pairs of nodes near and far", _pairs, _pairs),
 }
-_SCALED = partial(ScaleAttributes, "robust")
-_DROPPED: tuple[Callable[[], Any], ...] = (DropAttributes,)
-_WITHOUT_VECTORS = (
-    View(
-        "",
-        "",
-        (
-            "colors 1",
-            "colors 3",
-            "matched colors 1",
-            "matched colors 3",
-            "trees 3",
-            "edges",
-            "propagation",
-            "pairs",
-        ),
-    ),
-    View(
-        "edge vectors in bins",
-        "numbers at the edges may matter",
-        ("edges", "colors 1"),
-        (BinEdgeAttributes,),
-        suits=_has_edge_vectors,
-    ),
-)
-_WITH_VECTORS = (
-    View(
-        "no vectors",
-        "labels and shape may be enough",
-        ("colors 3", "matched colors 1", "matched colors 3"),
-        _DROPPED,
-    ),
-    View("no vectors", "labels and shape may be enough", ("edges",), _DROPPED, suits=_has_edge_labels),
-    View(
-        "edge vectors in bins",
-        "numbers at the edges may matter",
-        ("edges",),
-        (DropAttributes, BinEdgeAttributes),
-        suits=_has_edge_vectors,
-    ),
-    View("raw vectors", "the ranges of attributes may mean something", ("nodes", "colors 3")),
-    View("scaled vectors", "all attributes count alike", ("colors 1", "trees 1"), (_SCALED,), is_narrow=True),
-    View(
-        "scaled vectors and edge vectors in bins",
-        "numbers at nodes and edges may matter together",
-        ("colors 1",),
-        (BinEdgeAttributes, _SCALED),
-        is_narrow=True,
-        suits=_has_edge_vectors,
-    ),
-    View(
-        "neighbor means",
-        "all attributes count alike, and so do the neighbors'",
-        ("colors 1",),
-        (_SCALED, NeighborMeans),
-        is_narrow=True,
-    ),
-    View(
-        "centroid distances",
-        "they do not change when a graph is rotated",
-        ("colors 3", "trees 3"),
-        (CentroidDistance,),
-        suits=_has_several_attributes,
-    ),
-    View("densities in bins", "bins need no width of a node kernel", ("propagation",)),
-    View("attributes in bins", "bins need no width, and any one attribute may make nodes alike", ("spread labels",)),
-    View("scaled vectors", "all attributes count alike", ("pairs",), (_SCALED,), is_narrow=True),
-)
 
 
 def auto_candidates(graphs: Graphs) -> list[Candidate]:
     """Return the candidates that suit the graphs, cheap ones first."""
-    views = _WITH_VECTORS if graphs.n_attributes else _WITHOUT_VECTORS
+    views = _views_with_vectors(graphs) if graphs.n_attributes else _views_without_vectors(graphs)
     return [one for view in views for one in _in_view(view, graphs)]
 
 
+def _views_without_vectors(graphs: Graphs) -> Iterator[View]:
+    colors = ("colors 1", "colors 3", "matched colors 1", "matched colors 3")
+    yield View("", "", (), (*colors, "trees 3", "edges", "propagation", "pairs"))
+    if graphs.n_edge_attributes:
+        reason = "numbers at the edges may matter"
+        yield View("edge vectors in bins", reason, (BinEdgeAttributes,), ("edges", "colors 1"))
+
+
+def _views_with_vectors(graphs: Graphs) -> Iterator[View]:
+    scaled, alike = partial(ScaleAttributes, "robust"), "all attributes count alike"
+    edges = ("edges",) if graphs.edge_labels is not None else ()
+    plain = ("colors 3", "matched colors 1", "matched colors 3", *edges)
+    yield View("no vectors", "labels and shape may be enough", (DropAttributes,), plain)
+    if graphs.n_edge_attributes:
+        reason = "numbers at the edges may matter"
+        yield View("edge vectors in bins", reason, (DropAttributes, BinEdgeAttributes), ("edges",))
+    yield View("raw vectors", "the ranges of attributes may mean something", (), ("nodes", "colors 3"))
+    yield View("scaled vectors", alike, (scaled,), ("colors 1", "trees 1"), is_narrow=True)
+    if graphs.n_edge_attributes:
+        name, reason = "scaled vectors and edge vectors in bins", "numbers at nodes and edges may matter together"
+        yield View(name, reason, (BinEdgeAttributes, scaled), ("colors 1",), is_narrow=True)
+    reason = f"{alike}, and so do the neighbors'"
+    yield View("neighbor means", reason, (scaled, NeighborMeans), ("colors 1",), is_narrow=True)
+    if graphs.n_attributes > 1:
+        reason = "they do not change when a graph is rotated"
+        yield View("centroid distances", reason, (CentroidDistance,), ("colors 3", "trees 3"))
+    yield View("densities in bins", "bins need no width of a node kernel", (), ("propagation",))
+    reason = "bins need no width, and any one attribute may make nodes alike"
+    yield View("attributes in bins", reason, (), ("spread labels",))
+    yield View("scaled vectors", alike, (scaled,), ("pairs",), is_narrow=True)
+
+
 def _in_view(view: View, graphs: Graphs) -> Iterator[Candidate]:
-    """Yield the structures of a view; none where it does not suit the graphs."""
-    if not view.suits(graphs):
-        return
+    """Yield the candidates of a view."""
     gamma = _gamma(view, graphs)
     options: dict[str, Any] = {} if gamma is None else {"gamma": gamma}
     has_edge_labels = graphs.edge_labels is not None or BinEdgeAttributes in view.steps

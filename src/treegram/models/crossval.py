@@ -25,7 +25,6 @@ from treegram.pairsum.maps import one_blas_thread
 __all__ = [
     "Fits",
     "Selection",
-    "check_classes",
     "check_targets",
     "choose",
     "count_fits",
@@ -70,25 +69,6 @@ def seed_of(*identity: Any) -> int:
     return int.from_bytes(digest[:4], "little")
 
 
-def check_classes(y: Any, n_outer: int, n_inner: int) -> tuple[NDArray[Any], Ints]:
-    """Return the sorted classes and the code of each graph's class; raise if folds cannot be made."""
-    classes, codes = encode_classes(y)
-    counts = np.bincount(codes)
-    smallest = int(np.argmin(counts))
-    count = int(counts[smallest])
-    kept = count if n_outer == 1 else count - -(-count // n_outer)  # in the training part of the worst outer fold
-    if count < n_outer or kept < n_inner:
-        wanted = (
-            f"{n_outer} folds" if count < n_outer else f"{n_inner} inner folds within the training part of {n_outer}"
-        )
-        wanted = f"{n_inner} folds" if n_outer == 1 else wanted
-        raise ValueError(
-            f"Class {classes[smallest]!s} has {counted(count, 'graph')}, too few for {wanted}. "
-            f"{_advise(count, n_outer, n_inner)}"
-        )
-    return classes, codes
-
-
 def encode_classes(y: Any) -> tuple[NDArray[Any], Ints]:
     """Return the sorted classes and the code of each graph's class; raise if there are fewer than two classes."""
     classes, codes = np.unique(check_targets(y), return_inverse=True)
@@ -96,18 +76,6 @@ def encode_classes(y: Any) -> tuple[NDArray[Any], Ints]:
         found = f"{counted(len(codes), 'graph')} of class {classes[0]!s} alone" if len(classes) else "no graphs"
         raise ValueError(f"Classification needs at least two classes; got {found}.")
     return classes, codes.astype(np.int64)
-
-
-def _advise(count: int, n_outer: int, n_inner: int) -> str:
-    """Return advice about a class that is too small for the folds."""
-    if n_outer == 1 and count >= 2:
-        return f"Use fewer folds, {count} at most, or leave this class out."
-    for outer in (min(n_outer, count), count):  # as many as requested, or else leave-one-out for this class
-        inner = min(n_inner, count - -(-count // outer))
-        if inner >= 2:
-            fewer = "fewer folds, such as " if outer <= n_outer else ""
-            return f"Use {fewer}{outer} folds with {inner} inner ones, or leave this class out."
-    return "No number of folds is possible: leave this class out, or merge it with another."
 
 
 def check_targets(y: Any) -> NDArray[Any]:

@@ -331,7 +331,9 @@ def _gram_blocks(candidate: Candidate, graphs: Graphs) -> Iterator[tuple[list[di
         points = grid_points(candidate.kernel, graphs, grid)
         for point in points:
             if not np.isfinite(point.gram).all():
-                raise ValueError(f"The Gram matrix of {candidate.name} with {point.params} has entries that are not finite.")
+                raise ValueError(
+                    f"The Gram matrix of {candidate.name} with {point.params} has entries that are not finite."
+                )
         yield [point.params for point in points], [point.gram for point in points]
 
 
