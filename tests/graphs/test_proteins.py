@@ -116,11 +116,11 @@ def test_water_and_ligands_are_no_nodes():
 def test_missing_atoms_are_told():
     bare = residue("SER", 20, atom("N", (0, 0, 0), "N"))
     with pytest.raises(
-        InvalidGraphError, match=r"1 residue without a CA atom, the first is SER 20 of chain A. Give missing"
+        InvalidGraphError, match=r"1 residue without a CA atom, the first is SER 20 of chain A. Pass missing"
     ):
         Graphs.from_pdb(structure(extra=[bare]))
     with pytest.warns(
-        UserWarning, match=r"without a CA atom are left out: Structure 0 .*: 1, the first is SER 20 of chain A"
+        UserWarning, match=r"without a CA atom are skipped: Structure 0 .*: 1, the first is SER 20 of chain A"
     ) as told:
         assert Graphs.from_pdb([structure(extra=[bare])], missing="skip").n_nodes == 8
     assert len(told) == 1

@@ -13,8 +13,8 @@ __all__ = ["load_digits_graphs"]
 
 _WHITE, _BLACK = 0, 16  # gray levels of the images
 
-# So that the node kernel exp(-|x - y|^2 / 3) tells a pixel from the next one (0.47) and from the one after it (0.05), and
-# full ink from a pale edge. Chosen by cross-validation on a third of the images; factors of 1.5 either way change little.
+# With these units the node kernel exp(-|x - y|^2 / 3) distinguishes a pixel from the next one (0.47) and from the one after it
+# (0.05), and full ink from a pale edge. Chosen by cross-validation on a third of the images; factors of 1.5 either way change little.
 _STEP, _INK = 1.5, 3.0
 
 _STEPS = {4: ((0, 1), (1, 0)), 8: ((0, 1), (1, 0), (1, 1), (1, -1))}
@@ -29,12 +29,12 @@ def load_digits_graphs(*, threshold: int = 4, neighbors: int = 4, n_levels: int 
     Parameters
     ----------
     threshold : int, default=4
-        Gray level, from 1 to 16, from which a pixel counts as ink; 4 gives 27 nodes a graph on average.
+        Gray level, from 1 to 16, from which a pixel counts as ink; 4 gives 27 nodes per graph on average.
     neighbors : {4, 8}, default=4
-        Whether pixels are joined to those beside, above and below them, or also to those across a corner.
+        Whether pixels are joined to their 4 direct neighbors, or also to the 4 diagonal ones.
     n_levels : int, default=1
-        Number of steps of gray that become the discrete label of a pixel, 0 for the palest; 1 gives all pixels one
-        label, and the attributes alone tell how dark they are.
+        Number of gray levels that become the discrete label of a pixel, 0 for the palest; with 1 all pixels have the
+        same label, and only the attributes distinguish gray levels.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def load_digits_graphs(*, threshold: int = 4, neighbors: int = 4, n_levels: int 
 
     Notes
     -----
-    Up to a threshold of 14 every image keeps some ink; beyond, there are graphs without nodes.
+    Up to a threshold of 14 every image has some ink; above it, some graphs have no nodes.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def load_digits_graphs(*, threshold: int = 4, neighbors: int = 4, n_levels: int 
 
 
 def _join_neighbors(is_ink: NDArray[np.bool_], steps: tuple[tuple[int, int], ...]) -> Ints:
-    """Pairs of inked pixels one step apart, numbered through all images."""
+    """Return the pairs of inked pixels one step apart, numbered through all images."""
     numbers = np.full(np.add(is_ink.shape, (0, 2, 2)), -1)  # a frame of no pixels around each image
     inner = numbers[:, 1:-1, 1:-1]
     inner[is_ink] = np.arange(np.count_nonzero(is_ink))

@@ -1,4 +1,4 @@
-"""Generated graphs in which it is known which nodes make the class: a small motif, planted in a random tree."""
+"""Generated graphs whose class is known to depend on certain nodes: a small motif planted in a random tree."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOTIFS: dict[str, list[tuple[int, int]]] = {
     "wheel": [(0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4), (2, 4), (3, 4)],
     "star": [(0, 1), (0, 2), (0, 3), (0, 4)],
 }
-MOTIF_NODES = 5  # of each motif, so that the size of a graph says nothing
+MOTIF_NODES = 5  # of each motif, so that the size of a graph does not depend on its class
 _ALLOWED: dict[str, Allowed] = {
     "n_graphs": (Whole(0),),
     "motifs": (LIST,),
@@ -45,13 +45,13 @@ def make_motifs(
     """Generate random trees with a motif of five nodes planted in each: the motif is the class.
 
     A tree grows node by node, each joined to an earlier one with a probability in proportion to its degree; an edge
-    between random nodes of both joins the motif to it. Nodes are numbered at random. What explains a class is thus known to
-    the node. The defaults are close to the data set BA-2Motifs.
+    between random nodes of both joins the motif to it. Nodes are numbered at random. So the nodes that determine
+    the class are known. The defaults are close to the data set BA-2Motifs.
 
     Parameters
     ----------
     n_graphs : int, default=200
-        Number of graphs, spread evenly over the classes; the first classes get what is left over.
+        Number of graphs, divided evenly among the classes; the first classes get the remainder.
     motifs : sequence of {"house", "cycle", "clique", "wheel", "star"}, default=("house", "cycle")
         The motif of each class. Classes with the same motif differ in attributes alone.
     n_nodes : int, default=20
@@ -59,7 +59,7 @@ def make_motifs(
     n_attributes : int, default=0
         Dimension of the vectors of the nodes: standard normal numbers.
     shift : float, default=0.0
-        What is added to a vector of a motif's node: to attribute ``c % n_attributes`` in class ``c``.
+        Added to attribute ``c % n_attributes`` of the motif's nodes in class ``c``.
     random_state : int, RandomState instance or None, default=None
         Seed; the same number gives the same graphs, to the bit.
 
@@ -70,7 +70,7 @@ def make_motifs(
     y : ndarray of shape (n_graphs,)
         The classes, 0, 1, ...; also kept as ``graphs.targets``.
     is_motif : ndarray of bool, shape (n_nodes of all graphs,)
-        Which nodes are of a motif; ``graphs.offsets`` says which are of which graph.
+        Which nodes belong to a motif, in the order of the nodes of ``graphs``.
 
     References
     ----------
@@ -88,8 +88,14 @@ def make_motifs(
     >>> int(is_motif.sum())
     20
     """
-    given = {"n_graphs": n_graphs, "motifs": motifs, "n_nodes": n_nodes, "n_attributes": n_attributes, "shift": shift}
-    _check_parameters({**given, "random_state": random_state})
+    parameters = {
+        "n_graphs": n_graphs,
+        "motifs": motifs,
+        "n_nodes": n_nodes,
+        "n_attributes": n_attributes,
+        "shift": shift,
+    }
+    _check_parameters({**parameters, "random_state": random_state})
     random = check_random_state(random_state)
     y = np.sort(np.arange(n_graphs) % len(motifs))
     size = n_nodes + MOTIF_NODES
@@ -108,10 +114,10 @@ def make_motifs(
     return graphs, y, is_motif.ravel()
 
 
-def _check_parameters(given: dict[str, object]) -> None:
-    for name, value in given.items():
+def _check_parameters(parameters: dict[str, object]) -> None:
+    for name, value in parameters.items():
         check_value(name, "make_motifs", value, _ALLOWED[name])
-    motifs = list(given["motifs"])  # type: ignore[call-overload]
+    motifs = list(parameters["motifs"])  # type: ignore[call-overload]
     if not motifs or any(motif not in MOTIFS for motif in motifs):
         raise ParameterError(
             f"motifs of make_motifs must hold names, one for each class, out of {', '.join(MOTIFS)}; got {motifs!r}."
@@ -119,8 +125,8 @@ def _check_parameters(given: dict[str, object]) -> None:
 
 
 def _plant(motif: str, n_nodes: int, random: np.random.RandomState) -> Ints:
-    """The edges of a tree of nodes 0 .. n_nodes - 1, of the motif after it, and of one edge between them."""
-    ends = [0]  # each node as often as it has edges, and the first once more
+    """Return the edges of a tree of nodes 0 to n_nodes - 1, of the motif after it, and of one edge between them."""
+    ends = [0]  # each node once per edge, and the first once more
     edges = []
     for node in range(1, n_nodes):
         other = ends[random.randint(len(ends))]

@@ -1,4 +1,4 @@
-"""Generated molecules: real fragments joined at random and checked by RDKit, with a solubility that is computed, not measured."""
+"""Generated molecules: common fragments joined at random, with a computed solubility."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _GROUPS = (
     "CO",
 )
 _MOST_GROUPS = 4
-_MOST_TRIES = 1000  # for a molecule that is not there yet
+_MOST_TRIES = 1000  # to find a new molecule
 
 
 def make_molecules(
@@ -59,14 +59,14 @@ def make_molecules(
     """Generate molecules with a computed solubility. Needs RDKit.
 
     Up to four common groups are joined to a common core at random. The target is Delaney's ESOL equation on RDKit's descriptors,
-    with normal noise: it is as simple as that equation, and tells nothing about how well a model does on measured data.
+    with normal noise; results on it say nothing about measured data.
 
     Parameters
     ----------
     n_molecules : int, default=400
-        Number of molecules, no two alike.
+        Number of molecules, all different.
     noise : float, default=0.5
-        Standard deviation of what is added to the target; 0.5 to 0.7 is what repeated measurements show.
+        Standard deviation of the noise; repeated measurements differ by 0.5 to 0.7.
     random_state : int, RandomState instance or None, default=None
         Seed; the same number gives the same molecules, with the same version of RDKit.
 
@@ -75,7 +75,7 @@ def make_molecules(
     smiles : list of str
         The molecules.
     y : ndarray of shape (n_molecules,)
-        For each the logarithm of its solubility in mol/l, computed.
+        The logarithm of the computed solubility in mol/l.
 
     References
     ----------
@@ -123,13 +123,13 @@ def _assemble(random: np.random.RandomState) -> Any:
 
 
 def _free_atom(mol: Any, random: np.random.RandomState) -> int:
-    """An atom with a hydrogen that a bond can replace; every fragment has one, and keeps one."""
+    """Return a random atom with a hydrogen that a bond can replace; every fragment has one, and keeps one."""
     free = [atom.GetIdx() for atom in mol.GetAtoms() if atom.GetNumImplicitHs()]
     return free[random.randint(len(free))]
 
 
 def _solubility(mol: Any) -> float:
-    """Delaney's equation."""
+    """Compute Delaney's equation."""
     from rdkit.Chem import rdMolDescriptors
 
     log_p = rdMolDescriptors.CalcCrippenDescriptors(mol)[0]

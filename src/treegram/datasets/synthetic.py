@@ -1,4 +1,4 @@
-"""Generated graphs: copies of one random graph, disturbed a little differently in each class."""
+"""Generated graphs: copies of one random graph, perturbed a little differently in each class."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def make_synthetic(
     rewiring: str = "swap",
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[Graphs, Ints]:
-    """Generate graphs whose classes differ in how many edges and attributes were disturbed.
+    """Generate graphs whose classes differ in the number of perturbed edges and attributes.
 
     One random graph with one standard normal attribute per node is drawn. Each graph is a copy of it in which some
-    edges are rewired, the attributes of some nodes change places, and normal noise is added to every attribute; the
+    edges are rewired, the attributes of some nodes are shuffled, and normal noise is added to every attribute; the
     numbers of edges and attributes depend on the class. The defaults are those of the data set SYNTHETIC.
 
     Parameters
     ----------
     n_graphs : int, default=300
-        Number of graphs, spread evenly over the classes; the first classes get what is left over.
+        Number of graphs, divided evenly among the classes; the first classes get the remainder.
     n_nodes : int, default=100
         Nodes of each graph.
     n_edges : int, default=196
@@ -62,8 +62,8 @@ def make_synthetic(
     noise : float, default=0.45
         Standard deviation of the noise.
     rewiring : {"swap", "move"}, default="swap"
-        What a rewiring does. "swap": two edges (a, b) and (c, d) become (a, d) and (c, b), all degrees stay; so the
-        files of SYNTHETICnew were made. "move": one edge is removed and one put between two nodes that had none.
+        "swap": two edges (a, b) and (c, d) become (a, d) and (c, b), which keeps all degrees, as in the files of
+        SYNTHETICnew. "move": one edge is removed, and one is added between two nodes that had none.
     random_state : int, RandomState instance or None, default=None
         Seed; the same number gives the same graphs, to the bit.
 
@@ -102,26 +102,26 @@ def make_synthetic(
     return graphs, y
 
 
-def _check_parameters(given: dict[str, Any]) -> None:
-    for name, value in given.items():
+def _check_parameters(parameters: dict[str, Any]) -> None:
+    for name, value in parameters.items():
         check_value(name, "make_synthetic", value, _ALLOWED[name])
-    n_nodes, n_edges = given["n_nodes"], given["n_edges"]
+    n_nodes, n_edges = parameters["n_nodes"], parameters["n_edges"]
     n_free = _n_pairs(n_nodes) - n_edges
     if n_free < 0:
         raise ParameterError(
             f"n_edges of make_synthetic must be at most {_n_pairs(n_nodes)} with n_nodes={n_nodes}; got {n_edges}."
         )
-    if len(given["rewired"]) != len(given["permuted"]) or not len(given["rewired"]):
+    if len(parameters["rewired"]) != len(parameters["permuted"]) or not len(parameters["rewired"]):
         raise ParameterError(
             "rewired and permuted of make_synthetic must have one number for each class; "
-            f"got {given['rewired']!r} and {given['permuted']!r}."
+            f"got {parameters['rewired']!r} and {parameters['permuted']!r}."
         )
-    most_edges = n_edges if given["rewiring"] == "swap" else min(n_edges, n_free)
+    most_edges = n_edges if parameters["rewiring"] == "swap" else min(n_edges, n_free)
     for name, most in (("rewired", most_edges), ("permuted", n_nodes)):
-        for number in given[name]:
+        for number in parameters[name]:
             if not isinstance(number, int | np.integer) or not 0 <= number <= most:
                 raise ParameterError(
-                    f"{name} of make_synthetic must hold whole numbers from 0 to {most}; got {given[name]!r}."
+                    f"{name} of make_synthetic must hold whole numbers from 0 to {most}; got {parameters[name]!r}."
                 )
 
 
@@ -130,7 +130,7 @@ def _n_pairs(n_nodes: int) -> int:
 
 
 def _pairs(numbers: Ints, n_nodes: int) -> Ints:
-    """Number p of all pairs (a, b) with a < b, as pairs: (0, 1), (0, 2), ..., (1, 2), ..."""
+    """Return the pairs (a, b) with a < b that have these numbers in the order (0, 1), (0, 2), ..., (1, 2), ..."""
     n_larger = n_nodes - 1 - np.arange(n_nodes)
     first = np.cumsum(n_larger) - n_larger  # number of the first pair of each a
     a = np.searchsorted(first, numbers, side="right") - 1
@@ -138,7 +138,7 @@ def _pairs(numbers: Ints, n_nodes: int) -> Ints:
 
 
 def _swap(edges: Ints, n_nodes: int, n_times: int, random: np.random.RandomState) -> Ints:  # noqa: ARG001 (as _move)
-    """Let pairs of edges exchange their ends, n_times one after the other."""
+    """Swap the ends of random pairs of edges, n_times."""
     pairs = [(a, b) for a, b in edges.tolist()]
     present = set(pairs)
     for _ in range(n_times):
@@ -159,7 +159,7 @@ def _swap(edges: Ints, n_nodes: int, n_times: int, random: np.random.RandomState
 
 
 def _move(edges: Ints, n_nodes: int, n_times: int, random: np.random.RandomState) -> Ints:
-    """Remove n_times edges and put as many between nodes that had none."""
+    """Remove n_times edges and add as many between nodes that had none."""
     taken = {(a, b) for a, b in edges.tolist()}
     new: list[tuple[int, int]] = []
     while len(new) < n_times:

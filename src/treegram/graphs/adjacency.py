@@ -1,4 +1,4 @@
-"""Adjacency matrices, dense or sparse, to Graphs."""
+"""Convert adjacency matrices, dense or sparse, to Graphs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_adjacency(
     directed: bool,
     targets: ArrayLike | None,
 ) -> Graphs:
-    """Make a collection from adjacency matrices; see :meth:`treegram.Graphs.from_adjacency`."""
+    """Build a collection from adjacency matrices; see :meth:`treegram.Graphs.from_adjacency`."""
     if entries not in _ENTRIES:
         raise InvalidGraphError(f"entries must be one of {', '.join(map(repr, _ENTRIES))}; got {entries!r}.")
     if getattr(matrices, "ndim", None) == 2:
@@ -56,14 +56,14 @@ def read_adjacency(
 
 
 def matrix_edges(matrix: Any, graph: int, *, symmetric: bool = False) -> tuple[Ints, NDArray[Any], int]:
-    """Node pairs with an entry that is not 0, these entries, and the number of nodes."""
+    """Return the node pairs with a nonzero entry, these entries, and the number of nodes."""
     name = f"Graph {graph}: the adjacency matrix"
-    given = matrix if sp.issparse(matrix) else as_exact(matrix, name)
-    if given.ndim != 2 or given.shape[0] != given.shape[1] or given.dtype.kind not in "biuf":
+    square = matrix if sp.issparse(matrix) else as_exact(matrix, name)
+    if square.ndim != 2 or square.shape[0] != square.shape[1] or square.dtype.kind not in "biuf":
         raise InvalidGraphError(
-            f"{name} must be square and hold numbers; got dtype {given.dtype} and shape {given.shape}."
+            f"{name} must be square and hold numbers; got dtype {square.dtype} and shape {square.shape}."
         )
-    entries = sp.coo_array(given)
+    entries = sp.coo_array(square)
     entries.sum_duplicates()  # also sorts
     kept = entries.data != 0
     sources, ends, values = entries.coords[0][kept], entries.coords[1][kept], entries.data[kept]
@@ -74,7 +74,7 @@ def matrix_edges(matrix: Any, graph: int, *, symmetric: bool = False) -> tuple[I
     if symmetric:
         _check_symmetric(sp.csr_array(entries), name)
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-    return pairs[order], values[order], given.shape[0]
+    return pairs[order], values[order], square.shape[0]
 
 
 def _check_symmetric(matrix: Any, name: str) -> None:
@@ -83,5 +83,5 @@ def _check_symmetric(matrix: Any, name: str) -> None:
         a, b = int(unequal.coords[0][0]), int(unequal.coords[1][0])
         raise InvalidGraphError(
             f"{name} must be symmetric; its entry ({a}, {b}) is {matrix[a, b]}, and ({b}, {a}) is {matrix[b, a]}. "
-            "Give directed=True if edges have a direction."
+            "Pass directed=True if edges have a direction."
         )

@@ -14,10 +14,10 @@ __all__ = ["fields_to_graphs", "graphs_digest", "graphs_to_fields"]
 
 
 def graphs_to_fields(graphs: Graphs) -> dict[str, Any]:
-    """The arrays of a collection, without its targets."""
+    """Return the arrays of a collection, without its targets."""
     content = {field.name: getattr(graphs, field.name) for field in fields(Graphs) if field.name != "targets"}
     if content["edge_attributes"] is None:
-        del content["edge_attributes"]  # files, and digests, of older versions have none
+        del content["edge_attributes"]  # so that digests in result stores stay the same
     for name in ("label_values", "edge_label_values"):
         values = content[name]
         if values and all(type(value) is int and abs(value) < 2**63 for value in values):
@@ -26,7 +26,7 @@ def graphs_to_fields(graphs: Graphs) -> dict[str, Any]:
 
 
 def fields_to_graphs(content: Any) -> Graphs:
-    """The collection; its constructor checks that all arrays fit together."""
+    """Build a collection from its arrays, which are checked."""
     known = dict(content)
     for name in ("label_values", "edge_label_values"):
         if isinstance(known[name], np.ndarray):
@@ -35,7 +35,7 @@ def fields_to_graphs(content: Any) -> Graphs:
 
 
 def graphs_digest(graphs: Graphs) -> str:
-    """SHA-256 of a collection without its targets: the same for the same nodes, edges, labels and vectors in the same order."""
+    """Return the SHA-256 of a collection without its targets; it depends on nodes, edges, labels and vectors, and their order."""
     digest = hashlib.sha256()
     for name, value in graphs_to_fields(graphs).items():
         is_array = isinstance(value, np.ndarray)

@@ -1,4 +1,7 @@
-"""Ways into Graphs for what other libraries have, and one way back: thin doors. Each loads its converter when it is used."""
+"""Constructors of Graphs from objects of other libraries, and the way back to networkx.
+
+They are in a base class of their own because their documentation is long. Each imports its reader when it is called.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ Names = str | Sequence[str] | None
 
 
 class FromLibraries:
-    """The part of Graphs that makes collections from objects of other libraries."""
+    """The constructors of Graphs from objects of other libraries."""
 
     @classmethod
     def from_networkx(
@@ -29,25 +32,24 @@ class FromLibraries:
         edge_attributes: Names = None,
         targets: ArrayLike | str | None = None,
     ) -> Graphs:
-        """Make a collection from networkx graphs.
+        """Build a collection from networkx graphs.
 
         Parameters
         ----------
         graphs : networkx.Graph or networkx.DiGraph, or iterable of these
-            Either all directed or all undirected. Nodes keep their order; their names are not kept. Of parallel edges of a
+            Either all directed or all undirected. Nodes keep their order but not their names. Of parallel edges of a
             multigraph one is kept, and their data must be equal.
         label : str or None, default="label"
-            Name of the node datum that holds the discrete label; None: no labels. The default may be missing, any other
-            name must exist.
+            Node data key of the discrete label; None for no labels. The default may be missing, any other name must exist.
         attributes : str, sequence of str, or None, default="attributes"
-            Name of the node datum that holds the vector (or a number), or names of several numbers that make the
-            vector; None: no attributes. The default may be missing, any other name must exist.
+            Node data key of the vector (or a number), or keys of several numbers that form the vector; None for no
+            attributes. The default may be missing, any other name must exist.
         edge_label : str or None, default=None
-            Name of the edge datum that holds the discrete edge label.
+            Edge data key of the discrete edge label.
         edge_attributes : str, sequence of str, or None, default=None
-            Name or names of the edge data that make the real vector of an edge.
+            Key or keys of the edge data that form the vector of an edge.
         targets : array-like of shape (n_graphs,), or str, optional
-            One class or number per graph, or the name under which each graph has its own (``graph.graph[name]``).
+            One class or number per graph, or the key of the target in ``graph.graph``.
 
         Returns
         -------
@@ -57,11 +59,11 @@ class FromLibraries:
         Warns
         -----
         UserWarning
-            Once, if nodes or edges have data that are not used.
+            Once, if some data of nodes or edges are not used.
 
         See Also
         --------
-        to_networkx : The way back.
+        to_networkx : Convert back.
 
         Examples
         --------
@@ -72,20 +74,20 @@ class FromLibraries:
         >>> Graphs.from_networkx([water], label="element")
         Graphs(1 graph, 3 nodes, 2 edges, undirected, 2 labels)
         """
-        from treegram.graphs.named import Choice
+        from treegram.graphs.named import Roles
         from treegram.graphs.networkx import read_networkx
 
-        usual = {"label": "label", "attributes": "attributes"}
-        return read_networkx(graphs, Choice(label, attributes, edge_label, edge_attributes, targets, usual))
+        defaults = {"label": "label", "attributes": "attributes"}
+        return read_networkx(graphs, Roles(label, attributes, edge_label, edge_attributes, targets, defaults))
 
     def to_networkx(self) -> list[Any]:
-        """Give one networkx graph per graph; :meth:`from_networkx` makes an equal collection of them.
+        """Return one networkx graph per graph; :meth:`from_networkx` gives an equal collection back.
 
         Returns
         -------
         list of networkx.Graph or networkx.DiGraph
-            Nodes are numbered from 0. Nodes and edges have "label" and "attributes" (a list of numbers) where the collection
-            has these, and ``graph.graph["target"]`` is the target.
+            Nodes are numbered from 0. Nodes and edges have "label" and "attributes" (a list of numbers) if the collection
+            has them, and ``graph.graph["target"]`` is the target.
 
         Examples
         --------
@@ -102,20 +104,20 @@ class FromLibraries:
     def from_smiles(
         cls, smiles: Iterable[str], *, on_error: str = "raise", targets: ArrayLike | None = None, **kwargs: Any
     ) -> Graphs:
-        """Make a collection from molecules that are given as SMILES: atoms are nodes, bonds are edges. Needs RDKit.
+        """Build a collection from SMILES: atoms are nodes, bonds are edges. Requires RDKit.
 
         Parameters
         ----------
         smiles : iterable of str
             The molecules.
         on_error : {"raise", "skip"}, default="raise"
-            What to do about a molecule that cannot be used: raise an error, or leave it out, with its target, and warn.
-            :func:`invalid_molecules` tells which these are.
+            Whether an invalid molecule raises an error, or is skipped, with its target, with a warning.
+            :func:`invalid_molecules` finds them.
         targets : array-like of shape (n_molecules,), optional
             One class or number per molecule.
         **kwargs
-            What the graphs say, as parameters of :class:`MoleculeGraphs`: ``labels``, ``attributes``, ``bond_labels``,
-            ``hydrogens``, ``random_state``.
+            Parameters of :class:`MoleculeGraphs`: ``labels``, ``attributes``, ``bond_labels``, ``hydrogens``,
+            ``random_state``.
 
         Returns
         -------
@@ -136,14 +138,14 @@ class FromLibraries:
     def from_rdkit(
         cls, mols: Iterable[Any], *, on_error: str = "raise", targets: ArrayLike | None = None, **kwargs: Any
     ) -> Graphs:
-        """Make a collection from molecules of RDKit, which are not changed.
+        """Build a collection from RDKit molecules, which are not changed.
 
         Parameters
         ----------
         mols : iterable of rdkit.Chem.Mol
-            The molecules. 3D coordinates of theirs are used where ``attributes`` ask for coordinates.
+            The molecules. Their 3D coordinates, if any, are used for attributes that need coordinates.
         on_error : {"raise", "skip"}, default="raise"
-            As in :meth:`from_smiles`; None among the molecules is an error as any other.
+            As in :meth:`from_smiles`; None is an invalid molecule.
         targets : array-like of shape (n_molecules,), optional
             One class or number per molecule.
         **kwargs
@@ -169,24 +171,24 @@ class FromLibraries:
         edge_attributes: Names = None,
         targets: ArrayLike | str | None = None,
     ) -> Graphs:
-        """Make a collection from graphs of igraph.
+        """Build a collection from igraph graphs.
 
         Parameters
         ----------
         graphs : igraph.Graph, or iterable of these
             Either all directed or all undirected.
         label : str or None, default="label"
-            Name of the vertex attribute that holds the discrete label; None: no labels. The default may be missing, any
-            other name must exist.
+            Vertex attribute with the discrete label; None for no labels. The default may be missing, any other name must
+            exist.
         attributes : str, sequence of str, or None, default="attributes"
-            Name of the vertex attribute that holds the vector (or a number), or names of several numbers that make the
-            vector; None: no attributes. The default may be missing, any other name must exist.
+            Vertex attribute with the vector (or a number), or several attributes with numbers that form the vector; None for
+            no attributes. The default may be missing, any other name must exist.
         edge_label : str or None, default=None
-            Name of the edge attribute that holds the discrete edge label.
+            Edge attribute with the discrete edge label.
         edge_attributes : str, sequence of str, or None, default=None
-            Name or names of the edge attributes that make the real vector of an edge.
+            Edge attribute or attributes that form the vector of an edge.
         targets : array-like of shape (n_graphs,), or str, optional
-            One class or number per graph, or the name of the graph attribute that holds it.
+            One class or number per graph, or the graph attribute with the target.
 
         Returns
         -------
@@ -196,7 +198,7 @@ class FromLibraries:
         Warns
         -----
         UserWarning
-            Once, if vertices or edges have data that are not used.
+            Once, if some data of vertices or edges are not used.
 
         Examples
         --------
@@ -208,10 +210,10 @@ class FromLibraries:
         Graphs(1 graph, 4 nodes, 4 edges, undirected, no labels, 1 attribute)
         """
         from treegram.graphs.igraph import read_igraph
-        from treegram.graphs.named import Choice
+        from treegram.graphs.named import Roles
 
-        usual = {"label": "label", "attributes": "attributes"}
-        return read_igraph(graphs, Choice(label, attributes, edge_label, edge_attributes, targets, usual))
+        defaults = {"label": "label", "attributes": "attributes"}
+        return read_igraph(graphs, Roles(label, attributes, edge_label, edge_attributes, targets, defaults))
 
     @classmethod
     def from_pyg(
@@ -226,29 +228,29 @@ class FromLibraries:
         targets: ArrayLike | str | None = "y",
         directed: bool = False,
     ) -> Graphs:
-        """Make a collection from Data objects of PyTorch Geometric.
+        """Build a collection from Data objects of PyTorch Geometric.
 
         Parameters
         ----------
         data : Data or Batch, or a list, data set, loader or other iterable of these
-            The graphs. Tensors are copied to the memory of the CPU.
+            The graphs. Tensors are copied to CPU memory.
         label : str or None, default=None
-            Name of the tensor that holds the discrete label of each node, such as "z".
+            Name of the tensor with the discrete label of each node, such as "z".
         attributes : str, sequence of str, or None, default="x"
-            Name or names of the tensors that make the vector of each node, such as ``["x", "pos"]``. The default may be
+            Name or names of the tensors that form the vector of each node, such as ``["x", "pos"]``. The default may be
             missing, any other name must exist.
         one_hot : bool, slice or sequence of int, default=False
-            Columns of ``attributes`` that say the label by which of them is 1: True for all, or a slice or the numbers of
-            some. The label is the number of the column among these, and the other columns stay attributes.
+            Columns of ``attributes`` that encode the label in one-hot form: True for all, or a slice or the numbers of some.
+            The label is the position of the 1 among these; the other columns remain attributes.
         edge_label : str or None, default=None
-            Name of the tensor that holds the discrete label of each edge.
+            Name of the tensor with the discrete label of each edge.
         edge_attributes : str, sequence of str, or None, default="edge_attr"
-            Name or names of the tensors that make the vector of each edge. The default may be missing.
+            Name or names of the tensors that form the vector of each edge. The default may be missing.
         targets : array-like of shape (n_graphs,), or str, default="y"
-            One class or number per graph, or the name under which each graph has its own. The default may be missing.
+            One class or number per graph, or the name of the tensor with the target. The default may be missing.
         directed : bool, default=False
-            Whether an entry of ``edge_index`` leads in its direction only. By default it stands for an edge without
-            direction, as in most data sets, which list each edge twice.
+            Whether ``edge_index`` lists directed edges. By default edges are undirected, as in most data sets, which list
+            each edge in both directions.
 
         Returns
         -------
@@ -258,16 +260,16 @@ class FromLibraries:
         Warns
         -----
         UserWarning
-            Once, if nodes or edges have data that are not used.
+            Once, if some data of nodes or edges are not used.
         """
-        from treegram.graphs.named import Choice
+        from treegram.graphs.named import Roles
         from treegram.graphs.pyg import read_pyg
 
-        usual = {"attributes": "x", "edge_attributes": "edge_attr", "targets": "y"}
+        defaults = {"attributes": "x", "edge_attributes": "edge_attr", "targets": "y"}
         if edge_label == edge_attributes:
             edge_attributes = None
-        choice = Choice(label, attributes, edge_label, edge_attributes, targets, usual)
-        return read_pyg(data, choice, one_hot=one_hot, directed=directed)
+        roles = Roles(label, attributes, edge_label, edge_attributes, targets, defaults)
+        return read_pyg(data, roles, one_hot=one_hot, directed=directed)
 
     @classmethod
     def from_tables(
@@ -286,16 +288,16 @@ class FromLibraries:
         targets: ArrayLike | Mapping[Any, Any] | str | None = None,
         directed: bool = False,
     ) -> Graphs:
-        """Make a collection from a table of nodes and a table of edges.
+        """Build a collection from a table of nodes and a table of edges.
 
         Parameters
         ----------
         nodes : pandas, polars or Arrow table, or mapping of names to columns
-            One row per node. Graphs come in the order in which their names first appear here.
+            One row per node. Graphs are in the order in which their names first appear here.
         edges : pandas, polars or Arrow table, or mapping of names to columns
             One row per edge.
         graph : str, default="graph"
-            Column with the name of the graph, in the node table; also in the edge table unless names of nodes are unique.
+            Column with the name of the graph, in the node table, and in the edge table unless node names are unique.
         node : str, default="node"
             Column of the node table with the name of the node.
         source, target : str, default="source" and "target"
@@ -303,16 +305,16 @@ class FromLibraries:
         label : str, optional
             Column of the node table with the discrete label.
         attributes : str or sequence of str, optional
-            Column or columns of the node table that make the vector of a node.
+            Column or columns of the node table that form the vector of a node.
         edge_label : str, optional
             Column of the edge table with the discrete label.
         edge_attributes : str or sequence of str, optional
-            Column or columns of the edge table that make the vector of an edge.
+            Column or columns of the edge table that form the vector of an edge.
         targets : str, mapping, or array-like of shape (n_graphs,), optional
-            One class or number per graph: a column of the node table that has one value for all nodes of a graph, or a
-            mapping from the name of each graph, or an array in the order of the graphs.
+            One class or number per graph: a column of the node table that is constant within each graph, a mapping from
+            graph names, or an array in the order of the graphs.
         directed : bool, default=False
-            Whether an edge leads from its source to its target only.
+            Whether edges are directed, from source to target.
 
         Returns
         -------
@@ -322,7 +324,7 @@ class FromLibraries:
         Warns
         -----
         UserWarning
-            Once, if the tables have columns that are not used.
+            Once, if some columns are not used.
 
         Examples
         --------
@@ -359,32 +361,31 @@ class FromLibraries:
         directed: bool = False,
         targets: ArrayLike | None = None,
     ) -> Graphs:
-        """Make a collection from graphs as GraKeL takes them.
+        """Build a collection from GraKeL's input format.
 
         Parameters
         ----------
         graphs : iterable of tuples or grakel.Graph
-            Each is ``(edges, node labels, edge labels)``, of which the last two may be left out. Edges are a dictionary from
-            pairs to weights, or from nodes to neighbors, a list or set of pairs, or an adjacency matrix; labels are
-            dictionaries.
+            Each is ``(edges, node labels, edge labels)``; the last two are optional. Edges are a dictionary from pairs to
+            weights or from nodes to neighbors, a list or set of pairs, or an adjacency matrix; labels are dictionaries.
         node_data : {"labels", "attributes"}, default="labels"
-            Whether the dictionaries of the nodes hold discrete labels or vectors: GraKeL calls both labels.
+            Whether the node dictionaries hold discrete labels or vectors; GraKeL calls both labels.
         edge_data : {"labels", "attributes"}, default="labels"
             The same for edges.
         directed : bool, default=False
-            Whether a pair leads in its direction only.
+            Whether edges are directed.
         targets : array-like of shape (n_graphs,), optional
             One class or number per graph.
 
         Returns
         -------
         Graphs
-            The collection. Nodes come in the order of their labels, then of the edges.
+            The collection. Nodes are in the order of their labels, then of the edges.
 
         Warns
         -----
         UserWarning
-            Once, if edges have weights other than 1, which are not used.
+            Once, if some edge weights are not 1, since weights are not used.
 
         Examples
         --------
@@ -408,20 +409,20 @@ class FromLibraries:
         directed: bool = False,
         targets: ArrayLike | None = None,
     ) -> Graphs:
-        """Make a collection from one adjacency matrix per graph.
+        """Build a collection from one adjacency matrix per graph.
 
         Parameters
         ----------
         matrices : iterable of array-like or sparse array of shape (n_nodes, n_nodes)
-            There is an edge where an entry is not 0. Entries on the diagonal, self loops, are dropped.
+            Each nonzero entry is an edge. Entries on the diagonal (self loops) are dropped.
         labels : sequence of sequences, optional
             One discrete label per node and graph.
         attributes : sequence of array-like of shape (n_nodes, n_attributes), optional
             One real vector per node and graph.
         entries : {"edges", "edge_labels", "edge_attributes"}, default="edges"
-            What the entries say: that there is an edge, or also its discrete label, or its vector of one number.
+            Meaning of the entries: only that there is an edge, or also its discrete label, or its vector of one number.
         directed : bool, default=False
-            Whether the entry (a, b) is an edge from a to b only. By default matrices must be symmetric.
+            Whether the entry (a, b) is a directed edge from a to b. By default matrices must be symmetric.
         targets : array-like of shape (n_graphs,), optional
             One class or number per graph.
 
@@ -433,7 +434,7 @@ class FromLibraries:
         Warns
         -----
         UserWarning
-            Once, if there are entries other than 0 and 1 that are not used.
+            Once, if some entries are not 0 or 1 and are not used.
 
         Examples
         --------
@@ -460,45 +461,45 @@ class FromLibraries:
         missing: str = "error",
         targets: ArrayLike | None = None,
     ) -> Graphs:
-        """Make a graph of residues of each protein structure, read by gemmi.
+        """Build a graph of residues from each protein structure. Requires gemmi.
 
-        A node is an amino acid, its label the residue's name. Residues whose CA atoms are close are joined.
+        A node is an amino acid, and its label is the residue's name. Residues whose CA atoms are close are joined by edges.
 
         Parameters
         ----------
         structures : path, gemmi.Structure, or iterable of these
             Files in PDB or mmCIF format, also gzipped. Each becomes one graph.
         attributes : {"coordinates", "invariant"} or None, default="coordinates"
-            Vector of each residue. "coordinates": the place of its CA atom. "invariant": the distances of its CA atom to the
+            Vector of each residue. "coordinates": the position of its CA atom. "invariant": the distances of its CA atom to the
             centroid of the graph and to the residues before and after it in the sequence (0 if there is none), which do not change
-            when the structure is turned or moved.
+            when the structure is rotated or moved.
         contact : float, default=8.0
             Distance in ångströms up to which two CA atoms are joined by an edge.
         sequence : bool, default=False
-            Whether residues that follow each other in the sequence are joined however far apart they are.
+            Whether consecutive residues of the sequence are joined regardless of their distance.
         chains : str or sequence of str, optional
-            Names of the chains to take; by default all. A name must exist in every structure.
+            Names of the chains to use; by default all. Each name must exist in every structure.
         model : int, default=0
-            Which model of a structure to take, counted from 0.
+            Model of the structure to use, counted from 0.
         missing : {"error", "skip"}, default="error"
-            What to do if a residue has no CA atom: an error, or leave it out and say so in a warning.
+            Whether a residue without a CA atom raises an error, or is skipped with a warning.
         targets : array-like of shape (n_graphs,), optional
             One class or number per structure.
 
         Returns
         -------
         Graphs
-            The collection, undirected. Water and ligands are not in it.
+            The collection, undirected, without water and ligands.
 
         Warns
         -----
         UserWarning
-            Once, if residues without a CA atom were left out.
+            Once, if residues without a CA atom were skipped.
 
         Notes
         -----
-        Of an atom with alternate locations that with the highest occupancy counts, the first one if they are equal. Residues
-        follow each other if their numbers do.
+        Of alternate locations of an atom, the first with the highest occupancy is used. Residues are consecutive if their
+        numbers are.
         """
         from treegram.graphs.proteins import read_pdb
 

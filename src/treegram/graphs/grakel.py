@@ -1,4 +1,4 @@
-"""GraKeL's graphs to Graphs: lists of edges or adjacency, then dictionaries of labels. GraKeL itself is not imported."""
+"""Convert GraKeL's graphs (edges or adjacency, then dictionaries of labels) to Graphs, without importing GraKeL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from treegram._core.errors import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.adjacency import matrix_edges
-from treegram.graphs.named import MISSING, Choice, NamedGraph, make_graphs
+from treegram.graphs.named import MISSING, NamedGraph, Roles, build_graphs
 
 __all__ = ["read_grakel"]
 
@@ -22,25 +22,25 @@ _KINDS = ("labels", "attributes")
 def read_grakel(
     graphs: Iterable[Any], *, node_data: str, edge_data: str, directed: bool, targets: ArrayLike | None
 ) -> Graphs:
-    """Make a collection from GraKeL's input; see :meth:`treegram.Graphs.from_grakel`."""
+    """Build a collection from GraKeL's input; see :meth:`treegram.Graphs.from_grakel`."""
     for argument, value in (("node_data", node_data), ("edge_data", edge_data)):
         if value not in _KINDS:
             raise InvalidGraphError(f"{argument} must be one of 'labels', 'attributes'; got {value!r}.")
     named = [_read(item, i) for i, item in enumerate(graphs)]
-    has_nodes, has_edges = any(item.nodes for item in named), any("data" in item.arcs for item in named)
+    has_nodes, has_edges = any(item.node_data for item in named), any("data" in item.edge_data for item in named)
     node_name, edge_name = "data" if has_nodes else None, "data" if has_edges else None
-    choice = Choice(
+    roles = Roles(
         node_name if node_data == "labels" else None,
         node_name if node_data == "attributes" else None,
         edge_name if edge_data == "labels" else None,
         edge_name if edge_data == "attributes" else None,
         targets,
     )
-    return make_graphs(named, choice, "Graphs.from_grakel", directed=directed)
+    return build_graphs(named, roles, "Graphs.from_grakel", directed=directed)
 
 
 def _read(item: Any, graph: int) -> NamedGraph:
-    if hasattr(item, "get_edge_dictionary"):  # a grakel.Graph, which holds adjacency or edges, by what it was made of
+    if hasattr(item, "get_edge_dictionary"):  # a grakel.Graph
         item = (item.get_edge_dictionary(), item.get_labels(purpose="dictionary"), _edge_labels_of(item))
     if isinstance(item, Mapping | str) or not isinstance(item, Sequence) or not 1 <= len(item) <= 3:
         raise InvalidGraphError(
@@ -78,7 +78,7 @@ def _column(labels: Any, names: list[Any]) -> list[Any]:
 
 
 def _edges(content: Any, graph: int) -> tuple[dict[tuple[Any, Any], Any], list[Any]]:
-    """The weight of each edge, and the names of the nodes, in the order in which they come."""
+    """Return the weight of each edge, and the names of the nodes in order of appearance."""
     if _is_matrix(content):
         pairs, weights, n_nodes = matrix_edges(content, graph)
         return dict(zip(map(tuple, pairs.tolist()), weights.tolist(), strict=True)), list(range(n_nodes))
@@ -99,7 +99,7 @@ def _is_matrix(content: Any) -> bool:
 
 
 def _is_nested(content: Any) -> bool:
-    """Whether a dictionary has the neighbors of each node, not the weight of each pair."""
+    """Return whether a dictionary has the neighbors of each node, not the weight of each pair."""
     return isinstance(content, Mapping) and all(
         isinstance(value, Mapping | Sequence | Set) for value in content.values()
     )

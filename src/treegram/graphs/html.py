@@ -1,4 +1,4 @@
-"""A collection of graphs as HTML, for notebooks: a table of what it holds, and a few graphs, drawn as SVG without any library."""
+"""Render a collection of graphs as HTML for notebooks: a table of its contents, and a few graphs as SVG."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#e
 
 
 def graphs_to_html(graphs: Graphs) -> str:
-    """The view; all text that comes from the data is escaped."""
+    """Return the HTML; all text from the data is escaped."""
     rows = "".join(
         f"<tr><th style='text-align:left'>{name}</th><td style='text-align:left'>{escape(text)}</td></tr>"
         for name, text in _rows(graphs)
@@ -81,22 +81,22 @@ def _figure(graphs: Graphs, i: int) -> str:
 
 
 def _svg(graph: Graphs) -> str:
-    places = _fit(hop_layout(graph))
-    ends = places[graph.edges()]
+    positions = _fit(hop_layout(graph))
+    ends = positions[graph.edges()]
     lengths = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1)
     radius = float(np.clip(0.35 * lengths.min(initial=26.0), 2.5, 9.0))  # joined nodes do not cover each other
     lines = "".join(
         f"<line x1='{x1:.1f}' y1='{y1:.1f}' x2='{x2:.1f}' y2='{y2:.1f}' stroke='#999'/>" for (x1, y1), (x2, y2) in ends
     )
-    nodes = "".join(_node(graph, v, x, y, radius) for v, (x, y) in enumerate(places))
+    nodes = "".join(_node(graph, v, x, y, radius) for v, (x, y) in enumerate(positions))
     return f"<svg width='{_SIDE:.0f}' height='{_SIDE:.0f}' xmlns='http://www.w3.org/2000/svg'>{lines}{nodes}</svg>"
 
 
-def _fit(places: Floats) -> Floats:
-    """The places within the picture, in its middle."""
-    low, high = places.min(axis=0), places.max(axis=0)
+def _fit(positions: Floats) -> Floats:
+    """Scale and center the positions in the picture."""
+    low, high = positions.min(axis=0), positions.max(axis=0)
     scale = (_SIDE - 2 * _MARGIN) / max(float((high - low).max()), 1e-9)
-    return (places - (low + high) / 2) * min(scale, _SIDE / 3) + _SIDE / 2
+    return (positions - (low + high) / 2) * min(scale, _SIDE / 3) + _SIDE / 2
 
 
 def _node(graph: Graphs, v: int, x: float, y: float, radius: float) -> str:

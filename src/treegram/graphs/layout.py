@@ -1,4 +1,4 @@
-"""Places for the nodes of a graph: their coordinates, or as far apart on paper as they are in hops."""
+"""Positions of the nodes of a graph in a drawing: their coordinates, or distances as in hops."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _NEAR = 0.6  # of the mean distance of all pairs of nodes: below, joined nodes a
 
 
 def node_places(graph: Graphs, layout: str | ArrayLike) -> Floats:
-    """Places (n_nodes, 2) of the nodes of a graph, as the parameter ``layout`` of the pictures says."""
+    """Return positions of shape (n_nodes, 2) as the parameter ``layout`` of the plots says."""
     if not isinstance(layout, str):
-        places = np.asarray(layout, dtype=np.float64)
-        if places.shape != (graph.n_nodes, 2):
+        positions = np.asarray(layout, dtype=np.float64)
+        if positions.shape != (graph.n_nodes, 2):
             raise ValueError(
-                f"layout must have two coordinates per node, shape ({graph.n_nodes}, 2); got {places.shape}."
+                f"layout must have two coordinates per node, shape ({graph.n_nodes}, 2); got {positions.shape}."
             )
-        return places
+        return positions
     if layout == "hops" or (layout == "auto" and not _has_coordinates(graph)):
         return hop_layout(graph)
     if layout not in ("auto", "attributes"):
-        raise ValueError(f"layout must be 'auto', 'hops', 'attributes' or an array of places; got {layout!r}.")
+        raise ValueError(f"layout must be 'auto', 'hops', 'attributes' or an array of positions; got {layout!r}.")
     if graph.attributes is None or graph.n_attributes < 2:
         raise ValueError(f"layout='attributes' needs two attributes per node; the graph has {graph.n_attributes}.")
     return np.asarray(graph.attributes) if graph.n_attributes == 2 else _flattened(graph.attributes)
 
 
 def _has_coordinates(graph: Graphs) -> bool:
-    """Whether there are two or three attributes and joined nodes are close, as those of molecules and scenes are."""
+    """Return whether there are two or three attributes and adjacent nodes are close, as in molecules and scenes."""
     if graph.attributes is None or graph.n_attributes not in (2, 3) or not len(graph.indices) or graph.n_nodes < 3:
         return False
     ends = graph.attributes[graph.edges()]
@@ -46,17 +46,17 @@ def _has_coordinates(graph: Graphs) -> bool:
 
 
 def _flattened(vectors: Floats) -> Floats:
-    """Seen from where they are widest: the first two principal components."""
+    """Project vectors to their first two principal components."""
     centered = vectors - vectors.mean(axis=0)
     axes = np.linalg.svd(centered, full_matrices=False)[2][:2]
-    places: Floats = centered @ axes.T
-    return places if places.shape[1] == 2 else np.column_stack([places, np.zeros(len(places))])
+    positions: Floats = centered @ axes.T
+    return positions if positions.shape[1] == 2 else np.column_stack([positions, np.zeros(len(positions))])
 
 
 def hop_layout(graph: Graphs) -> Floats:
-    """Places (n_nodes, 2) that minimize the stress sum (|p_v - p_w| - d(v, w))^2 / d(v, w)^2 over pairs of nodes.
+    """Return positions (n_nodes, 2) that minimize the stress sum (|p_v - p_w| - d(v, w))^2 / d(v, w)^2 over pairs of nodes.
 
-    By majorisation, from classical scaling; the same places for the same graph.
+    By majorization, from classical scaling; deterministic.
     """
     n = graph.n_nodes
     if n < 3:
@@ -68,18 +68,18 @@ def hop_layout(graph: Graphs) -> Floats:
     weights = 1.0 / np.where(hops > 0, hops, 1.0) ** 2
     np.fill_diagonal(weights, 0.0)
     inverse = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
-    places = _scale_classically(hops)
+    positions = _scale_classically(hops)
     for _ in range(_STEPS):
-        gaps = np.linalg.norm(places[:, None] - places[None], axis=2)
+        gaps = np.linalg.norm(positions[:, None] - positions[None], axis=2)
         pull = weights * hops / np.where(gaps > 1e-9, gaps, np.inf)
-        places = inverse @ ((np.diag(pull.sum(axis=1)) - pull) @ places)
-    return places
+        positions = inverse @ ((np.diag(pull.sum(axis=1)) - pull) @ positions)
+    return positions
 
 
 def _scale_classically(distances: Floats) -> Floats:
     n = len(distances)
     centring = np.eye(n) - 1.0 / n
     values, vectors = np.linalg.eigh(-0.5 * centring @ distances**2 @ centring)
-    places: Floats = vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0.0))
+    positions: Floats = vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0.0))
     # Nodes with equal distances to all others start at one place, where nothing would part them.
-    return places + 0.05 * np.column_stack([np.sin(7.0 * np.arange(n)), np.cos(11.0 * np.arange(n))])
+    return positions + 0.05 * np.column_stack([np.sin(7.0 * np.arange(n)), np.cos(11.0 * np.arange(n))])

@@ -1,4 +1,4 @@
-"""networkx graphs to Graphs, and back. Reading does not import networkx: its graphs bring all that is needed."""
+"""Convert networkx graphs to Graphs and back. Reading does not import networkx."""
 
 from __future__ import annotations
 
@@ -7,25 +7,21 @@ from typing import Any
 from treegram._core.errors import InvalidGraphError
 from treegram._core.optional import optional_module
 from treegram.graphs import Graphs
-from treegram.graphs.named import MISSING, Choice, NamedGraph, make_graphs
+from treegram.graphs.named import MISSING, NamedGraph, Roles, build_graphs, common_direction
 
 __all__ = ["read_networkx", "write_networkx"]
 
 
-def read_networkx(graphs: Any, choice: Choice) -> Graphs:
-    """Make a collection from networkx graphs; see :meth:`treegram.Graphs.from_networkx`."""
+def read_networkx(graphs: Any, roles: Roles) -> Graphs:
+    """Build a collection from networkx graphs; see :meth:`treegram.Graphs.from_networkx`."""
     items = [graphs] if hasattr(graphs, "is_directed") else list(graphs)
     for i, graph in enumerate(items):
         if not hasattr(graph, "adj") or not hasattr(graph, "is_directed"):
             raise InvalidGraphError(f"Graph {i}: expected a networkx graph; got {type(graph).__name__}.")
     directions = [bool(graph.is_directed()) for graph in items]
-    if len(set(directions)) > 1:
-        raise InvalidGraphError(
-            f"Graph {directions.index(not directions[0])} and graph 0 differ: one is directed and one is not. "
-            "Convert them with to_undirected() or to_directed() first."
-        )
+    directed = common_direction(directions, "Convert them with to_undirected() or to_directed() first.")
     named = [_read(graph) for graph in items]
-    return make_graphs(named, choice, "Graphs.from_networkx", directed=bool(directions) and directions[0])
+    return build_graphs(named, roles, "Graphs.from_networkx", directed=directed)
 
 
 def _read(graph: Any) -> NamedGraph:
@@ -48,7 +44,7 @@ def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def write_networkx(graphs: Graphs) -> list[Any]:
-    """One networkx graph per graph; see :meth:`treegram.Graphs.to_networkx`."""
+    """Return one networkx graph per graph; see :meth:`treegram.Graphs.to_networkx`."""
     nx = optional_module("networkx", "Graphs of networkx")
     return [_write(graph, nx.DiGraph() if graphs.directed else nx.Graph()) for graph in graphs]
 

@@ -1,4 +1,4 @@
-"""Protein structures, PDB or mmCIF, to graphs of residues, through gemmi."""
+"""Convert protein structures (PDB or mmCIF) to graphs of residues, through gemmi."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _PURPOSE = "Protein structures"
 
 
 class _Chain(NamedTuple):
-    """Residues of one chain that have a CA atom: names, places, and whether each follows the one before it."""
+    """The residues of one chain that have a CA atom: names, positions, and whether each follows the one before it."""
 
     names: list[str]
-    places: list[list[float]]
+    positions: list[list[float]]
     follows: list[bool]
     n_missing: int
     first_missing: str
@@ -48,7 +48,7 @@ def read_pdb(
     missing: str,
     targets: ArrayLike | None,
 ) -> Graphs:
-    """Make a collection from protein structures; see :meth:`treegram.Graphs.from_pdb`."""
+    """Build a collection from protein structures; see :meth:`treegram.Graphs.from_pdb`."""
     gemmi = optional_module("gemmi", _PURPOSE)
     if attributes is not None and attributes not in _ATTRIBUTES:
         raise ParameterError(f"attributes must be 'coordinates', 'invariant' or None; got {attributes!r}.")
@@ -64,9 +64,9 @@ def read_pdb(
         notes += _lacking(parts, name, missing)
         made.append(_make(parts, contact=float(contact), sequence=sequence, attributes=attributes))
         if not made[-1][0]:
-            raise InvalidGraphError(f"{name}: there is no amino acid with a CA atom in the chains that were chosen.")
+            raise InvalidGraphError(f"{name}: there is no amino acid with a CA atom in the chosen chains.")
     if notes:
-        warnings.warn(f"Residues without a CA atom are left out: {'; '.join(notes)}.", UserWarning, stacklevel=3)
+        warnings.warn(f"Residues without a CA atom are skipped: {'; '.join(notes)}.", UserWarning, stacklevel=3)
     return Graphs.from_edges(
         [edges for _, _, edges in made],
         labels=[names for names, _, _ in made],
@@ -112,20 +112,20 @@ def _chosen_chains(structure: Any, name: str, chains: Sequence[str] | None, mode
 def _read_chains(gemmi: Any, chains: Iterable[Any], name: str) -> list[_Chain]:
     try:
         return [_read_chain(gemmi, chain) for chain in chains]
-    except ValueError as error:  # a name that is not UTF-8, a number that is none
+    except ValueError as error:  # a name that is not UTF-8, an invalid number
         raise InvalidGraphError(f"{name}: a residue or an atom cannot be used ({error}).") from None
 
 
 def _read_chain(gemmi: Any, chain: Any) -> _Chain:
-    """The amino acids of a chain; of several places of an atom that with the highest occupancy counts, the first if equal."""
+    """Read the amino acids of a chain; of alternate locations of an atom, the first with the highest occupancy counts."""
     names: list[str] = []
-    places: list[list[float]] = []
+    positions: list[list[float]] = []
     follows: list[bool] = []
     n_missing, first_missing, before = 0, "", None
     for residue in chain.first_conformer():
         if not gemmi.find_tabulated_residue(residue.name).is_amino_acid():
             continue
-        atoms = [atom for atom in _all_places(chain, residue) if atom.name == "CA" and atom.element.name == "C"]
+        atoms = [atom for atom in _all_atoms(chain, residue) if atom.name == "CA" and atom.element.name == "C"]
         if not atoms:
             n_missing += 1
             first_missing = first_missing or f"{residue.name} {residue.seqid} of chain {chain.name}"
@@ -136,15 +136,15 @@ def _read_chain(gemmi: Any, chain: Any) -> _Chain:
                 f"{residue.name} {residue.seqid} of chain {chain.name} has its CA atom at {best.pos.tolist()}"
             )
         names.append(residue.name)
-        places.append([best.pos.x, best.pos.y, best.pos.z])
+        positions.append([best.pos.x, best.pos.y, best.pos.z])
         number = residue.seqid.num
         follows.append(before is not None and number - before in (0, 1))  # 0: an insertion code
         before = number
-    return _Chain(names, places, follows, n_missing, first_missing)
+    return _Chain(names, positions, follows, n_missing, first_missing)
 
 
-def _all_places(chain: Any, residue: Any) -> list[Any]:
-    """The atoms of a residue in all its conformations that have its name."""
+def _all_atoms(chain: Any, residue: Any) -> list[Any]:
+    """Return the atoms of a residue in all its conformations with the same name."""
     return [atom for same in chain[str(residue.seqid)] if same.name == residue.name for atom in same]
 
 
@@ -155,7 +155,7 @@ def _lacking(parts: list[_Chain], name: str, missing: str) -> list[str]:
     first = next(part.first_missing for part in parts if part.n_missing)
     if missing == "error":
         raise InvalidGraphError(
-            f"{name}: {counted(n_missing, 'residue')} without a CA atom, the first is {first}. Give missing='skip' to leave them out."
+            f"{name}: {counted(n_missing, 'residue')} without a CA atom, the first is {first}. Pass missing='skip' to skip them."
         )
     return [f"{name}: {n_missing}, the first is {first}"]
 
@@ -166,27 +166,27 @@ def _lacking(parts: list[_Chain], name: str, missing: str) -> list[str]:
 def _make(
     parts: list[_Chain], *, contact: float, sequence: bool, attributes: str | None
 ) -> tuple[list[str], Floats, Ints]:
-    """Names, vectors and edges of one graph."""
+    """Return the names, vectors and edges of one graph."""
     names = [name for part in parts for name in part.names]
     follows = np.array([flag for part in parts for flag in part.follows], dtype=bool)
-    places = np.array([place for part in parts for place in part.places]).reshape(-1, 3)
+    positions = np.array([position for part in parts for position in part.positions]).reshape(-1, 3)
     edges = (
-        cKDTree(places).query_pairs(contact, output_type="ndarray").astype(np.int64)
+        cKDTree(positions).query_pairs(contact, output_type="ndarray").astype(np.int64)
         if names
         else np.empty((0, 2), np.int64)
     )
     if sequence:
         after = np.flatnonzero(follows)
         edges = np.concatenate([edges, np.stack([after - 1, after], axis=1)])
-    vectors = _invariants(places, follows) if attributes == "invariant" else places
+    vectors = _invariants(positions, follows) if attributes == "invariant" else positions
     return names, vectors, edges[np.lexsort((edges[:, 1], edges[:, 0]))]
 
 
-def _invariants(places: Floats, follows: Any) -> Floats:
-    """Of each residue the distance to the centroid, to the residue before, and to the one after; 0 at an end of a chain."""
-    if not len(places):
+def _invariants(positions: Floats, follows: Any) -> Floats:
+    """Return each residue's distance to the centroid, to the previous and to the next residue; 0 at an end of a chain."""
+    if not len(positions):
         return np.empty((0, 3))
-    steps = np.zeros(len(places) + 1)
-    steps[1:-1] = np.where(follows[1:], np.linalg.norm(np.diff(places, axis=0), axis=1), 0.0)
-    centroid = np.linalg.norm(places - places.mean(axis=0), axis=1)
+    steps = np.zeros(len(positions) + 1)
+    steps[1:-1] = np.where(follows[1:], np.linalg.norm(np.diff(positions, axis=0), axis=1), 0.0)
+    centroid = np.linalg.norm(positions - positions.mean(axis=0), axis=1)
     return np.stack([centroid, steps[:-1], steps[1:]], axis=1)

@@ -1,4 +1,4 @@
-"""PyTorch Geometric's Data to Graphs. Neither torch nor torch_geometric is imported: the objects bring all that is needed."""
+"""Convert Data objects of PyTorch Geometric to Graphs, without importing torch or torch_geometric."""
 
 from __future__ import annotations
 
@@ -13,26 +13,25 @@ from numpy.typing import NDArray
 from treegram._core.errors import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.check import as_column
-from treegram.graphs.named import Choice, NamedGraph, make_graphs
-from treegram.graphs.one_hot import OneHot, split_one_hot
+from treegram.graphs.named import NamedGraph, OneHot, Roles, build_graphs, split_one_hot
 
 __all__ = ["read_pyg"]
 
-_NO_DATA = {"edge_index", "num_nodes", "batch", "ptr"}  # what says how a graph is stored, not what it holds
+_NO_DATA = {"edge_index", "num_nodes", "batch", "ptr"}  # keys about storage
 _ONE_HOT = "one-hot label"
 
 
-def read_pyg(data: Any, choice: Choice, *, one_hot: OneHot, directed: bool) -> Graphs:
-    """Make a collection from Data objects; see :meth:`treegram.Graphs.from_pyg`."""
+def read_pyg(data: Any, roles: Roles, *, one_hot: OneHot, directed: bool) -> Graphs:
+    """Build a collection from Data objects; see :meth:`treegram.Graphs.from_pyg`."""
     items = _as_list(data)
     arrays = [_arrays(item, i) for i, item in enumerate(items)]
     sizes = [_n_nodes(item, known, i) for i, (item, known) in enumerate(zip(items, arrays, strict=True))]
     named = [_name(known, n_nodes, i) for i, (known, n_nodes) in enumerate(zip(arrays, sizes, strict=True))]
-    kinds = _kinds(named, arrays, choice)
-    named = [_sort(item, known, kinds, choice, i) for i, (item, known) in enumerate(zip(named, arrays, strict=True))]
+    kinds = _kinds(named, arrays, roles)
+    named = [_sort(item, known, kinds, roles, i) for i, (item, known) in enumerate(zip(named, arrays, strict=True))]
     if one_hot is not False:
-        named, choice = _split(named, choice, one_hot)
-    return make_graphs(named, choice, "Graphs.from_pyg", directed=directed)
+        named, roles = _split(named, roles, one_hot)
+    return build_graphs(named, roles, "Graphs.from_pyg", directed=directed)
 
 
 def _as_list(data: Any) -> list[Any]:
@@ -50,7 +49,7 @@ def _as_list(data: Any) -> list[Any]:
 
 
 def _arrays(item: Any, graph: int) -> dict[str, NDArray[Any]]:
-    """What a Data object holds, as arrays of numpy; what is no array, such as a text, has no length."""
+    """Return the contents of a Data object as numpy arrays; other values, such as strings, become arrays without a length."""
     if hasattr(item, "node_types") or not hasattr(item, "keys") or not hasattr(item, "num_nodes"):
         raise InvalidGraphError(
             f"Graph {graph}: expected a Data object with one kind of nodes; got {type(item).__name__}."
@@ -90,43 +89,43 @@ def _name(known: dict[str, NDArray[Any]], n_nodes: int, graph: int) -> NamedGrap
     return NamedGraph(n_nodes, index.T)
 
 
-def _kinds(named: list[NamedGraph], arrays: list[dict[str, NDArray[Any]]], choice: Choice) -> dict[str, str]:
-    """What each key is about: nodes, edges or whole graphs; what the user chose is what it was chosen for."""
+def _kinds(named: list[NamedGraph], arrays: list[dict[str, NDArray[Any]]], roles: Roles) -> dict[str, str]:
+    """Return whether each key is about nodes, edges or graphs: by its role, else by its name and its lengths in all graphs."""
     kinds: dict[str, str] = {}
     for key in dict.fromkeys(key for known in arrays for key in known if key not in _NO_DATA):
-        things = "arcs" if "edge" in key else "nodes"
-        lengths = [(len(item.edges) if things == "arcs" else item.n_nodes) for item in named]
+        things = "edge_data" if "edge" in key else "node_data"
+        lengths = [(len(item.edges) if things == "edge_data" else item.n_nodes) for item in named]
         fits = all(
             known[key].ndim and len(known[key]) == length
             for known, length in zip(arrays, lengths, strict=True)
             if key in known
         )
-        kinds[key] = things if fits else "whole"
-    kinds |= dict.fromkeys(choice.names("label") + choice.names("attributes"), "nodes")
-    kinds |= dict.fromkeys(choice.names("edge_label") + choice.names("edge_attributes"), "arcs")
-    if isinstance(choice.targets, str):
-        kinds[choice.targets] = "whole"
+        kinds[key] = things if fits else "graph_data"
+    kinds |= dict.fromkeys(roles.names("label") + roles.names("attributes"), "node_data")
+    kinds |= dict.fromkeys(roles.names("edge_label") + roles.names("edge_attributes"), "edge_data")
+    if isinstance(roles.targets, str):
+        kinds[roles.targets] = "graph_data"
     return kinds
 
 
 def _sort(
-    item: NamedGraph, known: dict[str, NDArray[Any]], kinds: dict[str, str], choice: Choice, graph: int
+    item: NamedGraph, known: dict[str, NDArray[Any]], kinds: dict[str, str], roles: Roles, graph: int
 ) -> NamedGraph:
-    parts: dict[str, dict[str, Any]] = {"nodes": {}, "arcs": {}, "whole": {}}
+    parts: dict[str, dict[str, Any]] = {"node_data": {}, "edge_data": {}, "graph_data": {}}
     for key, kind in kinds.items():
         if key in known:
             parts[kind][key] = known[key]
-    for kind, length in (("nodes", item.n_nodes), ("arcs", len(item.edges))):
+    for kind, length in (("node_data", item.n_nodes), ("edge_data", len(item.edges))):
         for key, array in parts[kind].items():
             if not array.ndim or len(array) != length:
                 raise InvalidGraphError(
-                    f"Graph {graph}: {key!r} must have one row for each of its {length} {'edge' if kind == 'arcs' else 'node'}s; "
+                    f"Graph {graph}: {key!r} must have one row for each of its {length} {'edge' if kind == 'edge_data' else 'node'}s; "
                     f"got an array of shape {array.shape}."
                 )
-    target = choice.targets if isinstance(choice.targets, str) else None
-    if target in parts["whole"]:
-        parts["whole"][target] = _one_target(parts["whole"][target], target, graph)
-    return replace(item, nodes=parts["nodes"], arcs=parts["arcs"], whole=parts["whole"])
+    target = roles.targets if isinstance(roles.targets, str) else None
+    if target in parts["graph_data"]:
+        parts["graph_data"][target] = _one_target(parts["graph_data"][target], target, graph)
+    return replace(item, node_data=parts["node_data"], edge_data=parts["edge_data"], graph_data=parts["graph_data"])
 
 
 def _one_target(value: NDArray[Any], name: str, graph: int) -> Any:
@@ -139,21 +138,21 @@ def _one_target(value: NDArray[Any], name: str, graph: int) -> Any:
     )
 
 
-def _split(named: list[NamedGraph], choice: Choice, one_hot: OneHot) -> tuple[list[NamedGraph], Choice]:
-    """The label out of columns of the vectors."""
-    if choice.label is not None or not isinstance(choice.attributes, str):
+def _split(named: list[NamedGraph], roles: Roles, one_hot: OneHot) -> tuple[list[NamedGraph], Roles]:
+    """Take the labels out of the one-hot columns of the vectors."""
+    if roles.label is not None or not isinstance(roles.attributes, str):
         raise InvalidGraphError(
-            "one_hot takes the label from the columns of attributes: give one name there, and no label."
+            "one_hot takes the label from the columns of attributes: pass one name there, and no label."
         )
-    name, made, rests = choice.attributes, [], []
+    name, made, rests = roles.attributes, [], []
     for i, item in enumerate(named):
-        if name not in item.nodes:
+        if name not in item.node_data:
             raise InvalidGraphError(
-                f"one_hot: graph {i} has no {name!r}; it has {', '.join(map(repr, item.nodes)) or 'no data'}."
+                f"one_hot: graph {i} has no {name!r}; it has {', '.join(map(repr, item.node_data)) or 'no data'}."
             )
-        codes, rest = split_one_hot(np.asarray(item.nodes[name]), one_hot, f"Graph {i}: {name!r}")
+        codes, rest = split_one_hot(np.asarray(item.node_data[name]), one_hot, f"Graph {i}: {name!r}")
         rests.append(rest)
-        others = {key: value for key, value in item.nodes.items() if key != name}
-        made.append(replace(item, nodes={**others, _ONE_HOT: codes, **({} if rest is None else {name: rest})}))
+        others = {key: value for key, value in item.node_data.items() if key != name}
+        made.append(replace(item, node_data={**others, _ONE_HOT: codes, **({} if rest is None else {name: rest})}))
     has_rest = any(rest is not None for rest in rests)
-    return made, replace(choice, label=_ONE_HOT, attributes=name if has_rest else None)
+    return made, replace(roles, label=_ONE_HOT, attributes=name if has_rest else None)

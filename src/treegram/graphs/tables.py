@@ -1,6 +1,6 @@
-"""A table of nodes and a table of edges to Graphs: pandas, polars, Arrow, or a dictionary of arrays.
+"""Convert a table of nodes and a table of edges to Graphs: pandas, polars, Arrow, or a dictionary of arrays.
 
-None of these libraries is imported, unless a table offers nothing but Arrow's interface for streams.
+None of these libraries is imported, except pyarrow for a table that only has Arrow's stream interface.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = ["read_tables"]
 
 
 class Table:
-    """The columns of a table, as arrays of numpy, each if it is asked for."""
+    """A table whose columns are converted to numpy arrays on demand."""
 
     def __init__(self, table: Any, name: str) -> None:
         self.name = name
         self._table = table if _is_known(table) else _as_arrow(table, name)
-        listed = getattr(self._table, "column_names", None)  # of Arrow, whose columns are not their names
+        listed = getattr(self._table, "column_names", None)  # Arrow: its columns are not their names
         self.names = [str(column) for column in (listed or getattr(self._table, "columns", self._table))]
         self.used: set[str] = set()
         lengths = {len(self._table[column]) for column in self.names}
@@ -37,7 +37,7 @@ class Table:
         self.n_rows: int = lengths.pop() if lengths else 0
 
     def __getitem__(self, column: str) -> NDArray[Any]:
-        """A column without missing values."""
+        """Return a column, which must have no missing values."""
         self.used.add(column)
         found = self._table[column]
         if hasattr(found, "combine_chunks"):
@@ -53,13 +53,13 @@ class Table:
         return values
 
     def take(self, argument: str, column: str) -> NDArray[Any]:
-        """The column that an argument names."""
+        """Return the column that an argument names."""
         if column not in self.names:
             raise missing_name(argument, column, self.names, f"the columns of {self.name} do not include")
         return self[column]
 
     def unused(self) -> set[str]:
-        """Columns that nobody has asked for."""
+        """Return the columns that were not used."""
         return set(self.names) - self.used
 
 
@@ -76,7 +76,7 @@ def _as_arrow(table: Any, name: str) -> Any:
 
 
 def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where there is no value: nan, None, or what pandas has for it."""
+    """Return where values are missing: nan, None, or a missing value of pandas."""
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind in "mM":
@@ -107,11 +107,11 @@ def read_tables(
     targets: ArrayLike | Mapping[Any, Any] | str | None,
     directed: bool,
 ) -> Graphs:
-    """Make a collection from two tables; see :meth:`treegram.Graphs.from_tables`."""
+    """Build a collection from two tables; see :meth:`treegram.Graphs.from_tables`."""
     node_table, edge_table = Table(nodes, "nodes"), Table(edges, "edges")
     codes, graph_names = _numbered(_plain(node_table.take("graph", graph)))
     order = np.argsort(codes, kind="stable")
-    places = np.argsort(order)
+    ranks = np.argsort(order)
     owners = _plain(edge_table[graph]) if graph in edge_table.names else None
     node_names = _plain(node_table.take("node", node))
     number = _numbers(node_names, [graph_names[code] for code in codes] if owners is not None else None)
@@ -127,7 +127,7 @@ def read_tables(
     warn_of_unused(node_table.unused(), edge_table.unused(), "Graphs.from_tables", stacklevel=4)
     return Graphs.from_arrays(
         np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(graph_names)))]),
-        np.stack([places[end] for end in ends], axis=1),
+        np.stack([ranks[end] for end in ends], axis=1),
         labels=labels,
         attributes=vectors,
         edge_labels=edge_labels,
@@ -145,14 +145,14 @@ def _plain(values: NDArray[Any]) -> list[Hashable]:
 
 
 def _numbered(names: Iterable[Hashable]) -> tuple[Ints, list[Hashable]]:
-    """A number for each name, in the order in which names first come, and the distinct names."""
+    """Number the names in order of first appearance, and return the distinct names."""
     numbers: dict[Hashable, int] = {}
     codes = [numbers.setdefault(name, len(numbers)) for name in names]
     return np.array(codes, dtype=np.int64), list(numbers)
 
 
 def _numbers(names: list[Hashable], owners: list[Hashable] | None) -> dict[Hashable, int]:
-    """The row of each node: by graph and name, or by name alone if edges do not say their graph."""
+    """Return the row of each node: by graph and name, or by name alone if edges do not name their graph."""
     keys: Sequence[Hashable] = names if owners is None else list(zip(owners, names, strict=True))
     number: dict[Hashable, int] = {}
     for row, key in enumerate(keys):
@@ -188,7 +188,7 @@ def _look_up(
 def _block(table: Table, argument: str, columns: str | Sequence[str]) -> NDArray[Any]:
     names = [columns] if isinstance(columns, str) else list(columns)
     if len(names) == 1 and (block := _numbers_of(table, argument, names[0])).dtype == object and table.n_rows:
-        return as_array(block.tolist(), f"{argument}: the column {names[0]!r}")  # what is no vector is told by Graphs
+        return as_array(block.tolist(), f"{argument}: the column {names[0]!r}")  # Graphs reports what is not a vector
     if not names:
         return np.empty((table.n_rows, 0))
     blocks = [_numbers_of(table, argument, name) for name in names]
@@ -209,7 +209,7 @@ def _numbers_of(table: Table, argument: str, name: str) -> NDArray[Any]:
 
 
 def _targets(targets: Any, nodes: Table, codes: Ints, graph_names: list[Hashable]) -> Any:
-    """One target per graph: a column of the node table, or by the name of the graph, or in the order of the graphs."""
+    """Return one target per graph: from a column of the node table, by the name of the graph, or in the order of the graphs."""
     if isinstance(targets, str):
         values = nodes.take("targets", targets)
         first = np.full(len(graph_names), -1)
