@@ -1,4 +1,4 @@
-"""Scores by any scikit-learn scorer, for candidates of which there are predictions and no estimator."""
+"""Scores by any scikit-learn scorer, for candidates with predictions but no estimator."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class ClassAnswers(ClassifierMixin, BaseEstimator):
         self.decisions = decisions
 
     def predict(self, X: Any) -> Any:  # noqa: ARG002
-        """The predictions, whatever X is."""
+        """Return the predictions, for any X."""
         return self.predicted
 
     def decision_function(self, X: Any) -> Any:  # noqa: ARG002
-        """The decisions, whatever X is."""
+        """Return the decisions, for any X."""
         return self.decisions
 
 
@@ -39,12 +39,12 @@ class NumberAnswers(RegressorMixin, BaseEstimator):
         self.predicted = predicted
 
     def predict(self, X: Any) -> Any:  # noqa: ARG002
-        """The predictions, whatever X is."""
+        """Return the predictions, for any X."""
         return self.predicted
 
 
 def check_scoring(scoring: Any) -> Scorer | None:
-    """The scorer of that name, or the given function; None for None, a model's own score."""
+    """Return the scorer of a name, or the function itself; None, for a model's own score, stays None."""
     if scoring is None or callable(scoring):
         return scoring
     try:
@@ -58,7 +58,7 @@ def check_scoring(scoring: Any) -> Scorer | None:
 
 
 def rate(scorer: Scorer, answers: Any, X: Any, y: Any, weights: Any = None) -> Any:
-    """The score of one candidate on held-out graphs; weights go to scikit-learn's scorers whose metric takes them."""
+    """Return the score of one candidate on held-out graphs; pass weights to scikit-learn's scorers that accept them."""
     try:
         if weights is not None and not isfunction(scorer):
             with contextlib.suppress(TypeError):

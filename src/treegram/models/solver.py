@@ -84,14 +84,14 @@ def fit_path(K: Floats, y: Floats, Cs: Floats, tol: float = TOLERANCE, weights: 
 
 
 def _measure_gaps(K: Floats, y: Floats, weights: Floats, Cs: Floats, tol: float, path: Path) -> None:
-    """Where the rounding of f's updates adds up to more than the tolerance, let the gaps be those of the coefficients."""
+    """Recompute gaps from the coefficients where the rounding of f's updates may exceed the tolerance."""
     for c in np.flatnonzero(_RIDGE * K.diagonal().max() * Cs > tol):
         gap = _gap(K, y, weights * Cs[c] * y, path.betas[c])
         path.gaps[c] = gap if gap >= tol else path.gaps[c]
 
 
 def _gap(K: Floats, y: Floats, bounds: Floats, beta: Floats) -> float:
-    """How far the maximum is missed; see the module docstring."""
+    """Return the gap; see the module docstring."""
     f = y - K @ beta
     top = f[beta < np.maximum(bounds, 0.0)].max(initial=-np.inf)
     bottom = f[beta > np.minimum(bounds, 0.0)].min(initial=np.inf)
@@ -109,7 +109,7 @@ class _Faces:
         self.free, self.is_free, self.state = np.empty(n, np.int64), np.empty(n, np.bool_), np.empty(2, np.int64)
 
     def walk(self, bounds: Floats, beta: Floats, f: Floats, tol: float) -> None:
-        """Face steps, in place, until the gap is below tol or 20 variables for each graph have changed sides."""
+        """Take face steps, in place, until the gap is below tol or 20 variables for each graph have changed sides."""
         ridge, outcome = 0.01 * _RIDGE * self.scale, SINGULAR
         self.state[1] = 0
         while outcome in (MORE, SINGULAR) and self.state[1] <= 20 * len(beta):
@@ -143,12 +143,12 @@ class Machines:
     gaps: Floats  # (n_C,): the largest that a machine has left; -1 where no machine had to be fitted
 
     def decide(self, rows: Floats) -> Floats:
-        """Decisions of all machines from (n_new, n_graphs) kernels with the fitted graphs in order; (n_C, n_new, n_pairs)."""
+        """Return decisions, (n_C, n_new, n_pairs), from (n_new, n_graphs) kernels with the fitted graphs in order."""
         return decide(rows, self.offsets, self.coefficients, self.intercepts)
 
 
 def decide(rows: Floats, offsets: Ints, coefficients: Floats, intercepts: Floats) -> Floats:
-    """Weighted sums of kernels and intercepts of all machines; see Machines for the arguments and their order."""
+    """Return the decisions of all machines; see Machines for the arguments and their order."""
     n_C, n_others, _ = coefficients.shape
     if n_others == 1:  # two classes, and one product for both
         return (coefficients[:, 0] @ rows.T + intercepts)[:, :, None]
@@ -162,7 +162,7 @@ def decide(rows: Floats, offsets: Ints, coefficients: Floats, intercepts: Floats
 
 @cache
 def _pairs_by_class(n_classes: int) -> Ints:
-    """For each class and each row of its coefficients the number of the pair, (n_classes, n_classes - 1)."""
+    """Return the number of the pair for each class and row of its coefficients, (n_classes, n_classes - 1)."""
     pairs = np.zeros((n_classes, n_classes - 1), np.int64)
     for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
         pairs[i, j - 1] = pairs[j, i] = pair
@@ -242,7 +242,7 @@ def _fit_small_pairs(
 
 
 def _block(square: Floats, own: slice, other: slice) -> Floats:
-    """The Gram matrix of two stretches of graphs."""
+    """Return the Gram matrix of two ranges of graphs."""
     n = own.stop - own.start
     size = n + other.stop - other.start
     if size == len(square):
@@ -254,7 +254,7 @@ def _block(square: Floats, own: slice, other: slice) -> Floats:
 
 
 def vote(decisions: Floats, n_classes: int) -> Ints:
-    """The class with most votes for each row of (..., n_pairs) decisions; of equals the first, as in libsvm."""
+    """Return the class with most votes for each row of (..., n_pairs) decisions; ties go to the first class, as in libsvm."""
     is_first = decisions.swapaxes(-1, -2) > 0  # pair by pair, as decide() has them in memory
     if n_classes == 2:
         return np.where(is_first[..., 0, :], 0, 1)
@@ -267,10 +267,10 @@ def vote(decisions: Floats, n_classes: int) -> Ints:
 
 
 def one_against_rest(decisions: Floats, n_classes: int) -> Floats:
-    """How clearly graphs belong to each class, from (n_graphs, n_pairs) decisions.
+    """Return a score of each class from (n_graphs, n_pairs) decisions.
 
-    For two classes one number for each graph, above 0 for the second class. For more, the votes of each class, with what the
-    machines say between them as a fraction below 1/3, as in :class:`sklearn.svm.SVC`.
+    For two classes one number for each graph, above 0 for the second class. For more, the votes of each class, with the
+    confidence of the machines as a fraction below 1/3, as in :class:`sklearn.svm.SVC`.
     """
     if n_classes == 2:
         return -decisions[:, 0]
@@ -292,7 +292,7 @@ def one_against_rest(decisions: Floats, n_classes: int) -> Floats:
 
 _loops = reordered(error_model="numpy")  # divisors are not checked, which makes for less to compile
 _FIRST = 1e300  # the violation of a variable that must join before all others
-_LANES = 64  # the best of so many is found before the best of all
+_LANES = 64  # the best of this many is found before the best of all
 
 
 # -------------------------------------------------------------------- pair steps, along a path of C
@@ -300,7 +300,7 @@ _LANES = 64  # the best of so many is found before the best of all
 
 @_loops
 def climb_path(K, y, weights, Cs, c, is_begun, tol, n_steps, beta, f, bars, betas, intercepts, gaps):
-    """Fit one machine for each C from the c-th on, as far as pair steps lead; returns how many C are done.
+    """Fit one machine for each C from the c-th on, as far as pair steps lead; return the number of C that are done.
 
     From (beta, f), in place; ``is_begun``: this state is already one of the c-th C. At most ``n_steps`` pair steps are taken
     for each C. For every C that is done, its coefficients, intercept and gap are in row c of the last three arrays. Once every
@@ -358,7 +358,7 @@ def climb_pairs(first, last, pairs, square, offsets, weights, Cs, tol, coefficie
 
 @_loops
 def _enlarge(y, weights, C, beta, f):
-    """A start for the larger C: beta times the factor, in the new box, that is best for the objective; in place."""
+    """Scale beta by the factor, within the new box, that is best for the objective at a larger C; in place."""
     linear, quadratic, largest = 0.0, 0.0, 0.0
     for i in range(len(y)):
         linear += beta[i] * y[i]
@@ -377,7 +377,7 @@ def _enlarge(y, weights, C, beta, f):
 
 @_loops
 def _take_pair_steps(K, y, weights, C, beta, f, bars, tol, n_steps):
-    """Pair steps, in place, until the gap is below tol, but not more than allowed; returns the gap.
+    """Take pair steps, in place, until the gap is below tol, but at most n_steps; return the gap.
 
     Rows of ``bars``: -inf where a variable cannot grow, -inf where it cannot shrink, and the diagonal of K.
     """
@@ -410,7 +410,7 @@ def _take_pair_steps(K, y, weights, C, beta, f, bars, tol, n_steps):
 
 @_loops
 def _follow(K, i, j, step, f, barred_up, barred_down):
-    """Bring f in line with a step of i upwards and of j downwards.
+    """Update f after a step of i upwards and of j downwards.
 
     Returns where f is largest among the variables that can grow, this value, and the smallest f among those that can shrink.
     """
@@ -432,7 +432,7 @@ def _follow(K, i, j, step, f, barred_up, barred_down):
 
 @_loops
 def _best_partner(K, diagonal, f, barred_down, i, top):
-    """The variable whose pair step with i gains most: (top - f_j)^2 / (K_ii + K_jj - 2 K_ij)."""
+    """Return the variable whose pair step with i gains most: (top - f_j)^2 / (K_ii + K_jj - 2 K_ij)."""
     best, partner = -1.0, i
     for k in range(len(f)):
         drop = max(top - f[k] + barred_down[k], 0.0)
@@ -444,7 +444,7 @@ def _best_partner(K, diagonal, f, barred_down, i, top):
 
 @_loops
 def _intercept(y, weights, C, beta, f):
-    """b: the mean of f over the free variables, or the middle of what is allowed where none is free, as in libsvm."""
+    """Return b: the mean of f over the free variables, or the middle of its range where none is free, as in libsvm."""
     total, count = 0.0, 0
     top, bottom = -np.inf, np.inf
     for i in range(len(y)):
@@ -464,7 +464,7 @@ def _intercept(y, weights, C, beta, f):
 
 @_loops
 def walk_faces(K, bounds, beta, f, L, free, is_free, state, scratch, ridge, tol, work):
-    """Face steps, in place, until the gap is below tol; returns DONE, MORE, SINGULAR or STUCK.
+    """Take face steps, in place, until the gap is below tol; return DONE, MORE, SINGULAR or STUCK.
 
     The first ``state[0]`` rows of L, (n, n), are the Cholesky factor of K + ridge on the free variables, in the order of
     ``free``. Those that meet a bound leave it one by one; of those that violate optimality at a bound, the worst tenth joins.
@@ -501,7 +501,7 @@ def _maximize_on_face(bounds, beta, f, L, free, is_free, state, scratch, ridge, 
     f is read, not changed. The ridge holds each step back a little, so steps are repeated until that is below tol.
 
     With K + ridge = L L', z = L^-1 gradient and w = L^-1 1, the multiplier of the sum is b = w'z / w'w, and the step is
-    L'^-1 (z - b w). A variable that leaves turns z and w as it turns the rows of L, so that only this last system is solved anew.
+    L'^-1 (z - b w). A variable that leaves turns z and w as it turns the rows of L, so that only this last system is solved again.
     """
     gradient, z, w, step = scratch[1], scratch[2], scratch[3], scratch[4]
     size = state[0]
@@ -552,7 +552,7 @@ def _solve_lower(L, size, gradient, z, w):
 
 @_loops
 def _find_step(L, size, z, w, step):
-    """The step to the maximum on the face, in place, from z = L^-1 gradient and w = L^-1 1; returns the multiplier b."""
+    """Compute the step to the maximum on the face, in place, from z = L^-1 gradient and w = L^-1 1; return the multiplier b."""
     above, below = 0.0, 0.0
     for p in range(size):
         above += w[p] * z[p]
@@ -573,7 +573,7 @@ def _find_step(L, size, z, w, step):
 
 @_loops
 def _join_worst(K, bounds, beta, f, L, free, is_free, state, violations, ridge, tol, work):
-    """Let variables that are not free and violate optimality join the free ones; returns how many, -DONE or -SINGULAR.
+    """Let variables that violate optimality join the free ones; return their number, -DONE or -SINGULAR.
 
     Those strictly inside their box come first, all of them: they are not free only because nothing is yet. b of a face is
     the mean of f over its variables. Fewer than two have no face: then b is in the middle of the gap.
@@ -610,7 +610,7 @@ def _join_worst(K, bounds, beta, f, L, free, is_free, state, violations, ridge, 
 
 @_loops
 def _join(K, L, free, is_free, state, i, ridge):
-    """Append variable i to the factor; false where the matrix would not be positive definite."""
+    """Append variable i to the factor; return False where the matrix would not be positive definite."""
     size = state[0]
     pivot = K[i, i] + ridge
     for p in range(size):
@@ -630,7 +630,7 @@ def _join(K, L, free, is_free, state, i, ridge):
 
 @_loops
 def _leave(L, free, is_free, size, r, gradient, z, w, cosines, sines):
-    """Take the r-th variable out of the factor: a rank-one update of what stands below it.
+    """Take the r-th variable out of the factor: a rank-one update of the rows below it.
 
     z and w are turned like rows of L, so that L z and L w lose their r-th entry and keep the others.
     """

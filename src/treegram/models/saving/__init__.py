@@ -1,24 +1,61 @@
 """Fitted models, kernels and pipelines in files that hold no code: arrays, and a JSON text that names classes of a fixed list.
 
-``container`` reads and writes bytes, ``estimators`` turns estimators into JSON and back, ``states`` lists what each class has
-learned and checks it.
+``container`` reads and writes bytes; ``states`` lists the learned attributes of each class and checks them. What JSON cannot
+express is an object with a single key that names its kind: ``{"array": 3}`` is array number 3, and ``{"estimator": [name,
+parameters, learned]}`` an estimator, where ``learned`` is null unless it is fitted.
 """
 
 from __future__ import annotations
 
+import inspect
+import math
 import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 
+from treegram import kernels, models
 from treegram._core.errors import ModelFileError
 from treegram._core.files import check_writable, replacing
 from treegram._core.machine import package_versions
+from treegram._core.params import Checked
+from treegram.graphs import transforms
+from treegram.graphs.molecules import MoleculeGraphs
 from treegram.models.saving.container import FORMAT, read_container, write_container
-from treegram.models.saving.estimators import estimator_to_json, from_json
+from treegram.models.saving.states import LINEAR_MODELS, check_pipeline, learned_state, restore_state
 
 __all__ = ["load_model", "save_model"]
+
+_OTHERS: tuple[type[Any], ...] = (
+    transforms.BinEdgeAttributes,
+    MoleculeGraphs,
+    transforms.CentroidDistance,
+    transforms.DropAttributes,
+    transforms.NeighborMeans,
+    transforms.ScaleAttributes,
+    models.GraphGP,
+    models.GraphRidge,
+    models.GraphSVC,
+    *LINEAR_MODELS,
+    Pipeline,
+)
+_CLASSES = {kind.__name__: kind for kind in (*(getattr(kernels, name) for name in kernels.__all__), *_OTHERS)}
+# Limits on parameters: a kernel is fitted when it is loaded, and a file must not make that take years.
+_LIMITS = {
+    "depth": 1000,
+    "n_iterations": 1000,
+    "n_levels": 1000,
+    "radius": 1000,
+    "distance": 1000,
+    "n_components": 10**6,
+    "max_size": 6,  # of CSM, whose time grows exponentially with it
+    "n_samples": 10**6,
+    "n_jobs": 1024,
+}
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
@@ -59,7 +96,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     target = Path(path)
     check_writable(target)
     arrays: list[NDArray[Any]] = []
-    content = {"format": FORMAT, "versions": package_versions(), "model": estimator_to_json(model, arrays)}
+    content = {"format": FORMAT, "versions": package_versions(), "model": _estimator_to_json(model, arrays)}
     with replacing(target) as file:
         write_container(file, content, arrays)
 
@@ -88,7 +125,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     source = Path(path)
     try:
         content, arrays = read_container(source)
-        model = from_json(content["model"], arrays)
+        model = _from_json(content["model"], arrays)
         if not hasattr(model, "get_params"):
             raise ModelFileError(f"it has a {type(model).__name__!r} where an estimator is expected")
         return model
@@ -98,3 +135,134 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         text = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")[:500]
         reason = str(error).rstrip(".") if isinstance(error, ModelFileError) else f"it is inconsistent ({text})"
         raise ModelFileError(f"{source} cannot be loaded: {reason}.") from error
+
+
+# -------------------------------------------------------------------- estimators as JSON
+
+
+def _to_json(value: Any, arrays: list[NDArray[Any]], what: str, *, is_fitted: bool = True) -> Any:
+    """Return a value as JSON and append its arrays to the list.
+
+    ``what`` names the value in errors. Without ``is_fitted``, estimators are written without what they have learned.
+    """
+
+    def convert(entry: Any) -> Any:
+        return _to_json(entry, arrays, what, is_fitted=is_fitted)
+
+    value = _without_numpy(value)
+    if value is None or isinstance(value, bool | str) or type(value) is int:
+        return value
+    if type(value) is float and math.isfinite(value):
+        return value
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiubU" and value.ndim <= 2:
+        arrays.append(_widened(value))
+        return {"array": len(arrays) - 1}
+    if isinstance(value, np.ndarray) and value.dtype.kind == "O" and value.ndim == 1:
+        return {"objects": [convert(entry) for entry in value]}
+    if type(value) is list:
+        return [convert(entry) for entry in value]
+    if type(value) is tuple:
+        return {"tuple": [convert(entry) for entry in value]}
+    if isinstance(value, dict):
+        return {"dict": [[convert(key), convert(entry)] for key, entry in value.items()]}
+    if isinstance(value, BaseEstimator):
+        return _estimator_to_json(value, arrays, is_fitted=is_fitted)
+    raise ModelFileError(
+        f"{what} is {value!r}, which a model file cannot hold: it holds plain values, arrays and treegram's own estimators, but no "
+        "functions and no other objects. Replace it before saving the model."
+    )
+
+
+def _without_numpy(value: Any) -> Any:
+    """Return numbers of numpy as Python's own, and its number types by name."""
+    if isinstance(value, np.generic):
+        return value.item()
+    is_type = isinstance(value, np.dtype) or value is np.float32 or value is np.float64
+    return np.dtype(value).name if is_type else value
+
+
+def _widened(array: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers in the one dtype that files have for their kind."""
+    kinds = {"f": np.float64, "i": np.int64, "u": np.uint64}
+    if array.dtype.kind == "U":
+        return array if array.dtype.itemsize else array.astype("<U1")
+    return array.astype(kinds.get(array.dtype.kind, array.dtype))
+
+
+def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]], *, is_fitted: bool = True) -> dict[str, Any]:
+    """Return an estimator as JSON and append its arrays to the list; without ``is_fitted``, leave out what it has learned."""
+    name = type(estimator).__name__
+    if _CLASSES.get(name) is not type(estimator):
+        raise ModelFileError(
+            f"A {type(estimator).__module__}.{name} cannot be saved in a model file, only {', '.join(_CLASSES)} and pipelines of "
+            "these. For a support vector machine on a Gram matrix, use GraphSVC."
+        )
+    _check_limits(estimator)
+    is_pipeline = isinstance(estimator, Pipeline)  # whose steps are parameters, and fitted
+    learned = learned_state(estimator) if is_fitted and not is_pipeline else None
+    values = estimator.get_params(deep=False)
+    parameters = {
+        key: _to_json(value, arrays, key, is_fitted=is_fitted and is_pipeline) for key, value in values.items()
+    }
+    state = learned and {key: _to_json(value, arrays, key) for key, value in learned.items()}
+    return {"estimator": [name, parameters, state]}
+
+
+def _from_json(value: Any, arrays: list[NDArray[Any]]) -> Any:
+    """Return the value that JSON describes; estimators are checked, and kernels are fitted."""
+    if isinstance(value, list):
+        return [_from_json(entry, arrays) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "array" and type(content) is int and 0 <= content < len(arrays):
+        return arrays[content]
+    if kind == "tuple":
+        return tuple(_from_json(content, arrays))
+    if kind == "objects":
+        return _objects(_from_json(content, arrays))
+    if kind == "dict":
+        return {_from_json(key, arrays): _from_json(entry, arrays) for key, entry in content}
+    if kind == "estimator":
+        name, parameters, learned = content
+        return _estimator_from_json(name, parameters, learned, arrays)
+    raise ModelFileError(f"{kind!r} is not a kind of value")
+
+
+def _objects(entries: list[Any]) -> NDArray[Any]:
+    array = np.empty(len(entries), dtype=object)
+    for i, entry in enumerate(entries):
+        if not isinstance(entry, str | int | float):
+            raise ModelFileError(f"entry {i} of an array is neither a text nor a number")
+        array[i] = entry
+    return array
+
+
+def _estimator_from_json(name: Any, parameters: Any, learned: Any, arrays: list[NDArray[Any]]) -> Any:
+    if name not in _CLASSES:
+        raise ModelFileError(f"it names {name!r}, which is not a supported estimator")
+    kind = _CLASSES[name]
+    unknown = set(parameters) - set(inspect.signature(kind).parameters)
+    if unknown:
+        raise ModelFileError(f"{name} has no parameter {min(unknown)!r} in this version of treegram")
+    estimator = kind(**{key: _from_json(value, arrays) for key, value in parameters.items()})
+    _check_limits(estimator)
+    if isinstance(estimator, Pipeline):
+        check_pipeline(estimator)
+    elif isinstance(estimator, Checked):
+        estimator._check_parameters()
+    else:
+        estimator._validate_params()
+    if learned is not None:
+        restore_state(estimator, {key: _from_json(value, arrays) for key, value in learned.items()})
+    return estimator
+
+
+def _check_limits(estimator: Any) -> None:
+    """Raise if a parameter is larger than files allow."""
+    for name, limit in _LIMITS.items():
+        value = getattr(estimator, name, None)
+        if isinstance(value, int | np.integer) and abs(int(value)) > limit:
+            raise ModelFileError(
+                f"{name} of {type(estimator).__name__} is {value}; in a model file it may be {limit} at most"
+            )
