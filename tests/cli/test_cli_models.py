@@ -195,7 +195,7 @@ def test_fit_refuses_what_cannot_be_fitted(run):
 
 def test_fit_replaces_a_file_only_by_force(run):
     Path("model.tgm").write_text("older")
-    refused(run, "fit TRAIN --kernel wl --folds 2 -o model.tgm", "model.tgm exists already; give --force")
+    refused(run, "fit TRAIN --kernel wl --folds 2 -o model.tgm", "model.tgm exists already; use --force")
     assert run("fit TRAIN --kernel wl --folds 2 --jobs 1 -o model.tgm --force")[0] == 0
     assert isinstance(load_model("model.tgm"), GraphSVC)
 
@@ -281,7 +281,7 @@ def test_predict_takes_graphs_without_nodes_or_edges_and_a_single_graph(run, mod
 
 def test_predict_replaces_a_file_only_by_force(run, model):
     Path("out.csv").write_text("older")
-    refused(run, "predict model.tgm NEW -o out.csv", "out.csv exists already; give --force")
+    refused(run, "predict model.tgm NEW -o out.csv", "out.csv exists already; use --force")
     assert run("predict model.tgm NEW -o out.csv --force")[0] == 0
 
 
@@ -490,7 +490,7 @@ def test_classes_that_were_never_fitted_are_told_and_wrong(run, model):
     save_tu(make_graphs(targets=[5, 6] * 10), "OTHERS")
     code, _, err = run("explain model.tgm OTHERS -o page.html --graphs 0-2")
     assert code == 0
-    assert "warning: y has classes that the model was not fitted on" in err
+    assert "warning: y has 2 classes that the model was not fitted on" in err
     assert "0 of 3" in Path("page.html").read_text()
 
 
@@ -517,9 +517,11 @@ def test_explain_refuses_models_that_it_cannot_explain(run, model):
     refused(run, "explain NEW/NEW_A.txt NEW -o page.html", "it is not a treegram model file")
     Path("half.tgm").write_bytes(Path("model.tgm").read_bytes()[:1000])
     refused(run, "explain half.tgm NEW -o page.html", "it is damaged")
-    save_model(GraphSVC("orderedtrees", param_grid={}, C=1, cv=2).fit(make_graphs(), make_graphs().targets), "ordered.tgm")
+    save_model(
+        GraphSVC("orderedtrees", param_grid={}, C=1, cv=2).fit(make_graphs(), make_graphs().targets), "ordered.tgm"
+    )
     refused(run, "explain ordered.tgm NEW -o page.html", "OrderedTrees cannot be explained node by node")
     save_model(GraphSVC(), "unfitted.tgm")
     refused(run, "explain unfitted.tgm NEW -o page.html", "unfitted.tgm holds a GraphSVC that is not fitted; fit it")
     Path("page.html").write_text("older")
-    refused(run, "explain model.tgm NEW -o page.html", "page.html exists already; give --force")
+    refused(run, "explain model.tgm NEW -o page.html", "page.html exists already; use --force")

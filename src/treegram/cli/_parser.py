@@ -94,4 +94,4 @@ def check_output(path: Path, *, force: bool) -> None:
     """Raise an error if the file cannot be written, or exists and is not to be replaced."""
     check_writable(path)
     if path.exists() and not force:
-        raise FileExistsError(f"{path} exists already; give --force to replace it, or another name.")
+        raise FileExistsError(f"{path} exists already; use --force to replace it, or another name.")

@@ -42,6 +42,12 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:
         "a .npz file holds the matrix K, graph_ids, y and meta (JSON: kernel, parameters, versions); a folder .zarr holds a matrix "
         "larger than memory, and a stopped run resumes",
     )
+    parser.add_argument(
+        "--dtype",
+        choices=("float64", "float32"),
+        default="float64",
+        help="precision of the saved matrix (default: float64)",
+    )
     add_jobs(parser)
     add_kernel_options(parser, NAMES, ", ".join(NAMES))
     parser.add_argument(
@@ -85,10 +91,12 @@ def _write_npz(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]
     start = time.perf_counter()
     if args.compare_with:
         K = kernel.fit(graphs).transform(new)
-    else:
+    elif grid:
         grams = np.stack([gram for _, gram in kernel.gram_grid(graphs, grid)])
         K = grams.reshape(*(len(values) for values in grid.values()), *grams.shape[1:])
-    arrays = {"K": K, "graph_ids": np.arange(len(new)), "y": y_new}
+    else:
+        K = kernel.fit_transform(graphs)
+    arrays = {"K": K.astype(args.dtype, copy=False), "graph_ids": np.arange(len(new)), "y": y_new}
     arrays |= {name: np.array(values) for name, values in grid.items()}
     if args.compare_with:
         arrays |= {"fitted_ids": np.arange(len(graphs)), "fitted_y": y}
@@ -108,7 +116,7 @@ def _write_zarr(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]
     graphs, _ = load_data(args.data, args)
     start = time.perf_counter()
     try:
-        K = treegram.gram_to_zarr(kernel, graphs, args.output, n_jobs=args.jobs)
+        K = treegram.gram_to_zarr(kernel, graphs, args.output, dtype=args.dtype, n_jobs=args.jobs)
     except KeyboardInterrupt:
         print(f"Interrupted; finished blocks are in {args.output}. Run the same command to resume.", file=sys.stderr)
         raise SystemExit(130) from None
