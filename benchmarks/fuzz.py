@@ -47,7 +47,7 @@ import fuzz_inputs
 import fuzz_models
 from fuzz_inputs import Kind, change_text, check_graphs, some_graphs
 
-SECONDS = 20  # of processor time for one input
+SECONDS = 10  # of processor time for one input
 PATIENCE = 300  # seconds after which an input that uses no processor time counts as a hang
 MEMORY = 1 << 30  # bytes beyond those that the process has at its start
 PAUSE, MOST = 300.0, 20_000  # seconds that one process works, and inputs that it tries, before the next takes over

@@ -62,7 +62,7 @@ def test_a_text_column_with_a_missing_value_is_refused():
 
 @pytest.mark.parametrize("targets", [[1, "1"], ["a", b"a"], [2**63, 2**53 + 1], ["a", float("nan")]])
 def test_targets_that_numpy_would_change_are_refused(targets):
-    with pytest.raises(InvalidGraphError, match="targets must be all texts, or all numbers that one array can hold"):
+    with pytest.raises(InvalidGraphError, match="targets must be all strings, or all numbers that one array can hold"):
         Graphs.from_edges([[(0, 1)]] * 2, targets=targets)
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import pickle
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -384,6 +385,18 @@ def test_explain_writes_one_page(run, model):
     assert "treegram explain model.tgm NEW" in page
 
 
+def test_explain_does_not_count_training_graphs_as_predicted(run, model):
+    graphs = make_graphs(n_graphs=6)
+    known = graphs[:4]
+    new = replace(graphs[4:], attributes=graphs[4:].attributes + 1)
+    save_tu(known + new, "MIXED")
+    code, out, _ = run("explain model.tgm MIXED -o page.html")
+    assert code == 0
+    assert "4 of 6 graphs were in the training data" in out
+    n_right = int((model.predict(new) == new.targets).sum())
+    assert f"{n_right} of 2" in Path("page.html").read_text()
+
+
 def test_explain_takes_some_graphs(run, model):
     for words, numbers in (
         ("--graphs 0-1,4", [0, 1, 4]),
@@ -487,14 +500,15 @@ def test_fit_refuses_one_graph_and_one_class(run):
 
 @pytest.mark.filterwarnings("default")
 def test_classes_that_were_never_fitted_are_told_and_wrong(run, model):
-    save_tu(make_graphs(targets=[5, 6] * 10), "OTHERS")
+    graphs = make_graphs(targets=[5, 6] * 10)
+    save_tu(replace(graphs, attributes=graphs.attributes + 1), "OTHERS")
     code, _, err = run("explain model.tgm OTHERS -o page.html --graphs 0-2")
     assert code == 0
     assert "warning: y has 2 classes that the model was not fitted on" in err
     assert "0 of 3" in Path("page.html").read_text()
 
 
-@pytest.mark.filterwarnings("ignore:1 molecule of 3 left out")
+@pytest.mark.filterwarnings("ignore:1 molecule of 3 skipped")
 @pytest.mark.parametrize("suffix", ["csv", "smi"])
 def test_explain_takes_and_draws_molecules_as_the_model_does(run, suffix):
     pytest.importorskip("rdkit")
