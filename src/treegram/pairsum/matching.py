@@ -44,7 +44,6 @@ from treegram.pairsum.tiles import (
     clear,
     cut,
     fill_matrix,
-    first_from,
     kernel_rows,
     number_alike,
 )
@@ -603,7 +602,14 @@ def _add_neighbors(source, n_rows, indptr, indices, target):
 @jit
 def _first_triangle(column, triangles):
     """Return the first of the sorted triangles whose first column is not before this one."""
-    return first_from(column, 0, len(triangles), triangles[:, 0])
+    low, high = 0, len(triangles)
+    while low < high:
+        middle = (low + high) // 2
+        if triangles[middle, 0] < column:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @njit(inline="always")
