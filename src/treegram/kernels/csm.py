@@ -1,4 +1,4 @@
-"""CSM: connected subgraph matching, the kernel that counts the common parts of two graphs, weighed by their vectors."""
+"""CSM: connected subgraph matching, which counts common subgraphs of two graphs, weighted by their vectors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["CSM"]
 
 @dataclass(frozen=True)
 class MatchView:
-    """Graphs as the sums over matchings see them."""
+    """Graphs in the form that the sums over matchings need."""
 
     nodes: Matchables
     node_kernel: NodeKernel
@@ -36,8 +36,8 @@ class MatchView:
 class CSM(GraphKernel):
     r"""Connected subgraph matching kernel (CSM).
 
-    Two graphs are alike when many of their connected parts can be laid over each other, edge on edge and gap on gap, with
-    nodes on nodes that are alike:
+    Two graphs are similar when many of their connected subgraphs can be mapped to each other, edges to edges and gaps to gaps,
+    with similar nodes on similar nodes:
 
     .. math:: K(G, G') = \sum_\varphi \lambda_{|\varphi|} \prod_{v} \kappa(v, \varphi(v))
 
@@ -51,13 +51,13 @@ class CSM(GraphKernel):
     Parameters
     ----------
     max_size : int, default=3
-        Largest number of nodes that are matched at once, the literature's k.
+        Largest number of nodes that are matched at once, k in the literature.
     weights : array-like of shape (max_size,) or None, default=None
         Weight of the matchings of 1, 2, ... nodes, at least 0; None means 1 for all.
     use_labels : bool, default=False
-        Whether only nodes with equal labels match. Which of the two the published row used is not known.
+        Whether only nodes with equal labels match. It is not known which of the two the published results used.
     gamma : float, "scale" or None, default=None
-        How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
@@ -89,10 +89,10 @@ class CSM(GraphKernel):
     -----
     Exact with ``threshold=0``: only what cannot matter in double precision is left out. Up to ``max_size=3``, for
     undirected graphs without edge labels, time is that of one pair of nodes times a mean degree, for each pair of nodes,
-    plus that of each pair of triangles. Where :math:`k_A` is 1, as it is without attributes, parts of up to three nodes are
-    counted instead, graph by graph. Beyond, each matching of fewer than ``max_size`` nodes is met once, and their
+    plus that of each pair of triangles. Where :math:`k_A` is 1, as it is without attributes, nodes and edges (``max_size=2``) are
+    counted graph by graph, which is faster still. Otherwise each matching of fewer than ``max_size`` nodes is visited once, and their
     number grows exponentially with ``max_size``. The product graph, whose size makes other programs run out of memory, is
-    never built: memory is the result's.
+    never built: memory is that of the result.
 
     Directed graphs: an edge matches an edge of the same direction; a set of nodes is connected if it is so when directions
     are ignored. Without attributes :math:`k_A` is 1.
@@ -135,7 +135,7 @@ class CSM(GraphKernel):
     use_edge_labels: bool = False
 
     def _check_weights(self, max_size: int, largest: int) -> Floats:
-        """The weights of matchings of 1, 2, ... nodes; none has more than the largest graph."""
+        """Return the weights of matchings of 1, 2, ... nodes, up to the size of the largest graph."""
         n_sizes = min(max_size, max(largest, 1))
         if self.weights is None:
             return np.ones(n_sizes)
@@ -178,7 +178,7 @@ class CSM(GraphKernel):
         return _by_largest_size(sums, fitted)
 
     def _raw_contributions(self, graphs: Graphs, described: MatchView, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
-        """The nodes of a matching share it equally."""
+        """Divide each matching equally among its nodes."""
         used = np.flatnonzero(np.abs(weights).max(axis=1, initial=0.0) > 0)
         fitted = self._describe(self.graphs_[used], self._own_grid())
         return match_contributions(
@@ -200,7 +200,7 @@ class CSM(GraphKernel):
 
 
 def _by_largest_size(sums: Floats, view: MatchView) -> Floats:
-    """The kernel for each largest size, from the sums over matchings of each size."""
+    """Return the kernel for each largest size, from the sums over matchings of each size."""
     groups = []
     first = 0
     for last in view.sizes:
@@ -210,14 +210,14 @@ def _by_largest_size(sums: Floats, view: MatchView) -> Floats:
 
 
 def _arcs(graphs: Graphs, *, use_edge_labels: bool) -> tuple[Ints, Ints, Hashes]:
-    """Neighbors in either direction, and for each the kind of edge: its label, and which of the two directions it has."""
+    """Return the neighbors in either direction, and for each the kind of edge: its label and direction."""
     labels = arc_hashes(graphs, use_edge_labels=use_edge_labels)
     if not graphs.directed:
         return graphs.indptr, graphs.indices, labels
     n = graphs.n_nodes
     sources = np.repeat(np.arange(n), graphs.degrees)
     pairs = np.concatenate([sources * n + graphs.indices, graphs.indices * n + sources])
-    # An odd factor for the way back: an edge is of another kind when it is looked at from its other end.
+    # An odd factor for the way back: an edge is of another kind when it is seen from its other end.
     keys, inverse = np.unique(pairs, return_inverse=True)
     kinds = np.zeros(len(keys), np.uint64)
     np.add.at(kinds, inverse, np.concatenate([labels, labels * np.uint64(0x9E3779B97F4A7C15)]))
