@@ -112,7 +112,7 @@ def test_targets_that_no_file_can_hold_are_refused_and_nothing_changes(tmp_path)
 def test_labels_of_any_kind_read_back_equal(tmp_path):
     graphs = Graphs.from_edges(
         [[(0, 1)], [(0, 1)], [], [(0, 1)]],
-        labels=[["C", "O"], ["N", ("C", 1)], [], ["O", 2.5]],
+        labels=[["C", "O"], ["N", ("C", 1)], [], ["O\ud800", 2.5]],
         edge_labels=[["="], [2], [], ["="]],
         targets=["a", "b", "a", "b"],
     )

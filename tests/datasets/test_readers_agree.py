@@ -1,4 +1,4 @@
-"""load_tu and iter_tu share their checks: thousands of damaged folders, accepted by both or refused by both."""
+"""load_tu and iter_tu share their checks: hundreds of damaged folders, accepted by both or refused by both."""
 
 import os
 import random
@@ -12,7 +12,7 @@ import pytest
 from treegram import DatasetError, Graphs, iter_tu, load_tu, save_tu
 from treegram.datasets import table as _table
 
-N_FOLDERS = 2000
+N_FOLDERS = 600
 TOKENS = [
     *("0", "-1", "1e19", "2e19", "9007199254740993", "9007199254740992", "1_0", "1.0", "1.5", "1e3", "+2", ".5", "5."),
     *(
@@ -265,6 +265,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory as Linux counts it")
 @pytest.mark.parametrize("kind", ["savetxt", "words"])
 def test_memory_is_a_small_multiple_of_the_file(tmp_path, folder, kind):

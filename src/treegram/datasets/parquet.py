@@ -13,6 +13,7 @@ import re
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from treegram.graphs.named import split_one_hot
 
 __all__ = ["iter_parquet", "load_parquet", "save_parquet"]
 
+_import_arrow = partial(optional_module, "pyarrow", "Parquet files")
 _KEY = b"treegram"
 _ROWS = 256  # graphs per row group, the smallest unit that can be read
 _LOAD_ROWS = 1 << 14  # graphs that load_parquet converts at once
@@ -257,7 +259,7 @@ def _with_targets(graphs: Graphs, y: ArrayLike | None) -> Graphs:
 
 def _to_table(graphs: Graphs) -> Any:
     """Convert graphs to an Arrow table; its metadata is what the columns do not show."""
-    arrow = optional_module("pyarrow", "Parquet files")
+    arrow = _import_arrow()
     n_arcs = np.diff(graphs.indptr[graphs.offsets])
     arcs = graphs.indptr[graphs.offsets]
     notes: dict[str, Any] = {"directed": graphs.directed, "json": []}
@@ -280,7 +282,7 @@ def _to_table(graphs: Graphs) -> Any:
 
 
 def _lists(offsets: Ints, values: Any) -> Any:
-    arrow = optional_module("pyarrow", "Parquet files")
+    arrow = _import_arrow()
     return arrow.ListArray.from_arrays(offsets.astype(np.int32), arrow.array(values))
 
 
@@ -303,9 +305,9 @@ def _labels(codes: Ints, values: tuple[Hashable, ...], column: str, notes: dict[
     """Return labels as whole numbers or strings, or as JSON, which ``notes`` then says."""
     if all(type(value) is int and abs(value) < 2**63 for value in values):
         return np.array(values, dtype=np.int64)[codes]
-    arrow = optional_module("pyarrow", "Parquet files")
+    arrow = _import_arrow()
     texts: Sequence[Any] = values
-    if not all(isinstance(value, str) for value in values):
+    if not all(isinstance(value, str) and value.isprintable() for value in values):  # Arrow takes no half characters
         notes["json"].append(column)
         texts = [json.dumps(value) for value in values]
     return arrow.array(texts, arrow.string()).take(arrow.array(codes))
@@ -318,7 +320,7 @@ def _targets(targets: NDArray[Any]) -> Any:
             f"A Parquet file can hold targets that are numbers or strings, of shape (n_graphs,) or (n_graphs, n_columns) with "
             f"two columns or more; got {targets.dtype} of shape {targets.shape}."
         )
-    arrow = optional_module("pyarrow", "Parquet files")
+    arrow = _import_arrow()
     rows = targets.reshape(len(targets), -1) if len(targets) else targets.reshape(0, 1)
     kind = arrow.string() if rows.dtype.kind in "UO" else None
     return _lists(np.arange(len(rows) + 1) * rows.shape[1], arrow.array(rows.ravel(), type=kind))
@@ -383,7 +385,7 @@ class _Reader:
 
     def read_empty(self) -> Graphs:
         """Return a collection of no graphs, with the kinds of data that the columns have."""
-        arrow = optional_module("pyarrow", "Parquet files")
+        arrow = _import_arrow()
         return self._convert(arrow.RecordBatch.from_pylist([], schema=self.file.schema_arrow), 0)
 
     def _guarded(self, action: Callable[[], Any]) -> Any:

@@ -25,8 +25,7 @@ def read_pyg(data: Any, roles: Roles, *, one_hot: OneHot, directed: bool) -> Gra
     """Build a collection from Data objects; see :meth:`treegram.Graphs.from_pyg`."""
     items = _as_list(data)
     arrays = [_arrays(item, i) for i, item in enumerate(items)]
-    sizes = [_n_nodes(item, known, i) for i, (item, known) in enumerate(zip(items, arrays, strict=True))]
-    named = [_name(known, n_nodes, i) for i, (known, n_nodes) in enumerate(zip(arrays, sizes, strict=True))]
+    named = [_name(item, known, i) for i, (item, known) in enumerate(zip(items, arrays, strict=True))]
     kinds = _kinds(named, arrays, roles)
     named = [_sort(item, known, kinds, roles, i) for i, (item, known) in enumerate(zip(named, arrays, strict=True))]
     if one_hot is not False:
@@ -66,7 +65,8 @@ def _to_numpy(value: Any) -> NDArray[Any]:
         return np.array(None)
 
 
-def _n_nodes(item: Any, known: dict[str, NDArray[Any]], graph: int) -> int:
+def _name(item: Any, known: dict[str, NDArray[Any]], graph: int) -> NamedGraph:
+    """Return the graph without its data."""
     if "edge_index" not in known:
         keys = ", ".join(map(repr, known)) or "no data"
         raise InvalidGraphError(f"Graph {graph}: there is no 'edge_index'; it has {keys}.")
@@ -76,10 +76,6 @@ def _n_nodes(item: Any, known: dict[str, NDArray[Any]], graph: int) -> int:
         n_nodes = -1
     if n_nodes < 0:
         raise InvalidGraphError(f"Graph {graph}: num_nodes must be a whole number, at least 0; got {item.num_nodes!r}.")
-    return n_nodes
-
-
-def _name(known: dict[str, NDArray[Any]], n_nodes: int, graph: int) -> NamedGraph:
     index = known["edge_index"]
     if index.ndim != 2 or index.shape[0] != 2 or (index.size and index.dtype.kind not in "iu"):
         raise InvalidGraphError(

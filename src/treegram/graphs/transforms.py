@@ -46,7 +46,7 @@ class GraphTransformer(Checked, TransformerMixin, BaseEstimator, ABC):
 
     @property
     def learns_from_data(self) -> bool:
-        """Whether the result depends on the fitted graphs, so that each fold needs its own fit."""
+        """Return whether the result depends on the fitted graphs, so that each fold needs its own fit."""
         return self._learned is not None
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
