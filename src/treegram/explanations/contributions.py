@@ -22,6 +22,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.errors import ParameterError
+from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels import FeatureMap, KernelSum, Nystroem, ODDCLFeatures
@@ -311,9 +312,8 @@ class Explanation:
         return Contrast(above, below, np.eye(len(self.outputs))[output or 0])
 
     def __repr__(self) -> str:
-        return (
-            f"Explanation({len(self.graphs)} graphs, {len(self.outputs)} outputs, attribute_to={self.attribute_to!r})"
-        )
+        sizes = f"{counted(len(self.graphs), 'graph')}, {counted(len(self.outputs), 'output')}"
+        return f"Explanation({sizes}, attribute_to={self.attribute_to!r})"
 
     def _repr_html_(self) -> str:
         from treegram.explanations.page import render_summary
