@@ -1,4 +1,4 @@
-"""Write the page of the commands from their parsers, so that the page and ``treegram COMMAND --help`` say the same."""
+"""Write the page of commands from their parsers, so that it agrees with ``treegram COMMAND --help``."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ __all__ = ["commands_page", "write_commands"]
 HEAD = """Commands
 ========
 
-``treegram COMMAND --help`` prints what is here. Every command also takes ``--verbose``: where there is no terminal, it writes a line
-about its progress now and then. Results go to stdout, everything else to stderr. The exit code is 0 if all is fine, 2 after wrong usage or bad input (with one line that says what is wrong), 130 after Ctrl-C (in the first hundredths of a second, while Python itself starts, Python ends it by the signal), and 1 after a bug.
+``treegram COMMAND --help`` prints what is on this page. Every command also has ``--verbose``, which logs progress to stderr when it is not a
+terminal. Results go to stdout, everything else to stderr. The exit code is 0 after success, 2 after wrong usage or bad input (with one line
+that says what is wrong), 130 after Ctrl-C, and 1 after a bug.
 """
 
 
 def commands_page() -> str:
-    """The page as reStructuredText."""
+    """Return the page as reStructuredText."""
     return "\n".join([HEAD, *(line for name in COMMANDS for line in _command(name))])
 
 
@@ -32,23 +33,27 @@ def write_commands(folder: Path) -> None:
 
 
 def _command(name: str) -> Iterator[str]:
-    """One section: what the command does, its arguments, and examples."""
+    """Yield the section of a command: a description, examples, and arguments."""
     module = import_module(f"treegram.cli.{name}")
     parser = Parser(f"treegram {name}", COMMANDS[name], module.EXAMPLES)
-    module.add_arguments(parser, [])
+    module.add_arguments(parser, [])  # with the options of the default kernel
     title = f"treegram {name}"
     yield f"{title}\n{'-' * len(title)}\n\n{parser.description}\n\n.. code-block:: text\n"
     yield from (f"   {example}" for example in module.EXAMPLES)
     yield ""
     for group in parser._action_groups:
-        actions = [action for action in group._group_actions if "--help" not in action.option_strings]
+        actions = [
+            action
+            for action in group._group_actions
+            if "--help" not in action.option_strings
+        ]
         if actions:
             yield f".. rubric:: {(group.title or '').capitalize()}\n"
             yield from (_argument(action) for action in actions)
 
 
 def _argument(action: argparse.Action) -> str:
-    """An argument and its help, as an entry of a definition list."""
+    """Return an argument and its help as an entry of a definition list."""
     value = _value(action)
     names = [f"{option} {value}".strip() for option in action.option_strings] or [value]
     text = " ".join((action.help or "").replace("%%", "%").split())
@@ -56,7 +61,7 @@ def _argument(action: argparse.Action) -> str:
 
 
 def _value(action: argparse.Action) -> str:
-    """What stands for the argument's value in its usage."""
+    """Return the placeholder of an argument's value."""
     if action.nargs == 0:
         return ""
     if action.choices is not None and action.metavar is None:
@@ -66,5 +71,5 @@ def _value(action: argparse.Action) -> str:
 
 
 def _escaped(text: str) -> str:
-    """The text with what reStructuredText would take for markup, or for a link, as it is."""
+    """Escape the markup and links of reStructuredText."""
     return re.sub(r"([*`|_\\]|(?<=\w):(?=//))", r"\\\1", text)

@@ -203,7 +203,9 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
 
     monkeypatch.setitem(KERNELS, "louder", Louder)
     monkeypatch.setattr("treegram.cli.gram.NAMES", (*NAMES, "louder"))
-    assert "How deep, at 100 %. (default: 1)" in run("gram", "--kernel", "louder", "--help")[1]
+    assert "How deep, at 100 %. Expected: a whole number of at least 0 (default: 1)" in " ".join(
+        run("gram", "--kernel", "louder", "--help")[1].split()
+    )
     assert run("gram", "TINY", "--kernel", "louder", "--depth", 2, "-o", "K.npz")[0] == 0
     assert (
         "the kernel louder does not have it, only oddcl, " in run("gram", "TINY", "--kernel", "louder", "--lam", 2)[2]

@@ -39,7 +39,6 @@ NAMES = (
 )  # fmt: skip
 AUTO = "auto"
 SCALES = ("raw", "standard", "robust")
-_MOST_SHOWN = 4  # words in place of the value; longer lists are in the text
 
 
 def kernel_class(name: str) -> type[GraphKernel]:
@@ -93,18 +92,21 @@ def kernel_in(arguments: Sequence[str], names: Sequence[str], prog: str) -> str 
 
 def add_kernel_parameters(parser: Parser, name: str, estimator: type[Any]) -> None:
     """Add an option for each parameter of an estimator; an error about any other names the kernels that have it."""
-    from treegram._core.params import FLAG, allowed_values
+    from treegram._core.params import FLAG, LIST, Number, Whole, Words, allowed_values
 
     group = parser.add_argument_group(f"options of the kernel {name}")
     texts, rules = parameter_texts(estimator), allowed_values(estimator)
     for parameter, default in _defaults(estimator).items():
         allowed, flag = rules[parameter], _flag(parameter)
-        text = _help(texts.get(parameter, ""), allowed, default)
+        shown = {"True": "yes", "False": "no", "None": "none"}.get(str(default), default)
+        text = texts.get(parameter, "").replace("%", "%%")
         if allowed == (FLAG,):
+            text = f"{text} (default: {shown})"
             group.add_argument(flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
-        elif (metavar := _metavar(allowed)) is not None:
+        elif any(isinstance(rule, Whole | Number | Words) or rule is LIST for rule in allowed):
             read = partial(read_word, allowed)
-            group.add_argument(flag, type=read, metavar=metavar, default=argparse.SUPPRESS, help=text)
+            text = f"{text} Expected: {_expected(allowed)} (default: {shown})"
+            group.add_argument(flag, type=read, metavar="VALUE", default=argparse.SUPPRESS, help=text)
     for other in NAMES:
         for parameter in _defaults(kernel_class(other)).keys() - _defaults(estimator).keys():
             owners = parser.elsewhere.get(_flag(parameter), f": the kernel {name} does not have it, only")
@@ -156,39 +158,21 @@ def _flag(parameter: str) -> str:
     return "--" + parameter.replace("_", "-")
 
 
-def _metavar(allowed: Allowed) -> str | None:
-    """Return the placeholder of the value in the help; None if no word can express a value."""
-    from treegram._core.params import LIST, Number, Whole, words_of
-
-    words = words_of(allowed)
-    kinds = {type(one) for one in allowed}
-    if words:
-        numbers = kinds & {Whole, Number}
-        return "NAME" if len(words) > _MOST_SHOWN or numbers else "{" + ",".join(words) + "}"
-    if Number in kinds or LIST in allowed:
-        return "X" if Number in kinds else "X,X,..."
-    return "N" if Whole in kinds else None
-
-
-def _help(text: str, allowed: Allowed, default: Any) -> str:
-    from treegram._core.params import words_of
-
-    words = words_of(allowed)
-    names = f" Names: {', '.join(words)}." if len(words) > _MOST_SHOWN else ""
-    shown = {"True": "yes", "False": "no", "None": "none"}.get(str(default), default)
-    return f"{text}{names} (default: {shown})".strip().replace("%", "%%")
-
-
 def read_word(allowed: Allowed, text: str) -> Any:
     """Return the first allowed reading of the text: None, a list, a number or the text itself; for argparse."""
     from treegram._core.params import FUNCTION, words_of
 
-    expressible = [one for one in allowed if one is not FUNCTION]
     for value in _readings(text):
-        if any(one.accepts(value) for one in expressible):
+        if any(rule.accepts(value) for rule in allowed if rule is not FUNCTION):
             return value
-    expected = " or ".join(str(one) for one in expressible)
-    raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}{suggest(text, words_of(allowed))}")
+    hint = suggest(text, words_of(allowed))
+    raise argparse.ArgumentTypeError(f"expected {_expected(allowed)}, got {text!r}{hint}")
+
+
+def _expected(allowed: Allowed) -> str:
+    from treegram._core.params import FUNCTION
+
+    return " or ".join(str(rule) for rule in allowed if rule is not FUNCTION)
 
 
 def _readings(text: str) -> Iterator[Any]:
