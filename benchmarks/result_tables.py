@@ -211,7 +211,21 @@ def unrelated_ranks(summary: Summary) -> str:
     )
 
 
-BLOCKS = {"results": accuracies, "cells": one_by_one, "tests": tests_in_words}
+def beside(summaries: Sequence[Summary]) -> str:
+    """Return the accuracies of an addendum beside those of "auto", the entry it amends, and the best entry of the study."""
+    study, addendum = summaries
+    (amended,) = addendum.kernels
+    names = [dataset.name for dataset in addendum.datasets]
+    rows = [[cell for cell in study.row(kernel) if cell.dataset in names] for kernel in ("auto", amended.name.split()[0])]
+    rows.append([max(study.column(name), key=lambda cell: cell.mean or 0.0) for name in names])
+    rows.append(list(addendum.row(amended.name)))
+    heads = ["auto", amended.name.split()[0], "the best of the wide study", amended.name]
+    lines = [["kernel", *names], ["---"] * (1 + len(names))]
+    lines += [[head, *(f"{cell.mean:.1f} ± {cell.deviation:.1f}" for cell in row)] for head, row in zip(heads, rows, strict=True)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+BLOCKS = {"results": accuracies, "cells": one_by_one, "tests": tests_in_words, "edges": beside}
 
 
 def updated(page: str, results: Path) -> str:
@@ -222,7 +236,7 @@ def updated(page: str, results: Path) -> str:
         return f"{found[1]}\n\n{BLOCKS[found[2]](summaries)}\n{found[4]}"
 
     return re.sub(
-        r"(<!-- (results|cells|tests): (.*?) -->)\n.*?(<!-- end of results -->)", block, page, flags=re.DOTALL
+        r"(<!-- (results|cells|tests|edges): (.*?) -->)\n.*?(<!-- end of results -->)", block, page, flags=re.DOTALL
     )
 
 
