@@ -212,16 +212,14 @@ def unrelated_ranks(summary: Summary) -> str:
 
 
 def beside(summaries: Sequence[Summary]) -> str:
-    """Return the accuracies of an addendum beside those of "auto", the entry it amends, and the best entry of the study."""
+    """Return the accuracies of an addendum beside those of "auto", of CSM, and of the best entry of the study."""
     study, addendum = summaries
-    (amended,) = addendum.kernels
     names = [dataset.name for dataset in addendum.datasets]
-    rows = [[cell for cell in study.row(kernel) if cell.dataset in names] for kernel in ("auto", amended.name.split()[0])]
-    rows.append([max(study.column(name), key=lambda cell: cell.mean or 0.0) for name in names])
-    rows.append(list(addendum.row(amended.name)))
-    heads = ["auto", amended.name.split()[0], "the best of the wide study", amended.name]
+    rows = {kernel: [cell for cell in study.row(kernel) if cell.dataset in names] for kernel in ("auto", "CSM")}
+    rows["the best of the wide study"] = [max(study.column(name), key=lambda cell: cell.mean or 0.0) for name in names]
+    rows |= {kernel.name: list(addendum.row(kernel.name)) for kernel in addendum.kernels}
     lines = [["kernel", *names], ["---"] * (1 + len(names))]
-    lines += [[head, *(f"{cell.mean:.1f} ± {cell.deviation:.1f}" for cell in row)] for head, row in zip(heads, rows, strict=True)]
+    lines += [[name, *(f"{cell.mean:.1f} ± {cell.deviation:.1f}" for cell in cells)] for name, cells in rows.items()]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 

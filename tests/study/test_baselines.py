@@ -29,9 +29,7 @@ from treegram.study.study_file import parse_study
 from treegram.study.summary import summarize
 
 PROTOCOL = Protocol(inner_folds=3, C=(1.0, 10.0))
-without_torch = pytest.mark.skipif(
-    find_spec("torch") is None, reason="torch is not installed: pip install torch"
-)
+without_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: pip install torch")
 NAMES = [pytest.param(name, marks=without_torch) if name == "gin" else name for name in BASELINES]
 
 

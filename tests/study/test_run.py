@@ -316,9 +316,7 @@ def test_a_run_says_what_it_was_made_of_and_another_recipe_is_refused(study, loa
     assert versions["auto"] == AUTO_VERSION
     assert versions["study file"] == automatic.digest[:12] == hashlib.sha256(b"a text").hexdigest()[:12]
     monkeypatch.setattr(module, "AUTO_VERSION", "another")
-    with pytest.raises(
-        StudyError, match=rf"has results of another version of the kernel 'auto': {AUTO_VERSION}, not"
-    ):
+    with pytest.raises(StudyError, match=rf"has results of another version of the kernel 'auto': {AUTO_VERSION}, not"):
         run(automatic, tmp_path / "s", loaded)
 
 

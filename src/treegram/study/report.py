@@ -291,8 +291,8 @@ def _gram_time(summary: Summary) -> Iterator[Block]:
         cells = summary.column(dataset.name)
         if any(cell.gram_seconds is not None for cell in cells):
             ours, published = ([cell.gram_seconds for cell in cells], [cell.published_seconds for cell in cells])
-            names, title = _labels([cell.kernel for cell in cells]), _labels([dataset.name])[0]
-            draw = partial(time_plot, names, ours, published if any(published) else None, title=title)
+            kernels, title = _labels([cell.kernel for cell in cells]), _labels([dataset.name])[0]
+            draw = partial(time_plot, kernels, ours, published if any(published) else None, title=title)
             what = "time of one Gram matrix"
             figures.append(Figure(f"{what} on {dataset.name}.".capitalize(), f"{dataset.name}: {what}.", draw))
     yield "figures", figures

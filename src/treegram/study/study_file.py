@@ -13,7 +13,6 @@ import os
 import tomllib
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
-from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import NoneType
@@ -110,11 +109,6 @@ class _InvalidKeyError(Exception):
         super().__init__(f"{path}: {message}" if path else message)
 
 
-@cache
-def _types(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
 def _build(kind: type[Any], value: Any, path: str) -> Any:
     """Build one of the classes of a study from a table."""
     table = _as_dict(value, path)
@@ -130,9 +124,10 @@ def _build(kind: type[Any], value: Any, path: str) -> Any:
     for key, one in known.items():
         if one.default is one.default_factory is MISSING and key not in table:
             raise _InvalidKeyError(path, f"the key {key!r} is missing")
+    types = get_type_hints(kind)
     return kind(
         **{
-            key: _convert(_types(kind)[key], value, _join(path, key), known[key].metadata)
+            key: _convert(types[key], value, _join(path, key), known[key].metadata)
             for key, value in table.items()
         }
     )
