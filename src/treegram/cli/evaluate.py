@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from treegram.cli._data import SOURCES, add_molecule_options, has_real_targets, load_data, molecule_words
 from treegram.cli._kernels import AUTO, add_search_options, check_search_options, kernel_class, users_of
 from treegram.cli._parser import Parser, at_least
-from treegram.cli._study import add_run_options, run_and_print
+from treegram.cli.reproduce import add_run_options, run_and_print
 from treegram.study.protocol import CONTROLS, KernelSpec, Protocol, Study, StudyEntry
 
 if TYPE_CHECKING:
