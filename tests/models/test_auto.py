@@ -244,6 +244,7 @@ def test_the_same_twice_and_with_threads(digits, fitted):
     np.testing.assert_array_equal(again.decision_function(digits[0]), fitted.decision_function(digits[0]))
 
 
+@pytest.mark.slow
 def test_permuted_classes_give_chance():
     """Whatever is learned, it is learned from the training part: on random classes there is nothing to find."""
     graphs = random_graphs(60, labels=["C", "N"], attributes=2)
@@ -423,12 +424,14 @@ def complete_graphs(n_graphs, rng, *, close=0.5):
     return {"edges": edges, "n_nodes": sizes.tolist(), "labels": labels}, kinds, distances, y
 
 
+@pytest.mark.slow
 def test_many_classes_of_tiny_graphs():
     graphs, y = small_graphs(140, 20, np.random.default_rng(0))
     model = GraphSVC("auto", C=[10], cv=3).fit(graphs[:120], y[:120])
     assert model.score(graphs[120:], y[120:]) > 0.9
 
 
+@pytest.mark.slow
 def test_many_classes_with_a_sample(monkeypatch):
     monkeypatch.setattr(auto, "MANY", 100)
     monkeypatch.setattr(auto, "SAMPLE", 80)

@@ -269,6 +269,7 @@ def test_the_text_tells_versions_and_the_digest_of_the_data(graphs, path):
     assert digests[0] == digests[1] != digests[2]
 
 
+@pytest.mark.slow
 def test_the_file_is_loaded_in_another_process(graphs, y, path):
     model = GraphSVC(WL(), C=1, cv=2).fit(graphs, y)
     save_model(model, path)
