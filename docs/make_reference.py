@@ -12,6 +12,7 @@ __all__ = ["reference_page", "write_reference"]
 SECTIONS = {
     "graphs": ("Graphs", "The collection that every estimator takes."),
     "datasets": ("Data sets", "Data sets to load, generate, summarize and save."),
+    "datasets.parquet": ("Parquet files", "Large collections in a columnar format; see :doc:`own_data`."),
     "graphs.molecules": ("Molecules", "SMILES, SDF and RDKit molecules as graphs; see :doc:`molecules`."),
     "graphs.transforms": (
         "Preprocessing",
@@ -25,7 +26,7 @@ SECTIONS = {
     "kernels.gram_store": ("Gram matrices on disk", "For matrices larger than memory; see :doc:`cluster`."),
     "models": ("Models", "Estimators that take graphs and choose their kernel themselves."),
     "models.saving": ("Model files", "Fitted models in files that contain no code; see :doc:`saving`."),
-    "explanations": ("Explanations", "Which nodes, features and training graphs made a decision; see :doc:`explain`."),
+    "explanations.contributions": ("Explanations", "Which nodes, features and training graphs made a decision; see :doc:`explain`."),
     "explanations.plots": ("Plots", "Figures drawn with matplotlib; each function returns its axes."),
     "_core.errors": ("Errors", "The exceptions that treegram raises. Each is also a ``ValueError``."),
 }
