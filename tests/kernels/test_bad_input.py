@@ -190,7 +190,9 @@ def test_a_failed_transform_leaves_the_kernel_as_it_was():
 
 def test_a_node_kernel_of_wrong_shape_is_an_error():
     kernel = ODDCL(1, node_kernel=lambda X, Y: np.ones(len(X)))
-    with pytest.raises(ValueError, match=r"node_kernel must return an array of shape \(\d+, \d+\) for blocks of .*; got"):
+    with pytest.raises(
+        ValueError, match=r"node_kernel must return an array of shape \(\d+, \d+\) for blocks of .*; got"
+    ):
         kernel.fit_transform(GRAPHS)
 
 

@@ -267,7 +267,8 @@ def test_the_size_and_number_of_tasks_change_no_share(monkeypatch, options):
     shares = CSM(**options).fit(graphs)._node_contributions(graphs, weights, spread=False)
     monkeypatch.setattr(matching, "ROWS_PER_TASK", 5)
     several = [
-        CSM(**options, n_jobs=n_jobs).fit(graphs)._node_contributions(graphs, weights, spread=False) for n_jobs in (1, 2)
+        CSM(**options, n_jobs=n_jobs).fit(graphs)._node_contributions(graphs, weights, spread=False)
+        for n_jobs in (1, 2)
     ]
     np.testing.assert_array_equal(several[0], several[1])
     monkeypatch.setattr(matching, "TILE_COLUMNS", 7)

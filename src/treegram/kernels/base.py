@@ -12,6 +12,7 @@ command its name.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
@@ -61,6 +62,7 @@ __all__ = [
     "inverse_roots",
     "learn_gamma",
     "normalize_gram",
+    "outside_level",
     "parameters",
     "register_kernel",
     "used_labels",
@@ -177,7 +179,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         K = self._pair_sums(self._fitted, None)
         diagonals = self._finite(_diagonals(K))
         self._self_kernels = diagonals if self.normalize else None
-        complete_gram(K, self._self_kernels, self.n_jobs)
+        complete_gram(K, self._self_kernels)
         return K.reshape(K.shape[-2:])
 
     def transform(self, X: Any) -> Floats:
@@ -271,7 +273,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         fitted = worker._describe(X, grid)
         grams = worker._pair_sums(fitted, None).reshape(len(points), len(X), len(X))
         diagonals = self._finite(_diagonals(grams))
-        complete_gram(grams, diagonals if self.normalize else None, self.n_jobs)
+        complete_gram(grams, diagonals if self.normalize else None)
         rows, self_kernels = np.empty((len(points), 0, len(X))), np.empty((len(points), 0))
         if len(X_new):
             new = worker._describe(X_new, grid)
@@ -320,7 +322,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     def _remember(self, X: Any) -> None:
         self._check_parameters()
         graphs = as_graphs(X)
-        warn_of_edge_vectors(self, graphs, stacklevel=4)
+        warn_of_edge_vectors(self, graphs)
         self._learn(graphs, self._own_grid())
         self._fitted = self._describe(graphs, self._own_grid())
         self.graphs_ = graphs
@@ -348,8 +350,8 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
             known = used_labels(fitted)
             names = set(known)
             is_known = np.array([label in names for label in graphs.label_values], dtype=bool)
-            if known:  # stacklevel: the caller of transform, which scikit-learn wraps
-                warn_of_unknown_labels(self, graphs, is_known, f", the fitted ones have {_some(known)}", stacklevel=6)
+            if known:
+                warn_of_unknown_labels(self, graphs, is_known, f", the fitted ones have {_some(known)}")
 
     @property
     def _uses_labels(self) -> bool:
@@ -376,7 +378,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     def _square(self, chosen: Ints) -> Floats:
         """Compute the kernel of some fitted graphs with each other."""
         K = self._pair_sums(self._describe(self.graphs_[chosen], self._own_grid()), None)
-        complete_gram(K, None if self._self_kernels is None else self._self_kernels[..., chosen], self.n_jobs)
+        complete_gram(K, None if self._self_kernels is None else self._self_kernels[..., chosen])
         return K.reshape(K.shape[-2:])
 
     def _keep(self, chosen: Ints) -> None:
@@ -431,9 +433,15 @@ def _count_of(n_attributes: int) -> str:
     return counted(n_attributes, "attribute") if n_attributes else "no attributes"
 
 
-def warn_of_unknown_labels(
-    kernel: object, graphs: Graphs, is_known: NDArray[np.bool_], known: str, *, stacklevel: int
-) -> None:
+def outside_level() -> int:
+    """Return the ``stacklevel`` for a warning of the caller that shows where the user called treegram or scikit-learn."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("treegram", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def warn_of_unknown_labels(kernel: object, graphs: Graphs, is_known: NDArray[np.bool_], known: str) -> None:
     """Warn if less than half of the nodes have a label of the fitted graphs: the names probably mean different things.
 
     ``is_known`` has one entry for each of the ``label_values``.
@@ -452,18 +460,18 @@ def warn_of_unknown_labels(
         f"{how_many} a label that {type(kernel).__name__} was fitted on: they have {_some(new)}{known}. Do both use the same names for "
         "labels?",
         UserWarning,
-        stacklevel=stacklevel,
+        stacklevel=outside_level(),
     )
 
 
-def warn_of_edge_vectors(kernel: object, graphs: Graphs, *, stacklevel: int) -> None:
+def warn_of_edge_vectors(kernel: object, graphs: Graphs) -> None:
     """Warn if edges have vectors, which no kernel compares directly."""
     if graphs.n_edge_attributes:
         warnings.warn(
             f"{type(kernel).__name__} does not use the vectors of the edges. Put BinEdgeAttributes() before a kernel with "
             "use_edge_labels=True, or leave edge_attributes out of the graphs.",
             UserWarning,
-            stacklevel=stacklevel,
+            stacklevel=outside_level(),
         )
 
 
@@ -484,8 +492,8 @@ def _diagonals(grams: Floats) -> Floats:
     return diagonals
 
 
-def complete_gram(K: Floats, diagonals: Floats | None, n_jobs: int | None) -> None:
-    """Fill the lower halves of symmetric matrices from the upper ones, normalized unless there are no ``diagonals``, in place."""
+def complete_gram(K: Floats, diagonals: Floats | None) -> None:
+    """Fill the lower halves of symmetric matrices from the upper ones, and normalize if there are ``diagonals``, in place."""
     complete(K, None if diagonals is None else inverse_roots(diagonals))
 
 

@@ -159,7 +159,7 @@ def _write_block(shared: tuple[GraphKernel, _Store], i: int, j: int, rows: Graph
     try:
         if i == j:
             self_kernels = kernel._finite(K.diagonal().copy())
-            complete_gram(K, self_kernels if kernel.normalize else None, kernel.n_jobs)
+            complete_gram(K, self_kernels if kernel.normalize else None)
             store.write("gram", (i, i), K)
             store.write("self_kernels", (i,), self_kernels)
         else:

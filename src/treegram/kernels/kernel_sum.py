@@ -133,7 +133,7 @@ class KernelSum(GraphKernel):
         super().set_params(**params)
         return self
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: ARG002, N803 (scikit-learn's signature)
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         # Each part is written once: scikit-learn's own repr takes six times as long for each level of nested sums.
         shown, default = self.get_params(deep=False), type(self)()
         if get_config()["print_changed_only"]:
@@ -270,7 +270,7 @@ class KernelSum(GraphKernel):
         for final, mine, theirs in zip(self._finals(), left, columns, strict=True):
             K = final._pair_sums(mine.described, None if right is None else theirs.described).reshape(total.shape)
             if right is None:
-                complete_gram(K, K.diagonal().copy() if final.normalize else None, self.n_jobs)
+                complete_gram(K, K.diagonal().copy() if final.normalize else None)
             elif final.normalize:
                 normalize_gram(K, mine.selves, theirs.selves)
             total += K

@@ -9,20 +9,19 @@ from typing import Any
 from treegram._core.params import parameters
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
-from treegram.kernels.choose_map import VECTOR_MAP
 from treegram.kernels.grid import Grid, GridPoint
 from treegram.kernels.node_pairs import NodePairKernel, view_nodes
-from treegram.kernels.tree_weights import TREE_GRID, TREES, grid_pass, tree_groups, view_trees
+from treegram.kernels.tree_weights import TREE_GRID, TREES, grid_pass, tree_groups
 from treegram.kernels.vector_sums import (
+    VECTOR_MAP,
     PairSample,
+    choose_map,
     draw_seed,
-    gram_costs,
-    map_for,
     map_nodes,
     vector_pair_sums,
     vector_self_sums,
 )
-from treegram.pairsum.maps import Indicator, Similarity, one_blas_thread
+from treegram.pairsum.maps import one_blas_thread
 from treegram.structure.features import Features
 
 __all__ = ["ODDCLApprox"]
@@ -66,12 +65,10 @@ class ODDCLApprox(NodePairKernel):
         Whether trees also carry the labels of their edges.
     method : {"auto", "rff", "orf", "qmc", "nystroem"}, default="auto"
         How z is made. "rff": random Fourier features, as in the paper; "orf": with orthogonal frequencies; "qmc": with
-        frequencies from scrambled Sobol points; "nystroem": from pivots among the fitted nodes, drawn by randomly pivoted
-        Cholesky. "auto" estimates from the fitted nodes what a Gram matrix costs: the exact engine is used where it is
-        cheaper than a search for a map, as it is up to some thousand graphs. Else few distinct vectors are factorised,
-        which is exact, for new graphs too; else Nystroem up to the tolerance, unless the exact engine turns out to be
-        cheaper; where the node kernel is nearly sparse, so that no few components can stand for it, a warning says so and
-        the exact engine is used.
+        frequencies from scrambled Sobol points; "nystroem": from pivots among the vectors of the fitted nodes, drawn by randomly
+        pivoted Cholesky. "auto": no map but the exact kernel for up to 3e8 pairs of nodes with equal labels (about a thousand to
+        some thousand graphs); else, with at most ``n_components`` distinct vectors, a factorization of their kernel matrix,
+        which is exact; else "nystroem" up to the tolerance; and the exact kernel if that takes too many components.
     n_components : int or None, default=None
         Number of components of z (for "auto" the largest one; Nystroem stops where more would add nothing but rounding
         errors). None: 16, 24, 36, ... up to 1024, until the estimated error is within the tolerance. The paper has 1000.
@@ -141,11 +138,12 @@ class ODDCLApprox(NodePairKernel):
     array([[1.   , 0.838],
            [0.838, 1.   ]])
     >>> kernel.choice_
-    'The exact engine is used: 6.5e+00 pairs of nodes take it some 1.6e-08 s, less than the search for a map may cost.'
+    'exact: 6.5e+00 pairs of nodes with equal labels are few enough; estimated Gram error 0.0e+00.'
     """
 
     name = "oddcl-approx"
     _one_pass = ("depth", "lam")
+    _explained_by = ""  # sums of vectors are not sums over nodes
     _default_param_grid = TREE_GRID
     _allowed = {**TREES, **VECTOR_MAP}
 
@@ -167,25 +165,24 @@ class ODDCLApprox(NodePairKernel):
         super()._learn(graphs, grid)  # the map is that of the kernel's own parameters, whatever the grid
         seed = draw_seed(self.random_state)
         with one_blas_thread():
-            draw = cache(partial(PairSample.draw, self, partial(view_trees, self), graphs, seed))  # where it is needed
+            sample = cache(partial(PairSample.draw, self, graphs, seed))  # drawn when a map is tried
             view = view_nodes(self, graphs)
-            costs = gram_costs(view)
-            choice = map_for(self, view, graphs.n_attributes, lambda z: draw().error_of(z), seed, costs=costs)
+            choice = choose_map(
+                self, view, graphs.n_attributes, lambda z: sample().error_of(z), seed, can_be_exact=True
+            )
         self.map_ = choice.vector_map
         self.method_ = choice.method
-        self.choice_ = choice.told(choice.error)
+        self.choice_ = choice.describe(choice.error)
         self.n_components_ = 0 if choice.vector_map is None else choice.vector_map.n_components
         self.estimated_error_ = choice.error
         self._is_complete = choice.is_complete
-        choice.warn(choice.error)
+        choice.warn(self, choice.error, self.tolerance)
 
     def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:
         return tree_groups(self, graphs, grid["depth"], grid["lam"])
 
     def _grid_pass(self, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
         return grid_pass(partial(super()._grid_pass, X, X_new), self, X, param_grid)
-
-    _explained_by = ""  # sums of vectors and choices of maps are not sums over nodes
 
     def _describe(self, graphs: Graphs, grid: Grid) -> Any:
         view = super()._describe(graphs, grid)
@@ -194,19 +191,15 @@ class ODDCLApprox(NodePairKernel):
     def _pair_sums(self, left: Any, right: Any | None) -> Floats:
         if self.map_ is None:
             return super()._pair_sums(left, right)
-        left_map, right_map = self.map_, self.map_
-        if right is not None and self._is_complete:
-            # All vectors of the fitted graphs are known: the kernel with each of them is exact for new vectors too.
-            left_map = Similarity(right.view.node_kernel, right.vectors)
-            right_map = Indicator(right.vectors)
+        if right is not None and self._is_complete:  # exact for new vectors too, which the map does not know
+            return super()._pair_sums(left.view, right.view)
         with one_blas_thread():
-            return vector_pair_sums(left, right, left_map, self.n_jobs, right_map=right_map)
+            return vector_pair_sums(left, right, self.map_, self.n_jobs)
 
     def _self_sums(self, described: Any) -> Floats:
         if self.map_ is None:
             return super()._self_sums(described)
         if self._is_complete:
-            # A map that knows all fitted vectors says too little of new ones; each graph with itself is cheap anyway.
             return super()._self_sums(described.view)
         with one_blas_thread():
             return vector_self_sums(described, self.map_, self.n_jobs)

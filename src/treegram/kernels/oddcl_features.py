@@ -19,10 +19,9 @@ from treegram._core.params import NOTHING, Checked, Whole, parameters
 from treegram._core.types import Floats, Hashes
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.base import GraphKernel, inverse_roots, learn_gamma, warn_of_edge_vectors, warn_of_unknown_labels
-from treegram.kernels.choose_map import VECTOR_MAP
 from treegram.kernels.node_pairs import NODE_KERNEL, NodeView, vectors_and_kernel, view_nodes
 from treegram.kernels.tree_weights import TREES, count_trees, spread_counted_trees, view_trees, weigh
-from treegram.kernels.vector_sums import PairSample, draw_seed, map_for, map_nodes, vector_self_sums
+from treegram.kernels.vector_sums import VECTOR_MAP, PairSample, choose_map, draw_seed, map_nodes, vector_self_sums
 from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.maps import FREQUENCIES, Constant, VectorMap, evaluate, fourier_map, one_blas_thread
 from treegram.pairsum.products import sum_rows
@@ -32,7 +31,7 @@ from treegram.structure.trees import Phi, read_tree
 
 __all__ = ["ODDCLFeatures"]
 
-FAR = 10.0  # an error of so many times the tolerance is worth a warning, wherever it comes from
+FAR = 10.0  # warn if hashing makes the error this many times as large as the tolerance
 
 
 @parameters
@@ -195,14 +194,14 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         graphs = as_graphs(X)
-        warn_of_edge_vectors(self, graphs, stacklevel=3)
+        warn_of_edge_vectors(self, graphs)
         self._seed = draw_seed(self.random_state)
         learn_gamma(self, graphs)
         with one_blas_thread():
-            sample = self._sample(graphs)
+            sample = PairSample.draw(self, graphs, self._seed)
             view = view_nodes(self, graphs)
-            choice = map_for(self, view, graphs.n_attributes, sample.error_of, self._seed, costs=None)
-            assert choice.vector_map is not None  # the exact engine was not on offer
+            choice = choose_map(self, view, graphs.n_attributes, sample.error_of, self._seed, can_be_exact=False)
+            assert choice.vector_map is not None  # the exact sums were not on offer
             self.map_ = choice.vector_map
             self.method_ = choice.method
             self.n_components_ = choice.vector_map.n_components
@@ -212,19 +211,12 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
             self._codes = None if self.n_features is not None else count_trees(self, graphs, self.depth).codes
             self.n_features_out_ = self.n_features if self._codes is None else len(self._codes) * self.n_components_
             self.estimated_error_ = self._error_on(sample)
-        self.choice_ = choice.told(self.estimated_error_)
-        is_chosen = self.n_components is None and self.n_features is not None
-        if is_chosen and not choice.warning and self.estimated_error_ > FAR * self.tolerance:
-            choice = replace(choice, warning=self._warning())
-        choice.warn(self.estimated_error_)
+        if self.n_features is not None:
+            choice = replace(choice, reason=f"{choice.reason}, hashed to {self.n_features} columns")
+        self.choice_ = choice.describe(self.estimated_error_)
+        is_in_tolerance = choice.error <= self.tolerance
+        choice.warn(self, self.estimated_error_, FAR * self.tolerance if is_in_tolerance else self.tolerance)
         return self
-
-    def _warning(self) -> str:
-        return (
-            f"{self.method_} with {self.n_components_} components, hashed to {self.n_features} columns: estimated Gram error "
-            f"{{error}}, far more than tolerance={self.tolerance:g}. Give a larger n_features, or None for one column per tree "
-            "and component, or use the exact kernel ODDCL."
-        )
 
     def transform(self, X: Any) -> Floats | sp.csr_matrix:
         """The rows of graphs.
@@ -271,10 +263,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         graphs = as_graphs(X)
         self._check_like_fitted(graphs)
         with one_blas_thread():
-            return self._error_on(self._sample(graphs))
-
-    def _sample(self, graphs: Graphs) -> PairSample:
-        return PairSample.draw(self, partial(view_trees, self), graphs, self._seed)
+            return self._error_on(PairSample.draw(self, graphs, self._seed))
 
     def _error_on(self, sample: PairSample) -> float:
         left, right = (self._rows(side, self.map_, self._seed) for side in (sample.left, sample.right))
@@ -357,11 +346,11 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
                 columns = np.minimum(np.searchsorted(self._codes, phi.codes), max(len(self._codes) - 1, 0))
                 is_known = self._codes[columns] == phi.codes if len(self._codes) else np.zeros(len(columns), bool)
                 places = (columns * n, is_known.astype(float), np.ones(n))
-            shares = entry_products(_vectors(graphs), weighted, places, vector_map, weights)
+            contributions = entry_products(_vectors(graphs), weighted, places, vector_map, weights)
             if self.normalize:
                 lengths = inverse_roots(self._squares(graphs, vector_map, seed))
-                shares *= np.repeat(lengths[graphs.graph_ids], np.diff(phi.counts.indptr))[:, None]
-        return phi, shares
+                contributions *= np.repeat(lengths[graphs.graph_ids], np.diff(phi.counts.indptr))[:, None]
+        return phi, contributions
 
     def _squares(self, graphs: Graphs, vector_map: VectorMap, seed: int) -> Floats:
         """The square of the length of each graph's row, before it is normalized."""
@@ -374,18 +363,20 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
 
     def _node_contributions(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
         """What each node adds to the products of its graph's row with weights, (n_nodes, n_outputs)."""
-        phi, shares = self._tree_contributions(graphs, weights)
+        phi, contributions = self._tree_contributions(graphs, weights)
         if spread:
-            return spread_counted_trees(self, graphs, phi, shares)
+            return spread_counted_trees(self, graphs, phi, contributions)
         owners = sp.csr_matrix((np.ones(phi.counts.nnz), np.arange(phi.counts.nnz), phi.counts.indptr))
-        nodes: Floats = owners @ shares
+        nodes: Floats = owners @ contributions
         return nodes
 
     def _feature_contributions(self, graphs: Graphs, weights: Floats) -> tuple[tuple[Any, ...], Callable[[int], str]]:
         """What each tree of the graphs adds, for each output a matrix of graphs and trees, and what names a tree."""
-        phi, shares = self._tree_contributions(graphs, weights)
+        phi, contributions = self._tree_contributions(graphs, weights)
         read = partial(read_tree, graphs, missing_labels=self.missing_labels, use_edge_labels=self.use_edge_labels)
-        per_output = (sp.csr_matrix((own, phi.counts.indices, phi.counts.indptr), phi.counts.shape) for own in shares.T)
+        per_output = (
+            sp.csr_matrix((own, phi.counts.indices, phi.counts.indptr), phi.counts.shape) for own in contributions.T
+        )
         return tuple(sum_rows(one, graphs.offsets) for one in per_output), lambda column: read(phi.seen[column])
 
     def _check_like_fitted(self, graphs: Graphs) -> None:
@@ -399,7 +390,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         if graphs.labels is not None and len(self._labels):
             is_known = np.zeros(len(graphs.label_values), bool)
             is_known[graphs.labels] = np.isin(node_hashes(graphs, "constant"), self._labels)
-            warn_of_unknown_labels(self, graphs, is_known, "", stacklevel=6)
+            warn_of_unknown_labels(self, graphs, is_known, "")
 
 
 def _vectors(graphs: Graphs) -> Floats:

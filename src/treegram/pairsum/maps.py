@@ -1,8 +1,8 @@
-"""Explicit maps z of vectors, whose inner products are or approximate a node kernel: <z(x), z(y)> ~ k_A(x, y).
+"""Explicit maps z of vectors, whose inner products equal or approximate a node kernel: <z(x), z(y)> ~ k_A(x, y).
 
-A map is a frozen object: ``map(X)`` gives one row per vector, ``map(X, columns)`` some of its components only, so that no
-caller needs all of them in memory at once. Random Fourier features in three qualities know nothing of the data; the
-Nystroem map is made of pivots taken from it. What graphs do with a map is the business of ``treegram.pairsum.vectors``.
+A map is a frozen object: ``map(X)`` returns one row per vector, ``map(X, columns)`` only some components, so that callers need
+not hold all of them. Random Fourier features of three kinds do not depend on data; a pivot map is made of pivots among the
+vectors. ``treegram.pairsum.vectors`` sums mapped vectors over graphs.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ __all__ = [
     "FREQUENCIES",
     "Constant",
     "Fourier",
-    "Indicator",
     "PivotMap",
-    "Similarity",
     "VectorMap",
     "distinct_rows",
     "evaluate",
@@ -44,7 +42,7 @@ __all__ = [
 ROWS_PER_CALL = 2048  # vectors mapped at once: what is computed on the way to their rows stays small
 PIVOTS_PER_ROUND = 64  # pivots proposed together: enough for fast matrix products, few enough that most are accepted
 CANDIDATES, CANDIDATES_PER_PIVOT = 8192, 8  # vectors looked at, in all at least and for each pivot: more gain little
-_ROUNDING = 1e-14  # a residual below this share of k(x, x) is rounding error
+_ROUNDING = 1e-14  # a residual below this fraction of k(x, x) is rounding error
 
 
 class VectorMap(Protocol):
@@ -55,7 +53,7 @@ class VectorMap(Protocol):
         """Length of each row."""
 
     def __call__(self, X: Floats, columns: slice = ...) -> Floats:
-        """The rows of X's vectors: all components, or those of a range (of even start for cos and sin)."""
+        """Map the rows of X: all components, or those of a range (with an even start for cos and sin)."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class Constant:
     n_components: int = 1
 
     def __call__(self, X: Floats, columns: slice = slice(None)) -> Floats:
-        """A column of ones."""
+        """Return a column of ones."""
         return np.ones((len(X), 1))[:, columns]
 
 
@@ -88,7 +86,7 @@ class Fourier:
         return 2 * self.frequencies.shape[1]
 
     def __call__(self, X: Floats, columns: slice = slice(None)) -> Floats:
-        """The rows; a range of columns must start and end with a pair."""
+        """Map the rows of X; a range of columns must start and end with a pair."""
         start, stop, _ = columns.indices(self.n_components)
         angles = X @ self.frequencies[:, start // 2 : stop // 2]
         rows = np.empty((len(X), stop - start))
@@ -100,9 +98,9 @@ class Fourier:
 
 @dataclass(frozen=True)
 class PivotMap:
-    r"""Similarity to some pivots, made orthonormal: :math:`z(x) = L^{-1} k_A(P, x)` with :math:`L L^T = k_A(P, P)`.
+    r"""Kernel values with some pivots, made orthonormal: :math:`z(x) = L^{-1} k_A(P, x)` with :math:`L L^T = k_A(P, P)`.
 
-    Inner products with a pivot are exact, all others never too large in the sense of positive semidefinite matrices.
+    Inner products with a pivot are exact; the error of all others is positive semidefinite.
     """
 
     node_kernel: NodeKernel
@@ -115,52 +113,18 @@ class PivotMap:
         return len(self.pivots)
 
     def __call__(self, X: Floats, columns: slice = slice(None)) -> Floats:
-        """The rows; the mixing is triangular, so that early components need early pivots only."""
+        """Map the rows of X; the mixing is triangular, so that early components need early pivots only."""
         start, stop, _ = columns.indices(self.n_components)
         rows: Floats = kernel_block(self.node_kernel, X, self.pivots[:stop]) @ self.mixing[:stop, start:stop]
         return rows
 
 
-@dataclass(frozen=True)
-class Similarity:
-    """The kernel with each of some vectors: with :class:`Indicator` on the other side, products are exact for any vector."""
-
-    node_kernel: NodeKernel
-    vectors: Floats
-
-    @property
-    def n_components(self) -> int:
-        """One for each vector."""
-        return len(self.vectors)
-
-    def __call__(self, X: Floats, columns: slice = slice(None)) -> Floats:
-        """k_A of each row with the vectors."""
-        return kernel_block(self.node_kernel, X, self.vectors[columns])
-
-
-@dataclass(frozen=True)
-class Indicator:
-    """Which of some vectors it is: 1 there, 0 elsewhere."""
-
-    vectors: Floats
-
-    @property
-    def n_components(self) -> int:
-        """One for each vector."""
-        return len(self.vectors)
-
-    def __call__(self, X: Floats, columns: slice = slice(None)) -> Floats:
-        """Rows with a single 1 each, for vectors that are among those known."""
-        equal: Any = cdist(X, self.vectors[columns], "chebyshev") == 0 if len(X) else np.empty((0, 0))
-        return equal.astype(np.float64)
-
-
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Matrix products on one thread each: ours are many and small, and threads are spent on whole tasks (``n_jobs``).
+    """Run matrix products on one thread each: they are many and small here, and whole tasks run in parallel (``n_jobs``).
 
-    It also makes results independent of how many threads the BLAS would have used. The setting is one of the process: threads
-    that overlap share it, and the last to leave restores what the first has found.
+    Results then do not depend on the number of BLAS threads. The setting belongs to the process: overlapping threads share it,
+    and the last one to leave restores the original limits.
     """
     with _one_thread_lock:
         if not _one_thread_users:
@@ -180,7 +144,7 @@ _one_thread_users: list[Any] = []  # the limits, and one entry for each block th
 
 
 def evaluate(vector_map: VectorMap, X: Floats, columns: slice = slice(None), *, n_jobs: int | None = None) -> Floats:
-    """The map's rows, some vectors at a time; the same bits for any ``n_jobs``."""
+    """Map the rows of X, some vectors at a time; the same bits for any ``n_jobs``."""
     start, stop, _ = columns.indices(vector_map.n_components)
     rows = np.empty((len(X), stop - start))
     tasks = [(vector_map, X, columns, first, rows) for first in range(0, len(X), ROWS_PER_CALL)]
@@ -197,12 +161,12 @@ def _fill_rows(vector_map: VectorMap, X: Floats, columns: slice, first: int, row
 
 
 def _independent(n: int, d: int, random: np.random.Generator) -> Floats:
-    """Standard normal vectors of dimension d, n of them, as rows."""
+    """Draw n standard normal vectors of dimension d."""
     return random.standard_normal((n, d))
 
 
 def _orthogonal(n: int, d: int, random: np.random.Generator) -> Floats:
-    """Standard normal vectors, any d consecutive ones of a block orthogonal to each other (Yu et al. 2016)."""
+    """Draw standard normal vectors, d at a time orthogonal to each other (Yu et al. 2016)."""
     directions = [_rotation(d, random) for _ in range(-(-n // d))]
     lengths = np.sqrt(random.chisquare(d, n))
     rows: Floats = np.concatenate(directions)[:n] * lengths[:, None]
@@ -210,14 +174,14 @@ def _orthogonal(n: int, d: int, random: np.random.Generator) -> Floats:
 
 
 def _rotation(d: int, random: np.random.Generator) -> Floats:
-    """A random orthogonal matrix; the signs make it uniform (QR alone is not)."""
+    """Draw a random orthogonal matrix; the signs make it uniform (QR alone is not)."""
     q, r = np.linalg.qr(random.standard_normal((d, d)))
     rotation: Floats = q * np.sign(r.diagonal())
     return rotation
 
 
 def _quasi_random(n: int, d: int, random: np.random.Generator) -> Floats:
-    """Scrambled Sobol points through the normal quantiles: each point is normal, together they are spread evenly."""
+    """Map scrambled Sobol points to normal quantiles: each point is normal, and together they are spread evenly."""
     points: Floats = MultivariateNormalQMC(np.zeros(d), seed=random).random(1 << max(n - 1, 0).bit_length())
     return points[:n]  # Sobol points come in powers of two; the first n of them are spread nearly as well
 
@@ -230,7 +194,7 @@ FREQUENCIES: dict[str, Callable[[int, int, np.random.Generator], Floats]] = {
 
 
 def fourier_map(method: str, n_attributes: int, n_components: int, gamma: float, seed: int) -> Fourier:
-    """Random Fourier features: ``method`` says how the frequencies are drawn; an odd number of components is raised by one.
+    """Make random Fourier features with frequencies drawn by ``method``; an odd number of components is raised by one.
 
     The same arguments give the same map on any machine: it does not depend on data.
     """
@@ -243,7 +207,7 @@ def fourier_map(method: str, n_attributes: int, n_components: int, gamma: float,
 
 
 def distinct_rows(X: Floats) -> tuple[Floats, Ints]:
-    """The distinct rows of X in ascending order, and for each row of X its number among them."""
+    """Return the distinct rows of X in ascending order, and for each row of X its position among them."""
     numbers, first = equal_rows(X)
     distinct = X[first] + 0.0  # -0.0 becomes 0.0
     order = np.lexsort(distinct.T[::-1])
@@ -253,12 +217,12 @@ def distinct_rows(X: Floats) -> tuple[Floats, Ints]:
 
 
 def nystroem_map(
-    vectors: Floats, weights: Floats, node_kernel: NodeKernel, n_components: int, *, tolerance: float = 0.0, seed: int
+    vectors: Floats, weights: Floats, node_kernel: NodeKernel, n_components: int, *, seed: int
 ) -> PivotMap:
-    """Pivots by randomly pivoted Cholesky: each is drawn in proportion to what those before it leave unexplained.
+    """Draw pivots by randomly pivoted Cholesky: each in proportion to what those before it leave unexplained.
 
-    ``weights`` say how often each vector occurs. Fewer than ``n_components`` pivots are taken where they leave at most
-    the share ``tolerance`` of the trace unexplained, or nothing but rounding error.
+    ``weights`` are the numbers of occurrences of the vectors. Fewer than ``n_components`` pivots are taken where these leave
+    nothing but rounding error.
 
     With N vectors looked at and k pivots: k N kernel values, k^2 N operations, k N numbers of memory, where N is at most
     8 k (or 8192). Pivots are proposed in rounds and accepted at random, which draws them as if one by one.
@@ -274,7 +238,7 @@ def nystroem_map(
     if len(vectors) > n_candidates:
         chosen = np.sort(random.choice(len(vectors), n_candidates, replace=False, p=weights / weights.sum()))
         vectors, weights = vectors[chosen], np.ones(n_candidates)
-    factor, pivots = _pivoted_cholesky(vectors, weights, node_kernel, n_components, tolerance, random)
+    factor, pivots = _pivoted_cholesky(vectors, weights, node_kernel, n_components, random)
     mixing = solve_triangular(factor[:, pivots], np.eye(len(pivots))) if len(pivots) else np.empty((0, 0))
     return PivotMap(node_kernel, vectors[pivots], np.ascontiguousarray(mixing))
 
@@ -284,23 +248,21 @@ def _pivoted_cholesky(
     weights: Floats,
     node_kernel: NodeKernel,
     n_components: int,
-    tolerance: float,
     random: np.random.Generator,
 ) -> tuple[Floats, Ints]:
-    """Rows F with F^T F close to the kernel matrix of the vectors, one per pivot, and the pivots' numbers."""
+    """Return rows F with F^T F close to the kernel matrix of the vectors, one per pivot, and the positions of the pivots."""
     n = len(vectors)
     n_components = min(n_components, n)
     factor, pivots = np.empty((n_components, n)), np.empty(0, np.int64)
     diagonal = _diagonal(node_kernel, vectors)
     residual = diagonal.copy()
-    goal = tolerance * float(weights @ diagonal)
-    while len(pivots) < n_components and float(weights @ residual) > goal:
+    while len(pivots) < n_components and float(weights @ residual) > 0:
         odds = weights * residual
         drawn = random.choice(n, PIVOTS_PER_ROUND, p=odds / odds.sum())
         known = factor[: len(pivots)]
         unexplained = kernel_block(node_kernel, vectors[drawn], vectors[drawn]) - known[:, drawn].T @ known[:, drawn]
         floor = _ROUNDING * diagonal[drawn]
-        residual[drawn[unexplained.diagonal() <= floor]] = 0.0  # computed anew, and nothing is left: never drawn again
+        residual[drawn[unexplained.diagonal() <= floor]] = 0.0  # computed again, and nothing is left: never drawn again
         kept, lower = _accept(unexplained, floor, n_components - len(pivots), random)
         if not len(kept):
             continue
@@ -316,7 +278,7 @@ def _pivoted_cholesky(
 
 
 def _accept(H: Floats, floor: Floats, most: int, random: np.random.Generator) -> tuple[Ints, Floats]:
-    """Walk along the proposed pivots, keeping each with the share of its residual that those kept before it leave.
+    """Keep each proposed pivot with a probability: the fraction of its residual that those kept before it leave.
 
     ``H`` is the residual kernel matrix of the proposals; changed in place. Returns the kept ones and the Cholesky factor
     of their residual matrix.
@@ -335,7 +297,7 @@ def _accept(H: Floats, floor: Floats, most: int, random: np.random.Generator) ->
 
 
 def kernel_block(node_kernel: NodeKernel, X: Floats, Y: Floats) -> Floats:
-    """The node kernel of two blocks; the Gaussian from differences, so that vectors far from the origin lose nothing."""
+    """Compute the node kernel of two blocks; the Gaussian from differences, so that vectors far from the origin lose nothing."""
     if not len(X) or not len(Y):
         return np.zeros((len(X), len(Y)))
     if not isinstance(node_kernel, Gaussian):
@@ -347,7 +309,7 @@ def kernel_block(node_kernel: NodeKernel, X: Floats, Y: Floats) -> Floats:
 
 
 def _diagonal(node_kernel: NodeKernel, X: Floats) -> Floats:
-    """k(x, x) of each vector."""
+    """Compute k(x, x) of each vector."""
     if isinstance(node_kernel, Gaussian):
         return np.ones(len(X))
     return np.concatenate([np.empty(0), *(node_kernel(x, x).ravel() for x in X[:, None, :])])

@@ -2,10 +2,10 @@
 
 With an explicit map z a graph is one vector per tree, and everything is linear in the number of nodes until graphs meet:
 
-- :func:`add_products` makes Gram matrices: for each tree the product of the vectors of the graphs that have it, common
+- :func:`add_products` computes Gram matrices: for each tree the product of the vectors of the graphs that have it, common
   trees by matrix products, rare ones in compiled loops. Trees and components come in portions, so that memory is bounded;
 - :func:`spread_rows` lays the trees side by side: sparse rows, one block of columns per tree;
-- :func:`hash_graphs` moves the block of each tree to a place and sign that a hash of its code tells, and adds them all up:
+- :func:`hash_graphs` moves the block of each tree to a column and sign given by a hash of its code, and adds up all blocks:
   dense rows of any length, whose inner products are the kernel in expectation.
 """
 
@@ -18,11 +18,12 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
+from treegram._core.jit import contracted, inlined, jit
 from treegram._core.memory import require_rows
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
-from treegram.pairsum.loops import vectors as loops
 from treegram.pairsum.maps import VectorMap, evaluate
+from treegram.structure.hashing import mix
 
 __all__ = [
     "Entries",
@@ -40,7 +41,9 @@ __all__ = [
 VECTOR_BYTES = 96 << 20  # of the vectors of all nodes at once: more components are done one range after the other
 PORTION_BYTES = 16 << 20  # of the sums of consecutive trees
 SMALL_PRODUCT = 256  # pairs of entries of a tree up to which a compiled loop beats the call of a matrix product
-NODES_PER_TASK = 2048  # hashed at once: the vectors of so many nodes stay in cache
+NODES_PER_TASK = 2048  # hashed at once: the vectors of these nodes stay in cache
+_LOW_32 = np.uint64(0xFFFFFFFF)
+_S32, _S63 = np.uint64(32), np.uint64(63)
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Entries:
 
 
 def make_entries(features: sp.csr_matrix, graph_ids: Ints, n_graphs: int, rows: Ints) -> Entries:
-    """Entries from counts (nodes x trees), with nodes in the order of their graphs; ``rows`` tells each node's vector."""
+    """Make entries from counts (nodes x trees), with nodes in the order of their graphs; ``rows`` are the nodes' vectors."""
     by_tree = features.tocsc()
     by_tree.sort_indices()
     nodes = by_tree.indices.astype(np.int64)
@@ -81,14 +84,14 @@ def make_entries(features: sp.csr_matrix, graph_ids: Ints, n_graphs: int, rows: 
 
 
 def component_ranges(n_components: int, n_vectors: int) -> Iterator[slice]:
-    """Ranges of components, each so narrow that the vectors of all nodes fit into VECTOR_BYTES; starts are even."""
+    """Yield ranges of components, so narrow that the vectors of all nodes fit into VECTOR_BYTES; starts are even."""
     width = max(16, VECTOR_BYTES // (8 * max(n_vectors, 1)) // 2 * 2)
     for start in range(0, n_components, width):
         yield slice(start, min(start + width, n_components))
 
 
 def _portions(sizes: Ints, width: int) -> Iterator[tuple[int, int]]:
-    """Ranges of trees whose sums, ``sizes`` vectors of the given width for each tree, fit into PORTION_BYTES."""
+    """Yield ranges of trees whose sums, ``sizes`` vectors of this width for each tree, fit into PORTION_BYTES."""
     ends = np.cumsum(sizes)
     room = max(1, PORTION_BYTES // (8 * width))
     first = 0
@@ -100,7 +103,7 @@ def _portions(sizes: Ints, width: int) -> Iterator[tuple[int, int]]:
 
 
 def _sums(entries: Entries, trees: tuple[int, int], vectors: Floats, n_jobs: int | None) -> Floats:
-    """Z_t(G) for the entries of some trees."""
+    """Compute Z_t(G) for the entries of some trees."""
     first, last = (int(entries.trees[t]) for t in trees)
     out = np.empty((last - first, vectors.shape[1]))
     cuts = np.unique(np.linspace(first, last, 5).astype(np.int64))
@@ -108,7 +111,7 @@ def _sums(entries: Entries, trees: tuple[int, int], vectors: Floats, n_jobs: int
         (a, b, entries.starts, entries.rows, entries.values, vectors, out[a - first : b - first])
         for a, b in pairwise(cuts)
     ]
-    for _ in run_tasks(loops.sum_vectors, tasks, n_jobs=n_jobs, label="trees"):
+    for _ in run_tasks(_sum_vectors, tasks, n_jobs=n_jobs, label="trees"):
         pass
     return out
 
@@ -135,7 +138,7 @@ def add_products(
     for trees in _portions(sizes, max(left_vectors.shape[1], 1)):
         Z = _sums(left, trees, left_vectors, n_jobs)
         Y = Z if left is right else _sums(right, trees, right_vectors, n_jobs)
-        loops.add_small_products(
+        _add_small_products(
             trees, left.trees, left.graphs, Z, right.trees, right.graphs, Y, weights, SMALL_PRODUCT, out
         )
         n_pairs = np.diff(left.trees[trees[0] : trees[1] + 1]) * np.diff(right.trees[trees[0] : trees[1] + 1])
@@ -143,21 +146,21 @@ def add_products(
             mine, theirs = (slice(side.trees[t], side.trees[t + 1]) for side in (left, right))
             z = Z[mine.start - left.trees[trees[0]] : mine.stop - left.trees[trees[0]]]
             y = z if left is right else Y[theirs.start - right.trees[trees[0]] : theirs.stop - right.trees[trees[0]]]
-            loops.add_block(z @ y.T, left.graphs[mine], right.graphs[theirs], weights[t], out)
+            _add_block(z @ y.T, left.graphs[mine], right.graphs[theirs], weights[t], out)
 
 
 def self_products(entries: Entries, vectors: Floats, out: Floats, *, n_jobs: int | None = None) -> None:
     """Add sum_t |Z_t(G)|^2 to out[G], for vectors that hold a range of components."""
     for trees in _portions(np.diff(entries.trees), max(vectors.shape[1], 1)):
         first, last = (int(entries.trees[t]) for t in trees)
-        loops.add_squares(first, last, entries.graphs, _sums(entries, trees, vectors, n_jobs), out)
+        _add_squares(first, last, entries.graphs, _sums(entries, trees, vectors, n_jobs), out)
 
 
 # -------------------------------------------------------------------- rows
 
 
 def spread_rows(entries: Entries, vectors: Floats, *, n_jobs: int | None = None) -> sp.csr_matrix:
-    """One sparse row per graph: the vectors Z_t(G) of all trees side by side, tree t in columns t D .. t D + D - 1."""
+    """Compute sparse rows: the vectors Z_t(G) of all trees side by side, tree t in columns t D .. t D + D - 1."""
     width = vectors.shape[1]
     n_numbers = float(len(entries.graphs)) * width
     require_rows(entries.n_graphs, n_numbers, 4)  # the sums, a copy in order, and the columns of both
@@ -186,7 +189,7 @@ def hash_graphs(
     *,
     n_jobs: int | None = None,
 ) -> Floats:
-    r"""One dense row of ``n_columns`` numbers per graph, whose inner products are the kernel in expectation.
+    r"""Compute dense rows of ``n_columns`` numbers, whose inner products are the kernel in expectation.
 
     .. math:: h(G) = \sum_t s_t R^{c_t} (\epsilon \circ Z_t(G))
 
@@ -212,12 +215,12 @@ def hash_graphs(
 
 
 def place_trees(codes: Hashes, n_components: int, n_columns: int, seed: int) -> tuple[Ints, Floats, Floats]:
-    """First column and sign of each tree, and the signs of the components, as :func:`hash_graphs` has them."""
+    """Return the first column and the sign of each tree, and the signs of the components, for :func:`hash_graphs`."""
     random = np.random.default_rng(seed)
     tree_seed = random.integers(2**64, dtype=np.uint64)
     component_signs = random.choice((-1.0, 1.0), n_components)
     columns, signs = np.empty(len(codes), np.int64), np.empty(len(codes))
-    loops.place_trees(codes, tree_seed, n_columns, columns, signs)
+    _fill_places(codes, tree_seed, n_columns, columns, signs)
     return columns, signs, component_signs
 
 
@@ -228,9 +231,9 @@ def entry_products(
     vector_map: VectorMap,
     weights: Floats,
 ) -> Floats:
-    """What each entry of the features, a tree at a node, adds to the products of rows with weights: (n_entries, n_outputs).
+    """Compute what each entry of the features, a tree at a node, adds to products of rows with weights: (n_entries, n_outputs).
 
-    ``places`` are as :func:`place_trees` gives them; a tree with the sign 0 has no column.
+    ``places`` are those of :func:`place_trees`; a tree with the sign 0 has no column.
     """
     (columns, signs, component_signs), sums = places, np.zeros((features.nnz, weights.shape[1]))
     n_more = -(-vector_map.n_components // max(len(weights), 1)) + 1  # times that a vector may run over the last column
@@ -240,7 +243,7 @@ def entry_products(
         last = min(first + NODES_PER_TASK, len(attributes))
         vectors = evaluate(vector_map, attributes[first:last]) * component_signs
         arrays = (features.indptr, features.indices, features.data)
-        loops.entry_products(first, last, *arrays, columns, signs, vectors, around, sums)
+        _fill_entry_products(first, last, *arrays, columns, signs, vectors, around, sums)
     return sums
 
 
@@ -258,6 +261,125 @@ def _hash_some(
 ) -> None:
     vectors = evaluate(vector_map, attributes[offsets[first] : offsets[last]])
     vectors *= component_signs
-    loops.hash_rows(
-        first, last, offsets, features.indptr, features.indices, features.data, columns, signs, vectors, out
-    )
+    _hash_rows(first, last, offsets, features.indptr, features.indices, features.data, columns, signs, vectors, out)
+
+
+# -------------------------------------------------------------------- compiled loops
+#
+# Every sum has a fixed order, and no two threads ever write to one entry: results have the same bits for any number of threads.
+# Loops over components run along contiguous memory, so that they vectorize.
+
+
+@inlined
+def _add_scaled(a, x, out):
+    """Add a * x to out, over the length of x."""
+    for j in range(len(x)):
+        out[j] += a * x[j]
+
+
+@inlined
+def _inner(x, y):
+    """<x, y>, in four interleaved sums that one vector register holds."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    n = len(x) // 4 * 4
+    for j in range(0, n, 4):
+        a += x[j] * y[j]
+        b += x[j + 1] * y[j + 1]
+        c += x[j + 2] * y[j + 2]
+        d += x[j + 3] * y[j + 3]
+    for j in range(n, len(x)):
+        a += x[j] * y[j]
+    return (a + b) + (c + d)
+
+
+@contracted
+def _sum_vectors(first, last, starts, rows, values, vectors, out):
+    """out[e - first] = sum of values[i] * vectors[rows[i]] over starts[e] <= i < starts[e + 1], for first <= e < last."""
+    for e in range(first, last):
+        total = out[e - first]
+        total[:] = 0.0
+        for i in range(starts[e], starts[e + 1]):
+            _add_scaled(values[i], vectors[rows[i]], total)
+
+
+@contracted
+def _add_small_products(trees, starts_left, graphs_left, left, starts_right, graphs_right, right, weights, most, out):
+    """out[k, g, g'] += weights[t, k] <left entry of (t, g), right entry of (t, g')> for the trees[0] <= t < trees[1].
+
+    Trees with more than ``most`` pairs of entries are left out: matrix products are faster for them. The entries of tree
+    t are starts[t] .. starts[t + 1] - 1; ``left`` and ``right`` hold their vectors from the first tree on.
+    """
+    base_left, base_right = starts_left[trees[0]], starts_right[trees[0]]
+    for t in range(trees[0], trees[1]):
+        if (starts_left[t + 1] - starts_left[t]) * (starts_right[t + 1] - starts_right[t]) > most:
+            continue
+        for i in range(starts_left[t], starts_left[t + 1]):
+            for j in range(starts_right[t], starts_right[t + 1]):
+                product = _inner(left[i - base_left], right[j - base_right])
+                for k in range(len(out)):
+                    out[k, graphs_left[i], graphs_right[j]] += weights[t, k] * product
+
+
+@contracted
+def _add_block(block, graphs_left, graphs_right, weights, out):
+    """out[k, graphs_left[i], graphs_right[j]] += weights[k] * block[i, j]."""
+    for k in range(len(out)):
+        for i in range(len(graphs_left)):
+            row = out[k, graphs_left[i]]
+            for j in range(len(graphs_right)):
+                row[graphs_right[j]] += weights[k] * block[i, j]
+
+
+@contracted
+def _add_squares(first, last, graphs, vectors, out):
+    """out[graphs[e]] += |vectors[e - first]|^2 for first <= e < last."""
+    for e in range(first, last):
+        out[graphs[e]] += _inner(vectors[e - first], vectors[e - first])
+
+
+@jit
+def _fill_places(codes, seed, n_columns, columns, signs):
+    """Fill first column and sign of each tree: 32 bits of a mixed code make the column, another bit the sign."""
+    for t in range(len(codes)):
+        bits = mix(mix(codes[t] + seed) ^ seed)
+        columns[t] = np.int64(((bits & _LOW_32) * np.uint64(n_columns)) >> _S32)
+        signs[t] = 1.0 if bits >> _S63 else -1.0
+
+
+@contracted(allocates=True)
+def _hash_rows(first, last, offsets, indptr, indices, data, columns, signs, vectors, out):
+    """out[g] = sum over the nodes v of g and their trees t of signs[t] F[v, t] vectors[v], moved to columns[t].
+
+    For the graphs first <= g < last; ``vectors`` holds their nodes alone. A vector that runs over the last column goes on
+    at the first one.
+    """
+    n_columns, width = out.shape[1], vectors.shape[1]
+    row = np.empty(n_columns + width)  # one overhang instead of a test in the inner loop
+    for g in range(first, last):
+        row[:] = 0.0
+        for v in range(offsets[g], offsets[g + 1]):
+            vector = vectors[v - offsets[first]]
+            for i in range(indptr[v], indptr[v + 1]):
+                t = indices[i]
+                _add_scaled(signs[t] * data[i], vector, row[columns[t] : columns[t] + width])
+        total = out[g]
+        total[:] = 0.0
+        for j in range(n_columns + width):
+            total[j % n_columns] += row[j]
+
+
+@contracted
+def _fill_entry_products(first, last, indptr, indices, data, columns, signs, vectors, weights, sums):
+    """sums[e, o] = signs[t] F[v, t] <vectors[v], weights[o] from columns[t] on>, for the entries e = (v, t) of first <= v < last.
+
+    ``vectors`` holds these nodes alone; a row of ``weights`` goes on beyond its last column with the first ones.
+    """
+    width = vectors.shape[1]
+    for v in range(first, last):
+        vector = vectors[v - first]
+        for e in range(indptr[v], indptr[v + 1]):
+            t = indices[e]
+            if signs[t] != 0.0:
+                for o in range(len(weights)):
+                    product = _inner(vector, weights[o, columns[t] : columns[t] + width])
+                    sums[e, o] = signs[t] * data[e] * product

@@ -1,1 +1,0 @@
-"""Compiled: sums over pairs of nodes, paths, matchings, bins and vectors, on flat arrays."""
