@@ -17,8 +17,9 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 
+from llvmlite import ir
 from numba import njit, types
-from numba.extending import is_jitted
+from numba.extending import intrinsic, is_jitted
 
 from treegram._core.machine import is_notebook
 
@@ -31,7 +32,7 @@ except ImportError:  # another version of numba: no message, and no private opti
     numba_event = CPUTargetOptions = None
     _Listener = object
 
-__all__ = ["compilations", "contracted", "inlined", "jit", "reordered"]
+__all__ = ["as_bits", "as_float", "compilations", "contracted", "inlined", "jit", "pasted", "reordered"]
 
 _OPTIONS = {"nogil": True, "no_cfunc_wrapper": True, "_nrt": False}  # the latter two save a quarter of the compile time
 
@@ -56,6 +57,21 @@ def jit(function: Any = None, /, *, allocates: bool = False, **options: Any) -> 
 contracted = partial(jit, fastmath={"contract"})
 reordered = partial(jit, fastmath={"contract", "reassoc", "arcp", "nnan", "nsz"})
 inlined = partial(jit, forceinline=True)
+pasted = njit(
+    inline="always"
+)  # compiled with its callers, for arguments that are costly to pass: named tuples of arrays
+
+
+@intrinsic
+def as_bits(typing_context, x):  # type: ignore[no-untyped-def] # noqa: ARG001 (numba's signature)
+    """Return the bits of a double as an integer; in compiled code only."""
+    return types.int64(types.float64), lambda *args: args[1].bitcast(args[3][0], ir.IntType(64))
+
+
+@intrinsic
+def as_float(typing_context, bits):  # type: ignore[no-untyped-def] # noqa: ARG001
+    """Return the double of such bits; in compiled code only."""
+    return types.float64(types.int64), lambda *args: args[1].bitcast(args[3][0], ir.DoubleType())
 
 
 def _supported(options: dict[str, Any]) -> dict[str, Any]:

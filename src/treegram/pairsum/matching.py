@@ -28,9 +28,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
-from treegram._core.jit import contracted, jit
+from treegram._core.jit import contracted, jit, pasted
 from treegram._core.memory import allocate, require
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
@@ -612,7 +611,7 @@ def _first_triangle(column, triangles):
     return low
 
 
-@njit(inline="always")
+@pasted
 def _hull(first, last, window):
     """Return the smallest span with first .. last - 1 and a window, which may be empty."""
     if window[0] == window[1]:
@@ -676,7 +675,7 @@ def _add_by_graph(sums, factor, column_graphs, totals):
         totals[column_graphs[j]] += factor * sums[j]
 
 
-@njit(inline="always")  # named tuples are costly to pass, row by row
+@pasted  # named tuples are costly to pass, row by row
 def _sum_row(v, arcs, tile, held):
     """Add what one row of a graph gives to the sums of the columns, without its graph's triangles."""
     indptr, indices = arcs
@@ -699,7 +698,7 @@ def _sum_row(v, arcs, tile, held):
     _open_column_paths(held.kappa[v], held.left, windows[v], (first, last), tile.triangles, held.three)
 
 
-@njit(inline="always")
+@pasted
 def _sum_triangle(a, b, c, tile, held):
     """Add what one triangle of the row's graph gives; beyond the windows of its nodes it gives nothing."""
     wa, wb, wc = held.windows[a], held.windows[b], held.windows[c]
@@ -866,7 +865,7 @@ def _finish(s, used, size_weight, held, contributions):
     held.stack[s, 2] = used
 
 
-@njit(inline="always")  # named tuples are costly to pass, row by row
+@pasted  # named tuples are costly to pass, row by row
 def _enumerate(s, budget, root, limits, sides, held, contributions):
     """Add all connected matchings whose first row node is the root to totals, from the pair stack[s] on.
 
@@ -894,7 +893,7 @@ def _enumerate(s, budget, root, limits, sides, held, contributions):
     return 0, steps
 
 
-@njit(inline="always")
+@pasted
 def _begin_pair(v, j, depth, held, contributions):
     """Start the matchings that begin with the pair (v, j), unless they are continued from a depth."""
     if depth > 0:

@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
-from treegram._core.jit import contracted, inlined, jit
+from treegram._core.jit import contracted, inlined, jit, pasted
 from treegram._core.parallel import run_tasks
 from treegram._core.progress import track
 from treegram._core.types import Floats, Hashes, Ints
@@ -709,7 +708,7 @@ def _let_wait(t, r, value, slots, n, indices, features, factors):
     return n
 
 
-@njit(inline="always")  # named tuples are costly to pass, row by row
+@pasted  # named tuples are costly to pass, row by row
 def _add_features(v, n, window, features, inverted, held, graphs, weights, waiting, joined, bins, in_use, totals):
     """Add the features of the n rows from v on, which are held: rare ones to their lanes, bins or totals, while common ones wait.
 

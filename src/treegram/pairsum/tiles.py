@@ -17,11 +17,8 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from treegram._core.jit import contracted, jit
+from treegram._core.jit import as_bits, as_float, contracted, jit
 from treegram._core.parallel import count_workers, run_tasks, send_tasks, share_memory
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel
@@ -308,16 +305,6 @@ _C5, _C6, _C7 = 0.0013333558146416936, 0.0001540353044173605, 1.525273382983612e
 _C8, _C9, _C10, _C11 = 1.321544258792169e-06, 1.0178062445845774e-07, 7.072585949269223e-09, 4.4549605981865186e-10
 
 
-@intrinsic
-def _as_bits(typing_context, x):  # noqa: ARG001 (numba's signature)
-    return types.int64(types.float64), lambda *args: args[1].bitcast(args[3][0], ir.IntType(64))
-
-
-@intrinsic
-def _as_float(typing_context, bits):  # noqa: ARG001
-    return types.float64(types.int64), lambda *args: args[1].bitcast(args[3][0], ir.DoubleType())
-
-
 @contracted(forceinline=True)
 def power_of_2(x):
     """Return 2^x for x <= 0 to 2 units in the last place, 0 below 1e-307; without branches or calls, so that loops vectorize.
@@ -331,7 +318,7 @@ def power_of_2(x):
     low = (1.0 + r * _C1) + r2 * (_C2 + r * _C3)
     mid = (_C4 + r * _C5) + r2 * (_C6 + r * _C7)
     high = (_C8 + r * _C9) + r2 * (_C10 + r * _C11)
-    power = _as_float(_as_bits(low + r4 * (mid + r4 * high)) + (_as_bits(shifted) << 52))
+    power = as_float(as_bits(low + r4 * (mid + r4 * high)) + (as_bits(shifted) << 52))
     return power if x > _UNDERFLOW else 0.0
 
 

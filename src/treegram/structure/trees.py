@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
-from treegram._core.jit import jit
+from treegram._core.jit import jit, pasted
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
@@ -236,7 +235,7 @@ def encode(n_visited, depth, base, arcs, hashes, seen):
             codes[v, j] = join(node_hashes[base + v], codes[v, j])
 
 
-@njit(inline="always")
+@pasted
 def extra_count(counting, beyond, distance):
     """Return how often the largest tree of a node in a visit counts beyond once.
 
@@ -335,7 +334,7 @@ def _index_of(codes, first, last, code):
     return first
 
 
-@njit(inline="always")
+@pasted
 def _add_scaled(a, values, out):
     """Add a * values to out."""
     for o in range(len(out)):
