@@ -262,9 +262,9 @@ def test_each_repeat_has_another_draw(study, loaded, tmp_path):
         run(replace(study, kernels=(entry,), datasets=("A",)), tmp_path / str(i), loaded)[1]
         for i, entry in enumerate((drawn, fixed))
     )
-    decisions = [[row.decisions for row in rows] for rows in (found, of_two)]
-    assert decisions[0][6:] == decisions[1][6:]
-    assert decisions[0][:6] != decisions[1][:6]
+    areas = [[row.roc_auc for row in rows] for rows in (found, of_two)]
+    assert areas[0][6:] == areas[1][6:]
+    assert areas[0][:6] != areas[1][:6]
 
 
 def test_choices_that_need_what_graphs_do_not_have_are_left_out(study, loaded, tmp_path):
@@ -298,11 +298,12 @@ def test_choices_that_need_what_graphs_do_not_have_are_left_out(study, loaded, t
 def test_a_run_says_what_it_was_made_of_and_another_recipe_is_refused(study, loaded, tmp_path, monkeypatch):
     from treegram.study import run as module
 
-    automatic = replace(study, kernels=(StudyEntry("auto", (KernelSpec("auto"),)),), datasets=("A",), text="a text")
+    automatic = replace(study, kernels=(StudyEntry("auto", (KernelSpec("auto"),)),), datasets=("A",), source="a text")
     monkeypatch.setattr(
         module,
         "select_auto",
         lambda protocol, graphs, y, train, test, seed: {
+            "actual": tuple(y[test].tolist()),
             "predicted": tuple(y[test].tolist()),
             "chosen": {"kernel": "k"},
             "inner_score": 0.5,
@@ -332,7 +333,7 @@ def test_gram_times_are_noted_once(study, loaded, tmp_path):
 def test_kernels_are_built_as_written():
     choice = KernelSpec("oddcl", {"depth": 2}, attributes=("robust", "neighbors"))
     assert [type(step).__name__ for step in build_kernel(choice)] == ["ScaleAttributes", "NeighborMeans", "ODDCL"]
-    both = build_kernel(KernelSpec("sum", sum=(choice, KernelSpec("wl", {"n_iterations": 1}))))
+    both = build_kernel(KernelSpec(sum=(choice, KernelSpec("wl", {"n_iterations": 1}))))
     assert [type(part).__name__ for part in both.kernels] == ["Pipeline", "WL"]
 
 
@@ -343,7 +344,7 @@ def test_kernels_are_built_as_written():
     ("change", "message"),
     [
         ({"y": None}, "A has no targets"),
-        ({"y": np.linspace(0, 1, 36)}, "A: The targets are numbers, not classes. Use --task numbers"),
+        ({"y": np.linspace(0, 1, 36)}, "A: The targets are numbers, not classes. Use --task regression"),
         ({"y": [1] * 35}, "There are 36 graphs, but 35 targets"),
         ({"y": [1] * 36}, "at least two classes; got 36 graphs of class 1 alone"),
         (
@@ -354,13 +355,13 @@ def test_kernels_are_built_as_written():
             {"y": [*range(6)] * 6, "inner_folds": 5},
             "6 graphs, too few for 3 outer and 5 inner folds. Use fewer folds, 4",
         ),
-        ({"y": [0.5] * 36, "target": "numbers"}, "A: All targets are 0.5: there is nothing to learn"),
-        ({"y": [*"abc"] * 12, "target": "numbers"}, "A: y must be real numbers"),
-        ({"y": np.arange(36), "target": "numbers", "inner_folds": 30}, "too few graphs, 36, for 3 outer and 30 inner"),
+        ({"y": [0.5] * 36, "task": "regression"}, "A: All targets are 0.5: there is nothing to learn"),
+        ({"y": [*"abc"] * 12, "task": "regression"}, "A: y must be real numbers"),
+        ({"y": np.arange(36), "task": "regression", "inner_folds": 30}, "too few graphs, 36, for 3 outer and 30 inner"),
     ],
 )
 def test_targets_that_cannot_be_split_are_refused_before_anything_runs(study, loaded, tmp_path, change, message):
-    protocol = {"inner_folds": change.get("inner_folds", 2), "target": change.get("target", "classes")}
+    protocol = {"inner_folds": change.get("inner_folds", 2), "task": change.get("task", "classification")}
     study = replace(study, protocol=replace(study.protocol, **protocol))
     with pytest.raises(StudyError, match=message):
         run(study, tmp_path / "s", lambda name: (loaded(name)[0], change["y"]))
@@ -373,8 +374,8 @@ def test_targets_that_cannot_be_split_are_refused_before_anything_runs(study, lo
     [
         ({"datasets": ["C"]}, "no data set 'C'; it has A, B"),
         ({"kernels": ["tree"]}, "no kernel 'tree'; it has trees, colors"),
-        ({"repeats": 0}, "at least 1; got 0"),
-        ({"repeats": 4}, "has 3 repeats; got 4. Change the number in its file"),
+        ({"repeats": 0}, "must be between 1 and 3, which the study small has; got 0"),
+        ({"repeats": 4}, "must be between 1 and 3, which the study small has; got 4"),
     ],
 )
 def test_parts_that_are_not_there_are_refused(study, loaded, tmp_path, part, message):
@@ -403,7 +404,7 @@ def test_other_data_under_the_same_name_is_refused(study, loaded, tmp_path):
 )
 def test_data_that_differs_in_no_count_is_refused_too(study, loaded, tmp_path, change):
     run(study, tmp_path / "s", loaded, datasets=["A"], kernels=["colors"], repeats=1)
-    with pytest.raises(StudyError, match=r"but other edges, labels, vectors or targets\. Use another store"):
+    with pytest.raises(StudyError, match=r"but with other edges, labels, vectors or targets\. Use another store"):
         run(study, tmp_path / "s", lambda name: change(*loaded(name)), datasets=["A"], kernels=["colors"])
 
 
@@ -461,7 +462,7 @@ def test_ten_kills_give_the_table_of_an_undisturbed_run(folder):
 
 
 @pytest.mark.slow
-def test_two_processes_share_the_work(folder):
+def test_two_processes_may_run_one_study(folder):
     processes = [start(folder, "shared.sqlite") for _ in range(2)]
     for process in processes:
         assert process.wait() == 0
