@@ -8,7 +8,7 @@ import pytest
 import checks
 import naive
 from checks import feature_rows, gram_array
-from treegram import ODDCL, ODDST
+from treegram import ODDCL, ODDST, Graphs
 from zoo import COLLECTIONS, LAWS_HOLD_ON, Collection
 
 KERNELS = [ODDST, ODDCL]
@@ -157,3 +157,23 @@ def test_whole_numbers_beyond_any_machine_number_are_numbers(kernel):
     np.testing.assert_array_equal(
         kernel(depth=1, lam=10**30).fit_transform(graphs), kernel(depth=1, lam=1e30).fit_transform(graphs)
     )
+
+
+@pytest.mark.parametrize("make", [ODDST, ODDCL])
+@pytest.mark.parametrize("lam", [5e-324, 1e-310, 1e-101])
+def test_a_tiny_lambda_is_rescaled(make, lam):
+    """Gram matrices were infinite without a warning. Trees of one node outweigh all others."""
+    graphs = MIXED.pack()
+    expected = make(lam=1e-60).fit_transform(graphs)
+    np.testing.assert_allclose(make(lam=lam).fit_transform(graphs), expected, atol=1e-12)
+    np.testing.assert_allclose(make(lam=lam).fit(graphs).transform(graphs), expected, atol=1e-12)
+    (_, first), (_, second) = make().gram_grid(graphs, {"lam": [lam, 1e-60]})
+    np.testing.assert_allclose(first, expected, atol=1e-12)
+    np.testing.assert_allclose(second, expected, atol=1e-12)
+    assert np.isfinite(make(lam=lam, normalize=False).fit_transform(graphs)).all()
+
+
+def test_kernels_too_small_to_be_normalized_are_refused():
+    graphs = Graphs.from_edges([[(0, 1)]] * 2, attributes=[[[1e-160], [2e-160]]] * 2)
+    with pytest.raises(ValueError, match=r"Graph 0: its ODDCL kernel with itself is too small for double precision"):
+        ODDCL(node_kernel="linear").fit_transform(graphs)

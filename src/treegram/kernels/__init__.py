@@ -1,4 +1,8 @@
-"""scikit-learn estimators, one published kernel per file."""
+"""Kernels: scikit-learn estimators from graphs to Gram matrices and rows of features, one published kernel per file.
+
+``base`` has what all kernels share, ``explicit`` and ``node_pairs`` the two families, ``grid`` the computation of many parameters at
+once. The features of nodes come from ``treegram.structure``, and the sums over pairs of graphs from ``treegram.pairsum``.
+"""
 
 from treegram.kernels.base import register_kernel as register_kernel
 from treegram.kernels.csm import CSM

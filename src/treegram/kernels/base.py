@@ -121,7 +121,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
 
     @property
     def learns_from_data(self) -> bool:
-        """Whether a value depends on more than its two graphs, such as a scale or a sample taken in ``fit``.
+        """True if a value depends on more than its two graphs, such as a scale or a sample taken in ``fit``.
 
         Such a kernel must be fitted inside each fold; any other may be computed once for all graphs, and sliced.
         """

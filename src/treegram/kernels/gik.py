@@ -60,14 +60,14 @@ class GIK(NodePairKernel):
         side by side, a node of both counted in each. Such pairs match when the first balls do, the second balls do, and
         the distances are equal. Part of the published kernel for "nspdk" only.
     gamma : float, "scale" or None, default=None
-        How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
     missing_labels : {"degree", "constant"}, default="degree"
-        What stands for the labels of graphs that have none: each node's degree in the whole graph, or one label for all.
+        Labels for graphs that have none: the degree of each node in the whole graph, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether colors of "wl", and matches of "nspdk", also see the labels of edges. "sgk" does not.
     normalize : bool, default=True
@@ -158,7 +158,7 @@ class GIK(NodePairKernel):
     use_edge_labels: bool = False
 
     def default_param_grid(self) -> dict[str, list[Any]]:
-        """The values that are usually searched for the parameters of this invariant.
+        """Return the values that models search by default for the parameters of this invariant.
 
         Returns
         -------

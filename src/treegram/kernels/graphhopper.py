@@ -33,7 +33,7 @@ class GraphHopper(NodePairKernel):
     Parameters
     ----------
     gamma : float, "scale" or None, default=None
-        How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
@@ -89,5 +89,5 @@ class GraphHopper(NodePairKernel):
 
     def _features(self, graphs: Graphs, grid: Grid) -> list[WeightedFeatures]:  # noqa: ARG002 (one group)
         features, is_pair = hop_features(graphs, node_blocks(self, graphs), n_jobs=self.n_jobs)
-        # A column that stands for two positions counts twice.
+        # A column for two positions counts twice.
         return [WeightedFeatures(features.counts, features.codes, is_pair.astype(np.int64), np.array([[1.0], [2.0]]))]

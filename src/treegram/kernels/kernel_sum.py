@@ -47,17 +47,17 @@ class KernelSum(GraphKernel):
     .. math:: K(G, G') = \sum_i K_i(G, G')
 
     Here :math:`K_i` is what the i-th of ``kernels`` gives, normalized by itself unless its own ``normalize`` is False, so
-    that all parts have the same say.
+    that all parts have the same weight.
 
     Parameters
     ----------
     kernels : list of GraphKernel or Pipeline, or None, default=None
-        The parts: kernels, and pipelines of transformers that end in a kernel. None: ODDST and ODDCL, labels and shape
-        alone, and the same with the vectors.
+        The parts: kernels, and pipelines of transformers that end in a kernel. None: ODDST and ODDCL, the same trees without
+        and with the vectors.
     normalize : bool, default=True
         Whether to divide the sum by :math:`\sqrt{K(G, G) K(G', G')}`.
     n_jobs : int or None, default=None
-        Threads to use in all parts, as in joblib; None leaves each part its own number.
+        Number of threads for all parts, as in joblib; None keeps the number of each part.
 
     Attributes
     ----------
@@ -93,12 +93,12 @@ class KernelSum(GraphKernel):
     kernels: Sequence[Any] | None = field(default=None, kw_only=False)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 (scikit-learn's signature)
-        """The parameters of the sum and, under the number of each part, those of the parts.
+        """Return the parameters of the sum and, under the number of each part, those of the parts.
 
         Parameters
         ----------
         deep : bool, default=True
-            Whether to give the parameters of the parts too: ``0__depth`` is the depth of the first.
+            Whether to include the parameters of the parts: ``0__depth`` is the depth of the first.
 
         Returns
         -------
@@ -142,11 +142,11 @@ class KernelSum(GraphKernel):
 
     @property
     def learns_from_data(self) -> bool:
-        """Whether any part, or a transformer before it, learns from the fitted graphs."""
+        """True if any part, or a transformer before it, learns from the fitted graphs."""
         return any(learns_from_data(part) for part in self._parts())
 
     def default_param_grid(self) -> dict[str, list[Any]]:
-        """The values that are usually searched for the parameters of the parts.
+        """Return the values that models search by default for the parameters of the parts.
 
         Returns
         -------
@@ -159,7 +159,7 @@ class KernelSum(GraphKernel):
     # ---------------------------------------------------------------- parts
 
     def _parts(self) -> list[Any]:
-        """The parts, checked, as unfitted copies with the sum's number of threads."""
+        """Check the parts, and return unfitted copies with the sum's number of threads."""
         parts = [ODDST(), ODDCL()] if self.kernels is None else list(self.kernels)
         if not parts:
             raise ParameterError("kernels of KernelSum must hold at least one kernel; got an empty list.")
@@ -176,7 +176,7 @@ class KernelSum(GraphKernel):
         return any(split_pipeline(part)[1]._uses_labels for part in self._parts())
 
     def _finals(self) -> list[GraphKernel]:
-        """The fitted kernels at the ends of the parts."""
+        """Return the fitted kernels at the ends of the parts."""
         return [split_pipeline(part)[1] for part in self.kernels_]
 
     # ---------------------------------------------------------------- grids
@@ -284,12 +284,12 @@ class KernelSum(GraphKernel):
 
 
 def _view(final: GraphKernel, described: Any, selves: Floats | None = None) -> PartView:
-    """How a part sees graphs; its kernels with themselves are summed where they are not known."""
+    """Return graphs as a part sees them, with their kernels with themselves, which are summed if not known."""
     selves = final._self_sums(described) if selves is None else selves
     return PartView(described, selves.reshape(selves.shape[-1:]))
 
 
 def _those_of(part: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the given parameters those that the part's kernel has."""
+    """Select the parameters that the part's kernel has."""
     known = parameter_names(part)
     return {name: value for name, value in parameters.items() if name in known}

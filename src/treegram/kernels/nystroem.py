@@ -1,4 +1,4 @@
-"""Rows for any kernel from some of its columns: randomly pivoted Cholesky over graphs."""
+"""Nystroem: approximate rows for any kernel, from its columns for some graphs chosen by randomly pivoted Cholesky."""
 
 from __future__ import annotations
 
@@ -23,52 +23,54 @@ from treegram.pairsum.maps import one_blas_thread
 
 __all__ = ["Nystroem"]
 
-N_COMPONENTS = 100  # where neither a number nor a tolerance is given
-PROPOSALS = 384  # graphs that are compared with each other at a time: enough that a pass over all graphs pays
-SMALLEST = 1e-9  # share of a graph's own kernel that must be unexplained, else the graph adds rounding errors alone
+N_COMPONENTS = 100  # without a number and a tolerance
+PROPOSALS = 384  # graphs compared with each other at a time: enough that a pass over all graphs pays
+SMALLEST = 1e-9  # fraction of a graph's own kernel that must be unexplained, else it adds rounding errors alone
 
 
 @parameters
 class Nystroem(Checked, TransformerMixin, BaseEstimator):
-    r"""Rows whose inner products approximate any kernel, from its columns for some fitted graphs alone.
+    r"""Rows whose inner products approximate any kernel, from its columns for some training graphs (the Nystroem method).
 
-    Randomly pivoted Cholesky [1]_ picks the landmarks: a graph is drawn with a probability proportional to the part of its own
-    kernel that the landmarks so far do not explain. Kernel values are exact, and only those with a landmark are computed.
+    .. math:: K(G, G') \approx k_P(G)^T K_{PP}^{-1} k_P(G')
+
+    Here :math:`P` are the chosen graphs, :math:`K_{PP}` is their Gram matrix, and :math:`k_P(G)` the kernel of :math:`G` with
+    them. Randomly pivoted Cholesky [1]_ chooses them: a graph is drawn with a probability proportional to the part of its
+    own kernel that those before it do not explain. Kernel values are exact, and only those with a chosen graph are computed.
 
     Parameters
     ----------
     kernel : GraphKernel or Pipeline or None, default=None
         The kernel, or a pipeline of transformers that ends in one. None: ODDCL.
     n_components : int or None, default=None
-        The most landmarks. None: as many as ``tolerance`` asks for, or 100 where that is None as well.
+        Number of graphs to choose, at most. None: as many as ``tolerance`` needs, or 100 if that is None as well.
     tolerance : float or None, default=None
-        Stop when the landmarks leave at most this share of the trace of the fitted graphs' Gram matrix unexplained.
+        Stop when the chosen graphs leave at most this fraction of the trace of the training graphs' Gram matrix unexplained.
     random_state : int, RandomState instance or None, default=0
         Seed of the draws.
     n_jobs : int or None, default=None
-        Threads to use, as in joblib; None leaves the kernel its own number.
+        Number of threads, as in joblib; None keeps the number of the kernel.
 
     Attributes
     ----------
     kernel_ : GraphKernel or Pipeline
         The fitted kernel.
     component_indices_ : ndarray of shape (n_chosen,)
-        Positions of the landmarks among the fitted graphs, in the order in which they were drawn.
+        Positions of the chosen graphs among the training graphs, in the order in which they were drawn.
     trace_error_ : float
-        Share of the trace that is not explained: the exact error, not an estimate. Each entry of the fitted graphs' Gram matrix
-        is off by at most the sum of these parts of its two graphs.
+        Fraction of the trace that is not explained: the exact error, not an estimate.
     n_features_out_ : int
         Number of columns.
 
     See Also
     --------
-    ODDCLFeatures : rows for ODDCL alone, without any landmark.
+    ODDCLFeatures : rows for ODDCL alone, without comparing graphs.
     FeatureMap : exact rows of kernels with explicit features.
 
     Notes
     -----
-    Time: the kernel of each graph with each landmark, and ``n_graphs * n_components**2`` multiplications. Memory:
-    ``n_graphs * n_components`` numbers. Both are linear in the number of graphs. Draws that the landmarks of the same round
+    Time: the kernel of each graph with each chosen graph, and ``n_graphs * n_components**2`` multiplications. Memory:
+    ``n_graphs * n_components`` numbers. Both are linear in the number of graphs. Draws that those of the same round
     already explain are rejected [2]_, so that the result follows the same law as one draw at a time.
 
     References
@@ -106,7 +108,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
     n_jobs: int | None = None
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
-        """Choose landmarks.
+        """Choose graphs.
 
         Parameters
         ----------
@@ -125,7 +127,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: object = None, **fit_params: object) -> Floats:  # noqa: ARG002
-        """Choose landmarks, and give the rows of the graphs: ``fit(X).transform(X)`` without computing anything twice.
+        """Choose graphs, and compute the rows of all graphs: ``fit(X).transform(X)`` without computing anything twice.
 
         Parameters
         ----------
@@ -145,7 +147,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
             return self._choose(X)
 
     def transform(self, X: Any) -> Floats:
-        """The rows of graphs.
+        """Compute the rows of graphs.
 
         Parameters
         ----------
@@ -155,7 +157,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_graphs, n_components)
-            One row per graph. The rows of the landmarks give their kernel values exactly.
+            One row per graph. Inner products with the rows of the chosen graphs are exact.
         """
         check_is_fitted(self)
         with one_blas_thread():
@@ -164,7 +166,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
             return np.ascontiguousarray(rows)
 
     def get_feature_names_out(self, input_features: object = None) -> Any:  # noqa: ARG002 (scikit-learn's signature)
-        """A name for each column.
+        """Return a name for each column.
 
         Parameters
         ----------
@@ -174,13 +176,13 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of str objects
-            ``graph17`` is the column of the fitted graph 17.
+            ``graph17`` is the column of training graph 17.
         """
         check_is_fitted(self)
         return np.asarray([f"graph{i}" for i in self.component_indices_], dtype=object)
 
     def _choose(self, X: Any) -> Floats:
-        """Fit all; gives the rows of the graphs."""
+        """Choose graphs, and return the rows of all graphs."""
         self._check_parameters()
         graphs = as_graphs(X)
         if not len(graphs):
@@ -203,7 +205,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         return rows
 
     def _component_weights(self, coefficients: Floats) -> Floats:
-        """What the kernel with each landmark is worth to a linear model with these coefficients of the columns."""
+        """Turn a linear model's coefficients of the columns into weights of the kernel with each chosen graph."""
         weights: Floats = solve_triangular(self._factor.T, coefficients, lower=False)
         return weights
 
@@ -211,7 +213,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
 def _draw(
     kernel: GraphKernel, selves: Floats, n_most: int, tolerance: float, rng: np.random.RandomState
 ) -> tuple[Ints, Floats, Floats]:
-    """Nystroem, the rows of all graphs, and the part of each graph's own kernel that these leave unexplained."""
+    """Return the chosen graphs, the rows of all graphs, and the part of each graph's own kernel left unexplained."""
     chosen, rows = np.empty(0, np.int64), np.empty((len(selves), 0))
     rest = np.where(selves > 0, selves, 0.0)
     while len(chosen) < n_most and rest.sum() > max(tolerance, SMALLEST) * selves.sum():
@@ -236,19 +238,19 @@ def _draw(
 
 
 def _eliminate(columns: Floats, rows: Floats, chosen: Ints, kept: Ints) -> Floats:
-    """What new landmarks add to the rows, given the kernel of all graphs with them; the columns are overwritten."""
+    """Compute the columns that new graphs add to the rows from their kernel with all graphs, which is overwritten."""
     columns -= rows @ rows[kept].T
-    columns[chosen] = 0.0  # the landmarks so far are explained: what is left of them is rounding
+    columns[chosen] = 0.0  # those chosen before are explained: what is left of them is rounding
     half = np.linalg.cholesky(columns[kept])
     added: Floats = solve_triangular(half, columns.T, lower=True, overwrite_b=True, check_finite=False).T
     return added
 
 
 def _accept(square: Floats, proposals: Ints, rng: np.random.RandomState) -> Ints:
-    """Of proposals (rows of the square of their unexplained kernels) those to keep, in order.
+    """Select the proposals (rows of the matrix of their unexplained kernels) to keep, in order.
 
-    A proposal was drawn by what the landmarks before this round leave unexplained of it. It is kept with the share of this that
-    those kept before it in this round leave.
+    A proposal was drawn by what the rounds before leave unexplained of it. It is kept with a probability: the fraction of this
+    that those kept before it in this round leave.
     """
     before, kept = square.diagonal(), list[int]()
     left, factor = before.copy(), np.empty_like(square)

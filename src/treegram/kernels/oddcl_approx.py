@@ -38,8 +38,8 @@ class ODDCLApprox(NodePairKernel):
         Z_t(G) = \sum_{v \in G} F_{v,t} z(x_v)
 
     Here :math:`F_{v,t}` is how often the tree :math:`t` is rooted at the node :math:`v`, :math:`|t|` its number of nodes,
-    :math:`\lambda` is ``lam``, and :math:`z` the map that ``method`` makes. How good it is, is measured on the graphs
-    themselves: see ``estimated_error_``.
+    :math:`\lambda` is ``lam``, and :math:`z` the map that ``method`` makes. Its error is measured on the graphs themselves: see
+    ``estimated_error_``.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class ODDCLApprox(NodePairKernel):
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
     gamma : float, "scale" or None, default=None
-        How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     counting : {"paper", "visits", "capped"}, default="paper"
@@ -85,9 +85,9 @@ class ODDCLApprox(NodePairKernel):
     Attributes
     ----------
     method_ : str
-        What was used: one of the methods, "distinct" (exact factorisation of few distinct vectors) or "exact".
+        The method used, "distinct" (exact factorization for few distinct vectors), or "exact".
     choice_ : str
-        A sentence that says why.
+        The reason for the choice, and the estimated error.
     n_components_ : int
         Number of components of z; 0 with the exact engine.
     estimated_error_ : float
@@ -112,7 +112,7 @@ class ODDCLApprox(NodePairKernel):
     Positive semidefinite by construction. Random Fourier features in all three qualities are unbiased: the expected
     matrix, not normalized, is the exact one. Time is that of z for each distinct vector, of one addition of z for each
     node and tree, and of one matrix product for each tree over the graphs that have it; memory is the result's and some
-    200 MiB at most. The map is made without looking at targets.
+    200 MiB at most. The map does not depend on targets, nor on the order of nodes.
 
     References
     ----------
@@ -158,7 +158,7 @@ class ODDCLApprox(NodePairKernel):
 
     @property
     def learns_from_data(self) -> bool:
-        """Whether the map, its number of components or its gamma follows from the fitted nodes."""
+        """True if the map, its number of components or its gamma follows from the fitted nodes."""
         return super().learns_from_data or self.method in ("auto", "nystroem") or self.n_components is None
 
     def _learn(self, graphs: Graphs, grid: Grid) -> None:

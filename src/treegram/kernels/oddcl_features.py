@@ -45,8 +45,8 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
 
     where :math:`F_{v,t}` is how often the tree :math:`t` is rooted at the node :math:`v`, :math:`|t|` its number of nodes,
     :math:`\lambda` is ``lam``, and :math:`z` an explicit map with :math:`\langle z(x), z(x') \rangle \approx k_A(x, x')`.
-    Either these vectors stand side by side in a sparse row (``n_features=None``), or each is moved to a place and sign that
-    a hash of its tree's code tells, and all are added up in ``n_features`` columns:
+    Either these vectors are side by side in a sparse row (``n_features=None``), or each is moved to a column and sign given by
+    a hash of its tree's code, and all are added up in ``n_features`` columns:
 
     .. math:: h(G) = \sum_t s_t R^{c_t} (\epsilon \circ Z_t(G))
 
@@ -59,7 +59,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
     gamma : float, "scale" or None, default=None
-        How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     counting : {"paper", "visits", "capped"}, default="paper"
@@ -97,9 +97,9 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     method_ : str
-        How z was made: one of the methods, or "distinct" (exact factorisation of few distinct vectors).
+        The method used, or "distinct" (exact factorization for few distinct vectors).
     choice_ : str
-        A sentence that says why.
+        The reason for the choice, and the estimated error.
     n_components_ : int
         Number of components of z.
     n_features_out_ : int
@@ -125,7 +125,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     of a tree with itself is exact; pairs of different trees add noise of standard deviation at most
     ``2 / sqrt(n_features)`` to an entry of the normalized kernel. As a vector z stays in one piece, a node costs one
     contiguous addition of z for each of its trees. Memory is that of the rows, ``8 n_features`` bytes per graph, and of
-    the trees of the graphs that are transformed together: let large collections come in chunks (:func:`embed_chunks`).
+    the trees of the graphs that are transformed together: transform large collections in chunks.
 
     With a data-independent ``method``, a ``gamma`` other than "scale", and numbers for ``n_components``, ``n_features`` and
     ``random_state``, nothing depends on what was fitted: ``transform`` works without ``fit``, and gives the same columns on
@@ -178,7 +178,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     n_jobs: int | None = None
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
-        """Make the map z on a sample of graphs, and learn their trees if there is one column for each.
+        """Make the map z on a sample of graphs, and learn their trees if each tree has columns of its own.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Floats | sp.csr_matrix:
-        """The rows of graphs.
+        """Compute the rows of graphs.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
             return self._rows(graphs, *self._map_for(graphs))
 
     def _map_for(self, graphs: Graphs) -> tuple[VectorMap, int]:
-        """The map and the seed for graphs that are like the fitted ones."""
+        """Return the map and the seed for graphs of the same kind as the fitted ones."""
         if getattr(self, "_kind", None) is None and self._is_stateless():  # not fitted, or on graphs without nodes
             self._check_parameters()
             seed = draw_seed(self.random_state)
@@ -247,7 +247,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         return self.map_, self._seed
 
     def estimate_error(self, X: Any) -> float:
-        """The error of the fitted map on given graphs; on new ones it says more than ``estimated_error_``.
+        """Estimate the error of the fitted map on graphs, such as new ones.
 
         Parameters
         ----------
@@ -279,13 +279,13 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         return tags
 
     def _is_stateless(self) -> bool:
-        """Whether the parameters alone say all."""
+        """Return whether the parameters alone determine the columns."""
         numbers = (self.n_components, self.n_features, self.random_state)
         is_given = self.method in FREQUENCIES and self.gamma != "scale"
         return is_given and all(isinstance(number, Integral) for number in numbers)
 
     def _stateless_map(self, graphs: Graphs, seed: int) -> VectorMap:
-        """The map that ``fit`` would make on these graphs, or on any others of their dimension."""
+        """Make the map that ``fit`` makes on any graphs with vectors of this dimension."""
         _, kernel = vectors_and_kernel(self, graphs)
         if not graphs.n_attributes:
             return Constant()
@@ -329,7 +329,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     # ---------------------------------------------------------------- explanations
 
     def _tree_contributions(self, graphs: Graphs, weights: Floats) -> tuple[Phi, Floats]:
-        """The trees at each node, and what each adds to the products of rows with weights, (n_entries, n_outputs).
+        """Return the trees at each node, and what each adds to the products of rows with weights, (n_entries, n_outputs).
 
         A row is a sum over nodes and trees; the length of a graph's row divides all of them.
         """
@@ -353,7 +353,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         return phi, contributions
 
     def _squares(self, graphs: Graphs, vector_map: VectorMap, seed: int) -> Floats:
-        """The square of the length of each graph's row, before it is normalized."""
+        """Compute the square of the length of each graph's row, before it is normalized."""
         view = view_trees(self, graphs)
         if self.n_features is None:
             return vector_self_sums(map_nodes(view), vector_map, self.n_jobs).ravel()
@@ -362,7 +362,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         return squares
 
     def _node_contributions(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
-        """What each node adds to the products of its graph's row with weights, (n_nodes, n_outputs)."""
+        """Return what each node adds to the products of its graph's row with weights, (n_nodes, n_outputs)."""
         phi, contributions = self._tree_contributions(graphs, weights)
         if spread:
             return spread_counted_trees(self, graphs, phi, contributions)
@@ -371,7 +371,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         return nodes
 
     def _feature_contributions(self, graphs: Graphs, weights: Floats) -> tuple[tuple[Any, ...], Callable[[int], str]]:
-        """What each tree of the graphs adds, for each output a matrix of graphs and trees, and what names a tree."""
+        """Return what each tree adds, for each output a matrix of graphs and trees, and a function that names a tree."""
         phi, contributions = self._tree_contributions(graphs, weights)
         read = partial(read_tree, graphs, missing_labels=self.missing_labels, use_edge_labels=self.use_edge_labels)
         per_output = (
@@ -398,12 +398,12 @@ def _vectors(graphs: Graphs) -> Floats:
 
 
 def _label_hashes(graphs: Graphs) -> Hashes:
-    """The labels that some node has, as hashes: the graphs themselves are not kept. None for graphs without labels."""
+    """Return the labels that some node has, as hashes (graphs are not kept); none for graphs without labels."""
     return np.unique(node_hashes(graphs, "constant")) if graphs.labels is not None else np.empty(0, np.uint64)
 
 
 def _kind(graphs: Graphs) -> str | None:
-    """What all graphs that go through one map must share, in words; None for graphs without nodes, which fit anywhere."""
+    """Return what graphs of one map have in common, in words; None for graphs without nodes, which fit any map."""
     if not graphs.n_nodes:
         return None
     return ", ".join(

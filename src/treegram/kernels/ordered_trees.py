@@ -1,4 +1,4 @@
-"""C'_ST: the paper's first attempt, which compares trees node by node in an order that must be made up; a reference."""
+"""C'_ST: the paper's first attempt, which compares trees node by node in an order that must be chosen; a reference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TreeView:
 
     @property
     def codes(self) -> Ints:
-        """Which tree each occurrence is, as an index into ``trees.phi.codes``."""
+        """The tree of each occurrence, as an index into ``trees.phi.codes``."""
         codes: Ints = self.trees.phi.counts.indices
         return codes
 
@@ -63,7 +63,7 @@ class OrderedTrees(GraphKernel):
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
     gamma : float, "scale" or None, default=None
-        How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     counting : {"paper", "visits", "capped"}, default="paper"
@@ -75,7 +75,7 @@ class OrderedTrees(GraphKernel):
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
     tie_break : {"lexicographic", "colexicographic", "given"}, default="lexicographic"
         The order of siblings with equal subtrees: by their vectors, first coordinate first, or last coordinate first, going
-        down the subtrees where vectors are equal; or by the numbers of the nodes as they are given. (To reverse an
+        down the subtrees where vectors are equal; or by the numbers of the nodes in the input. (To reverse an
         order changes nothing, as it is reversed on both sides.)
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
@@ -176,7 +176,7 @@ class OrderedTrees(GraphKernel):
 
 
 def _shared(left: TreeView, right: TreeView | None) -> Hashes:
-    """The codes of the trees that two different graphs, one from either side, may have in common, sorted."""
+    """Return the sorted codes of the trees that two different graphs, one from either side, may have in common."""
     codes = left.trees.phi.codes
     if right is not None:
         return common_codes(codes, right.trees.phi.codes)
@@ -189,7 +189,7 @@ def _shared(left: TreeView, right: TreeView | None) -> Hashes:
 
 
 def _batches(codes: Hashes, left: TreeView, right: TreeView) -> Iterator[tuple[Hashes, int]]:
-    """The given codes in groups of equal size, small enough for the vectors along their trees to be held at a time."""
+    """Yield groups of codes of equal size, so small that the vectors along their trees fit into BATCH_BYTES."""
     phi = left.trees.phi
     sizes = phi.sizes[np.searchsorted(phi.codes, codes)]
     for size in np.unique(sizes):
@@ -202,13 +202,13 @@ def _batches(codes: Hashes, left: TreeView, right: TreeView) -> Iterator[tuple[H
 
 
 def _occurrences(side: TreeView, codes: Hashes) -> Ints:
-    """How many occurrences each of the given codes has."""
+    """Count the occurrences of each code."""
     known = side.trees.phi.codes
     return np.bincount(side.codes, minlength=len(known))[np.searchsorted(known, codes)]
 
 
 def _as_nodes(side: TreeView, codes: Hashes, size: int) -> Nodes:
-    """The occurrences of some trees, all of one size, as nodes of the engine: a tree's vectors are one long vector."""
+    """Describe occurrences of trees of one size as nodes of the engine: a tree's vectors are one long vector."""
     known = side.trees.phi.codes
     columns = np.full(len(known), -1, np.int64)
     columns[np.searchsorted(known, codes)] = np.arange(len(codes))
@@ -225,7 +225,7 @@ def _as_nodes(side: TreeView, codes: Hashes, size: int) -> Nodes:
 
 
 def _along_trees(node_kernel: NodeKernel, size: int) -> NodeKernel:
-    """The product of node kernels along trees; of Gaussians, it is the Gaussian of the long vectors."""
+    """Return the product of node kernels along trees; for Gaussians, the Gaussian of the long vectors."""
     return node_kernel if isinstance(node_kernel, Gaussian) else partial(_product, node_kernel, size)
 
 

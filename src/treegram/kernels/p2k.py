@@ -31,7 +31,7 @@ RIDGE = 0.01  # added to the covariance of the mixtures, as the authors' code do
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned from the fitted graphs, and what was drawn for them."""
+    """Statistics of the fitted graphs, and random draws."""
 
     mean: Floats
     scale: Floats
@@ -75,7 +75,7 @@ class P2K(HasFeatures):
 
     Here :math:`T` is ``n_iterations``; :math:`L_t(v)` is the bin of the mean label distribution at a distance of t steps from
     :math:`v`, and :math:`H_{tj}(v)` that of the j-th column of attributes, :math:`\lfloor (\langle y, r \rangle + b) / w
-    \rfloor` with the width :math:`w`, and :math:`r` and :math:`b` drawn anew for each t and j.
+    \rfloor` with the width :math:`w`, and :math:`r` and :math:`b` drawn again for each t and j.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ class P2K(HasFeatures):
 
     @property
     def learns_from_data(self) -> bool:
-        """Whether the scale, the covariance or the sample points are those of the fitted graphs."""
+        """True if the scale, the covariance or the sample points are those of the fitted graphs."""
         return self.mode == "gmm" or self.standardize or self.attribute_width == "scale"
 
     def _feature_rows(self, graphs: Graphs) -> sp.csr_matrix:
@@ -202,7 +202,7 @@ class P2K(HasFeatures):
         return rows
 
     def _bin_counts(self, described: BinView) -> list[sp.csr_matrix]:
-        """How many nodes are in each bin of the fitted graphs, for each iteration."""
+        """Count the nodes in each bin of the fitted graphs, for each iteration."""
         if described is self._fitted:
             return [bin_counts(fitted, fitted) for fitted in self._binned(described)]
         pairs = zip(self._binned(self._fitted), self._binned(described), strict=True)
@@ -219,7 +219,7 @@ class P2K(HasFeatures):
         return [f"iteration {t}, bin {i}" for t, n in enumerate(n_bins) for i in range(n)].__getitem__
 
     def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
-        """Each node is a graph of its own: what it adds is in the bins that it falls into."""
+        """Treat each node as a graph of its own: it contributes to the bins that it falls into."""
         alone = replace(described, n_graphs=graphs.n_nodes, graph_ids=np.arange(graphs.n_nodes))
         contributions: Floats = sp.hstack(self._bin_counts(alone), format="csr") @ weights
         return contributions
@@ -256,7 +256,7 @@ class P2K(HasFeatures):
         return Learned(mean, scale, samples, covariance, self._widths(vectors, samples, covariance, n_columns), draws)
 
     def _widths(self, vectors: Floats, samples: Floats, covariance: Floats, n_columns: int) -> Floats:
-        """The width of each column's bins, for scaled vectors."""
+        """Return the width of each column's bins, for scaled vectors."""
         if self.attribute_width != "scale":
             return np.full(n_columns, float(self.attribute_width))
         if not vectors.size:
@@ -289,7 +289,7 @@ class P2K(HasFeatures):
         )
 
     def _binned(self, described: BinView) -> Iterator[Binned]:
-        """The bins of all nodes, one iteration after the other."""
+        """Yield the bins of all nodes, one iteration after the other."""
         draws, widths, last = self._learned.draws, self._learned.widths[:, None], len(described.labels) - 1
         columns: Any = (
             [described.columns] * (last + 1)
@@ -319,7 +319,7 @@ def _vectors(graphs: Graphs) -> Floats:
 
 
 def _scaling(vectors: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each attribute; 1 for one that is the same everywhere."""
+    """Compute mean and standard deviation of each attribute; 1 for a constant attribute."""
     extent = np.abs(vectors).max(axis=0)
     extent[extent == 0] = 1.0
     mean: Floats = (vectors / extent).mean(axis=0) * extent
@@ -341,7 +341,7 @@ def _covariance(vectors: Floats) -> Floats:
 
 
 def _columns(graphs: Graphs, learned: Learned, *, spreads: bool) -> Floats:
-    """The columns of all nodes at iteration 0: scaled attributes, or densities at the sample points."""
+    """Return the columns of all nodes at iteration 0: scaled attributes, or densities at the sample points."""
     vectors, n_columns = _vectors(graphs), learned.draws.directions.shape[1]
     if not vectors.size or vectors.shape[1] != len(learned.mean):  # no vectors here, or no nodes in the fitted graphs
         return np.zeros((graphs.n_nodes, n_columns))
@@ -350,7 +350,7 @@ def _columns(graphs: Graphs, learned: Learned, *, spreads: bool) -> Floats:
 
 
 def _densities(vectors: Floats, samples: Floats, covariance: Floats) -> Floats:
-    """The density of a Gaussian around each vector, at each sample."""
+    """Compute the density of a Gaussian around each vector, at each sample."""
     root = np.linalg.cholesky(covariance)
     x, y = (solve_triangular(root, rows.T, lower=True).T for rows in (vectors, samples))
     log_scale = np.log(root.diagonal()).sum() + 0.5 * len(root) * np.log(2 * np.pi)

@@ -52,14 +52,14 @@ class ShortestPath(GraphKernel):
     c : float, default=2
         Distances that differ by ``c`` or more are not alike under the Brownian bridge; 1 is the same as "delta".
     gamma : float, "scale" or None, default=None
-        How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
         of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
     use_labels : bool, default=False
-        Whether only nodes with equal labels are alike. Which of the two the published rows used is not known; on ENZYMES all
+        Whether only nodes with equal labels are alike. It is not known which of the two the published results used; on ENZYMES all
         four choices of ``use_labels`` and ``length_kernel`` agree with them.
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none, if ``use_labels``: the degree of each node, or the same label for all nodes.
@@ -124,7 +124,7 @@ class ShortestPath(GraphKernel):
         return self._view(graphs, join_equal=True)[0]
 
     def _view(self, graphs: Graphs, *, join_equal: bool) -> tuple[PathView, Ints]:
-        """What the sums need, and for each of its groups one node; nodes that are not joined stand beside their equals."""
+        """Return what the sums need, and one node of each group; equal nodes that are not joined are neighbors."""
         vectors, node_kernel = vectors_and_kernel(self, graphs)
         graph_ids, blocks = graphs.graph_ids, node_blocks(self, graphs)
         if node_kernel == Gaussian(0.0):  # it is 1 whatever the vectors, so they are equal to it
@@ -144,7 +144,7 @@ class ShortestPath(GraphKernel):
         return PathView(ends, node_kernel), firsts
 
     def _length_weights(self, *ends: PathEnds) -> Floats:
-        """The kernel of two distances that differ by 0, 1, 2, ..., as far as it is not 0 and distances can differ."""
+        """Return the kernel of distances that differ by 0, 1, 2, ..., as far as it is not 0 and distances can differ."""
         if self.length_kernel == "delta":
             return np.ones(1)
         longest = max(int(each.distances.lengths.max(initial=1)) for each in ends)
@@ -158,10 +158,8 @@ class ShortestPath(GraphKernel):
         return path_sums(left.ends, columns, fitted.node_kernel, weights, n_jobs=self.n_jobs)
 
     def _raw_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
-        """Each pair of ends shares what it adds, half and half."""
-        used = np.flatnonzero(
-            np.abs(weights).max(axis=1, initial=0.0) > 0
-        )  # of a support vector machine, these are few
+        """Divide what each pair of ends adds, half and half."""
+        used = np.flatnonzero(np.abs(weights).max(axis=1, initial=0.0) > 0)  # a support vector machine has few of these
         view = self._fitted if len(used) == len(weights) else self._describe(self.graphs_[used], self._own_grid())
         (alone, order), fitted, weights = self._view(graphs, join_equal=False), view.ends, weights[used]
         new = alone.ends

@@ -29,7 +29,7 @@ class WL(ExplicitKernel):
     r"""Weisfeiler-Lehman subtree kernel on discrete labels, with its explicit features.
 
     Two graphs are alike when their nodes have the same colors. A node's first color is its label; each iteration joins
-    a node's color with the multiset of its neighbors' colors, so that it tells of surroundings one step larger:
+    a node's color with the multiset of its neighbors' colors, so that it describes surroundings one step larger:
 
     .. math:: K(G, G') = \sum_{i=0}^{h} \sum_c f_{i,c}(G) f_{i,c}(G')
 

@@ -23,7 +23,7 @@ __all__ = ["WLOA"]
 
 @dataclass(frozen=True)
 class UnfoldedColors(Features):
-    """One column for each color and number: whether a graph has at least so many nodes of that color."""
+    """One column for each color and number n: 1 for graphs with at least n nodes of that color."""
 
     colors: ColorFeatures
     places: Ints  # of each column: its color
@@ -104,7 +104,7 @@ class WLOA(ExplicitKernel):
         return color_groups(self, graphs, [self.n_iterations], np.arange(graphs.n_nodes + 1))[0]
 
     def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
-        """The n nodes of a color share what its numbers 1 to n add: nothing tells which of them is the first."""
+        """Divide what the numbers 1 to n of a color add among its n nodes: none of them is the first."""
         (unfolded,) = described.groups
         nodes, colors = self._node_features(graphs), unfolded.colors
         every_column = Features(sp.identity(len(unfolded.codes), format="csr"), unfolded.codes)
@@ -134,14 +134,14 @@ class WLOA(ExplicitKernel):
 
 
 def _entry_keys(counts: sp.csr_matrix, graph_ids: Ints, colors: Ints, n_colors: int | None = None) -> Ints:
-    """One number for the graph and the color of each entry, given the graphs of the rows and the colors of the columns."""
+    """Return one number for the graph and the color of each entry, from the graphs of the rows and the colors of the columns."""
     width = len(colors) if n_colors is None else n_colors
     keys: Ints = np.repeat(graph_ids, np.diff(counts.indptr)) * width + colors[counts.indices]
     return keys
 
 
 def _unfold(colors: ColorFeatures) -> UnfoldedColors:
-    """Histograms as rows of ones: n nodes of a color are its numbers 1 to n."""
+    """Write histograms as rows of ones: n nodes of a color are its numbers 1 to n."""
     counts = colors.counts.data.astype(np.int64)
     ends = np.cumsum(counts)
     places = np.repeat(colors.counts.indices, counts)

@@ -48,7 +48,7 @@ _S32, _S63 = np.uint64(32), np.uint64(63)
 
 @dataclass(frozen=True)
 class Entries:
-    """Which nodes make up Z_t(G): one entry for each tree t and graph G that has it, tree after tree."""
+    """The nodes that make up Z_t(G): one entry for each tree t and graph G that has it, tree after tree."""
 
     n_graphs: int
     trees: Ints  # (n_trees + 1,): tree t owns the entries trees[t] .. trees[t + 1] - 1
