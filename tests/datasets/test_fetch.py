@@ -23,10 +23,10 @@ FILES = {"A": "1, 2\n2, 1\n", "graph_indicator": "1\n1\n2\n", "graph_labels": "1
 EXPECTED = Graphs.from_edges([[(0, 1)], []], n_nodes=[2, 1], targets=[1, 2])
 
 
-def zipped(members):
+def zipped(members, method=zipfile.ZIP_DEFLATED):
     """Bytes of a zip; members are pairs of a name or ZipInfo and a text."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, text in members:
             archive.writestr(name, text)
     return buffer.getvalue()
@@ -281,6 +281,24 @@ def test_an_archive_that_lies_about_its_size(home, mirror, monkeypatch):
 )
 def test_damaged_archives(home, mirror, damage):
     mirror(damage(zipped(members(node_labels="1\n2\n3\n" * 100))))
+    with pytest.raises(DatasetError, match="The archive of 'SET' is damaged or not a zip file"):
+        load_tu("SET", data_dir=home)
+    assert_nothing_stays(home)
+
+
+def test_a_damaged_bzip2_stream(home, mirror):
+    data = zipped(members(), zipfile.ZIP_BZIP2)
+    mirror(data.replace(b"BZh9", b"BZh0"))  # bz2 raises a plain OSError
+    with pytest.raises(DatasetError, match="The archive of 'SET' is damaged or not a zip file"):
+        load_tu("SET", data_dir=home)
+    assert_nothing_stays(home)
+
+
+def test_a_member_before_the_start_of_the_archive(home, mirror):
+    data = bytearray(zipped(members()))
+    at = data.index(b"PK\x05\x06") + 16  # where the list of members begins: zipfile shifts all positions by the difference
+    data[at : at + 4] = (int.from_bytes(data[at : at + 4], "little") + 50).to_bytes(4, "little")
+    mirror(bytes(data))
     with pytest.raises(DatasetError, match="The archive of 'SET' is damaged or not a zip file"):
         load_tu("SET", data_dir=home)
     assert_nothing_stays(home)

@@ -124,6 +124,8 @@ def test_real_tables_are_what_numpy_reads(data_dir):
         ("1, 2\n3, -inf\n5\n", ":2: expected a finite number, got '-inf'"),
         ("1, 2\n3, 1e999\n", ":2: expected a finite number, got '1e999'"),
         ("1, 2\n3, 1_0\n", ":2: expected a finite number, got '1_0'"),
+        ("1, 2\n3\v 4\n", r":2: expected a finite number, got '3\\x0b'"),
+        ("1, 2\n3, \f4\n", r":2: expected a finite number, got '\\x0c4'"),
         ("1, 2\n3, 0x10\n", ":2: expected a finite number, got '0x10'"),
         ("1, 2\n3, 1.2.3\n", ":2: expected a finite number, got '1.2.3'"),
         ("1, 2\n3, 1-2\n", ":2: expected a finite number, got '1-2'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import lzma
 import os
 import shutil
@@ -30,6 +31,7 @@ _BAD_ARCHIVE = (
     RuntimeError,
     UnicodeError,
 )
+_BAD_ARCHIVE_CODES = (None, errno.EINVAL)  # of an OSError: a damaged bzip2 stream, a position before the start of the file
 _MAX_UNPACKED = 1 << 31  # bytes; the largest sets of the collection have less than half of it
 
 
@@ -124,7 +126,9 @@ def _unpack(archive: Path, name: str, folder: Path, checksums: dict[str, str]) -
             for path, member in wanted.items():
                 with file.open(member) as source, (folder / path.name).open("wb") as goal:
                     shutil.copyfileobj(source, goal)
-    except _BAD_ARCHIVE as error:
+    except (*_BAD_ARCHIVE, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in _BAD_ARCHIVE_CODES:  # a full disk, for example
+            raise
         raise DatasetError(
             f"The archive of {name!r} is damaged or not a zip file ({ascii(str(error))[1:-1]}). Try again."
         ) from None

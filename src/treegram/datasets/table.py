@@ -27,6 +27,7 @@ __all__ = ["Block", "join_blocks", "read_blocks", "show"]
 BLOCK_BYTES = 1 << 20
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _TOKEN = re.compile(rb"[^ ,\t\r\n]+")
+_PYTHON_ONLY = (b"_", b"\v", b"\f")  # float() ignores underscores between digits and other white space around a number
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LARGEST = 2**53  # beyond this, not every whole number has a double
 _SHOWN = 60  # characters of a file in a message
@@ -117,7 +118,7 @@ def _convert_skipped(text: bytes, values: Floats, skipped: Ints, path: Path, fir
     starts, ends = skipped[:, 1].tolist(), skipped[:, 2].tolist()
     tokens = [text[start:end] for start, end in zip(starts, ends, strict=True)]
     numbers = _to_floats(tokens)
-    if b"_" in text or not np.isfinite(numbers).all():  # Python accepts underscores between digits
+    if any(mark in text for mark in _PYTHON_ONLY) or not np.isfinite(numbers).all():
         for token, start in zip(tokens, starts, strict=True):
             if not _NUMBER.fullmatch(token) or not math.isfinite(float(token)):
                 line = first_row + text.count(b"\n", 0, start) + 1
