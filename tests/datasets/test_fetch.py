@@ -296,7 +296,9 @@ def test_a_damaged_bzip2_stream(home, mirror):
 
 def test_a_member_before_the_start_of_the_archive(home, mirror):
     data = bytearray(zipped(members()))
-    at = data.index(b"PK\x05\x06") + 16  # where the list of members begins: zipfile shifts all positions by the difference
+    at = (
+        data.index(b"PK\x05\x06") + 16
+    )  # where the list of members begins: zipfile shifts all positions by the difference
     data[at : at + 4] = (int.from_bytes(data[at : at + 4], "little") + 50).to_bytes(4, "little")
     mirror(bytes(data))
     with pytest.raises(DatasetError, match="The archive of 'SET' is damaged or not a zip file"):

@@ -235,12 +235,12 @@ def test_a_name_must_exist_and_what_is_not_used_is_named(write):
         ),
         (
             {"edge_index": [[[], []], [[0], [2]]], "edge_attr": None},
-            r"row 1, .*: the edge \(0, 2\) names a node that does not exist",
+            r"row 1: edge \(0, 2\) names a node that does not exist",
         ),
-        ({"edge_index": [[[], []], [[0], [-1]]], "edge_attr": None}, r"row 1, .*: the edge \(0, -1\) names a node"),
+        ({"edge_index": [[[], []], [[0], [-1]]], "edge_attr": None}, r"row 1: edge \(0, -1\) names a node"),
         (
             {"edge_index": [[[], []], [[0], [2**62]]], "edge_attr": None},
-            r"row 1, .*: the edge \(0, 4611686018427387904\)",
+            r"row 1: edge \(0, 4611686018427387904\)",
         ),
         ({"num_nodes": [3, -2]}, "row 1, .* contradictory: -2 and 2"),
         ({"num_nodes": [3, -2], "node_feat": None}, "row 1, .* number of nodes must be from 0 .* got -2"),

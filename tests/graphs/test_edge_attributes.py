@@ -150,8 +150,11 @@ def test_the_class_itself_checks_them():
     graphs = Graphs.from_edges([[(0, 1)]], edge_attributes=[[[1.0]]])
     content = graphs.__dict__
     for wrong, message in (
-        (np.array([[1.0], [2.0]]), "the two arcs of an edge have different edge_attributes"),
-        (np.array([[1.0]]), "edge_attributes must be a contiguous array of float64 with 2 rows, one per arc"),
+        (np.array([[1.0], [2.0]]), "in both directions, with the same label and attributes"),
+        (
+            np.array([[1.0]]),
+            "edge_attributes must be a contiguous 2-dimensional array of float64 of length 2, one row per arc",
+        ),
         (np.array([[np.inf], [np.inf]]), "edge_attributes must be finite"),
     ):
         with pytest.raises(InvalidGraphError, match=message):

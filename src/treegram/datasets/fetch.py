@@ -31,7 +31,10 @@ _BAD_ARCHIVE = (
     RuntimeError,
     UnicodeError,
 )
-_BAD_ARCHIVE_CODES = (None, errno.EINVAL)  # of an OSError: a damaged bzip2 stream, a position before the start of the file
+_BAD_ARCHIVE_CODES = (
+    None,
+    errno.EINVAL,
+)  # of an OSError: a damaged bzip2 stream, a position before the start of the file
 _MAX_UNPACKED = 1 << 31  # bytes; the largest sets of the collection have less than half of it
 
 

@@ -28,7 +28,7 @@ from treegram._core.text import suggest
 from treegram._core.types import Floats, Ints
 from treegram.datasets.label_names import LabelNames, parse_label, with_label_names
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.check import MAX_NODES, check_targets
+from treegram.graphs.check import MAX_NODES, check_targets, shift_edges
 from treegram.graphs.named import split_one_hot
 
 __all__ = ["iter_parquet", "load_parquet", "save_parquet"]
@@ -432,7 +432,7 @@ class _Reader:
         try:
             graphs = Graphs.from_arrays(
                 offsets,
-                _shift(edges, np.stack([sources, ends], axis=1), owners, offsets),
+                shift_edges(np.stack([sources, ends], axis=1), owners, offsets),
                 labels=labels,
                 attributes=vectors,
                 edge_labels=edge_labels,
@@ -485,20 +485,6 @@ def _graph_sizes(edges: _Column, counts: dict[str, Ints], owners: Ints, largest:
         row = int(is_wrong.argmax())
         raise edges.error(row, f"the number of nodes must be from 0 to {MAX_NODES}; got {sizes[row]}.")
     return sizes
-
-
-def _shift(edges: _Column, pairs: Ints, owners: Ints, offsets: Ints) -> Ints:
-    """Number the nodes through all rows, if each edge names nodes of its own row."""
-    n_nodes = np.diff(offsets)[owners]
-    is_wrong = ((pairs < 0) | (pairs >= n_nodes[:, None])).any(axis=1)
-    if is_wrong.any():
-        i = int(is_wrong.argmax())
-        raise edges.error(
-            int(owners[i]),
-            f"the edge ({pairs[i, 0]}, {pairs[i, 1]}) names a node that does not exist; the graph has {n_nodes[i]} nodes, "
-            "numbered from 0.",
-        )
-    return pairs + offsets[:-1][owners][:, None]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,11 @@
-"""Arrays of a collection, built from edges or by joining other collections. Everything was checked before."""
+"""Arrays of a collection: built from edges, joined from other collections, and checked.
+
+Compiled loops trust the arrays of a collection and do not check bounds, so nothing unchecked may become a collection.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,13 +14,13 @@ from numpy.typing import NDArray
 from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
-from treegram.graphs.check import arcs_back, find_edge
-from treegram.graphs.labels import join_codes
+from treegram.graphs.check import check_ascending, check_edges, find_edge
+from treegram.graphs.labels import check_label, join_codes, plain_label
 
 if TYPE_CHECKING:
     from treegram.graphs import Graphs
 
-__all__ = ["compress_edges", "join_fields", "ranges", "stack_vectors"]
+__all__ = ["check_collection", "compress_edges", "join_fields", "ranges", "stack_vectors"]
 
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:
@@ -82,8 +86,21 @@ def _is_compressed(sources: Ints, ends: Ints, n_nodes: int, data: dict[str, NDAr
         return False
     if directed or not len(sources):
         return True
-    back = arcs_back(_starts(sources, n_nodes), ends)
+    back = _arcs_back(_starts(sources, n_nodes), ends)
     return back is not None and all(np.array_equal(rows, rows[back]) for rows in data.values())
+
+
+def _arcs_back(indptr: Ints, indices: Ints) -> Ints | None:
+    """Return the reverse of each arc of sorted neighbors, or None if one is missing."""
+    from scipy.sparse import csr_matrix
+
+    n_nodes = len(indptr) - 1
+    small = np.int32 if max(len(indices), n_nodes) < 2**31 else np.int64
+    arrays = (np.arange(len(indices), dtype=small), indices.astype(small), indptr.astype(small))
+    arcs = csr_matrix(arrays, shape=(n_nodes, n_nodes))
+    back = arcs.tocsc()  # its transpose, row by row, sorted
+    is_symmetric = np.array_equal(back.indptr, arcs.indptr) and np.array_equal(back.indices, arcs.indices)
+    return back.data if is_symmetric else None
 
 
 def _check_same(
@@ -154,3 +171,87 @@ def _check_joinable(parts: list[Graphs]) -> None:
                 raise InvalidGraphError(
                     f"Collections of different kinds cannot be joined: part {other} has {theirs}, part {i} has {mine}."
                 )
+
+
+# -------------------------------------------------------------------- a finished collection
+
+
+def check_collection(fields: dict[str, Any]) -> None:
+    """Raise if the fields of a Graphs do not fit together."""
+    if not isinstance(fields["directed"], bool):
+        raise InvalidGraphError(f"directed must be True or False; got {fields['directed']!r}.")
+    offsets = _check_array(fields, "offsets", np.int64, 1)
+    check_ascending(offsets, "offsets")
+    n_nodes = int(offsets[-1])
+    indptr = _check_array(fields, "indptr", np.int64, 1, n_nodes + 1, "one entry per node and one more")
+    check_ascending(indptr, "indptr")
+    n_arcs = int(indptr[-1])
+    indices = _check_array(fields, "indices", np.int64, 1, n_arcs, "one entry per arc, as indptr says")
+    _check_labels(fields, "label", n_nodes, "one per node")
+    _check_labels(fields, "edge_label", n_arcs, "one per arc")
+    _check_vectors(fields, "attributes", n_nodes, "one row per node")
+    _check_vectors(fields, "edge_attributes", n_arcs, "one row per arc")
+    sources = np.repeat(np.arange(n_nodes), np.diff(indptr))
+    check_edges(np.stack([sources, indices], axis=1), offsets)
+    edge_data = {name: fields[name] for name in ("edge_labels", "edge_attributes") if fields[name] is not None}
+    if not _is_compressed(sources, indices, n_nodes, edge_data, directed=fields["directed"]):
+        raise InvalidGraphError(
+            "indices must list the neighbors of each node sorted, each once and without the node itself, and an undirected edge "
+            "in both directions, with the same label and attributes. Graphs.from_arrays takes edges in any order."
+        )
+    targets = fields["targets"]
+    n_graphs = len(offsets) - 1
+    if targets is not None and not (isinstance(targets, np.ndarray) and targets.ndim and len(targets) == n_graphs):
+        raise InvalidGraphError(f"targets must be an array with one entry per graph, {n_graphs}; {_got(targets)}.")
+
+
+def _check_array(
+    fields: dict[str, Any], name: str, dtype: type, ndim: int, length: int | None = None, meaning: str = ""
+) -> NDArray[Any]:
+    array = fields[name]
+    if (
+        not isinstance(array, np.ndarray)
+        or array.dtype != dtype
+        or array.ndim != ndim
+        or not array.flags.c_contiguous
+        or (length is not None and len(array) != length)
+    ):
+        wanted = "" if length is None else f" of length {length}, {meaning}"
+        raise InvalidGraphError(
+            f"{name} must be a contiguous {ndim}-dimensional array of {dtype.__name__}{wanted}; {_got(array)}."
+        )
+    return array
+
+
+def _check_vectors(fields: dict[str, Any], name: str, length: int, meaning: str) -> None:
+    if fields[name] is not None:
+        vectors = _check_array(fields, name, np.float64, 2, length, meaning)
+        if not np.isfinite(vectors).all():
+            raise InvalidGraphError(f"{name} must be finite numbers.")
+
+
+def _check_labels(fields: dict[str, Any], name: str, length: int, meaning: str) -> None:
+    values: tuple[Hashable, ...] = fields[f"{name}_values"]
+    if not isinstance(values, tuple):
+        raise InvalidGraphError(f"{name}_values must be a tuple; {_got(values)}.")
+    if fields[f"{name}s"] is None:
+        return
+    codes = _check_array(fields, f"{name}s", np.int64, 1, length, meaning)
+    if len(codes) and not (codes.min() >= 0 and codes.max() < len(values)):
+        raise InvalidGraphError(
+            f"{name}s must be numbers from 0 to {len(values) - 1}, indices into {name}_values; they range from {codes.min()} "
+            f"to {codes.max()}."
+        )
+    for i, value in enumerate(values):
+        check_label(value, f"{name}_values", i)
+        plain = plain_label(value)
+        if type(plain) is not type(value):
+            raise InvalidGraphError(f"{name}_values[{i}] must be a plain {type(plain).__name__}; {_got(value)}.")
+    if len(set(values)) < len(values):
+        raise InvalidGraphError(f"{name}_values must be distinct.")
+
+
+def _got(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"got an array of dtype {value.dtype} and shape {value.shape}"
+    return f"got {type(value).__name__}"

@@ -1,14 +1,10 @@
-"""Checks of graph data: of what users pass to ``from_edges`` and ``from_arrays``, and of the arrays of a finished collection.
-
-Compiled loops trust the arrays of a collection and do not check bounds, so nothing unchecked may become a collection. All
-checks are linear in nodes and edges.
-"""
+"""Checks of the data that users pass to ``from_edges`` and ``from_arrays``; all are linear in nodes and edges."""
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -17,17 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
-from treegram.graphs.labels import check_label, plain_label, refuse_masked
+from treegram.graphs.labels import refuse_masked
 
 __all__ = [
     "MAX_NODES",
-    "arcs_back",
     "as_array",
     "as_column",
     "as_exact",
     "as_list",
     "as_pairs",
-    "check_collection",
+    "check_ascending",
     "check_edge_counts",
     "check_edge_vectors",
     "check_edges",
@@ -38,6 +33,7 @@ __all__ = [
     "find_edge",
     "graph_sizes",
     "node_mask",
+    "shift_edges",
 ]
 
 MAX_NODES = 2**31 - 1  # of a collection, so that the product of two node numbers fits into 64 bits
@@ -102,7 +98,7 @@ def graph_sizes(
     labels: Sequence[Sequence[Hashable]] | None,
     vectors: list[Floats] | None,
 ) -> list[int]:
-    """Return the number of nodes of each graph from all sources, which must agree."""
+    """Return the number of nodes of each graph from all sources, which must agree, else from the largest node of an edge."""
     sizes: list[int] = []
     for i, pair in enumerate(pairs):
         counts = {}
@@ -115,14 +111,7 @@ def graph_sizes(
         if len(set(counts.values())) > 1:
             shown = ", ".join(f"{value} by {name}" for name, value in counts.items())
             raise InvalidGraphError(f"Graph {i}: the number of nodes is contradictory: {shown}.")
-        size = next(iter(counts.values())) if counts else int(pair.max(initial=-1)) + 1
-        if len(pair) and (pair.min() < 0 or pair.max() >= size):
-            bad = pair[((pair < 0) | (pair >= size)).any(axis=1)][0]
-            raise InvalidGraphError(
-                f"Graph {i}: edge ({bad[0]}, {bad[1]}) names a node that does not exist; the graph has {size} nodes, "
-                f"numbered from 0 to {size - 1}."
-            )
-        sizes.append(size)
+        sizes.append(next(iter(counts.values())) if counts else int(pair.max(initial=-1)) + 1)
     return sizes
 
 
@@ -154,13 +143,18 @@ def check_offsets(offsets: ArrayLike) -> Ints:
             f"offsets must be a one-dimensional array of integers; got dtype {starts.dtype} and shape {starts.shape}."
         )
     starts = starts.astype(np.int64)
-    if starts[0] != 0 or (np.diff(starts) < 0).any():
-        raise InvalidGraphError("offsets must start at 0 and never decrease.")
+    check_ascending(starts, "offsets")
     if starts[-1] > MAX_NODES:
         raise InvalidGraphError(
             f"offsets must end with the number of nodes, at most {MAX_NODES:,} in one collection; got {starts[-1]}."
         )
     return starts
+
+
+def check_ascending(starts: Ints, name: str) -> None:
+    """Raise if positions do not start at 0, or decrease."""
+    if not len(starts) or starts[0] != 0 or (starts[1:] < starts[:-1]).any():
+        raise InvalidGraphError(f"{name} must start at 0 and never decrease.")
 
 
 def as_pairs(edges: ArrayLike, name: str) -> Ints:
@@ -196,6 +190,19 @@ def check_edges(edges: ArrayLike, offsets: Ints) -> Ints:
     return pairs
 
 
+def shift_edges(pairs: Ints, owners: Ints, offsets: Ints) -> Ints:
+    """Convert node numbers within each graph to numbers through all graphs; ``owners`` is the graph of each pair."""
+    n_nodes = np.diff(offsets)[owners]
+    is_wrong = ((pairs < 0) | (pairs >= n_nodes[:, None])).any(axis=1)
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
+        raise InvalidGraphError(
+            f"Graph {owners[row]}: edge ({pairs[row, 0]}, {pairs[row, 1]}) names a node that does not exist; the graph has "
+            f"{n_nodes[row]} nodes, numbered from 0 to {n_nodes[row] - 1}."
+        )
+    return pairs + offsets[:-1][owners][:, None]
+
+
 def check_edge_counts(data: Sequence[Any] | None, pairs: list[Ints], noun: str) -> None:
     """Raise if a graph does not have one edge label or vector per edge."""
     for i, (rows, pair) in enumerate(zip(data or (), pairs, strict=data is not None)):
@@ -203,10 +210,16 @@ def check_edge_counts(data: Sequence[Any] | None, pairs: list[Ints], noun: str) 
             raise InvalidGraphError(f"Graph {i}: {counted(len(pair), 'edge')} but {counted(len(rows), noun)}.")
 
 
+def find_node(node: int, offsets: Ints) -> tuple[int, int]:
+    """Return the graph of a node, and its number within that graph."""
+    graph = int(np.searchsorted(offsets, node, side="right")) - 1
+    return graph, int(node - offsets[graph])
+
+
 def find_edge(pair: Ints, offsets: Ints) -> tuple[int, tuple[int, int]]:
     """Return the graph of an edge, and the numbers of its nodes within that graph."""
-    graph = int(np.searchsorted(offsets, pair[0], side="right")) - 1
-    return graph, (int(pair[0] - offsets[graph]), int(pair[1] - offsets[graph]))
+    graph, source = find_node(int(pair[0]), offsets)
+    return graph, (source, int(pair[1] - offsets[graph]))
 
 
 def node_mask(nodes: ArrayLike, n_nodes: int) -> NDArray[np.bool_]:
@@ -263,31 +276,18 @@ def check_vectors(vectors: ArrayLike, graph: int, name: str = "attributes", thin
 
 def check_node_vectors(attributes: ArrayLike, offsets: Ints) -> Floats:
     """Convert one finite vector per node."""
-    vectors = _check_rows(attributes, int(offsets[-1]), "attributes", "node")
-    node = _first_infinite(vectors)
-    if node is not None:
-        graph = int(np.searchsorted(offsets, node, side="right")) - 1
-        raise InvalidGraphError(
-            f"Graph {graph}: the attributes of its node {node - offsets[graph]} are not finite: {vectors[node].tolist()}. "
-            "Replace or remove missing values first."
-        )
-    return vectors
+    return _check_rows(attributes, int(offsets[-1]), "attributes", "node", lambda node: find_node(node, offsets))
 
 
 def check_edge_vectors(attributes: ArrayLike, pairs: Ints, offsets: Ints) -> Floats:
     """Convert one finite vector per edge."""
-    vectors = _check_rows(attributes, len(pairs), "edge_attributes", "edge")
-    edge = _first_infinite(vectors)
-    if edge is not None:
-        graph, ends = find_edge(pairs[edge], offsets)
-        raise InvalidGraphError(
-            f"Graph {graph}: the attributes of its edge {ends} are not finite: {vectors[edge].tolist()}. "
-            "Replace or remove missing values first."
-        )
-    return vectors
+    return _check_rows(attributes, len(pairs), "edge_attributes", "edge", lambda edge: find_edge(pairs[edge], offsets))
 
 
-def _check_rows(values: ArrayLike, length: int, name: str, thing: str) -> Floats:
+def _check_rows(
+    values: ArrayLike, length: int, name: str, thing: str, find: Callable[[int], tuple[int, object]]
+) -> Floats:
+    """Convert one finite vector per node or edge; ``find`` returns the graph of a row, and its node or edge there."""
     vectors = _as_floats(values, name, thing)
     if vectors.ndim == 1:
         vectors = vectors[:, None]
@@ -295,12 +295,15 @@ def _check_rows(values: ArrayLike, length: int, name: str, thing: str) -> Floats
         raise InvalidGraphError(
             f"{name} must have the shape ({length}, n_attributes), one row per {thing}; got {vectors.shape}."
         )
+    is_finite = np.isfinite(vectors).all(axis=1)
+    if not is_finite.all():
+        row = int((~is_finite).argmax())
+        graph, number = find(row)
+        raise InvalidGraphError(
+            f"Graph {graph}: the attributes of its {thing} {number} are not finite: {vectors[row].tolist()}. Replace or "
+            "remove missing values first."
+        )
     return vectors
-
-
-def _first_infinite(vectors: Floats) -> int | None:
-    finite = np.isfinite(vectors).all(axis=1)
-    return None if finite.all() else int((~finite).argmax())
 
 
 def check_targets(targets: ArrayLike, n_graphs: int) -> NDArray[Any]:
@@ -311,135 +314,3 @@ def check_targets(targets: ArrayLike, n_graphs: int) -> NDArray[Any]:
             f"targets must have one entry per graph: {n_graphs} graphs, got an array of shape {values.shape}."
         )
     return values
-
-
-# -------------------------------------------------------------------- a finished collection
-
-
-def check_collection(fields: dict[str, Any]) -> None:
-    """Raise if the fields of a Graphs do not fit together."""
-    offsets = _check_starts(fields["offsets"], "offsets")
-    n_nodes = int(offsets[-1])
-    indptr = _check_starts(fields["indptr"], "indptr", n_nodes + 1)
-    if not isinstance(fields["directed"], bool):
-        raise InvalidGraphError(f"directed must be True or False; got {fields['directed']!r}.")
-    n_arcs = int(indptr[-1])
-    indices = _check_integers(fields["indices"], "indices", n_arcs, "one entry per arc, as indptr says")
-    _check_neighbors(offsets, indptr, indices)
-    _check_labels(fields["labels"], fields["label_values"], "label", n_nodes, "one per node")
-    _check_labels(fields["edge_labels"], fields["edge_label_values"], "edge_label", n_arcs, "one per arc")
-    _check_finite(fields["edge_attributes"], "edge_attributes", n_arcs, "one per arc")
-    if not fields["directed"]:
-        _check_symmetry(indptr, indices, fields)
-    _check_finite(fields["attributes"], "attributes", n_nodes, "one per node")
-    targets = fields["targets"]
-    if targets is not None and not (
-        isinstance(targets, np.ndarray) and targets.ndim and len(targets) == len(offsets) - 1
-    ):
-        raise InvalidGraphError(
-            f"targets must be an array with one entry per graph, {len(offsets) - 1}; {_got(targets)}."
-        )
-
-
-def _check_integers(values: object, name: str, length: int | None, meaning: str) -> Ints:
-    if (
-        not isinstance(values, np.ndarray)
-        or values.dtype != np.int64
-        or values.ndim != 1
-        or not values.flags.c_contiguous
-        or (length is not None and len(values) != length)
-    ):
-        wanted = "" if length is None else f" of length {length}, {meaning}"
-        raise InvalidGraphError(f"{name} must be a contiguous one-dimensional array of int64{wanted}; {_got(values)}.")
-    return values
-
-
-def _check_starts(values: object, name: str, length: int | None = None) -> Ints:
-    starts = _check_integers(values, name, length, "one entry per node and one more")
-    if not len(starts) or starts[0] != 0 or (starts[1:] < starts[:-1]).any():
-        raise InvalidGraphError(f"{name} must start at 0 and never decrease.")
-    return starts
-
-
-def _check_neighbors(offsets: Ints, indptr: Ints, indices: Ints) -> None:
-    """Raise unless neighbors are other nodes of the same graph, sorted, each once."""
-    n_arcs = np.diff(indptr[offsets])
-    low, high = np.repeat(offsets[:-1], n_arcs), np.repeat(offsets[1:], n_arcs)
-    outside = (indices < low) | (indices >= high)
-    if outside.any():
-        graph = int(np.searchsorted(indptr[offsets], outside.argmax(), side="right")) - 1
-        raise InvalidGraphError(f"Graph {graph}: a neighbor, {indices[outside.argmax()]}, is not a node of this graph.")
-    sources = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    wrong = sources == indices
-    wrong[1:] |= (sources[1:] == sources[:-1]) & (indices[1:] <= indices[:-1])
-    if wrong.any():
-        raise InvalidGraphError(
-            f"Node {sources[wrong.argmax()]}: its neighbors must be other nodes, sorted, each once. Graphs.from_arrays takes "
-            "edges in any order."
-        )
-
-
-def _check_symmetry(indptr: Ints, indices: Ints, fields: dict[str, Any]) -> None:
-    """Raise unless every arc has its counterpart, with the same label and vector."""
-    back = arcs_back(indptr, indices)
-    if back is None:
-        raise InvalidGraphError("Edges are not directed, but an arc lacks its counterpart in indices.")
-    for name in ("edge_labels", "edge_attributes"):
-        if fields[name] is not None and not np.array_equal(fields[name][back], fields[name]):
-            raise InvalidGraphError(f"Edges are not directed, but the two arcs of an edge have different {name}.")
-
-
-def arcs_back(indptr: Ints, indices: Ints) -> Ints | None:
-    """Return the reverse of each arc of sorted neighbors, or None if one is missing."""
-    from scipy.sparse import csr_matrix
-
-    n_nodes = len(indptr) - 1
-    small = np.int32 if max(len(indices), n_nodes) < 2**31 else np.int64
-    arrays = (np.arange(len(indices), dtype=small), indices.astype(small), indptr.astype(small))
-    arcs = csr_matrix(arrays, shape=(n_nodes, n_nodes))
-    back = arcs.tocsc()  # its transpose, row by row, sorted
-    is_symmetric = np.array_equal(back.indptr, arcs.indptr) and np.array_equal(back.indices, arcs.indices)
-    return back.data if is_symmetric else None
-
-
-def _check_labels(codes: Any, values: tuple[Hashable, ...], name: str, length: int, meaning: str) -> None:
-    if not isinstance(values, tuple):
-        raise InvalidGraphError(f"{name}_values must be a tuple; {_got(values)}.")
-    if codes is None:
-        return
-    _check_integers(codes, f"{name}s", length, meaning)
-    if len(codes) and not (codes.min() >= 0 and codes.max() < len(values)):
-        raise InvalidGraphError(
-            f"{name}s must be numbers from 0 to {len(values) - 1}, indices into {name}_values; they range from {codes.min()} "
-            f"to {codes.max()}."
-        )
-    for i, value in enumerate(values):
-        check_label(value, f"{name}_values", i)
-        plain = plain_label(value)
-        if type(plain) is not type(value):
-            raise InvalidGraphError(f"{name}_values[{i}] must be a plain {type(plain).__name__}; {_got(value)}.")
-    if len(set(values)) < len(values):
-        raise InvalidGraphError(f"{name}_values must be distinct.")
-
-
-def _check_finite(vectors: Any, name: str, length: int, meaning: str) -> None:
-    if vectors is None:
-        return
-    if (
-        not isinstance(vectors, np.ndarray)
-        or vectors.dtype != np.float64
-        or vectors.ndim != 2
-        or len(vectors) != length
-        or not vectors.flags.c_contiguous
-    ):
-        raise InvalidGraphError(
-            f"{name} must be a contiguous array of float64 with {length} rows, {meaning}; {_got(vectors)}."
-        )
-    if not np.isfinite(vectors).all():
-        raise InvalidGraphError(f"{name} must be finite numbers.")
-
-
-def _got(value: object) -> str:
-    if isinstance(value, np.ndarray):
-        return f"got an array of dtype {value.dtype} and shape {value.shape}"
-    return f"got {type(value).__name__}"

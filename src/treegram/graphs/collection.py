@@ -16,11 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
-from treegram.graphs.build import compress_edges, join_fields, ranges, stack_vectors
+from treegram.graphs.build import check_collection, compress_edges, join_fields, ranges, stack_vectors
 from treegram.graphs.check import (
     as_list,
     as_pairs,
-    check_collection,
     check_edge_counts,
     check_edge_vectors,
     check_edges,
@@ -30,6 +29,7 @@ from treegram.graphs.check import (
     check_vectors,
     graph_sizes,
     node_mask,
+    shift_edges,
 )
 from treegram.graphs.from_libraries import FromLibraries
 from treegram.graphs.labels import encode_labels, same_labels
@@ -188,10 +188,10 @@ class Graphs(FromLibraries):
         if edge_attributes is not None:
             edge_vectors = [check_vectors(a, i, "edge_attributes", "edge") for i, a in enumerate(edge_attributes)]
             check_edge_counts(edge_vectors, pairs, "edge vector")
-        shifted = [pair + start for pair, start in zip(pairs, offsets[:-1], strict=True)]
+        owners = np.repeat(np.arange(len(pairs)), [len(pair) for pair in pairs])
         return cls.from_arrays(
             offsets,
-            np.concatenate([np.empty((0, 2), np.int64), *shifted]),
+            shift_edges(np.concatenate([np.empty((0, 2), np.int64), *pairs]), owners, offsets),
             labels=None if labels is None else [label for graph in labels for label in graph],
             attributes=None if vectors is None else stack_vectors(vectors),
             edge_labels=None if edge_labels is None else [label for graph in edge_labels for label in graph],
