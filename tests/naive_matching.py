@@ -223,9 +223,7 @@ def expected_p2k(
 # -------------------------------------------------------------------- C'_ST: equation (4)
 
 
-def ordered_trees(
-    collection, g, *, depth, tie_break, counting="paper", missing_labels="degree", use_edge_labels=False
-):
+def ordered_trees(collection, g, *, depth, tie_break, counting="paper", missing_labels="degree", use_edge_labels=False):
     """How often each ordered tree (node, label, vector, ((edge label, child), ...)) occurs in graph g."""
     adjacent = naive.neighbors(collection, g)
     labels = naive.node_labels(collection, g, missing_labels)

@@ -161,10 +161,7 @@ def wlcl_kernel(left, right, node_kernel, h, **options):
 
     def nodes(collection):
         return [
-            [
-                (x, colors)
-                for x, colors in zip(vectors(collection, g), _wl_list(collection, g, h, options), strict=True)
-            ]
+            [(x, colors) for x, colors in zip(vectors(collection, g), _wl_list(collection, g, h, options), strict=True)]
             for g in range(len(collection))
         ]
 

@@ -77,21 +77,29 @@ def test_imports_lead_to_lower_layers():
 def test_every_room_says_what_lives_there():
     for room in (PACKAGE / name for name in RANK if (PACKAGE / name).is_dir()):
         text = ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
-        assert 2 <= len(re.findall(r"[.:](?:\s|$)", text)) <= 8, f"{room.name}/__init__.py: two or three sentences, please"
+        assert 2 <= len(re.findall(r"[.:](?:\s|$)", text)) <= 8, (
+            f"{room.name}/__init__.py: two or three sentences, please"
+        )
 
 
 def test_numba_is_imported_by_one_module():
-    users = {str(path.relative_to(PACKAGE)) for path in FILES if re.search(r"^\s*(from|import) (numba|llvmlite)", path.read_text(), re.M)}
+    users = {
+        str(path.relative_to(PACKAGE))
+        for path in FILES
+        if re.search(r"^\s*(from|import) (numba|llvmlite)", path.read_text(), re.M)
+    }
     assert users == {"_core/jit.py"}
 
 
 def test_docstrings_begin_with_a_verb_or_a_noun_not_with_a_clause():
     clause = re.compile(r"(What|Who|Whoever|Whether|How|Of|That|Those|Which|Where|When)\b")
-    found = []
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and clause.match(ast.get_docstring(node) or ""):
-                found.append(f"{path.relative_to(PACKAGE)}: {ast.get_docstring(node).splitlines()[0]}")
+    found = [
+        f"{path.relative_to(PACKAGE)}: {text.splitlines()[0]}"
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and clause.match(text := ast.get_docstring(node) or "")
+    ]
     assert not found
 
 

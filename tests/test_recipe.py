@@ -53,7 +53,7 @@ def test_everything_else_follows_from_the_declaration(kernel):
     assert {"most", "normalize", "n_jobs", "missing_labels"} <= allowed_values(type(kernel)).keys()
     graphs, y = load_digits_graphs()
     model = GraphSVC(kernel, C=1, cv=2).fit(graphs[:40], y[:40] > 4)
-    assert model.best_params_["most"] in kernel.default_param_grid()["most"]
+    assert model.best_params_["kernel"].most in kernel.default_param_grid()["most"]
     assert FeatureMap(kernel).fit(graphs[:40]).transform(graphs[:3]).shape[0] == 3
 
 
