@@ -111,7 +111,7 @@ def measure_accuracy(name: str) -> list[object]:
     graphs = load(name)
     y = graphs.targets
     grids = [
-        kernel.gram_grid(graphs, depth=[1, 3], lam=[0.5, 1.2]).reshape(-1, len(y), len(y))
+        [K for _, K in kernel.gram_grid(graphs, {"depth": [1, 3], "lam": [0.5, 1.2]})]
         for kernel in (
             tg.ODDCL(),
             ODDCLApprox(lam=1.2, random_state=0),
@@ -163,7 +163,7 @@ def run_gram(name: str, what: str) -> float:
     run: Callable[[tg.Graphs], object] = {
         "auto": lambda g: ODDCLApprox(depth=3, random_state=0).fit_transform(g),
         "rff": lambda g: ODDCLApprox(depth=3, method="rff", n_components=1000, random_state=0).fit_transform(g),
-        "grid": lambda g: ODDCLApprox(depth=3, random_state=0).gram_grid(g, depth=DEPTHS, lam=LAMS),
+        "grid": lambda g: ODDCLApprox(depth=3, random_state=0).gram_grid(g, {"depth": DEPTHS, "lam": LAMS}),
     }[what]
     run(graphs[:10])
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew

@@ -30,7 +30,7 @@ TINY_SETS = ("Letter-high", "NCI1")
 def warm_up(graphs: tg.Graphs) -> None:
     for n_jobs in (1, 2):
         tg.ODDCL(depth=3, lam=1.2, n_jobs=n_jobs).fit_transform(graphs[:10])
-    tg.ODDCL().gram_grid(graphs[:10], depth=DEPTHS, lam=LAMS)
+    tg.ODDCL().gram_grid(graphs[:10], {"depth": DEPTHS, "lam": LAMS})
 
 
 def measure(name: str) -> tuple[list[object], ...]:
@@ -48,7 +48,7 @@ def measure(name: str) -> tuple[list[object], ...]:
     share = share_on_one_thread(graphs)
     single, grid = best_of(
         lambda: tg.ODDCL(depth=3, lam=1.2, n_jobs=1).fit_transform(graphs),
-        lambda: tg.ODDCL(n_jobs=1).gram_grid(graphs, depth=DEPTHS, lam=LAMS),
+        lambda: tg.ODDCL(n_jobs=1).gram_grid(graphs, {"depth": DEPTHS, "lam": LAMS}),
         rounds=3,
     )
     chosen = graphs[np.random.default_rng(0).permutation(len(graphs))]
@@ -129,7 +129,7 @@ def measure_tiny(name: str) -> list[object]:
     points = [{"depth": depth, "lam": lam} for depth in DEPTHS for lam in LAMS]
     single, grid, alone = best_of(
         lambda: tg.ODDCL(depth=3, lam=1.2, n_jobs=1).fit_transform(graphs),
-        lambda: tg.ODDCL(n_jobs=1).gram_grid(graphs, depth=DEPTHS, lam=LAMS),
+        lambda: tg.ODDCL(n_jobs=1).gram_grid(graphs, {"depth": DEPTHS, "lam": LAMS}),
         lambda: [tg.ODDCL(**point, n_jobs=1).fit_transform(graphs) for point in points],
         rounds=5,  # the system takes longer for memory that it has not handed out before
     )

@@ -22,7 +22,7 @@ def child(name: str, what: str) -> None:
     graphs = load(name)
     run = {
         "gram": lambda g: tg.ODDCL(depth=3, lam=1.2).fit_transform(g),
-        "grid": lambda g: tg.ODDCL().gram_grid(g, depth=DEPTHS, lam=LAMS),
+        "grid": lambda g: tg.ODDCL().gram_grid(g, {"depth": DEPTHS, "lam": LAMS}),
     }[what]
     run(graphs[:10])
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew

@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 import treegram as tg
 from bench_memory import resident
 from common import best_of, load, table
-from treegram.kernels.grid import gram_grids
+from treegram.kernels.grid import grid_points
 from treegram.models.crossval import Fits, Selection, distinct, folds, seed_of, select
 from treegram.models.solver import fit_path
 
@@ -63,7 +63,7 @@ def read(name: str) -> Data:
 
 
 def our_grams(graphs: tg.Graphs) -> list[Floats]:
-    return distinct(gram_grids(tg.ODDCL(n_jobs=1), graphs, GRID)[1])[0]
+    return distinct([point.gram for point in grid_points(tg.ODDCL(n_jobs=1), graphs, GRID)])[0]
 
 
 def our_selection(data: Data, grams: list[Floats], fold: int) -> Selection:

@@ -12,7 +12,7 @@ import naive_wl
 from naive_wl import assert_normalized, assert_same_gram
 from strategies import collections, in_two_parts, with_node_order
 from treegram import GIK, WL, WLCL, Graphs, load_tu
-from treegram.kernels import node_sums as _node_sums
+from treegram.kernels import node_pairs as _node_sums
 from treegram.structure import invariants, wl
 from zoo import COLLECTIONS
 
