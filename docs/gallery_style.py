@@ -1,4 +1,4 @@
-"""How the pictures of the gallery look; sphinx-gallery calls :func:`use` before each example."""
+"""The style of the gallery's figures; sphinx-gallery calls :func:`use` before each example."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from cycler import cycler
 
 __all__ = ["use"]
 
-# Green as the pages, then colors of Okabe and Ito, which the color-blind tell apart.
+# The green of the pages, then colors of Okabe and Ito, which color-blind readers can distinguish.
 COLORS = ["#1b6b50", "#d55e00", "#0072b2", "#cc79a7", "#e69f00", "#56b4e9", "#5b4b8a", "#8c8c3c", "#7f7f7f", "#17becf"]
 
 
-def use(gallery_conf: Any = None, fname: Any = None) -> None:  # noqa: ARG001 (what sphinx-gallery calls)
+def use(gallery_conf: Any = None, fname: Any = None) -> None:  # noqa: ARG001 (the signature that sphinx-gallery calls)
     """Set matplotlib's parameters."""
     mpl.rcParams.update(
         {

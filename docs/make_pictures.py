@@ -1,4 +1,4 @@
-"""Draw the pictures that pages and README show: ``python docs/make_pictures.py`` writes them to docs/_static."""
+"""Draw the figures of the README and the pages: ``python docs/make_pictures.py`` writes them to docs/_static."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ STATIC = Path(__file__).parent / "_static"
 GREEN, PALE, INK = "#1b6b50", "#e3f1eb", "#222222"
 
 
-# -------------------------------------------------------------------- what treegram does, in four steps
+# -------------------------------------------------------------------- treegram in four steps
 
 
 def draw_overview() -> Any:
-    """Graphs, their Gram matrix, a map of them, and an explanation."""
+    """Draw graphs, their Gram matrix, a map of them, and an explanation."""
     figure = plt.figure(figsize=(13.5, 3.7), layout="constrained")
     parts = figure.subfigures(1, 4, width_ratios=[1, 1.12, 1.05, 1.1], wspace=0.04)
     titles = ["graphs with labels and vectors", "similarity, exact", "a map of them", "which atoms decide?"]
@@ -61,7 +61,7 @@ def _draw_digits(part: Any, graphs: tg.Graphs, y: Any) -> None:
 
 
 def _draw_nitro_compound(axes: Any) -> None:
-    """A support vector machine has learned what a nitro group is; the example on molecules has the details."""
+    """Draw the explanation of a support vector machine that has learned to recognize nitro groups."""
     rings = ["c1cc({})ccc1{}", "c1cnc({})cc1{}", "c1c({})cc2ccccc2c1{}"]
     groups = ["C", "O", "N", "Cl", "OC", "C(=O)O", "C#N", "N(C)C"]
     nitro = "[N+](=O)[O-]"
@@ -76,15 +76,15 @@ def _draw_nitro_compound(axes: Any) -> None:
     explanation = tg.explain(model, graphs[[shown]])
     molecule = Chem.MolFromSmiles(smiles[shown])
     rdDepictor.Compute2DCoords(molecule)
-    places = molecule.GetConformer().GetPositions()[:, :2]
-    tg.plot_explanation(explanation, graphs[[shown]], 0, layout=places, ax=axes, title="", colorbar=False)
+    positions = molecule.GetConformer().GetPositions()[:, :2]
+    tg.plot_explanation(explanation, 0, layout=positions, ax=axes, title="", colorbar=False)
 
 
 # -------------------------------------------------------------------- pages
 
 
 def draw_page(name: str) -> list[Any]:
-    """The figures that the code of a page draws, in its order."""
+    """Return the figures that the code of a page draws, in order."""
     plt.close("all")
     page = (STATIC.parent / name).read_text(encoding="utf-8")
     names: dict[str, Any] = {}
@@ -94,18 +94,18 @@ def draw_page(name: str) -> list[Any]:
     return [plt.figure(number) for number in plt.get_fignums()]
 
 
-# -------------------------------------------------------------------- which kernel?
+# -------------------------------------------------------------------- which kernel
 
 QUESTIONS = {  # (x, y): text
     (3.4, 9.0): "Do the nodes carry vectors\nthat could matter?",
-    (6.9, 7.0): "More than some\n10,000 graphs?",
+    (6.9, 7.0): "More than about\n10,000 graphs?",
     (4.6, 5.0): "Are the vectors coordinates,\neach graph in its own frame?",
 }
 ANSWERS = {
-    (0.9, 7.0): "WL, WLOA\n\nODDST to read the trees\nNSPDK for pairs of balls",
-    (9.4, 5.0): "ODDCLFeatures\nand a linear model,\nin a stream",
+    (0.9, 7.0): "WL, WLOA\n\nODDST for readable trees\nNSPDK for pairs of balls",
+    (9.4, 5.0): "ODDCLFeatures\nand a linear model,\nchunk by chunk",
     (2.2, 2.6): "CentroidDistance,\nthen ODDCL or WLCL",
-    (7.0, 2.6): "WLCL and ODDCL, raw and\nafter ScaleAttributes:\nlet GraphSVC choose",
+    (7.0, 2.6): "WLCL and ODDCL, raw and\nafter ScaleAttributes:\nGraphSVC() compares them",
 }
 ARROWS = [
     ((3.4, 9.0), (0.9, 7.0), "no"),
@@ -118,7 +118,7 @@ ARROWS = [
 
 
 def draw_decision() -> Any:
-    """Three questions that lead to a kernel to begin with."""
+    """Draw three questions that lead to a kernel."""
     figure, axes = plt.subplots(figsize=(9.6, 6.2))
     for start, end, word in ARROWS:
         axes.annotate("", end, start, arrowprops={"arrowstyle": "-", "color": "0.55", "linewidth": 1.6}, zorder=1)
@@ -145,7 +145,7 @@ def draw_decision() -> Any:
 
 
 def save(figure: Any, name: str, dpi: int) -> None:
-    """Write a figure as PNG with 256 colors, which is a third of the size and looks the same."""
+    """Write a figure as PNG with 256 colors: a third of the size, and it looks the same."""
     with BytesIO() as file:
         figure.savefig(file, dpi=dpi)
         Image.open(file).convert("RGB").quantize(256).save(STATIC / name, optimize=True)
@@ -154,7 +154,7 @@ def save(figure: Any, name: str, dpi: int) -> None:
 if __name__ == "__main__":
     mpl.use("Agg")
     gallery_style.use()
-    mpl.rcParams["svg.hashsalt"] = "treegram"  # else ids are random
+    mpl.rcParams["svg.hashsalt"] = "treegram"  # without it, ids are random
     save(draw_overview(), "overview.png", dpi=120)
     draw_decision().savefig(STATIC / "which_kernel.svg", metadata={"Date": None})
     for number, picture in enumerate(draw_page("tutorial.md"), start=1):

@@ -3,8 +3,8 @@ Graphs in the plane
 ===================
 
 A kernel defines distances between graphs. Kernel PCA draws graphs as points, so that similar graphs are close to each
-other. :func:`treegram.plot_embedding` does this in one line; the second picture puts the graphs themselves in place of
-some of the points.
+other. :func:`treegram.plot_embedding` does this in one line; the second plot draws some of the graphs themselves in
+place of their points.
 """
 
 import matplotlib.pyplot as plt
@@ -21,18 +21,18 @@ K = tg.ODDCL(depth=2).fit_transform(graphs)
 fig, (left, right) = plt.subplots(1, 2, figsize=(12, 5.5), layout="constrained")
 tg.plot_embedding(K, y, ax=left, title="240 digits, kernel PCA of ODDCL")
 
-# The places and colors of the points are on the axes. Each graph is drawn from its attributes: row, column and ink of its pixels.
+# The axes hold the positions and colors of the points. Each graph is drawn from its attributes: row, column and ink of its pixels.
 
 points = left.collections[0]
 taken = []
-for graph, place, color in zip(
+for graph, position, color in zip(
     graphs, points.get_offsets(), points.to_rgba(points.get_array()), strict=True
 ):
-    if any(np.abs((place - other) / [0.06, 0.08]).max() < 1 for other in taken):
+    if any(np.abs((position - other) / [0.06, 0.08]).max() < 1 for other in taken):
         continue  # another graph is there already
-    taken.append(place)
+    taken.append(position)
     pixels = graph.attributes[:, [1, 0]] * [1, -1]
-    pixels = place + 0.006 * (pixels - pixels.mean(axis=0))
+    pixels = position + 0.006 * (pixels - pixels.mean(axis=0))
     right.add_collection(
         LineCollection(pixels[graph.edges()], colors=[color], linewidths=1.3)
     )

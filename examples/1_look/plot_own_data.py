@@ -2,7 +2,7 @@
 Your own graphs
 ===============
 
-Graphs come from edge lists, networkx and other libraries. Nodes may carry a label, a vector, both, or neither.
+Graphs come from edge lists, networkx and other libraries. Nodes may have a label, a vector, both, or neither.
 
 Here are five small molecules. Their labels are elements, and their vectors are electronegativities, one number for each
 atom.
@@ -42,7 +42,7 @@ graphs += tg.Graphs.from_networkx([urea], label="element", attributes=["chi"])
 names += ["urea"]
 
 # %%
-# Each kernel takes the collection as it is. The matrix shows, for example, that ethanol is closer to methanol than to
+# Every kernel takes the collection as it is. The matrix shows, for example, that ethanol is closer to methanol than to
 # dimethyl ether, which has the same atoms.
 
 K = tg.ODDCL(depth=2).fit_transform(graphs)

@@ -2,7 +2,7 @@
 A map of similarities
 =====================
 
-A Gram matrix says how similar each graph is to each other one. Sorted by class, it shows at a glance what a kernel sees.
+A Gram matrix has the similarity of every pair of graphs. Sorted by class, it shows at a glance what a kernel sees.
 
 The graphs are handwritten digits: inked pixels are nodes, neighboring pixels are joined by edges, and each node
 carries its position and its ink as a vector. The left kernel sees the shape of the graphs alone. The right one also
@@ -28,5 +28,5 @@ fig.suptitle("300 handwritten digits, sorted by digit")
 plt.show()
 
 # %%
-# Bright squares along the diagonal are digits that resemble each other. Bright squares elsewhere are digits that are easily
-# confused: ODDCL finds that a 1 resembles an 8, and a 3 resembles a 9.
+# Bright squares along the diagonal are digits of one class that resemble each other. Bright squares elsewhere are digits that are
+# easily confused: ODDCL finds that a 1 resembles an 8, and a 3 resembles a 9.

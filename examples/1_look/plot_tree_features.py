@@ -3,7 +3,7 @@ Trees as features
 =================
 
 ODDST counts trees. The count of each tree is an explicit feature with a readable name, so a linear model on these
-features can be read as well.
+features is readable, too.
 
 Each graph is a random tree in which either a house or a cycle of five nodes is hidden. Nodes have no labels, so the
 kernel uses their degrees: ``3(2,3,3)`` is a node of degree 3 whose neighbors have degrees 2, 3 and 3.
@@ -22,7 +22,7 @@ model = make_pipeline(tg.FeatureMap(tg.ODDST(depth=1)), LogisticRegression(C=100
 print(f"accuracy: {cross_val_score(model, graphs, y, cv=5).mean():.1%}")
 
 # %%
-# A weight above 0 speaks for the cycle, a weight below 0 for the house.
+# Positive weights favor the cycle, negative weights the house.
 
 features, linear = model.fit(graphs, y)
 weights = linear.coef_[0]
@@ -46,5 +46,5 @@ ax.set(
 for ax, i, motif in zip(
     trees.subplots(1, 2), (largest[0], largest[-1]), ("house", "cycle"), strict=True
 ):
-    tg.plot_tree(names[i], ax=ax, title=f"speaks for a {motif}")
+    tg.plot_tree(names[i], ax=ax, title=f"favors a {motif}")
 plt.show()

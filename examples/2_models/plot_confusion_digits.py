@@ -3,7 +3,7 @@ Which classes are confused?
 ===========================
 
 :class:`treegram.GraphSVC` chooses the kernel's parameters and C by cross-validation, and then predicts new graphs. The
-confusion matrix says which digits it takes for which, and the drawings on the right show some of those that it gets wrong.
+confusion matrix shows which digits it mistakes for which, and the drawings on the right show some that it gets wrong.
 """
 
 import matplotlib.pyplot as plt
@@ -13,9 +13,9 @@ import treegram as tg
 
 graphs, y = tg.load_digits_graphs()
 train, test = slice(0, 400), slice(400, 800)
-model = tg.GraphSVC(tg.ODDCL(), param_grid={"depth": [0, 1, 2]}, C=[1, 10, 100], cv=5).fit(
-    graphs[train], y[train]
-)
+model = tg.GraphSVC(
+    tg.ODDCL(), param_grid={"depth": [0, 1, 2]}, C=[1, 10, 100], cv=5
+).fit(graphs[train], y[train])
 predicted = model.predict(graphs[test])
 print(model.best_params_)
 

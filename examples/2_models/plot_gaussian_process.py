@@ -3,10 +3,10 @@ Numbers with error bars
 =======================
 
 :class:`treegram.GraphGP` gives a standard deviation with each prediction. It is large where the model knows little: for
-graphs unlike all those that it was fitted on.
+graphs unlike all training graphs.
 
 Each graph is a path whose nodes carry numbers around some center, and its target is the mean of a wave over these
-numbers, plus noise. The model is fitted on two ranges of centers, and then asked about all.
+numbers, plus noise. The model is fitted on two ranges of centers, and then predicts all.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ rng = np.random.default_rng(0)
 
 
 def make_paths(centers):
-    """Paths of eight nodes whose numbers lie around a center."""
+    """Make paths of eight nodes whose numbers lie around a center."""
     edges = [[(i, i + 1) for i in range(7)]] * len(centers)
     return tg.Graphs.from_edges(
         edges, attributes=[c + 0.3 * rng.normal(size=(8, 1)) for c in centers]
@@ -50,7 +50,7 @@ ax.fill_between(
     label="90 % interval",
 )
 ax.plot(asked_at, mean, color="C0", label="prediction")
-ax.scatter(asked_at, target(asked), s=10, color="0.55", label="truth, not seen")
+ax.scatter(asked_at, target(asked), s=10, color="0.55", label="true targets, not seen")
 ax.scatter(
     fitted_at,
     seen,
@@ -59,7 +59,7 @@ ax.scatter(
     edgecolors="white",
     linewidths=0.6,
     zorder=3,
-    label="fitted graphs",
+    label="training graphs",
 )
 ax.set(
     xlabel="center of the graph's vectors",

@@ -2,11 +2,11 @@
 Rare classes
 ============
 
-Where one class is rare, a model that ignores it has a high accuracy. ``class_weight="balanced"`` makes an error on a rare
-graph as costly as it is rare, and ``scoring="balanced_accuracy"`` chooses parameters by the mean recall of the classes.
+If one class is rare, a model that ignores it still has a high accuracy. ``class_weight="balanced"`` makes errors on a class more
+costly the rarer it is, and ``scoring="balanced_accuracy"`` chooses parameters by the mean recall of the classes.
 
-Each graph has a star planted in it. In the common class the first attribute of its nodes is larger than elsewhere, in the
-rare class, which is one graph in thirteen, the second attribute is.
+Each graph has a star planted in it. In the common class, the first attribute of the star's nodes is larger than elsewhere; in the
+rare class, which has one graph in thirteen, the second attribute is.
 """
 
 import matplotlib.pyplot as plt
@@ -18,16 +18,15 @@ import treegram as tg
 graphs, y, _ = tg.make_motifs(
     960, motifs=["star", "star"], n_nodes=8, n_attributes=2, shift=1.2, random_state=0
 )
-is_kept = (y == 0) | (
-    np.arange(len(y)) % 12 == 0
-)  # one graph in twelve of the second class
+# Keep one graph in twelve of the second class
+is_kept = (y == 0) | (np.arange(len(y)) % 12 == 0)
 graphs, y = graphs[is_kept], y[is_kept]
 train, test = np.arange(len(y)) % 2 == 0, np.arange(len(y)) % 2 == 1
 names = np.array(["common", "rare"])
 
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
 options = {
-    "as it comes": {},
+    "default": {},
     "balanced": {"class_weight": "balanced", "scoring": "balanced_accuracy"},
 }
 for ax, (title, option) in zip(axes, options.items(), strict=True):

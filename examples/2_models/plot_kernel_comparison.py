@@ -3,7 +3,7 @@ Kernels compared
 ================
 
 Which kernel suits which data? Here are six kernels on three kinds of generated or bundled graphs, all on the same
-folds. The vertical line is the share of the largest class.
+folds. The vertical line is the fraction of graphs in the largest class.
 """
 
 import matplotlib.pyplot as plt
@@ -60,4 +60,4 @@ plt.show()
 
 # %%
 # Large points are means and small points are folds. No kernel is the best everywhere, which is why
-# :class:`treegram.GraphSVC` takes a list of kernels and chooses by cross-validation.
+# :class:`treegram.GraphSVC` compares several by cross-validation.

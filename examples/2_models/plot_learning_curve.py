@@ -2,7 +2,7 @@
 How many graphs are enough?
 ===========================
 
-A learning curve says whether more data would help. scikit-learn's own ``learning_curve`` takes a Gram matrix in place of
+A learning curve shows whether more data would help. scikit-learn's own ``learning_curve`` takes a Gram matrix in place of
 rows, so each kernel is computed once for all sizes and folds.
 """
 
@@ -52,4 +52,4 @@ plt.show()
 
 # %%
 # No curve has leveled off: more digits would help all three. WL stays far below the others, because the shape of the
-# ink alone does not say enough about the digit.
+# ink alone does not determine the digit.

@@ -1,11 +1,10 @@
 """
-Graphs unlike the known ones
-============================
+Detect unusual graphs
+=====================
 
-A one-class support vector machine learns what is normal and finds what is not. It never sees an example of the strange
-graphs.
+A one-class support vector machine learns what is normal and detects what is not. It needs no examples of unusual graphs.
 
-Here the digit 0 is normal. The model is fitted on zeros alone, and then sees other zeros and all other digits.
+Here the digit 0 is normal. The model is fitted on zeros alone, and then predicts other zeros and all other digits.
 """
 
 import matplotlib.pyplot as plt
@@ -17,15 +16,13 @@ import treegram as tg
 
 graphs, y = tg.load_digits_graphs()
 zeros = np.flatnonzero(y == 0)
-fitted, new = (
-    graphs[zeros[:100]],
-    graphs[np.concatenate([zeros[100:], np.flatnonzero(y != 0)[:400]])],
-)
+train = graphs[zeros[:100]]
+new = graphs[np.concatenate([zeros[100:], np.flatnonzero(y != 0)[:400]])]
 is_zero = np.arange(len(new)) < len(zeros) - 100
 
 detector = make_pipeline(
     tg.ODDCL(depth=1), OneClassSVM(kernel="precomputed", nu=0.05)
-).fit(fitted)
+).fit(train)
 score = detector.decision_function(new)
 accepted, rejected = score[is_zero] > 0, score[~is_zero] < 0
 print(f"accepted zeros: {accepted.mean():.0%}, rejected others: {rejected.mean():.0%}")
@@ -39,16 +36,16 @@ ax.hist(score[~is_zero], bins, color="C1", alpha=0.75, label="other digits")
 ax.hist(score[is_zero], bins, color="C0", alpha=0.75, label="zeros")
 ax.axvline(0, color="0.2", linestyle="--", linewidth=1)
 ax.set(
-    xlabel="decision: strange (left), normal (right)",
+    xlabel="decision: unusual (left), normal (right)",
     ylabel="graphs",
     title="New graphs",
 )
 ax.legend(frameon=False)
 
-right.suptitle("Most normal (top), strangest zeros (bottom)")
+right.suptitle("Most normal graphs (top), most unusual zeros (bottom)")
 order = np.argsort(-score)
-strange_zeros = np.flatnonzero(is_zero)[np.argsort(score[is_zero])][:3]
-for ax, i in zip(right.subplots(2, 3).flat, [*order[:3], *strange_zeros], strict=True):
+unusual_zeros = np.flatnonzero(is_zero)[np.argsort(score[is_zero])][:3]
+for ax, i in zip(right.subplots(2, 3).flat, [*order[:3], *unusual_zeros], strict=True):
     row, column, ink = new[i].attributes.T
     ax.scatter(
         column,

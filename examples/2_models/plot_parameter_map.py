@@ -2,8 +2,8 @@
 What the parameters do
 ======================
 
-``depth`` says how far a tree of ODDCL reaches, and ``lam`` how much a large tree counts. :class:`treegram.GraphSVC` tries
-every pair of both, and C on top. All Gram matrices of the grid come from one pass over the graphs, which costs little more
+``depth`` limits how far a tree of ODDCL reaches, and ``lam`` sets how much large trees count. :class:`treegram.GraphSVC` tries
+all combinations with each C. All Gram matrices of the grid come from one pass over the graphs, which takes little longer
 than a single matrix.
 """
 
@@ -16,18 +16,18 @@ graphs, y = tg.make_synthetic(
     200, n_nodes=40, n_edges=70, rewired=(2, 6), permuted=(0, 0), random_state=0
 )
 depths, lams, Cs = [0, 1, 2, 3], [0.1, 0.5, 1.0, 1.5, 2.0], [0.1, 1, 10, 100]
-model = tg.GraphSVC(tg.ODDCL(), param_grid={"depth": depths, "lam": lams}, C=Cs, cv=5).fit(
-    graphs, y
-)
+model = tg.GraphSVC(
+    tg.ODDCL(), param_grid={"depth": depths, "lam": lams}, C=Cs, cv=5
+).fit(graphs, y)
 print(model.best_params_, f"{model.best_score_:.1%}")
 
 # %%
-# For each pair, the picture shows the accuracy at the best C. At depth 0 a tree is one node, so ``lam`` changes nothing.
+# For each combination, the figure shows the accuracy at the best C. At depth 0 a tree is one node, so ``lam`` changes nothing.
 
 results = model.cv_results_
 best = np.zeros((len(depths), len(lams)))
 for params, score in zip(results["params"], results["mean_test_score"], strict=True):
-    cell = depths.index(params["depth"]), lams.index(params["lam"])
+    cell = depths.index(params["kernel"].depth), lams.index(params["kernel"].lam)
     best[cell] = max(best[cell], score)
 
 fig, ax = plt.subplots(figsize=(7, 4.6), layout="constrained")

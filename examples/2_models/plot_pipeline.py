@@ -3,10 +3,10 @@ Vectors in a pipeline
 =====================
 
 The node kernel compares vectors by distance, so the scale of each attribute matters. Transformers in front of a kernel
-change the vectors, and cross-validation says which of them helps.
+change the vectors, and cross-validation shows which of them helps.
 
-The class of a graph is the attribute that is shifted at its planted nodes: 0, 1 or 2. A fourth attribute is noise in other
-units. Without scaling, it hides the others.
+The class of a graph is the attribute that is shifted at its planted nodes: 0, 1 or 2. A fourth attribute is noise on a larger
+scale. Without scaling, it hides the others.
 """
 
 import matplotlib.pyplot as plt
@@ -20,13 +20,13 @@ import treegram as tg
 plain, y, _ = tg.make_motifs(
     180, motifs=["star"] * 3, n_attributes=3, shift=2.5, random_state=0
 )
-noise = np.random.default_rng(0).normal(0, 100, (plain.n_nodes, 1))  # another unit
+noise = np.random.default_rng(0).normal(0, 100, (plain.n_nodes, 1))  # on a larger scale
 graphs = tg.Graphs.from_arrays(
     plain.offsets, plain.edges(), attributes=np.hstack([plain.attributes, noise])
 )
 
 steps = {
-    "as they are": [],
+    "unchanged": [],
     "dropped": [tg.DropAttributes()],
     "standardized": [tg.ScaleAttributes()],
     "robustly scaled": [tg.ScaleAttributes("robust")],
@@ -58,12 +58,12 @@ ax.invert_yaxis()
 ax.set(
     xlim=(0, 1.02),
     xlabel="accuracy over five folds",
-    title="The same graphs and kernel, with other vectors",
+    title="The same graphs and kernel after different preprocessing",
 )
 plt.show()
 
 # %%
-# The model can also make the choice itself, again in each training set:
+# The model can also make this choice itself, separately in each training set:
 
 kernels = [make_pipeline(*step, tg.ODDCL(depth=1)) for step in steps.values()]
 model = tg.GraphSVC(kernels, param_grid={}, C=10, cv=5).fit(graphs, y)

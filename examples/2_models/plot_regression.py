@@ -6,7 +6,7 @@ Predict a number: solubility
 :func:`treegram.make_molecules` computes them by a published equation and adds noise, so they are not measured.
 
 :meth:`treegram.Graphs.from_smiles` reads the molecules. Labels are elements, and each atom carries a vector of two
-numbers: its share of Crippen's logP and of the polar surface.
+numbers: its contributions to Crippen's logP and to the polar surface.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ graphs = tg.Graphs.from_smiles(smiles, attributes=["logp", "polar_surface"])
 print(graphs)
 
 # %%
-# 200 molecules choose and fit the model, 100 others test it. Solubility falls with the size of a molecule, so the kernels
+# The model is chosen and fitted on 200 molecules, and tested on 100 others. Solubility falls with the size of a molecule, so the kernels
 # are not normalized.
 
 kernels = [tg.WL(normalize=False), tg.WLCL(gamma="scale", normalize=False)]

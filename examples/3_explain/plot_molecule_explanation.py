@@ -3,7 +3,7 @@ Which atoms made the decision?
 ==============================
 
 Aromatic nitro compounds are often mutagenic. Here the class is the presence of a nitro group. A support vector machine
-learns it from molecules that differ in many other ways, and the explanation shows which atoms convince it.
+learns it from molecules that differ in many other ways, and the explanation shows which atoms decide.
 """
 
 import itertools
@@ -24,13 +24,12 @@ others = [ring.format(*pair) for ring in rings for pair in plain]
 nitros = [ring.format(*pair) for ring in rings for pair in mixed]
 smiles = np.random.default_rng(0).permutation([*others[::5], *nitros]).tolist()
 y = np.array([nitro in text for text in smiles])
-graphs = tg.Graphs.from_smiles(
-    smiles
-)  # elements are labels, types of bonds edge labels
+# Elements become labels, and types of bonds edge labels
+graphs = tg.Graphs.from_smiles(smiles)
 print(graphs)
 
 # %%
-# 80 molecules choose and fit the model, the others test it.
+# The model is chosen and fitted on 80 molecules, and tested on the others.
 
 kernel = tg.WLOA(use_edge_labels=True)
 model = tg.GraphSVC(kernel, param_grid={"n_iterations": [1, 2]}, C=[1, 10], cv=5)
@@ -40,10 +39,10 @@ print(f"accuracy on {len(new)} new molecules: {model.score(new, y[80:]):.0%}")
 explanation = tg.explain(model, new)
 
 # %%
-# RDKit says where the atoms stand on paper.
+# RDKit computes the positions of the atoms in a drawing.
 
 
-def places(text):
+def positions(text):
     molecule = Chem.MolFromSmiles(text)
     rdDepictor.Compute2DCoords(molecule)
     return molecule.GetConformer().GetPositions()[:, :2]
@@ -53,8 +52,8 @@ shown = [*np.flatnonzero(y[80:])[:4], *np.flatnonzero(~y[80:])[:2]]
 fig, axes = plt.subplots(2, 3, figsize=(11, 6.6), layout="constrained")
 for ax, i in zip(axes.flat, shown, strict=True):
     text = smiles[80 + i]
-    style = {"layout": places(text), "colorbar": False}
-    tg.plot_explanation(explanation, new, i, ax=ax, title="", **style)
+    style = {"layout": positions(text), "colorbar": False}
+    tg.plot_explanation(explanation, i, ax=ax, title="", **style)
     ax.set_title(f"{text}\ndecision {explanation.decisions[i]:+.2f}", fontsize=10)
-fig.suptitle("Red atoms speak for a nitro compound, blue ones against it")
+fig.suptitle("Red atoms favor a nitro compound, blue ones oppose it")
 plt.show()

@@ -3,10 +3,10 @@ The error of an approximation
 =============================
 
 :class:`treegram.ODDCLApprox` replaces the node kernel by inner products of explicit vectors. How good is that? The
-picture shows the error of the Gram matrix against the number of components, for each way to make the vectors.
+figure shows the error of the Gram matrix against the number of components, for each way to make the vectors.
 
-``method="auto"`` makes this comparison itself: it measures the error on a sample of pairs of graphs, and adds components
-until the error is within ``tolerance``.
+``method="auto"`` uses the exact kernel where that is fast. Otherwise it measures the error on a sample of pairs of graphs, and adds
+components until the error is within ``tolerance``.
 """
 
 import matplotlib.pyplot as plt
@@ -72,7 +72,7 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# What "auto" chose, and the error that it estimated:
+# The choice of "auto", and the error that it estimated:
 
 kernel = tg.ODDCLApprox(depth=2, random_state=0).fit(graphs)
 print(kernel.choice_)

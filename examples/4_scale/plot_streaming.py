@@ -19,8 +19,8 @@ test, y_test = graphs[1400:], y[1400:]
 chunks = [slice(start, start + 100) for start in range(0, 1400, 100)]
 
 # %%
-# With Fourier features the columns follow from the parameters alone, so nothing has to be fitted first.
-# After each chunk the model is tested on graphs that it never learns from.
+# With Fourier features, the columns depend on the parameters alone, so nothing has to be fitted first.
+# After each chunk, the model is tested on held-out graphs.
 
 features = tg.ODDCLFeatures(
     depth=1, method="qmc", n_components=128, n_features=2048, random_state=0

@@ -3,8 +3,8 @@ A study and its report
 ======================
 
 Which kernel is best, and is the difference more than chance? A study compares kernels by nested cross-validation: inner
-folds choose parameters, outer folds test them. All kernels see the same folds. Every finished fold is kept in a file, so a
-stopped study can be resumed.
+folds choose parameters, outer folds test them. All kernels see the same folds. Every finished fold is stored in a file, so an
+interrupted study can be resumed.
 """
 
 import tempfile
@@ -65,20 +65,19 @@ data = {
 with Store.open(folder / "study.sqlite") as store:
     run_study(read_study(folder / "study.toml"), store, data)
     summary = summarize(store)
-write_report(
-    summary, folder / "report.html"
-)  # one page with tables, statistics and plots
+# One page with tables, statistics and plots
+write_report(summary, folder / "report.html")
 
 # %%
 # The summary has every number of the report. Here are the accuracies with the deviation over repeats, and the difference
-# between two kernels with the corrected resampled t-test, which allows for training sets that overlap.
+# between two kernels with the corrected resampled t-test, which allows for overlapping training sets.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(11.5, 4.2), layout="constrained")
 for shift, kernel in zip((-0.2, 0, 0.2), ("ODDCL", "WLCL", "WL"), strict=True):
     cells = summary.row(kernel)
-    places = [i + shift for i in range(len(cells))]
+    positions = [i + shift for i in range(len(cells))]
     left.errorbar(
-        places,
+        positions,
         [cell.mean for cell in cells],
         [cell.deviation for cell in cells],
         fmt="o",
