@@ -1,5 +1,6 @@
-"""How Sphinx builds the documentation; ``make docs`` runs it. Nothing here, and nothing on the pages, needs a network."""
+"""Configuration of Sphinx for ``make docs``. Neither the build nor the pages need a network."""
 
+import re
 import sys
 from importlib.metadata import version as installed_version
 from inspect import unwrap
@@ -24,7 +25,14 @@ copyright = "the treegram developers, MIT license"  # noqa: A001 (Sphinx's name 
 version = release = installed_version("treegram")
 
 root_doc = "contents"  # the menu; pages stay plain Markdown, readable without Sphinx
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser", "sphinx_gallery.gen_gallery"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",  # links to the source
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
 exclude_patterns = ["_build"]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -34,16 +42,16 @@ sphinx_gallery_conf = {
     "image_srcset": ["2x"],  # sharp on screens with small pixels
     "remove_config_comments": True,
     "show_memory": False,
-    "min_reported_time": 3600,  # times of this machine say nothing to a reader
+    "min_reported_time": 3600,  # times on this machine mean nothing to a reader
     "write_computation_times": False,
 }
 templates_path = ["_templates"]
-nitpicky = True  # a reference that leads nowhere is a warning, and make docs stops at warnings
+nitpicky = True  # a reference that leads nowhere is a warning, and make docs fails on warnings
 
-autodoc_typehints = "none"  # the docstrings say types in words
+autodoc_typehints = "none"  # docstrings state types in words
 autodoc_preserve_defaults = True
-numpydoc_show_class_members = False  # the template lists them, without what all estimators of scikit-learn have
-highlight_language = "none"  # a block without a language is a command and what it prints
+numpydoc_show_class_members = False  # the template lists them, without those inherited from scikit-learn
+highlight_language = "none"  # a block without a language is a command and its output
 smartquotes = False  # "rbf" and x' are code and mathematics
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -64,29 +72,35 @@ SCIKIT_LEARN = "https://scikit-learn.org/stable/modules/generated"
 
 
 def setup(app: Any) -> None:
-    """Tell Sphinx of what is ours below."""
+    """Register the functions below."""
     app.add_html_math_renderer("mathml", (write_inline_formula, None), (write_formula, None))
     app.connect("autodoc-skip-member", skip_foreign_member)
+    app.connect("source-read", offer_other_files)
     app.connect("missing-reference", link_scikit_learn)
     app.connect("doctree-read", link_public_names)
 
 
 def write_inline_formula(writer: Any, node: nodes.math) -> None:
-    """A formula in a line, as MathML, which browsers draw themselves: MathJax would have to be downloaded."""
+    """Write an inline formula as MathML, which browsers draw themselves: MathJax would have to be downloaded."""
     writer.body.append(tex2mathml(node.astext()))
     raise nodes.SkipNode
 
 
 def write_formula(writer: Any, node: nodes.math_block) -> None:
-    """A formula in lines of its own."""
+    """Write a displayed formula as MathML."""
     writer.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
     raise nodes.SkipNode
 
 
 def skip_foreign_member(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:  # noqa: ARG001, FBT001
-    """Leave out what a class has from scikit-learn or Python: ``get_params`` is not ours to explain."""
+    """Leave out members inherited from scikit-learn or Python, such as ``get_params``."""
     function = unwrap(member.fget if isinstance(member, property) else member)
     return None if (getattr(function, "__module__", None) or "").startswith("treegram") else True
+
+
+def offer_other_files(app: Any, page: str, source: list[str]) -> None:  # noqa: ARG001
+    """Make downloads of Markdown files outside this folder, such as benchmarks/RESULTS.md, which are not pages."""
+    source[0] = re.sub(r"\[([^\]]+)\]\((\.\./[^)#]+\.md)\)", r"{download}`\1 <\2>`", source[0])
 
 
 def link_scikit_learn(app: Any, environment: Any, reference: Any, content: nodes.Element) -> nodes.reference | None:  # noqa: ARG001

@@ -46,7 +46,7 @@ class GraphRidge(RegressorMixin, CrossValidatedModel):
         the command line such as "wl", or a list of these.
     param_grid : "auto", dict, or list of these, default="auto"
         Values to try for each parameter of the kernel, such as ``{"depth": [1, 2], "lam": [0.5, 1]}``; ``{}`` takes the
-        kernel as it is. "auto": its :meth:`~GraphKernel.default_param_grid`, for ODDCL and ODDST that of the paper (depth 0 to
+        kernel as it is. "auto": its ``default_param_grid()``, for ODDCL and ODDST that of the paper (depth 0 to
         3, lam 0.1 to 1.2). A list has one entry for each kernel; a single entry applies to all. Not with ``kernel="auto"``.
     alpha : float or sequence of float, default=(0.0001, 0.001, 0.01, 0.1, 1, 10, 100)
         Values of alpha to try: the larger, the closer predictions stay to the mean.
