@@ -5,7 +5,7 @@ from dataclasses import field
 import numpy as np
 import pytest
 
-from treegram import FeatureMap, GraphSVC, ParameterError, explain, load_digits_graphs
+from treegram import FeatureMap, GraphSVC, ParameterError, explain, load_digits_graphs, load_model, save_model
 from treegram.kernels.base import (
     KERNELS,
     ExplicitKernel,
@@ -70,13 +70,15 @@ def registered():
 
 
 @pytest.mark.usefixtures("registered")
-def test_models_find_it_by_name_and_explain_it():
+def test_models_find_it_by_name_save_and_explain_it(tmp_path):
     graphs, y = load_digits_graphs()
     graphs, y = graphs[:40], y[:40] > 4
     model = GraphSVC("degrees", C=1, cv=2).fit(graphs, y)
     assert isinstance(model.kernel_, Degrees)
     found = explain(model, graphs)
     assert found.residual < 1e-9
+    save_model(model, tmp_path / "model.tg")
+    np.testing.assert_array_equal(load_model(tmp_path / "model.tg").predict(graphs), model.predict(graphs))
     assert FeatureMap(Degrees()).fit_transform(graphs).shape[0] == 40
 
 

@@ -25,6 +25,7 @@ from treegram._core.machine import package_versions
 from treegram._core.params import Checked
 from treegram.graphs import transforms
 from treegram.graphs.molecules import MoleculeGraphs
+from treegram.kernels.base import KERNELS
 from treegram.models.saving.container import FORMAT, read_container, write_container
 from treegram.models.saving.states import LINEAR_MODELS, check_pipeline, learned_state, restore_state
 
@@ -43,7 +44,14 @@ _OTHERS: tuple[type[Any], ...] = (
     *LINEAR_MODELS,
     Pipeline,
 )
-_CLASSES = {kind.__name__: kind for kind in (*(getattr(kernels, name) for name in kernels.__all__), *_OTHERS)}
+
+
+def _supported() -> dict[str, type[Any]]:
+    """Return the classes of a model file by name: those of treegram, and kernels that the user has registered."""
+    public = (getattr(kernels, name) for name in kernels.__all__)
+    return {kind.__name__: kind for kind in (*KERNELS.values(), *public, *_OTHERS)}
+
+
 # Limits on parameters: a kernel is fitted when it is loaded, and a file must not make that take years.
 _LIMITS = {
     "depth": 1000,
@@ -192,9 +200,9 @@ def _widened(array: NDArray[Any]) -> NDArray[Any]:
 def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]], *, is_fitted: bool = True) -> dict[str, Any]:
     """Return an estimator as JSON and append its arrays to the list; without ``is_fitted``, leave out what it has learned."""
     name = type(estimator).__name__
-    if _CLASSES.get(name) is not type(estimator):
+    if _supported().get(name) is not type(estimator):
         raise ModelFileError(
-            f"A {type(estimator).__module__}.{name} cannot be saved in a model file, only {', '.join(_CLASSES)} and pipelines of "
+            f"A {type(estimator).__module__}.{name} cannot be saved in a model file, only {', '.join(_supported())} and pipelines of "
             "these. For a support vector machine on a Gram matrix, use GraphSVC."
         )
     _check_limits(estimator)
@@ -239,9 +247,9 @@ def _objects(entries: list[Any]) -> NDArray[Any]:
 
 
 def _estimator_from_json(name: Any, parameters: Any, learned: Any, arrays: list[NDArray[Any]]) -> Any:
-    if name not in _CLASSES:
+    kind = _supported().get(name)
+    if kind is None:
         raise ModelFileError(f"it names {name!r}, which is not a supported estimator")
-    kind = _CLASSES[name]
     unknown = set(parameters) - set(inspect.signature(kind).parameters)
     if unknown:
         raise ModelFileError(f"{name} has no parameter {min(unknown)!r} in this version of treegram")
