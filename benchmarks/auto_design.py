@@ -204,7 +204,9 @@ class Bench:
         if fold not in self._alignments:
             train = self.outer[fold][0]
             same = (self.codes[train][:, None] == self.codes[train]).astype(np.float64)
-            centered = [_centered(one) for one in [same, *(self.gram(name)[np.ix_(train, train)] for name in self.names)]]
+            centered = [
+                _centered(one) for one in [same, *(self.gram(name)[np.ix_(train, train)] for name in self.names)]
+            ]
             flat = np.array([one.ravel() / np.linalg.norm(one) for one in centered])
             self._alignments[fold] = flat @ flat.T
         products = self._alignments[fold]
