@@ -29,7 +29,7 @@ from treegram._core.types import Floats, Ints
 from treegram.datasets.label_names import LabelNames, parse_label, with_label_names
 from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.check import MAX_NODES, check_targets, shift_edges
-from treegram.graphs.named import split_one_hot
+from treegram.graphs.labels import split_one_hot
 
 __all__ = ["iter_parquet", "load_parquet", "save_parquet"]
 

@@ -74,8 +74,7 @@ class FromLibraries:
         >>> Graphs.from_networkx([water], label="element")
         Graphs(1 graph, 3 nodes, 2 edges, undirected, 2 labels)
         """
-        from treegram.graphs.named import Roles
-        from treegram.graphs.networkx import read_networkx
+        from treegram.graphs.named import Roles, read_networkx
 
         defaults = {"label": "label", "attributes": "attributes"}
         return read_networkx(graphs, Roles(label, attributes, edge_label, edge_attributes, targets, defaults))
@@ -96,7 +95,7 @@ class FromLibraries:
         >>> chain.nodes[2]
         {'label': 'O'}
         """
-        from treegram.graphs.networkx import write_networkx
+        from treegram.graphs.named import write_networkx
 
         return write_networkx(self)  # type: ignore[arg-type] # self is a Graphs
 
@@ -209,8 +208,7 @@ class FromLibraries:
         >>> Graphs.from_igraph([ring], attributes="charge")
         Graphs(1 graph, 4 nodes, 4 edges, undirected, no labels, 1 attribute)
         """
-        from treegram.graphs.igraph import read_igraph
-        from treegram.graphs.named import Roles
+        from treegram.graphs.named import Roles, read_igraph
 
         defaults = {"label": "label", "attributes": "attributes"}
         return read_igraph(graphs, Roles(label, attributes, edge_label, edge_attributes, targets, defaults))
@@ -334,22 +332,11 @@ class FromLibraries:
         >>> Graphs.from_tables(nodes, edges, label="element", attributes="charge")
         Graphs(2 graphs, 3 nodes, 1 edge, undirected, 3 labels, 1 attribute)
         """
+        from treegram.graphs.named import Roles
         from treegram.graphs.tables import read_tables
 
-        return read_tables(
-            nodes,
-            edges,
-            graph=graph,
-            node=node,
-            source=source,
-            target=target,
-            label=label,
-            attributes=attributes,
-            edge_label=edge_label,
-            edge_attributes=edge_attributes,
-            targets=targets,
-            directed=directed,
-        )
+        roles = Roles(label, attributes, edge_label, edge_attributes, targets)
+        return read_tables(nodes, edges, roles, graph=graph, node=node, source=source, target=target, directed=directed)
 
     @classmethod
     def from_grakel(
@@ -394,7 +381,7 @@ class FromLibraries:
         >>> Graphs.from_grakel([water])
         Graphs(1 graph, 3 nodes, 2 edges, undirected, 2 labels)
         """
-        from treegram.graphs.grakel import read_grakel
+        from treegram.graphs.adjacency import read_grakel
 
         return read_grakel(graphs, node_data=node_data, edge_data=edge_data, directed=directed, targets=targets)
 

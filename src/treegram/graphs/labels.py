@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from treegram._core.errors import InvalidGraphError
 from treegram._core.types import Ints
 
-__all__ = ["check_label", "encode_labels", "join_codes", "plain_label", "refuse_masked", "same_labels"]
+__all__ = [
+    "OneHot",
+    "check_label",
+    "encode_labels",
+    "join_codes",
+    "plain_label",
+    "refuse_masked",
+    "same_labels",
+    "split_one_hot",
+]
 
 
 def refuse_masked(values: object, name: str) -> None:
@@ -123,3 +132,32 @@ def _common_codes(values: list[tuple[Hashable, ...]]) -> tuple[tuple[Hashable, .
     joined = tuple(sorted({value for one in values for value in one}, key=_sort_key))
     position = {value: i for i, value in enumerate(joined)}
     return joined, [np.array([position[value] for value in one], dtype=np.int64) for one in values]
+
+
+# -------------------------------------------------------------------- one-hot columns
+
+OneHot: TypeAlias = bool | slice | Sequence[int]
+
+
+def split_one_hot(rows: NDArray[Any], one_hot: OneHot, where: str) -> tuple[Ints, NDArray[Any] | None]:
+    """Split rows into the label that some columns encode in one-hot form, and the other columns, or None.
+
+    ``one_hot`` is True for all columns, or a slice or the numbers of some. ``where`` begins the message of an error.
+    """
+    if rows.ndim != 2:
+        raise InvalidGraphError(f"{where}: one_hot needs rows of columns; got an array of shape {rows.shape}.")
+    n_columns = rows.shape[1]
+    try:
+        columns = np.arange(n_columns)[slice(None) if one_hot is True else one_hot]
+    except IndexError:
+        raise InvalidGraphError(f"{where}: one_hot={one_hot!r}, but there are only {n_columns} columns.") from None
+    block = rows[:, columns]
+    wrong = ((block != 0) & (block != 1)).any(axis=1) | (block.sum(axis=1) != 1)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InvalidGraphError(
+            f"{where}: one_hot columns must have a single 1 and zeros; row {row} has {block[row].tolist()}. "
+            "Pass the columns of the label, such as one_hot=slice(3, None)."
+        )
+    rest = np.delete(rows, columns, axis=1)
+    return block.argmax(axis=1).astype(np.int64), rest if rest.shape[1] else None

@@ -1,7 +1,7 @@
-"""Graphs with named data at nodes and edges, and the roles of these names: the common part of the readers of other libraries.
+"""Graphs with named data at nodes and edges, and the roles of these names: networkx, igraph, and what other readers share.
 
 A name that the user chose must exist, and unused data are listed in one warning. Labels, vectors and edges are checked in
-``Graphs.from_edges``.
+``Graphs.from_edges``. Reading imports none of these libraries.
 """
 
 from __future__ import annotations
@@ -9,27 +9,28 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from treegram._core.errors import InvalidGraphError
+from treegram._core.optional import optional_module
 from treegram._core.text import suggest
-from treegram._core.types import Ints
 from treegram.graphs import Graphs
 from treegram.graphs.check import as_exact, check_vectors
 
 __all__ = [
     "MISSING",
     "NamedGraph",
-    "OneHot",
     "Roles",
     "build_graphs",
-    "common_direction",
+    "list_names",
     "missing_name",
-    "split_one_hot",
+    "read_igraph",
+    "read_networkx",
     "warn_of_unused",
+    "write_networkx",
 ]
 
 MISSING: Final = object()  # the value of a node or an edge that has none under some name
@@ -55,7 +56,7 @@ class Roles:
     attributes: str | Sequence[str] | None
     edge_label: str | None
     edge_attributes: str | Sequence[str] | None
-    targets: ArrayLike | str | None
+    targets: ArrayLike | Mapping[Any, Any] | str | None
     defaults: Mapping[str, str] = field(default_factory=dict)
 
     def names(self, argument: str) -> list[str]:
@@ -103,13 +104,13 @@ def build_graphs(items: list[NamedGraph], roles: Roles, method: str, *, directed
 def missing_name(argument: str, name: str, known: Iterable[Any], subject: str) -> InvalidGraphError:
     """Return the error for a name that does not exist."""
     hint = suggest(str(name), [key for key in known if isinstance(key, str)])
-    return InvalidGraphError(f"{argument}: {subject} {name!r}; they have {_list(known)}{hint or '.'}")
+    return InvalidGraphError(f"{argument}: {subject} {name!r}; they have {list_names(known)}{hint or '.'}")
 
 
 def warn_of_unused(nodes: set[str], edges: set[str], method: str, stacklevel: int = 5) -> None:
     """Warn of unused data, once."""
     parts = [
-        f"These data of the {things} are not used: {_list(names)}."
+        f"These data of the {things} are not used: {list_names(names)}."
         for things, names in (("nodes", nodes), ("edges", edges))
         if names
     ]
@@ -121,8 +122,9 @@ def warn_of_unused(nodes: set[str], edges: set[str], method: str, stacklevel: in
         )
 
 
-def _list(keys: Iterable[Any]) -> str:
-    return ", ".join(sorted(map(repr, keys))) or "no data"
+def list_names(names: Iterable[Any]) -> str:
+    """List names in a message."""
+    return ", ".join(sorted(map(repr, names))) or "no data"
 
 
 # -------------------------------------------------------------------- data of the nodes or edges of each graph
@@ -138,7 +140,7 @@ def _column(item: NamedGraph, graph: int, name: str, kind: str) -> Sequence[Any]
             if value is MISSING:
                 others = [key for key in data if data[key][i] is not MISSING]
                 raise InvalidGraphError(
-                    f"Graph {graph}: {_spell(item, i, kind)} has no {name!r}; it has {', '.join(map(repr, others)) or 'no data'}."
+                    f"Graph {graph}: {_spell(item, i, kind)} has no {name!r}; it has {list_names(others)}."
                 )
     return column
 
@@ -183,44 +185,91 @@ def _targets(items: list[NamedGraph], roles: Roles) -> Any:
         return as_exact([item.graph_data[name] for item in items], f"targets: {name!r}") if items else None
     if len(lacking) == len(items) and roles.is_default("targets"):
         return None
-    known = ", ".join(sorted(map(repr, items[lacking[0]].graph_data))) or "no data"
-    raise InvalidGraphError(f"targets: graph {lacking[0]} has no {name!r}; it has {known}.")
+    known = items[lacking[0]].graph_data
+    raise InvalidGraphError(f"targets: graph {lacking[0]} has no {name!r}; it has {list_names(known)}.")
 
 
-# -------------------------------------------------------------------- directions and one-hot labels
+# -------------------------------------------------------------------- networkx and igraph
 
 
-def common_direction(directions: Sequence[bool], advice: str) -> bool:
-    """Return whether all graphs are directed; raise if only some are."""
+def read_networkx(graphs: Any, roles: Roles) -> Graphs:
+    """Build a collection from networkx graphs; see :meth:`treegram.Graphs.from_networkx`."""
+    items, directed = _list_graphs(graphs, ("is_directed", "adj"), "a networkx", "to_undirected() or to_directed()")
+    return build_graphs([_from_networkx(item) for item in items], roles, "Graphs.from_networkx", directed=directed)
+
+
+def read_igraph(graphs: Any, roles: Roles) -> Graphs:
+    """Build a collection from igraph graphs; see :meth:`treegram.Graphs.from_igraph`."""
+    items, directed = _list_graphs(graphs, ("get_edgelist", "vs"), "an igraph", "as_undirected() or as_directed()")
+    return build_graphs([_from_igraph(item) for item in items], roles, "Graphs.from_igraph", directed=directed)
+
+
+def _list_graphs(graphs: Any, members: tuple[str, str], library: str, conversions: str) -> tuple[list[Any], bool]:
+    """Return the graphs, which have these members, and whether they are directed."""
+    items = [graphs] if hasattr(graphs, members[0]) else list(graphs)
+    for i, graph in enumerate(items):
+        if not all(hasattr(graph, member) for member in members):
+            raise InvalidGraphError(f"Graph {i}: expected {library} graph; got {type(graph).__name__}.")
+    directions = [bool(graph.is_directed()) for graph in items]
     if len(set(directions)) > 1:
         raise InvalidGraphError(
-            f"Graph {directions.index(not directions[0])} and graph 0 differ: one is directed and one is not. {advice}"
+            f"Graph {directions.index(not directions[0])} and graph 0 differ: one is directed and one is not. Convert them with "
+            f"{conversions} first."
         )
-    return bool(directions) and directions[0]
+    return items, any(directions)
 
 
-OneHot: TypeAlias = bool | slice | Sequence[int]
+def _from_networkx(graph: Any) -> NamedGraph:
+    names = list(graph.nodes)
+    number = {node: i for i, node in enumerate(names)}
+    edges = list(graph.edges(data=True))
+    return NamedGraph(
+        len(names),
+        [(number[a], number[b]) for a, b, _ in edges],
+        _to_columns([data for _, data in graph.nodes(data=True)]),
+        _to_columns([data for _, _, data in edges]),
+        graph.graph,
+        names,
+    )
 
 
-def split_one_hot(rows: NDArray[Any], one_hot: OneHot, where: str) -> tuple[Ints, NDArray[Any] | None]:
-    """Split rows into the label that some columns encode in one-hot form, and the other columns, or None.
+def _to_columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    names = {name: None for row in rows for name in row}
+    return {name: [row.get(name, MISSING) for row in rows] for name in names}
 
-    ``one_hot`` is True for all columns, or a slice or the numbers of some. ``where`` begins the message of an error.
-    """
-    if rows.ndim != 2:
-        raise InvalidGraphError(f"{where}: one_hot needs rows of columns; got an array of shape {rows.shape}.")
-    n_columns = rows.shape[1]
-    try:
-        columns = np.arange(n_columns)[slice(None) if one_hot is True else one_hot]
-    except IndexError:
-        raise InvalidGraphError(f"{where}: one_hot={one_hot!r}, but there are only {n_columns} columns.") from None
-    block = rows[:, columns]
-    wrong = ((block != 0) & (block != 1)).any(axis=1) | (block.sum(axis=1) != 1)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InvalidGraphError(
-            f"{where}: one_hot columns must have a single 1 and zeros; row {row} has {block[row].tolist()}. "
-            "Pass the columns of the label, such as one_hot=slice(3, None)."
-        )
-    rest = np.delete(rows, columns, axis=1)
-    return block.argmax(axis=1).astype(np.int64), rest if rest.shape[1] else None
+
+def _from_igraph(graph: Any) -> NamedGraph:
+    def columns(sequence: Any) -> dict[str, list[Any]]:  # igraph has None where no value was set
+        return {
+            name: [MISSING if value is None else value for value in sequence[name]] for name in sequence.attributes()
+        }
+
+    graph_data = {name: graph[name] for name in graph.attributes()}
+    return NamedGraph(graph.vcount(), graph.get_edgelist(), columns(graph.vs), columns(graph.es), graph_data)
+
+
+def write_networkx(graphs: Graphs) -> list[Any]:
+    """Return one networkx graph per graph; see :meth:`treegram.Graphs.to_networkx`."""
+    nx = optional_module("networkx", "Graphs of networkx")
+    return [_to_networkx(graph, nx.DiGraph() if graphs.directed else nx.Graph()) for graph in graphs]
+
+
+def _to_networkx(graph: Graphs, made: Any) -> Any:
+    node_labels = None if graph.labels is None else [graph.label_values[code] for code in graph.labels]
+    made.add_nodes_from(enumerate(_rows(node_labels, graph.attributes, graph.n_nodes)))
+    arcs = graph._edge_arcs()
+    edge_labels = None if graph.edge_labels is None else [graph.edge_label_values[c] for c in graph.edge_labels[arcs]]
+    vectors = None if graph.edge_attributes is None else graph.edge_attributes[arcs]
+    rows = _rows(edge_labels, vectors, len(arcs))
+    made.add_edges_from((a, b, row) for (a, b), row in zip(graph.edges().tolist(), rows, strict=True))
+    if graph.targets is not None:
+        made.graph["target"] = graph.targets[0]
+    return made
+
+
+def _rows(labels: Any, vectors: Any, length: int) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = [{} for _ in range(length)]
+    for name, values in (("label", labels), ("attributes", None if vectors is None else vectors.tolist())):
+        for row, value in zip(rows, values or (), strict=False):
+            row[name] = value
+    return rows

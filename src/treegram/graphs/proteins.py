@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
 from treegram._core.errors import DatasetError, InvalidGraphError, ParameterError
@@ -22,19 +22,14 @@ from treegram.graphs import Graphs
 
 __all__ = ["read_pdb"]
 
-_ATTRIBUTES = ("coordinates", "invariant")
-_MISSING = ("error", "skip")
-_PURPOSE = "Protein structures"
 
-
-class _Chain(NamedTuple):
-    """The residues of one chain that have a CA atom: names, positions, and whether each follows the one before it."""
+class _Residues(NamedTuple):
+    """The amino acids of a structure that have a CA atom, and the names of those that have none."""
 
     names: list[str]
     positions: list[list[float]]
-    follows: list[bool]
-    n_missing: int
-    first_missing: str
+    follows: list[bool]  # whether each comes next in the sequence after the one before it
+    missing: list[str]
 
 
 def read_pdb(
@@ -49,10 +44,10 @@ def read_pdb(
     targets: ArrayLike | None,
 ) -> Graphs:
     """Build a collection from protein structures; see :meth:`treegram.Graphs.from_pdb`."""
-    gemmi = optional_module("gemmi", _PURPOSE)
-    if attributes is not None and attributes not in _ATTRIBUTES:
+    gemmi = optional_module("gemmi", "Protein structures")
+    if attributes not in ("coordinates", "invariant", None):
         raise ParameterError(f"attributes must be 'coordinates', 'invariant' or None; got {attributes!r}.")
-    if missing not in _MISSING:
+    if missing not in ("error", "skip"):
         raise ParameterError(f"missing must be 'error' or 'skip'; got {missing!r}.")
     if not 0 < contact < np.inf:
         raise ParameterError(f"contact must be a positive number of ångströms; got {contact!r}.")
@@ -60,11 +55,17 @@ def read_pdb(
     made, notes = [], []
     for i, item in enumerate(track(items, total=len(items), label="structures")):
         structure, name = _open(gemmi, item, i)
-        parts = _read_chains(gemmi, _chosen_chains(structure, name, chains, model), name)
-        notes += _lacking(parts, name, missing)
-        made.append(_make(parts, contact=float(contact), sequence=sequence, attributes=attributes))
-        if not made[-1][0]:
+        residues = _read_residues(gemmi, _chosen_chains(structure, name, chains, model), name)
+        if residues.missing and missing == "error":
+            raise InvalidGraphError(
+                f"{name}: {counted(len(residues.missing), 'residue')} without a CA atom, the first is {residues.missing[0]}. "
+                "Pass missing='skip' to skip them."
+            )
+        if residues.missing:
+            notes.append(f"{name}: {len(residues.missing)}, the first is {residues.missing[0]}")
+        if not residues.names:
             raise InvalidGraphError(f"{name}: there is no amino acid with a CA atom in the chosen chains.")
+        made.append(_build(residues, contact=float(contact), sequence=sequence, attributes=attributes))
     if notes:
         warnings.warn(f"Residues without a CA atom are skipped: {'; '.join(notes)}.", UserWarning, stacklevel=3)
     return Graphs.from_edges(
@@ -109,38 +110,31 @@ def _chosen_chains(structure: Any, name: str, chains: Sequence[str] | None, mode
     return [chain for chain in found if chain.name in wanted]
 
 
-def _read_chains(gemmi: Any, chains: Iterable[Any], name: str) -> list[_Chain]:
-    try:
-        return [_read_chain(gemmi, chain) for chain in chains]
-    except ValueError as error:  # a name that is not UTF-8, an invalid number
-        raise InvalidGraphError(f"{name}: a residue or an atom cannot be used ({error}).") from None
-
-
-def _read_chain(gemmi: Any, chain: Any) -> _Chain:
-    """Read the amino acids of a chain; of alternate locations of an atom, the first with the highest occupancy counts."""
-    names: list[str] = []
-    positions: list[list[float]] = []
-    follows: list[bool] = []
-    n_missing, first_missing, before = 0, "", None
-    for residue in chain.first_conformer():
-        if not gemmi.find_tabulated_residue(residue.name).is_amino_acid():
-            continue
-        atoms = [atom for atom in _all_atoms(chain, residue) if atom.name == "CA" and atom.element.name == "C"]
-        if not atoms:
-            n_missing += 1
-            first_missing = first_missing or f"{residue.name} {residue.seqid} of chain {chain.name}"
-            continue
-        best = max(atoms, key=lambda atom: atom.occ)
-        if not all(map(math.isfinite, best.pos.tolist())):
-            raise ValueError(
-                f"{residue.name} {residue.seqid} of chain {chain.name} has its CA atom at {best.pos.tolist()}"
-            )
-        names.append(residue.name)
-        positions.append([best.pos.x, best.pos.y, best.pos.z])
-        number = residue.seqid.num
-        follows.append(before is not None and number - before in (0, 1))  # 0: an insertion code
-        before = number
-    return _Chain(names, positions, follows, n_missing, first_missing)
+def _read_residues(gemmi: Any, chains: Iterable[Any], name: str) -> _Residues:
+    """Read the amino acids of some chains; of alternate locations of an atom, the first with the highest occupancy counts."""
+    found = _Residues([], [], [], [])
+    for chain in chains:
+        before = None
+        try:
+            for residue in chain.first_conformer():
+                if not gemmi.find_tabulated_residue(residue.name).is_amino_acid():
+                    continue
+                shown = f"{residue.name} {residue.seqid} of chain {chain.name}"
+                atoms = [atom for atom in _all_atoms(chain, residue) if atom.name == "CA" and atom.element.name == "C"]
+                if not atoms:
+                    found.missing.append(shown)
+                    continue
+                position = max(atoms, key=lambda atom: atom.occ).pos.tolist()
+                if not all(map(math.isfinite, position)):
+                    raise ValueError(f"{shown} has its CA atom at {position}")
+                number = residue.seqid.num
+                found.names.append(residue.name)
+                found.positions.append(position)
+                found.follows.append(before is not None and number - before in (0, 1))  # 0: an insertion code
+                before = number
+        except ValueError as error:  # a name that is not UTF-8, an invalid number
+            raise InvalidGraphError(f"{name}: a residue or an atom cannot be used ({error}).") from None
+    return found
 
 
 def _all_atoms(chain: Any, residue: Any) -> list[Any]:
@@ -148,44 +142,24 @@ def _all_atoms(chain: Any, residue: Any) -> list[Any]:
     return [atom for same in chain[str(residue.seqid)] if same.name == residue.name for atom in same]
 
 
-def _lacking(parts: list[_Chain], name: str, missing: str) -> list[str]:
-    n_missing = sum(part.n_missing for part in parts)
-    if not n_missing:
-        return []
-    first = next(part.first_missing for part in parts if part.n_missing)
-    if missing == "error":
-        raise InvalidGraphError(
-            f"{name}: {counted(n_missing, 'residue')} without a CA atom, the first is {first}. Pass missing='skip' to skip them."
-        )
-    return [f"{name}: {n_missing}, the first is {first}"]
-
-
 # -------------------------------------------------------------------- graphs
 
 
-def _make(
-    parts: list[_Chain], *, contact: float, sequence: bool, attributes: str | None
+def _build(
+    residues: _Residues, *, contact: float, sequence: bool, attributes: str | None
 ) -> tuple[list[str], Floats, Ints]:
     """Return the names, vectors and edges of one graph."""
-    names = [name for part in parts for name in part.names]
-    follows = np.array([flag for part in parts for flag in part.follows], dtype=bool)
-    positions = np.array([position for part in parts for position in part.positions]).reshape(-1, 3)
-    edges = (
-        cKDTree(positions).query_pairs(contact, output_type="ndarray").astype(np.int64)
-        if names
-        else np.empty((0, 2), np.int64)
-    )
+    positions, follows = np.array(residues.positions), np.array(residues.follows)
+    edges = cKDTree(positions).query_pairs(contact, output_type="ndarray").astype(np.int64)
     if sequence:
         after = np.flatnonzero(follows)
         edges = np.concatenate([edges, np.stack([after - 1, after], axis=1)])
     vectors = _invariants(positions, follows) if attributes == "invariant" else positions
-    return names, vectors, edges[np.lexsort((edges[:, 1], edges[:, 0]))]
+    return residues.names, vectors, edges[np.lexsort((edges[:, 1], edges[:, 0]))]
 
 
-def _invariants(positions: Floats, follows: Any) -> Floats:
+def _invariants(positions: Floats, follows: NDArray[np.bool_]) -> Floats:
     """Return each residue's distance to the centroid, to the previous and to the next residue; 0 at an end of a chain."""
-    if not len(positions):
-        return np.empty((0, 3))
     steps = np.zeros(len(positions) + 1)
     steps[1:-1] = np.where(follows[1:], np.linalg.norm(np.diff(positions, axis=0), axis=1), 0.0)
     centroid = np.linalg.norm(positions - positions.mean(axis=0), axis=1)

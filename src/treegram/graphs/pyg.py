@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from treegram._core.errors import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.check import as_column
-from treegram.graphs.named import NamedGraph, OneHot, Roles, build_graphs, split_one_hot
+from treegram.graphs.labels import OneHot, split_one_hot
+from treegram.graphs.named import NamedGraph, Roles, build_graphs, list_names
 
 __all__ = ["read_pyg"]
 
@@ -68,8 +69,7 @@ def _to_numpy(value: Any) -> NDArray[Any]:
 def _name(item: Any, known: dict[str, NDArray[Any]], graph: int) -> NamedGraph:
     """Return the graph without its data."""
     if "edge_index" not in known:
-        keys = ", ".join(map(repr, known)) or "no data"
-        raise InvalidGraphError(f"Graph {graph}: there is no 'edge_index'; it has {keys}.")
+        raise InvalidGraphError(f"Graph {graph}: there is no 'edge_index'; it has {list_names(known)}.")
     try:
         n_nodes = 0 if item.num_nodes is None else operator.index(item.num_nodes)
     except TypeError:
@@ -143,9 +143,7 @@ def _split(named: list[NamedGraph], roles: Roles, one_hot: OneHot) -> tuple[list
     name, made, rests = roles.attributes, [], []
     for i, item in enumerate(named):
         if name not in item.node_data:
-            raise InvalidGraphError(
-                f"one_hot: graph {i} has no {name!r}; it has {', '.join(map(repr, item.node_data)) or 'no data'}."
-            )
+            raise InvalidGraphError(f"one_hot: graph {i} has no {name!r}; it has {list_names(item.node_data)}.")
         codes, rest = split_one_hot(np.asarray(item.node_data[name]), one_hot, f"Graph {i}: {name!r}")
         rests.append(rest)
         others = {key: value for key, value in item.node_data.items() if key != name}

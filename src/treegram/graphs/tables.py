@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from treegram._core.errors import InvalidGraphError
 from treegram._core.optional import optional_module
@@ -17,7 +17,7 @@ from treegram._core.types import Ints
 from treegram.graphs import Graphs
 from treegram.graphs.check import as_array, as_column, as_exact
 from treegram.graphs.labels import plain_label
-from treegram.graphs.named import missing_name, warn_of_unused
+from treegram.graphs.named import Roles, list_names, missing_name, warn_of_unused
 
 __all__ = ["read_tables"]
 
@@ -27,7 +27,13 @@ class Table:
 
     def __init__(self, table: Any, name: str) -> None:
         self.name = name
-        self._table = table if _is_known(table) else _as_arrow(table, name)
+        if not isinstance(table, Mapping) and not (hasattr(table, "columns") and hasattr(table, "__getitem__")):
+            if not hasattr(table, "__arrow_c_stream__"):
+                raise InvalidGraphError(
+                    f"{name} must be a table of pandas, polars or Arrow, or a dictionary of columns; got {type(table).__name__}."
+                )
+            table = optional_module("pyarrow", "Streams of Arrow").table(table)
+        self._table = table
         listed = getattr(self._table, "column_names", None)  # Arrow: its columns are not their names
         self.names = [str(column) for column in (listed or getattr(self._table, "columns", self._table))]
         self.used: set[str] = set()
@@ -63,18 +69,6 @@ class Table:
         return set(self.names) - self.used
 
 
-def _is_known(table: Any) -> bool:
-    return isinstance(table, Mapping) or (hasattr(table, "columns") and hasattr(table, "__getitem__"))
-
-
-def _as_arrow(table: Any, name: str) -> Any:
-    if not hasattr(table, "__arrow_c_stream__"):
-        raise InvalidGraphError(
-            f"{name} must be a table of pandas, polars or Arrow, or a dictionary of columns; got {type(table).__name__}."
-        )
-    return optional_module("pyarrow", "Streams of Arrow").table(table)
-
-
 def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return where values are missing: nan, None, or a missing value of pandas."""
     if values.dtype.kind == "f":
@@ -95,16 +89,12 @@ def _is_missing(value: Any) -> bool:
 def read_tables(
     nodes: Any,
     edges: Any,
+    roles: Roles,
     *,
     graph: str,
     node: str,
     source: str,
     target: str,
-    label: str | None,
-    attributes: str | Sequence[str] | None,
-    edge_label: str | None,
-    edge_attributes: str | Sequence[str] | None,
-    targets: ArrayLike | Mapping[Any, Any] | str | None,
     directed: bool,
 ) -> Graphs:
     """Build a collection from two tables; see :meth:`treegram.Graphs.from_tables`."""
@@ -119,11 +109,11 @@ def read_tables(
         _look_up(edge_table, argument, column, number, owners)
         for argument, column in (("source", source), ("target", target))
     ]
-    labels = None if label is None else node_table.take("label", label)[order]
-    vectors = None if attributes is None else _block(node_table, "attributes", attributes)[order]
-    edge_labels = None if edge_label is None else edge_table.take("edge_label", edge_label)
-    edge_vectors = None if edge_attributes is None else _block(edge_table, "edge_attributes", edge_attributes)
-    y = _targets(targets, node_table, codes, graph_names)
+    labels = None if roles.label is None else node_table.take("label", roles.label)[order]
+    vectors = None if roles.attributes is None else _vectors(node_table, "attributes", roles)[order]
+    edge_labels = None if roles.edge_label is None else edge_table.take("edge_label", roles.edge_label)
+    edge_vectors = None if roles.edge_attributes is None else _vectors(edge_table, "edge_attributes", roles)
+    y = _targets(roles.targets, node_table, codes, graph_names)
     warn_of_unused(node_table.unused(), edge_table.unused(), "Graphs.from_tables", stacklevel=4)
     return Graphs.from_arrays(
         np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(graph_names)))]),
@@ -185,18 +175,15 @@ def _look_up(
 # -------------------------------------------------------------------- vectors and targets
 
 
-def _block(table: Table, argument: str, columns: str | Sequence[str]) -> NDArray[Any]:
-    names = [columns] if isinstance(columns, str) else list(columns)
-    if len(names) == 1 and (block := _numbers_of(table, argument, names[0])).dtype == object and table.n_rows:
-        return as_array(block.tolist(), f"{argument}: the column {names[0]!r}")  # Graphs reports what is not a vector
-    if not names:
+def _vectors(table: Table, argument: str, roles: Roles) -> NDArray[Any]:
+    """Return the columns that form the vectors: one of numbers or lists, or several of numbers."""
+    names = roles.names(argument)
+    columns = [_numbers_of(table, argument, name) for name in names]
+    if len(columns) > 1 and any(column.ndim > 1 for column in columns):
+        raise InvalidGraphError(f"{argument}: a column of lists must be the only one; got {list_names(names)}.")
+    if not columns:
         return np.empty((table.n_rows, 0))
-    blocks = [_numbers_of(table, argument, name) for name in names]
-    if len(names) > 1 and any(block.ndim > 1 for block in blocks):
-        raise InvalidGraphError(
-            f"{argument}: a column of lists must be the only one; got {', '.join(map(repr, names))}."
-        )
-    return np.stack(blocks, axis=1)
+    return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
 
 def _numbers_of(table: Table, argument: str, name: str) -> NDArray[Any]:
@@ -205,6 +192,8 @@ def _numbers_of(table: Table, argument: str, name: str) -> NDArray[Any]:
         raise InvalidGraphError(
             f"{argument}: the column {name!r} of {table.name} holds text, such as {plain_label(column[0])!r}; numbers were expected."
         )
+    if column.dtype == object and len(column):  # lists; Graphs reports what is not a vector
+        return as_array(column.tolist(), f"{argument}: the column {name!r}")
     return column
 
 
