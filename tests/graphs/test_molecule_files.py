@@ -266,7 +266,7 @@ def test_info_gram_features_and_evaluate_take_molecules(run):
         ("fit molecules.csv -o model", "molecules.csv has no targets, so there is nothing to learn; "),
         ("fit digits --target numbers -o model", "--target is for files of molecules (.smi, .sdf, .csv, .tsv), which digits is not. "),
         ("info digits --hydrogens", "--hydrogens is for files of molecules"),
-        ("info molecules.csv --atom-attributes mas", "must be one of 'partial_charge', 'mass'"),
+        ("info molecules.csv --atom-attributes mas", "must be one of 'centroid_distance', 'coordinates'"),
         ("info absent.csv", "absent.csv cannot be read: No such file"),
         ("predict graphs.tgm molecules.csv", "graphs.tgm takes graphs and does not know how molecules become graphs"),
         ("predict molecules.tgm digits", "molecules.tgm takes molecules; digits is not a file of molecules"),

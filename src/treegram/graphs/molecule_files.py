@@ -67,8 +67,13 @@ def _read_table(
         column = _find_column(names, smiles_column or DEFAULT_COLUMN, path, "--smiles-column")
         target_column = None if target is None else _find_column(names, target, path, "--target")
         for row in rows:
-            if row:  # a blank line has no fields
-                yield _row_record(f"{path}:{rows.line_num}", row, len(names), column, target_column)
+            where = f"{path}:{rows.line_num}"
+            if row and len(row) != len(names):
+                problem = f"the line has {len(row)} fields, but the first line names {len(names)} columns"
+                yield Record(where, "", problem=problem)
+            elif row:  # a blank line has no fields
+                text = None if target_column is None else row[target_column].strip()
+                yield _checked_record(where, row[column].strip(), text)
     except csv.Error as error:
         raise DatasetError(f"{path}:{rows.line_num}: {error}.") from error
 
@@ -92,20 +97,11 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
 
 
-def _row_record(where: str, row: list[str], n_columns: int, column: int, target_column: int | None) -> Record:
-    if len(row) != n_columns:
-        return Record(
-            where, "", problem=f"the line has {len(row)} fields, but the first line names {n_columns} columns"
-        )
-    smiles = row[column].strip()
-    text = None if target_column is None else row[target_column].strip()
-    return _checked_record(where, smiles, text)
-
-
-def _checked_record(where: str, molecule: Any, target: str | None, problem: str = "") -> Record:
-    if not problem and isinstance(molecule, str) and not molecule:
+def _checked_record(where: str, molecule: Any, target: str | None) -> Record:
+    problem = ""
+    if isinstance(molecule, str) and not molecule:
         problem = "there is no SMILES"
-    if not problem and target is not None and _is_missing(target):
+    elif target is not None and _is_missing(target):
         problem = f"its target is {target!r}, which is not a value" if target else "its target is missing"
     return Record(where, molecule, target, problem)
 

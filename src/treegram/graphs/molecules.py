@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from treegram._core.errors import DatasetError, InvalidGraphError, TreegramError
-from treegram._core.params import FLAG, NOTHING, Allowed, Checked, Instance, Whole, Words, check_value
+from treegram._core.params import FLAG, NOTHING, Allowed, Checked, Instance, Whole, Words, check_value, parameters
 from treegram._core.progress import track
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats
@@ -47,23 +47,21 @@ _ADVICE_IN_PIPELINES = (
 )
 
 
-@dataclass(frozen=True)
-class _Names:
-    """A parameter that is one of some names, or a list of distinct ones."""
-
-    names: tuple[str, ...]
+class _Names(Words):
+    """One of some names, or a list of distinct ones."""
 
     def accepts(self, value: Any) -> bool:
         """Return whether the value is allowed."""
         chosen = [value] if isinstance(value, str) else value
         if not isinstance(chosen, list | tuple) or not chosen:
             return False
-        return all(isinstance(name, str) and name in self.names for name in chosen) and len(set(chosen)) == len(chosen)
+        return all(isinstance(name, str) and name in self.words for name in chosen) and len(set(chosen)) == len(chosen)
 
     def __str__(self) -> str:
-        return "one of " + ", ".join(map(repr, self.names)) + " or a list of these"
+        return f"{super().__str__()} or a list of these"
 
 
+@parameters
 class MoleculeGraphs(Checked, TransformerMixin, BaseEstimator):
     """Turn molecules into graphs, as the first step of a pipeline, so that models take SMILES.
 
@@ -116,30 +114,20 @@ class MoleculeGraphs(Checked, TransformerMixin, BaseEstimator):
     """
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {
-        "labels": (_Names(tuple(LABELS)), NOTHING),
-        "attributes": (_Names(tuple(ATTRIBUTES)), NOTHING),
+        "labels": (_Names(*LABELS), NOTHING),
+        "attributes": (_Names(*ATTRIBUTES), NOTHING),
         "bond_labels": (FLAG,),
         "hydrogens": (FLAG,),
         "smiles_column": (Instance((str,), "the name of a column"), NOTHING),
         "random_state": (Whole(0, 2**31 - 1),),
     }
 
-    def __init__(
-        self,
-        labels: str | Sequence[str] | None = "element",
-        attributes: str | Sequence[str] | None = None,
-        *,
-        bond_labels: bool = True,
-        hydrogens: bool = False,
-        smiles_column: str | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.labels = labels
-        self.attributes = attributes
-        self.bond_labels = bond_labels
-        self.hydrogens = hydrogens
-        self.smiles_column = smiles_column
-        self.random_state = random_state
+    labels: str | Sequence[str] | None = field(default="element", kw_only=False)
+    attributes: str | Sequence[str] | None = field(default=None, kw_only=False)
+    bond_labels: bool = True
+    hydrogens: bool = False
+    smiles_column: str | None = None
+    random_state: int = 0
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
         """Check the parameters; nothing is learned.
@@ -179,8 +167,6 @@ class MoleculeGraphs(Checked, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.one_d_array = True
         tags.input_tags.string = True
         tags.requires_fit = False
         return tags
@@ -226,17 +212,20 @@ class _OneGraph(NamedTuple):
 
 @dataclass(frozen=True)
 class Converted:
-    """The graphs of the valid molecules, their positions and records, and what is wrong with each of the others."""
+    """The records and graphs of the valid molecules by position, and what is wrong with each of the others."""
 
     transformer: MoleculeGraphs
-    items: list[_OneGraph]
-    kept: list[int]
-    records: list[Record]
+    valid: dict[int, tuple[Record, _OneGraph]]
     invalid: dict[int, str]
+
+    @property
+    def kept(self) -> list[int]:
+        """Positions of the valid molecules."""
+        return list(self.valid)
 
     def graphs(self, targets: ArrayLike | None = None) -> Graphs:
         """Return the collection."""
-        transformer, items = self.transformer, self.items
+        transformer, items = self.transformer, [item for _, item in self.valid.values()]
         return Graphs.from_edges(
             [np.array(item.edges, dtype=np.int64).reshape(-1, 2) for item in items],
             n_nodes=[len(item.labels) for item in items],
@@ -247,42 +236,48 @@ class Converted:
         )
 
 
-def _convert(
+def _convert(records: Iterable[Record], transformer: MoleculeGraphs, on_error: str, **errors: Any) -> Converted:
+    transformer._check_parameters()
+    return Converted(transformer, *_apply(transformer._build, records, on_error, **errors))
+
+
+def _apply(
+    action: Callable[[Any], Any],
     records: Iterable[Record],
-    transformer: MoleculeGraphs,
     on_error: str,
     *,
     error: Callable[[str], TreegramError] = InvalidGraphError,
     advice: str = _ADVICE,
-) -> Converted:
-    """Convert molecules one by one; an invalid one is raised as ``error`` with advice, or skipped with a warning."""
-    transformer._check_parameters()
-    converted = Converted(transformer, [], [], [], {})
-    total = len(records) if isinstance(records, list) else None
+) -> tuple[dict[int, tuple[Record, Any]], dict[int, str]]:
+    """Return the record and result of each valid molecule by position, and what is wrong with each of the others.
+
+    An invalid molecule is raised as ``error`` with advice, or skipped with a warning, or only collected.
+    """
+    valid: dict[int, tuple[Record, Any]] = {}
+    invalid: dict[int, str] = {}
     skipped = []
+    total = len(records) if isinstance(records, list) else None
     with quiet():
         for i, record in enumerate(track(records, total, "molecules")):
             try:
                 if record.problem:
                     raise InvalidMoleculeError(record.problem)
-                converted.items.append(transformer._build(record.molecule))
-                converted.kept.append(i)
-                converted.records.append(record._replace(molecule=None))  # molecules are large
-            except InvalidMoleculeError as invalid:
-                text = f"{record.where} ({show_molecule(record.molecule)}): {invalid}"
+                valid[i] = record._replace(molecule=None), action(record.molecule)  # molecules are large
+            except InvalidMoleculeError as problem:
+                text = f"{record.where} ({show_molecule(record.molecule)}): {problem}"
                 if on_error == "raise":
-                    raise error(f"{text}. {advice}") from invalid
-                converted.invalid[i] = str(invalid)
+                    raise error(f"{text}. {advice}") from problem
+                invalid[i] = str(problem)
                 skipped.append(text)
     if skipped and on_error == "skip":
         more = f"; and {len(skipped) - _MOST_NAMED} more" if len(skipped) > _MOST_NAMED else ""
         warnings.warn(
-            f"{counted(len(skipped), 'molecule')} of {len(skipped) + len(converted.kept):,} skipped: "
+            f"{counted(len(skipped), 'molecule')} of {len(skipped) + len(valid):,} skipped: "
             f"{'; '.join(skipped[:_MOST_NAMED])}{more}.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
-    return converted
+    return valid, invalid
 
 
 def _list_records(molecules: Any, smiles_column: str | None = None) -> list[Record]:
@@ -377,7 +372,7 @@ def load_molecules(
     check_value("on_error", "load_molecules", on_error, _ON_ERROR)
     transformer = _make_transformer(kwargs, "load_molecules")
     converted = convert_file(path, transformer, target=target, smiles_column=smiles_column, on_error=on_error)
-    y = None if target is None else read_targets(converted.records)
+    y = None if target is None else read_targets([record for record, _ in converted.valid.values()])
     return converted.graphs(y), y
 
 
@@ -394,7 +389,7 @@ def convert_file(
         raise DatasetError(f"{os.fspath(path)} cannot be read: No such file or directory.")
     records = read_records(Path(path), smiles_column, target)
     converted = _convert(records, transformer, on_error, error=DatasetError)
-    if not converted.kept:
+    if not converted.valid:
         reason = f": {next(iter(converted.invalid.values()))}" if converted.invalid else ""
         raise DatasetError(f"{os.fspath(path)} has no valid molecule{reason}.")
     return converted
@@ -448,15 +443,11 @@ def scaffold_groups(molecules: Any) -> NDArray[Any]:
     import_rdkit()
     from rdkit.Chem.Scaffolds import MurckoScaffold
 
-    to_scaffold: Any = MurckoScaffold.MurckoScaffoldSmiles
-    found = []
-    with quiet():
-        for record in _list_records(molecules):
-            try:
-                with rdkit_errors():
-                    found.append(to_scaffold(mol=to_molecule(record.molecule)))
-            except InvalidMoleculeError as invalid:
-                raise InvalidGraphError(
-                    f"{record.where} ({show_molecule(record.molecule)}): {invalid}. invalid_molecules finds all."
-                ) from invalid
-    return np.array(found, dtype=str)
+    to_smiles: Any = MurckoScaffold.MurckoScaffoldSmiles
+
+    def to_scaffold(molecule: Any) -> Any:
+        with rdkit_errors():
+            return to_smiles(mol=to_molecule(molecule))
+
+    found, _ = _apply(to_scaffold, _list_records(molecules), "raise", advice="invalid_molecules finds all.")
+    return np.array([scaffold for _, scaffold in found.values()], dtype=str)
