@@ -99,12 +99,12 @@ PATH = nx.path_graph(3)
         (3, "X must be a Graphs collection or a list of graphs; got int"),
         ("ENZYMES", "X must be a Graphs collection or a list of graphs; got str"),
         ({"a": 1}, "X must be a Graphs collection or a list of graphs; got dict"),
-        ([1, 2], r"a list that holds int\. Make a collection with Graphs\.from_edges.*load_tu"),
-        ([[(0, 1)]], r"a list that holds list\. Make a collection with Graphs\.from_edges"),
-        (np.zeros((3, 3)), r"a list that holds ndarray\. Make a collection"),
-        (PATH, r"a list that holds int\. Make a collection"),
-        ([GRAPHS, PATH], r"a list that holds Graph\. Make a collection"),
-        ([GRAPHS, None], r"a list that holds NoneType\. Make a collection"),
+        ([1, 2], r"a list that holds int\. Create a collection with Graphs\.from_edges.*load_tu"),
+        ([[(0, 1)]], r"a list that holds list\. Create a collection with Graphs\.from_edges"),
+        (np.zeros((3, 3)), r"a list that holds ndarray\. Create a collection"),
+        (PATH, r"a list that holds int\. Create a collection"),
+        ([GRAPHS, PATH], r"a list that holds Graph\. Create a collection"),
+        ([GRAPHS, None], r"a list that holds NoneType\. Create a collection"),
     ],
     ids=lambda value: str(value).partition(" object at ")[0],  # no addresses: processes share the tests by name
 )
