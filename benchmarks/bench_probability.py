@@ -1,7 +1,8 @@
-"""Probabilities of GraphSVC against scikit-learn's calibration of the same machines: log loss and Brier score on held-out graphs.
+"""Compare the probabilities of GraphSVC with scikit-learn's calibration: log loss and Brier score on held-out graphs.
 
-Three ways from the same decisions of the inner folds: a sigmoid for each pair of classes and coupling (what GraphSVC does), a
-sigmoid for each class against the rest (normalized), and ``CalibratedClassifierCV(SVC(kernel="precomputed"), ensemble=False)``.
+Four ways from the same decisions of the inner folds: a sigmoid for each pair of classes, coupling and a temperature (GraphSVC),
+the same without a temperature, a sigmoid for each class against the rest (normalized), and
+``CalibratedClassifierCV(SVC(kernel="precomputed"), ensemble=False)``.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from sklearn.svm import SVC
 import treegram as tg
 from common import load, table
 from treegram.models.crossval import decide_held_out
-from treegram.models.probability import couple, fit_sigmoid, fit_sigmoids
-from treegram.models.solver import fit_machines, one_against_rest
+from treegram.models.probability import class_probabilities, couple, fit_sigmoid, fit_sigmoids, fit_temperature
+from treegram.models.solver import fit_machines, one_against_rest, vote
 
 SETS = ("MUTAG", "ENZYMES", "BZR", "PROTEINS", "Cuneiform")
 C = np.array([10.0])
@@ -44,7 +45,7 @@ def measure(name: str) -> list[object]:
     codes = np.unique(graphs.targets, return_inverse=True)[1].astype(np.int64)
     n_classes = int(codes.max()) + 1
     K = tg.ODDCL(depth=1).fit_transform(graphs)
-    losses: dict[str, list[tuple[float, float]]] = {"pairs": [], "rest": [], "calibrated": []}
+    losses: dict[str, list[tuple[float, float]]] = {"treegram": [], "pairs": [], "rest": [], "calibrated": []}
     for train, test in StratifiedKFold(OUTER, shuffle=True, random_state=0).split(codes, codes):
         folds = [
             (train[a], train[b])
@@ -59,8 +60,11 @@ def measure(name: str) -> list[object]:
             cv=StratifiedKFold(INNER, shuffle=True, random_state=1),
             ensemble=False,
         ).fit(K[np.ix_(train, train)], codes[train])
+        sigmoids = fit_sigmoids(held_out, known, n_classes)
+        temperature = fit_temperature(couple(held_out, sigmoids, n_classes), known)
         for way, p in (
-            ("pairs", couple(new, fit_sigmoids(held_out, known, n_classes), n_classes)),
+            ("treegram", class_probabilities(new, sigmoids, temperature, vote(new, n_classes), n_classes)),
+            ("pairs", couple(new, sigmoids, n_classes)),
             ("rest", against_rest(held_out, known, new, n_classes)),
             ("calibrated", theirs.predict_proba(K[np.ix_(test, train)])),
         ):
@@ -72,7 +76,7 @@ def measure(name: str) -> list[object]:
 def main() -> str:
     return table(
         f"Probabilities: log loss / Brier score on held-out graphs, mean of {OUTER} folds (ODDCL, depth 1, C = {C[0]:g})",
-        ["data set", "sigmoid per pair + coupling", "sigmoid per class", "CalibratedClassifierCV"],
+        ["data set", "GraphSVC", "without temperature", "sigmoid per class", "CalibratedClassifierCV"],
         [measure(name) for name in SETS],
     )
 
