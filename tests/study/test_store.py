@@ -266,6 +266,22 @@ def test_a_record_that_cannot_be_read_is_an_error_of_the_store(full):
             store.rows()
 
 
+def test_values_of_another_type_are_refused(full):
+    with Store.open(full) as store:
+        store.begin_run("treegram evaluate")
+    with closing(sqlite3.connect(full, isolation_level=None)) as connection:
+        connection.execute("UPDATE result SET n_fits = 'many'")
+        connection.execute("UPDATE run SET versions = '[]'")
+        connection.execute(
+            "INSERT INTO dataset VALUES ('A', 1, '{}', 1.0, 1.0, 0, 'd', '{\"mean\": 1}')"  # a table of numbers lacks names
+        )
+        connection.execute("INSERT INTO gram_time VALUES ('k', 'A', 'wl', '{}', 'long', 0, 1)")
+    with Store.open(full) as store:
+        for read in (store.rows, store.runs, store.datasets, store.gram_times):
+            with pytest.raises(StoreError, match="damaged: it holds an impossible record"):
+                read()
+
+
 def test_paths_without_a_store(tmp_path, path):
     refused(path, "There is no store", create=False)
     with pytest.raises(StoreError, match="does not exist; create it first"):

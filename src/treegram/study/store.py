@@ -332,13 +332,29 @@ def _encode(value: Any) -> Any:
     return value
 
 
+_TYPES = {"str": str, "int": int, "bool": int, "float": int | float, "float | None": int | float | None}
+
+
 def _decode(kind: str, value: Any) -> Any:
-    """Return what was encoded, for a field with this annotation."""
+    """Return what was encoded, for a field with this annotation; a file from elsewhere may hold anything."""
     if kind.startswith("Mapping"):
-        return dict(json.loads(value))
+        content = json.loads(value)
+        if not isinstance(content, dict) or (kind == "Mapping[str, float]" and not _are_numbers(content)):
+            raise TypeError(f"{value!r} is not a table of the right kind")
+        return content
     if kind.startswith("tuple"):
-        return tuple(np.frombuffer(value, np.dtype(chr(value[0])).newbyteorder("<"), offset=1).tolist())
+        dtype = np.dtype(chr(value[0]))
+        if dtype.kind not in "uif":
+            raise TypeError(f"numbers have the type {dtype}")
+        return tuple(np.frombuffer(value, dtype.newbyteorder("<"), offset=1).tolist())
+    if not isinstance(value, _TYPES[kind]):
+        raise TypeError(f"{value!r} is not of type {kind}")
     return bool(value) if kind == "bool" else value
+
+
+def _are_numbers(content: dict[str, Any]) -> bool:
+    names = {"lowest", "highest", "mean", "deviation", "mean_error"}
+    return content.keys() in (set(), names) and all(isinstance(value, int | float) for value in content.values())
 
 
 # -------------------------------------------------------------------- the file

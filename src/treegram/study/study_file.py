@@ -126,10 +126,7 @@ def _build(kind: type[Any], value: Any, path: str) -> Any:
             raise _InvalidKeyError(path, f"the key {key!r} is missing")
     types = get_type_hints(kind)
     return kind(
-        **{
-            key: _convert(types[key], value, _join(path, key), known[key].metadata)
-            for key, value in table.items()
-        }
+        **{key: _convert(types[key], value, _join(path, key), known[key].metadata) for key, value in table.items()}
     )
 
 
