@@ -323,7 +323,7 @@ def test_chunks_are_the_whole_in_order(stream_file, size):
 
 @pytest.mark.parametrize("size", [0, 1.5, "a", None])
 def test_a_chunk_has_a_whole_number_of_graphs(stream_file, size):
-    with pytest.raises(ValueError, match="chunk_size must be an integer of at least 1"):
+    with pytest.raises(ValueError, match="chunk_size of iter_parquet must be a whole number of at least 1"):
         iter_parquet(stream_file[0], size)
     with pytest.raises(TypeError, match=r"iter_parquet\(\) got an unexpected keyword argument 'labels'"):
         iter_parquet(stream_file[0], labels="x")

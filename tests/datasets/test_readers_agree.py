@@ -245,7 +245,7 @@ def test_nodes_and_edges_in_any_order_are_for_load_tu_alone(folder):
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, None, "3"])
 def test_a_chunk_has_at_least_one_graph(folder, size):
-    with pytest.raises(ValueError, match="chunk_size must be an integer of at least 1; got"):
+    with pytest.raises(ValueError, match="chunk_size of iter_tu must be a whole number of at least 1; got"):
         iter_tu(folder, size)
 
 

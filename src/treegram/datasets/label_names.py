@@ -103,7 +103,7 @@ def class_names(names: LabelNames) -> NDArray[Any]:
 
 
 def with_label_names(graphs: Graphs, names: dict[str, LabelNames]) -> Graphs:
-    """Replace numbers by the labels that they stand for."""
+    """Replace numbers by their names."""
     if not {"node_labels", "edge_labels"} & names.keys():
         return graphs
     labels, values = _apply(graphs.labels, graphs.label_values, names.get("node_labels"))

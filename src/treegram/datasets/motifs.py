@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,14 +89,7 @@ def make_motifs(
     >>> int(is_motif.sum())
     20
     """
-    parameters = {
-        "n_graphs": n_graphs,
-        "motifs": motifs,
-        "n_nodes": n_nodes,
-        "n_attributes": n_attributes,
-        "shift": shift,
-    }
-    _check_parameters({**parameters, "random_state": random_state})
+    _check_parameters(locals())
     random = check_random_state(random_state)
     y = np.sort(np.arange(n_graphs) % len(motifs))
     size = n_nodes + MOTIF_NODES
@@ -114,10 +108,10 @@ def make_motifs(
     return graphs, y, is_motif.ravel()
 
 
-def _check_parameters(parameters: dict[str, object]) -> None:
+def _check_parameters(parameters: dict[str, Any]) -> None:
     for name, value in parameters.items():
         check_value(name, "make_motifs", value, _ALLOWED[name])
-    motifs = list(parameters["motifs"])  # type: ignore[call-overload]
+    motifs = list(parameters["motifs"])
     if not motifs or any(motif not in MOTIFS for motif in motifs):
         raise ParameterError(
             f"motifs of make_motifs must hold names, one for each class, out of {', '.join(MOTIFS)}; got {motifs!r}."

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from treegram._core.errors import DatasetError, InvalidGraphError
 from treegram._core.files import replacing
 from treegram._core.optional import optional_module
+from treegram._core.params import Whole, check_value
 from treegram._core.text import suggest
 from treegram._core.types import Floats, Ints
 from treegram.datasets.label_names import LabelNames, parse_label, with_label_names
@@ -165,8 +166,7 @@ def iter_parquet(
     ...     [len(chunk) for chunk, y in iter_parquet(folder + "/ten.parquet", chunk_size=4)]
     [4, 4, 2]
     """
-    if not isinstance(chunk_size, int | np.integer) or chunk_size < 1:
-        raise ValueError(f"chunk_size must be an integer of at least 1; got {chunk_size!r}.")
+    check_value("chunk_size", "iter_parquet", chunk_size, (Whole(1),))
     reader = _Reader(path, **{**_DEFAULTS, **kwargs})
     reader.warn_of_unused()
     return ((graphs, graphs.targets) for graphs in reader.read(int(chunk_size)))

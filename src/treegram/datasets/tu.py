@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treegram._core.errors import DatasetError, InvalidGraphError
+from treegram._core.params import Whole, check_value
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.datasets.fetch import data_home, fetch, is_known, unknown_set
@@ -162,8 +163,7 @@ def iter_tu(
     ...     [len(chunk) for chunk, y in iter_tu(folder, chunk_size=4)]
     [4, 4, 2]
     """
-    if not isinstance(chunk_size, int | np.integer) or chunk_size < 1:
-        raise ValueError(f"chunk_size must be an integer of at least 1; got {chunk_size!r}.")
+    check_value("chunk_size", "iter_tu", chunk_size, (Whole(1),))
     folder = find_folder(name_or_path, data_dir, download=download)
     return _Reader(find_files(folder), directed=directed).read_chunks(int(chunk_size))
 

@@ -78,8 +78,8 @@ def hop_layout(graph: Graphs) -> Floats:
 
 def _scale_classically(distances: Floats) -> Floats:
     n = len(distances)
-    centring = np.eye(n) - 1.0 / n
-    values, vectors = np.linalg.eigh(-0.5 * centring @ distances**2 @ centring)
+    centering = np.eye(n) - 1.0 / n
+    values, vectors = np.linalg.eigh(-0.5 * centering @ distances**2 @ centering)
     positions: Floats = vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0.0))
     # Nodes with equal distances to all others start at one place, where nothing would part them.
     return positions + 0.05 * np.column_stack([np.sin(7.0 * np.arange(n)), np.cos(11.0 * np.arange(n))])

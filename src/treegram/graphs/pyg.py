@@ -28,7 +28,7 @@ def read_pyg(data: Any, roles: Roles, *, one_hot: OneHot, directed: bool) -> Gra
     arrays = [_arrays(item, i) for i, item in enumerate(items)]
     named = [_name(item, known, i) for i, (item, known) in enumerate(zip(items, arrays, strict=True))]
     kinds = _kinds(named, arrays, roles)
-    named = [_sort(item, known, kinds, roles, i) for i, (item, known) in enumerate(zip(named, arrays, strict=True))]
+    named = [_add_data(item, known, kinds, roles, i) for i, (item, known) in enumerate(zip(named, arrays, strict=True))]
     if one_hot is not False:
         named, roles = _split(named, roles, one_hot)
     return build_graphs(named, roles, "Graphs.from_pyg", directed=directed)
@@ -104,24 +104,24 @@ def _kinds(named: list[NamedGraph], arrays: list[dict[str, NDArray[Any]]], roles
     return kinds
 
 
-def _sort(
+def _add_data(
     item: NamedGraph, known: dict[str, NDArray[Any]], kinds: dict[str, str], roles: Roles, graph: int
 ) -> NamedGraph:
-    parts: dict[str, dict[str, Any]] = {"node_data": {}, "edge_data": {}, "graph_data": {}}
+    """Return the graph with its data, sorted by kind and checked."""
+    data: dict[str, dict[str, Any]] = {"node_data": {}, "edge_data": {}, "graph_data": {}}
     for key, kind in kinds.items():
         if key in known:
-            parts[kind][key] = known[key]
-    for kind, length in (("node_data", item.n_nodes), ("edge_data", len(item.edges))):
-        for key, array in parts[kind].items():
+            data[kind][key] = known[key]
+    for kind, length, noun in (("node_data", item.n_nodes, "nodes"), ("edge_data", len(item.edges), "edges")):
+        for key, array in data[kind].items():
             if not array.ndim or len(array) != length:
                 raise InvalidGraphError(
-                    f"Graph {graph}: {key!r} must have one row for each of its {length} {'edge' if kind == 'edge_data' else 'node'}s; "
-                    f"got an array of shape {array.shape}."
+                    f"Graph {graph}: {key!r} must have one row for each of its {length} {noun}; got an array of shape "
+                    f"{array.shape}."
                 )
-    target = roles.targets if isinstance(roles.targets, str) else None
-    if target in parts["graph_data"]:
-        parts["graph_data"][target] = _one_target(parts["graph_data"][target], target, graph)
-    return replace(item, node_data=parts["node_data"], edge_data=parts["edge_data"], graph_data=parts["graph_data"])
+    if isinstance(roles.targets, str) and roles.targets in data["graph_data"]:
+        data["graph_data"][roles.targets] = _one_target(known[roles.targets], roles.targets, graph)
+    return replace(item, node_data=data["node_data"], edge_data=data["edge_data"], graph_data=data["graph_data"])
 
 
 def _one_target(value: NDArray[Any], name: str, graph: int) -> Any:
