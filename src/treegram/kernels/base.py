@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -37,7 +37,7 @@ from treegram._core.params import (
     allowed_values,
     parameters,
 )
-from treegram._core.text import counted
+from treegram._core.text import counted, listed
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import Grid, GridPoint, grid_params, grid_points
@@ -65,9 +65,10 @@ __all__ = [
     "outside_level",
     "parameters",
     "register_kernel",
+    "unused_data",
     "used_labels",
-    "warn_of_edge_vectors",
     "warn_of_unknown_labels",
+    "warn_of_unused",
 ]
 
 ROWS_AT_ONCE = 32  # rows that are normalized together: their factors stay in cache
@@ -103,6 +104,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
 
     name: ClassVar[str] = ""  # in models, studies and the command; "" for a kernel that they cannot name
     uses_attributes: ClassVar[bool] = True
+    _warns_of_unused = True  # parts of a sum do not: it warns itself
     _one_pass: ClassVar[tuple[str, ...]] = ()  # parameters of which one pass can take many values
     # What explanations attribute contributions to: "" (the kernel is no sum over nodes), "nodes", or "trees" around nodes.
     _explained_by: ClassVar[str] = ""
@@ -322,7 +324,8 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     def _remember(self, X: Any) -> None:
         self._check_parameters()
         graphs = as_graphs(X)
-        warn_of_edge_vectors(self, graphs)
+        if self._warns_of_unused:
+            warn_of_unused(self, self._unused_data(graphs))
         self._learn(graphs, self._own_grid())
         self._fitted = self._describe(graphs, self._own_grid())
         self.graphs_ = graphs
@@ -356,6 +359,9 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     @property
     def _uses_labels(self) -> bool:
         return bool(getattr(self, "use_labels", True))
+
+    def _unused_data(self, graphs: Graphs) -> dict[str, str]:
+        return unused_data(self, graphs)
 
     def _refuse(self, now: str, then: str) -> None:
         raise InvalidGraphError(
@@ -464,15 +470,40 @@ def warn_of_unknown_labels(kernel: object, graphs: Graphs, is_known: NDArray[np.
     )
 
 
-def warn_of_edge_vectors(kernel: object, graphs: Graphs) -> None:
-    """Warn if edges have vectors, which no kernel compares directly."""
+def unused_data(kernel: Any, graphs: Graphs) -> dict[str, str]:
+    """Return the data of the graphs that a kernel does not use, each with a way to use it."""
+    unused = {}
+    if not getattr(kernel, "use_labels", True) and _vary(graphs.labels):
+        unused["node labels"] = "set use_labels=True"
+    if not getattr(kernel, "uses_attributes", True) and graphs.n_attributes:
+        unused["node vectors"] = f"use {_kernels_that(lambda kind: kind.uses_attributes)}"
+    if not getattr(kernel, "use_edge_labels", False) and _vary(graphs.edge_labels):
+        has_option = hasattr(kernel, "use_edge_labels")
+        others = _kernels_that(lambda kind: hasattr(kind, "use_edge_labels"))
+        unused["edge labels"] = "set use_edge_labels=True" if has_option else f"use {others} with use_edge_labels=True"
     if graphs.n_edge_attributes:
+        unused["edge vectors"] = "put BinEdgeAttributes() before a kernel with use_edge_labels=True"
+    return unused
+
+
+def warn_of_unused(kernel: object, unused: Mapping[str, str]) -> None:
+    """Warn of the data that a kernel does not use."""
+    if unused:
+        ways = "; ".join(f"for {name}, {way}" for name, way in unused.items())
         warnings.warn(
-            f"{type(kernel).__name__} does not use the vectors of the edges. Put BinEdgeAttributes() before a kernel with "
-            "use_edge_labels=True, or leave edge_attributes out of the graphs.",
+            f"{type(kernel).__name__} does not use the {listed(list(unused))} of these graphs. To use them: {ways}. To ignore them, "
+            "leave them out of the graphs.",
             UserWarning,
             stacklevel=outside_level(),
         )
+
+
+def _vary(codes: Ints | None) -> bool:
+    return codes is not None and len(codes) > 0 and bool((codes != codes[0]).any())
+
+
+def _kernels_that(use: Callable[[type[GraphKernel]], bool]) -> str:
+    return ", ".join(sorted(kind.__name__ for kind in KERNELS.values() if use(kind)))
 
 
 def used_labels(graphs: Graphs) -> list[Hashable]:

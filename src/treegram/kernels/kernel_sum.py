@@ -14,7 +14,7 @@ from treegram._core.errors import ParameterError
 from treegram._core.params import NOTHING, Allowed, Instance, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.base import GraphKernel, complete_gram, inverse_roots, normalize_gram
+from treegram.kernels.base import GraphKernel, complete_gram, inverse_roots, normalize_gram, warn_of_unused
 from treegram.kernels.grid import (
     Grid,
     GridPoint,
@@ -171,6 +171,10 @@ class KernelSum(GraphKernel):
                 split_pipeline(part)[1].set_params(n_jobs=self.n_jobs)
         return parts
 
+    def _unused_data(self, graphs: Graphs) -> dict[str, str]:  # noqa: ARG002 (parts see other graphs)
+        first, *others = (final._unused_data(final.graphs_) for final in self._finals())
+        return {name: way for name, way in first.items() if all(name in other for other in others)}
+
     @property
     def _uses_labels(self) -> bool:
         return any(split_pipeline(part)[1]._uses_labels for part in self._parts())
@@ -243,7 +247,12 @@ class KernelSum(GraphKernel):
     def _remember(self, X: Any) -> None:
         self._check_parameters()
         graphs = as_graphs(X)
-        self.kernels_ = [part.fit(graphs) for part in self._parts()]
+        self.kernels_ = self._parts()
+        for part, final in zip(self.kernels_, self._finals(), strict=True):
+            final._warns_of_unused = False  # another part may use what this one does not
+            part.fit(graphs)
+        if self._warns_of_unused:
+            warn_of_unused(self, self._unused_data(graphs))
         # Each part has described the graphs when it was fitted, and has summed each with itself if it normalizes.
         self._fitted = [_view(final, final._fitted, final._self_kernels) for final in self._finals()]
         self.graphs_ = graphs

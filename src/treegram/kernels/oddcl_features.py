@@ -18,7 +18,14 @@ from treegram._core.errors import InvalidGraphError
 from treegram._core.params import NOTHING, Checked, Whole, parameters
 from treegram._core.types import Floats, Hashes
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.base import GraphKernel, inverse_roots, learn_gamma, warn_of_edge_vectors, warn_of_unknown_labels
+from treegram.kernels.base import (
+    GraphKernel,
+    inverse_roots,
+    learn_gamma,
+    unused_data,
+    warn_of_unknown_labels,
+    warn_of_unused,
+)
 from treegram.kernels.node_pairs import NODE_KERNEL, NodeView, vectors_and_kernel, view_nodes
 from treegram.kernels.tree_weights import TREES, count_trees, spread_counted_trees, view_trees, weigh
 from treegram.kernels.vector_sums import VECTOR_MAP, PairSample, choose_map, draw_seed, map_nodes, vector_self_sums
@@ -194,7 +201,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         graphs = as_graphs(X)
-        warn_of_edge_vectors(self, graphs)
+        warn_of_unused(self, unused_data(self, graphs))
         self._seed = draw_seed(self.random_state)
         learn_gamma(self, graphs)
         with one_blas_thread():
