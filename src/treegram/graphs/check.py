@@ -23,6 +23,7 @@ __all__ = [
     "as_list",
     "as_pairs",
     "check_ascending",
+    "check_count",
     "check_edge_counts",
     "check_edge_vectors",
     "check_edges",
@@ -103,7 +104,7 @@ def graph_sizes(
     for i, pair in enumerate(pairs):
         counts = {}
         if n_nodes is not None:
-            counts["n_nodes"] = _check_count(n_nodes[i], i)
+            counts["n_nodes"] = check_count(n_nodes[i], i)
         if labels is not None:
             counts["labels"] = _length(labels[i], i, "labels")
         if vectors is not None:
@@ -115,15 +116,16 @@ def graph_sizes(
     return sizes
 
 
-def _check_count(n_nodes: int, graph: int) -> int:
+def check_count(count: Any, graph: int, name: str = "n_nodes") -> int:
+    """Convert the number of nodes of a graph."""
     try:
-        count = operator.index(n_nodes)
+        number = operator.index(count)
     except TypeError:
-        count = -1
-    if count < 0:
-        shown = n_nodes.item() if isinstance(n_nodes, np.generic) else n_nodes
-        raise InvalidGraphError(f"Graph {graph}: n_nodes must be a whole number, 0 or more; got {shown!r}.")
-    return count
+        number = -1
+    if number < 0:
+        shown = count.item() if isinstance(count, np.generic) else count
+        raise InvalidGraphError(f"Graph {graph}: {name} must be a whole number, at least 0; got {shown!r}.")
+    return number
 
 
 def _length(values: Any, graph: int, name: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from treegram._core.errors import InvalidGraphError
 from treegram.graphs import Graphs
-from treegram.graphs.check import as_column
+from treegram.graphs.check import as_column, check_count
 from treegram.graphs.labels import OneHot, split_one_hot
 from treegram.graphs.named import NamedGraph, Roles, build_graphs, list_names
 
@@ -70,12 +69,7 @@ def _name(item: Any, known: dict[str, NDArray[Any]], graph: int) -> NamedGraph:
     """Return the graph without its data."""
     if "edge_index" not in known:
         raise InvalidGraphError(f"Graph {graph}: there is no 'edge_index'; it has {list_names(known)}.")
-    try:
-        n_nodes = 0 if item.num_nodes is None else operator.index(item.num_nodes)
-    except TypeError:
-        n_nodes = -1
-    if n_nodes < 0:
-        raise InvalidGraphError(f"Graph {graph}: num_nodes must be a whole number, at least 0; got {item.num_nodes!r}.")
+    n_nodes = 0 if item.num_nodes is None else check_count(item.num_nodes, graph, "num_nodes")
     index = known["edge_index"]
     if index.ndim != 2 or index.shape[0] != 2 or (index.size and index.dtype.kind not in "iu"):
         raise InvalidGraphError(
