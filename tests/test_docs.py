@@ -118,7 +118,7 @@ def data_sets(made, tmp_path, monkeypatch):
     folder = shutil.copytree(made, tmp_path / "reader")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("TREEGRAM_DATA", str(folder))
-    monkeypatch.setenv("TREEGRAM_MIRROR", (folder / "nowhere").as_uri())
+    monkeypatch.setenv("TREEGRAM_MIRROR", "http://127.0.0.1:9")
     return folder
 
 
