@@ -6,7 +6,7 @@ DOCS_READY := .venv/docs-ready
 PYTEST := -m pytest -q -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all coverage check format bench bench-scale fuzz docs links wheel audit clean
+.PHONY: help setup demo test test-all test-versions coverage check format bench bench-scale fuzz docs links wheel audit clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -27,8 +27,10 @@ demo: $(READY)   ## load, compute, cross-validate, draw: the main job on data th
 test: $(READY)   ## run the tests (those on real data need TREEGRAM_DATA, a folder with one folder per data set)
 	@$(BIN)/python $(PYTEST) -m "not slow"
 
-test-all: test   ## run the slow tests too, then a selection with every Python found and with the lowest supported versions
+test-all: test   ## run the slow tests too
 	@$(BIN)/python $(PYTEST) -m slow
+
+test-versions: $(READY) ## run a selection of the tests with every Python found and with the lowest supported versions
 	@$(BIN)/python .ci/test_versions.py
 
 coverage: $(READY) ## measure statement and branch coverage of the Python code; fail below 95 % of the branches

@@ -1,7 +1,7 @@
 """Run a selection of the tests with every other Python on this machine, and with the lowest supported package versions.
 
 The selection covers what depends on versions: compiled code, scikit-learn's and numpy's interfaces, readers, model files. Each run
-has its own environment and compile cache in a temporary folder. ``make test-all`` runs this; arguments are passed on to pytest and
+has its own environment and compile cache in a temporary folder. ``make test-versions`` runs this; arguments are passed on to pytest and
 replace the selection (``python .ci/test_versions.py tests`` runs all fast tests).
 """
 

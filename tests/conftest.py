@@ -1,4 +1,5 @@
 import os
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,22 @@ def pytest_sessionstart(session):
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and not hasattr(session.config, "workerinput"):
         reporter.write_line(describe_data())
+
+
+VARIANTS = 10  # of one parametrized test in the first tier, spread over all of them; "make test-all" runs the others
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks
+def pytest_collection_modifyitems(items):
+    groups = defaultdict(list)
+    for item in items:
+        if "test_common.py" not in item.nodeid:  # which has a rule of its own: every kernel with every law
+            groups[item.nodeid.partition("[")[0]].append(item)
+    for group in groups.values():
+        kept = {round(i * (len(group) - 1) / (VARIANTS - 1)) for i in range(VARIANTS)}
+        for i, item in enumerate(group):
+            if len(group) > VARIANTS and i not in kept:
+                item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")

@@ -85,18 +85,20 @@ def variants(estimator):
     return [estimator(**options) for options in [{}, *plain, *VARIANTS.get(estimator.__name__, [])]]
 
 
-def case(kernel, law, n_collections):
+def case(kernel, law, n_collections, *, is_slow=False):
     reason = BROKEN_ON_PURPOSE.get((type(kernel).__name__, law))
     marks = [pytest.mark.xfail(reason=reason)] if reason else []
+    marks += [pytest.mark.slow] if is_slow else []
     return pytest.param(kernel, law, n_collections, id=f"{' '.join(repr(kernel).split())}-{law}", marks=marks)
 
 
 def cases():
     for kernel in KERNELS:
-        for variant in variants(kernel):
+        for i, variant in enumerate(variants(kernel)):
             changed = {name for name, value in variant.get_params().items() if value is not kernel().get_params()[name]}
             n_collections = len(LAWS_HOLD_ON) if changed <= {"normalize"} else 2
-            yield from (case(variant, law, n_collections) for law in LAWS if law not in ONCE and APPLIES[law](variant))
+            laws = [law for law in LAWS if law not in ONCE and APPLIES[law](variant)]
+            yield from (case(variant, law, n_collections, is_slow=i > 2) for law in laws)
         yield from (case(kernel(), law, 1) for law in sorted(ONCE))
 
 

@@ -550,7 +550,11 @@ def test_graphs_are_checked_before_compiled_loops_see_them(path, graphs):
     sizes = [8 * int(np.prod(shape)) for _, shape in content["arrays"]]
     start = sum(sizes[:number])
     changed = arrays[:start] + (10**12).to_bytes(8, "little") + arrays[start + 8 :]
-    refused(path, joined(content, changed), r"InvalidGraphError: Edge 0 \(0, 1000000000000\) names a node that does not exist")
+    refused(
+        path,
+        joined(content, changed),
+        r"InvalidGraphError: Edge 0 \(0, 1000000000000\) names a node that does not exist",
+    )
 
 
 # -------------------------------------------------------------------- mutated files
