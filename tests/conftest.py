@@ -59,3 +59,15 @@ def data_dir():
     if missing:
         pytest.skip(describe_data())
     return folder
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command, with a line or with separate words; return its exit code and what it wrote to stdout and stderr."""
+    from treegram.cli import main
+
+    def run_command(*words):
+        code = main(words[0].split() if len(words) == 1 else [str(word) for word in words])
+        return code, *capsys.readouterr()
+
+    return run_command
