@@ -43,7 +43,7 @@ def reference_page() -> str:
     """Return the page as reStructuredText."""
     parts = [HEAD]
     for home, (title, text) in SECTIONS.items():
-        listed = "\n".join(f"   {name}" for name in treegram._HOMES[home])
+        listed = "\n".join(f"   {name}" for name in sorted(treegram._HOMES[home], key=str.lower))
         parts.append(
             f"{title}\n{'-' * len(title)}\n\n{text}\n\n.. autosummary::\n   :toctree: api\n   :nosignatures:\n\n{listed}\n"
         )
