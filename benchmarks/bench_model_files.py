@@ -1,10 +1,10 @@
-"""Model files beside pickle and skops: size, time to save, load and first predict, memory to load, and what a user must trust.
+"""Compare model files with pickle and skops: size, time to save, load and first predict, memory to load, and what a user must trust.
 
     python benchmarks/bench_model_files.py
 
-skops is not among treegram's own packages: its rows are there where it is installed. Memory is the largest that Python's
-allocator had at once while a file was loaded, and while it was loaded and gave its first prediction, over the size of the file. A
-model file fits its kernel again for the first prediction.
+skops is not among treegram's own packages: it is compared if it is installed. Memory is the peak of Python's allocator while a
+file is loaded, and while it is loaded and gives its first prediction, divided by the size of the file. Loading a model file fits
+its kernel again.
 """
 
 from __future__ import annotations
