@@ -59,7 +59,7 @@ def collections(draw, min_graphs=0):
         ),
         edge_labels=draw(st.none() | st.just([[kinds[i][pair] for pair in graph] for i, graph in enumerate(ends)])),
         directed=directed,
-        targets=draw(st.none() | st.lists(st.integers(), min_size=len(sizes), max_size=len(sizes))),
+        targets=draw(st.none() | st.lists(st.integers(-(2**63), 2**63 - 1), min_size=len(sizes), max_size=len(sizes))),
     )
 
 

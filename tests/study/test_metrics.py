@@ -61,9 +61,11 @@ def test_the_mean_of_areas_is_scikit_learns_one_against_rest():
 def test_scores_of_numbers_are_scikit_learns(pairs):
     row = fold(pairs)
     assert row.score == pytest.approx(metrics.mean_absolute_error(row.actual, row.predicted))
-    assert MEASURES["RMSE"](row) == pytest.approx(metrics.root_mean_squared_error(row.actual, row.predicted), abs=1e-9)
+    assert MEASURES["RMSE"](row) == pytest.approx(
+        metrics.root_mean_squared_error(row.actual, row.predicted), rel=1e-9, abs=1e-9
+    )
     if np.std(row.actual) > 1e-3:
-        assert MEASURES["R²"](row) == pytest.approx(metrics.r2_score(row.actual, row.predicted), abs=1e-9)
+        assert MEASURES["R²"](row) == pytest.approx(metrics.r2_score(row.actual, row.predicted), rel=1e-9, abs=1e-9)
 
 
 def test_what_a_fold_does_not_define_is_none():
