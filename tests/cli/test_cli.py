@@ -20,7 +20,6 @@ from treegram import ODDCL, ODDST, Graphs, save_tu, summarize_graphs
 from treegram.cli import COMMANDS
 from treegram.cli._data import ATOM_ATTRIBUTES, ATOM_LABELS, MOLECULE_FILES
 from treegram.cli._kernels import NAMES, parameter_texts
-from treegram.cli.features import EXPLICIT
 from treegram.kernels.base import KERNELS, GraphKernel
 
 N_GRAPHS = 8
@@ -146,7 +145,7 @@ def test_gram_finds_data_in_the_given_folder(run, folder, monkeypatch, tmp_path_
 
 
 def test_names_that_help_lists_without_imports_are_those_of_the_package():
-    from treegram import FeatureMap, MoleculeGraphs
+    from treegram import MoleculeGraphs
     from treegram._core.params import allowed_values
     from treegram.graphs.molecule_files import SUFFIXES
 
@@ -154,12 +153,6 @@ def test_names_that_help_lists_without_imports_are_those_of_the_package():
     kernels = {thing for thing in public if isinstance(thing, type) and issubclass(thing, GraphKernel)}
     assert {*KERNELS.values(), treegram.KernelSum} == kernels  # no words on a command line can express a sum
     assert tuple(sorted(KERNELS)) == NAMES
-    for name, kernel in KERNELS.items():
-        if name in EXPLICIT:
-            FeatureMap(kernel()).fit(Graphs.from_edges([[(0, 1)]], attributes=[[[0.0], [1.0]]]))
-        else:
-            with pytest.raises(ValueError, match="explicit features"):
-                FeatureMap(kernel()).fit([])
     assert tuple(SUFFIXES) == MOLECULE_FILES
     for parameter, names in (("labels", ATOM_LABELS), ("attributes", ATOM_ATTRIBUTES)):
         assert all(rule.accepts(names.split(", ")) for rule in allowed_values(MoleculeGraphs)[parameter][:1])

@@ -111,7 +111,7 @@ def test_help_of_a_kernel_has_every_parameter_with_its_text(run, monkeypatch):
         ("TINY", "treegram features: error: the following arguments are required: -o/--output"),
         ("TINY -o Z.npy", "The output must end in .npz; got 'Z.npy'."),
         ("TINY -o none/Z.npz", "The folder none of the output file does not exist; create it first."),
-        ("TINY --kernel sp -o Z.npz", "unknown kernel 'sp' (choose from oddcl, nspdk, oddst, p2k, wl, wloa)"),
+        ("TINY --kernel sp -o Z.npz", "kernel of FeatureMap must be a kernel with explicit features"),
         ("TINY --n-feature 3 -o Z.npz", "unknown option --n-feature; did you mean --n-features"),
         ("TINY --n-features 0 -o Z.npz", "argument --n-features: expected a whole number of at least 1 or None, got '0'"),
         ("TINY --node-kernel linear --method rff -o Z.npz", "method='rff' approximates the Gaussian kernel alone"),

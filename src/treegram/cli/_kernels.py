@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import treegram
 from treegram._core.text import suggest
 from treegram.cli._parser import Parser, at_least
 
@@ -33,10 +34,10 @@ __all__ = [
     "users_of",
 ]
 
-# The keys of treegram.kernels.base.KERNELS
-NAMES = (
-    "csm", "gik", "graphhopper", "nspdk", "oddcl", "oddcl-approx", "oddst", "orderedtrees", "p2k", "sp", "wl", "wlcl", "wloa",
-)  # fmt: skip
+# The keys of treegram.kernels.base.KERNELS, from the public names: help must not import the kernels.
+_SHORT = {"ODDCLApprox": "oddcl-approx", "ShortestPath": "sp"}
+_OTHERS = {"FeatureMap", "KernelSum", "Nystroem", "ODDCLFeatures"}
+NAMES = tuple(sorted(_SHORT.get(name, name.lower()) for name in treegram._HOMES["kernels"] if name not in _OTHERS))
 AUTO = "auto"
 SCALES = ("raw", "standard", "robust")
 

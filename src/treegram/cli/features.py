@@ -9,6 +9,7 @@ from typing import Any
 import treegram
 from treegram.cli._data import add_data_argument, load_data
 from treegram.cli._kernels import (
+    NAMES,
     add_kernel_options,
     add_kernel_parameters,
     kernel_class,
@@ -26,9 +27,6 @@ EXAMPLES = (
     "treegram features MUTAG --kernel wl --n-iterations 3 -o colors.npz",
 )
 
-EXPLICIT = ("nspdk", "oddst", "p2k", "wl", "wloa")  # kernels that FeatureMap takes
-CHOICES = ("oddcl", *EXPLICIT)
-
 
 def add_arguments(parser: Parser, arguments: list[str]) -> None:
     """Add the arguments of the command, with the options of the kernel that the arguments name."""
@@ -39,11 +37,9 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:
         "versions) for numpy.load",
     )
     add_jobs(parser)
-    text = (
-        f"oddcl, whose features are those of ODDCLFeatures, or a kernel with explicit features: {', '.join(EXPLICIT)}"
-    )
-    add_kernel_options(parser, CHOICES, text)
-    name = kernel_in(arguments, CHOICES, parser.prog)
+    text = "oddcl, whose features are those of ODDCLFeatures, or a kernel with explicit features, such as wl or oddst"
+    add_kernel_options(parser, NAMES, text)
+    name = kernel_in(arguments, NAMES, parser.prog)
     if name is not None:
         add_kernel_parameters(parser, name, _estimator(name))
 

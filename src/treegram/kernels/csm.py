@@ -57,7 +57,7 @@ class CSM(GraphKernel):
     use_labels : bool, default=False
         Whether only nodes with equal labels match. It is not known which of the two the published results used.
     gamma : float, "scale" or None, default=None
-        How fast the node kernel falls with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"

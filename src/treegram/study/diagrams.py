@@ -59,7 +59,7 @@ def critical_difference_diagram(ranking: Ranking, ax: Any = None) -> Any:
 
 
 def _span(ranking: Ranking, group: Sequence[str]) -> tuple[float, float]:
-    """Where the bar of a group begins and ends: a little beyond its outermost ranks."""
+    """Return where the bar of a group begins and ends: a little beyond its outermost ranks."""
     ranks = [ranking.mean_ranks[ranking.names.index(name)] for name in group]
     overhang = 0.008 * len(ranking.names)
     return min(ranks) - overhang, max(ranks) + overhang

@@ -96,12 +96,12 @@ class StudyEntry:
 
     @property
     def is_auto(self) -> bool:
-        """Whether the entry is the kernel "auto"."""
+        """True if the entry is the kernel "auto"."""
         return [spec.kernel for spec in self.choices] == ["auto"]
 
     @property
     def chooses_itself(self) -> bool:
-        """Whether the study does not list the choices: a baseline, or the kernel "auto"."""
+        """True if the study does not list the choices: a baseline, or the kernel "auto"."""
         return bool(self.baseline) or self.is_auto
 
 

@@ -1,4 +1,4 @@
-"""Which differences between kernels are more than chance: tests on arrays of accuracies, each giving one record.
+"""Test which differences between kernels are more than chance: functions of arrays of accuracies, each returning one record.
 
 Over many data sets: :func:`friedman_nemenyi` for all kernels at once, :func:`bayesian_signed_rank` for two. On one data
 set: :func:`paired_t_test` over repeats as papers do it, :func:`t_test_from_summary` where only a table is published, and
@@ -64,7 +64,7 @@ class TTest:
 
 @dataclass(frozen=True)
 class Posterior:
-    """How probable each of three outcomes is, given the data; they sum to 1."""
+    """The probabilities of three outcomes, given the data; they sum to 1."""
 
     first_better: float
     practically_equal: float  # the difference is at most the rope

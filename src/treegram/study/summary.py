@@ -219,7 +219,7 @@ class Summary:
 
     @property
     def has_published(self) -> bool:
-        """Whether any number is published."""
+        """True if any number is published."""
         return any(cell.published is not None or cell.published_words for cell in self.cells)
 
 
