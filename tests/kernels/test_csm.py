@@ -428,6 +428,7 @@ def test_counts_of_parts_equal_the_oracle(collection, max_size, use_labels):
     np.testing.assert_array_equal(kernel.diag(graphs), np.diagonal(np.reshape(expected, (len(graphs), len(graphs)))))
 
 
+@pytest.mark.slow
 def test_complete_graphs_without_attributes_are_counted():
     """One kind of part per size: s nodes of either graph, in any order. By matchings this takes minutes."""
     sizes = [60, 45, 30]

@@ -160,6 +160,7 @@ repeats = 1
 """
 
 
+@pytest.mark.slow
 def test_baselines_are_entries_like_any_other(tmp_path):
     study = parse_study("s", STUDY.encode(), "s.toml")
     loaded = {name: make_synthetic(24, n_nodes=12, n_edges=18, random_state=i) for i, name in enumerate("AB")}

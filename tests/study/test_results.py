@@ -88,6 +88,7 @@ def page():
     return (ROOT / "docs" / "results.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_page_of_the_documentation_shows_the_results(tables, results, page):
     marks = [page.count(f"<!-- {kind}") for kind in ("results: ", "cells: ", "tests: ", "edges: ", "end of results")]
     assert marks == [5, 1, 2, 1, 9]
