@@ -125,6 +125,7 @@ def test_every_public_name_is_there_and_is_told_to_type_checkers():
     for name in treegram.__all__:
         assert getattr(treegram, name).__name__ == name
         assert name in dir(treegram)
+    assert not {"TYPE_CHECKING", "annotations", "import_module"} & set(dir(treegram))
     homes = {
         node.module.removeprefix("treegram.")
         for node in ast.walk(ast.parse((PACKAGE / "__init__.py").read_text()))

@@ -89,7 +89,7 @@ def test_the_first_compilation_is_announced_once_if_somebody_watches(monkeypatch
         compilations.on_end(event)
         compilations.on_end(event)
     assert compilations.count == 2
-    message = "treegram: compiling, which takes some seconds once per installation ...\n"
+    message = "treegram: compiling, which takes up to half a minute, once per installation ...\n"
     assert capsys.readouterr() == ("", message if is_watched else "")
 
 

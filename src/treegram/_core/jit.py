@@ -57,9 +57,8 @@ def jit(function: Any = None, /, *, allocates: bool = False, **options: Any) -> 
 contracted = partial(jit, fastmath={"contract"})
 reordered = partial(jit, fastmath={"contract", "reassoc", "arcp", "nnan", "nsz"})
 inlined = partial(jit, forceinline=True)
-pasted = njit(
-    inline="always"
-)  # compiled with its callers, for arguments that are costly to pass: named tuples of arrays
+# Compiled with its callers, for arguments that are costly to pass: named tuples of arrays.
+pasted = njit(inline="always")
 
 
 @intrinsic
@@ -169,7 +168,7 @@ class _Compilations(_Listener):  # type: ignore[misc, unused-ignore]
         module = getattr(event.data["dispatcher"].py_func, "__module__", "")
         if not self._is_announced and module.startswith("treegram.") and _is_watched():
             self._is_announced = True
-            print("treegram: compiling, which takes some seconds once per installation ...", file=sys.stderr)
+            print("treegram: compiling, which takes up to half a minute, once per installation ...", file=sys.stderr)
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002 (numba's signature)
         """Count a function together with the functions that were compiled for it."""

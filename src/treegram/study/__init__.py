@@ -1,4 +1,4 @@
-"""Studies, which tell which kernel is best on which data, and whether the difference is more than chance.
+"""Studies that show which kernel is best on which data, and whether the difference is more than chance.
 
 A study is a TOML file that :func:`read_study` reads. :func:`run_study` runs it and keeps every finished fold in a
 :class:`Store`, :func:`summarize` computes all tables and tests from the store, and :func:`write_report` writes them as a page.
