@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import combinations
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -18,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
+from treegram.kernels.grid import split_pipeline
 from treegram.models.base import STRENGTHS, CrossValidatedModel, list_splits
 from treegram.models.crossval import Fits, count_fits, decide_held_out, encode_classes, folds, score
 from treegram.models.probability import class_probabilities, couple, fit_sigmoids, fit_temperature
@@ -276,6 +278,21 @@ class GraphSVC(ClassifierMixin, CrossValidatedModel):
         )
         decisions, n_classes = self._decide(X), len(self.classes_)
         return class_probabilities(decisions, self.sigmoids_, self.temperature_, vote(decisions, n_classes), n_classes)
+
+    def _decision_parts(self) -> tuple[list[tuple[Any, Floats]], Floats, tuple[Any, ...]]:
+        """Return the kernel with a weight for each fitted graph and output, intercepts, and what positive decisions favor."""
+        check_is_fitted(self)
+        classes, n_fitted = self.classes_.tolist(), len(split_pipeline(self.kernel_)[1].graphs_)
+        pairs = list(combinations(range(len(classes)), 2))
+        starts = np.concatenate([[0], np.cumsum(self.n_support_)])
+        weights = np.zeros((n_fitted, len(pairs)))
+        for pair, (i, j) in enumerate(pairs):
+            for own, row in ((i, j - 1), (j, i)):  # the row with the coefficients of a class against the other
+                members = slice(starts[own], starts[own + 1])
+                weights[self.support_[members], pair] = self.dual_coef_[row, members]
+        if len(classes) == 2:
+            return [(self.kernel_, -weights)], -self.intercept_, (classes[1],)
+        return [(self.kernel_, weights)], self.intercept_, tuple((classes[i], classes[j]) for i, j in pairs)
 
     def _decide(self, X: Any) -> Floats:
         """Return a number for each graph and pair of classes, above 0 for the first class, (n_graphs, n_pairs)."""
