@@ -8,6 +8,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, StratifiedKFold
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 import treegram
@@ -355,3 +356,27 @@ def test_probabilities_of_many_classes_are_calibrated_and_agree_with_predict():
     assert model.temperature_ < 1
     assert calibration_error(p, y[test]) < 0.5 * calibration_error(even, y[test])
     assert log_loss(y[test], p) < log_loss(y[test], even)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_decision_parts_add_up_to_the_decisions(n_classes):
+    graphs, y = treegram.load_digits_graphs()
+    few = np.flatnonzero(y < n_classes)[:60]
+    kernel = make_pipeline(treegram.ScaleAttributes(), treegram.WLCL(1))
+    svc = treegram.GraphSVC(kernel, param_grid={}, C=10, cv=2).fit(graphs[few], y[few])
+    models = [
+        svc,
+        *(
+            kind(kernel, param_grid={}).fit(graphs[few], y[few] * 1.5)
+            for kind in (treegram.GraphRidge, treegram.GraphGP)
+        ),
+    ]
+    for model in models:
+        parts, intercept, outputs = model._decision_parts()
+        decisions = sum(part.transform(graphs[:20]) @ weights for part, weights in parts) + intercept
+        assert decisions.shape == (20, len(outputs))
+        if model is not svc:
+            expected = model.predict(graphs[:20])
+        else:
+            expected = model.decision_function(graphs[:20]) if n_classes == 2 else model._decide(graphs[:20])
+        np.testing.assert_allclose(decisions, np.reshape(expected, decisions.shape), atol=1e-9)

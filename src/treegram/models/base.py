@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from html import escape
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ from treegram.pairsum.maps import one_blas_thread
 __all__ = [
     "STRENGTHS",
     "CrossValidatedModel",
+    "DecisionParts",
     "GraphModel",
     "SearchSummary",
     "check_fit",
@@ -52,6 +53,7 @@ __all__ = [
 ]
 
 STRENGTHS: Allowed = (Number(0, above=True), LIST)
+DecisionParts: TypeAlias = tuple[list[tuple[Any, Floats]], Floats, tuple[Any, ...]]
 
 
 class SearchSummary:
@@ -141,6 +143,14 @@ class GraphModel(Checked, BaseEstimator):
                 warnings.simplefilter("ignore")
             K: Floats = self.kernel_.fit_transform(graphs)
         return K
+
+    def _decision_parts(self) -> DecisionParts:
+        """Return what the model decides by: fitted kernels with weights of their graphs, intercepts, and the names of outputs.
+
+        Decisions are the sum over the parts of K(X, fitted) @ weights, and the intercept. Here, the one part of a regressor.
+        """
+        check_is_fitted(self)
+        return [(self.kernel_, self.dual_coef_[:, None])], np.array([self.intercept_]), ("prediction",)
 
     def search_summary(self) -> SearchSummary:
         """Return a table of the candidates, which prints as plain text and shows as a table in a notebook.

@@ -175,11 +175,6 @@ class GraphGP(RegressorMixin, GraphModel):
         left = np.maximum(prior - explained, 0.0) + self.best_params_["noise"]
         return mean, self._unit * np.sqrt(self.scale_ * left)
 
-    def _decision_parts(self) -> tuple[list[tuple[Any, Floats]], Floats, tuple[Any, ...]]:
-        """Return the kernel with a weight for each fitted graph, the intercept, and the name of the output."""
-        check_is_fitted(self)
-        return [(self.kernel_, self.dual_coef_[:, None])], np.array([self.intercept_]), ("prediction",)
-
 
 # -------------------------------------------------------------------- likelihoods
 

@@ -164,11 +164,6 @@ class GraphRidge(RegressorMixin, CrossValidatedModel):
         predicted: Floats = self.kernel_.transform(X) @ self.dual_coef_ + self.intercept_
         return predicted
 
-    def _decision_parts(self) -> tuple[list[tuple[Any, Floats]], Floats, tuple[Any, ...]]:
-        """Return the kernel with a weight for each fitted graph, the intercept, and the name of the output."""
-        check_is_fitted(self)
-        return [(self.kernel_, self.dual_coef_[:, None])], np.array([self.intercept_]), ("prediction",)
-
 
 # -------------------------------------------------------------------- ridges
 

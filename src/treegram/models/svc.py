@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.kernels.grid import split_pipeline
-from treegram.models.base import STRENGTHS, CrossValidatedModel, list_splits
+from treegram.models.base import STRENGTHS, CrossValidatedModel, DecisionParts, list_splits
 from treegram.models.crossval import Fits, count_fits, decide_held_out, encode_classes, folds, score
 from treegram.models.probability import class_probabilities, couple, fit_sigmoids, fit_temperature
 from treegram.models.scoring import ClassAnswers, Scorer, check_scoring, rate
@@ -279,13 +279,19 @@ class GraphSVC(ClassifierMixin, CrossValidatedModel):
         decisions, n_classes = self._decide(X), len(self.classes_)
         return class_probabilities(decisions, self.sigmoids_, self.temperature_, vote(decisions, n_classes), n_classes)
 
-    def _decision_parts(self) -> tuple[list[tuple[Any, Floats]], Floats, tuple[Any, ...]]:
-        """Return the kernel with a weight for each fitted graph and output, intercepts, and what positive decisions favor."""
+    def _decide(self, X: Any) -> Floats:
+        """Return a number for each graph and pair of classes, above 0 for the first class, (n_graphs, n_pairs)."""
         check_is_fitted(self)
-        classes, n_fitted = self.classes_.tolist(), len(split_pipeline(self.kernel_)[1].graphs_)
+        rows = self.kernel_.transform(X)[:, self.support_]
+        offsets = np.concatenate([[0], np.cumsum(self.n_support_)])
+        return decide_by_machines(rows, offsets, self.dual_coef_[None], self.intercept_[None])[0]
+
+    def _decision_parts(self) -> DecisionParts:
+        check_is_fitted(self)
+        classes = self.classes_.tolist()
         pairs = list(combinations(range(len(classes)), 2))
         starts = np.concatenate([[0], np.cumsum(self.n_support_)])
-        weights = np.zeros((n_fitted, len(pairs)))
+        weights = np.zeros((len(split_pipeline(self.kernel_)[1].graphs_), len(pairs)))
         for pair, (i, j) in enumerate(pairs):
             for own, row in ((i, j - 1), (j, i)):  # the row with the coefficients of a class against the other
                 members = slice(starts[own], starts[own + 1])
@@ -293,13 +299,6 @@ class GraphSVC(ClassifierMixin, CrossValidatedModel):
         if len(classes) == 2:
             return [(self.kernel_, -weights)], -self.intercept_, (classes[1],)
         return [(self.kernel_, weights)], self.intercept_, tuple((classes[i], classes[j]) for i, j in pairs)
-
-    def _decide(self, X: Any) -> Floats:
-        """Return a number for each graph and pair of classes, above 0 for the first class, (n_graphs, n_pairs)."""
-        check_is_fitted(self)
-        rows = self.kernel_.transform(X)[:, self.support_]
-        offsets = np.concatenate([[0], np.cumsum(self.n_support_)])
-        return decide_by_machines(rows, offsets, self.dual_coef_[None], self.intercept_[None])[0]
 
 
 # -------------------------------------------------------------------- machines
