@@ -163,8 +163,7 @@ def _to_json(value: Any, arrays: list[NDArray[Any]], what: str, *, is_fitted: bo
     if type(value) is float and math.isfinite(value):
         return value
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiubU" and value.ndim <= 2:
-        arrays.append(_widened(value))
-        return {"array": len(arrays) - 1}
+        return {"array": _add_array(arrays, _widened(value))}
     if isinstance(value, np.ndarray) and value.dtype.kind == "O" and value.ndim == 1:
         return {"objects": [convert(entry) for entry in value]}
     if type(value) is list:
@@ -179,6 +178,15 @@ def _to_json(value: Any, arrays: list[NDArray[Any]], what: str, *, is_fitted: bo
         f"{what} is {value!r}, which a model file cannot hold: it holds plain values, arrays and treegram's own estimators, but no "
         "functions and no other objects. Replace it before saving the model."
     )
+
+
+def _add_array(arrays: list[NDArray[Any]], array: NDArray[Any]) -> int:
+    """Return the position of an array in the list, where equal arrays are kept once: parts of a model share their graphs."""
+    for i, known in enumerate(arrays):
+        if (known.dtype, known.shape) == (array.dtype, array.shape) and known.tobytes() == array.tobytes():
+            return i
+    arrays.append(array)
+    return len(arrays) - 1
 
 
 def _without_numpy(value: Any) -> Any:
