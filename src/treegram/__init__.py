@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from treegram.explanations.plots import *
     from treegram.graphs import Graphs as Graphs
     from treegram.graphs.molecules import *
+    from treegram.graphs.statistics import *
     from treegram.graphs.transforms import *
     from treegram.kernels import *
     from treegram.kernels.gram_store import *
@@ -49,6 +50,7 @@ _HOMES = {
     ),
     "explanations.contributions": ("Explanation", "explain"),
     "graphs": ("Graphs",),
+    "graphs.statistics": ("GraphStatistics",),
     "kernels": (
         "CSM",
         "GIK",
