@@ -84,9 +84,7 @@ def test_gram_without_targets_has_no_y(run, folder, graphs):
 @pytest.mark.parametrize("kernel", [ODDCL, ODDST])
 def test_gram_grid_is_the_kernels_own(run, folder, graphs, kernel):
     name = kernel.__name__.lower()
-    code, _, err = run(
-        "gram", "TINY", "--kernel", name, "--grid", "depth=0,2", "--grid", "lam=0.5,1,1.2", "-o", "K.npz"
-    )
+    code, _, err = run("gram", "TINY", "--kernel", name, "--depth", "0,2", "--lam", "0.5,1,1.2", "-o", "K.npz")
     assert (code, err) == (0, "")
     with np.load("K.npz") as saved:
         np.testing.assert_array_equal(saved["K"], gram_array(kernel(), graphs, depth=[0, 2], lam=[0.5, 1, 1.2]))
@@ -98,7 +96,7 @@ def test_gram_grid_is_the_kernels_own(run, folder, graphs, kernel):
 
 
 def test_gram_grid_of_one_list_takes_the_other_value_from_its_option(run, folder, graphs):
-    assert run("gram", "TINY", "--depth", 1, "--grid", "lam=0.5,2", "-o", "K.npz")[0] == 0
+    assert run("gram", "TINY", "--depth", 1, "--lam", "0.5,2", "-o", "K.npz")[0] == 0
     with np.load("K.npz") as saved:
         np.testing.assert_array_equal(saved["K"], gram_array(ODDCL(depth=1), graphs, lam=[0.5, 2]))
 
@@ -191,18 +189,17 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
             How deep, at 100 %.
         """
 
-        def __init__(self, depth=1):
-            super().__init__(depth)
+        def __init__(self, depth=1, n_jobs=None):
+            super().__init__(depth, n_jobs=n_jobs)
 
     monkeypatch.setitem(KERNELS, "louder", Louder)
-    monkeypatch.setattr("treegram.cli.gram.NAMES", (*NAMES, "louder"))
+    monkeypatch.setattr("treegram.cli._kernels.NAMES", (*NAMES, "louder"))
     assert "How deep, at 100 %. Expected: a whole number of at least 0 (default: 1)" in " ".join(
         run("gram", "--kernel", "louder", "--help")[1].split()
     )
     assert run("gram", "TINY", "--kernel", "louder", "--depth", 2, "-o", "K.npz")[0] == 0
-    assert (
-        "the kernel louder does not have it, only oddcl, " in run("gram", "TINY", "--kernel", "louder", "--lam", 2)[2]
-    )
+    message = "unknown option --lam: it has no effect on louder; it is for --kernel oddcl, "
+    assert message in run("gram", "TINY", "--kernel", "louder", "--lam", 2)[2]
 
 
 # -------------------------------------------------------------------- errors
@@ -222,7 +219,7 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
         ("gram TINY --kernel odcl -o K.npz", "unknown kernel 'odcl' (choose from csm, gik, "),
         ("gram TINY --kernel odcl -o K.npz", "; did you mean oddcl"),
         ("gram TINY --kernel", "argument --kernel: expected one argument"),
-        ("gram TINY --kernel oddst --gamma 1 -o K.npz", "unknown option --gamma: the kernel oddst does not have it, only csm, gik"),
+        ("gram TINY --kernel oddst --gamma 1 -o K.npz", "unknown option --gamma: it has no effect on oddst; it is for --kernel csm, gik"),
         ("gram TINY --depth -1 -o K.npz", "argument --depth: expected a whole number of at least 0, got '-1'"),
         ("gram TINY --depth 1.5 -o K.npz", "argument --depth: expected a whole number of at least 0, got '1.5'"),
         ("gram TINY --lam 0 -o K.npz", "argument --lam: expected a number greater than 0, got '0'"),
@@ -230,10 +227,7 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
         ("gram TINY --gamma -1 -o K.npz", "argument --gamma: expected a number of at least 0"),
         ("gram TINY --counting visit -o K.npz", "expected one of 'capped', 'paper', 'visits', got 'visit'; did you mean visits"),
         ("gram TINY --node-kernel rfb -o K.npz", "'sigmoid', got 'rfb'; did you mean rbf?"),
-        ("gram TINY --grid depth=0,-2 -o K.npz", "argument --grid: expected a whole number of at least 0, got '-2'"),
-        ("gram TINY --grid depth -o K.npz", "argument --grid: expected NAME=VALUE,VALUE,..., such as depth=0,1,2, got 'depth'"),
-        ("gram TINY --grid dept=1 -o K.npz", "the kernel oddcl has no parameter 'dept' (it has "),
-        ("gram TINY --depth 1 --grid depth=0,1 -o K.npz", "--depth and --grid depth=... cannot be combined"),
+        ("gram TINY --depth 0,-2 -o K.npz", "argument --depth: expected a whole number of at least 0, got '-2'"),
         ("gram TINY -o K.txt", "The output must end in .npz or .zarr; got 'K.txt'."),
         ("gram TINY --depth 1 --depth 2 -o K.npz", "--depth takes one value, but is given more than once"),
         ("gram TINY --workers 2 -o K.npz", "unknown option --workers"),
@@ -608,7 +602,7 @@ def test_gram_writes_a_zarr_store_and_goes_on_with_it(folder, run, graphs):
     assert "K.zarr holds another matrix: its kernel is" in err
 
 
-@pytest.mark.parametrize("option", [("--grid", "depth=0,1"), ("--compare-with", "TINY")])
+@pytest.mark.parametrize("option", [("--depth", "0,1"), ("--compare-with", "TINY")])
 def test_a_zarr_store_holds_one_matrix(option, folder, run):
     code, _, err = run("gram", "TINY", "-o", "K.zarr", *option)
     assert code == 2

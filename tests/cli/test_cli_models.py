@@ -14,6 +14,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from treegram import (
+    ODDCL,
     WL,
     DropAttributes,
     GraphGP,
@@ -132,12 +133,19 @@ def test_fit_chooses_among_scales_and_widths(run):
     words = "--kernel oddcl --kernel wl --scale raw,standard --gamma none,scale --folds 3 --jobs 1"
     code, _, err = run(f"fit TRAIN {words} -o model.tgm")
     assert (code, err) == (0, "")
-    plain, wide, scaled, scaled_wide, colors = load_model("model.tgm").kernel
-    assert list(map(repr, [plain, wide, colors])) == ["ODDCL()", "ODDCL(gamma='scale')", "WL()"]
-    assert [(one[0].method, one[-1].gamma) for one in (scaled, scaled_wide)] == [
-        ("standard", None),
-        ("standard", "scale"),
-    ]
+    model = load_model("model.tgm")
+    plain, scaled, colors = model.kernel
+    assert list(map(repr, [plain, colors])) == ["ODDCL()", "WL()"]
+    assert (scaled[0].method, repr(scaled[-1])) == ("standard", "ODDCL()")
+    trees = {**ODDCL().default_param_grid(), "gamma": [None, "scale"]}
+    assert model.param_grid == [trees, trees, WL().default_param_grid()]
+
+
+def test_fit_fixes_a_parameter_with_one_value(run):
+    assert run("fit TRAIN --kernel oddcl --depth 2 --no-normalize --folds 3 --jobs 1 -o model.tgm")[0] == 0
+    model = load_model("model.tgm")
+    assert list(map(repr, model.kernel)) == ["ODDCL(depth=2, normalize=False)"]
+    assert set(model.param_grid[0]) == set(ODDCL().default_param_grid()) - {"depth"}
 
 
 def test_fit_uses_edge_labels_on_request(run):
@@ -155,7 +163,9 @@ def test_fit_uses_edge_labels_on_request(run):
     assert list(map(repr, model.kernel)) == ["WL(use_edge_labels=True)", "ShortestPath()"]
     np.testing.assert_array_equal(model.predict(graphs), graphs.targets)
     assert run("gram BONDS --kernel wl --use-edge-labels -o K.npz")[0] == 0
-    refused(run, "fit BONDS --kernel sp --use-edge-labels -o m.tgm", "--use-edge-labels has no effect on sp; it is for")
+    refused(
+        run, "fit BONDS --kernel sp --use-edge-labels -o m.tgm", "--use-edge-labels: it has no effect on sp; it is for"
+    )
 
 
 @pytest.mark.parametrize("kernel", ["wl", "auto"])
@@ -365,7 +375,9 @@ def test_gram_compare_with_refuses_what_does_not_go_together(run):
         "The nodes of the new graphs (X) have no attributes, but ODDCL was fitted on nodes with 2",
     )
     refused(
-        run, "gram TRAIN --compare-with NEW --grid depth=0,1 -o K.npz", "--grid and --compare-with cannot be combined"
+        run,
+        "gram TRAIN --compare-with NEW --depth 0,1 -o K.npz",
+        "--compare-with takes one value of each parameter; got several for depth",
     )
     refused(run, "gram TRAIN --compare-with nothing-here -o K.npz", "nothing-here")
 

@@ -494,15 +494,15 @@ def test_evaluate_uses_edge_labels_on_request(run, folder):
     assert "the graphs have no edge labels" in err
     code, _, err = run("evaluate A --kernel sp --use-edge-labels")
     assert code == 2
-    assert "--use-edge-labels has no effect on sp" in err
+    assert "--use-edge-labels: it has no effect on sp" in err
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ("--scale standrd", "expected raw, standard, robust, got 'standrd'; did you mean standard?"),
-        ("--gamma 0", "expected a number greater than 0"),
-        ("--kernel wl --gamma scale", "--gamma has no effect on wl; it is for --kernel csm, gik"),
+        ("--gamma -1", "expected a number of at least 0"),
+        ("--kernel wl --gamma scale", "--gamma: it has no effect on wl; it is for --kernel csm, gik"),
         ("--kernel wl --scale robust", "--scale has no effect on wl; it is for --kernel csm, gik"),
     ],
 )

@@ -1,6 +1,6 @@
-"""Kernels by name, and options made from the parameters of a class.
+"""Kernels by name, and options made from their parameters.
 
-Kernels are imported only when the values of their options are read: ``--help`` does not need them.
+Kernels are imported only when the command line names one: ``--help`` alone does not need them.
 """
 
 from __future__ import annotations
@@ -22,19 +22,18 @@ if TYPE_CHECKING:
     from treegram.kernels.base import GraphKernel
 
 __all__ = [
+    "AUTO",
     "NAMES",
     "add_kernel_options",
-    "add_kernel_parameters",
     "add_search_options",
-    "check_search_options",
     "kernel_class",
-    "kernel_in",
-    "read_values",
-    "set_parameters",
+    "kernel_words",
+    "parameter_values",
+    "scales_of",
     "users_of",
 ]
 
-# The keys of treegram.kernels.base.KERNELS, from the public names: help must not import the kernels.
+# The names of the kernels in treegram.kernels, from the public names: help must not import the kernels.
 _SHORT = {"ODDCLApprox": "oddcl-approx", "ShortestPath": "sp"}
 _OTHERS = {"FeatureMap", "KernelSum", "Nystroem", "ODDCLFeatures"}
 NAMES = tuple(sorted(_SHORT.get(name, name.lower()) for name in treegram._HOMES["kernels"] if name not in _OTHERS))
@@ -51,88 +50,107 @@ def kernel_class(name: str) -> type[GraphKernel]:
 
 def users_of(feature: str) -> list[str]:
     """Return the names of the kernels that have a parameter or a class attribute."""
-    kernels = {name: kernel_class(name) for name in NAMES}
+    from treegram.kernels.base import KERNELS
+
     return [
         name
-        for name, kernel in kernels.items()
+        for name, kernel in sorted(KERNELS.items())
         if feature in inspect.signature(kernel).parameters or getattr(kernel, feature, False) is True
     ]
 
 
 def _read_name(names: Sequence[str], text: str) -> str:
     """Check the name of a kernel; for argparse."""
-    name = text.lower()
-    if name not in names:
-        raise argparse.ArgumentTypeError(
-            f"unknown kernel {text!r} (choose from {', '.join(names)}){suggest(text, names)}"
-        )
-    return name
+    if text.lower() in names:
+        return text.lower()
+    raise argparse.ArgumentTypeError(f"unknown kernel {text!r} (choose from {', '.join(names)}){suggest(text, names)}")
 
 
-# -------------------------------------------------------------------- one kernel: gram, features
+# -------------------------------------------------------------------- options
 
 
-def add_kernel_options(parser: Parser, names: Sequence[str], text: str) -> None:
-    """Add ``--kernel`` for one kernel, whose own options :func:`add_kernel_parameters` adds."""
+def add_kernel_options(
+    parser: Parser,
+    arguments: Sequence[str],
+    text: str,
+    *,
+    default: str,
+    several: bool = False,
+    estimator: Any = kernel_class,
+) -> None:
+    """Add ``--kernel``, and an option for each parameter of the kernels that the arguments name.
+
+    ``estimator`` returns the class whose parameters belong to a name. With ``several``, ``--kernel`` may be repeated and
+    may be auto.
+    """
+    names = (*NAMES, AUTO) if several else NAMES
+    read = partial(_read_name, names)
     parser.add_argument(
         "--kernel",
         metavar="NAME",
-        type=partial(_read_name, names),
-        default="oddcl",
-        help=f"{text} (default: oddcl). {parser.prog} --kernel NAME --help lists the options of a kernel",
+        dest="kernels" if several else "kernel",
+        action="append" if several else "store",
+        type=read,
+        default=None if several else default,
+        help=f"{text} (default: {default}). {parser.prog} --kernel NAME --help lists the options of a kernel; an option that takes "
+        "a value takes several, separated by commas",
     )
+    chooser = Parser(parser.prog, "", (), add_help=False)
+    chooser.add_argument("--kernel", action="append", type=read, default=[])
+    chosen = chooser.parse_known_args(arguments)[0].kernel
+    if not chosen and not {"-h", "--help"} & set(arguments):
+        chosen = [default]
+    classes = {name: estimator(name) for name in chosen if name != AUTO}
+    for name, kind in classes.items():
+        _add_parameters(parser, name, kind)
+    parser.explain_unknown = partial(_explain_unknown, chosen)
 
 
-def kernel_in(arguments: Sequence[str], names: Sequence[str], prog: str) -> str | None:
-    """Return the kernel that the arguments name; None for ``--help`` without a kernel, which then needs no import."""
-    chooser = Parser(prog, "", (), add_help=False)
-    chooser.add_argument("--kernel", type=partial(_read_name, names))
-    name = chooser.parse_known_args(arguments)[0].kernel
-    return name or (None if {"-h", "--help"} & set(arguments) else "oddcl")
-
-
-def add_kernel_parameters(parser: Parser, name: str, estimator: type[Any]) -> None:
-    """Add an option for each parameter of an estimator; an error about any other names the kernels that have it."""
+def _add_parameters(parser: Parser, name: str, estimator: type[Any]) -> None:
+    """Add an option for each parameter that is not there yet."""
     from treegram._core.params import FLAG, LIST, Number, Whole, Words, allowed_values
 
     group = parser.add_argument_group(f"options of the kernel {name}")
     texts, rules = parameter_texts(estimator), allowed_values(estimator)
     for parameter, default in _defaults(estimator).items():
         allowed, flag = rules[parameter], _flag(parameter)
+        if flag in parser._option_string_actions:  # another kernel has it, too
+            continue
         shown = {"True": "yes", "False": "no", "None": "none"}.get(str(default), default)
         text = texts.get(parameter, "").replace("%", "%%")
+        options: dict[str, Any] = {"dest": _dest(parameter), "default": argparse.SUPPRESS}
         if allowed == (FLAG,):
-            text = f"{text} (default: {shown})"
-            group.add_argument(flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
+            group.add_argument(
+                flag, action=argparse.BooleanOptionalAction, help=f"{text} (default: {shown})", **options
+            )
         elif any(isinstance(rule, Whole | Number | Words) or rule is LIST for rule in allowed):
-            read = partial(read_word, allowed)
             text = f"{text} Expected: {_expected(allowed)} (default: {shown})"
-            group.add_argument(flag, type=read, metavar="VALUE", default=argparse.SUPPRESS, help=text)
-    for other in NAMES:
-        for parameter in _defaults(kernel_class(other)).keys() - _defaults(estimator).keys():
-            owners = parser.elsewhere.get(_flag(parameter), f": the kernel {name} does not have it, only")
-            parser.elsewhere[_flag(parameter)] = f"{owners}{'' if owners.endswith('only') else ','} {other}"
+            group.add_argument(flag, type=partial(_read_values, allowed), metavar="VALUE", help=text, **options)
 
 
-def set_parameters(args: argparse.Namespace, estimator: type[Any]) -> dict[str, Any]:
-    """Return the parameters of an estimator that the command line sets."""
-    values = {"n_jobs": args.jobs, **vars(args)}
-    return {name: values[name] for name in inspect.signature(estimator).parameters if name in values}
+def _explain_unknown(chosen: Sequence[str], option: str) -> str:
+    """Return the end of the error about an option that no chosen kernel has, or "" if it is not an option of any kernel."""
+    users = users_of(option.removeprefix("--").removeprefix("no-").replace("-", "_")) if chosen else []
+    return f": it has no effect on {', '.join(chosen)}; it is for --kernel {', '.join(users)}" if users else ""
 
 
-def read_values(name: str, text: str) -> tuple[str, list[Any]]:
-    """Read a parameter of a kernel and its values from ``depth=0,1,2``; for argparse."""
-    from treegram._core.params import allowed_values
+def parameter_values(args: argparse.Namespace, estimator: type[Any]) -> dict[str, list[Any]]:
+    """Return the values on the command line of each parameter of an estimator that it sets."""
+    given = {name: getattr(args, _dest(name), None) for name in _defaults(estimator)}
+    return {name: value if isinstance(value, list) else [value] for name, value in given.items() if value is not None}
 
-    parameter, equals, values = text.partition("=")
-    known = allowed_values(kernel_class(name))
-    if not equals or not values:
-        raise argparse.ArgumentTypeError(f"expected NAME=VALUE,VALUE,..., such as depth=0,1,2, got {text!r}")
-    if parameter not in known:
-        raise argparse.ArgumentTypeError(
-            f"the kernel {name} has no parameter {parameter!r} (it has {', '.join(known)}){suggest(parameter, known)}"
-        )
-    return parameter, [read_word(known[parameter], value) for value in values.split(",")]
+
+def kernel_words(args: argparse.Namespace) -> list[str]:
+    """Return the options of kernels that are set, as words of a command line."""
+    words: list[str] = []
+    for name, value in vars(args).items():
+        if name.startswith("kernel."):
+            flag = _flag(name.removeprefix("kernel."))
+            if isinstance(value, list):
+                words += [flag, ",".join("none" if one is None else str(one) for one in value)]
+            else:
+                words.append(flag if value else flag.replace("--", "--no-", 1))
+    return words
 
 
 def parameter_texts(estimator: type[Any]) -> dict[str, str]:
@@ -159,8 +177,20 @@ def _flag(parameter: str) -> str:
     return "--" + parameter.replace("_", "-")
 
 
-def read_word(allowed: Allowed, text: str) -> Any:
-    """Return the first allowed reading of the text: None, a list, a number or the text itself; for argparse."""
+def _dest(parameter: str) -> str:
+    return f"kernel.{parameter}"
+
+
+def _read_values(allowed: Allowed, text: str) -> list[Any]:
+    """Return the values in a text, separated by commas; for argparse."""
+    from treegram._core.params import LIST
+
+    words = [text] if LIST in allowed else text.split(",")
+    return list({repr(value): value for value in (_read_word(allowed, word) for word in words)}.values())
+
+
+def _read_word(allowed: Allowed, text: str) -> Any:
+    """Return the first allowed reading of the text: None, a list, a number or the text itself."""
     from treegram._core.params import FUNCTION, words_of
 
     for value in _readings(text):
@@ -191,32 +221,15 @@ def _readings(text: str) -> Iterator[Any]:
 # -------------------------------------------------------------------- several kernels: fit, evaluate
 
 
-def add_search_options(parser: Parser, default: str, models: str) -> None:
+def add_search_options(parser: Parser, arguments: Sequence[str], default: str, models: str) -> None:
     """Add the options that say what cross-validation chooses from, and the task; ``models`` describes the fitted models."""
-    parser.add_argument(
-        "--kernel",
-        metavar="NAME",
-        dest="kernels",
-        action="append",
-        type=partial(_read_name, (*NAMES, AUTO)),
-        help=f"{', '.join(NAMES)}, or auto, which tries many kernels and sums of the best; may be repeated (default: {default}). "
-        "Parameters are chosen by cross-validation",
-    )
+    text = f"{', '.join(NAMES)}, or auto, which tries many kernels and combines the best; may be repeated"
+    add_kernel_options(parser, arguments, text, default=default, several=True)
     parser.add_argument(
         "--scale",
         metavar="NAME,...",
         type=_scales,
         help="scale the attributes: raw, standard or robust; cross-validation chooses among several (default: raw)",
-    )
-    parser.add_argument(
-        "--gamma",
-        metavar="X,...",
-        type=_gammas,
-        help="values of gamma to choose from: numbers, scale (one over the variance of the vectors) or none (one over their "
-        "dimension, the default)",
-    )
-    parser.add_argument(
-        "--use-edge-labels", action="store_true", help="use the labels of edges (auto decides by itself)"
     )
     parser.add_argument(
         "--task",
@@ -228,19 +241,12 @@ def add_search_options(parser: Parser, default: str, models: str) -> None:
     )
 
 
-def check_search_options(kernels: Sequence[str], args: argparse.Namespace) -> None:
-    """Raise an error if an option has an effect on none of the kernels."""
-    features = {
-        "scale": "uses_attributes",
-        "gamma": "gamma",
-        "use_edge_labels": "use_edge_labels",
-        "reseed": "random_state",
-    }
-    for option, feature in features.items():
-        if getattr(args, option, None) and not set(kernels) & set(users := users_of(feature)):
-            raise ValueError(
-                f"{_flag(option)} has no effect on {', '.join(kernels)}; it is for --kernel {', '.join(users)}."
-            )
+def scales_of(args: argparse.Namespace, kernels: Sequence[str]) -> dict[str, list[str]]:
+    """Return the scales to try with each kernel; raise an error if ``--scale`` has an effect on none."""
+    users = users_of("uses_attributes") if args.scale else []
+    if args.scale and not set(kernels) & set(users):
+        raise ValueError(f"--scale has no effect on {', '.join(kernels)}; it is for --kernel {', '.join(users)}.")
+    return {name: args.scale if name in users else ["raw"] for name in kernels}
 
 
 def _scales(text: str) -> list[str]:
@@ -249,10 +255,3 @@ def _scales(text: str) -> list[str]:
         if name not in SCALES:
             raise argparse.ArgumentTypeError(f"expected {', '.join(SCALES)}, got {name!r}{suggest(name, SCALES)}")
     return names
-
-
-def _gammas(text: str) -> list[float | str | None]:
-    from treegram._core.params import NOTHING, Number, Words
-
-    allowed = (Number(0, above=True), Words("scale"), NOTHING)
-    return list(dict.fromkeys(read_word(allowed, word) for word in text.split(",")))

@@ -29,7 +29,9 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             **kwargs,
         )
-        self.elsewhere: dict[str, str] = {}  # options that this command does not have, with an explanation
+        self.explain_unknown: Callable[[str], str] = lambda _: (
+            ""
+        )  # why this command does not have an option, if there is a reason
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parse the arguments; report unknown options before missing ones."""
@@ -57,7 +59,7 @@ class Parser(argparse.ArgumentParser):
                     self.error(f"{option} takes one value, but is given more than once")
                 used.add(action)
             elif option.startswith("--"):
-                self.error(f"unknown option {option}{self.elsewhere.get(option) or suggest(option, known)}")
+                self.error(f"unknown option {option}{self.explain_unknown(option) or suggest(option, known)}")
 
 
 def at_least(least: float, kind: type[int] | type[float] = int) -> Callable[[str], Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import treegram
@@ -13,20 +14,14 @@ from treegram.cli._parser import Parser
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = ("treegram demo -o demo",)
-
-_DEPTH, _C, _FOLDS = 2, 10.0, 10
 _FEWEST, _ALL = 150, 1797  # with 150, every digit has a member in every fold
 
 
-def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
     """Add the arguments of the command."""
+    folder = Path("demo")
     parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FOLDER",
-        type=Path,
-        default=Path("demo"),
-        help="folder for the picture (default: demo)",
+        "-o", "--output", metavar="FOLDER", type=Path, default=folder, help="folder for the picture (default: demo)"
     )
     parser.add_argument(
         "--graphs", metavar="N", type=int, default=_ALL, help=f"use the first N of the {_ALL} digits (default: all)"
@@ -49,18 +44,17 @@ def run(args: argparse.Namespace) -> None:
     graphs, y = graphs[: args.graphs], y[: args.graphs]
     start = _print_step("load", start, repr(graphs))
 
-    treegram.ODDCL(depth=_DEPTH).fit_transform(graphs[:20])
+    kernel = treegram.ODDCL(depth=2, n_jobs=-1)
+    kernel.fit_transform(graphs[:20])
     start = _print_step("compile", start, "once per installation; later runs load the compiled code")
 
-    K = treegram.ODDCL(depth=_DEPTH, n_jobs=-1).fit_transform(graphs)
-    start = _print_step("Gram matrix", start, f"{len(K)} x {len(K)}, exact, ODDCL(depth={_DEPTH})")
+    K = kernel.fit_transform(graphs)
+    start = _print_step("Gram matrix", start, f"{len(K)} x {len(K)}, exact, ODDCL(depth=2)")
 
-    folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=0)
-    scores = cross_val_score(SVC(kernel="precomputed", C=_C), K, y, cv=folds)
-    how = f"mean and standard deviation over {_FOLDS} folds, C = {_C:g}"
-    majority = np.bincount(y).max() / len(y)
-    accuracy = f"accuracy {scores.mean():.1%} ± {scores.std():.1%} ({how}); largest class {majority:.1%}"
-    start = _print_step("SVM", start, accuracy)
+    folds = StratifiedKFold(10, shuffle=True, random_state=0)
+    scores = cross_val_score(SVC(kernel="precomputed", C=10), K, y, cv=folds)
+    accuracy = f"accuracy {scores.mean():.1%} ± {scores.std():.1%} (mean and standard deviation over 10 folds, C = 10)"
+    start = _print_step("SVM", start, f"{accuracy}; largest class {np.bincount(y).max() / len(y):.1%}")
 
     try:
         from matplotlib.figure import Figure
@@ -68,7 +62,7 @@ def run(args: argparse.Namespace) -> None:
         print("no picture: matplotlib is not installed")
         return
     figure = Figure(figsize=(8, 7), layout="constrained")
-    title = f"{len(K)} handwritten digits, sorted by digit: ODDCL kernel, depth {_DEPTH}"
+    title = f"{len(K)} handwritten digits, sorted by digit: ODDCL kernel, depth 2"
     treegram.plot_gram(K, y, ax=figure.subplots(), title=title)
     with replacing(picture) as file:
         figure.savefig(file, format="png", dpi=150)

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treegram.cli._data import SOURCES, add_molecule_options, has_real_targets, load_data, molecule_words
-from treegram.cli._kernels import AUTO, add_search_options, check_search_options, kernel_class, users_of
+from treegram.cli._kernels import (
+    AUTO,
+    add_search_options,
+    kernel_class,
+    kernel_words,
+    parameter_values,
+    scales_of,
+    users_of,
+)
 from treegram.cli._parser import Parser, at_least
 from treegram.cli.reproduce import add_run_options, run_and_print
 from treegram.study.protocol import CONTROLS, KernelSpec, Protocol, Study, StudyEntry
@@ -27,11 +35,11 @@ EXAMPLES = (
 )
 
 
-def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
     """Add the arguments of the command."""
     parser.add_argument("data", metavar="DATA", nargs="+", help=SOURCES)
     models = "classification with support vector machines, or regression with kernel ridge regression"
-    add_search_options(parser, "oddcl", models)
+    add_search_options(parser, arguments, "oddcl", models)
     parser.add_argument(
         "--min-class-size",
         metavar="N",
@@ -55,7 +63,10 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
 def run(args: argparse.Namespace) -> None:
     """Build a study and run it like any other."""
     kernels = list(dict.fromkeys(args.kernels or ["oddcl"]))
-    check_search_options(kernels, args)
+    scales = scales_of(args, kernels)
+    reseeded = users_of("random_state") if args.reseed else []
+    if args.reseed and not set(kernels) & set(reseeded):
+        raise ValueError(f"--reseed has no effect on {', '.join(kernels)}; it is for --kernel {', '.join(reseeded)}.")
     # Stores and reports show the name of a data set, not its folder on this machine.
     sources = {_name(data): data for data in args.data}
     if len(sources) < len(args.data):
@@ -72,32 +83,38 @@ def run(args: argparse.Namespace) -> None:
         min_class_size=args.min_class_size,
         control=args.control or "",
     )
-    reseeded = users_of("random_state") if args.reseed else []
     study = Study(
         name="-".join([*sources, *([args.control] if args.control else [])]),  # a control gets a store of its own
         title=f"Kernels on {', '.join(sources)}",
         datasets=tuple(sources),
-        kernels=tuple(StudyEntry(name, tuple(_choices(name, args)), reseed=name in reseeded) for name in kernels),
+        kernels=tuple(
+            StudyEntry(name, tuple(_choices(name, scales[name], args)), reseed=name in reseeded) for name in kernels
+        ),
         protocol=protocol,
     )
     run_and_print(study, study.scope(), data, args, _command(list(sources), kernels, protocol, args))
 
 
-def _choices(name: str, args: argparse.Namespace) -> Iterator[KernelSpec]:
-    """Yield what inner cross-validation chooses from: each scale with each value of gamma, where they apply."""
+def _choices(name: str, scales: Sequence[str], args: argparse.Namespace) -> Iterator[KernelSpec]:
+    """Yield what inner cross-validation chooses from: each scale with the values of the kernel's parameters."""
     if name == AUTO:
         yield KernelSpec(AUTO)
         return
-    fixed = {"use_edge_labels": True} if args.use_edge_labels and name in users_of("use_edge_labels") else {}
-    scales = args.scale if args.scale and name in users_of("uses_attributes") else ["raw"]
-    gammas = args.gamma if args.gamma and name in users_of("gamma") else [None]
-    numbers = tuple(gamma for gamma in gammas if gamma is not None)
-    # None, the default, is a choice of its own: a study has no word for it.
-    grids: list[dict[str, Any]] = ([{}] if None in gammas else []) + ([{"gamma": numbers}] if numbers else [])
-    default = {key: tuple(values) for key, values in kernel_class(name)().default_param_grid().items()}
+    kernel = kernel_class(name)()
+    grids: list[dict[str, Any]] = [{}]
+    for key, values in parameter_values(args, kernel_class(name)).items():
+        numbers = tuple(value for value in values if value is not None)
+        if len(numbers) < len(values) and getattr(kernel, key) is not None:
+            raise ValueError(f"A study has no word for {key}=None of {name}, which is not its default; leave it out.")
+        # None, the default, is a choice of its own: a study has no word for it.
+        options: list[dict[str, Any]] = ([{}] if len(numbers) < len(values) else []) + (
+            [{key: numbers}] if numbers else []
+        )
+        grids = [grid | option for grid in grids for option in options]
+    default = {key: tuple(values) for key, values in kernel.default_param_grid().items()}
     for scale in scales:
         for grid in grids:
-            yield KernelSpec(name, fixed, default | grid, () if scale == "raw" else (scale,))
+            yield KernelSpec(name, {}, default | grid, () if scale == "raw" else (scale,))
 
 
 def _is_regression(data: Mapping[str, tuple[Graphs, Any]]) -> bool:
@@ -127,10 +144,8 @@ def _command(names: Sequence[str], kernels: Sequence[str], protocol: Protocol, a
     for kernel in kernels:
         words += ["--kernel", kernel]
     words += ["--folds", str(args.folds), "--repeats", str(protocol.repeats), *molecule_words(args)]
-    for option in ("scale", "gamma"):
-        if values := getattr(args, option):
-            words += [f"--{option}", ",".join("none" if value is None else str(value) for value in values)]
-    words += ["--use-edge-labels"] if args.use_edge_labels else []
+    words += ["--scale", ",".join(args.scale)] if args.scale else []
+    words += kernel_words(args)
     words += ["--task", "regression"] if protocol.task == "regression" else []
     words += ["--min-class-size", str(args.min_class_size)] if args.min_class_size > 1 else []
     words += ["--control", args.control] if args.control else []

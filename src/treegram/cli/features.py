@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import treegram
 from treegram.cli._data import add_data_argument, load_data
-from treegram.cli._kernels import (
-    NAMES,
-    add_kernel_options,
-    add_kernel_parameters,
-    kernel_class,
-    kernel_in,
-    set_parameters,
-)
-from treegram.cli._output import write_arrays
+from treegram.cli._kernels import add_kernel_options, kernel_class, parameter_values
 from treegram.cli._parser import Parser, add_jobs, add_output, check_output
+from treegram.cli.gram import save_arrays
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -28,7 +22,7 @@ EXAMPLES = (
 )
 
 
-def add_arguments(parser: Parser, arguments: list[str]) -> None:
+def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
     """Add the arguments of the command, with the options of the kernel that the arguments name."""
     add_data_argument(parser)
     add_output(
@@ -38,10 +32,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:
     )
     add_jobs(parser)
     text = "oddcl, whose features are those of ODDCLFeatures, or a kernel with explicit features, such as wl or oddst"
-    add_kernel_options(parser, NAMES, text)
-    name = kernel_in(arguments, NAMES, parser.prog)
-    if name is not None:
-        add_kernel_parameters(parser, name, _estimator(name))
+    add_kernel_options(parser, arguments, text, default="oddcl", estimator=_estimator)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -52,7 +43,10 @@ def run(args: argparse.Namespace) -> None:
     if args.output.suffix != ".npz":
         raise ValueError(f"The output must end in .npz; got {str(args.output)!r}.")
     check_output(args.output, force=args.force)
-    estimator = _estimator(args.kernel)(**set_parameters(args, _estimator(args.kernel)))
+    values = parameter_values(args, _estimator(args.kernel))
+    if several := [name for name, given in values.items() if len(given) > 1]:
+        raise ValueError(f"treegram features takes one value of each parameter; got several for {', '.join(several)}.")
+    estimator = _estimator(args.kernel)(**{name: given[0] for name, given in values.items()}, n_jobs=args.jobs)
     features = estimator if args.kernel == "oddcl" else treegram.FeatureMap(estimator)
     graphs, y = load_data(args.data, args)
     start = time.perf_counter()
@@ -68,7 +62,7 @@ def run(args: argparse.Namespace) -> None:
     }
     meta = {"parameters": estimator.get_params(), "contents": repr(graphs)}
     contents = f"{Z.shape[0]} x {Z.shape[1]} features of {args.data}"
-    write_arrays(args, arrays, features, meta, contents, time.perf_counter() - start)
+    save_arrays(args, arrays, features, meta, contents, time.perf_counter() - start)
 
 
 def _estimator(name: str) -> type[Any]:

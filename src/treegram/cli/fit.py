@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import treegram
 from treegram._core.text import counted
 from treegram.cli._data import add_data_argument, has_real_targets, load_data, with_molecules
-from treegram.cli._kernels import AUTO, add_search_options, check_search_options, kernel_class, users_of
+from treegram.cli._kernels import AUTO, add_search_options, kernel_class, parameter_values, scales_of
 from treegram.cli._parser import Parser, add_jobs, add_output, at_least, check_output
 
 if TYPE_CHECKING:
@@ -26,12 +27,12 @@ EXAMPLES = (
 )
 
 
-def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
     """Add the arguments of the command."""
     add_data_argument(parser)
     add_output(parser, "model file, with the graphs of DATA; it holds no code, and treegram predict reads it")
     models = "classification with a support vector machine and probabilities, or regression with a Gaussian process and error bars"
-    add_search_options(parser, AUTO, models)
+    add_search_options(parser, arguments, AUTO, models)
     parser.add_argument(
         "--max-seconds", metavar="X", type=at_least(0, float), help="try no further kernel after X seconds"
     )
@@ -44,44 +45,47 @@ def run(args: argparse.Namespace) -> None:
     names = list(dict.fromkeys(args.kernels or [AUTO]))
     if AUTO in names and len(names) > 1:
         raise ValueError("--kernel auto cannot be combined with other kernels: it tries all that suit the data.")
-    check_search_options(names, args)
+    scales = scales_of(args, names)
     graphs, y = load_data(args.data, args)
     if y is None:
         raise ValueError(
             f"{args.data} has no targets, so there is nothing to learn; add graph labels or graph attributes to a data set, or name "
             "the targets of molecules with --target."
         )
-    kernels = AUTO if names == [AUTO] else [kernel for name in names for kernel in _kernels(name, args)]
+    options: dict[str, Any] = {"max_seconds": args.max_seconds, "n_jobs": args.jobs}
+    if names != [AUTO]:
+        pairs = [pair for name in names for pair in _candidates(name, scales[name], args)]
+        options |= {"kernel": [kernel for kernel, _ in pairs], "param_grid": [grid for _, grid in pairs]}
     model: Any
     if _is_regression(args, y):
-        model = treegram.GraphGP(kernels, max_seconds=args.max_seconds, n_jobs=args.jobs)
+        model = treegram.GraphGP(**options)
     else:
-        model = treegram.GraphSVC(
-            kernels, cv=args.folds, probability=True, max_seconds=args.max_seconds, n_jobs=args.jobs
-        )
+        model = treegram.GraphSVC(cv=args.folds, probability=True, **options)
     start = time.perf_counter()
     model.fit(graphs, y)
     treegram.save_model(with_molecules(model, args), args.output)
     seconds = time.perf_counter() - start
-    if kernels == AUTO:
+    if names == [AUTO]:
         print(model.search_summary())
     print(f"{args.output}: {type(model).__name__} of {counted(len(graphs), 'graph')} of {args.data}, {seconds:.2f} s")
     print(_choice(model, args.data, names))
 
 
-def _kernels(name: str, args: argparse.Namespace) -> list[Any]:
-    """Return a kernel with each of the scales and values of gamma that apply to it."""
+def _candidates(
+    name: str, scales: Sequence[str], args: argparse.Namespace
+) -> Iterator[tuple[Any, dict[str, list[Any]]]]:
+    """Yield a kernel after each of the scales, and the grid to search: a single value of an option fixes a parameter."""
     from sklearn.pipeline import make_pipeline
 
-    fixed = {"use_edge_labels": True} if args.use_edge_labels and name in users_of("use_edge_labels") else {}
-    gammas = args.gamma if args.gamma and name in users_of("gamma") else []
-    scales = args.scale if args.scale and name in users_of("uses_attributes") else ["raw"]
-    kernels = [kernel_class(name)(**fixed, **widths) for widths in ([{"gamma": gamma} for gamma in gammas] or [{}])]
-    return [
-        kernel if scale == "raw" else make_pipeline(treegram.ScaleAttributes(scale), kernel)
-        for scale in scales
-        for kernel in kernels
-    ]
+    values = parameter_values(args, kernel_class(name))
+    kernel = kernel_class(name)(**{key: given[0] for key, given in values.items() if len(given) == 1})
+    grid = {
+        key: given
+        for key, given in (kernel.default_param_grid() | values).items()
+        if len(given) > 1 or key not in values
+    }
+    for scale in scales:
+        yield kernel if scale == "raw" else make_pipeline(treegram.ScaleAttributes(scale), kernel), grid
 
 
 def _is_regression(args: argparse.Namespace, y: NDArray[Any]) -> bool:

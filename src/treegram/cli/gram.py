@@ -3,44 +3,40 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
-from functools import partial
-from typing import Any
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import treegram
-from treegram._core.files import check_space
+from treegram._core.files import check_space, replacing
 from treegram.cli._data import add_data_argument, load_data
-from treegram.cli._kernels import (
-    NAMES,
-    add_kernel_options,
-    add_kernel_parameters,
-    kernel_class,
-    kernel_in,
-    read_values,
-    set_parameters,
-)
-from treegram.cli._output import write_arrays
+from treegram.cli._kernels import NAMES, add_kernel_options, kernel_class, parameter_values
 from treegram.cli._parser import Parser, add_jobs, add_output, check_output
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["EXAMPLES", "add_arguments", "run", "save_arrays"]
 
 EXAMPLES = (
     "treegram gram ENZYMES --kernel oddcl --depth 3 --lam 1.2 -o K.npz",
-    "treegram gram ENZYMES --grid depth=0,1,2,3 --grid lam=0.5,1,1.2 -o grid.npz",
+    "treegram gram ENZYMES --depth 0,1,2,3 --lam 0.5,1,1.2 -o grid.npz",
     "treegram gram ENZYMES --compare-with ./new -o rows.npz",
     "treegram gram ./large -o K.zarr",
     "treegram gram --kernel oddst --help",
 )
 
 
-def add_arguments(parser: Parser, arguments: list[str]) -> None:
+def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
     """Add the arguments of the command, with the options of the kernel that the arguments name."""
     add_data_argument(parser)
     add_output(
         parser,
-        "a .npz file holds the matrix K, graph_ids, y and meta (JSON: kernel, parameters, versions); a folder .zarr holds a matrix "
-        "larger than memory, and a stopped run resumes",
+        "a .npz file holds the matrix K (with a leading axis for each option that has several values), graph_ids, y and meta (JSON: "
+        "kernel, parameters, versions); a folder .zarr holds a matrix larger than memory, and a stopped run resumes",
     )
     parser.add_argument(
         "--dtype",
@@ -49,30 +45,23 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:
         help="precision of the saved matrix (default: float64)",
     )
     add_jobs(parser)
-    add_kernel_options(parser, NAMES, ", ".join(NAMES))
     parser.add_argument(
         "--compare-with",
         metavar="NEW",
         help="fit the kernel on DATA, and compare the graphs of NEW (rows, graph_ids, y) with those of DATA (columns, fitted_ids, "
         "fitted_y)",
     )
-    name = kernel_in(arguments, NAMES, parser.prog)
-    parser.add_argument(
-        "--grid",
-        metavar="NAME=VALUE,...",
-        action="append",
-        default=[],
-        type=partial(read_values, name or "oddcl"),
-        help="compute the matrices for all these values of a parameter; may be repeated: K has one leading axis for each",
-    )
-    if name is not None:
-        add_kernel_parameters(parser, name, kernel_class(name))
+    add_kernel_options(parser, arguments, ", ".join(NAMES), default="oddcl")
 
 
 def run(args: argparse.Namespace) -> None:
     """Compute and save; check all that can be checked before the computation."""
-    grid = _grid(args)
-    kernel = kernel_class(args.kernel)(**set_parameters(args, kernel_class(args.kernel)))
+    kind = kernel_class(args.kernel)
+    values = parameter_values(args, kind)
+    grid = {name: given for name, given in values.items() if len(given) > 1}
+    kernel = kind(**{name: given[0] for name, given in values.items() if name not in grid}, n_jobs=args.jobs)
+    if grid and args.compare_with:
+        raise ValueError(f"--compare-with takes one value of each parameter; got several for {', '.join(grid)}.")
     if args.output.suffix == ".zarr":
         _write_zarr(args, kernel, grid)
     elif args.output.suffix == ".npz":
@@ -87,32 +76,35 @@ def _write_npz(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]
     check_output(args.output, force=args.force)
     graphs, y = load_data(args.data, args)
     new, y_new = load_data(args.compare_with, args) if args.compare_with else (graphs, y)
-    check_space(args.output, 8 * len(graphs) * len(new) * int(np.prod([len(values) for values in grid.values()])))
+    shape = [len(values) for values in grid.values()]
+    check_space(args.output, 8 * len(graphs) * len(new) * int(np.prod(shape)))
     start = time.perf_counter()
     if args.compare_with:
         K = kernel.fit(graphs).transform(new)
     elif grid:
         grams = np.stack([gram for _, gram in kernel.gram_grid(graphs, grid)])
-        K = grams.reshape(*(len(values) for values in grid.values()), *grams.shape[1:])
+        K = grams.reshape(*shape, *grams.shape[1:])
     else:
         K = kernel.fit_transform(graphs)
     arrays = {"K": K.astype(args.dtype, copy=False), "graph_ids": np.arange(len(new)), "y": y_new}
     arrays |= {name: np.array(values) for name, values in grid.items()}
-    if args.compare_with:
-        arrays |= {"fitted_ids": np.arange(len(graphs)), "fitted_y": y}
     meta = {
         "parameters": {key: value for key, value in kernel.get_params().items() if key not in grid},
         "grid": grid or None,
         "contents": repr(graphs),
-        **({"compared_with": args.compare_with} if args.compare_with else {}),
     }
-    write_arrays(args, arrays, kernel, meta, _contents(args, K.shape), time.perf_counter() - start)
+    if args.compare_with:
+        arrays |= {"fitted_ids": np.arange(len(graphs)), "fitted_y": y}
+        meta["compared_with"] = args.compare_with
+    save_arrays(args, arrays, kernel, meta, _contents(args, K.shape), time.perf_counter() - start)
 
 
 def _write_zarr(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]) -> None:
     """Write a Zarr store block by block; it resumes where it stopped, so that it needs no --force."""
     if grid or args.compare_with:
-        raise ValueError("A .zarr store holds one matrix: omit --grid and --compare-with, or write a .npz file.")
+        raise ValueError(
+            "A .zarr store holds one matrix: give one value of each parameter and omit --compare-with, or write a .npz file."
+        )
     graphs, _ = load_data(args.data, args)
     start = time.perf_counter()
     try:
@@ -128,15 +120,33 @@ def _contents(args: argparse.Namespace, shape: tuple[int, ...]) -> str:
     return f"{' x '.join(map(str, shape))} Gram matrix of {name}"
 
 
-def _grid(args: argparse.Namespace) -> dict[str, list[Any]]:
-    grid: dict[str, list[Any]] = {}
-    for parameter, values in args.grid:
-        if parameter in grid:
-            raise ValueError(f"--grid {parameter}=... is given twice; give all its values at once.")
-        if parameter in vars(args):
-            flag = "--" + parameter.replace("_", "-")
-            raise ValueError(f"{flag} and --grid {parameter}=... cannot be combined; give one of them.")
-        grid[parameter] = values
-    if grid and args.compare_with:
-        raise ValueError("--grid and --compare-with cannot be combined; give one of them.")
-    return grid
+def save_arrays(
+    args: argparse.Namespace,
+    arrays: Mapping[str, NDArray[Any] | None],
+    estimator: Any,
+    meta: Mapping[str, Any],
+    contents: str,
+    seconds: float,
+) -> None:
+    """Write a ``.npz`` file with the arrays that are not None and ``meta``, a JSON text; print one line about it."""
+    import numpy as np
+
+    from treegram._core.machine import package_versions
+
+    names = ("method", "n_components", "choice", "estimated_error") if hasattr(estimator, "choice_") else ()
+    approximation = {name: getattr(estimator, f"{name}_") for name in names}
+    everything = {
+        "kernel": args.kernel,
+        **meta,
+        **approximation,
+        "data": args.data,
+        "versions": package_versions(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 3),
+    }
+    present: dict[str, Any] = {name: array for name, array in arrays.items() if array is not None}
+    with replacing(args.output) as file:
+        np.savez(file, **present, meta=np.array(json.dumps(everything)))
+    form = "; {method}, {n_components} components, estimated Gram error {estimated_error:.1e}"
+    made = args.kernel + (form.format(**approximation) if approximation else "")
+    print(f"{args.output}: {contents}, {made}, {seconds:.2f} s")
