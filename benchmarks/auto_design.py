@@ -28,12 +28,12 @@ from sklearn.pipeline import make_pipeline
 
 import treegram as tg
 from common import load, table
+from treegram._core.parallel import one_blas_thread
 from treegram.graphs.transforms import CentroidDistance, DropAttributes, NeighborMeans, ScaleAttributes
 from treegram.kernels import ODDCL, ODDST, WL, WLCL, WLOA
 from treegram.models.candidates import _edges, _pairs, _propagation, narrow_gamma
 from treegram.models.crossval import choose, folds, score, seed_of
 from treegram.pairsum.attributes import scaled_gamma
-from treegram.pairsum.maps import one_blas_thread
 
 DESIGN_SETS = ("MUTAG", "BZR", "COX2", "DHFR", "ENZYMES", "PROTEINS", "SYNTHETICnew", "Cuneiform")
 CS = np.array([0.01, 0.1, 1, 10, 100, 1000, 10000])

@@ -11,12 +11,12 @@ from threadpoolctl import threadpool_limits
 
 import treegram as tg
 from common import PAPER_SETS, load, machine, table
-from treegram.kernels import tree_weights as _tree_weights
+from treegram.kernels import oddcl as _oddcl
 from treegram.pairsum import nodes
 
 STEPS: dict[str, list[tuple[Any, str]]] = {
     "pair sums": [(nodes, "sum_tile")],
-    "tree features": [(_tree_weights, "tree_features"), (_tree_weights, "weigh")],
+    "tree features": [(_oddcl, "tree_features"), (_oddcl, "weigh")],
     "merging and layout": [
         *((nodes, name) for name in ("_condense", "_invert")),
         (nodes._NodeJob, "prepare"),

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from treegram import GraphSVC, make_synthetic
-from treegram._core import progress as _progress
-from treegram._core.progress import track, verbosely
+from treegram._core import parallel as _progress
+from treegram._core.parallel import track, verbosely
 
 
 class Terminal(io.StringIO):
@@ -231,7 +231,7 @@ def test_a_shell_without_a_kernel_is_no_notebook(notebook, clock, monkeypatch, s
 
 KERNEL_CELL = """
 import time
-from treegram._core.progress import track
+from treegram._core.parallel import track
 for _ in track(range(8), 8, "Work"):
     time.sleep(0.5)
 """

@@ -50,7 +50,7 @@ from treegram import (
 from treegram._core.errors import ParameterError
 from treegram.kernels import oddcl_features
 from treegram.kernels.base import KERNELS as REGISTERED
-from treegram.kernels.tree_weights import view_trees
+from treegram.kernels.oddcl import view_trees
 
 KERNELS = {
     "ODDCL": ODDCL(depth=2, lam=0.8),

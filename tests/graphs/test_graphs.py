@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from treegram import WL, Graphs, InvalidGraphError
 from treegram.graphs import as_graphs
 from treegram.structure import labels as labels_module
-from treegram.structure.labels import hash_label
+from treegram.structure.hashing import hash_label
 from zoo import COLLECTIONS
 
 

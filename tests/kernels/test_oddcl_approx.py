@@ -15,7 +15,7 @@ from checks import gram_array
 from treegram import ODDCL, Graphs, ODDCLApprox, make_synthetic
 from treegram._core.errors import InvalidGraphError
 from treegram.kernels import vector_sums
-from treegram.kernels.tree_weights import view_trees
+from treegram.kernels.oddcl import view_trees
 from treegram.pairsum import vectors
 from zoo import COLLECTIONS, LAWS_HOLD_ON
 

@@ -12,7 +12,7 @@ from checks import feature_rows, gram_array
 from strategies import collections
 from treegram import P2K, Graphs
 from treegram.pairsum import products
-from treegram.structure.labels import hash_label
+from treegram.structure.hashing import hash_label
 from treegram.structure.propagation import draw, hash_values, label_directions, propagate, transition
 from zoo import COLLECTIONS, LAWS_HOLD_ON, collect
 

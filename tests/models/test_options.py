@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 
 import treegram
 from treegram import ODDCL, WL, WLCL, GraphRidge, GraphSVC
-from treegram._core.memory import available_bytes
+from treegram._core.machine import available_bytes
 from treegram.models import search as search_module
 from treegram.models.probability import couple, fit_sigmoid
 from treegram.models.search import _split_grid, check_memory

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
+from treegram._core.parallel import one_blas_thread
 from treegram.pairsum import maps
 from treegram.pairsum.attributes import Gaussian, node_kernel_blocks
 from treegram.pairsum.maps import (
@@ -16,7 +17,6 @@ from treegram.pairsum.maps import (
     evaluate,
     fourier_map,
     nystroem_map,
-    one_blas_thread,
 )
 
 GAMMA = 0.4

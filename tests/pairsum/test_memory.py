@@ -14,7 +14,7 @@ from treegram import (
     ODDCLFeatures,
     ShortestPath,
 )
-from treegram._core import memory
+from treegram._core import machine
 from treegram.pairsum import matching
 
 SMALL = [(0, 1), (1, 2)]
@@ -30,8 +30,8 @@ def collection(edges, n):
 
 @pytest.fixture(autouse=True)
 def little_memory(monkeypatch):
-    monkeypatch.setattr(memory, "SMALL", 1 << 10)
-    monkeypatch.setattr(memory, "available_bytes", lambda: float(1 << 20))
+    monkeypatch.setattr(machine, "SMALL", 1 << 10)
+    monkeypatch.setattr(machine, "available_bytes", lambda: float(1 << 20))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def fail(*_):
 
 def test_matchings_that_never_end_are_announced(monkeypatch):
     """A star of 600 nodes against itself: 599! / 595! to the left, as many to the right, in any of 4! orders."""
-    monkeypatch.setattr(memory, "available_bytes", lambda: float("inf"))
+    monkeypatch.setattr(machine, "available_bytes", lambda: float("inf"))
     monkeypatch.setattr(matching, "_sum_cliques", fail)
     told = r"graph 1 has 599 neighbors.* up to 6.8e\+20 matchings of 5 nodes.* smaller max_size"
     for compute in (CSM(5).fit, CSM(5).fit_transform):
@@ -70,11 +70,11 @@ def test_matchings_are_refused_before_they_are_grown(monkeypatch):
 
 
 def test_an_allocation_that_fails_says_what_it_was_for(monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: float("inf"))
+    monkeypatch.setattr(machine, "available_bytes", lambda: float("inf"))
     with pytest.raises(
         MemoryError, match=r"Graph 7: its trees would take 4.29e\+09 GiB of memory, more than can be had"
     ):
-        memory.allocate((1 << 59,), np.float64, "Graph 7: its trees")
+        machine.allocate((1 << 59,), np.float64, "Graph 7: its trees")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import naive
 from strategies import collections
 from treegram import Graphs, InvalidGraphError
 from treegram.structure import trees
-from treegram.structure.labels import arc_hashes, hash_label, node_hashes
+from treegram.structure.hashing import arc_hashes, hash_label, node_hashes
 from treegram.structure.trees import Phi, read_tree, tree_features
 from treegram.structure.visits import visit
 from zoo import COLLECTIONS, Collection
@@ -372,6 +372,6 @@ def test_a_slice_hashes_its_own_labels_alone(monkeypatch):
         hashed.append(value)
         return hash_label(value)
 
-    monkeypatch.setattr("treegram.structure.labels.hash_label", listed)
+    monkeypatch.setattr("treegram.structure.hashing.hash_label", listed)
     node_hashes(graphs[7:9], "degree")
     assert sorted(hashed) == ["a7", "a8", "b7", "b8"]

@@ -21,7 +21,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, is_jitted
 
-from treegram._core.machine import is_notebook
+from treegram._core.parallel import is_notebook
 
 try:
     from numba.core import event as numba_event

@@ -1,23 +1,102 @@
-"""Describe what a run was computed with: versions and the kind of machine, but no names of owners, users or folders."""
+"""Describe the machine: refuse work that does not fit into its free memory, and record what a run was computed with.
+
+An error about memory names what is too large, its size, and what is free. A record has versions and the kind of machine, but no names
+of owners, users or folders.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
-import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = ["describe_machine", "is_notebook", "package_versions"]
+import numpy as np
+from numpy.typing import NDArray
 
+__all__ = [
+    "allocate",
+    "available_bytes",
+    "describe_machine",
+    "package_versions",
+    "require",
+    "require_gram",
+    "require_rows",
+    "spell_bytes",
+]
+
+SMALL = 64 << 20  # bytes below which free memory is not looked up
+_ADVICE = (
+    "Leave such graphs out, use smaller parameters, or a kernel whose memory grows with the edges alone, such as WL or "
+    "ODDCL."
+)
 _PACKAGES = ("treegram", "numpy", "scipy", "scikit-learn", "numba")  # whose versions can change a result or a time
 
+# -------------------------------------------------------------------- memory
 
-def is_notebook() -> bool:
-    """Return whether this process is the kernel of a notebook, without importing IPython."""
-    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
-    return get_ipython is not None and hasattr(get_ipython(), "kernel")
+
+def available_bytes() -> float:
+    """Return the memory that is free without swapping, within the limit of a container; infinity where it is unknown."""
+    found = [float("inf")]
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        found += [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+        stat = dict(
+            line.split() for line in Path("/sys/fs/cgroup/memory.stat").read_text(encoding="ascii").splitlines()
+        )
+        found += [float(limit) - int(stat["anon"])] if limit != "max" else []  # file caches are freed on demand
+    except (OSError, ValueError, KeyError, IndexError):  # not Linux, or no container
+        pass
+    return min(found)
+
+
+def require(n_bytes: float, purpose: str, advice: str = _ADVICE) -> None:
+    """Raise MemoryError if this is more than is free. The purpose is the subject: "Graph 3: its distances"."""
+    if n_bytes > SMALL and n_bytes > available_bytes():
+        raise MemoryError(
+            f"{purpose} would take {spell_bytes(n_bytes)} of memory; {spell_bytes(available_bytes())} are free. {advice}"
+        )
+
+
+def require_rows(n_rows: int, n_numbers: float, copies: int = 1) -> None:
+    """Raise MemoryError if the feature rows of ``n_rows`` graphs, ``n_numbers`` in all, do not fit ``copies`` times."""
+    require(
+        8.0 * copies * n_numbers,
+        f"Rows of features for {n_rows} graphs, {n_numbers:,.0f} numbers in all,",
+        "Compute them chunk by chunk (transform, then partial_fit), or use fewer components or a smaller n_features.",
+    )
+
+
+def require_gram(*shape: int) -> None:
+    """Raise MemoryError if a Gram matrix, or a grid of them, does not fit."""
+    require(
+        8 * float(np.prod(shape, dtype=float)),
+        f"A Gram matrix of {' x '.join(map(str, shape))} numbers",
+        "gram_to_zarr writes it to disk block by block; Nystroem, FeatureMap and ODDCLFeatures give rows for linear models, "
+        "and need no matrix.",
+    )
+
+
+def allocate(shape: int | tuple[int, ...], dtype: Any, purpose: str) -> NDArray[Any]:
+    """Return zeros, or raise a MemoryError that names their purpose."""
+    n_bytes = float(np.prod(np.atleast_1d(shape), dtype=float)) * np.dtype(dtype).itemsize
+    require(n_bytes, purpose)
+    try:
+        return np.zeros(shape, dtype)
+    except (MemoryError, ValueError):  # ValueError: more than any machine could address
+        raise MemoryError(
+            f"{purpose} would take {spell_bytes(n_bytes)} of memory, more than can be had. {_ADVICE}"
+        ) from None
+
+
+def spell_bytes(n_bytes: float) -> str:
+    """Return a number of bytes in MiB or GiB."""
+    return f"{n_bytes / 2**30:.3g} GiB" if n_bytes >= 2**30 else f"{n_bytes / 2**20:.3g} MiB"
+
+
+# -------------------------------------------------------------------- records of a run
 
 
 def package_versions() -> dict[str, str]:

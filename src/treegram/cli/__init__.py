@@ -18,7 +18,6 @@ from functools import partial
 from importlib import import_module
 
 from treegram._core.errors import TreegramError
-from treegram._core.progress import verbosely
 from treegram._core.text import suggest
 from treegram.cli._parser import Parser
 
@@ -91,6 +90,8 @@ def _dispatch(arguments: list[str]) -> None:
     module.add_arguments(parser, arguments[1:])
     parser.add_argument("--verbose", action="store_true", help="log progress to stderr when it is not a terminal")
     args = parser.read(arguments[1:])
+    from treegram._core.parallel import verbosely  # imports joblib, which --help does not need
+
     with verbosely(args.verbose):
         module.run(args)
 

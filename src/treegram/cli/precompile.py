@@ -34,7 +34,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
 def run(args: argparse.Namespace) -> None:  # noqa: ARG001
     """Run all tasks, and print how many functions were compiled."""
     from treegram._core import jit
-    from treegram._core.progress import track
+    from treegram._core.parallel import track
 
     start = time.perf_counter()
     tasks = list(_tasks())

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from treegram._core.optional import optional_module
+from treegram._core.parallel import track
 from treegram._core.params import SEED, Allowed, Number, Whole, check_value
-from treegram._core.progress import track
 from treegram._core.types import Floats
 
 __all__ = ["make_molecules"]

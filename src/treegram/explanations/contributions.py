@@ -30,7 +30,7 @@ from treegram.kernels.base import inverse_roots
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.grid import split_pipeline
 from treegram.models import GraphGP, GraphRidge, GraphSVC
-from treegram.structure.labels import arc_hashes, node_hashes
+from treegram.structure.hashing import arc_hashes, node_hashes
 
 __all__ = ["Explanation", "explain"]
 

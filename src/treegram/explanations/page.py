@@ -16,7 +16,7 @@ from treegram._core.errors import ParameterError
 from treegram._core.files import check_writable, replacing
 from treegram._core.html import render
 from treegram._core.machine import package_versions
-from treegram._core.progress import track
+from treegram._core.parallel import track
 from treegram._core.text import counted
 from treegram._core.types import Floats
 from treegram.explanations.contributions import Contrast, Explanation, split_model

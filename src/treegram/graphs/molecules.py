@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from treegram._core.errors import DatasetError, InvalidGraphError, TreegramError
+from treegram._core.parallel import track
 from treegram._core.params import FLAG, NOTHING, Allowed, Checked, Instance, Whole, Words, check_value, parameters
-from treegram._core.progress import track
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats
 from treegram.graphs import Graphs

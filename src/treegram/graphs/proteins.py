@@ -15,7 +15,7 @@ from scipy.spatial import cKDTree
 
 from treegram._core.errors import DatasetError, InvalidGraphError, ParameterError
 from treegram._core.optional import optional_module
-from treegram._core.progress import track
+from treegram._core.parallel import track
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs

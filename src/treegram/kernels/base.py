@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.errors import InvalidGraphError, ParameterError
-from treegram._core.memory import require_gram
+from treegram._core.machine import require_gram
 from treegram._core.params import (
     FLAG,
     NOTHING,
@@ -57,6 +57,7 @@ __all__ = [
     "Number",
     "Whole",
     "Words",
+    "accumulate_steps",
     "complete_gram",
     "gather",
     "inverse_roots",
@@ -65,6 +66,7 @@ __all__ = [
     "outside_level",
     "parameters",
     "register_kernel",
+    "split_steps",
     "unused_data",
     "used_labels",
     "warn_of_unknown_labels",
@@ -548,6 +550,29 @@ def inverse_roots(diagonal: Floats) -> Floats:
     positive = diagonal > 0
     roots: Floats = np.where(positive, 1.0 / np.sqrt(np.where(positive, diagonal, 1.0)), 0.0)
     return roots
+
+
+# -------------------------------------------------------------------- parameters of which larger values only add features
+
+
+def split_steps(grid: Grid) -> tuple[Grid, Ints]:
+    """Return the grid of one parameter with its distinct values ascending, and the position among them of each value."""
+    ((name, values),) = grid.items()
+    steps, positions = np.unique(np.asarray(values), return_inverse=True)
+    return {name: steps.tolist()}, positions
+
+
+def accumulate_steps(sums: Floats, positions: Ints | None) -> Floats:
+    """Turn what each step adds (along the first axis) into totals, one for each of ``positions``; None: return the sums.
+
+    The sums may be overwritten.
+    """
+    if positions is None:
+        return sums
+    if len(sums) > 1:
+        with np.errstate(over="ignore", invalid="ignore"):  # entries below a symmetric matrix's diagonal are arbitrary
+            np.cumsum(sums, axis=0, out=sums)
+    return sums if np.array_equal(positions, np.arange(len(sums))) else sums[positions]
 
 
 # The families, so that a kernel of one's own needs this module alone; last, because they import it.

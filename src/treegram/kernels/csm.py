@@ -11,12 +11,12 @@ import numpy as np
 from treegram._core.params import LIST, NOTHING, Number, Whole, parameters
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import GraphKernel
-from treegram.kernels.grid import Grid, accumulate_steps, split_steps
+from treegram.kernels.base import GraphKernel, accumulate_steps, split_steps
+from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import NODE_KERNEL, node_blocks, vectors_and_kernel
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.matching import Matchables, match_contributions, match_self_sums, match_sums
-from treegram.structure.labels import arc_hashes
+from treegram.structure.hashing import arc_hashes
 
 __all__ = ["CSM"]
 

@@ -17,8 +17,8 @@ from sklearn.preprocessing import normalize as normalize_rows
 from treegram._core.params import parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import GraphKernel, inverse_roots
-from treegram.kernels.grid import Grid, accumulate_steps, split_steps
+from treegram.kernels.base import GraphKernel, accumulate_steps, inverse_roots, split_steps
+from treegram.kernels.grid import Grid
 from treegram.pairsum.products import feature_products
 from treegram.structure.features import Features
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.errors import ParameterError
-from treegram._core.memory import require_rows
+from treegram._core.machine import require_rows
 from treegram._core.params import FLAG, NOTHING, Checked, Instance
 from treegram._core.types import Floats
 from treegram.graphs import as_graphs

@@ -16,8 +16,7 @@ from sklearn.base import clone
 
 from treegram._core.errors import ParameterError, StoreError
 from treegram._core.files import only_writer, scratch_folder
-from treegram._core.machine import package_versions
-from treegram._core.memory import spell_bytes
+from treegram._core.machine import package_versions, spell_bytes
 from treegram._core.optional import optional_module
 from treegram._core.parallel import send_tasks
 from treegram._core.params import Whole, Words, check_value

@@ -19,20 +19,18 @@ from sklearn.pipeline import Pipeline
 from treegram._core.errors import ParameterError
 from treegram._core.params import check_value
 from treegram._core.text import suggest
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Floats
 from treegram.graphs import Graphs
 
 __all__ = [
     "Grid",
     "GridPoint",
-    "accumulate_steps",
     "grid_params",
     "grid_points",
     "grid_positions",
     "learns_from_data",
     "parameter_names",
     "split_pipeline",
-    "split_steps",
     "with_parameters",
 ]
 
@@ -135,28 +133,3 @@ def with_parameters(kernel: Any, values: Mapping[str, Any]) -> Any:
     copy = clone(kernel)
     copy.steps[-1] = (copy.steps[-1][0], with_parameters(copy.steps[-1][1], values))
     return copy
-
-
-# -------------------------------------------------------------------- parameters of which larger values only add features
-
-
-def split_steps(grid: Grid) -> tuple[Grid, Ints]:
-    """Return the grid of one parameter with its distinct values ascending, and the position among them of each value."""
-    ((name, values),) = grid.items()
-    steps, positions = np.unique(np.asarray(values), return_inverse=True)
-    return {name: steps.tolist()}, positions
-
-
-def accumulate_steps(sums: Floats, positions: Ints | None) -> Floats:
-    """Turn what each step adds (along the first axis) into totals, one for each of ``positions``; None: return the sums.
-
-    The sums may be overwritten.
-    """
-    if positions is None:
-        return sums
-    if len(sums) > 1:
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # entries below the diagonal of a symmetric matrix are arbitrary
-            np.cumsum(sums, axis=0, out=sums)
-    return sums if np.array_equal(positions, np.arange(len(sums))) else sums[positions]

@@ -16,13 +16,13 @@ import scipy.sparse as sp
 from treegram._core.params import FUNCTION, NOTHING, Allowed, Number, Words, parameters
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import GraphKernel
-from treegram.kernels.grid import Grid, accumulate_steps, split_steps
+from treegram.kernels.base import GraphKernel, accumulate_steps, split_steps
+from treegram.kernels.grid import Grid
 from treegram.pairsum.attributes import NODE_KERNEL_NAMES, Gaussian, NodeKernel, node_kernel_blocks
 from treegram.pairsum.entries import entry_sums
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.features import Features, common_codes
-from treegram.structure.labels import node_hashes
+from treegram.structure.hashing import node_hashes
 
 __all__ = [
     "NODE_KERNEL",

@@ -6,12 +6,13 @@ from dataclasses import field
 from functools import cache, partial
 from typing import Any
 
+from treegram._core.parallel import one_blas_thread
 from treegram._core.params import parameters
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
 from treegram.kernels.grid import Grid, GridPoint
 from treegram.kernels.node_pairs import NodePairKernel, view_nodes
-from treegram.kernels.tree_weights import TREE_GRID, TREES, grid_pass, tree_groups
+from treegram.kernels.oddcl import TREE_GRID, TREES, grid_pass, tree_groups
 from treegram.kernels.vector_sums import (
     VECTOR_MAP,
     PairSample,
@@ -21,7 +22,6 @@ from treegram.kernels.vector_sums import (
     vector_pair_sums,
     vector_self_sums,
 )
-from treegram.pairsum.maps import one_blas_thread
 from treegram.structure.features import Features
 
 __all__ = ["ODDCLApprox"]

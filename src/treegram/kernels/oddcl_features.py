@@ -15,6 +15,7 @@ from sklearn.preprocessing import normalize as normalize_rows
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.errors import InvalidGraphError
+from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, Checked, Whole, parameters
 from treegram._core.types import Floats, Hashes
 from treegram.graphs import Graphs, as_graphs
@@ -27,13 +28,13 @@ from treegram.kernels.base import (
     warn_of_unused,
 )
 from treegram.kernels.node_pairs import NODE_KERNEL, NodeView, vectors_and_kernel, view_nodes
-from treegram.kernels.tree_weights import TREES, count_trees, spread_counted_trees, view_trees, weigh
+from treegram.kernels.oddcl import TREES, count_trees, spread_counted_trees, view_trees, weigh
 from treegram.kernels.vector_sums import VECTOR_MAP, PairSample, choose_map, draw_seed, map_nodes, vector_self_sums
 from treegram.pairsum.attributes import Gaussian, NodeKernel
-from treegram.pairsum.maps import FREQUENCIES, Constant, VectorMap, evaluate, fourier_map, one_blas_thread
+from treegram.pairsum.maps import FREQUENCIES, Constant, VectorMap, evaluate, fourier_map
 from treegram.pairsum.products import sum_rows
 from treegram.pairsum.vectors import entry_products, hash_graphs, place_trees, spread_rows
-from treegram.structure.labels import node_hashes
+from treegram.structure.hashing import node_hashes
 from treegram.structure.trees import Phi, read_tree
 
 __all__ = ["ODDCLFeatures"]

@@ -14,7 +14,7 @@ from treegram._core.types import Floats
 from treegram.graphs import Graphs
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
-from treegram.kernels.tree_weights import TREE_GRID, TREES, count_trees, refuse_overflow, spread_counted_trees, weigh
+from treegram.kernels.oddcl import TREE_GRID, TREES, count_trees, refuse_overflow, spread_counted_trees, weigh
 from treegram.pairsum.products import sum_rows
 from treegram.structure.features import Features
 from treegram.structure.trees import Phi, read_tree

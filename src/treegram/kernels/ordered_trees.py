@@ -15,7 +15,7 @@ from treegram.graphs import Graphs
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import NODE_KERNEL, vectors_and_kernel
-from treegram.kernels.tree_weights import TREE_GRID, TREES, refuse_overflow, weigh
+from treegram.kernels.oddcl import TREE_GRID, TREES, refuse_overflow, weigh
 from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.features import common_codes

@@ -12,12 +12,13 @@ from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
-from treegram._core.memory import require
+from treegram._core.machine import require
 from treegram._core.params import FLAG, Number, Whole, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
+from treegram.kernels.base import accumulate_steps, split_steps
 from treegram.kernels.explicit import HasFeatures
-from treegram.kernels.grid import Grid, accumulate_steps, split_steps
+from treegram.kernels.grid import Grid
 from treegram.kernels.wl import COLOR_GRID
 from treegram.pairsum.products import Binned, bin_counts, bin_products, bin_squares
 from treegram.structure.propagation import METRICS, Draws, draw, hash_values, label_bins, propagate, transition

@@ -26,7 +26,7 @@ from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.kernels.base import normalize_gram, outside_level
 from treegram.kernels.node_pairs import NodeView, WeightedFeatures, by_point, node_pair_sums, node_self_sums
-from treegram.kernels.tree_weights import view_trees
+from treegram.kernels.oddcl import view_trees
 from treegram.pairsum.attributes import Gaussian
 from treegram.pairsum.maps import FREQUENCIES, Constant, VectorMap, distinct_rows, evaluate, fourier_map, nystroem_map
 from treegram.pairsum.vectors import Entries, add_products, component_ranges, make_entries, self_products

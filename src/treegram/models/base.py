@@ -16,6 +16,7 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import (
     FLAG,
     FUNCTION,
@@ -31,14 +32,12 @@ from treegram._core.params import (
     Words,
     parameters,
 )
-from treegram._core.progress import verbosely
 from treegram._core.types import Floats
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.base import AUTO, GraphKernel
 from treegram.models.auto import search_auto
 from treegram.models.crossval import Fits, check_targets
 from treegram.models.search import Data, Score, Search, SearchResult, Splits, list_candidates
-from treegram.pairsum.maps import one_blas_thread
 
 __all__ = [
     "STRENGTHS",

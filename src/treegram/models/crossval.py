@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
+from treegram._core.parallel import one_blas_thread
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.models.solver import TOLERANCE, fit_machines, one_against_rest, vote
-from treegram.pairsum.maps import one_blas_thread
 
 __all__ = [
     "Fits",

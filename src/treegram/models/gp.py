@@ -10,15 +10,14 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import Allowed, parameters
-from treegram._core.progress import verbosely
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import split_pipeline
 from treegram.models.base import STRENGTHS, GraphModel, check_fit, check_numbers, check_strengths
 from treegram.models.crossval import Fits
 from treegram.models.search import Data, Score
-from treegram.pairsum.maps import one_blas_thread
 
 __all__ = ["GraphGP"]
 

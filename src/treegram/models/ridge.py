@@ -15,13 +15,13 @@ from sklearn.base import RegressorMixin
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._core.parallel import one_blas_thread
 from treegram._core.params import Allowed, parameters
 from treegram._core.types import Floats, Ints
 from treegram.models.base import STRENGTHS, CrossValidatedModel, check_numbers, list_splits
 from treegram.models.crossval import Fits, choose
 from treegram.models.scoring import NumberAnswers, Scorer, check_scoring, rate
 from treegram.models.search import Data, Score, Splits
-from treegram.pairsum.maps import one_blas_thread
 
 __all__ = ["GraphRidge", "RidgeSelection", "number_folds", "select_ridge"]
 

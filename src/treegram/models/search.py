@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from treegram._core.memory import available_bytes, spell_bytes
+from treegram._core.machine import available_bytes, spell_bytes
 from treegram._core.parallel import run_tasks
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints

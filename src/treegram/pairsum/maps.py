@@ -7,17 +7,14 @@ vectors. ``treegram.pairsum.vectors`` sums mapped vectors over graphs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
 from scipy.stats.qmc import MultivariateNormalQMC
-from threadpoolctl import threadpool_limits
 
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Ints
@@ -35,7 +32,6 @@ __all__ = [
     "fourier_map",
     "kernel_block",
     "nystroem_map",
-    "one_blas_thread",
 ]
 
 
@@ -117,30 +113,6 @@ class PivotMap:
         start, stop, _ = columns.indices(self.n_components)
         rows: Floats = kernel_block(self.node_kernel, X, self.pivots[:stop]) @ self.mixing[:stop, start:stop]
         return rows
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Run matrix products on one thread each: they are many and small here, and whole tasks run in parallel (``n_jobs``).
-
-    Results then do not depend on the number of BLAS threads. The setting belongs to the process: overlapping threads share it,
-    and the last one to leave restores the original limits.
-    """
-    with _one_thread_lock:
-        if not _one_thread_users:
-            _one_thread_users.append(threadpool_limits(1, user_api="blas"))
-        _one_thread_users.append(None)
-    try:
-        yield
-    finally:
-        with _one_thread_lock:
-            _one_thread_users.pop()
-            if len(_one_thread_users) == 1:
-                _one_thread_users.pop().restore_original_limits()
-
-
-_one_thread_lock = Lock()
-_one_thread_users: list[Any] = []  # the limits, and one entry for each block that is being run
 
 
 def evaluate(vector_map: VectorMap, X: Floats, columns: slice = slice(None), *, n_jobs: int | None = None) -> Floats:

@@ -30,7 +30,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treegram._core.jit import contracted, jit, pasted
-from treegram._core.memory import allocate, require
+from treegram._core.machine import allocate, require
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel

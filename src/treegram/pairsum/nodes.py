@@ -22,8 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treegram._core.jit import contracted, inlined, jit, pasted
-from treegram._core.parallel import run_tasks
-from treegram._core.progress import track
+from treegram._core.parallel import run_tasks, track
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.tiles import (

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from treegram._core.jit import contracted, jit
-from treegram._core.memory import require
+from treegram._core.machine import require
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import NodeKernel

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treegram._core.jit import contracted, inlined, jit
-from treegram._core.memory import require_rows
+from treegram._core.machine import require_rows
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.maps import VectorMap, evaluate

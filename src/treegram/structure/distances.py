@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treegram._core.jit import jit
-from treegram._core.memory import allocate
+from treegram._core.machine import allocate
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs

@@ -1,4 +1,6 @@
-"""Mix 64-bit codes, number equal things, and keep records in hash tables: the only module that hashes numbers.
+"""Hash labels, mix 64-bit codes, number equal things, and keep records in hash tables.
+
+The hash of a label depends on its value alone, never on the process, the machine or the data set, and so do all codes made of hashes.
 
 A record is a sum under a key (row, code). Records are written graph after graph, and their hash table knows those of the
 current graph only: a slot that an earlier graph filled counts as empty. Compiled loops never allocate: they stop and return how
@@ -7,23 +9,34 @@ many records must fit (see ``structure.visits``).
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Hashable, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from treegram._core.errors import InvalidGraphError
 from treegram._core.jit import inlined, jit
 from treegram._core.types import Floats, Hashes, Ints
+from treegram.graphs import Graphs
 
 __all__ = [
     "GOLDEN",
+    "arc_hashes",
+    "edge_name",
     "empty_table",
     "equal_rows",
     "fill_table",
     "find",
     "has_room",
+    "hash_label",
     "join",
     "mix",
+    "node_hashes",
+    "node_name",
     "number_codes",
     "number_pairs",
 ]
@@ -32,6 +45,70 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
 _S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
+
+
+# -------------------------------------------------------------------- labels
+
+
+def hash_label(value: Hashable) -> int:
+    """Return 64 bits that depend on the label's value alone: never on the process, the machine or the data set."""
+    return int.from_bytes(blake2b(_spell(value).encode(), digest_size=8, person=b"treegram").digest(), "little")
+
+
+def _spell(value: Hashable) -> str:
+    """Return a text that differs for different labels, types included."""
+    if isinstance(value, tuple):
+        return f"({','.join(_spell(item) for item in value)})"
+    return f"{type(value).__name__}:{value!r}"
+
+
+def node_hashes(graphs: Graphs, missing_labels: str) -> Hashes:
+    """Return the hash of each node's label; without labels, of its degree or of one constant. Shape (n_nodes,), uint64."""
+    if graphs.labels is not None:
+        return _hashes(graphs.labels, graphs.label_values)
+    codes = graphs.degrees if missing_labels == "degree" else np.zeros(graphs.n_nodes, np.int64)
+    return _hashes(codes, range(int(codes.max(initial=0)) + 1))
+
+
+def _hashes(codes: Ints, values: Sequence[Hashable]) -> Hashes:
+    """Return the hash of each code's value; values that no code refers to, as in a slice of a collection, cost nothing."""
+    is_used = np.zeros(len(values), bool)
+    is_used[codes] = True
+    hashes = np.zeros(len(values), np.uint64)
+    for code in np.flatnonzero(is_used).tolist():
+        hashes[code] = hash_label(values[code])
+    return hashes[codes]
+
+
+def arc_hashes(graphs: Graphs, *, use_edge_labels: bool) -> Hashes:
+    """Return the hash of each arc's label, or one constant for all. Shape (n_arcs,), uint64."""
+    if not use_edge_labels or not len(graphs.indices):
+        return np.full(len(graphs.indices), GOLDEN)
+    if graphs.edge_labels is None:
+        raise InvalidGraphError("use_edge_labels=True, but the graphs have no edge labels.")
+    return _hashes(graphs.edge_labels, graphs.edge_label_values)
+
+
+def node_name(graphs: Graphs, node: int, missing_labels: str) -> str:
+    """Return a node's label as text; without labels, its degree or 0."""
+    if graphs.labels is not None:
+        return _show(graphs.label_values[graphs.labels[node]])
+    return str(graphs.degrees[node] if missing_labels == "degree" else 0)
+
+
+def edge_name(graphs: Graphs, arc: int) -> str:
+    """Return an arc's label as text."""
+    assert graphs.edge_labels is not None  # arc_hashes has checked it
+    return _show(graphs.edge_label_values[graphs.edge_labels[arc]])
+
+
+def _show(value: Hashable) -> str:
+    """Return a label as text; in quotes where it could be mistaken for a number or for the brackets of a tree."""
+    is_plain = not isinstance(value, str) or re.fullmatch(r"[^\W\d][\w .+*/#@-]*", value)
+    return str(value) if is_plain else json.dumps(value, ensure_ascii=False)
+
+
+# -------------------------------------------------------------------- numbers of equal things
 
 
 def equal_rows(vectors: Floats, *keys: NDArray[Any]) -> tuple[Ints, Ints]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from treegram._core.errors import InvalidGraphError
 from treegram._core.jit import jit
-from treegram._core.memory import allocate
+from treegram._core.machine import allocate
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Hashes, Ints
 from treegram.graphs import Graphs

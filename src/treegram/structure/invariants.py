@@ -17,13 +17,12 @@ import numpy as np
 from sklearn.preprocessing import normalize as normalize_rows
 
 from treegram._core.jit import inlined, jit
-from treegram._core.memory import allocate, require
+from treegram._core.machine import allocate, require
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.features import Features, gather, order_by_row
-from treegram.structure.hashing import GOLDEN, empty_table, find, has_room, join, mix
-from treegram.structure.labels import arc_hashes, node_hashes
+from treegram.structure.hashing import GOLDEN, arc_hashes, empty_table, find, has_room, join, mix, node_hashes
 from treegram.structure.visits import (
     DONE,
     FIRST,

@@ -16,10 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from treegram._core.jit import jit
-from treegram._core.progress import track
+from treegram._core.parallel import track
 from treegram._core.types import Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.structure.labels import arc_hashes, node_hashes
+from treegram.structure.hashing import arc_hashes, node_hashes
 from treegram.structure.trees import CAPPED, COUNTINGS, PAPER, Phi, encode, new_visit
 from treegram.structure.visits import leave, visit
 

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.structure.labels import node_hashes
+from treegram.structure.hashing import node_hashes
 
 __all__ = ["METRICS", "Draws", "draw", "hash_values", "label_bins", "label_directions", "propagate", "transition"]
 

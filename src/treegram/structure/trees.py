@@ -21,8 +21,18 @@ from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.features import Features, number_by_order, order_by_row
-from treegram.structure.hashing import empty_table, find, has_room, join, mix, number_pairs
-from treegram.structure.labels import arc_hashes, edge_name, node_hashes, node_name
+from treegram.structure.hashing import (
+    arc_hashes,
+    edge_name,
+    empty_table,
+    find,
+    has_room,
+    join,
+    mix,
+    node_hashes,
+    node_name,
+    number_pairs,
+)
 from treegram.structure.visits import (
     DONE,
     FIRST,

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from treegram._core.jit import inlined, jit
-from treegram._core.memory import allocate
-from treegram._core.progress import track
+from treegram._core.machine import allocate
+from treegram._core.parallel import track
 from treegram._core.types import Ints
 from treegram.graphs import Graphs
 from treegram.structure.hashing import empty_table, fill_table

@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from treegram._core.jit import jit
-from treegram._core.memory import allocate
+from treegram._core.machine import allocate
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.structure.features import Features, gather
-from treegram.structure.hashing import join, mix
-from treegram.structure.labels import arc_hashes, edge_name, node_hashes, node_name
+from treegram.structure.hashing import arc_hashes, edge_name, join, mix, node_hashes, node_name
 from treegram.structure.visits import graph_spans
 
 __all__ = ["ColorFeatures", "color_features", "read_color", "wl_colors"]

@@ -16,9 +16,8 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 
 from treegram._core.errors import StudyError
-from treegram._core.memory import available_bytes
-from treegram._core.parallel import send_tasks
-from treegram._core.progress import track
+from treegram._core.machine import available_bytes
+from treegram._core.parallel import send_tasks, track
 from treegram._core.types import Ints
 from treegram.datasets import load_tu
 from treegram.graphs import Graphs
