@@ -23,6 +23,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 import treegram._core.parallel
+import treegram.kernels
 import treegram.pairsum
 import treegram.structure
 from treegram import CSM, P2K, FeatureMap, Graphs
@@ -68,7 +69,7 @@ def assert_close(actual, expected, rows=None, columns=None):
 
 def _task_sizes():
     """All constants that say how large a task is, wherever they are."""
-    for package in (treegram.pairsum, treegram.structure):
+    for package in (treegram.kernels, treegram.pairsum, treegram.structure):
         for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             if not info.ispkg:
                 module = importlib.import_module(info.name)

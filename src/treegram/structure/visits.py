@@ -97,7 +97,9 @@ def _with_room(records: Any, needed: int, state: Ints, label: str) -> Any:
                 larger[name] = empty_table(needed - first)
                 fill_table(first, used, larger[records._fields[0]], larger["codes"], larger[name])
         elif needed > len(array):
-            larger[name] = allocate(needed + needed // 2, array.dtype, f"Graph {state[GRAPH]}: its {label}")
+            larger[name] = allocate(
+                (needed + needed // 2, *array.shape[1:]), array.dtype, f"Graph {state[GRAPH]}: its {label}"
+            )
             larger[name][:used] = array[:used]
     return type(records)(**larger)
 
