@@ -63,6 +63,7 @@ _HOMES = {
         "WLOA",
         "FeatureMap",
         "GraphHopper",
+        "Graphlets",
         "KernelSum",
         "Nystroem",
         "ODDCLApprox",

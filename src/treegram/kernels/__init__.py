@@ -9,6 +9,7 @@ from treegram.kernels.csm import CSM
 from treegram.kernels.feature_map import FeatureMap
 from treegram.kernels.gik import GIK
 from treegram.kernels.graphhopper import GraphHopper
+from treegram.kernels.graphlets import Graphlets
 from treegram.kernels.kernel_sum import KernelSum
 from treegram.kernels.nspdk import NSPDK
 from treegram.kernels.nystroem import Nystroem
@@ -35,6 +36,7 @@ __all__ = [
     "WLOA",
     "FeatureMap",
     "GraphHopper",
+    "Graphlets",
     "KernelSum",
     "Nystroem",
     "ODDCLApprox",
@@ -43,5 +45,20 @@ __all__ = [
     "ShortestPath",
 ]
 
-for _kind in (CSM, GIK, GraphHopper, NSPDK, ODDCL, ODDCLApprox, ODDST, OrderedTrees, P2K, ShortestPath, WL, WLCL, WLOA):
+for _kind in (
+    CSM,
+    GIK,
+    GraphHopper,
+    Graphlets,
+    NSPDK,
+    ODDCL,
+    ODDCLApprox,
+    ODDST,
+    OrderedTrees,
+    P2K,
+    ShortestPath,
+    WL,
+    WLCL,
+    WLOA,
+):
     register_kernel(_kind)
