@@ -22,8 +22,17 @@ from treegram.graphs import Graphs
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
 from treegram.structure.features import Features, gather, order_by_row
-from treegram.structure.hashing import empty_table, find, has_room, join, mix
-from treegram.structure.labels import arc_hashes, edge_name, node_hashes, node_name
+from treegram.structure.hashing import (
+    arc_hashes,
+    edge_name,
+    empty_table,
+    find,
+    has_room,
+    join,
+    mix,
+    node_hashes,
+    node_name,
+)
 from treegram.structure.visits import (
     DONE,
     FIRST,
