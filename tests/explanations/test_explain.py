@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -50,6 +51,7 @@ from treegram import (
 from treegram._core.errors import ParameterError
 from treegram.kernels import oddcl_features
 from treegram.kernels.base import KERNELS as REGISTERED
+from treegram.kernels.base import GraphKernel, parameters
 from treegram.kernels.oddcl import view_trees
 
 KERNELS = {
@@ -168,7 +170,10 @@ def test_features_of_a_sum_carry_the_name_of_their_kernel():
     sums = np.asarray(found.feature_contributions.sum(axis=1)).ravel() + found.intercept
     np.testing.assert_allclose(sums, found.decisions, rtol=0, atol=1e-9)
     assert {name.split(":")[0] for name in found.feature_names} == {"WL", "ODDST"}
-    without = explain(fitted_ridge(KERNELS["KernelSum"], graphs), graphs)
+    partly = explain(fitted_ridge(KERNELS["KernelSum"], graphs), graphs)  # one of its three kernels has no features
+    assert {name.split(":")[0] for name in partly.feature_names} == {"ODDST", "WL"}
+    assert not partly._table.is_complete
+    without = explain(fitted_ridge(ODDCL(), graphs), graphs)
     assert without.feature_contributions is None
     assert without.feature_names is None
     assert without.top_features(0) == []
@@ -469,7 +474,7 @@ def test_the_error_names_all_kernels_that_can_be_explained():
 
 def test_models_that_cannot_be_explained_are_refused():
     graphs, y = zoo.LAWS_HOLD_ON["mixed"].pack(), np.arange(11) % 2
-    with pytest.raises(ParameterError, match="must be a GraphSVC, GraphRidge or GraphGP"):
+    with pytest.raises(ParameterError, match="must be a model of graphs"):
         explain(WL().fit(graphs), graphs)
     neighbors = make_pipeline(FeatureMap(WL()), KNeighborsClassifier(1)).fit(graphs, y)
     with pytest.raises(ParameterError, match="must be a fitted linear model"):
@@ -549,6 +554,153 @@ def test_graphs_of_the_training_data_are_known(three_classes):
     assert explain(linear, graphs[:2]).in_training.tolist() == [True, False]
     components = make_pipeline(Nystroem(WL(), 5), LogisticRegression()).fit(graphs, y)
     assert explain(components, graphs).in_training is None
+
+
+# -------------------------------------------------------------------- several kernels, and numbers of whole graphs
+
+
+@parameters
+class Sizes(GraphKernel):
+    """A stand-in for a kernel on columns: exp(-|difference of nodes| - |difference of edges|)."""
+
+    def _describe(self, graphs, grid):
+        arcs = np.diff(graphs.indptr[graphs.offsets])
+        return 0.1 * np.column_stack([graphs.sizes, arcs])
+
+    def _pair_sums(self, left, right):
+        return np.exp(-np.abs(left[:, None] - (left if right is None else right)[None]).sum(axis=2))
+
+    def _self_sums(self, described):
+        return np.ones(len(described))
+
+    def _column_parts(self, graphs, weights):
+        gaps = np.abs(self._describe(graphs, {})[:, None] - self._fitted[None])
+        totals = gaps.sum(axis=2)
+        shares = np.expm1(-totals) / np.where(totals > 0, totals, 1.0)
+        return np.einsum("gf,gfc,fo->gco", shares, gaps, weights), weights.sum(axis=0), ["n_nodes", "n_arcs"]
+
+
+class Combined:
+    """A stand-in for a model of several kernels: one machine for each class, or for a number."""
+
+    def __init__(self, kernels, graphs, n_outputs):
+        rng = np.random.default_rng(0)
+        self.parts = [(kernel.fit(graphs), rng.normal(size=(len(graphs), n_outputs))) for kernel in kernels]
+        self.intercept = rng.normal(size=n_outputs)
+        if n_outputs > 1:
+            self.classes_ = np.array([f"class {i}" for i in range(n_outputs)])
+
+    def _decision_parts(self):
+        outputs = tuple(self.classes_.tolist()) if hasattr(self, "classes_") else ("prediction",)
+        return self.parts, self.intercept, outputs
+
+    def decision_function(self, X):
+        return sum(kernel.transform(X) @ weights for kernel, weights in self.parts) + self.intercept
+
+    def predict(self, X):
+        decisions = self.decision_function(X)
+        return self.classes_[decisions.argmax(axis=1)] if hasattr(self, "classes_") else decisions[:, 0]
+
+
+PARTS = {
+    "columns": lambda: [Sizes()],
+    "columns and kernels": lambda: [WL(), Sizes(), make_pipeline(NeighborMeans(), ODDCL(depth=1))],
+    "columns in a sum": lambda: [KernelSum([Sizes(), WL(n_iterations=1), ODDST(depth=1, normalize=False)]), WLOA()],
+    "two kinds of columns": lambda: [Sizes(), KernelSum([Sizes(), ShortestPath()], normalize=False)],
+}
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("name", PARTS)
+def test_nodes_and_columns_of_all_parts_add_up(name, n_outputs):
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = Combined(PARTS[name](), graphs[:7], n_outputs)
+    found = explain(model, graphs)
+    assert found.column_names[:2] == ("n_nodes", "n_arcs")
+    assert found.column_names[-1] == "constant"
+    expected = model.decision_function(graphs).reshape(found.decisions.shape)
+    nodes = np.array([own.sum(axis=0) for own in found.node_contributions])
+    columns = found.column_contributions.sum(axis=1)
+    np.testing.assert_allclose(nodes + columns + found.intercept, expected, rtol=0, atol=1e-9)
+    by_graph = found.graph_contributions.sum(axis=1) + found.intercept
+    np.testing.assert_allclose(by_graph.reshape(expected.shape), expected, rtol=0, atol=1e-9)
+    assert found.residual < 1e-9
+    assert found.in_training.tolist() == [True] * 7 + [False] * 4
+
+
+@settings(max_examples=25, deadline=None)
+@given(collection=strategies.collections(min_graphs=2, dimension=2, labeled=True, scale="plain"))
+def test_nodes_and_columns_add_up_on_any_graphs(collection):
+    graphs = collection.pack()
+    if not graphs.n_nodes:
+        return
+    model = Combined(PARTS["columns in a sum"](), graphs, 2)
+    found = explain(model, graphs)
+    assert found.residual <= 1e-9 * max(1.0, np.abs(found.graph_contributions).sum(axis=1).max())
+
+
+def test_for_one_machine_per_class_the_contrast_is_the_difference_of_two():
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    model = Combined(PARTS["columns and kernels"](), graphs, 3)
+    found, decisions = explain(model, graphs), model.decision_function(graphs)
+    assert found.outputs == ("class 0", "class 1", "class 2")
+    for i, own in enumerate(np.sort(decisions, axis=1)):
+        contrast = found._contrast(i)
+        assert contrast.above == model.predict(graphs)[i]
+        columns = found._column_values[i].sum(axis=0) @ contrast.combine
+        total = found._node_values_of(i, contrast).sum() + columns + found.intercept @ contrast.combine
+        assert total == pytest.approx(own[-1] - own[-2], abs=1e-9)
+
+
+def test_similar_graphs_are_the_nearest_under_all_kernels():
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    kernels = [WL(normalize=False), Sizes()]
+    model = Combined(kernels, graphs[:7], 1)
+    found = explain(model, graphs)
+    sizes = [np.linalg.norm(weights) for _, weights in model.parts]
+    each = [clone(kernel).set_params(normalize=True).fit(graphs[:7]).transform(graphs) for kernel in kernels]
+    expected = np.average(each, axis=0, weights=sizes)
+    for i in (3, 9):
+        similar = found.similar_graphs(i, 3)
+        own = expected[i].copy()
+        own[i if i < 7 else []] = -1  # itself
+        assert [one["index"] for one in similar] == np.argsort(-own, kind="stable")[:3].tolist()
+        for one in similar:
+            assert one["similarity"] == pytest.approx(own[one["index"]], abs=1e-12)
+            assert one["contribution"] == pytest.approx(found.graph_contributions[i, one["index"]], abs=1e-12)
+    linear = make_pipeline(FeatureMap(WL()), Ridge()).fit(graphs, np.arange(len(graphs)))
+    assert explain(linear, graphs).similar_graphs(0) == []
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_the_summary_has_the_means_of_features_columns_and_labels(n_outputs):
+    graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
+    found = explain(Combined(PARTS["columns and kernels"](), graphs, n_outputs), graphs)
+    table = found.to_frame(10**6)
+    assert table["mean_absolute"].is_monotonic_decreasing
+    by_kind = {kind: rows.set_index("name") for kind, rows in table.groupby("kind")}
+    assert set(by_kind) == {"feature", "column", "label"}
+    assert set(by_kind["column"].index) == {"n_nodes", "n_arcs"}
+    contrasts = [found._contrast(i) for i in range(len(graphs))]
+    columns = np.array([own @ one.combine for own, one in zip(found._column_values, contrasts, strict=True)])
+    for name, own in zip(("n_nodes", "n_arcs"), columns.T, strict=False):
+        row = by_kind["column"].loc[name]
+        assert row["mean"] == pytest.approx(own.mean())
+        assert row["mean_absolute"] == pytest.approx(np.abs(own).mean())
+        assert row["n_graphs"] == np.count_nonzero(own)
+    total = np.mean([found._node_values_of(i, one).sum() for i, one in enumerate(contrasts)])
+    assert by_kind["label"]["mean"].sum() == pytest.approx(total)
+    features = np.mean([sum(value for _, value in found.top_features(i, 10**6)) for i in range(len(graphs))])
+    assert by_kind["feature"]["mean"].sum() == pytest.approx(features)
+    assert len(found.summary(1)) == 3
+    assert found.to_frame(output=0).shape[1] == 5
+
+
+def test_vectors_that_a_transformer_rounds_differently_are_still_known():
+    graphs, _, _ = make_motifs(6, n_attributes=2, random_state=0)
+    model = fitted_ridge(ODDCL(depth=1), graphs[:3])
+    shaken = replace(graphs, attributes=graphs.attributes * (1 + 1e-14))
+    assert explain(model, shaken).in_training.tolist() == [True] * 3 + [False] * 3
 
 
 def test_the_notebook_view_is_short_and_text_is_text(three_classes):

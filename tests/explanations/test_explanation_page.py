@@ -308,7 +308,7 @@ def test_graphs_and_models_that_do_not_fit_leave_an_older_page(model, motifs, tm
     approximate = GraphSVC(ODDCLApprox(), param_grid={}, C=1, cv=2).fit(*motifs)
     with pytest.raises(ParameterError, match="ODDCLApprox cannot be explained node by node"):
         written(tmp_path, approximate, motifs[0])
-    with pytest.raises(ParameterError, match="must be a GraphSVC, GraphRidge or GraphGP"):
+    with pytest.raises(ParameterError, match="must be a model of graphs"):
         written(tmp_path, WL().fit(motifs[0]), motifs[0])
     with pytest.raises(FileNotFoundError, match="does not exist; create it first"):
         explain(model, motifs[0]).to_html(tmp_path / "no" / "page.html")

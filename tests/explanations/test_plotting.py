@@ -179,12 +179,14 @@ def test_wrong_arguments_of_plot_graph(options, message):
 
 def explained(outputs, intercept, values, **learned):
     """An explanation of CHAIN without a kernel; `learned` is what its model has."""
-    fields = dict.fromkeys(("_X", "_features", "_kernel", "_seen", "_weights"))
+    fields = dict.fromkeys(("_X", "_parts", "_leaves"))
     return Explanation(
         outputs=outputs,
         intercept=np.array(intercept),
         graphs=CHAIN,
         attribute_to="tree",
+        column_names=(),
+        _column_values=np.zeros((2, 0, len(outputs))),
         _model=SimpleNamespace(**learned),
         _node_values=np.array(values),
         **fields,
@@ -204,14 +206,12 @@ def test_explanations_are_drawn_with_their_decision():
 
 
 def test_of_many_classes_the_predicted_one_is_drawn_against_the_next_best():
-    scores = np.array([[2.0, 1.0, 0.0], [1.0, 0.0, 2.0]])  # c before a
     pairs = explained(
         (("a", "b"), ("a", "c"), ("b", "c")),
         [0.0, 1.0, 0.0],
         np.eye(4, 3),
         classes_=np.array(["a", "b", "c"]),
         predict=lambda _: np.array(["a", "c"]),
-        decision_function=lambda _: scores,
     )
     ax = plot_explanation(pairs, 1, ax=blank_axes())
     assert ax.get_title() == "c rather than a: -2"

@@ -1,14 +1,15 @@
-"""Exact explanations: split a decision into contributions of nodes, features or training graphs.
+"""Exact explanations: split a decision into contributions of nodes and columns, of features, or of training graphs.
 
-Kernels here are sums over nodes, and a decision is a weighted sum of kernels, so it is a sum over nodes as well. Nothing is
-sampled, fitted or approximated: the contributions add up to the decision. The kernels split their own sums over nodes
-(``_node_contributions``); this module applies the weights of the models.
+Most kernels here are sums over nodes, and a decision is a weighted sum of kernels, so it is a sum over nodes as well. Nothing is
+sampled, fitted or approximated: the contributions add up to the decision. Kernels split their own sums over nodes
+(``_node_contributions``) or over the columns of a table (``_column_parts``); models list their kernels with weights
+(``_decision_parts``).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -19,9 +20,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.errors import ParameterError
+from treegram._core.optional import optional_module
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
@@ -29,16 +30,18 @@ from treegram.kernels import FeatureMap, KernelSum, Nystroem, ODDCLFeatures
 from treegram.kernels.base import inverse_roots
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.grid import split_pipeline
-from treegram.models import GraphGP, GraphRidge, GraphSVC
+from treegram.models.solver import one_against_rest
 from treegram.structure.hashing import arc_hashes, node_hashes
 
 __all__ = ["Explanation", "explain"]
 
+CONSTANT = "constant"  # the last of the column names
 _SHOWN_IN_NOTEBOOKS = 10  # graphs
+_DIGITS = 6  # of vectors, relative to the largest of their column: transformers may round the others differently
 
 
 def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
-    r"""Split the decisions of a fitted model into exact contributions of nodes, features and training graphs.
+    r"""Split the decisions of a fitted model into exact contributions of nodes, columns, features and training graphs.
 
     A kernel that is a sum over nodes turns each decision into one, :math:`f(G) = b + \sum_{v \in G} c_v`. The contributions
     :math:`c_v` are computed in one pass that treats each node as a graph of its own.
@@ -59,7 +62,7 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
     Returns
     -------
     Explanation
-        Contributions of nodes, features and training graphs, which add up to the decisions.
+        Contributions of nodes and columns, of features, and of training graphs, which add up to the decisions.
 
     Notes
     -----
@@ -84,36 +87,35 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
     """
     if attribute_to not in ("tree", "root"):
         raise ParameterError(f"attribute_to of explain must be 'tree' or 'root'; got {attribute_to!r}.")
-    steps, features, final = split_model(model)
-    weights, intercept, outputs = _graph_model_weights(final) if features is None else _linear_weights(final)
-    kernel: Any = features
-    if not isinstance(features, ODDCLFeatures):
-        inner, kernel = split_pipeline((features or final).kernel_)
-        steps += inner
-    # Compiled code reads one weight per column without looking at their number.
-    _check_weights(weights, outputs, len(kernel.graphs_) if features is None else features.n_features_out_, final)
-    if isinstance(features, Nystroem):
-        weights = features._component_weights(weights)
-    graphs, seen = None, X
-    for step in steps:
-        graphs = seen if graphs is None and isinstance(seen, Graphs) else graphs
-        seen = step.transform(seen)
-    seen = as_graphs(seen) if kernel is features else kernel._check_like_fitted(as_graphs(seen))
-    if graphs is None or not np.array_equal(graphs.offsets, seen.offsets):
-        graphs = seen
-    split_nodes = kernel._column_contributions if isinstance(features, FeatureMap) else kernel._node_contributions
+    graphs, parts, intercept, outputs = _read_model(model, X)
+    leaves = [leaf for part in parts for leaf in part.leaves()]
+    graphs = _choose_graphs(graphs, [leaf.seen for leaf in leaves if not leaf.has_columns])
+    node_values = np.zeros((graphs.n_nodes, len(outputs)))
+    tables, constants, names = (
+        [np.zeros((len(graphs), 0, len(outputs)))],
+        np.zeros((len(graphs), len(outputs))),
+        list[str](),
+    )
+    for leaf in leaves:
+        if leaf.has_columns:
+            values, constant, own = leaf.kernel._column_parts(leaf.seen, leaf.weights)
+            tables.append(values * leaf.factors[:, None, None])
+            constants += leaf.factors[:, None] * constant
+            names += map(str, own)
+        else:
+            node_values += leaf.factors[graphs.graph_ids, None] * leaf.node_values(spread=attribute_to == "tree")
     return Explanation(
         outputs=outputs,
         intercept=intercept,
         graphs=graphs,
         attribute_to=attribute_to,
+        column_names=(*names, CONSTANT) if names else (),
         _model=model,
         _X=X,
-        _features=features,
-        _kernel=kernel,
-        _seen=seen,
-        _weights=weights,
-        _node_values=split_nodes(seen, weights, spread=attribute_to == "tree"),
+        _parts=parts,
+        _leaves=leaves,
+        _node_values=node_values,
+        _column_values=np.concatenate([*tables, constants[:, None]] if names else tables, axis=1),
     )
 
 
@@ -121,14 +123,15 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
 class Explanation:
     """Contributions to the decisions of a model; made by :func:`explain`.
 
-    The contributions of all nodes of a graph, of all features, or of all training graphs add up, with the intercept, to the
-    decision. If the model gives one number for each graph, the axis ``n_outputs`` is left out.
+    The contributions of all nodes of a graph and of its columns, if there are any, add up, with the intercept, to the decision.
+    So do those of all training graphs, and those of all features if every kernel of the model has explicit features. If the
+    model gives one number for each graph, the axis ``n_outputs`` is left out.
 
     Attributes
     ----------
     outputs : tuple
-        What positive numbers favor: the second of two classes; the first of a pair (a, b) of classes; a class of a linear
-        model; or "prediction" for a regressor.
+        What positive numbers favor: the second of two classes; the first of a pair (a, b) of classes; a class, where the model
+        has a decision for each; or "prediction" for a regressor.
     intercept : ndarray of shape (n_outputs,)
         Number that is added to the sum of all contributions.
     graphs : Graphs
@@ -136,7 +139,7 @@ class Explanation:
     attribute_to : {"tree", "root"}
         Where the contributions of trees went.
     decisions : ndarray of shape (n_graphs,) or (n_graphs, n_outputs)
-        Sum of the contributions of each graph's nodes, and the intercept.
+        Sum of the contributions of each graph's nodes and columns, and the intercept.
     predictions : ndarray of shape (n_graphs,)
         Predictions of the model.
     in_training : ndarray of bool of shape (n_graphs,), or None
@@ -144,35 +147,40 @@ class Explanation:
         graphs. None if the model does not keep its training graphs (:class:`Nystroem`, :class:`ODDCLFeatures`).
     node_contributions : list of ndarray of shape (n_nodes,) or (n_nodes, n_outputs)
         Contribution of each node, for each graph.
+    column_contributions : ndarray of shape (n_graphs, n_columns) or (n_graphs, n_columns, n_outputs), or None
+        Contribution of each number of the whole graph; None for a model that uses none.
+    column_names : tuple of str
+        Names of these numbers. The last is "constant": what such a kernel adds for a graph that has the same numbers as every
+        training graph; the others say how much each difference changes this.
     graph_contributions : ndarray of shape (n_graphs, n_training) or (n_graphs, n_training, n_outputs), or None
         Contribution of each training graph (of :class:`Nystroem`: each component). None for linear models on a
         :class:`FeatureMap` or :class:`ODDCLFeatures`, which do not compare with training graphs.
     feature_contributions : csr_matrix of shape (n_graphs, n_features), tuple of these, or None
-        Contribution of each feature, one matrix for each output; for :class:`ODDCLFeatures`, of each tree of the explained
-        graphs. None for a kernel without explicit features.
+        Contribution of each feature of the kernels with explicit features, one matrix for each output; for
+        :class:`ODDCLFeatures`, of each tree of the explained graphs. None if no kernel has explicit features.
     feature_names : list of str or None
         Names of the columns of ``feature_contributions``.
     residual : float
-        Largest difference between the sum over nodes and the sum over training graphs (linear models: over features), which
-        is how the model decides. It is rounding error.
+        Largest difference between the sum over nodes and columns and the sum over training graphs (linear models: over
+        features), which is how the model decides. It is rounding error.
     """
 
     outputs: tuple[Any, ...]
     intercept: Floats
     graphs: Graphs
     attribute_to: str
+    column_names: tuple[str, ...]
     _model: Any
     _X: Any
-    _features: FeatureMap | Nystroem | ODDCLFeatures | None
-    _kernel: Any  # the fitted kernel at the end of all steps; for ODDCLFeatures, itself
-    _seen: Graphs  # the graphs as the kernel receives them
-    _weights: Floats  # of training graphs or, for linear models on features, of columns: (n_columns, n_outputs)
+    _parts: list[Part]
+    _leaves: list[Part]  # the parts, and in the place of sums their summands
     _node_values: Floats  # (n_nodes, n_outputs)
+    _column_values: Floats  # (n_graphs, n_columns, n_outputs)
 
     @property
     def decisions(self) -> Floats:
-        """Sum of the contributions of each graph's nodes, and the intercept."""
-        sums = np.tile(self.intercept, (len(self.graphs), 1))
+        """Sum of the contributions of each graph's nodes and columns, and the intercept."""
+        sums = self.intercept + self._column_values.sum(axis=1)
         np.add.at(sums, self.graphs.graph_ids, self._node_values)
         return self._squeeze(sums)
 
@@ -194,9 +202,17 @@ class Explanation:
         return np.split(self._squeeze(self._node_values), offsets[1:-1]) if len(offsets) > 1 else []
 
     @property
+    def column_contributions(self) -> Floats | None:
+        """Contribution of each number of the whole graph; None for a model that uses none."""
+        return self._squeeze(self._column_values) if self.column_names else None
+
+    @property
     def graph_contributions(self) -> Floats | None:
         """Contribution of each training graph."""
-        return self._squeeze(self._rows[:, :, None] * self._weights) if self._compares_graphs else None
+        if not self._compares_graphs:
+            return None
+        values: Floats = sum(part.rows[:, :, None] * part.weights for part in self._parts)
+        return self._squeeze(values)
 
     @property
     def feature_contributions(self) -> Any:
@@ -214,8 +230,8 @@ class Explanation:
 
     @property
     def residual(self) -> float:
-        """Largest difference between the sum over nodes and the sum from which the model decides."""
-        sums = self._squeeze(self._rows @ self._weights + self.intercept)
+        """Largest difference between the sum over nodes and columns and the sum from which the model decides."""
+        sums = self._squeeze(self._sums_of_rows + self.intercept)
         return float(np.abs(sums - self.decisions).max(initial=0.0))
 
     def top_features(self, graph: int, n: int = 10, *, output: int | None = None) -> list[tuple[str, float]]:
@@ -233,13 +249,95 @@ class Explanation:
         Returns
         -------
         list of (str, float)
-            Name and contribution of each, the largest first; empty for a kernel without explicit features.
+            Name and contribution of each, the largest first; empty if no kernel has explicit features.
         """
-        if self._table is None:
+        contrast = self._contrast(graph, output)
+        return [] if self._table is None else self._table.top(graph, contrast.combine, n)
+
+    def similar_graphs(self, graph: int, n: int = 6, *, output: int | None = None) -> list[dict[str, Any]]:
+        """Return the training graphs that are most similar to an explained graph.
+
+        Parameters
+        ----------
+        graph : int
+            Index of the explained graph, which is left out if it is a training graph itself.
+        n : int, default=6
+            Largest number of training graphs.
+        output : int or None, default=None
+            Index in ``outputs``, for the contributions. None: as in :meth:`top_features`.
+
+        Returns
+        -------
+        list of dict
+            For each, the most similar first: ``index`` among the training graphs, ``name`` (None for graphs without names),
+            ``similarity``, and ``contribution`` to the decision. The similarity is the normalized kernel; of several kernels,
+            their mean, weighted by how much the model relies on each. Empty for linear models that do not compare graphs.
+        """
+        contrast = self._contrast(graph, output)
+        if not self._compares_graphs:
             return []
-        values = self._feature_values(graph, self._contrast(graph, output))
-        order = np.argsort(-np.abs(values), kind="stable")[:n]
-        return [(self._table.name_of(column), float(values[column])) for column in order.tolist() if values[column]]
+        contributions: Floats = sum(part.rows[graph] * (part.weights @ contrast.combine) for part in self._parts)
+        similarities = self._similarities[graph]
+        itself = -1 if self._training_indices is None else int(self._training_indices[graph])
+        kernel, numbers = self._parts[0].kernel, self._parts[0].numbers
+        names = getattr(kernel.graphs_, "graph_names", None)
+        order = [one for one in np.argsort(-similarities, kind="stable").tolist() if one != itself][:n]
+        return [
+            {
+                "index": one if numbers is None else int(numbers[one]),
+                "name": None if names is None else str(names[one]),
+                "similarity": float(similarities[one]),
+                "contribution": float(contributions[one]),
+            }
+            for one in order
+        ]
+
+    def summary(self, n: int = 100, *, output: int | None = None) -> list[dict[str, Any]]:
+        """Summarize what matters across all explained graphs: features, columns and node labels.
+
+        Parameters
+        ----------
+        n : int, default=100
+            Largest number of features, of columns and of labels each.
+        output : int or None, default=None
+            Index in ``outputs``. None: for more than two classes, of each graph the predicted class against the next best.
+
+        Returns
+        -------
+        list of dict
+            One record for each, the largest mean absolute contribution first: ``kind`` ("feature", "column" or "label": all
+            nodes with this label), ``name``, ``mean_absolute`` and ``mean`` contribution to a decision, and ``n_graphs``, the
+            number of graphs to which it contributes. Nodes with a label have what trees contribute, too: the kinds are different
+            views of the decisions, not parts of them.
+        """
+        combine = np.array([self._contrast(i, output).combine for i in range(len(self.graphs))])
+        combine = combine.reshape(len(self.graphs), len(self.outputs))
+        records = []
+        for kind, (values, name_of) in self._summarized(combine).items():
+            sizes = np.asarray(abs(values).mean(axis=0)).ravel() if len(self.graphs) else np.zeros(values.shape[1])
+            for column in np.argsort(-sizes, kind="stable")[:n].tolist():
+                own = values[:, [column]].toarray().ravel()
+                if own.any():
+                    shown = {"kind": kind, "name": name_of(column), "mean_absolute": float(sizes[column])}
+                    records.append({**shown, "mean": float(own.mean()), "n_graphs": int(np.count_nonzero(own))})
+        return sorted(records, key=lambda record: -record["mean_absolute"])
+
+    def to_frame(self, n: int = 100, *, output: int | None = None) -> Any:
+        """Return :meth:`summary` as a pandas table.
+
+        Parameters
+        ----------
+        n : int, default=100
+            Largest number of features, of columns and of labels each.
+        output : int or None, default=None
+            Index in ``outputs``. None: for more than two classes, of each graph the predicted class against the next best.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each feature, column or label.
+        """
+        return optional_module("pandas", "Tables").DataFrame(self.summary(n, output=output))
 
     def to_html(
         self,
@@ -294,23 +392,6 @@ class Explanation:
 
         write_page(self, path, y=y, numbers=numbers, molecules=molecules, title=title, source=source)
 
-    def _contrast(self, graph: int, output: int | None = None) -> Contrast:
-        """Return the two sides of an output; by default, for more than two classes, of the predicted against the next best."""
-        if not -len(self.graphs) <= graph < len(self.graphs):
-            raise IndexError(f"The index of the graph must be from 0 to {len(self.graphs) - 1}; got {graph}.")
-        if output is not None and not 0 <= output < len(self.outputs):
-            raise IndexError(f"output must be a number from 0 to {len(self.outputs) - 1}; got {output}.")
-        if output is None and self._is_classifier and len(self.outputs) > 1:
-            return self._contrasts[graph]
-        name = self.outputs[output or 0]
-        if isinstance(name, tuple):
-            above, below = map(str, name)
-        elif not self._is_classifier:
-            above, below = "a higher prediction", "a lower prediction"
-        else:
-            above, below = str(name), str(self._model.classes_[0]) if len(self.outputs) == 1 else "all other classes"
-        return Contrast(above, below, np.eye(len(self.outputs))[output or 0])
-
     def __repr__(self) -> str:
         sizes = f"{counted(len(self.graphs), 'graph')}, {counted(len(self.outputs), 'output')}"
         return f"Explanation({sizes}, attribute_to={self.attribute_to!r})"
@@ -320,68 +401,129 @@ class Explanation:
 
         return render_summary(self, _SHOWN_IN_NOTEBOOKS)
 
+    # ---------------------------------------------------------------- two sides of a decision
+
+    def _contrast(self, graph: int, output: int | None = None) -> Contrast:
+        """Return the two sides of an output; by default, for more than two classes, of the predicted against the next best."""
+        if not -len(self.graphs) <= graph < len(self.graphs):
+            raise IndexError(f"The index of the graph must be from 0 to {len(self.graphs) - 1}; got {graph}.")
+        if output is None:
+            return next(self._contrasts(graph))
+        if not 0 <= output < len(self.outputs):
+            raise IndexError(f"output must be a number from 0 to {len(self.outputs) - 1}; got {output}.")
+        name = self.outputs[output]
+        if isinstance(name, tuple):
+            above, below = map(str, name)
+        elif not self._is_classifier:
+            above, below = "a higher prediction", "a lower prediction"
+        else:
+            above, below = str(name), str(self._model.classes_[0]) if len(self.outputs) == 1 else "all other classes"
+        return Contrast(above, below, np.eye(len(self.outputs))[output])
+
+    def _contrasts(self, graph: int) -> Iterator[Contrast]:
+        """Yield what a decision can be about: of several classes, the predicted one against each other, the next best first."""
+        if not self._is_classifier or len(self.outputs) == 1:
+            yield from (self._contrast(graph, output) for output in range(len(self.outputs)))
+            return
+        classes = self._model.classes_.tolist()
+        pairs = {pair: k for k, pair in enumerate(combinations(range(len(classes)), 2))}
+        first, *others = self._ranking[graph].tolist()
+        for second in others:
+            combine = np.zeros(len(self.outputs))
+            if isinstance(self.outputs[0], tuple):
+                combine[pairs[min(first, second), max(first, second)]] = 1.0 if first < second else -1.0
+            else:
+                combine[first], combine[second] = 1.0, -1.0
+            yield Contrast(str(classes[first]), str(classes[second]), combine)
+
+    @cached_property
+    def _ranking(self) -> Ints:
+        """The classes for each graph, (n_graphs, n_classes): the predicted one, then the others, the best first."""
+        scores = np.array(self.decisions)
+        if isinstance(self.outputs[0], tuple):
+            scores = np.array(one_against_rest(scores, len(self._model.classes_)))
+        predicted = np.searchsorted(self._model.classes_, self.predictions)
+        scores[np.arange(len(scores)), predicted] = np.inf
+        ranking: Ints = np.argsort(-scores, axis=1, kind="stable")
+        return ranking
+
     def _node_values_of(self, graph: int, contrast: Contrast) -> Floats:
         """Return the contributions of a graph's nodes to one decision."""
         first, last = self.graphs.offsets[:-1][graph], self.graphs.offsets[1:][graph]
         values: Floats = self._node_values[first:last] @ contrast.combine
         return values
 
-    def _feature_values(self, graph: int, contrast: Contrast) -> Floats:
-        """Return the contributions of all features to one decision."""
-        assert self._table is not None
-        used = np.flatnonzero(contrast.combine).tolist()
-        rows = [contrast.combine[output] * self._table.values[output][[graph]].toarray()[0] for output in used]
-        values: Floats = np.sum(rows, axis=0)
-        return values
-
     # ---------------------------------------------------------------- computed on demand: each costs another pass
 
     @property
     def _compares_graphs(self) -> bool:
-        return self._features is None or isinstance(self._features, Nystroem)
+        return not any(part.has_rows for part in self._parts)
 
     @property
     def _is_classifier(self) -> bool:
         return hasattr(self._model, "classes_")
 
     @cached_property
-    def _rows(self) -> Any:
-        """Rows from which the model decides: kernel values with the training graphs, or features."""
-        read = self._kernel._feature_rows if isinstance(self._features, FeatureMap) else self._kernel.transform
-        return read(self._seen)
+    def _sums_of_rows(self) -> Floats:
+        """Decisions without the intercept, (n_graphs, n_outputs), from kernel values with training graphs or from features."""
+        sums: Floats = sum(part.rows @ part.weights for part in self._parts)
+        return sums
 
     @cached_property
     def _table(self) -> FeatureTable | None:
-        if isinstance(self._features, FeatureMap):
-            return FeatureTable(_weigh_columns(self._rows, self._weights), self._kernel._name_reader())
-        return _tabulate_features(self._kernel, self._seen, self._weights)
+        """The features of all kernels that have explicit ones, side by side."""
+        tables = {leaf: table for leaf in self._leaves if (table := leaf.tabulate()) is not None}
+        if len(self._leaves) == 1 or not tables:
+            return next(iter(tables.values()), None)
+        starts = np.cumsum([0, *(table.values[0].shape[1] for table in tables.values())])
+        blocks = zip(*(table.values for table in tables.values()), strict=True)
+        names = [(type(leaf.kernel).__name__, table.name_of) for leaf, table in tables.items()]
+
+        def name_of(column: int) -> str:
+            i = int(np.searchsorted(starts, column, side="right")) - 1
+            return f"{names[i][0]}: {names[i][1](column - int(starts[i]))}"
+
+        is_complete = all(leaf in tables or leaf.has_columns for leaf in self._leaves)
+        return FeatureTable(tuple(sp.hstack(block).tocsr() for block in blocks), name_of, is_complete)
 
     @cached_property
-    def _contrasts(self) -> list[Contrast]:
-        """The predicted one of several classes against the next best, for each graph."""
-        names = self._model.classes_.tolist()
-        pairs = {pair: k for k, pair in enumerate(combinations(range(len(names)), 2))}
-        has_pairs = isinstance(self.outputs[0], tuple)
-        scores = np.array(self._model.decision_function(self._X) if has_pairs else self.decisions)
-        best = np.searchsorted(self._model.classes_, self.predictions)
-        scores[np.arange(len(scores)), best] = -np.inf
-        contrasts = []
-        for first, second in zip(best.tolist(), scores.argmax(axis=1).tolist(), strict=True):
-            combine = np.zeros(len(self.outputs))
-            if has_pairs:
-                combine[pairs[min(first, second), max(first, second)]] = 1.0 if first < second else -1.0
-            else:
-                combine[first], combine[second] = 1.0, -1.0
-            contrasts.append(Contrast(str(names[first]), str(names[second]), combine))
-        return contrasts
+    def _similarities(self) -> Floats:
+        """Normalized kernel with the training graphs; of several kernels, the mean weighted by the size of their weights."""
+        sizes = [float(np.linalg.norm(part.weights)) for part in self._parts]
+        total = np.zeros(self._parts[0].rows.shape)
+        for size, part in zip(sizes, self._parts, strict=True):
+            total += size / (sum(sizes) or 1.0) * part.similarities
+        return total
 
     @cached_property
     def _training_indices(self) -> Ints | None:
         """Position of each explained graph among the training graphs, -1 if it is not there."""
-        if isinstance(self._features, Nystroem | ODDCLFeatures):
+        part = self._parts[0]
+        if part.numbers is not None or isinstance(part.kernel, ODDCLFeatures):
             return None
-        known = {digest: index for index, digest in reversed(list(enumerate(_graph_digests(self._kernel.graphs_))))}
-        return np.array([known.get(digest, -1) for digest in _graph_digests(self._seen)], dtype=np.int64)
+        fitted = part.kernel.graphs_
+        scales = None if fitted.attributes is None else np.abs(fitted.attributes).max(axis=0, initial=0.0)
+        known = {digest: index for index, digest in reversed(list(enumerate(_graph_digests(fitted, scales))))}
+        return np.array([known.get(digest, -1) for digest in _graph_digests(part.seen, scales)], dtype=np.int64)
+
+    def _summarized(self, combine: Floats) -> dict[str, tuple[Any, Callable[[int], str]]]:
+        """Return contributions to one decision for each graph, a matrix of graphs and columns for each kind, with names."""
+        found: dict[str, tuple[Any, Callable[[int], str]]] = {}
+        if self._table is not None:
+            weighed = [sp.diags(own) @ values for own, values in zip(combine.T, self._table.values, strict=True)]
+            found["feature"] = (sum(weighed[1:], weighed[0]).tocsc(), self._table.name_of)
+        if self.column_names:
+            values = np.einsum("gco,go->gc", self._column_values, combine)[:, :-1]
+            found["column"] = (sp.csc_matrix(values), self.column_names.__getitem__)
+        graphs = self.graphs
+        if graphs.labels is not None and len(graphs.label_values) > 1:
+            values = np.einsum("vo,vo->v", self._node_values, combine[graphs.graph_ids])
+            shape = (len(graphs), len(graphs.label_values))
+            found["label"] = (
+                sp.csc_matrix((values, (graphs.graph_ids, graphs.labels)), shape),
+                lambda code: str(graphs.label_values[code]),
+            )
+        return found
 
     def _squeeze(self, values: Floats) -> Floats:
         return values[..., 0] if len(self.outputs) == 1 else values
@@ -402,9 +544,81 @@ class FeatureTable:
 
     values: tuple[sp.csr_matrix, ...]  # (n_graphs, n_features) for each output
     name_of: Callable[[int], str]  # of a column, on demand: names take longer than numbers
+    is_complete: bool = True  # whether all kernels have features, so that they add up to the decisions
+
+    def row(self, graph: int, combine: Floats) -> Floats:
+        """Return the contributions of all features to one decision."""
+        used = np.flatnonzero(combine).tolist()
+        rows = [combine[output] * self.values[output][[graph]].toarray()[0] for output in used]
+        values: Floats = np.sum(rows, axis=0)
+        return values
+
+    def top(self, graph: int, combine: Floats, n: int) -> list[tuple[str, float]]:
+        """Return the names and contributions of the features that contribute most to one decision."""
+        values = self.row(graph, combine)
+        order = np.argsort(-np.abs(values), kind="stable")[:n]
+        return [(self.name_of(column), float(values[column])) for column in order.tolist() if values[column]]
 
 
 # -------------------------------------------------------------------- parts of models
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A fitted kernel or map to features, the weights of its values in the decisions, and the graphs as it receives them."""
+
+    kernel: Any  # at the end of all steps; ODDCLFeatures itself
+    weights: Floats  # of fitted graphs or, with has_rows, of columns of features: (n_columns, n_outputs)
+    seen: Graphs
+    factors: Floats  # of each graph's values
+    has_rows: bool = False
+    numbers: Ints | None = None  # positions of the fitted graphs among the training graphs, if some were left out
+
+    @property
+    def has_columns(self) -> bool:
+        """True for a kernel on numbers of whole graphs."""
+        return hasattr(self.kernel, "_column_parts")
+
+    @cached_property
+    def rows(self) -> Any:
+        """Kernel values with the fitted graphs, or features."""
+        is_map = self.has_rows and not isinstance(self.kernel, ODDCLFeatures)
+        return (self.kernel._feature_rows if is_map else self.kernel.transform)(self.seen)
+
+    @property
+    def similarities(self) -> Floats:
+        """Kernel values, normalized even if the kernel is not: large graphs would be similar to all others."""
+        if self.kernel.normalize:
+            return np.asarray(self.rows)
+        mine, theirs = (inverse_roots(self.kernel.diag(graphs)) for graphs in (self.seen, self.kernel.graphs_))
+        similarities: Floats = self.rows * mine[:, None] * theirs
+        return similarities
+
+    def leaves(self) -> Iterator[Part]:
+        """Yield the part; in the place of a sum, its summands."""
+        if not isinstance(self.kernel, KernelSum):
+            yield self
+            return
+        summands, factors = self.kernel._split_sum(self.seen, self.weights)
+        for kernel, weights, seen in summands:
+            yield from Part(kernel, weights, seen, self.factors * factors).leaves()
+
+    def node_values(self, *, spread: bool) -> Floats:
+        """Return the contribution of each node, (n_nodes, n_outputs), without the factors."""
+        is_map = self.has_rows and not isinstance(self.kernel, ODDCLFeatures)
+        split = self.kernel._column_contributions if is_map else self.kernel._node_contributions
+        values: Floats = split(self.seen, self.weights, spread=spread)
+        return values
+
+    def tabulate(self) -> FeatureTable | None:
+        """Return the contributions of the features; None for a kernel without explicit ones."""
+        if isinstance(self.kernel, ODDCLFeatures):
+            return FeatureTable(*self.kernel._feature_contributions(self.seen, self.weights))
+        if not isinstance(self.kernel, HasFeatures):
+            return None
+        weights = self.weights if self.has_rows else self.kernel._feature_weights(self.weights)
+        rows = sp.diags(self.factors) @ self.kernel._feature_rows(self.seen)
+        return FeatureTable(tuple((rows @ sp.diags(own)).tocsr() for own in weights.T), self.kernel._name_reader())
 
 
 def split_model(model: Any) -> tuple[list[Any], FeatureMap | Nystroem | ODDCLFeatures | None, Any]:
@@ -422,27 +636,46 @@ def _flatten_pipeline(model: Any) -> list[Any]:
     return [flat for step in steps for flat in _flatten_pipeline(step)]
 
 
-def _graph_model_weights(model: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
-    """Return the weights of the training graphs (n_training, n_outputs), intercepts and the names of the outputs."""
-    if not isinstance(model, GraphSVC | GraphRidge | GraphGP):
+def _read_model(model: Any, X: Any) -> tuple[Graphs, list[Part], Floats, tuple[Any, ...]]:
+    """Return the first graphs that X becomes, the parts of the model, its intercepts and the names of its outputs."""
+    steps, features, final = split_model(model)
+    if features is not None:
+        weights, intercept, outputs = _linear_weights(final)
+        weighted = [(features if isinstance(features, ODDCLFeatures) else features.kernel_, weights)]
+    elif hasattr(final, "_decision_parts"):
+        weighted, intercept, outputs = final._decision_parts()
+    else:
         raise ParameterError(
-            "model of explain must be a GraphSVC, GraphRidge or GraphGP, a linear model on the rows of a FeatureMap, of "
-            f"ODDCLFeatures or of Nystroem, or a pipeline that ends in one of these; got {model!r}."
+            "model of explain must be a model of graphs (GraphSVC, GraphRidge, GraphGP), a linear model on the rows of a "
+            f"FeatureMap, of ODDCLFeatures or of Nystroem, or a pipeline that ends in one of these; got {final!r}."
         )
-    check_is_fitted(model)
-    if not isinstance(model, GraphSVC):
-        return model.dual_coef_[:, None], np.array([model.intercept_]), ("prediction",)
-    classes = model.classes_.tolist()
-    pairs = list(combinations(range(len(classes)), 2))
-    starts = np.concatenate([[0], np.cumsum(model.n_support_)])
-    weights = np.zeros((len(split_pipeline(model.kernel_)[1].graphs_), len(pairs)))
-    for pair, (i, j) in enumerate(pairs):
-        for own, row in ((i, j - 1), (j, i)):  # the row with the coefficients of a class against the other
-            members = slice(starts[own], starts[own + 1])
-            weights[model.support_[members], pair] = model.dual_coef_[row, members]
-    if len(classes) == 2:
-        return -weights, -model.intercept_, (classes[1],)
-    return weights, model.intercept_, tuple((classes[i], classes[j]) for i, j in pairs)
+    graphs = None
+    for step in steps:
+        graphs = X if graphs is None and isinstance(X, Graphs) else graphs
+        X = step.transform(X)
+    X = as_graphs(X)
+    parts = [_make_part(kernel, weights, X, features, outputs, final) for kernel, weights in weighted]
+    return X if graphs is None else graphs, parts, intercept, outputs
+
+
+def _make_part(kernel: Any, weights: Floats, X: Graphs, features: Any, outputs: tuple[Any, ...], final: Any) -> Part:
+    """Apply the steps before a kernel, and check that its weights fit: compiled code would not look at their number."""
+    if kernel is not features:
+        steps, kernel = split_pipeline(kernel)
+        for step in steps:
+            X = step.transform(X)
+        X = kernel._check_like_fitted(as_graphs(X))
+    n_columns = len(kernel.graphs_) if features is None else features.n_features_out_
+    if weights.shape != (n_columns, len(outputs)):
+        raise ParameterError(
+            f"The coefficients of {type(final).__name__} do not fit its input: {weights.shape[0]} for each of "
+            f"{weights.shape[1]} outputs, but there are {n_columns} columns and {len(outputs)} outputs. Fit the whole model "
+            "again."
+        )
+    factors = np.ones(len(X))
+    if isinstance(features, Nystroem):
+        return Part(kernel, features._component_weights(weights), X, factors, numbers=features.component_indices_)
+    return Part(kernel, weights, X, factors, has_rows=features is not None)
 
 
 def _linear_weights(linear: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
@@ -462,68 +695,24 @@ def _linear_weights(linear: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
     return weights, intercept, classes[1:] if len(classes) == 2 else classes
 
 
-def _check_weights(weights: Floats, outputs: tuple[Any, ...], n_columns: int | None, final: Any) -> None:
-    if weights.shape != (n_columns, len(outputs)):
-        raise ParameterError(
-            f"The coefficients of {type(final).__name__} do not fit its input: {weights.shape[0]} for each of "
-            f"{weights.shape[1]} outputs, but there are {n_columns} columns and {len(outputs)} outputs. Fit the whole model "
-            "again."
-        )
-
-
-# -------------------------------------------------------------------- features
-
-
-def _tabulate_features(kernel: Any, graphs: Graphs, weights: Floats) -> FeatureTable | None:
-    """Return the contributions of the features of an explicit kernel, or of a sum of these; None for any other kernel."""
-    if isinstance(kernel, ODDCLFeatures):
-        return FeatureTable(*kernel._feature_contributions(graphs, weights))
-    if isinstance(kernel, HasFeatures):
-        values = _weigh_columns(kernel._feature_rows(graphs), kernel._feature_weights(weights))
-        return FeatureTable(values, kernel._name_reader())
-    if not isinstance(kernel, KernelSum):
-        return None
-    tables, names = [], []
-    if kernel._self_kernels is not None:
-        weights = weights * inverse_roots(kernel._self_kernels.reshape(-1))[:, None]
-    for summand in kernel.kernels_:
-        steps, final = split_pipeline(summand)
-        seen = graphs
-        for step in steps:
-            seen = step.transform(seen)
-        table = _tabulate_features(final, seen, weights)
-        if table is None:
-            return None
-        tables.append(table)
-        names.append(type(final).__name__)
-    scales = np.ones(len(graphs))
-    if kernel.normalize:
-        scales = inverse_roots(kernel._self_sums(kernel._describe(graphs, {})))
-    values = tuple(
-        (sp.diags(scales) @ sp.hstack(blocks)).tocsr()
-        for blocks in zip(*(table.values for table in tables), strict=True)
-    )
-    starts = np.cumsum([0, *(table.values[0].shape[1] for table in tables)])
-
-    def name_of(column: int) -> str:
-        summand = int(np.searchsorted(starts, column, side="right")) - 1
-        return f"{names[summand]}: {tables[summand].name_of(column - int(starts[summand]))}"
-
-    return FeatureTable(values, name_of)
-
-
-def _weigh_columns(rows: sp.csr_matrix, weights: Floats) -> tuple[sp.csr_matrix, ...]:
-    """Multiply the columns of features by their weights, for each output."""
-    return tuple((rows @ sp.diags(column)).tocsr() for column in weights.T)
+def _choose_graphs(graphs: Graphs, seen: list[Graphs]) -> Graphs:
+    """Return the graphs with the nodes that all kernels see: as they came if transformers keep the nodes."""
+    for chosen in (graphs, *seen[:1]):
+        if all(np.array_equal(chosen.offsets, one.offsets) for one in seen):
+            return chosen
+    raise ParameterError("The model cannot be explained: its kernels see different nodes, as transformers change them.")
 
 
 # -------------------------------------------------------------------- training graphs
 
 
-def _graph_digests(graphs: Graphs) -> list[bytes]:
-    """Return a digest of each graph: equal for graphs that are equal node by node, also in another collection."""
-    at_nodes = [graphs.attributes, None if graphs.labels is None else node_hashes(graphs, "constant")]
+def _graph_digests(graphs: Graphs, scales: Floats | None) -> list[bytes]:
+    """Return a digest of each graph: the same for graphs that are equal node by node, also in another collection."""
     has_edge_labels = graphs.edge_labels is not None
+    vectors = graphs.attributes
+    if vectors is not None and scales is not None:
+        vectors = np.round(vectors / np.where(scales > 0, scales, 1.0), _DIGITS) + 0.0  # 0 rather than -0
+    at_nodes = [vectors, None if graphs.labels is None else node_hashes(graphs, "constant")]
     at_arcs = [graphs.edge_attributes, arc_hashes(graphs, use_edge_labels=True) if has_edge_labels else None]
     digests = []
     for first, last in zip(graphs.offsets[:-1].tolist(), graphs.offsets[1:].tolist(), strict=True):

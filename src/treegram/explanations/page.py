@@ -18,8 +18,7 @@ from treegram._core.html import render
 from treegram._core.machine import package_versions
 from treegram._core.parallel import track
 from treegram._core.text import counted
-from treegram._core.types import Floats
-from treegram.explanations.contributions import Contrast, Explanation, split_model
+from treegram.explanations.contributions import Explanation, split_model
 from treegram.explanations.drawing import check_molecule, has_labels
 from treegram.explanations.pictures import (
     color_stops,
@@ -31,8 +30,6 @@ from treegram.explanations.pictures import (
 )
 from treegram.graphs import Graphs
 from treegram.graphs.fields import graphs_digest
-from treegram.kernels import Nystroem
-from treegram.kernels.base import inverse_roots
 from treegram.models import GraphGP, GraphSVC
 
 __all__ = ["render_summary", "write_page"]
@@ -79,7 +76,7 @@ def write_page(
         card["number"] = int(shown_numbers[i])
         card["truth"] = "" if targets is None else _shown(targets[i])
         card["verdict"] = _verdict(explanation, i, targets)
-        card["similar"] = [] if similar is None else similar.list(i, card["contrast"])
+        card["similar"] = [] if similar is None else similar.list(i)
         cards.append(card)
     certainty, certainties = _certainties(explanation)
     contrasts = {(card["contrast"].above, card["contrast"].below) for card in cards}
@@ -168,9 +165,11 @@ def _card(explanation: Explanation, i: int, molecule: Any) -> dict[str, Any]:
     card["limit"] = float(np.abs(values).max(initial=0.0))
     card["features"], sums = None, {}
     if explanation._compares_graphs:
-        sums["training graphs"] = (explanation._rows[i] @ explanation._weights) @ contrast.combine
+        sums["training graphs"] = explanation._sums_of_rows[i] @ contrast.combine
     if explanation._table is not None:
-        sums["features"] = explanation._feature_values(i, contrast).sum()
+        if explanation._table.is_complete:
+            columns = explanation._column_values[i].sum(axis=0) @ contrast.combine
+            sums["features"] = explanation._table.row(i, contrast.combine).sum() + columns
         card["features"] = [(*_draw_name(name), value) for name, value in explanation.top_features(i, _N_FEATURES)]
     card["sums"] = {name: float(value) + card["intercept"] for name, value in sums.items()}
     return card
@@ -196,15 +195,12 @@ class _MostSimilar:
     """Training graphs that are most similar to an explained graph."""
 
     def __init__(self, explanation: Explanation) -> None:
-        kernel = explanation._kernel
         self.explanation = explanation
-        self.graphs: Graphs = kernel.graphs_
-        self.similarities: Floats = explanation._rows
-        if not kernel.normalize:  # large graphs would be similar to all others
-            scales = [inverse_roots(kernel.diag(graphs)) for graphs in (explanation._seen, self.graphs)]
-            self.similarities = self.similarities * scales[0][:, None] * scales[1]
-        features = explanation._features
-        self.numbers = features.component_indices_ if isinstance(features, Nystroem) else np.arange(len(self.graphs))
+        self.graphs: Graphs = explanation._parts[0].kernel.graphs_
+        numbers = explanation._parts[0].numbers
+        self.positions = {
+            int(number): i for i, number in enumerate(range(len(self.graphs)) if numbers is None else numbers)
+        }
         self.targets: dict[int, str] = {}
         final = split_model(explanation._model)[-1]
         if isinstance(final, GraphSVC):  # which keeps the classes of its support vectors
@@ -212,30 +208,18 @@ class _MostSimilar:
             self.targets = {int(graph): _shown(one) for graph, one in zip(final.support_, classes, strict=True)}
         self.draw = cache(self._draw)
 
-    def list(self, i: int, contrast: Contrast) -> list[dict[str, Any]]:
-        """Return the most similar training graphs that contribute to a decision, without the explained graph itself."""
-        contributions = self.explanation._rows[i] * (self.explanation._weights @ contrast.combine)
-        counts = contributions != 0
-        if self.explanation._training_indices is not None and self.explanation._training_indices[i] >= 0:
-            counts[self.explanation._training_indices[i]] = False
-        order = np.argsort(-self.similarities[i], kind="stable")
+    def list(self, i: int) -> list[dict[str, Any]]:
+        """Return the most similar training graphs, without the explained graph itself."""
+        found = self.explanation.similar_graphs(i, _N_SIMILAR)
         return [
-            {
-                "number": int(self.numbers[graph]),
-                "target": self.targets.get(graph, ""),
-                "similarity": self.similarities[i, graph],
-                "value": float(contributions[graph]),
-                "picture": self.draw(graph),
-            }
-            for graph in order[counts[order]][:_N_SIMILAR].tolist()
+            {**one, "target": self.targets.get(one["index"], ""), "picture": self.draw(one["index"])} for one in found
         ]
 
-    def _draw(self, graph: int) -> dict[str, Any]:
-        one = self.graphs[graph]
+    def _draw(self, number: int) -> dict[str, Any]:
+        one = self.graphs[self.positions[number]]
         if one.n_nodes > _MOST_THUMBNAIL:
             return {"undrawn": f"{one.n_nodes:,} nodes"}
-        words = f"Training graph {self.numbers[graph]}, {counted(one.n_nodes, 'node')}"
-        return graph_picture(one, None, words, size=1.5)
+        return graph_picture(one, None, f"Training graph {number}, {counted(one.n_nodes, 'node')}", size=1.5)
 
 
 # -------------------------------------------------------------------- the whole page
@@ -296,7 +280,7 @@ def _facts(explanation: Explanation, source: str) -> list[tuple[str, str]]:
         )
         facts += [("kernel", " ".join(repr(final.kernel_).split())), ("chosen", " ".join(", ".join(chosen).split()))]
     if explanation.in_training is not None:
-        fitted = explanation._kernel.graphs_
+        fitted = explanation._parts[0].kernel.graphs_
         facts.append(("training graphs", f"{len(fitted):,}, SHA-256 {graphs_digest(fitted)}"))
     facts.append(("explained graphs", f"{len(explanation.graphs):,}, SHA-256 {graphs_digest(explanation.graphs)}"))
     to = "split among the nodes of the tree" if explanation.attribute_to == "tree" else "given to the root of the tree"

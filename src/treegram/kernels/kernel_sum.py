@@ -227,20 +227,20 @@ class KernelSum(GraphKernel):
 
     # ---------------------------------------------------------------- explanations
 
-    def _node_contributions(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
+    def _split_sum(self, graphs: Graphs, weights: Floats) -> tuple[list[tuple[Any, Floats, Graphs]], Floats]:
+        """Return the kernels of the parts, each with weights and the graphs it sees, and a factor of each graph's values."""
         if self._self_kernels is not None:
             weights = weights * inverse_roots(self._self_kernels.reshape(-1))[:, None]
-        total = np.zeros((graphs.n_nodes, weights.shape[1]))
+        summands = []
         for part in self.kernels_:
             steps, final = split_pipeline(part)
             seen = graphs
             for step in steps:
                 seen = step.transform(seen)
-            total += final._node_contributions(seen, weights, spread=spread)
-        if self.normalize:
-            selves = self._self_sums(self._describe(graphs, self._own_grid()))
-            total *= inverse_roots(selves)[graphs.graph_ids, None]
-        return total
+            summands.append((final, weights, seen))
+        if not self.normalize:
+            return summands, np.ones(len(graphs))
+        return summands, inverse_roots(self._self_sums(self._describe(graphs, self._own_grid())))
 
     # ---------------------------------------------------------------- sums
 
