@@ -118,9 +118,9 @@ def test_hashed_random_features_are_unbiased(method):
     samples = np.array(
         [
             products(
-                ODDCLFeatures(
-                    1, method=method, n_components=6, n_features=32, normalize=False, random_state=seed
-                ).transform(graphs)
+                ODDCLFeatures(1, method=method, n_components=6, n_features=32, normalize=False, random_state=seed)
+                .fit(graphs[:2])
+                .transform(graphs)
             )
             for seed in range(400)
         ]
@@ -192,38 +192,23 @@ def test_places_and_signs_are_spread_evenly():
 
 
 @pytest.mark.parametrize("method", ["rff", "orf", "qmc"])
-def test_data_independent_features_need_no_fit(method):
+def test_columns_of_data_independent_features_do_not_depend_on_the_fitted_graphs(method):
     features = ODDCLFeatures(**{**STATELESS, "method": method})
     graphs = some_graphs()
-    Z = features.transform(graphs)
-    np.testing.assert_array_equal(clone(features).fit(graphs).transform(graphs), Z)
+    Z = features.fit_transform(graphs)
     np.testing.assert_array_equal(clone(features).fit(some_graphs(seed=9)[:3]).transform(graphs), Z)
-    assert not features.__sklearn_tags__().requires_fit
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"method": "auto"},
-        {"method": "nystroem"},
-        {"random_state": None},
-        {"random_state": np.random.RandomState(0)},
-        {"n_components": None},
-        {"n_features": None},
-    ],
-)
-def test_features_that_depend_on_data_or_chance_must_be_fitted(options):
-    features = ODDCLFeatures(**{**STATELESS, **options})
-    assert features.__sklearn_tags__().requires_fit
+def test_features_must_be_fitted():
     with pytest.raises(NotFittedError):
-        features.transform(some_graphs())
+        ODDCLFeatures(**STATELESS).transform(some_graphs())
 
 
-def test_stateless_features_check_their_parameters():
+def test_parameters_are_checked_in_fit():
     with pytest.raises(ValueError, match="depth"):
-        ODDCLFeatures(-1, **STATELESS).transform(some_graphs())
+        ODDCLFeatures(-1, **STATELESS).fit(some_graphs())
     with pytest.raises(ValueError, match="node_kernel"):
-        ODDCLFeatures(**STATELESS, node_kernel="linear").transform(some_graphs())
+        ODDCLFeatures(**STATELESS, node_kernel="linear").fit(some_graphs())
 
 
 # BLAS rounds products of a few rows otherwise than those of many, and Nystroem's inverse root multiplies what differs: by up to
@@ -243,9 +228,7 @@ def test_rows_do_not_depend_on_what_is_transformed_with_them(options, tolerance)
 
 def test_without_attributes_one_component_is_exact():
     graphs = COLLECTIONS["no_attributes"].pack()
-    features = ODDCLFeatures(**STATELESS)
-    Z = features.transform(graphs)
-    np.testing.assert_array_equal(features.fit(graphs).transform(graphs), Z)
+    features = ODDCLFeatures(**STATELESS).fit(graphs)
     assert features.n_components_ == 1
     K = products(ODDCLFeatures(n_features=None).fit_transform(graphs))
     np.testing.assert_allclose(K, ODDCL().fit_transform(graphs), atol=1e-12)
@@ -308,7 +291,7 @@ def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(options, mo
 
 def test_other_seeds_give_other_columns():
     graphs = some_graphs()
-    first, other = (ODDCLFeatures(**{**STATELESS, "random_state": seed}).transform(graphs) for seed in (1, 2))
+    first, other = (ODDCLFeatures(**{**STATELESS, "random_state": seed}).fit_transform(graphs) for seed in (1, 2))
     assert not np.allclose(first, other)
 
 
@@ -346,7 +329,7 @@ def test_linear_models_learn_from_the_rows(model, n_features):
 
 def test_partial_fit_learns_from_chunks():
     train, test = some_graphs(200), some_graphs(80, seed=1)
-    features, model = ODDCLFeatures(1, **STATELESS), SGDClassifier(random_state=0)
+    features, model = ODDCLFeatures(1, **STATELESS).fit(train[:20]), SGDClassifier(random_state=0)
     for first in range(0, 200, 20):
         chunk = train[first : first + 20]
         model.partial_fit(features.transform(chunk), chunk.targets, classes=[0, 1])
@@ -375,13 +358,6 @@ def test_nothing_gives_no_rows_and_no_nodes_give_zeros(n_features):
     assert empty.transform(COLLECTIONS["no_attributes"].pack()).shape == (11, empty.n_features_out_)
     with pytest.raises(InvalidGraphError, match="fitted on graphs without nodes"):
         empty.transform(graphs)
-
-
-def test_stateless_features_may_be_fitted_on_nothing():
-    graphs = some_graphs()
-    features = ODDCLFeatures(**STATELESS)
-    expected = features.transform(graphs)
-    np.testing.assert_array_equal(features.fit(graphs[:0]).transform(graphs), expected)
 
 
 def test_graphs_of_another_kind_are_refused():

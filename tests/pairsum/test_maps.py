@@ -222,7 +222,7 @@ def test_pivots_are_drawn_as_if_one_by_one():
 
 def test_proposals_that_add_nothing_are_rejected():
     """A round proposes many pivots at once; of equal ones only the first is kept."""
-    kept, lower = maps._accept(np.ones((4, 4)), np.full(4, 1e-14), 4, np.random.default_rng(0))
+    kept, lower = maps._accept(np.ones((4, 4)), np.arange(4), 1e-14, np.random.default_rng(0))
     assert kept.tolist() == [0]
     np.testing.assert_array_equal(lower, [[1.0]])
 

@@ -15,16 +15,15 @@ from treegram._core.errors import ParameterError
 from treegram._core.machine import require_rows
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, SEED, Checked, Instance, Number, Whole, parameters
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Floats
 from treegram.graphs import as_graphs
-from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import split_pipeline
 from treegram.kernels.oddcl import ODDCL
+from treegram.pairsum.maps import pivoted_cholesky
 
 __all__ = ["Nystroem"]
 
 N_COMPONENTS = 100  # without a number and a tolerance
-PROPOSALS = 384  # graphs compared with each other at a time: enough that a pass over all graphs pays
 SMALLEST = 1e-9  # fraction of a graph's own kernel that must be unexplained, else it adds rounding errors alone
 
 
@@ -197,7 +196,15 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
             n_numbers = float(len(graphs)) * min(n_most, len(graphs))
             require_rows(len(graphs), n_numbers, 2)  # twice while they grow
         selves, rng = final._own_kernels(), check_random_state(self.random_state)
-        chosen, rows, rest = _draw(final, selves, min(n_most, len(graphs)), self.tolerance or 0.0, rng)
+        chosen, rows, rest = pivoted_cholesky(
+            selves,
+            final._square,
+            final._columns,
+            min(n_most, len(graphs)),
+            rng,
+            tolerance=self.tolerance or 0.0,
+            smallest=SMALLEST,
+        )
         final._keep(chosen)
         self.trace_error_ = float(rest.sum() / selves.sum()) if selves.any() else 0.0
         self.component_indices_, self.n_features_out_ = chosen, len(chosen)
@@ -208,57 +215,3 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         """Turn a linear model's coefficients of the columns into weights of the kernel with each chosen graph."""
         weights: Floats = solve_triangular(self._factor.T, coefficients, lower=False)
         return weights
-
-
-def _draw(
-    kernel: GraphKernel, selves: Floats, n_most: int, tolerance: float, rng: np.random.RandomState
-) -> tuple[Ints, Floats, Floats]:
-    """Return the chosen graphs, the rows of all graphs, and the part of each graph's own kernel left unexplained."""
-    chosen, rows = np.empty(0, np.int64), np.empty((len(selves), 0))
-    rest = np.where(selves > 0, selves, 0.0)
-    while len(chosen) < n_most and rest.sum() > max(tolerance, SMALLEST) * selves.sum():
-        n_proposals = min(PROPOSALS, 16 + 2 * (n_most - len(chosen)))  # some of them will be rejected
-        proposals = rng.choice(len(rest), n_proposals, p=rest / rest.sum())
-        distinct, position = np.unique(proposals, return_inverse=True)
-        # Compared with each other first: columns, which cost most, are computed for those that are kept alone.
-        square = kernel._square(distinct) - rows[distinct] @ rows[distinct].T
-        kept = distinct[_accept(square, position, rng)[: n_most - len(chosen)]]
-        if not len(kept):  # rounding alone is left of them
-            rest[distinct] = 0.0
-            continue
-        added = _eliminate(kernel._columns(kept), rows, chosen, kept)
-        left = rest.sum() - np.cumsum(np.einsum("ij,ij->j", added, added))
-        n_needed = 1 + int(np.count_nonzero(left[:-1] > tolerance * selves.sum()))  # the last ones may be too many
-        chosen, added = np.concatenate([chosen, kept[:n_needed]]), added[:, :n_needed]
-        rows = np.hstack([rows, added])
-        rest = np.maximum(rest - np.einsum("ij,ij->i", added, added), 0.0)
-        rest[chosen] = 0.0
-        rest[rest < SMALLEST * selves] = 0.0
-    return chosen, rows, rest
-
-
-def _eliminate(columns: Floats, rows: Floats, chosen: Ints, kept: Ints) -> Floats:
-    """Compute the columns that new graphs add to the rows from their kernel with all graphs, which is overwritten."""
-    columns -= rows @ rows[kept].T
-    columns[chosen] = 0.0  # those chosen before are explained: what is left of them is rounding
-    half = np.linalg.cholesky(columns[kept])
-    added: Floats = solve_triangular(half, columns.T, lower=True, overwrite_b=True, check_finite=False).T
-    return added
-
-
-def _accept(square: Floats, proposals: Ints, rng: np.random.RandomState) -> Ints:
-    """Select the proposals (rows of the matrix of their unexplained kernels) to keep, in order.
-
-    A proposal was drawn by what the rounds before leave unexplained of it. It is kept with a probability: the fraction of this
-    that those kept before it in this round leave.
-    """
-    before, kept = square.diagonal(), list[int]()
-    left, factor = before.copy(), np.empty_like(square)
-    for proposal, chance in zip(proposals, rng.uniform(size=len(proposals)), strict=True):
-        own = left[proposal]
-        if own > SMALLEST * before[proposal] and chance * before[proposal] < own:
-            explained = factor[:, : len(kept)] @ factor[proposal, : len(kept)]
-            factor[:, len(kept)] = (square[:, proposal] - explained) / np.sqrt(own)
-            left -= factor[:, len(kept)] ** 2
-            kept.append(int(proposal))
-    return np.array(kept, dtype=np.int64)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field, replace
 from functools import partial
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.preprocessing import normalize as normalize_rows
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.errors import InvalidGraphError
@@ -27,11 +25,11 @@ from treegram.kernels.base import (
     warn_of_unknown_labels,
     warn_of_unused,
 )
-from treegram.kernels.node_pairs import NODE_KERNEL, NodeView, vectors_and_kernel, view_nodes
+from treegram.kernels.node_pairs import NODE_KERNEL, view_nodes
 from treegram.kernels.oddcl import TREES, count_trees, spread_counted_trees, view_trees, weigh
 from treegram.kernels.vector_sums import VECTOR_MAP, PairSample, choose_map, draw_seed, map_nodes, vector_self_sums
-from treegram.pairsum.attributes import Gaussian, NodeKernel
-from treegram.pairsum.maps import FREQUENCIES, Constant, VectorMap, evaluate, fourier_map
+from treegram.pairsum.attributes import NodeKernel
+from treegram.pairsum.maps import evaluate
 from treegram.pairsum.products import sum_rows
 from treegram.pairsum.vectors import entry_products, hash_graphs, place_trees, spread_rows
 from treegram.structure.hashing import node_hashes
@@ -136,7 +134,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     the trees of the graphs that are transformed together: transform large collections in chunks.
 
     With a data-independent ``method``, a ``gamma`` other than "scale", and numbers for ``n_components``, ``n_features`` and
-    ``random_state``, nothing depends on what was fitted: ``transform`` works without ``fit``, and gives the same columns on
+    ``random_state``, the columns do not depend on the fitted graphs: ``fit`` on any graphs with as many attributes gives the same ones, on
     any machine.
 
     References
@@ -158,7 +156,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     >>> (Z @ Z.T).toarray().round(3)
     array([[1.   , 0.838],
            [0.838, 1.   ]])
-    >>> ODDCLFeatures(depth=1, method="orf", n_components=64, random_state=0).transform(graphs).shape
+    >>> ODDCLFeatures(depth=1, method="orf", n_components=64, random_state=0).fit_transform(graphs).shape
     (2, 4096)
     """
 
@@ -232,27 +230,16 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : Graphs or list of graphs
-            Graphs, new or not. What the fitted ones never showed is legal; without hashing, trees that they do not have
-            get no column.
+            Graphs, new or not. Labels and trees that the fitted ones do not have are legal; without hashing, such trees get no
+            column.
 
         Returns
         -------
         ndarray of shape (n_graphs, n_features), or csr_matrix of shape (n_graphs, n_trees * n_components) if not hashed
             One row per graph.
         """
-        check_is_fitted(self)
-        graphs = as_graphs(X)
         with one_blas_thread():
-            return self._rows(graphs, *self._map_for(graphs))
-
-    def _map_for(self, graphs: Graphs) -> tuple[VectorMap, int]:
-        """Return the map and the seed for graphs of the same kind as the fitted ones."""
-        if getattr(self, "_kind", None) is None and self._is_stateless():  # not fitted, or on graphs without nodes
-            self._check_parameters()
-            seed = draw_seed(self.random_state)
-            return self._stateless_map(graphs, seed), seed
-        self._check_like_fitted(graphs)
-        return self.map_, self._seed
+            return self._rows(self._check_like_fitted(X))
 
     def estimate_error(self, X: Any) -> float:
         """Estimate the error of the fitted map on graphs, such as new ones.
@@ -267,72 +254,44 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         float
             Relative Frobenius error as of ``estimated_error_``, from a random sample of pairs of these graphs.
         """
-        check_is_fitted(self, "map_")
-        graphs = as_graphs(X)
-        self._check_like_fitted(graphs)
+        graphs = self._check_like_fitted(X)
         with one_blas_thread():
             return self._error_on(PairSample.draw(self, graphs, self._seed))
 
     def _error_on(self, sample: PairSample) -> float:
-        left, right = (self._rows(side, self.map_, self._seed) for side in (sample.left, sample.right))
-        product: Any = left @ right.T
+        product: Any = self._rows(sample.left) @ self._rows(sample.right).T
         return sample.error_against(product.toarray() if sp.issparse(product) else product)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "map_") or self._is_stateless()
+    def _rows(self, graphs: Graphs) -> Floats | sp.csr_matrix:
+        rows, squares = self._rows_and_squares(graphs)
+        lengths = np.sqrt(np.where(squares > 0, squares, 1.0)) if self.normalize else np.ones(len(graphs))
+        if sp.issparse(rows):
+            rows.data /= np.repeat(lengths, np.diff(rows.indptr))
+        else:
+            rows /= lengths[:, None]
+        return rows
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = not self._is_stateless()
-        return tags
-
-    def _is_stateless(self) -> bool:
-        """Return whether the parameters alone determine the columns."""
-        numbers = (self.n_components, self.n_features, self.random_state)
-        is_given = self.method in FREQUENCIES and self.gamma != "scale"
-        return is_given and all(isinstance(number, Integral) for number in numbers)
-
-    def _stateless_map(self, graphs: Graphs, seed: int) -> VectorMap:
-        """Make the map that ``fit`` makes on any graphs with vectors of this dimension."""
-        _, kernel = vectors_and_kernel(self, graphs)
-        if not graphs.n_attributes:
-            return Constant()
-        if not isinstance(kernel, Gaussian):
-            raise ValueError(f"method={self.method!r} needs node_kernel='rbf'; got {self.node_kernel!r}.")
-        assert self.n_components is not None
-        return fourier_map(self.method, graphs.n_attributes, self.n_components, kernel.gamma, seed)
-
-    def _rows(self, graphs: Graphs, vector_map: VectorMap, seed: int) -> Floats | sp.csr_matrix:
+    def _rows_and_squares(self, graphs: Graphs) -> tuple[Any, Floats]:
+        """Compute the rows before normalization, and the square of the length of each, with all its trees."""
         view = view_trees(self, graphs)
-        if self.n_features is None:
-            return self._spread(view, vector_map)
-        rows = self._hash(graphs, view, vector_map, seed)
-        return normalize_rows(rows, copy=False) if self.normalize and len(rows) else rows
-
-    def _hash(self, graphs: Graphs, view: NodeView, vector_map: VectorMap, seed: int) -> Floats:
-        (trees,) = view.groups
-        assert self.n_features is not None
-        return hash_graphs(
-            graphs.offsets,
-            _vectors(graphs),
-            trees.counts,
-            trees.codes,
-            vector_map,
-            self.n_features,
-            seed,
-            n_jobs=self.n_jobs,
-        )
-
-    def _spread(self, view: NodeView, vector_map: VectorMap) -> sp.csr_matrix:
+        if self.n_features is not None:
+            (trees,) = view.groups
+            rows: Any = hash_graphs(
+                graphs.offsets,
+                _vectors(graphs),
+                trees.counts,
+                trees.codes,
+                self.map_,
+                self.n_features,
+                self._seed,
+                n_jobs=self.n_jobs,
+            )
+            return rows, np.einsum("ij,ij->i", rows, rows)
         assert self._codes is not None
         mapped = map_nodes(view)
-        vectors = evaluate(vector_map, mapped.vectors, n_jobs=self.n_jobs)
+        vectors = evaluate(self.map_, mapped.vectors, n_jobs=self.n_jobs)
         rows = spread_rows(mapped.aligned(self._codes)[0], vectors, n_jobs=self.n_jobs)
-        if self.normalize:
-            squares = vector_self_sums(mapped, vector_map, self.n_jobs).ravel()
-            lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
-            rows.data /= np.repeat(lengths, np.diff(rows.indptr))
-        return rows
+        return rows, vector_self_sums(mapped, self.map_, self.n_jobs).ravel()
 
     # ---------------------------------------------------------------- explanations
 
@@ -341,33 +300,23 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
 
         A row is a sum over nodes and trees; the length of a graph's row divides all of them.
         """
-        vector_map, seed = self._map_for(graphs)
+        graphs = self._check_like_fitted(graphs)
         phi = count_trees(self, graphs, self.depth)
         phi.counts.sort_indices()
         weighted = weigh(phi, self.lam, graphs.graph_ids, rescale=self.normalize).counts
-        n = vector_map.n_components
+        n = self.n_components_
         with one_blas_thread():
-            if self.n_features is not None:
-                places = place_trees(phi.codes, n, len(weights), seed)
+            if self._codes is None:
+                places = place_trees(phi.codes, n, len(weights), self._seed)
             else:
-                assert self._codes is not None
                 columns = np.minimum(np.searchsorted(self._codes, phi.codes), max(len(self._codes) - 1, 0))
                 is_known = self._codes[columns] == phi.codes if len(self._codes) else np.zeros(len(columns), bool)
                 places = (columns * n, is_known.astype(float), np.ones(n))
-            contributions = entry_products(_vectors(graphs), weighted, places, vector_map, weights)
+            contributions = entry_products(_vectors(graphs), weighted, places, self.map_, weights)
             if self.normalize:
-                lengths = inverse_roots(self._squares(graphs, vector_map, seed))
+                lengths = inverse_roots(self._rows_and_squares(graphs)[1])
                 contributions *= np.repeat(lengths[graphs.graph_ids], np.diff(phi.counts.indptr))[:, None]
         return phi, contributions
-
-    def _squares(self, graphs: Graphs, vector_map: VectorMap, seed: int) -> Floats:
-        """Compute the square of the length of each graph's row, before it is normalized."""
-        view = view_trees(self, graphs)
-        if self.n_features is None:
-            return vector_self_sums(map_nodes(view), vector_map, self.n_jobs).ravel()
-        rows = self._hash(graphs, view, vector_map, seed)
-        squares: Floats = np.einsum("ij,ij->i", rows, rows)
-        return squares
 
     def _node_contributions(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
         """Return what each node adds to the products of its graph's row with weights, (n_nodes, n_outputs)."""
@@ -387,7 +336,10 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         )
         return tuple(sum_rows(one, graphs.offsets) for one in per_output), lambda column: read(phi.seen[column])
 
-    def _check_like_fitted(self, graphs: Graphs) -> None:
+    def _check_like_fitted(self, X: Any) -> Graphs:
+        """Return the graphs, if they are of the same kind as the fitted ones."""
+        check_is_fitted(self)
+        graphs = as_graphs(X)
         new = _kind(graphs)
         if new is not None and self._kind is None and graphs.n_attributes:
             raise InvalidGraphError(
@@ -399,6 +351,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
             is_known = np.zeros(len(graphs.label_values), bool)
             is_known[graphs.labels] = np.isin(node_hashes(graphs, "constant"), self._labels)
             warn_of_unknown_labels(self, graphs, is_known, "")
+        return graphs
 
 
 def _vectors(graphs: Graphs) -> Floats:

@@ -5,8 +5,8 @@ The error of a map is always measured, on pairs of graphs whose exact kernel is 
 1. the exact sums, where the estimator can fall back to them and there are at most ``EXACT_PAIRS`` pairs of nodes;
 2. where there are no more distinct vectors than components allowed, a factorization of their kernel matrix, which is exact;
 3. Nystroem with 16, 24, 36, ... components until the error is within the tolerance;
-4. if that takes too many components, the exact sums; where the estimator needs a map, the better of Nystroem and, for the Gaussian
-   kernel, quasi-random Fourier features with the largest number of components, and a warning.
+4. if that takes too many components, the exact sums; where the estimator needs a map, Nystroem with the largest number of
+   components, and a warning.
 """
 
 from __future__ import annotations
@@ -251,9 +251,6 @@ def choose_map(
     choice = _grow(make, "nystroem" if is_auto else method, fewest, most, estimator.tolerance, error_of)
     if is_auto and can_be_exact and choice.error > estimator.tolerance:
         return MapChoice(None, "exact", f"{choice.reason} would have an estimated Gram error of {choice.error:.1e}")
-    if is_auto and choice.error > estimator.tolerance and gamma is not None:
-        make = partial(fourier_map, "qmc", vectors.shape[1], gamma=gamma, seed=seed)
-        return min(choice, _grow(make, "qmc", most, most, estimator.tolerance, error_of), key=lambda one: one.error)
     return replace(choice, is_complete=method not in FREQUENCIES and len(vectors) <= choice.n_asked)
 
 

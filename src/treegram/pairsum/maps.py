@@ -32,11 +32,12 @@ __all__ = [
     "fourier_map",
     "kernel_block",
     "nystroem_map",
+    "pivoted_cholesky",
 ]
 
 
 ROWS_PER_CALL = 2048  # vectors mapped at once: what is computed on the way to their rows stays small
-PIVOTS_PER_ROUND = 64  # pivots proposed together: enough for fast matrix products, few enough that most are accepted
+PROPOSALS = 384  # pivots proposed at a time: enough that a pass over all items pays
 CANDIDATES, CANDIDATES_PER_PIVOT = 8192, 8  # vectors looked at, in all at least and for each pivot: more gain little
 _ROUNDING = 1e-14  # a residual below this fraction of k(x, x) is rounding error
 
@@ -191,13 +192,46 @@ def distinct_rows(X: Floats) -> tuple[Floats, Ints]:
 def nystroem_map(
     vectors: Floats, weights: Floats, node_kernel: NodeKernel, n_components: int, *, seed: int
 ) -> PivotMap:
-    """Draw pivots by randomly pivoted Cholesky: each in proportion to what those before it leave unexplained.
+    """Choose pivots among the vectors by :func:`pivoted_cholesky`.
 
-    ``weights`` are the numbers of occurrences of the vectors. Fewer than ``n_components`` pivots are taken where these leave
-    nothing but rounding error.
+    ``weights`` are the numbers of occurrences of the vectors. With N vectors looked at and k pivots: k N kernel values, k^2 N
+    operations, k N numbers of memory, where N is at most 8 k (or 8192).
+    """
+    random = np.random.default_rng(seed)
+    n_candidates = max(CANDIDATES_PER_PIVOT * n_components, CANDIDATES)
+    if len(vectors) > n_candidates:
+        chosen = np.sort(random.choice(len(vectors), n_candidates, replace=False, p=weights / weights.sum()))
+        vectors, weights = vectors[chosen], np.ones(n_candidates)
+    pivots, rows, _ = pivoted_cholesky(
+        _diagonal(node_kernel, vectors),
+        lambda some: kernel_block(node_kernel, vectors[some], vectors[some]),
+        lambda some: kernel_block(node_kernel, vectors, vectors[some]),
+        n_components,
+        random,
+        weights=weights,
+        smallest=_ROUNDING,
+    )
+    inverse = solve_triangular(rows[pivots], np.eye(len(pivots)), lower=True) if len(pivots) else np.empty((0, 0))
+    return PivotMap(node_kernel, vectors[pivots], np.ascontiguousarray(inverse.T))
 
-    With N vectors looked at and k pivots: k N kernel values, k^2 N operations, k N numbers of memory, where N is at most
-    8 k (or 8192). Pivots are proposed in rounds and accepted at random, which draws them as if one by one.
+
+def pivoted_cholesky(
+    diagonal: Floats,
+    square: Callable[[Ints], Floats],
+    columns: Callable[[Ints], Floats],
+    n_most: int,
+    random: Any,
+    *,
+    weights: Floats | float = 1.0,
+    tolerance: float = 0.0,
+    smallest: float,
+) -> tuple[Ints, Floats, Floats]:
+    """Choose pivots of a positive semidefinite matrix, each in proportion to what those before it leave unexplained.
+
+    ``square(chosen)`` returns the matrix of some items with each other, ``columns(chosen)`` that of all items with them. Pivots are
+    proposed in rounds and accepted at random, which draws them as if one by one. Stops at ``n_most`` pivots, where at most a fraction
+    ``tolerance`` of the (weighted) trace is unexplained, or where nothing but rounding error is left, a fraction ``smallest``. Returns the
+    pivots, one row per item whose inner products approximate the matrix, and what is left of the diagonal.
 
     References
     ----------
@@ -205,64 +239,48 @@ def nystroem_map(
     E. N. Epperly, J. A. Tropp, R. J. Webber: Embrace rejection: kernel matrix approximation by accelerated randomly
     pivoted Cholesky. arXiv:2410.03969.
     """
-    random = np.random.default_rng(seed)
-    n_candidates = max(CANDIDATES_PER_PIVOT * n_components, CANDIDATES)
-    if len(vectors) > n_candidates:
-        chosen = np.sort(random.choice(len(vectors), n_candidates, replace=False, p=weights / weights.sum()))
-        vectors, weights = vectors[chosen], np.ones(n_candidates)
-    factor, pivots = _pivoted_cholesky(vectors, weights, node_kernel, n_components, random)
-    mixing = solve_triangular(factor[:, pivots], np.eye(len(pivots))) if len(pivots) else np.empty((0, 0))
-    return PivotMap(node_kernel, vectors[pivots], np.ascontiguousarray(mixing))
-
-
-def _pivoted_cholesky(
-    vectors: Floats,
-    weights: Floats,
-    node_kernel: NodeKernel,
-    n_components: int,
-    random: np.random.Generator,
-) -> tuple[Floats, Ints]:
-    """Return rows F with F^T F close to the kernel matrix of the vectors, one per pivot, and the positions of the pivots."""
-    n = len(vectors)
-    n_components = min(n_components, n)
-    factor, pivots = np.empty((n_components, n)), np.empty(0, np.int64)
-    diagonal = _diagonal(node_kernel, vectors)
-    residual = diagonal.copy()
-    while len(pivots) < n_components and float(weights @ residual) > 0:
-        odds = weights * residual
-        drawn = random.choice(n, PIVOTS_PER_ROUND, p=odds / odds.sum())
-        known = factor[: len(pivots)]
-        unexplained = kernel_block(node_kernel, vectors[drawn], vectors[drawn]) - known[:, drawn].T @ known[:, drawn]
-        floor = _ROUNDING * diagonal[drawn]
-        residual[drawn[unexplained.diagonal() <= floor]] = 0.0  # computed again, and nothing is left: never drawn again
-        kept, lower = _accept(unexplained, floor, n_components - len(pivots), random)
-        if not len(kept):
+    pivots, rows = np.empty(0, np.int64), np.empty((len(diagonal), 0))
+    rest, trace = np.where(diagonal > 0, diagonal, 0.0), float(np.sum(weights * diagonal))
+    while len(pivots) < n_most and (odds := weights * rest).sum() > max(tolerance, smallest) * trace:
+        n_proposals = min(PROPOSALS, 16 + 2 * (n_most - len(pivots)))  # some of them will be rejected
+        proposals = random.choice(len(rest), n_proposals, p=odds / odds.sum())
+        distinct, position = np.unique(proposals, return_inverse=True)
+        # Compared with each other first: columns, which cost most, are computed for those that are kept alone.
+        kept, lower = _accept(square(distinct) - rows[distinct] @ rows[distinct].T, position, smallest, random)
+        kept = distinct[kept[: n_most - len(pivots)]]
+        if not len(kept):  # rounding error alone is left of them
+            rest[distinct] = 0.0
             continue
-        drawn = drawn[kept]
-        rows = kernel_block(node_kernel, vectors[drawn], vectors) - known[:, drawn].T @ known
-        new = factor[len(pivots) : len(pivots) + len(drawn)]
-        new[:] = solve_triangular(lower, rows, lower=True, check_finite=False)
-        pivots = np.concatenate([pivots, drawn])
-        residual -= np.einsum("ij,ij->j", new, new)
-        residual[residual <= _ROUNDING * diagonal] = 0.0
-        residual[pivots] = 0.0
-    return factor[: len(pivots)], pivots
+        added = columns(kept) - rows @ rows[kept].T
+        added[pivots] = 0.0  # explained before: what is left of them is rounding error
+        lower = lower[: len(kept), : len(kept)]
+        added = solve_triangular(lower, added.T, lower=True, overwrite_b=True, check_finite=False).T
+        left = rest.sum() - np.cumsum(np.einsum("ij,ij->j", added, added))
+        n_needed = 1 + int(np.count_nonzero(left[:-1] > tolerance * trace))  # the last ones may be too many
+        pivots, added = np.concatenate([pivots, kept[:n_needed]]), added[:, :n_needed]
+        rows = np.hstack([rows, added])
+        rest = np.maximum(rest - np.einsum("ij,ij->i", added, added), 0.0)
+        rest[pivots] = 0.0
+        rest[rest < smallest * diagonal] = 0.0
+    return pivots, rows, rest
 
 
-def _accept(H: Floats, floor: Floats, most: int, random: np.random.Generator) -> tuple[Ints, Floats]:
-    """Keep each proposed pivot with a probability: the fraction of its residual that those kept before it leave.
+def _accept(square: Floats, proposals: Ints, smallest: float, random: Any) -> tuple[Ints, Floats]:
+    """Select the proposals (rows of their unexplained matrix) to keep, in order; return also the Cholesky factor of these.
 
-    ``H`` is the residual kernel matrix of the proposals; changed in place. Returns the kept ones and the Cholesky factor
-    of their residual matrix.
+    A proposal was drawn by what the rounds before leave unexplained of it. It is kept with a probability: the fraction of this
+    that those kept before it in this round leave.
     """
-    proposed = H.diagonal().copy()
-    kept: list[int] = []
-    for i in range(len(H)):
-        if len(kept) < most and H[i, i] > floor[i] and random.random() * proposed[i] < H[i, i]:
-            H[i:, i] /= np.sqrt(H[i, i])
-            H[i + 1 :, i + 1 :] -= np.outer(H[i + 1 :, i], H[i + 1 :, i])
-            kept.append(i)
-    return np.array(kept, np.int64), np.tril(H[np.ix_(kept, kept)])
+    before, kept = square.diagonal(), list[int]()
+    left, factor = before.copy(), np.empty_like(square)
+    for proposal, chance in zip(proposals, random.uniform(size=len(proposals)), strict=True):
+        own = left[proposal]
+        if own > smallest * before[proposal] and chance * before[proposal] < own:
+            explained = factor[:, : len(kept)] @ factor[proposal, : len(kept)]
+            factor[:, len(kept)] = (square[:, proposal] - explained) / np.sqrt(own)
+            left -= factor[:, len(kept)] ** 2
+            kept.append(int(proposal))
+    return np.array(kept, np.int64), np.tril(factor[kept, : len(kept)])
 
 
 # -------------------------------------------------------------------- kernel values
