@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from treegram.explanations.plots import *
     from treegram.graphs import Graphs as Graphs
     from treegram.graphs.molecules import *
+    from treegram.graphs.sources import *
     from treegram.graphs.statistics import *
     from treegram.graphs.transforms import *
     from treegram.kernels import *
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 # Where each public name lives; ``treegram.NAME`` is its one public path.
 _HOMES = {
     "graphs.molecules": ("MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"),
+    "graphs.sources": ("ProteinGraphs", "TableGraphs"),
     "datasets.parquet": ("iter_parquet", "load_parquet", "save_parquet"),
     "datasets": (
         "iter_tu",

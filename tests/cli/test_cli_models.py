@@ -174,10 +174,14 @@ def test_fit_refuses_scales_that_have_no_effect(run, kernel):
     refused(run, f"fit TRAIN --kernel {kernel} --scale standard -o model.tgm", message)
 
 
-def test_several_targets_are_refused(run):
+def test_several_targets_need_several_files(run):
     Path("molecules.csv").write_text("smiles,a,b\nCCO,0,1\nCCN,1,0\n")
-    message = "--target takes one value, but is given more than once"
+    message = "With several targets the output must contain {target}, as in model_{target}.tgm; got 'model.tgm'."
     refused(run, "fit molecules.csv --target a --target b -o model.tgm", message)
+    refused(run, "fit molecules.csv --target a --target a -o model.tgm", "--target names a column twice: a, a.")
+    refused(
+        run, "info molecules.csv --target a --target b", "--target is given 2 times; only treegram fit takes several"
+    )
 
 
 @pytest.mark.parametrize("words", ["fit NUMBERS", "fit TRAIN --task regression"])
@@ -416,9 +420,9 @@ def test_explain_does_not_count_training_graphs_as_predicted(run, model):
 
 def test_explain_takes_some_graphs(run, model):
     for words, numbers in (
-        ("--graphs 0-1,4", [0, 1, 4]),
-        ("--graphs 5,5", [5]),
-        ("--graphs 3-5", [3, 4, 5]),
+        ("--select 0-1,4", [0, 1, 4]),
+        ("--select 5,5", [5]),
+        ("--select 3-5", [3, 4, 5]),
     ):
         code, out, _ = run(f"explain model.tgm NEW {words} -o page.html --force")
         assert code == 0
@@ -451,10 +455,10 @@ def test_explain_draws_molecules(run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("NEW --graphs 4-6", "--graphs names graph 6, but NEW has only graphs 0 to 5"),
-        ("NEW --graphs 6-4", "expected numbers and ranges such as 0-19"),
-        ("NEW --graphs -1", "expected numbers and ranges"),
-        ("NEW --graphs 1,,2", "expected numbers and ranges"),
+        ("NEW --select 4-6", "--select names graph 6, but NEW has only graphs 0 to 5"),
+        ("NEW --select 6-4", "expected numbers and ranges such as 0-19"),
+        ("NEW --select -1", "expected numbers and ranges"),
+        ("NEW --select 1,,2", "expected numbers and ranges"),
         ("BARE", "The nodes of the new graphs (X) have no attributes, but ODDCL was fitted on nodes with 2"),
         ("nothing-here", "nothing-here"),
     ],
@@ -519,7 +523,7 @@ def test_fit_refuses_one_graph_and_one_class(run):
 def test_classes_that_were_never_fitted_are_told_and_wrong(run, model):
     graphs = make_graphs(targets=[5, 6] * 10)
     save_tu(replace(graphs, attributes=graphs.attributes + 1), "OTHERS")
-    code, _, err = run("explain model.tgm OTHERS -o page.html --graphs 0-2")
+    code, _, err = run("explain model.tgm OTHERS -o page.html --select 0-2")
     assert code == 0
     assert "warning: y has 2 classes that the model was not fitted on" in err
     assert "0 of 3" in Path("page.html").read_text()

@@ -216,7 +216,7 @@ def test_journey_fit_a_table_and_predict_new_molecules(run):
 
 
 def test_the_model_remembers_how_molecules_were_made(run):
-    options = "--atom-labels element,degree --atom-attributes mass,logp --hydrogens"
+    options = "--label element,degree --attributes mass,logp --hydrogens"
     write("odd.csv", "text,y", *(f"{s},{n}" for s, n in zip(SMILES, NUMBERS, strict=True)))
     assert run(f"fit odd.csv --smiles-column text --target y {options} --jobs 1 -o model")[0] == 0
     model = tg.load_model("model")
@@ -246,7 +246,7 @@ def test_bad_molecules_keep_the_others_numbers(run):
 
 
 def test_info_gram_features_and_evaluate_take_molecules(run):
-    code, out, _ = run("info molecules.sdf --target y --atom-attributes coordinates --json")
+    code, out, _ = run("info molecules.sdf --target y --attributes coordinates --json")
     report = json.loads(out)
     assert code == 0
     assert report["targets"]["kind"] == "classes"
@@ -264,12 +264,12 @@ def test_info_gram_features_and_evaluate_take_molecules(run):
     ("words", "message"),
     [
         ("fit molecules.csv -o model", "molecules.csv has no targets, so there is nothing to learn; "),
-        ("fit digits --target numbers -o model", "--target is for files of molecules (.smi, .sdf, .csv, .tsv), which digits is not. "),
+        ("fit digits --target numbers -o model", "--target is for files of molecules (.smi, .sdf, .csv, .tsv), protein structures (PDB or mmCIF) and tables (--nodes and --edges), which digits is not. Use --task"),
         ("info digits --hydrogens", "--hydrogens is for files of molecules"),
-        ("info molecules.csv --atom-attributes mas", "must be one of 'centroid_distance', 'coordinates'"),
+        ("info molecules.csv --attributes mas", "must be one of 'centroid_distance', 'coordinates'"),
         ("info absent.csv", "absent.csv cannot be read: No such file"),
         ("predict graphs.tgm molecules.csv", "graphs.tgm takes graphs and does not know how molecules become graphs"),
-        ("predict molecules.tgm digits", "molecules.tgm takes molecules; digits is not a file of molecules"),
+        ("predict molecules.tgm digits", "molecules.tgm was fitted on files of molecules (.smi, .sdf, .csv, .tsv); digits is something else."),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(run, words, message):

@@ -32,6 +32,7 @@ class Parser(argparse.ArgumentParser):
         self.explain_unknown: Callable[[str], str] = lambda _: (
             ""
         )  # why this command does not have an option, if there is a reason
+        self.checks: list[Callable[[Parser, argparse.Namespace], None]] = []  # what else must hold of the arguments
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parse the arguments; report unknown options before missing ones."""
@@ -39,6 +40,8 @@ class Parser(argparse.ArgumentParser):
         known, rest = self.parse_known_args(arguments)
         if rest:
             self.error(f"unexpected argument {rest[0]!r}")
+        for check in self.checks:
+            check(self, known)
         return known
 
     def error(self, message: str) -> NoReturn:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treegram.cli._data import SOURCES, add_molecule_options, has_real_targets, load_data, molecule_words
+from treegram.cli._data import add_data_argument, data_words, has_real_targets, load_data
 from treegram.cli._kernels import (
     AUTO,
     add_search_options,
@@ -37,7 +37,7 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("data", metavar="DATA", nargs="+", help=SOURCES)
+    add_data_argument(parser, several=True)
     models = "classification with support vector machines, or regression with kernel ridge regression"
     add_search_options(parser, arguments, "oddcl", models)
     parser.add_argument(
@@ -57,7 +57,6 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
         help="for kernels that draw random numbers: use the number of the repeat as random_state, so that means are over draws, too",
     )
     add_run_options(parser, repeats="10")
-    add_molecule_options(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -143,7 +142,7 @@ def _command(names: Sequence[str], kernels: Sequence[str], protocol: Protocol, a
     words = ["treegram", "evaluate", *names]
     for kernel in kernels:
         words += ["--kernel", kernel]
-    words += ["--folds", str(args.folds), "--repeats", str(protocol.repeats), *molecule_words(args)]
+    words += ["--folds", str(args.folds), "--repeats", str(protocol.repeats), *data_words(args)]
     words += ["--scale", ",".join(args.scale)] if args.scale else []
     words += kernel_words(args)
     words += ["--task", "regression"] if protocol.task == "regression" else []

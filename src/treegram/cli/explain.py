@@ -19,7 +19,7 @@ __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = (
     "treegram explain mutag.tgm ./new -o page.html",
-    "treegram explain mutag.tgm MUTAG --graphs 0-9,50 -o page.html",
+    "treegram explain mutag.tgm MUTAG --select 0-9,50 -o page.html",
 )
 _LIMIT = 20
 
@@ -30,7 +30,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
     add_data_argument(parser, for_model=True)
     add_output(parser, "one HTML page that needs no other file and no network")
     parser.add_argument(
-        "--graphs",
+        "--select",
         metavar="LIST",
         type=_ranges,
         help="numbers of the graphs to explain, from 0, such as 3,7,12-15 (default: the first 20)",
@@ -95,12 +95,12 @@ def _chosen(args: argparse.Namespace, n_graphs: int) -> Ints:
 
     if not n_graphs:
         raise ValueError(f"{args.data} has no graphs, so there is nothing to explain.")
-    if args.graphs is None:
+    if args.select is None:
         return np.arange(min(n_graphs, _LIMIT))
-    last = max(one[-1] for one in args.graphs)
+    last = max(one[-1] for one in args.select)
     if last >= n_graphs:
-        raise ValueError(f"--graphs names graph {last}, but {args.data} has only graphs 0 to {n_graphs - 1}.")
-    return np.array(list(dict.fromkeys(number for one in args.graphs for number in one)))
+        raise ValueError(f"--select names graph {last}, but {args.data} has only graphs 0 to {n_graphs - 1}.")
+    return np.array(list(dict.fromkeys(number for one in args.select for number in one)))
 
 
 def _read_smiles(path: Path) -> list[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import treegram
 from treegram._core.text import counted
-from treegram.cli._data import add_data_argument, has_real_targets, load_data, with_molecules
+from treegram.cli._data import Task, add_data_argument, has_real_targets, load_tasks
 from treegram.cli._kernels import AUTO, add_search_options, kernel_class, parameter_values, scales_of
 from treegram.cli._parser import Parser, add_jobs, add_output, at_least, check_output
 
@@ -23,14 +24,21 @@ EXAMPLES = (
     "treegram fit ENZYMES --kernel oddcl --kernel wl -o enzymes.tgm",
     "treegram fit ./mine --kernel oddcl --scale raw,standard --gamma none,scale -o mine.tgm",
     "treegram fit ./solubility --task regression --max-seconds 300 -o solubility.tgm",
-    "treegram fit molecules.csv --smiles-column smiles --target y -o molecules.tgm",
+    "treegram fit molecules.csv --target a --target b -o 'model_{target}.tgm'",
+    "treegram fit --nodes nodes.csv --edges edges.csv --graphs graphs.csv --target y -o model.tgm",
+    "treegram fit ./structures --graphs classes.csv --target class -o proteins.tgm",
 )
+_PLACE = "{target}"  # in the name of the output
 
 
 def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
     """Add the arguments of the command."""
     add_data_argument(parser)
-    add_output(parser, "model file, with the graphs of DATA; it holds no code, and treegram predict reads it")
+    add_output(
+        parser,
+        "model file, with the graphs of DATA; it holds no code, and treegram predict reads it. With several targets, its name "
+        f"must contain {_PLACE}: each gets a model of its own, fitted on the graphs that have a value",
+    )
     models = "classification with a support vector machine and probabilities, or regression with a Gaussian process and error bars"
     add_search_options(parser, arguments, AUTO, models)
     parser.add_argument(
@@ -41,33 +49,62 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Fit and save; check all that can be checked before the computation."""
-    check_output(args.output, force=args.force)
+    paths = _output_paths(args)
+    for path in paths:
+        check_output(path, force=args.force)
     names = list(dict.fromkeys(args.kernels or [AUTO]))
     if AUTO in names and len(names) > 1:
         raise ValueError("--kernel auto cannot be combined with other kernels: it tries all that suit the data.")
     scales = scales_of(args, names)
-    graphs, y = load_data(args.data, args)
-    if y is None:
-        raise ValueError(
-            f"{args.data} has no targets, so there is nothing to learn; add graph labels or graph attributes to a data set, or name "
-            "the targets of molecules with --target."
-        )
+    tasks, transformer = load_tasks(args.data, args)
+    for task in tasks:
+        if task.y is None:
+            raise ValueError(
+                f"{args.data} has no targets, so there is nothing to learn; add graph labels or graph attributes to a data set, or name "
+                "the targets of molecules, tables and structures with --target."
+            )
     options: dict[str, Any] = {"max_seconds": args.max_seconds, "n_jobs": args.jobs}
     if names != [AUTO]:
         pairs = [pair for name in names for pair in _candidates(name, scales[name], args)]
         options |= {"kernel": [kernel for kernel, _ in pairs], "param_grid": [grid for _, grid in pairs]}
+    for path, task in zip(paths, tasks, strict=True):
+        _fit(task, transformer, options, path, names, args)
+
+
+def _output_paths(args: argparse.Namespace) -> list[Path]:
+    """Return the output file of each target."""
+    name, targets = str(args.output), list(dict.fromkeys(args.target))
+    if len(targets) < len(args.target):
+        raise ValueError(f"--target names a column twice: {', '.join(args.target)}.")
+    if len(targets) > 1 and _PLACE not in name:
+        raise ValueError(
+            f"With several targets the output must contain {_PLACE}, as in model_{_PLACE}.tgm; got {name!r}."
+        )
+    return [Path(name.replace(_PLACE, target)) for target in targets or [""]]
+
+
+def _fit(
+    task: Task, transformer: Any, options: dict[str, Any], path: Path, names: list[str], args: argparse.Namespace
+) -> None:
+    from sklearn.pipeline import Pipeline
+
+    y: Any = task.y
     model: Any
     if _is_regression(args, y):
         model = treegram.GraphGP(**options)
     else:
         model = treegram.GraphSVC(cv=args.folds, probability=True, **options)
     start = time.perf_counter()
-    model.fit(graphs, y)
-    treegram.save_model(with_molecules(model, args), args.output)
+    model.fit(task.graphs, y)
+    steps = [(type(step).__name__.lower(), step) for step in (transformer, model) if step is not None]
+    treegram.save_model(Pipeline(steps) if transformer is not None else model, path)
     seconds = time.perf_counter() - start
     if names == [AUTO]:
         print(model.search_summary())
-    print(f"{args.output}: {type(model).__name__} of {counted(len(graphs), 'graph')} of {args.data}, {seconds:.2f} s")
+    missing = f" ({task.n_missing:,} without a value of {task.target} left out)" if task.n_missing else ""
+    print(
+        f"{path}: {type(model).__name__} of {counted(len(task.graphs), 'graph')} of {args.data}{missing}, {seconds:.2f} s"
+    )
     print(_choice(model, args.data, names))
 
 
@@ -79,11 +116,8 @@ def _candidates(
 
     values = parameter_values(args, kernel_class(name))
     kernel = kernel_class(name)(**{key: given[0] for key, given in values.items() if len(given) == 1})
-    grid = {
-        key: given
-        for key, given in (kernel.default_param_grid() | values).items()
-        if len(given) > 1 or key not in values
-    }
+    searched = kernel.default_param_grid() | values
+    grid = {key: given for key, given in searched.items() if len(given) > 1 or key not in values}
     for scale in scales:
         yield kernel if scale == "raw" else make_pipeline(treegram.ScaleAttributes(scale), kernel), grid
 

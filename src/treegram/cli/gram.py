@@ -62,6 +62,8 @@ def run(args: argparse.Namespace) -> None:
     kernel = kind(**{name: given[0] for name, given in values.items() if name not in grid}, n_jobs=args.jobs)
     if grid and args.compare_with:
         raise ValueError(f"--compare-with takes one value of each parameter; got several for {', '.join(grid)}.")
+    if args.nodes and args.compare_with:
+        raise ValueError("--compare-with compares two values of DATA; it cannot be combined with --nodes and --edges.")
     if args.output.suffix == ".zarr":
         _write_zarr(args, kernel, grid)
     elif args.output.suffix == ".npz":

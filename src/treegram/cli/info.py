@@ -19,6 +19,7 @@ EXAMPLES = (
     "treegram info ENZYMES",
     "treegram info ./my_folder --json",
     "treegram info molecules.csv --smiles-column smiles --target y",
+    "treegram info --nodes nodes.csv --edges edges.csv --graphs graphs.csv --target y",
 )
 
 _MOST_VALUES = 10  # classes or labels on a line
@@ -28,7 +29,7 @@ _MOST_COLUMNS = 20  # rows of the table of attributes
 def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (the signature of all commands)
     """Add the arguments of the command."""
     add_data_argument(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -38,7 +39,7 @@ def run(args: argparse.Namespace) -> None:
         graphs, y = load_data(args.data, args)
     summary = {"data": args.data, **treegram.summarize_graphs(graphs, y)}
     summary["warnings"] = [*(str(one.message) for one in caught), *summary["warnings"]]
-    print(json.dumps(summary, indent=2) if args.json else "\n".join(_render(summary)))
+    print(json.dumps(summary) if args.json else "\n".join(_render(summary)))
 
 
 def _render(summary: dict[str, Any]) -> Iterator[str]:

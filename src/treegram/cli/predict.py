@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import json
 import sys
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import treegram
@@ -20,19 +22,22 @@ EXAMPLES = (
     "treegram predict enzymes.tgm ./new -o predictions.csv",
     "treegram predict enzymes.tgm ./new | head",
     "treegram predict molecules.tgm new.csv -o predictions.csv",
+    "echo CCO ethanol | treegram predict molecules.tgm - --json",
+    "treegram predict own.tgm --nodes nodes.csv --edges edges.csv",
 )
 
 
-def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
     """Add the arguments of the command."""
     add_model_argument(parser)
-    add_data_argument(parser, for_model=True)
+    add_data_argument(parser, for_model=True, with_targets=False)
     add_output(
         parser,
         "CSV file with graph (numbered from 0), prediction, and the probability of each class or the standard deviation, where the "
         "model has them (default: stdout)",
         required=False,
     )
+    parser.add_argument("--json", action="store_true", help="write JSON lines, one object per graph, instead of CSV")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -40,7 +45,8 @@ def run(args: argparse.Namespace) -> None:
     if args.output is not None:
         check_output(args.output, force=args.force)
     loaded = load_input(args)
-    text = _table({"graph": loaded.numbers, **_predictions(loaded.model, loaded.graphs)})
+    columns = {"graph": loaded.numbers, **_predictions(loaded.model, loaded.graphs)}
+    text = _json_lines(columns) if args.json else _table(columns)
     if args.output is None:
         sys.stdout.write(text)
         return
@@ -62,11 +68,18 @@ def _predictions(model: Any, graphs: treegram.Graphs) -> dict[str, Any]:
     return columns
 
 
+def _rows(columns: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+    return zip(*(column.tolist() for column in columns.values()), strict=True)
+
+
+def _json_lines(columns: dict[str, Any]) -> str:
+    return "".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in _rows(columns))
+
+
 def _table(columns: dict[str, Any]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(_printable, columns))
-    for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+    for row in (columns, *_rows(columns)):
         writer.writerow(map(_printable, row))
     return text.getvalue()
 

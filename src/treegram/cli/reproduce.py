@@ -38,6 +38,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
     parser.add_argument("--datasets", metavar="NAME", nargs="+", help="run only these data sets of the study")
     parser.add_argument("--kernels", metavar="NAME", nargs="+", help="run only these kernels of the study")
     add_run_options(parser, repeats="all")
+    add_folder_options(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def add_run_options(parser: Parser, repeats: str) -> None:
-    """Add the number of repeats and threads, the store, and the options that locate data sets."""
+    """Add the number of repeats and threads, and the store."""
     parser.add_argument(
         "--repeats", metavar="N", type=at_least(1), help=f"run the first N repeats (default: {repeats})"
     )
@@ -73,7 +74,6 @@ def add_run_options(parser: Parser, repeats: str) -> None:
         help="SQLite file that keeps every finished fold: a run with the same file resumes where it stopped, and several processes "
         "may share one (default: the study's name with .sqlite)",
     )
-    add_folder_options(parser)
 
 
 def run_and_print(

@@ -25,6 +25,7 @@ from treegram._core.machine import package_versions
 from treegram._core.params import Checked
 from treegram.graphs import transforms
 from treegram.graphs.molecules import MoleculeGraphs
+from treegram.graphs.sources import ProteinGraphs, TableGraphs
 from treegram.kernels.base import KERNELS
 from treegram.models.saving.container import FORMAT, read_container, write_container
 from treegram.models.saving.states import LINEAR_MODELS, check_pipeline, learned_state, restore_state
@@ -34,6 +35,8 @@ __all__ = ["load_model", "save_model"]
 _OTHERS: tuple[type[Any], ...] = (
     transforms.BinEdgeAttributes,
     MoleculeGraphs,
+    ProteinGraphs,
+    TableGraphs,
     transforms.CentroidDistance,
     transforms.DropAttributes,
     transforms.NeighborMeans,

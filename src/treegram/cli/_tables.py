@@ -1,0 +1,134 @@
+"""Tables in CSV, TSV and Parquet files: nodes, edges, and one row per graph with its targets."""
+
+from __future__ import annotations
+
+import csv
+import math
+import warnings
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treegram._core.errors import DatasetError
+from treegram._core.text import suggest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from treegram import TableGraphs
+
+__all__ = ["choose_columns", "read_graph_tables", "read_table", "read_target"]
+
+Table = dict[str, "NDArray[Any]"]
+
+
+def read_table(path: Path, as_text: Collection[str] = ()) -> Table:
+    """Return the columns of a file by name; a column of numbers is float64 with nan for empty cells, others have None there.
+
+    Columns in ``as_text`` are texts, such as names of graphs: they must be equal in all tables.
+    """
+    import numpy as np
+
+    if path.suffix.lower() == ".parquet":
+        from treegram._core.optional import optional_module
+
+        table = optional_module("pyarrow.parquet", "Parquet files").read_table(path)
+        columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
+        return {
+            name: np.array([str(value) for value in column], dtype=object) if name in as_text else column
+            for name, column in columns.items()
+        }
+    names, rows = _read_rows(path)
+    cells = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    return {name: _column(texts, is_text=name in as_text) for name, texts in zip(names, cells, strict=True)}
+
+
+def _read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
+    separators = {".csv": ",", ".tsv": "\t"}
+    if path.suffix.lower() not in separators:
+        raise DatasetError(f"{path}: the name of a table must end in .csv, .tsv or .parquet.")
+    rows: list[list[str]] = []
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file, delimiter=separators[path.suffix.lower()], strict=True)
+            names = [name.strip() for name in next(reader, [])]
+            for row in reader:
+                if row and len(row) != len(names):
+                    raise DatasetError(
+                        f"{path}:{reader.line_num}: expected {len(names)} fields, as the first line has, got {len(row)}."
+                    )
+                rows += [row] if row else []
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DatasetError(f"{path}: the file cannot be read as a table in UTF-8 ({error}).") from error
+    if not names or len(set(names)) < len(names):
+        raise DatasetError(f"{path}:1: the first line must name the columns, each with another name; got {names}.")
+    return names, rows
+
+
+def _column(cells: Sequence[str], *, is_text: bool) -> NDArray[Any]:
+    import numpy as np
+
+    texts = [cell.strip() for cell in cells]
+    if not is_text:
+        try:
+            return np.array([float(text) if text else math.nan for text in texts])
+        except ValueError:
+            pass
+    return np.array([text or None for text in texts], dtype=object)
+
+
+# -------------------------------------------------------------------- nodes and edges
+
+
+def choose_columns(transformer: TableGraphs, tables: dict[str, Table]) -> TableGraphs:
+    """Return the transformer with the columns that it does not name: "label", and all others that hold numbers."""
+    chosen = transformer.get_params()
+    ids = {"nodes": {transformer.graph, transformer.node}}
+    ids["edges"] = {transformer.graph, transformer.source, transformer.target}
+    for name, label, attributes in (("nodes", "label", "attributes"), ("edges", "edge_label", "edge_attributes")):
+        columns = tables[name]
+        if chosen[label] is None and "label" in columns:
+            chosen[label] = "label"
+        others = [column for column in columns if column not in {*ids[name], chosen[label]}]
+        if chosen[attributes] is None:
+            chosen[attributes] = [column for column in others if columns[column].dtype.kind in "fiu"]
+            if unused := [column for column in others if column not in chosen[attributes]]:
+                warnings.warn(
+                    f"The table of {name} has columns of text that are not used: {', '.join(unused)}. "
+                    f"--{label.replace('_', '-')} says which of them is the label.",
+                    stacklevel=2,
+                )
+        chosen[attributes] = chosen[attributes] or None
+    return type(transformer)(**chosen)
+
+
+def read_graph_tables(transformer: TableGraphs, nodes: Path, edges: Path) -> dict[str, Table]:
+    """Read the tables of nodes and edges; names of graphs and nodes, and labels, are texts."""
+    texts = {transformer.graph, transformer.node, transformer.source, transformer.target}
+    return {
+        "nodes": read_table(nodes, {*texts, transformer.label or "label"}),
+        "edges": read_table(edges, {*texts, transformer.edge_label or "label"}),
+    }
+
+
+# -------------------------------------------------------------------- one row per graph
+
+
+def read_target(path: Path, graph_column: str, target: str, names: Sequence[str]) -> list[Any]:
+    """Return the target of each graph, by name; None if the table has no value for it."""
+    table = read_table(path, {graph_column})
+    for column, option in ((graph_column, "--graph-column"), (target, "--target")):
+        if column not in table:
+            hint = suggest(column, table) or f". Name the right one with {option}."
+            raise DatasetError(f"{path}: no column is called {column!r}; there are {', '.join(table)}{hint}")
+    values: dict[str, Any] = {}
+    for name, value in zip(table[graph_column].tolist(), table[target].tolist(), strict=True):
+        if name in values:
+            raise DatasetError(f"{path}: the graph {name!r} has more than one row.")
+        values[name] = None if value is None or value != value else value
+    if unknown := values.keys() - set(names):
+        warnings.warn(
+            f"{path}: {len(unknown)} of {len(values)} rows name graphs that the data do not have, such as {min(map(str, unknown))!r}.",
+            stacklevel=2,
+        )
+    return [values.get(name) for name in names]

@@ -1,0 +1,275 @@
+"""The commands on tables, protein structures and standard input, from file to prediction."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import treegram as tg
+
+N_GRAPHS = 24
+TABLES = "--nodes nodes.csv --edges edges.csv"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TREEGRAM_DATA", raising=False)
+    write_tables()
+
+
+def write(path, header, rows):
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    Path(path).write_text(text.getvalue(), encoding="utf-8")
+
+
+def write_tables(prefix="", first=0):
+    """Paths of three or four nodes: the long ones are of class "long", and y is the sum of their charges."""
+    random = np.random.default_rng(first)
+    nodes, edges, graphs = [], [], []
+    for i in range(first, first + N_GRAPHS):
+        n_nodes, charges = 3 + i % 2, random.normal(size=4).round(3)
+        name = f"g{i}"
+        nodes += [(name, f"n{j}", "CO"[j % 2], charges[j], 1.5 * j, "note") for j in range(n_nodes)]
+        edges += [(name, f"n{j}", f"n{j + 1}", "single", 0.5) for j in range(n_nodes - 1)]
+        total = charges[:n_nodes].sum().round(3)
+        graphs.append((name, "long" if i % 2 else "short", total, total if i % 4 else ""))
+    write(f"{prefix}nodes.csv", ["graph", "node", "label", "charge", "place", "remark"], nodes)
+    write(f"{prefix}edges.csv", ["graph", "source", "target", "label", "length"], edges)
+    write(f"{prefix}graphs.csv", ["graph", "class", "y", "some"], graphs[::-1])
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def refused(run, words, message):
+    before = sorted(Path().rglob("*"))
+    code, out, err = run(words)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert sorted(Path().rglob("*")) == before
+
+
+# -------------------------------------------------------------------- tables
+
+
+@pytest.mark.filterwarnings("always")
+def test_info_reads_tables(run):
+    code, out, err = run(f"info {TABLES} --graphs graphs.csv --target class")
+    assert (code, err) == (0, "")
+    for line in (
+        "nodes.csv: 24 graphs, undirected",
+        "classes      2: long (12), short (12)",
+        "node labels  2: C (57.1%), O (42.9%)",
+        "edge labels  1: single",
+        "attributes   2 columns",
+        "edge vectors 1 column",
+        "The table of nodes has columns of text that are not used: remark. --label says which of them is the label.",
+    ):
+        assert line in out
+
+
+@pytest.mark.filterwarnings("ignore:The table of nodes")
+def test_tables_are_those_that_python_reads(run):
+    assert run(f"gram {TABLES} --graphs graphs.csv --target y --kernel wl -o K.npz")[0] == 0
+    columns = {name: list(column) for name, column in zip(*read_columns("nodes.csv"), strict=True)}
+    edges = {name: list(column) for name, column in zip(*read_columns("edges.csv"), strict=True)}
+    with pytest.warns(UserWarning, match="not used"):
+        graphs = tg.Graphs.from_tables(columns, edges, label="label", edge_label="label")
+    with np.load("K.npz") as saved:
+        np.testing.assert_array_equal(saved["K"], tg.WL().fit_transform(graphs))
+        by_name = {row["graph"]: float(row["y"]) for row in rows(Path("graphs.csv").read_text())}
+        np.testing.assert_array_equal(saved["y"], [by_name[f"g{i}"] for i in range(N_GRAPHS)])
+
+
+def read_columns(path):
+    header, *cells = csv.reader(io.StringIO(Path(path).read_text()))
+    return header, zip(*cells, strict=True)
+
+
+@pytest.mark.filterwarnings("ignore:The table of nodes")
+def test_the_model_remembers_the_columns(run):
+    words = f"{TABLES} --graphs graphs.csv --target class --kernel oddcl --depth 1 --folds 3 --jobs 1"
+    code, out, _ = run(f"fit {words} --attributes place -o model.tgm")
+    assert code == 0
+    assert out.startswith("model.tgm: GraphSVC of 24 graphs of nodes.csv, ")
+    first = tg.load_model("model.tgm")[0]
+    expected = tg.TableGraphs("label", attributes=["place"], edge_label="label", edge_attributes=["length"])
+    assert first.get_params() == expected.get_params()
+    write_tables("new_", first=100)
+    code, out, err = run("predict model.tgm --nodes new_nodes.csv --edges new_edges.csv")
+    assert (code, err) == (0, "")
+    assert [row["prediction"] for row in rows(out)] == ["short", "long"] * (N_GRAPHS // 2)
+    text = Path("new_nodes.csv").read_text().replace("place", "loading")
+    Path("new_nodes.csv").write_text(text)
+    refused(run, "predict model.tgm --nodes new_nodes.csv --edges new_edges.csv", "'place'")
+
+
+@pytest.mark.filterwarnings("ignore:The table of nodes")
+def test_a_model_for_each_target_of_the_graphs_that_have_one(run):
+    words = f"{TABLES} --graphs graphs.csv --target y --target some --kernel wl --jobs 1"
+    code, out, _ = run(f"fit {words} -o model_{{target}}.tgm")
+    assert code == 0
+    assert "model_y.tgm: GraphGP of 24 graphs of nodes.csv, " in out
+    assert "model_some.tgm: GraphGP of 18 graphs of nodes.csv (6 without a value of some left out), " in out
+    assert len(tg.load_model("model_some.tgm")[-1].kernel_.graphs_) == 18
+    assert len(rows(run(f"predict model_some.tgm {TABLES}")[1])) == N_GRAPHS
+
+
+def test_parquet_tables_give_the_same_graphs(run):
+    pytest.importorskip("pyarrow")
+    from pyarrow import csv as arrow_csv
+    from pyarrow import parquet
+
+    for name in ("nodes", "edges", "graphs"):
+        parquet.write_table(arrow_csv.read_csv(f"{name}.csv"), f"{name}.parquet")
+    options = "--target y --label label --attributes charge,place"
+    expected = run(f"info {TABLES} --graphs graphs.csv {options} --json")[1]
+    found = run(f"info --nodes nodes.parquet --edges edges.parquet --graphs graphs.parquet {options} --json")[1]
+    assert found == expected.replace(".csv", ".parquet")
+
+
+@pytest.mark.filterwarnings("ignore:The table of nodes")
+def test_evaluate_and_explain_read_tables(run):
+    words = f"{TABLES} --graphs graphs.csv --target class"
+    code, out, _ = run(f"evaluate {words} --kernel wl --folds 3 --repeats 1 --jobs 1")
+    assert code == 0
+    assert "nodes.csv" in out
+    assert run(f"fit {words} --kernel wl --folds 3 --jobs 1 -o model.tgm")[0] == 0
+    assert run(f"explain model.tgm {words} --select 0-3 -o page.html")[0] == 0
+    assert Path("page.html").read_text().count("<article") == 4
+
+
+@pytest.mark.filterwarnings("ignore:The table of nodes")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("info --nodes nodes.csv", "--nodes and --edges need each other"),
+        (f"info digits {TABLES}", "give DATA, or --nodes and --edges, but not both"),
+        (f"info {TABLES} --target y", "--target needs --graphs FILE, a table with one row per graph."),
+        (f"info {TABLES} --graphs graphs.csv --target Y", "graphs.csv: no column is called 'Y'; there are graph, class, y, some; did you mean y?"),
+        (f"info {TABLES} --graphs edges.csv --target length", "edges.csv: the graph 'g0' has more than one row."),
+        (f"info {TABLES} --attributes mass", "attributes: the columns of nodes do not include 'mass'"),
+        (f"info {TABLES} --attributes remark", "the column 'remark' of nodes holds text, such as 'note'; numbers were expected."),
+        (f"info {TABLES} --graph-column molecule", "graph: the columns of nodes do not include 'molecule'"),
+        (f"info {TABLES} --edge-columns source", "expected two names such as source,target, got 'source'"),
+        (f"info {TABLES} --hydrogens", "--hydrogens is for files of molecules (.smi, .sdf, .csv, .tsv), which nodes.csv is not."),
+        ("info --nodes nodes.txt --edges edges.csv", "nodes.txt: the name of a table must end in .csv, .tsv or .parquet."),
+        ("info --nodes none.csv --edges edges.csv", "none.csv: No such file or directory"),
+        ("info --nodes ragged.csv --edges edges.csv", "ragged.csv:3: expected 2 fields, as the first line has, got 1."),
+        ("info --nodes twice.csv --edges edges.csv", "twice.csv:1: the first line must name the columns, each with another name"),
+        ("info --nodes holes.csv --edges one.csv", "the column 'label' has no value in row 1"),
+        ("fit digits --edge-label x -o m.tgm", "--edge-label is for tables (--nodes and --edges), which digits is not."),
+        (f"gram {TABLES} --compare-with digits -o K.npz", "--compare-with compares two values of DATA"),
+    ],
+)  # fmt: skip
+def test_tables_that_cannot_be_read_are_refused(run, words, message):
+    Path("ragged.csv").write_text("graph,node\ng0,n0\ng0\n")
+    Path("twice.csv").write_text("graph,graph\ng0,n0\n")
+    Path("one.csv").write_text("graph,source,target\ng0,n0,n1\n")
+    Path("holes.csv").write_text("graph,node,label\ng0,n0,C\ng0,n1,\n")
+    refused(run, words, message)
+
+
+@pytest.mark.filterwarnings("always")
+def test_rows_of_unknown_graphs_are_counted(run):
+    with Path("graphs.csv").open("a") as file:
+        file.write("g99,long,1,1\n")
+    code, out, _ = run(f"info {TABLES} --graphs graphs.csv --target some --label label --attributes charge")
+    assert code == 0
+    assert "graphs.csv: 1 of 25 rows name graphs that the data do not have, such as 'g99'." in out
+    assert "6 graphs without a value of some left out." in out
+
+
+# -------------------------------------------------------------------- protein structures
+
+
+def write_pdb(path, residues, turn):
+    """Write a chain of CA atoms, 3.8 ångströms apart along a zigzag."""
+    lines = []
+    for i, name in enumerate(residues):
+        x, y = 3.3 * i, turn * (i % 2)
+        lines.append(
+            f"ATOM  {i + 1:5d}  CA  {name} A{i + 1:4d}    {x:8.3f}{y:8.3f}{0.0:8.3f}  1.00  0.00           C  "
+        )
+    Path(path).write_text("\n".join([*lines, "TER", "END", ""]))
+
+
+@pytest.fixture
+def structures():
+    pytest.importorskip("gemmi")
+    Path("structures").mkdir()
+    for i in range(12):
+        write_pdb(f"structures/p{i:02d}.pdb", ["ALA", "GLY", "CYS" if i % 2 else "SER", "LEU"] * 3, 1.9)
+    write("classes.csv", ["protein", "class"], [(f"p{i:02d}", "binding" if i % 2 else "other") for i in range(11)])
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_folder_of_structures_from_fit_to_page(run, structures):
+    words = "structures --graphs classes.csv --graph-column protein --target class"
+    code, out, err = run(f"fit {words} --contact 6 --attributes invariant --kernel wl --folds 2 --jobs 1 -o model.tgm")
+    assert code == 0, err
+    assert "GraphSVC of 11 graphs of structures (1 without a value of class left out), " in out
+    assert repr(tg.load_model("model.tgm")[0]) == "ProteinGraphs(attributes='invariant', contact=6.0)"
+    Path("new").mkdir()
+    write_pdb("new/7abc.pdb", ["ALA", "GLY", "CYS", "LEU"] * 4, 1.9)
+    table = rows(run("predict model.tgm new")[1])
+    assert [row["prediction"] for row in table] == ["binding"]
+    assert rows(run("predict model.tgm new/7abc.pdb")[1]) == table
+    assert run("explain model.tgm new -o page.html")[0] == 0
+    assert "CYS" in Path("page.html").read_text()
+    refused(
+        run,
+        "predict model.tgm digits",
+        "model.tgm was fitted on protein structures (PDB or mmCIF); digits is something",
+    )
+    refused(run, f"predict model.tgm {TABLES}", "nodes.csv is something else")
+    assert "nodes        16 in all" in run("info new/7abc.pdb")[1]
+
+
+# -------------------------------------------------------------------- standard input, JSON lines
+
+
+@pytest.fixture
+def feed(monkeypatch):
+    def feed_text(text):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    return feed_text
+
+
+def test_predict_and_info_read_molecules_from_standard_input(run, feed):
+    pytest.importorskip("rdkit")
+    smiles = ["CCO", "CCCO", "CCCCO", "OCCO", "CCN", "CCCN", "CCCCN", "NCCN"] * 2
+    write("train.csv", ["smiles", "y"], [(one, "O" in one) for one in smiles])
+    assert run("fit train.csv --target y --kernel wl --folds 2 --jobs 1 -o model.tgm")[0] == 0
+    feed("CCCCCO pentanol\nCCCCCN\n")
+    code, out, err = run("predict model.tgm - --json")
+    assert (code, err) == (0, "")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [line["prediction"] for line in lines] == ["True", "False"]
+    assert set(lines[0]) >= {"graph", "prediction", "probability of True"}
+    feed("id,text\n1,CCCCCO\n")
+    assert len(rows(run("predict model.tgm - --smiles-column text")[1])) == 1
+    feed("CCO\nCCN\n")
+    out = run("info - --json")[1]
+    assert out.count("\n") == 1
+    assert json.loads(out)["n_graphs"] == 2
+
+
+@pytest.mark.filterwarnings("always")
+def test_molecules_without_a_value_are_left_out_and_counted(run):
+    pytest.importorskip("rdkit")
+    values = ["1.5", "", "0.5", "NA", "2.5", "3.0"] * 3
+    write("train.csv", ["smiles", "a", "b"], [("C" * (i + 1) + "O", value, i / 2) for i, value in enumerate(values)])
+    code, out, _ = run("fit train.csv --target a --target b --kernel wl --jobs 1 -o {target}.tgm")
+    assert code == 0
+    assert "a.tgm: GraphGP of 12 graphs of train.csv (6 without a value of a left out), " in out
+    assert "b.tgm: GraphGP of 18 graphs of train.csv, " in out
+    assert "6 graphs without a value of a left out." in run("info train.csv --target a")[1]
