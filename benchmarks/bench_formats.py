@@ -31,7 +31,7 @@ def measure(name: str, graphs: tg.Graphs, folder: Path) -> list[str]:
 
 def measured_vectors(graphs: tg.Graphs) -> tg.Graphs:
     """The graphs with vectors of three numbers that have all their digits, as measured or computed ones have."""
-    return graphs.with_attributes(np.random.default_rng(0).normal(size=(graphs.n_nodes, 3)))
+    return graphs.assign(attributes=np.random.default_rng(0).normal(size=(graphs.n_nodes, 3)))
 
 
 def main() -> str:

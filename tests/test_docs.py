@@ -85,7 +85,7 @@ def made(tmp_path_factory):
         tg.save_tu(few, folder / name)
     tg.save_model(tg.GraphSVC(tg.WLOA(1), param_grid={}, C=1, cv=2).fit(few, y[y < 2][:40]), folder / "model.tgm")
     (folder / "new.csv").write_text("smiles\nCCO\nc1ccccc1O\n")
-    wide = few.with_attributes(np.tile(few.attributes, 6))  # 18 columns, as ENZYMES has
+    wide = few.assign(attributes=np.tile(few.attributes, 6))  # 18 columns, as ENZYMES has
     raw = folder / "data" / "ENZYMES" / "raw"  # where PyTorch Geometric looks before it downloads
     raw.parent.mkdir(parents=True)
     tg.save_tu(wide, raw, name="ENZYMES")

@@ -750,14 +750,14 @@ def test_subgraphs_refuse_what_names_no_nodes(nodes, message):
 
 def test_other_attributes_are_checked_and_all_else_stays():
     graphs = Graphs.from_edges([[(0, 1)]], labels=[["C", "O"]], attributes=[[[1.0], [2.0]]], targets=[1])
-    other = graphs.with_attributes([[5.0, 6.0], [7.0, 8.0]])
+    other = graphs.assign(attributes=[[5.0, 6.0], [7.0, 8.0]])
     assert other.attributes.tolist() == [[5.0, 6.0], [7.0, 8.0]]
-    assert other.with_attributes([1.0, 2.0]) == graphs
-    assert graphs.with_attributes(None) == Graphs.from_edges([[(0, 1)]], labels=[["C", "O"]], targets=[1])
+    assert other.assign(attributes=[1.0, 2.0]) == graphs
+    assert graphs.assign(attributes=None) == Graphs.from_edges([[(0, 1)]], labels=[["C", "O"]], targets=[1])
     with pytest.raises(InvalidGraphError, match="one row per node"):
-        graphs.with_attributes([[1.0]])
+        graphs.assign(attributes=[[1.0]])
     with pytest.raises(InvalidGraphError, match="not finite"):
-        graphs.with_attributes([[1.0], [np.nan]])
+        graphs.assign(attributes=[[1.0], [np.nan]])
 
 
 @pytest.mark.parametrize("given", [{"labels": [["C", "O"], 3]}, {"edge_labels": [["-"], 1.5]}])

@@ -60,6 +60,14 @@ def run(capfd):
 
 # -------------------------------------------------------------------- formats
 
+NAMES = {
+    "molecules.csv": [f"no. {i}, of 12" for i in range(len(SMILES))],
+    "molecules.tsv": SMILES,
+    "molecules.smi": SMILES,
+    "named.smi": SMILES,
+    "molecules.sdf": [Chem.CanonSmiles(text) for text in SMILES],
+}
+
 
 @pytest.mark.parametrize(
     ("name", "target"),
@@ -73,7 +81,7 @@ def run(capfd):
 )
 def test_every_format_gives_the_same_graphs(name, target):
     graphs, y = tg.load_molecules(name, target=target, attributes=["mass"])
-    assert graphs == tg.Graphs.from_smiles(SMILES, targets=CLASSES, attributes=["mass"])
+    assert graphs == tg.Graphs.from_smiles(SMILES, targets=CLASSES, attributes=["mass"], graph_names=NAMES[name])
     assert y.tolist() == CLASSES
     assert tg.load_molecules(name)[1] is None
 

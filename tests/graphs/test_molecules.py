@@ -117,7 +117,8 @@ def test_smiles_and_molecules_give_the_same_graphs():
     attributes = ["partial_charge", "coordinates", "distance_profile"]
     one = tg.Graphs.from_smiles(DRUGS, attributes=attributes)
     other = tg.Graphs.from_rdkit([Chem.MolFromSmiles(s) for s in DRUGS], attributes=attributes)
-    assert one == other
+    assert other.graph_names.tolist() == [Chem.CanonSmiles(s) for s in DRUGS]
+    assert one == other.assign(graph_names=DRUGS)
     assert MoleculeGraphs(attributes=attributes).transform(DRUGS) == one
 
 

@@ -29,6 +29,7 @@ def test_nodes_keep_their_order_and_bring_labels_and_vectors():
         labels=[["C", "O", "C"]],
         attributes=[[[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]],
         targets=["good"],
+        node_names=[["a", "b", "c"]],
     )
 
 
@@ -170,7 +171,7 @@ def vector_at_b(value):
         ([molecule()], {"attributes": ["x", "y"]}, "attributes: no node of any graph has 'y'"),
         ([molecule()], {"edge_label": "color"}, "edge_label: no edge of any graph has 'color'; they have 'bond'"),
         ([vector_at_b([1.0])], {}, "Graph 0: attributes must be one vector of numbers per node, all of one length"),
-        ([vector_at_b([1.0, np.nan])], {}, "Graph 0: the attributes of its node 1 are not finite"),
+        ([vector_at_b([1.0, np.nan])], {}, "Graph 0: the attributes of its node 1 .'b'. are not finite"),
         ([vector_at_b("ab")], {}, "Graph 0: attributes must be one vector of numbers per node"),
         ([molecule()], {"targets": [1, 2]}, "targets must have one entry per graph"),
     ],

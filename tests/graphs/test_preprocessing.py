@@ -63,7 +63,7 @@ def test_only_the_attributes_change_and_they_are_finite(transformer, collection)
     assert graphs == collection.pack()
     assert np.isfinite(vectors(changed)).all()
     assert len(vectors(changed)) == graphs.n_nodes
-    assert replace(changed, attributes=None) == replace(graphs, attributes=None)
+    assert changed.assign(attributes=None) == graphs.assign(attributes=None)
     for field in fields(changed):
         value = getattr(changed, field.name)
         assert not isinstance(value, np.ndarray) or not value.flags.writeable

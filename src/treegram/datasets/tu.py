@@ -368,7 +368,9 @@ class _Reader:
         n_lines_before: int,
     ) -> Graphs:
         """Build graphs from tables; ``edges`` are numbered as in the files, ``pairs`` as in the collection."""
-        edge_data = {kind: tables[kind] for kind in _EDGE_TABLES if kind in tables and kind not in self.skipped}
+        edge_data: dict[str, Any] = {
+            kind: tables[kind] for kind in _EDGE_TABLES if kind in tables and kind not in self.skipped
+        }
         self.n_loops += int(np.count_nonzero(edges[:, 0] == edges[:, 1]))
         self.n_repeated += _count_repeated(edges)
         try:

@@ -108,6 +108,7 @@ def read_grakel(
         edge_name if edge_data == "labels" else None,
         edge_name if edge_data == "attributes" else None,
         targets,
+        {"attributes": "data", "edge_attributes": "data"},
     )
     return build_graphs(named, roles, "Graphs.from_grakel", directed=directed)
 

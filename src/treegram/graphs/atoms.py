@@ -25,16 +25,19 @@ __all__ = [
     "LABELS",
     "Atoms",
     "InvalidMoleculeError",
+    "attribute_columns",
     "import_rdkit",
     "is_molecule",
     "label_atoms",
     "label_bonds",
     "measure_atoms",
+    "name_molecule",
     "parse_record",
     "quiet",
     "rdkit_errors",
     "show_molecule",
     "to_molecule",
+    "to_smiles",
 ]
 
 _SHOWN = 60  # characters of a molecule in a message
@@ -80,6 +83,16 @@ def show_molecule(molecule: Any) -> str:
             text = import_rdkit().MolToSmiles(molecule)
     shown = repr(text) if isinstance(text, str) else type(text).__name__
     return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
+
+
+def to_smiles(mol: Any) -> str:
+    """Return the SMILES of a molecule, without explicit hydrogens."""
+    return str(import_rdkit().MolToSmiles(import_rdkit().RemoveHs(mol)))
+
+
+def name_molecule(mol: Any) -> str:
+    """Return the name of a molecule, as in the first line of an SDF record; empty if it has none."""
+    return str(mol.GetProp("_Name")).strip() if mol.HasProp("_Name") else ""
 
 
 # -------------------------------------------------------------------- parsing
@@ -287,7 +300,7 @@ def _distance_profiles(atoms: Atoms) -> Floats:
 @dataclass(frozen=True)
 class _Attribute:
     measure: Callable[[Atoms], Floats]
-    n_columns: int = 1
+    columns: tuple[str, ...] = ()  # names, if there are several columns
     needs_coordinates: bool = False
 
 
@@ -297,16 +310,21 @@ ATTRIBUTES: dict[str, _Attribute] = {
     "logp": _Attribute(lambda atoms: _crippen(atoms, 0)),
     "refractivity": _Attribute(lambda atoms: _crippen(atoms, 1)),
     "polar_surface": _Attribute(_polar_surfaces),
-    "coordinates": _Attribute(Atoms.positions, 3, needs_coordinates=True),
-    "centroid_distance": _Attribute(_centroid_distances, 1, needs_coordinates=True),
-    "distance_profile": _Attribute(_distance_profiles, 3, needs_coordinates=True),
+    "coordinates": _Attribute(Atoms.positions, ("x", "y", "z"), needs_coordinates=True),
+    "centroid_distance": _Attribute(_centroid_distances, needs_coordinates=True),
+    "distance_profile": _Attribute(_distance_profiles, ("mean", "deviation", "maximum"), needs_coordinates=True),
 }
+
+
+def attribute_columns(names: Sequence[str]) -> list[str]:
+    """Return the names of the columns, such as "mass" and "coordinates x"."""
+    return [f"{name} {column}".rstrip() for name in names for column in ATTRIBUTES[name].columns or ("",)]
 
 
 def measure_atoms(atoms: Atoms, names: Sequence[str]) -> Floats:
     """Return one row per node: the columns of each name, in the order of the names."""
     if not names or not atoms.nodes.GetNumAtoms():
-        return np.empty((atoms.nodes.GetNumAtoms(), sum(ATTRIBUTES[name].n_columns for name in names)))
+        return np.empty((atoms.nodes.GetNumAtoms(), len(attribute_columns(names))))
     columns = [ATTRIBUTES[name].measure(atoms) for name in names]
     for name, values in zip(names, columns, strict=True):
         is_wrong = ~np.isfinite(values).all(axis=1)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
-from treegram.graphs.check import check_ascending, check_edges, find_edge
+from treegram.graphs.check import COLUMN_NAMES, ROWS, Finder, check_ascending, check_edges, check_extras
 from treegram.graphs.labels import check_label, join_codes, plain_label
 
 if TYPE_CHECKING:
@@ -30,15 +30,15 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
-def stack_vectors(blocks: list[Floats], name: str = "attributes") -> Floats:
+def stack_vectors(titles: list[str], blocks: list[Floats], name: str = "attributes") -> Floats:
     """Stack the vectors of all graphs, which must be of one length."""
     dimension: int | None = None
-    for i, block in enumerate(blocks):
+    for title, block in zip(titles, blocks, strict=True):
         if not len(block):
             continue
         if dimension is not None and block.shape[1] != dimension:
             raise InvalidGraphError(
-                f"Graph {i}: {name} have {block.shape[1]} columns, those of earlier graphs {dimension}."
+                f"{title}: {name} have {block.shape[1]} columns, those of earlier graphs {dimension}."
             )
         dimension = block.shape[1]
     return np.concatenate([np.empty((0, dimension or 0)), *(b for b in blocks if len(b))])
@@ -48,13 +48,13 @@ def stack_vectors(blocks: list[Floats], name: str = "attributes") -> Floats:
 
 
 def compress_edges(
-    pairs: Ints, offsets: Ints, data: dict[str, NDArray[Any]], *, directed: bool
+    pairs: Ints, finder: Finder, data: dict[str, NDArray[Any]], *, directed: bool
 ) -> tuple[Ints, Ints, dict[str, NDArray[Any]]]:
     """Convert node pairs to CSR neighbors: no self loops, each edge once, both directions unless directed.
 
     ``data`` has arrays with one row per pair, by a name for messages; they are returned with one row per arc.
     """
-    n_nodes = int(offsets[-1])
+    n_nodes = int(finder.offsets[-1])
     sources, ends = (np.ascontiguousarray(column) for column in pairs.T)
     if _is_compressed(sources, ends, n_nodes, data, directed=directed):
         return _starts(sources, n_nodes), ends.copy() if ends.base is not None else ends, data
@@ -69,7 +69,7 @@ def compress_edges(
     else:
         arcs, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         for name, rows in data.items():
-            _check_same(rows[kept], first, inverse, keys, offsets, name, directed=directed)
+            _check_same(rows[kept], first, inverse, keys, finder, name, directed=directed)
         data = {name: rows[kept[first]] for name, rows in data.items()}
     sources, ends = np.divmod(arcs, max(n_nodes, 1))
     return _starts(sources, n_nodes), ends, data
@@ -104,16 +104,16 @@ def _arcs_back(indptr: Ints, indices: Ints) -> Ints | None:
 
 
 def _check_same(
-    rows: NDArray[Any], first: Ints, inverse: Ints, keys: Ints, offsets: Ints, name: str, *, directed: bool
+    rows: NDArray[Any], first: Ints, inverse: Ints, keys: Ints, finder: Finder, name: str, *, directed: bool
 ) -> None:
     """Raise if an edge that is listed more than once has different data."""
     unequal = rows[first][inverse] != rows
     unequal = unequal.any(axis=1) if unequal.ndim > 1 else unequal
     if unequal.any():
-        pair = np.array(divmod(int(keys[unequal.argmax()]), int(offsets[-1])))
-        graph, (source, end) = find_edge(pair, offsets)
+        source, end = divmod(int(keys[unequal.argmax()]), int(finder.offsets[-1]))
         raise InvalidGraphError(
-            f"Graph {graph}: the edge between its nodes {source} and {end} is listed more than once with different {name}."
+            f"{finder.graph_of(source)}: the edge between its nodes {finder.node(source)} and {finder.node(end)} is listed more "
+            f"than once with different {name}."
             + ("" if directed else f" If {name} depend on the direction, pass directed=True.")
         )
 
@@ -124,9 +124,6 @@ def _check_same(
 def join_fields(parts: list[Graphs]) -> dict[str, Any]:
     """Return the fields of a Graphs with all graphs of the first part, then all of the second, and so on."""
     _check_joinable(parts)
-    # A part without nodes or edges may have vectors of another length.
-    with_nodes = [p for p in parts if p.n_nodes] or parts[:1]
-    with_arcs = [p for p in parts if len(p.indices)] or parts[:1]
     node_starts = np.cumsum([0] + [p.n_nodes for p in parts])
     arc_starts = np.cumsum([0] + [len(p.indices) for p in parts])
     labels, label_values = join_codes([p.labels for p in parts], [p.label_values for p in parts])
@@ -137,19 +134,25 @@ def join_fields(parts: list[Graphs]) -> dict[str, Any]:
         "indices": np.concatenate([p.indices + s for p, s in zip(parts, node_starts, strict=False)]),
         "labels": labels,
         "label_values": label_values,
-        "attributes": _concatenate([p.attributes for p in with_nodes]),
         "edge_labels": edge_labels,
         "edge_label_values": edge_label_values,
-        "edge_attributes": _concatenate([p.edge_attributes for p in with_arcs]),
         "directed": parts[0].directed,
-        "targets": _concatenate([p.targets for p in parts]),
+        **_join_rows(parts),
     }
 
 
-def _concatenate(arrays: list[NDArray[Any] | None]) -> NDArray[Any] | None:
-    """Concatenate arrays, or return None if one is missing."""
-    present = [a for a in arrays if a is not None]
-    return np.concatenate(present) if len(present) == len(arrays) else None
+def _join_rows(parts: list[Graphs]) -> dict[str, Any]:
+    """Join the fields with rows other than labels, and the names of their columns; a field that a part lacks becomes None."""
+    made: dict[str, Any] = {}
+    for kind, names in ROWS.items():
+        full = [part for part in parts if part._n_rows(kind)] or parts[:1]  # others may have vectors of another length
+        for name in set(names) - {"labels", "edge_labels"}:
+            arrays = [getattr(part, name) for part in full]
+            made[name] = None if any(array is None for array in arrays) else np.concatenate(arrays)
+        for name, owner in COLUMN_NAMES.items():
+            if owner in names:
+                made[name] = full[0].__dict__.get(name) if all(getattr(part, name) for part in full) else None
+    return made
 
 
 def _check_joinable(parts: list[Graphs]) -> None:
@@ -161,10 +164,16 @@ def _check_joinable(parts: list[Graphs]) -> None:
             "edge labels": "no edge labels" if part.edge_labels is None else "edge labels",
             "direction": f"{'directed' if part.directed else 'undirected'} edges",
         }
-        if part.n_nodes:
-            kinds["attributes"] = f"{counted(part.n_attributes, 'attribute')} per node"
-        if len(part.indices):
-            kinds["edge attributes"] = f"{counted(part.n_edge_attributes, 'attribute')} per edge"
+        for rows, name, thing in (
+            ("nodes", "attributes", "node"),
+            ("arcs", "edge_attributes", "edge"),
+            ("graphs", "graph_attributes", "graph"),
+        ):
+            if part._n_rows(rows):
+                vectors, columns = getattr(part, name), getattr(part, name[:-1] + "_names")
+                kinds[name] = f"{counted(0 if vectors is None else vectors.shape[1], 'attribute')} per {thing}"
+                if columns is not None:
+                    kinds[f"names of {name}"] = f"the {name} {', '.join(columns)}"
         for kind, mine in kinds.items():
             other, theirs = first.setdefault(kind, (i, mine))
             if mine != theirs:
@@ -177,7 +186,7 @@ def _check_joinable(parts: list[Graphs]) -> None:
 
 
 def check_collection(fields: dict[str, Any]) -> None:
-    """Raise if the fields of a Graphs do not fit together."""
+    """Raise if the fields of a Graphs do not fit together; names may be any sequences of strings and are converted."""
     if not isinstance(fields["directed"], bool):
         raise InvalidGraphError(f"directed must be True or False; got {fields['directed']!r}.")
     offsets = _check_array(fields, "offsets", np.int64, 1)
@@ -199,6 +208,7 @@ def check_collection(fields: dict[str, Any]) -> None:
             "indices must list the neighbors of each node sorted, each once and without the node itself, and an undirected edge "
             "in both directions, with the same label and attributes. Graphs.from_arrays takes edges in any order."
         )
+    fields.update(check_extras(fields))
     targets = fields["targets"]
     n_graphs = len(offsets) - 1
     if targets is not None and not (isinstance(targets, np.ndarray) and targets.ndim and len(targets) == n_graphs):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
-from treegram.graphs.labels import refuse_masked
+from treegram.graphs.labels import plain_label, refuse_masked
 
 __all__ = [
+    "COLUMN_NAMES",
     "MAX_NODES",
+    "ROWS",
+    "Finder",
     "as_array",
     "as_column",
     "as_exact",
@@ -25,18 +28,33 @@ __all__ = [
     "check_ascending",
     "check_count",
     "check_edge_counts",
-    "check_edge_vectors",
     "check_edges",
-    "check_node_vectors",
+    "check_extras",
+    "check_names",
     "check_offsets",
+    "check_rows",
     "check_targets",
     "check_vectors",
-    "find_edge",
     "graph_sizes",
+    "graph_title",
     "node_mask",
     "shift_edges",
 ]
 
+# The fields with one row per node, arc or graph. Selecting, joining and comparing collections loop over them.
+ROWS = {
+    "nodes": ("labels", "attributes", "node_names"),
+    "arcs": ("edge_labels", "edge_attributes"),
+    "graphs": ("targets", "graph_names", "graph_attributes"),
+}
+# The fields that name the columns of another field.
+COLUMN_NAMES = {
+    "attribute_names": "attributes",
+    "edge_attribute_names": "edge_attributes",
+    "graph_attribute_names": "graph_attributes",
+}
+
+Names = NDArray[Any] | None
 MAX_NODES = 2**31 - 1  # of a collection, so that the product of two node numbers fits into 64 bits
 
 
@@ -93,30 +111,25 @@ def _first_change(values: ArrayLike, array: NDArray[Any]) -> tuple[Any, Any] | N
 # -------------------------------------------------------------------- nodes and edges
 
 
-def graph_sizes(
-    pairs: list[Ints],
-    n_nodes: Sequence[int] | None,
-    labels: Sequence[Sequence[Hashable]] | None,
-    vectors: list[Floats] | None,
-) -> list[int]:
+def graph_title(graph: int, names: Names = None) -> str:
+    """Return how a message names a graph: by its number, and by its name if it has one."""
+    return f"Graph {graph}" if names is None else f"Graph {graph} ({names[graph]!r})"
+
+
+def graph_sizes(titles: list[str], pairs: list[Ints], n_nodes: Sequence[int] | None, data: dict[str, Any]) -> list[int]:
     """Return the number of nodes of each graph from all sources, which must agree, else from the largest node of an edge."""
     sizes: list[int] = []
     for i, pair in enumerate(pairs):
-        counts = {}
-        if n_nodes is not None:
-            counts["n_nodes"] = check_count(n_nodes[i], i)
-        if labels is not None:
-            counts["labels"] = _length(labels[i], i, "labels")
-        if vectors is not None:
-            counts["attributes"] = len(vectors[i])
+        counts = {} if n_nodes is None else {"n_nodes": check_count(n_nodes[i], titles[i])}
+        counts |= {name: _length(rows[i], titles[i], name) for name, rows in data.items() if rows is not None}
         if len(set(counts.values())) > 1:
             shown = ", ".join(f"{value} by {name}" for name, value in counts.items())
-            raise InvalidGraphError(f"Graph {i}: the number of nodes is contradictory: {shown}.")
+            raise InvalidGraphError(f"{titles[i]}: the number of nodes is contradictory: {shown}.")
         sizes.append(next(iter(counts.values())) if counts else int(pair.max(initial=-1)) + 1)
     return sizes
 
 
-def check_count(count: Any, graph: int, name: str = "n_nodes") -> int:
+def check_count(count: Any, title: str, name: str = "n_nodes") -> int:
     """Convert the number of nodes of a graph."""
     try:
         number = operator.index(count)
@@ -124,17 +137,15 @@ def check_count(count: Any, graph: int, name: str = "n_nodes") -> int:
         number = -1
     if number < 0:
         shown = count.item() if isinstance(count, np.generic) else count
-        raise InvalidGraphError(f"Graph {graph}: {name} must be a whole number, at least 0; got {shown!r}.")
+        raise InvalidGraphError(f"{title}: {name} must be a whole number, at least 0; got {shown!r}.")
     return number
 
 
-def _length(values: Any, graph: int, name: str) -> int:
+def _length(values: Any, title: str, name: str) -> int:
     try:
         return len(values)
     except TypeError:
-        raise InvalidGraphError(
-            f"Graph {graph}: {name} must be a list with one entry for each; got {values!r}."
-        ) from None
+        raise InvalidGraphError(f"{title}: {name} must be a list with one entry for each; got {values!r}.") from None
 
 
 def check_offsets(offsets: ArrayLike) -> Ints:
@@ -192,36 +203,50 @@ def check_edges(edges: ArrayLike, offsets: Ints) -> Ints:
     return pairs
 
 
-def shift_edges(pairs: Ints, owners: Ints, offsets: Ints) -> Ints:
+def shift_edges(pairs: Ints, owners: Ints, offsets: Ints, names: Names = None) -> Ints:
     """Convert node numbers within each graph to numbers through all graphs; ``owners`` is the graph of each pair."""
     n_nodes = np.diff(offsets)[owners]
     is_wrong = ((pairs < 0) | (pairs >= n_nodes[:, None])).any(axis=1)
     if is_wrong.any():
         row = int(is_wrong.argmax())
         raise InvalidGraphError(
-            f"Graph {owners[row]}: edge ({pairs[row, 0]}, {pairs[row, 1]}) names a node that does not exist; the graph has "
+            f"{graph_title(int(owners[row]), names)}: edge ({pairs[row, 0]}, {pairs[row, 1]}) names a node that does not exist; the graph has "
             f"{n_nodes[row]} nodes, numbered from 0 to {n_nodes[row] - 1}."
         )
     return pairs + offsets[:-1][owners][:, None]
 
 
-def check_edge_counts(data: Sequence[Any] | None, pairs: list[Ints], noun: str) -> None:
+def check_edge_counts(titles: list[str], pairs: list[Ints], data: Sequence[Any] | None, noun: str) -> None:
     """Raise if a graph does not have one edge label or vector per edge."""
-    for i, (rows, pair) in enumerate(zip(data or (), pairs, strict=data is not None)):
-        if _length(rows, i, "edge_labels") != len(pair):
-            raise InvalidGraphError(f"Graph {i}: {counted(len(pair), 'edge')} but {counted(len(rows), noun)}.")
+    for title, rows, pair in zip(titles, data or (), pairs, strict=data is not None):
+        if _length(rows, title, "edge_labels") != len(pair):
+            raise InvalidGraphError(f"{title}: {counted(len(pair), 'edge')} but {counted(len(rows), noun)}.")
 
 
-def find_node(node: int, offsets: Ints) -> tuple[int, int]:
-    """Return the graph of a node, and its number within that graph."""
-    graph = int(np.searchsorted(offsets, node, side="right")) - 1
-    return graph, int(node - offsets[graph])
+class Finder(NamedTuple):
+    """Find out how a message names the graphs and nodes of a collection: by number, and by name if there are names."""
 
+    offsets: Ints
+    graph_names: Names = None
+    node_names: Names = None
 
-def find_edge(pair: Ints, offsets: Ints) -> tuple[int, tuple[int, int]]:
-    """Return the graph of an edge, and the numbers of its nodes within that graph."""
-    graph, source = find_node(int(pair[0]), offsets)
-    return graph, (source, int(pair[1] - offsets[graph]))
+    def graph_of(self, node: int) -> str:
+        """Return the title of the graph of a node."""
+        return graph_title(int(np.searchsorted(self.offsets, node, side="right")) - 1, self.graph_names)
+
+    def node(self, node: int) -> str:
+        """Return the number of a node within its graph, and its name."""
+        start = self.offsets[np.searchsorted(self.offsets, node, side="right") - 1]
+        return f"{node - start}" + ("" if self.node_names is None else f" ({self.node_names[node]!r})")
+
+    def node_vector(self, node: int) -> str:
+        """Return the subject of an error about the vector of a node."""
+        return f"{self.graph_of(node)}: the attributes of its node {self.node(node)}"
+
+    def edge_vector(self, pair: Ints) -> str:
+        """Return the subject of an error about the vector of an edge."""
+        source, end = pair.tolist()
+        return f"{self.graph_of(source)}: the attributes of its edge ({self.node(source)}, {self.node(end)})"
 
 
 def node_mask(nodes: ArrayLike, n_nodes: int) -> NDArray[np.bool_]:
@@ -264,32 +289,18 @@ def _as_floats(vectors: ArrayLike, name: str, thing: str) -> Floats:
     )
 
 
-def check_vectors(vectors: ArrayLike, graph: int, name: str = "attributes", thing: str = "node") -> Floats:
+def check_vectors(vectors: ArrayLike, title: str, name: str = "attributes", thing: str = "node") -> Floats:
     """Convert the vectors of one graph; single numbers become vectors of length 1."""
-    block = _as_floats(vectors, f"Graph {graph}: {name}", thing)
+    block = _as_floats(vectors, f"{title}: {name}", thing)
     if block.ndim == 1 and block.size:
         block = block[:, None]
     if block.ndim not in (1, 2):
-        raise InvalidGraphError(
-            f"Graph {graph}: {name} must have the shape (n_{thing}s, n_attributes); got {block.shape}."
-        )
+        raise InvalidGraphError(f"{title}: {name} must have the shape (n_{thing}s, n_attributes); got {block.shape}.")
     return block
 
 
-def check_node_vectors(attributes: ArrayLike, offsets: Ints) -> Floats:
-    """Convert one finite vector per node."""
-    return _check_rows(attributes, int(offsets[-1]), "attributes", "node", lambda node: find_node(node, offsets))
-
-
-def check_edge_vectors(attributes: ArrayLike, pairs: Ints, offsets: Ints) -> Floats:
-    """Convert one finite vector per edge."""
-    return _check_rows(attributes, len(pairs), "edge_attributes", "edge", lambda edge: find_edge(pairs[edge], offsets))
-
-
-def _check_rows(
-    values: ArrayLike, length: int, name: str, thing: str, find: Callable[[int], tuple[int, object]]
-) -> Floats:
-    """Convert one finite vector per node or edge; ``find`` returns the graph of a row, and its node or edge there."""
+def check_rows(values: ArrayLike, length: int, name: str, thing: str, find: Callable[[int], str]) -> Floats:
+    """Convert one finite vector per node, edge or graph; ``find`` says in an error which one a row belongs to."""
     vectors = _as_floats(values, name, thing)
     if vectors.ndim == 1:
         vectors = vectors[:, None]
@@ -300,10 +311,8 @@ def _check_rows(
     is_finite = np.isfinite(vectors).all(axis=1)
     if not is_finite.all():
         row = int((~is_finite).argmax())
-        graph, number = find(row)
         raise InvalidGraphError(
-            f"Graph {graph}: the attributes of its {thing} {number} are not finite: {vectors[row].tolist()}. Replace or "
-            "remove missing values first."
+            f"{find(row)} are not finite: {vectors[row].tolist()}. Replace or remove missing values first."
         )
     return vectors
 
@@ -316,3 +325,54 @@ def check_targets(targets: ArrayLike, n_graphs: int) -> NDArray[Any]:
             f"targets must have one entry per graph: {n_graphs} graphs, got an array of shape {values.shape}."
         )
     return values
+
+
+# -------------------------------------------------------------------- names and graph attributes
+
+
+def check_extras(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert the names and graph attributes among the fields of a Graphs, whose other arrays were checked."""
+    offsets = fields["offsets"]
+    made: dict[str, Any] = {
+        "graph_names": check_names(fields.get("graph_names"), len(offsets) - 1, "graph_names", "graphs"),
+        "node_names": check_names(fields.get("node_names"), int(offsets[-1]), "node_names", "nodes"),
+        "graph_attributes": fields.get("graph_attributes"),
+    }
+    columns = getattr(made["graph_attributes"], "columns", None)  # of a table
+    if columns is not None and fields.get("graph_attribute_names") is None:
+        fields = {**fields, "graph_attribute_names": columns}
+    if made["graph_attributes"] is not None:
+        made["graph_attributes"] = check_rows(
+            made["graph_attributes"],
+            len(offsets) - 1,
+            "graph_attributes",
+            "graph",
+            lambda graph: f"{graph_title(graph, made['graph_names'])}: its graph_attributes",
+        )
+    for name, owner in COLUMN_NAMES.items():
+        vectors: Any = made.get(owner, fields.get(owner))
+        names = fields.get(name)
+        if names is not None and vectors is None:
+            raise InvalidGraphError(f"{name} is given, but there are no {owner}.")
+        if names is not None and not len(vectors):  # without nodes or edges, vectors have no length of their own
+            vectors = made[owner] = np.empty((0, len(names)))
+        names = check_names(names, 0 if vectors is None else vectors.shape[1], name, f"columns of {owner}")
+        made[name] = None if names is None else tuple(names)
+    return made
+
+
+def check_names(names: Iterable[Any] | None, length: int, name: str, things: str) -> Names:
+    """Convert one name per graph, node or column to strings."""
+    if names is None:
+        return None
+    if isinstance(names, str | Mapping | Set) or not isinstance(names, Iterable):
+        raise InvalidGraphError(f"{name} must be a sequence of strings; got {type(names).__name__}.")
+    entries = [plain_label(entry) for entry in names]
+    if len(entries) != length:
+        raise InvalidGraphError(f"{name} must have one entry for each of the {length} {things}; got {len(entries)}.")
+    found = np.empty(length, dtype=object)
+    for i, entry in enumerate(entries):
+        if not isinstance(entry, str | int):
+            raise InvalidGraphError(f"{name}[{i}] must be a string; got {entry!r}.")
+        found[i] = str(entry)
+    return found

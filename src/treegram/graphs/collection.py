@@ -14,20 +14,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from treegram._core.errors import InvalidGraphError
-from treegram._core.text import counted
+from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
 from treegram.graphs.build import check_collection, compress_edges, join_fields, ranges, stack_vectors
 from treegram.graphs.check import (
+    COLUMN_NAMES,
+    ROWS,
+    Finder,
     as_list,
     as_pairs,
     check_edge_counts,
-    check_edge_vectors,
     check_edges,
-    check_node_vectors,
+    check_extras,
+    check_names,
     check_offsets,
+    check_rows,
     check_targets,
     check_vectors,
     graph_sizes,
+    graph_title,
     node_mask,
     shift_edges,
 )
@@ -70,6 +75,15 @@ class Graphs(FromLibraries):
         One class or number per graph.
     edge_attributes : ndarray of float64, shape (n_arcs, n_edge_attributes), or None
         One real vector per arc. :class:`treegram.BinEdgeAttributes` turns them into edge labels, which kernels use.
+    graph_names, node_names : ndarray of str objects, shape (n_graphs,) and (n_nodes,), or None
+        Name of each graph and of each node, for messages, plots and tables. Names need not be distinct, and no kernel
+        depends on them.
+    attribute_names, edge_attribute_names : tuple of str, or None
+        Name of each column of ``attributes`` and ``edge_attributes``.
+    graph_attributes : ndarray of float64, shape (n_graphs, n_graph_attributes), or None
+        One real vector per graph, such as a temperature or descriptors of a molecule.
+    graph_attribute_names : tuple of str, or None
+        Name of each column of ``graph_attributes``.
 
     Examples
     --------
@@ -92,6 +106,12 @@ class Graphs(FromLibraries):
     directed: bool
     targets: NDArray[Any] | None
     edge_attributes: Floats | None = None
+    graph_names: NDArray[Any] | None = None
+    node_names: NDArray[Any] | None = None
+    attribute_names: tuple[str, ...] | None = None
+    edge_attribute_names: tuple[str, ...] | None = None
+    graph_attributes: Floats | None = None
+    graph_attribute_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for name, value in self.__dict__.items():
@@ -141,6 +161,12 @@ class Graphs(FromLibraries):
         edge_attributes: Sequence[ArrayLike] | None = None,
         directed: bool = False,
         targets: ArrayLike | None = None,
+        graph_names: Sequence[str] | None = None,
+        node_names: Sequence[Sequence[str]] | None = None,
+        attribute_names: Sequence[str] | None = None,
+        edge_attribute_names: Sequence[str] | None = None,
+        graph_attributes: ArrayLike | None = None,
+        graph_attribute_names: Sequence[str] | None = None,
     ) -> Graphs:
         """Build a collection from one edge list per graph; nodes are numbered from 0 within each graph.
 
@@ -163,14 +189,27 @@ class Graphs(FromLibraries):
             Whether an edge (a, b) leads from a to b only.
         targets : array-like of shape (n_graphs,), optional
             One class or number per graph.
+        graph_names : sequence of str, optional
+            Name of each graph.
+        node_names : sequence of sequences of str, optional
+            Name of each node of each graph.
+        attribute_names, edge_attribute_names : sequence of str, optional
+            Name of each column of ``attributes`` and ``edge_attributes``.
+        graph_attributes : array-like of shape (n_graphs, n_graph_attributes), optional
+            Real vector of each graph. The columns of a pandas table give the names.
+        graph_attribute_names : sequence of str, optional
+            Name of each column of ``graph_attributes``.
 
         Returns
         -------
         Graphs
             The collection.
         """
-        pairs = [as_pairs(e, f"Graph {i}: edges") for i, e in enumerate(as_list(edges, "edges"))]
-        n_nodes, labels, attributes, edge_labels, edge_attributes = (
+        edges = as_list(edges, "edges")
+        names = check_names(graph_names, len(edges), "graph_names", "graphs")
+        titles = [graph_title(i, names) for i in range(len(edges))]
+        pairs = [as_pairs(e, f"{title}: edges") for e, title in zip(edges, titles, strict=True)]
+        n_nodes, labels, attributes, edge_labels, edge_attributes, node_names = (
             None if lists is None else as_list(lists, name, len(pairs))
             for name, lists in (
                 ("n_nodes", n_nodes),
@@ -178,26 +217,35 @@ class Graphs(FromLibraries):
                 ("attributes", attributes),
                 ("edge_labels", edge_labels),
                 ("edge_attributes", edge_attributes),
+                ("node_names", node_names),
             )
         )
-        vectors = None if attributes is None else [check_vectors(a, i) for i, a in enumerate(attributes)]
-        sizes = graph_sizes(pairs, n_nodes, labels, vectors)
-        offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        check_edge_counts(edge_labels, pairs, "edge label")
-        edge_vectors = None
+        vectors = edge_vectors = None
+        if attributes is not None:
+            vectors = [check_vectors(a, title) for a, title in zip(attributes, titles, strict=True)]
         if edge_attributes is not None:
-            edge_vectors = [check_vectors(a, i, "edge_attributes", "edge") for i, a in enumerate(edge_attributes)]
-            check_edge_counts(edge_vectors, pairs, "edge vector")
+            given = zip(edge_attributes, titles, strict=True)
+            edge_vectors = [check_vectors(a, title, "edge_attributes", "edge") for a, title in given]
+        data = {"labels": labels, "attributes": vectors, "node_names": node_names}
+        offsets = np.concatenate([[0], np.cumsum(graph_sizes(titles, pairs, n_nodes, data), dtype=np.int64)])
+        check_edge_counts(titles, pairs, edge_labels, "edge label")
+        check_edge_counts(titles, pairs, edge_vectors, "edge vector")
         owners = np.repeat(np.arange(len(pairs)), [len(pair) for pair in pairs])
         return cls.from_arrays(
             offsets,
-            shift_edges(np.concatenate([np.empty((0, 2), np.int64), *pairs]), owners, offsets),
+            shift_edges(np.concatenate([np.empty((0, 2), np.int64), *pairs]), owners, offsets, names),
             labels=None if labels is None else [label for graph in labels for label in graph],
-            attributes=None if vectors is None else stack_vectors(vectors),
+            attributes=None if vectors is None else stack_vectors(titles, vectors),
             edge_labels=None if edge_labels is None else [label for graph in edge_labels for label in graph],
-            edge_attributes=None if edge_vectors is None else stack_vectors(edge_vectors, "edge_attributes"),
+            edge_attributes=None if edge_vectors is None else stack_vectors(titles, edge_vectors, "edge_attributes"),
             directed=directed,
             targets=targets,
+            graph_names=None if names is None else names.tolist(),
+            node_names=None if node_names is None else [name for graph in node_names for name in graph],
+            attribute_names=attribute_names,
+            edge_attribute_names=edge_attribute_names,
+            graph_attributes=graph_attributes,
+            graph_attribute_names=graph_attribute_names,
         )
 
     @classmethod
@@ -212,6 +260,12 @@ class Graphs(FromLibraries):
         edge_attributes: ArrayLike | None = None,
         directed: bool = False,
         targets: ArrayLike | None = None,
+        graph_names: Sequence[str] | None = None,
+        node_names: Sequence[str] | None = None,
+        attribute_names: Sequence[str] | None = None,
+        edge_attribute_names: Sequence[str] | None = None,
+        graph_attributes: ArrayLike | None = None,
+        graph_attribute_names: Sequence[str] | None = None,
     ) -> Graphs:
         """Build a collection from flat arrays; nodes are numbered consecutively through all graphs.
 
@@ -233,6 +287,16 @@ class Graphs(FromLibraries):
             Whether an edge (a, b) leads from a to b only.
         targets : array-like of shape (n_graphs,), optional
             One class or number per graph.
+        graph_names : sequence of str, optional
+            Name of each graph.
+        node_names : sequence of str, optional
+            Name of each node, numbered through all graphs.
+        attribute_names, edge_attribute_names : sequence of str, optional
+            Name of each column of ``attributes`` and ``edge_attributes``.
+        graph_attributes : array-like of shape (n_graphs, n_graph_attributes), optional
+            Real vector of each graph. The columns of a pandas table give the names.
+        graph_attribute_names : sequence of str, optional
+            Name of each column of ``graph_attributes``.
 
         Returns
         -------
@@ -241,6 +305,11 @@ class Graphs(FromLibraries):
         """
         starts = check_offsets(offsets)
         n_nodes = int(starts[-1])
+        finder = Finder(
+            starts,
+            check_names(graph_names, len(starts) - 1, "graph_names", "graphs"),
+            check_names(node_names, n_nodes, "node_names", "nodes"),
+        )
         codes, values = (None, ()) if labels is None else encode_labels(labels, n_nodes, "labels", "nodes")
         pairs = check_edges(edges, starts)
         edge_data: dict[str, NDArray[Any]] = {}
@@ -248,21 +317,30 @@ class Graphs(FromLibraries):
         if edge_labels is not None:
             edge_data["labels"], edge_values = encode_labels(edge_labels, len(pairs), "edge_labels", "edges")
         if edge_attributes is not None:
-            edge_data["attributes"] = check_edge_vectors(edge_attributes, pairs, starts)
-        indptr, indices, arc_data = compress_edges(pairs, starts, edge_data, directed=directed)
-        return cls._trusted(
-            offsets=starts,
-            indptr=indptr,
-            indices=indices,
-            labels=codes,
-            label_values=values,
-            attributes=None if attributes is None else check_node_vectors(attributes, starts),
-            edge_labels=arc_data.get("labels"),
-            edge_label_values=edge_values,
-            edge_attributes=arc_data.get("attributes"),
-            directed=bool(directed),
-            targets=None if targets is None else check_targets(targets, len(starts) - 1),
-        )
+            edge_data["attributes"] = check_rows(
+                edge_attributes, len(pairs), "edge_attributes", "edge", lambda row: finder.edge_vector(pairs[row])
+            )
+        indptr, indices, arc_data = compress_edges(pairs, finder, edge_data, directed=directed)
+        content: dict[str, Any] = {
+            "offsets": starts,
+            "indptr": indptr,
+            "indices": indices,
+            "labels": codes,
+            "label_values": values,
+            "attributes": _check_attributes(attributes, finder),
+            "edge_labels": arc_data.get("labels"),
+            "edge_label_values": edge_values,
+            "edge_attributes": arc_data.get("attributes"),
+            "directed": bool(directed),
+            "targets": None if targets is None else check_targets(targets, len(starts) - 1),
+            "graph_names": finder.graph_names,
+            "node_names": finder.node_names,
+            "attribute_names": attribute_names,
+            "edge_attribute_names": edge_attribute_names,
+            "graph_attributes": graph_attributes,
+            "graph_attribute_names": graph_attribute_names,
+        }
+        return cls._trusted(**content | check_extras(content))
 
     @classmethod
     def concatenate(cls, parts: Iterable[Graphs]) -> Graphs:
@@ -272,7 +350,8 @@ class Graphs(FromLibraries):
         ----------
         parts : iterable of Graphs
             Collections of one kind: with or without labels, attributes of the same dimension, directed or not.
-            Targets are kept if all parts have them.
+            Targets and the names of graphs and nodes are kept if all parts have them. Names of attributes must be the
+            same in all parts that have them, and are kept if all do.
 
         Returns
         -------
@@ -336,6 +415,10 @@ class Graphs(FromLibraries):
         """
         return np.stack([np.repeat(np.arange(self.n_nodes), self.degrees), self.indices], axis=1)[self._edge_arcs()]
 
+    def _n_rows(self, kind: str) -> int:
+        """Return the number of rows of the fields of a kind, as in ``ROWS``."""
+        return {"nodes": self.n_nodes, "arcs": len(self.indices), "graphs": len(self)}[kind]
+
     def _edge_arcs(self) -> Ints:
         """Return one position in ``indices`` per edge."""
         if self.directed:
@@ -360,26 +443,19 @@ class Graphs(FromLibraries):
         # Within a graph neighbors keep their distance to the graph's first node.
         shift = np.repeat(offsets[:-1] - self.offsets[:-1][chosen], self.sizes[chosen])
         return self._select(
-            nodes,
-            arcs,
+            {"graphs": chosen, "nodes": nodes, "arcs": arcs},
             offsets=offsets,
             indptr=np.concatenate([[0], np.cumsum(self.degrees[nodes])]),
             indices=self.indices[arcs] + np.repeat(shift, self.degrees[nodes]),
-            targets=None if self.targets is None else self.targets[chosen],
         )
 
-    def _select(self, nodes: Ints, arcs: Ints, **changed: Any) -> Graphs:
-        """Return a collection of some nodes and arcs of this one, with the changed fields."""
-        return Graphs._trusted(
-            **{
-                **self.__dict__,
-                "labels": None if self.labels is None else self.labels[nodes],
-                "attributes": None if self.attributes is None else self.attributes[nodes],
-                "edge_labels": None if self.edge_labels is None else self.edge_labels[arcs],
-                "edge_attributes": None if self.edge_attributes is None else self.edge_attributes[arcs],
-                **changed,
-            }
-        )
+    def _select(self, rows: dict[str, Ints], **changed: Any) -> Graphs:
+        """Return a collection of some rows of each kind, with the changed fields."""
+        for kind, chosen in rows.items():
+            for name in ROWS[kind]:
+                values = getattr(self, name)
+                changed[name] = None if values is None else values[chosen]
+        return Graphs._trusted(**{**self.__dict__, **changed})
 
     def subgraph(self, nodes: ArrayLike) -> Graphs:
         """Return the same graphs with some of their nodes, and the edges between these.
@@ -409,34 +485,48 @@ class Graphs(FromLibraries):
         arcs = np.flatnonzero(is_kept[sources] & is_kept[self.indices])
         n_arcs = np.bincount(numbers[sources[arcs]], minlength=len(kept))
         return self._select(
-            kept,
-            arcs,
+            {"nodes": kept, "arcs": arcs},
             offsets=np.concatenate([[0], np.cumsum(is_kept)])[self.offsets],
             indptr=np.concatenate([[0], np.cumsum(n_arcs)]),
             indices=numbers[self.indices[arcs]],
         )
 
-    def with_attributes(self, attributes: ArrayLike | None) -> Graphs:
-        """Return the same graphs with other node attributes.
+    def assign(self, **kwargs: Any) -> Graphs:
+        """Return the same graphs with other attributes, targets or names.
 
         Parameters
         ----------
-        attributes : array-like of shape (n_nodes, n_attributes), or None
-            One real vector per node, numbered through all graphs; None: no attributes.
+        **kwargs
+            Any of ``attributes``, ``targets``, ``graph_attributes``, ``graph_names``, ``node_names``, ``attribute_names``,
+            ``edge_attribute_names`` and ``graph_attribute_names``, as in :meth:`from_arrays`; None removes them. New
+            attributes lose their old names unless they come with new ones.
 
         Returns
         -------
         Graphs
-            The collection with these attributes; all else stays as it is.
+            The collection with these; everything else is unchanged.
 
         Examples
         --------
         >>> from treegram import Graphs
-        >>> Graphs.from_edges([[(0, 1)]]).with_attributes([[0.5], [1.5]])
-        Graphs(1 graph, 2 nodes, 1 edge, undirected, no labels, 1 attribute)
+        >>> graphs = Graphs.from_edges([[(0, 1)], [(0, 1)]])
+        >>> graphs.assign(attributes=[[0.5], [1.5], [0.5], [2.5]], attribute_names=["charge"], graph_names=["a", "b"])
+        Graphs(2 graphs, 4 nodes, 2 edges, undirected, no labels, 1 attribute)
         """
-        vectors = None if attributes is None else check_node_vectors(attributes, self.offsets)
-        return Graphs._trusted(**{**self.__dict__, "attributes": vectors})
+        known = {"attributes", *ROWS["graphs"], "node_names", *COLUMN_NAMES}
+        for name in kwargs.keys() - known:
+            hint = suggest(name, known) or f"; it takes {', '.join(sorted(known))}."
+            raise TypeError(f"assign got an unexpected keyword argument {name!r}{hint}")
+        unnamed = {name: None for name, owner in COLUMN_NAMES.items() if owner in kwargs}
+        content = {**self.__dict__, **unnamed, **kwargs}
+        if kwargs.get("targets") is not None:
+            content["targets"] = check_targets(kwargs["targets"], len(self))
+        if kwargs.get("attributes") is not None:
+            content["attributes"] = _check_attributes(
+                kwargs["attributes"], Finder(self.offsets, self.graph_names, self.node_names)
+            )
+        content |= check_extras(content)
+        return Graphs._trusted(**content)
 
     def _chosen(self, key: Any) -> Ints:
         if isinstance(key, int | np.integer) and not isinstance(key, bool):
@@ -463,11 +553,9 @@ class Graphs(FromLibraries):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Graphs):
             return NotImplemented
-        if self.directed != other.directed:
-            return False
-        plain = ("offsets", "indptr", "indices", "attributes", "edge_attributes", "targets")
+        names, labels = self.__dataclass_fields__, {"labels", "label_values", "edge_labels", "edge_label_values"}
         return (
-            all(_same_array(getattr(self, name), getattr(other, name)) for name in plain)
+            all(_same(getattr(self, name), getattr(other, name)) for name in names if name not in labels)
             and same_labels(self.labels, self.label_values, other.labels, other.label_values)
             and same_labels(self.edge_labels, self.edge_label_values, other.edge_labels, other.edge_label_values)
         )
@@ -488,6 +576,8 @@ class Graphs(FromLibraries):
             parts.append(counted(len(self.edge_label_values), "edge label"))
         if self.edge_attributes is not None:
             parts.append(counted(self.n_edge_attributes, "edge attribute"))
+        if self.graph_attributes is not None:
+            parts.append(counted(self.graph_attributes.shape[1], "graph attribute"))
         if self.targets is not None:
             parts.append("targets")
         return f"Graphs({', '.join(parts)})"
@@ -499,8 +589,17 @@ class Graphs(FromLibraries):
         return graphs_to_html(self)
 
 
-def _same_array(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
-    return a is b if a is None or b is None else np.array_equal(a, b)
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
+    return type(a) is type(b) and bool(a == b)
+
+
+def _check_attributes(attributes: ArrayLike | None, finder: Finder) -> Floats | None:
+    """Convert one finite vector per node."""
+    if attributes is None:
+        return None
+    return check_rows(attributes, int(finder.offsets[-1]), "attributes", "node", finder.node_vector)
 
 
 def as_graphs(X: Any) -> Graphs:

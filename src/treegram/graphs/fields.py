@@ -7,22 +7,30 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from treegram._core.errors import InvalidGraphError
+from treegram._core.types import Ints
 from treegram.graphs.collection import Graphs
 
 __all__ = ["fields_to_graphs", "graphs_digest", "graphs_to_fields"]
 
 
+_NAMES = ("graph_names", "node_names")  # of which there may be many; column names are few
+
+
 def graphs_to_fields(graphs: Graphs) -> dict[str, Any]:
-    """Return the arrays of a collection, without its targets."""
-    content = {field.name: getattr(graphs, field.name) for field in fields(Graphs) if field.name != "targets"}
-    if content["edge_attributes"] is None:
-        del content["edge_attributes"]  # so that digests in result stores stay the same
+    """Return the arrays and names of a collection, without its targets and what is None by default."""
+    content = {
+        field.name: getattr(graphs, field.name)
+        for field in fields(Graphs)
+        if field.name != "targets" and not (field.default is None and getattr(graphs, field.name) is None)
+    }
     for name in ("label_values", "edge_label_values"):
         values = content[name]
         if values and all(type(value) is int and abs(value) < 2**63 for value in values):
             content[name] = np.array(values, dtype=np.int64)
-    return content
+    return content | {name: _pack(content[name]) for name in _NAMES if name in content}
 
 
 def fields_to_graphs(content: Any) -> Graphs:
@@ -31,13 +39,34 @@ def fields_to_graphs(content: Any) -> Graphs:
     for name in ("label_values", "edge_label_values"):
         if isinstance(known[name], np.ndarray):
             known[name] = tuple(known[name].tolist())
-    return Graphs(**known, targets=None)
+    return Graphs(**known | {name: _unpack(known[name]) for name in _NAMES if name in known}, targets=None)
+
+
+def _pack(names: NDArray[Any]) -> tuple[Ints, NDArray[np.uint64]]:
+    """Return the length of each name in bytes, and all bytes as 64-bit numbers, filled up with zeros."""
+    texts = [name.encode("utf-8", "surrogatepass") for name in names]
+    data = b"".join(texts)
+    padded = data.ljust(-len(data) % 8 + len(data), b"\0")
+    return np.array([len(text) for text in texts], dtype=np.int64), np.frombuffer(padded, dtype="<u8").astype(np.uint64)
+
+
+def _unpack(packed: Any) -> list[str]:
+    lengths, numbers = packed
+    data = numbers.astype("<u8").tobytes()
+    ends = np.cumsum(lengths)
+    if (lengths < 0).any() or not 0 <= len(data) - int(lengths.sum()) < 8:
+        raise InvalidGraphError("The lengths of names do not fit their bytes.")
+    return [
+        data[end - length : end].decode("utf-8", "surrogatepass") for end, length in zip(ends, lengths, strict=True)
+    ]
 
 
 def graphs_digest(graphs: Graphs) -> str:
-    """Return the SHA-256 of a collection without its targets; it depends on nodes, edges, labels and vectors, and their order."""
+    """Return the SHA-256 of what kernels see of a collection: nodes, edges, labels and vectors, but no targets and no names."""
     digest = hashlib.sha256()
     for name, value in graphs_to_fields(graphs).items():
+        if name.endswith("_names"):
+            continue
         is_array = isinstance(value, np.ndarray)
         digest.update(f"{name} {value.shape if is_array else ''} ".encode())
         if is_array:

@@ -37,8 +37,8 @@ class FromLibraries:
         Parameters
         ----------
         graphs : networkx.Graph or networkx.DiGraph, or iterable of these
-            Either all directed or all undirected. Nodes keep their order but not their names. Of parallel edges of a
-            multigraph one is kept, and their data must be equal.
+            Either all directed or all undirected. Nodes keep their order. Node keys that are strings become ``node_names``,
+            and ``graph.name`` the name of a graph. Of parallel edges of a multigraph one is kept, and their data must be equal.
         label : str or None, default="label"
             Node data key of the discrete label; None for no labels. The default may be missing, any other name must exist.
         attributes : str, sequence of str, or None, default="attributes"
@@ -80,12 +80,12 @@ class FromLibraries:
         return read_networkx(graphs, Roles(label, attributes, edge_label, edge_attributes, targets, defaults))
 
     def to_networkx(self) -> list[Any]:
-        """Return one networkx graph per graph; :meth:`from_networkx` gives an equal collection back.
+        """Return one networkx graph per graph; :meth:`from_networkx` converts back.
 
         Returns
         -------
         list of networkx.Graph or networkx.DiGraph
-            Nodes are numbered from 0. Nodes and edges have "label" and "attributes" (a list of numbers) if the collection
+            Node keys are the names of the nodes if these are distinct, else numbers from 0. Nodes and edges have "label" and "attributes" (a list of numbers) if the collection
             has them, and ``graph.graph["target"]`` is the target.
 
         Examples
@@ -101,7 +101,13 @@ class FromLibraries:
 
     @classmethod
     def from_smiles(
-        cls, smiles: Iterable[str], *, on_error: str = "raise", targets: ArrayLike | None = None, **kwargs: Any
+        cls,
+        smiles: Iterable[str],
+        *,
+        on_error: str = "raise",
+        targets: ArrayLike | None = None,
+        graph_names: Sequence[str] | None = None,
+        **kwargs: Any,
     ) -> Graphs:
         """Build a collection from SMILES: atoms are nodes, bonds are edges. Requires RDKit.
 
@@ -114,6 +120,8 @@ class FromLibraries:
             :func:`invalid_molecules` finds them.
         targets : array-like of shape (n_molecules,), optional
             One class or number per molecule.
+        graph_names : sequence of str, optional
+            Names of the molecules; by default their SMILES.
         **kwargs
             Parameters of :class:`MoleculeGraphs`: ``labels``, ``attributes``, ``bond_labels``, ``hydrogens``,
             ``random_state``.
@@ -131,11 +139,19 @@ class FromLibraries:
         """
         from treegram.graphs.molecules import read_molecules
 
-        return read_molecules(smiles, kwargs, on_error, targets, "Graphs.from_smiles")
+        return read_molecules(
+            smiles, kwargs, on_error=on_error, targets=targets, graph_names=graph_names, owner="Graphs.from_smiles"
+        )
 
     @classmethod
     def from_rdkit(
-        cls, mols: Iterable[Any], *, on_error: str = "raise", targets: ArrayLike | None = None, **kwargs: Any
+        cls,
+        mols: Iterable[Any],
+        *,
+        on_error: str = "raise",
+        targets: ArrayLike | None = None,
+        graph_names: Sequence[str] | None = None,
+        **kwargs: Any,
     ) -> Graphs:
         """Build a collection from RDKit molecules, which are not changed.
 
@@ -147,6 +163,8 @@ class FromLibraries:
             As in :meth:`from_smiles`; None is an invalid molecule.
         targets : array-like of shape (n_molecules,), optional
             One class or number per molecule.
+        graph_names : sequence of str, optional
+            Names of the molecules; by default their property ``_Name``, else their SMILES.
         **kwargs
             Parameters of :class:`MoleculeGraphs`, as in :meth:`from_smiles`.
 
@@ -157,7 +175,9 @@ class FromLibraries:
         """
         from treegram.graphs.molecules import read_molecules
 
-        return read_molecules(mols, kwargs, on_error, targets, "Graphs.from_rdkit")
+        return read_molecules(
+            mols, kwargs, on_error=on_error, targets=targets, graph_names=graph_names, owner="Graphs.from_rdkit"
+        )
 
     @classmethod
     def from_igraph(
@@ -175,7 +195,8 @@ class FromLibraries:
         Parameters
         ----------
         graphs : igraph.Graph, or iterable of these
-            Either all directed or all undirected.
+            Either all directed or all undirected. The vertex attribute "name" becomes ``node_names``, and the graph attribute
+            "name" the name of a graph.
         label : str or None, default="label"
             Vertex attribute with the discrete label; None for no labels. The default may be missing, any other name must
             exist.
@@ -274,6 +295,7 @@ class FromLibraries:
         cls,
         nodes: Any,
         edges: Any,
+        graphs: Any = None,
         *,
         graph: str = "graph",
         node: str = "node",
@@ -283,19 +305,23 @@ class FromLibraries:
         attributes: Names = None,
         edge_label: str | None = None,
         edge_attributes: Names = None,
+        graph_attributes: Names = None,
         targets: ArrayLike | Mapping[Any, Any] | str | None = None,
         directed: bool = False,
     ) -> Graphs:
-        """Build a collection from a table of nodes and a table of edges.
+        """Build a collection from a table of nodes, a table of edges and, optionally, a table of graphs.
 
         Parameters
         ----------
         nodes : pandas, polars or Arrow table, or mapping of names to columns
-            One row per node. Graphs are in the order in which their names first appear here.
+            One row per node. Graphs are in the order in which their names first appear here, or in that of ``graphs``.
         edges : pandas, polars or Arrow table, or mapping of names to columns
             One row per edge.
+        graphs : pandas, polars or Arrow table, or mapping of names to columns, optional
+            One row per graph; every graph must have a node.
         graph : str, default="graph"
-            Column with the name of the graph, in the node table, and in the edge table unless node names are unique.
+            Column with the name of the graph, in the tables of nodes and graphs, and in the edge table unless node names are
+            unique.
         node : str, default="node"
             Column of the node table with the name of the node.
         source, target : str, default="source" and "target"
@@ -308,21 +334,23 @@ class FromLibraries:
             Column of the edge table with the discrete label.
         edge_attributes : str or sequence of str, optional
             Column or columns of the edge table that form the vector of an edge.
+        graph_attributes : str or sequence of str, optional
+            Column or columns of the graph table that form the vector of a graph.
         targets : str, mapping, or array-like of shape (n_graphs,), optional
-            One class or number per graph: a column of the node table that is constant within each graph, a mapping from
-            graph names, or an array in the order of the graphs.
+            One class or number per graph: a column of the graph table, or of the node table where it is constant within each
+            graph, a mapping from graph names, or an array in the order of the graphs.
         directed : bool, default=False
             Whether edges are directed, from source to target.
 
         Returns
         -------
         Graphs
-            The collection.
+            The collection, with the names of graphs, nodes and columns.
 
         Warns
         -----
         UserWarning
-            Once, if some columns are not used.
+            Once, if some columns of nodes or edges are not used.
 
         Examples
         --------
@@ -333,10 +361,11 @@ class FromLibraries:
         Graphs(2 graphs, 3 nodes, 1 edge, undirected, 3 labels, 1 attribute)
         """
         from treegram.graphs.named import Roles
-        from treegram.graphs.tables import read_tables
+        from treegram.graphs.tables import Columns, read_tables
 
-        roles = Roles(label, attributes, edge_label, edge_attributes, targets)
-        return read_tables(nodes, edges, roles, graph=graph, node=node, source=source, target=target, directed=directed)
+        roles = Roles(label, attributes, edge_label, edge_attributes, targets, graph_attributes=graph_attributes)
+        columns = Columns(graph, node, source, target)
+        return read_tables(nodes, edges, graphs, roles, columns, directed=directed)
 
     @classmethod
     def from_grakel(
@@ -476,7 +505,8 @@ class FromLibraries:
         Returns
         -------
         Graphs
-            The collection, undirected, without water and ligands.
+            The collection, undirected, without water and ligands. A graph is named after its file ("1abc"), and a node by
+            chain, number and residue ("A/141 CYS").
 
         Warns
         -----

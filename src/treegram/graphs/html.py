@@ -38,15 +38,23 @@ def _rows(graphs: Graphs) -> list[tuple[str, str]]:
         ("nodes", f"{graphs.n_nodes:,}{per_graph}"),
         ("edges", f"{graphs.n_edges:,}"),
         ("labels", "none" if graphs.labels is None else _values(graphs.label_values)),
-        ("attributes", "none" if graphs.attributes is None else counted(graphs.n_attributes, "column")),
+        ("attributes", _columns(graphs.attributes, graphs.attribute_names) or "none"),
     ]
     if graphs.edge_labels is not None:
         rows.append(("edge labels", _values(graphs.edge_label_values)))
     if graphs.edge_attributes is not None:
-        rows.append(("edge attributes", counted(graphs.n_edge_attributes, "column")))
+        rows.append(("edge attributes", _columns(graphs.edge_attributes, graphs.edge_attribute_names)))
+    if graphs.graph_attributes is not None:
+        rows.append(("graph attributes", _columns(graphs.graph_attributes, graphs.graph_attribute_names)))
     if graphs.targets is not None:
         rows.append(("targets", _target_text(graphs)))
     return rows
+
+
+def _columns(vectors: Floats | None, names: tuple[str, ...] | None) -> str:
+    if vectors is None:
+        return ""
+    return counted(vectors.shape[1], "column") if names is None else _values(names)
 
 
 def _values(values: tuple[object, ...]) -> str:
@@ -74,7 +82,8 @@ def _short(text: str, longest: int) -> str:
 def _figure(graphs: Graphs, i: int) -> str:
     graph = graphs[i]
     target = "" if graph.targets is None or graph.targets.ndim > 1 else f": {_short(str(graph.targets[0]), 20)}"
-    caption = escape(f"graph {i}{target}")
+    name = f"graph {i}" if graph.graph_names is None else _short(graph.graph_names[0], 40)
+    caption = escape(f"{name}{target}")
     return (
         f"<figure style='margin:0'>{_svg(graph)}<figcaption style='text-align:center'>{caption}</figcaption></figure>"
     )
@@ -102,9 +111,10 @@ def _fit(positions: Floats) -> Floats:
 def _node(graph: Graphs, v: int, x: float, y: float, radius: float) -> str:
     code = 0 if graph.labels is None else int(graph.labels[v])
     circle = f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{radius:.1f}' fill='{_COLORS[code % len(_COLORS)]}' stroke='#fff'/>"
-    if graph.labels is None:
+    label = "" if graph.labels is None else str(graph.label_values[code])
+    name = "" if graph.node_names is None else graph.node_names[v]
+    if not label and not name:
         return circle
-    label = str(graph.label_values[code])
-    title = f"<title>{escape(_short(label, 60))}</title>"
+    title = f"<title>{escape(_short(': '.join(filter(None, (name, label))), 60))}</title>"
     text = f"<text x='{x:.1f}' y='{y + 3:.1f}' font-size='9' text-anchor='middle' fill='#fff'>{escape(label)}</text>"
     return f"<g>{title}{circle}{text if len(label) <= 2 and radius > 6 and len(graph.label_values) > 1 else ''}</g>"

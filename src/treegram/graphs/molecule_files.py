@@ -22,21 +22,33 @@ from treegram.graphs.atoms import InvalidMoleculeError, parse_record
 __all__ = ["DEFAULT_COLUMN", "SUFFIXES", "Record", "read_records", "read_targets"]
 
 DEFAULT_COLUMN = "smiles"
+_NAME_COLUMNS = ("id", "name")
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "-", "?"}
 _MOST_NAMES = 20  # in a message
 _LONGEST_RECORD = 1 << 26  # characters; a file that never ends a record is no SDF
 
 
 class Record(NamedTuple):
-    """One molecule: its file and line, the SMILES or molecule, its target as text, and a problem found while reading."""
+    """One molecule: its file and line, the SMILES or molecule, its target as text, a problem found while reading, its name."""
 
     where: str
     molecule: Any
     target: str | None = None
     problem: str = ""
+    name: str = ""
 
 
-def read_records(path: Path, smiles_column: str | None, target: str | None) -> Iterator[Record]:
+class Wanted(NamedTuple):
+    """The columns, or properties, that the user named."""
+
+    smiles: str | None
+    target: str | None
+    name: str | None
+
+
+def read_records(
+    path: Path, smiles_column: str | None, target: str | None, name_column: str | None = None
+) -> Iterator[Record]:
     """Yield the molecules of a file one by one."""
     reader = SUFFIXES.get(path.suffix.lower())
     if reader is None:
@@ -45,7 +57,7 @@ def read_records(path: Path, smiles_column: str | None, target: str | None) -> I
         )
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            yield from reader(file, path, smiles_column, target)
+            yield from reader(file, path, Wanted(smiles_column, target, name_column))
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
@@ -58,14 +70,13 @@ def read_records(path: Path, smiles_column: str | None, target: str | None) -> I
 # -------------------------------------------------------------------- tables
 
 
-def _read_table(
-    file: TextIO, path: Path, smiles_column: str | None, target: str | None, *, delimiter: str
-) -> Iterator[Record]:
+def _read_table(file: TextIO, path: Path, wanted: Wanted, *, delimiter: str) -> Iterator[Record]:
     rows = csv.reader(file, delimiter=delimiter, strict=True)
     try:
         names = [name.strip() for name in next(rows, [])]
-        column = _find_column(names, smiles_column or DEFAULT_COLUMN, path, "--smiles-column")
-        target_column = None if target is None else _find_column(names, target, path, "--target")
+        column = _find_column(names, wanted.smiles or DEFAULT_COLUMN, path, "--smiles-column")
+        target_column = None if wanted.target is None else _find_column(names, wanted.target, path, "--target")
+        name_column = _find_names(names, wanted, path)
         for row in rows:
             where = f"{path}:{rows.line_num}"
             if row and len(row) != len(names):
@@ -73,7 +84,8 @@ def _read_table(
                 yield Record(where, "", problem=problem)
             elif row:  # a blank line has no fields
                 text = None if target_column is None else row[target_column].strip()
-                yield _checked_record(where, row[column].strip(), text)
+                name = "" if name_column is None else row[name_column].strip()
+                yield _checked_record(where, row[column].strip(), text, name)
     except csv.Error as error:
         raise DatasetError(f"{path}:{rows.line_num}: {error}.") from error
 
@@ -92,36 +104,45 @@ def _find_column(names: list[str], wanted: str, path: Path, option: str) -> int:
     return found[0]
 
 
+def _find_names(names: list[str], wanted: Wanted, path: Path) -> int | None:
+    """Return the index of the column with the names of molecules, or None."""
+    if wanted.name is not None:
+        return _find_column(names, wanted.name, path, "name_column")
+    known = [name.lower() for name in names]
+    return next((known.index(name) for name in _NAME_COLUMNS if name in known and name != wanted.target), None)
+
+
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(map(repr, names[:_MOST_NAMES]))
     return shown + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
 
 
-def _checked_record(where: str, molecule: Any, target: str | None) -> Record:
+def _checked_record(where: str, molecule: Any, target: str | None, name: str) -> Record:
     problem = ""
     if isinstance(molecule, str) and not molecule:
         problem = "there is no SMILES"
     elif target is not None and _is_missing(target):
         problem = f"its target is {target!r}, which is not a value" if target else "its target is missing"
-    return Record(where, molecule, target, problem)
+    return Record(where, molecule, target, problem, name)
 
 
-def _read_smiles_lines(file: TextIO, path: Path, smiles_column: str | None, target: str | None) -> Iterator[Record]:
+def _read_smiles_lines(file: TextIO, path: Path, wanted: Wanted) -> Iterator[Record]:
     """Read lines that begin with a SMILES; spaces separate columns, which the first line may name (SMILES first)."""
-    if smiles_column not in (None, DEFAULT_COLUMN):
+    if wanted.smiles not in (None, DEFAULT_COLUMN):
         raise DatasetError(f"{path}: the SMILES come first in each line of a .smi file; leave out the column.")
-    target_column: int | None = None
-    names: list[str] = []
+    target_column = name_column = None
     for number, line in enumerate(file, start=1):
         fields = line.split()
-        if number == 1 and fields and fields[0].lower() == DEFAULT_COLUMN:
-            names = fields
-            continue
-        if target is not None and target_column is None:
-            target_column = _find_smiles_target(names, target, path)
-        if fields:
-            text = None if target_column is None else "".join(fields[target_column : target_column + 1])
-            yield _checked_record(f"{path}:{number}", fields[0], text)
+        if number == 1:
+            names = fields if fields and fields[0].lower() == DEFAULT_COLUMN else []
+            target_column = None if wanted.target is None else _find_smiles_target(names, wanted.target, path)
+            name_column = _find_names(names, wanted, path) if names else 1 if target_column != 1 else None
+        if fields and not (number == 1 and names):
+            target, name = (
+                None if column is None else "".join(fields[column : column + 1])
+                for column in (target_column, name_column)
+            )
+            yield _checked_record(f"{path}:{number}", fields[0], target, name or "")
 
 
 def _find_smiles_target(names: list[str], target: str, path: Path) -> int:
@@ -138,8 +159,8 @@ def _find_smiles_target(names: list[str], target: str, path: Path) -> int:
 # -------------------------------------------------------------------- SDF
 
 
-def _read_sdf(file: TextIO, path: Path, smiles_column: str | None, target: str | None) -> Iterator[Record]:
-    if smiles_column is not None:
+def _read_sdf(file: TextIO, path: Path, wanted: Wanted) -> Iterator[Record]:
+    if wanted.smiles is not None:
         raise DatasetError(f"{path}: an SDF file holds molecules, not a column of SMILES; leave out the column.")
     for first_line, text in _records(file, path):
         where = f"{path}:{first_line}"
@@ -148,11 +169,13 @@ def _read_sdf(file: TextIO, path: Path, smiles_column: str | None, target: str |
         except InvalidMoleculeError as invalid:
             yield Record(where, "", problem=str(invalid))
             continue
-        if target is not None and not mol.HasProp(target):
+        lacking = [name for name in (wanted.target, wanted.name) if name is not None and not mol.HasProp(name)]
+        if lacking:
             names = list(mol.GetPropNames())
-            yield Record(where, mol, problem=f"it has no property {target!r}; it has {_listed(names) or 'none'}")
-        else:
-            yield _checked_record(where, mol, None if target is None else mol.GetProp(target).strip())
+            yield Record(where, mol, problem=f"it has no property {lacking[0]!r}; it has {_listed(names) or 'none'}")
+            continue
+        target, name = (None if key is None else str(mol.GetProp(key)).strip() for key in (wanted.target, wanted.name))
+        yield _checked_record(where, mol, target, name or "")
 
 
 def _records(file: TextIO, path: Path) -> Iterator[tuple[int, str]]:
@@ -173,7 +196,7 @@ def _records(file: TextIO, path: Path) -> Iterator[tuple[int, str]]:
         yield first, "".join(lines)
 
 
-Reader = Callable[[TextIO, Path, str | None, str | None], Iterator[Record]]
+Reader = Callable[[TextIO, Path, Wanted], Iterator[Record]]
 SUFFIXES: dict[str, Reader] = {
     ".smi": _read_smiles_lines,
     ".sdf": _read_sdf,

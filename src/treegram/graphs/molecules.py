@@ -24,16 +24,20 @@ from treegram.graphs.atoms import (
     LABELS,
     Atoms,
     InvalidMoleculeError,
+    attribute_columns,
     import_rdkit,
     is_molecule,
     label_atoms,
     label_bonds,
     measure_atoms,
+    name_molecule,
     quiet,
     rdkit_errors,
     show_molecule,
     to_molecule,
+    to_smiles,
 )
+from treegram.graphs.check import check_names
 from treegram.graphs.molecule_files import Record, read_records, read_targets
 
 __all__ = ["MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"]
@@ -181,7 +185,9 @@ class MoleculeGraphs(Checked, TransformerMixin, BaseEstimator):
                 mol, hydrogens=self.hydrogens, full=bool(columns), embedded=embedded, seed=int(self.random_state)
             )
             edges, bonds = label_bonds(atoms.nodes)
-            return _OneGraph(edges, label_atoms(atoms, _as_tuple(self.labels)), measure_atoms(atoms, columns), bonds)
+            smiles = molecule if isinstance(molecule, str) else to_smiles(mol)
+            labels, vectors = label_atoms(atoms, _as_tuple(self.labels)), measure_atoms(atoms, columns)
+            return _OneGraph(edges, labels, vectors, bonds, name_molecule(mol), smiles)
 
 
 def _as_tuple(names: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -208,6 +214,8 @@ class _OneGraph(NamedTuple):
     labels: list[Any]
     vectors: Floats
     bonds: list[str]
+    name: str
+    smiles: str
 
 
 @dataclass(frozen=True)
@@ -223,6 +231,11 @@ class Converted:
         """Positions of the valid molecules."""
         return list(self.valid)
 
+    @property
+    def smiles(self) -> list[str]:
+        """SMILES of the valid molecules."""
+        return [item.smiles for _, item in self.valid.values()]
+
     def graphs(self, targets: ArrayLike | None = None) -> Graphs:
         """Return the collection."""
         transformer, items = self.transformer, [item for _, item in self.valid.values()]
@@ -233,6 +246,10 @@ class Converted:
             attributes=None if transformer.attributes is None else [item.vectors for item in items],
             edge_labels=[item.bonds for item in items] if transformer.bond_labels else None,
             targets=targets,
+            graph_names=[record.name or item.name or item.smiles for record, item in self.valid.values()],
+            attribute_names=None
+            if transformer.attributes is None
+            else attribute_columns(_as_tuple(transformer.attributes)),
         )
 
 
@@ -306,7 +323,13 @@ def _list_records(molecules: Any, smiles_column: str | None = None) -> list[Reco
 
 
 def read_molecules(
-    molecules: Any, options: dict[str, Any], on_error: str, targets: ArrayLike | None, owner: str
+    molecules: Any,
+    options: dict[str, Any],
+    *,
+    on_error: str,
+    targets: ArrayLike | None,
+    graph_names: Sequence[str] | None,
+    owner: str,
 ) -> Graphs:
     """Build a collection from SMILES or RDKit molecules; see :meth:`treegram.Graphs.from_smiles`."""
     check_value("on_error", owner, on_error, _ON_ERROR)
@@ -315,6 +338,9 @@ def read_molecules(
     y = None if targets is None else np.asarray(targets)
     if y is not None and (not y.ndim or len(y) != len(records)):
         raise InvalidGraphError(f"targets must have one entry per molecule, {len(records)}; got the shape {y.shape}.")
+    if graph_names is not None:
+        names: Any = check_names(graph_names, len(records), "graph_names", "molecules")
+        records = [record._replace(name=name) for record, name in zip(records, names, strict=True)]
     converted = _convert(records, transformer, on_error)
     return converted.graphs(None if y is None else y[converted.kept])
 
@@ -324,6 +350,7 @@ def load_molecules(
     *,
     target: str | None = None,
     smiles_column: str | None = None,
+    name_column: str | None = None,
     on_error: str = "raise",
     **kwargs: Any,
 ) -> tuple[Graphs, NDArray[Any] | None]:
@@ -338,6 +365,10 @@ def load_molecules(
         Targets are classes if they are words, and numbers otherwise.
     smiles_column : str, optional
         Column of a table with the SMILES; by default "smiles".
+    name_column : str, optional
+        Column of a table, or SDF property, with the name of each molecule; by default "id" or "name" if there is such a
+        column, the second column of a .smi file without a header, or the title of an SDF record. A molecule without a name is
+        named by its SMILES.
     on_error : {"raise", "skip"}, default="raise"
         Whether a molecule that is invalid or has no target raises an error, or is skipped with a warning.
     **kwargs
@@ -346,7 +377,7 @@ def load_molecules(
     Returns
     -------
     graphs : Graphs
-        The molecules.
+        The molecules; ``graph_names`` has their names.
     y : ndarray of shape (n_graphs,), or None
         Their targets, also kept as ``graphs.targets``; None without ``target``.
 
@@ -371,7 +402,14 @@ def load_molecules(
     """
     check_value("on_error", "load_molecules", on_error, _ON_ERROR)
     transformer = _make_transformer(kwargs, "load_molecules")
-    converted = convert_file(path, transformer, target=target, smiles_column=smiles_column, on_error=on_error)
+    converted = convert_file(
+        path,
+        transformer,
+        target=target,
+        smiles_column=smiles_column,
+        name_column=name_column,
+        on_error=on_error,
+    )
     y = None if target is None else read_targets([record for record, _ in converted.valid.values()])
     return converted.graphs(y), y
 
@@ -383,11 +421,12 @@ def convert_file(
     target: str | None,
     smiles_column: str | None,
     on_error: str,
+    name_column: str | None = None,
 ) -> Converted:
     """Convert the molecules of a file, of which at least one must be valid."""
     if not Path(path).exists():  # checked before RDKit, which may be missing, is imported
         raise DatasetError(f"{os.fspath(path)} cannot be read: No such file or directory.")
-    records = read_records(Path(path), smiles_column, target)
+    records = read_records(Path(path), smiles_column, target, name_column)
     converted = _convert(records, transformer, on_error, error=DatasetError)
     if not converted.valid:
         reason = f": {next(iter(converted.invalid.values()))}" if converted.invalid else ""

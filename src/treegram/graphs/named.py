@@ -24,9 +24,11 @@ __all__ = [
     "MISSING",
     "NamedGraph",
     "Roles",
+    "all_names",
     "build_graphs",
     "list_names",
     "missing_name",
+    "name_columns",
     "read_igraph",
     "read_networkx",
     "warn_of_unused",
@@ -45,7 +47,8 @@ class NamedGraph:
     node_data: Mapping[str, Any] = field(default_factory=dict)
     edge_data: Mapping[str, Any] = field(default_factory=dict)
     graph_data: Mapping[str, Any] = field(default_factory=dict)
-    names: Sequence[Any] | None = None  # of the nodes, for messages
+    names: Sequence[Any] | None = None  # of the nodes
+    name: Any = None  # of the graph
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class Roles:
     edge_attributes: str | Sequence[str] | None
     targets: ArrayLike | Mapping[Any, Any] | str | None
     defaults: Mapping[str, str] = field(default_factory=dict)
+    graph_attributes: str | Sequence[str] | None = None
 
     def names(self, argument: str) -> list[str]:
         """Return the names in an argument."""
@@ -85,7 +89,7 @@ def build_graphs(items: list[NamedGraph], roles: Roles, method: str, *, directed
                 raise missing_name(argument, name, known, f"no {things} of any graph has")
     targets = _targets(items, roles)
     warn_of_unused(
-        known_nodes.difference(roles.names("label"), roles.names("attributes")),
+        known_nodes.difference(roles.names("label"), roles.names("attributes"), ["name"] if _node_names(items) else []),
         known_edges.difference(roles.names("edge_label"), roles.names("edge_attributes")),
         method,
     )
@@ -98,7 +102,41 @@ def build_graphs(items: list[NamedGraph], roles: Roles, method: str, *, directed
         edge_attributes=_vectors(items, roles, "edge_attributes", known_edges, "edges"),
         directed=directed,
         targets=targets,
+        graph_names=all_names([item.name for item in items]),
+        node_names=_node_names(items),
+        attribute_names=_column_names(items, roles, "attributes", "node_data"),
+        edge_attribute_names=_column_names(items, roles, "edge_attributes", "edge_data"),
     )
+
+
+def all_names(names: Sequence[Any]) -> list[str] | None:
+    """Return the names if all are strings, and not empty."""
+    return list(names) if names and all(isinstance(name, str) and name for name in names) else None
+
+
+def _node_names(items: list[NamedGraph]) -> list[list[str]] | None:
+    found = [all_names(item.names or ()) if item.n_nodes else [] for item in items]
+    named = [names for names in found if names is not None]
+    return named if any(named) and len(named) == len(found) else None
+
+
+def name_columns(names: Sequence[str], blocks: Sequence[Any]) -> list[str]:
+    """Name the columns of each block: "x" if it is a single one, else "x[0]", "x[1]" and so on."""
+    widths = [np.shape(block)[1] if np.ndim(block) > 1 else None for block in blocks]
+    return [
+        text
+        for name, width in zip(names, widths, strict=True)
+        for text in ([name] if width in (None, 1) else [f"{name}[{j}]" for j in range(width)])
+    ]
+
+
+def _column_names(items: list[NamedGraph], roles: Roles, argument: str, kind: str) -> list[str] | None:
+    """Return the names of the columns of the vectors; those of a default name say nothing."""
+    names = roles.names(argument)
+    full = [data for data in (getattr(item, kind) for item in items) if all(len(data.get(name, ())) for name in names)]
+    if not names or not full or roles.is_default(argument):
+        return None
+    return name_columns(names, [full[0][name] for name in names])
 
 
 def missing_name(argument: str, name: str, known: Iterable[Any], subject: str) -> InvalidGraphError:
@@ -172,7 +210,7 @@ def _vector_block(item: NamedGraph, graph: int, names: list[str], kind: str, arg
     columns = [_column(item, graph, name, kind) for name in names]
     if len(columns) == 1:
         return columns[0]
-    blocks = [check_vectors(column, graph, argument, kind[:-1]) for column in columns]
+    blocks = [check_vectors(column, f"Graph {graph}", argument, kind[:-1]) for column in columns]
     return np.hstack(blocks) if blocks[0].ndim == 2 else blocks[0]
 
 
@@ -230,6 +268,7 @@ def _from_networkx(graph: Any) -> NamedGraph:
         _to_columns([data for _, _, data in edges]),
         graph.graph,
         names,
+        graph.graph.get("name"),
     )
 
 
@@ -245,7 +284,11 @@ def _from_igraph(graph: Any) -> NamedGraph:
         }
 
     graph_data = {name: graph[name] for name in graph.attributes()}
-    return NamedGraph(graph.vcount(), graph.get_edgelist(), columns(graph.vs), columns(graph.es), graph_data)
+    nodes = columns(graph.vs)
+    names = None if MISSING in nodes.get("name", [MISSING]) else nodes["name"]
+    return NamedGraph(
+        graph.vcount(), graph.get_edgelist(), nodes, columns(graph.es), graph_data, names, graph_data.get("name")
+    )
 
 
 def write_networkx(graphs: Graphs) -> list[Any]:
@@ -256,12 +299,16 @@ def write_networkx(graphs: Graphs) -> list[Any]:
 
 def _to_networkx(graph: Graphs, made: Any) -> Any:
     node_labels = None if graph.labels is None else [graph.label_values[code] for code in graph.labels]
-    made.add_nodes_from(enumerate(_rows(node_labels, graph.attributes, graph.n_nodes)))
+    keys: Any = np.arange(graph.n_nodes) if graph.node_names is None else graph.node_names
+    keys = keys.tolist() if len(set(keys)) == len(keys) else list(range(graph.n_nodes))
+    made.add_nodes_from(zip(keys, _rows(node_labels, graph.attributes, graph.n_nodes), strict=True))
     arcs = graph._edge_arcs()
     edge_labels = None if graph.edge_labels is None else [graph.edge_label_values[c] for c in graph.edge_labels[arcs]]
     vectors = None if graph.edge_attributes is None else graph.edge_attributes[arcs]
     rows = _rows(edge_labels, vectors, len(arcs))
-    made.add_edges_from((a, b, row) for (a, b), row in zip(graph.edges().tolist(), rows, strict=True))
+    made.add_edges_from((keys[a], keys[b], row) for (a, b), row in zip(graph.edges().tolist(), rows, strict=True))
+    if graph.graph_names is not None:
+        made.name = graph.graph_names[0]
     if graph.targets is not None:
         made.graph["target"] = graph.targets[0]
     return made

@@ -23,9 +23,17 @@ from treegram.graphs import Graphs
 __all__ = ["read_pdb"]
 
 
-class _Residues(NamedTuple):
-    """The amino acids of a structure that have a CA atom, and the names of those that have none."""
+_ATTRIBUTES = {
+    "coordinates": ("x", "y", "z"),
+    "invariant": ("distance to centroid", "distance to previous residue", "distance to next residue"),
+    None: None,
+}
 
+
+class _Residues(NamedTuple):
+    """The amino acids of a structure that have a CA atom, with names such as "A/141 CYS", and those that have none."""
+
+    labels: list[str]
     names: list[str]
     positions: list[list[float]]
     follows: list[bool]  # whether each comes next in the sequence after the one before it
@@ -45,16 +53,17 @@ def read_pdb(
 ) -> Graphs:
     """Build a collection from protein structures; see :meth:`treegram.Graphs.from_pdb`."""
     gemmi = optional_module("gemmi", "Protein structures")
-    if attributes not in ("coordinates", "invariant", None):
+    if attributes not in _ATTRIBUTES:
         raise ParameterError(f"attributes must be 'coordinates', 'invariant' or None; got {attributes!r}.")
     if missing not in ("error", "skip"):
         raise ParameterError(f"missing must be 'error' or 'skip'; got {missing!r}.")
     if not 0 < contact < np.inf:
         raise ParameterError(f"contact must be a positive number of ångströms; got {contact!r}.")
     items = [structures] if isinstance(structures, str | os.PathLike | gemmi.Structure) else list(structures)
-    made, notes = [], []
+    made, notes, graph_names = [], [], []
     for i, item in enumerate(track(items, total=len(items), label="structures")):
-        structure, name = _open(gemmi, item, i)
+        structure, name, graph_name = _open(gemmi, item, i)
+        graph_names.append(graph_name)
         residues = _read_residues(gemmi, _chosen_chains(structure, name, chains, model), name)
         if residues.missing and missing == "error":
             raise InvalidGraphError(
@@ -70,18 +79,23 @@ def read_pdb(
         warnings.warn(f"Residues without a CA atom are skipped: {'; '.join(notes)}.", UserWarning, stacklevel=3)
     return Graphs.from_edges(
         [edges for _, _, edges in made],
-        labels=[names for names, _, _ in made],
+        labels=[residues.labels for residues, _, _ in made],
         attributes=None if attributes is None else [vectors for _, vectors, _ in made],
         targets=targets,
+        graph_names=graph_names,
+        node_names=[residues.names for residues, _, _ in made],
+        attribute_names=_ATTRIBUTES[attributes],
     )
 
 
 # -------------------------------------------------------------------- which residues
 
 
-def _open(gemmi: Any, item: Any, graph: int) -> tuple[Any, str]:
+def _open(gemmi: Any, item: Any, graph: int) -> tuple[Any, str, str]:
+    """Return a structure, what messages call it, and its name: that of its file without endings, such as "1abc"."""
     if isinstance(item, gemmi.Structure):
-        return item, f"Structure {graph} ({item.name})" if item.name else f"Structure {graph}"
+        title = f"Structure {graph}"
+        return item, f"{title} ({item.name})" if item.name else title, item.name or title
     path = Path(item).expanduser()
     try:
         structure = gemmi.read_structure(str(path))
@@ -89,7 +103,7 @@ def _open(gemmi: Any, item: Any, graph: int) -> tuple[Any, str]:
         raise DatasetError(
             f"{path}: the file cannot be read as PDB or mmCIF ({' '.join(str(error).split())[:200]})."
         ) from None
-    return structure, str(path)
+    return structure, str(path), path.name.removesuffix(".gz").rpartition(".")[0] or path.name
 
 
 def _chosen_chains(structure: Any, name: str, chains: Sequence[str] | None, model: int) -> Iterable[Any]:
@@ -112,7 +126,7 @@ def _chosen_chains(structure: Any, name: str, chains: Sequence[str] | None, mode
 
 def _read_residues(gemmi: Any, chains: Iterable[Any], name: str) -> _Residues:
     """Read the amino acids of some chains; of alternate locations of an atom, the first with the highest occupancy counts."""
-    found = _Residues([], [], [], [])
+    found = _Residues([], [], [], [], [])
     for chain in chains:
         before = None
         try:
@@ -128,7 +142,8 @@ def _read_residues(gemmi: Any, chains: Iterable[Any], name: str) -> _Residues:
                 if not all(map(math.isfinite, position)):
                     raise ValueError(f"{shown} has its CA atom at {position}")
                 number = residue.seqid.num
-                found.names.append(residue.name)
+                found.labels.append(residue.name)
+                found.names.append(f"{chain.name}/{residue.seqid} {residue.name}")
                 found.positions.append(position)
                 found.follows.append(before is not None and number - before in (0, 1))  # 0: an insertion code
                 before = number
@@ -147,15 +162,15 @@ def _all_atoms(chain: Any, residue: Any) -> list[Any]:
 
 def _build(
     residues: _Residues, *, contact: float, sequence: bool, attributes: str | None
-) -> tuple[list[str], Floats, Ints]:
-    """Return the names, vectors and edges of one graph."""
+) -> tuple[_Residues, Floats, Ints]:
+    """Return the residues, vectors and edges of one graph."""
     positions, follows = np.array(residues.positions), np.array(residues.follows)
     edges = cKDTree(positions).query_pairs(contact, output_type="ndarray").astype(np.int64)
     if sequence:
         after = np.flatnonzero(follows)
         edges = np.concatenate([edges, np.stack([after - 1, after], axis=1)])
     vectors = _invariants(positions, follows) if attributes == "invariant" else positions
-    return residues.names, vectors, edges[np.lexsort((edges[:, 1], edges[:, 0]))]
+    return residues, vectors, edges[np.lexsort((edges[:, 1], edges[:, 0]))]
 
 
 def _invariants(positions: Floats, follows: NDArray[np.bool_]) -> Floats:

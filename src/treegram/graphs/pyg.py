@@ -69,7 +69,7 @@ def _name(item: Any, known: dict[str, NDArray[Any]], graph: int) -> NamedGraph:
     """Return the graph without its data."""
     if "edge_index" not in known:
         raise InvalidGraphError(f"Graph {graph}: there is no 'edge_index'; it has {list_names(known)}.")
-    n_nodes = 0 if item.num_nodes is None else check_count(item.num_nodes, graph, "num_nodes")
+    n_nodes = 0 if item.num_nodes is None else check_count(item.num_nodes, f"Graph {graph}", "num_nodes")
     index = known["edge_index"]
     if index.ndim != 2 or index.shape[0] != 2 or (index.size and index.dtype.kind not in "iu"):
         raise InvalidGraphError(

@@ -6,7 +6,7 @@ None of these libraries is imported, except pyarrow for a table that only has Ar
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,9 @@ from treegram._core.types import Ints
 from treegram.graphs import Graphs
 from treegram.graphs.check import as_array, as_column, as_exact
 from treegram.graphs.labels import plain_label
-from treegram.graphs.named import Roles, list_names, missing_name, warn_of_unused
+from treegram.graphs.named import Roles, list_names, missing_name, name_columns, warn_of_unused
 
-__all__ = ["read_tables"]
+__all__ = ["Columns", "read_tables"]
 
 
 class Table:
@@ -86,44 +86,52 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, float) and value != value
 
 
-def read_tables(
-    nodes: Any,
-    edges: Any,
-    roles: Roles,
-    *,
-    graph: str,
-    node: str,
-    source: str,
-    target: str,
-    directed: bool,
-) -> Graphs:
-    """Build a collection from two tables; see :meth:`treegram.Graphs.from_tables`."""
+class Columns(NamedTuple):
+    """The columns that identify graphs and nodes."""
+
+    graph: str
+    node: str
+    source: str
+    target: str
+
+
+def read_tables(nodes: Any, edges: Any, graphs: Any, roles: Roles, columns: Columns, *, directed: bool) -> Graphs:
+    """Build a collection from tables; see :meth:`treegram.Graphs.from_tables`."""
     node_table, edge_table = Table(nodes, "nodes"), Table(edges, "edges")
-    codes, graph_names = _numbered(_plain(node_table.take("graph", graph)))
+    graph_table = None if graphs is None else Table(graphs, "graphs")
+    codes, graph_names = _numbered(_plain(node_table.take("graph", columns.graph)))
+    if graph_table is not None:
+        codes, graph_names = _reorder(codes, graph_names, _plain(graph_table.take("graph", columns.graph)))
     order = np.argsort(codes, kind="stable")
     ranks = np.argsort(order)
-    owners = _plain(edge_table[graph]) if graph in edge_table.names else None
-    node_names = _plain(node_table.take("node", node))
+    owners = _plain(edge_table[columns.graph]) if columns.graph in edge_table.names else None
+    node_names = _plain(node_table.take("node", columns.node))
     number = _numbers(node_names, [graph_names[code] for code in codes] if owners is not None else None)
     ends = [
-        _look_up(edge_table, argument, column, number, owners)
-        for argument, column in (("source", source), ("target", target))
+        _look_up(edge_table, argument, getattr(columns, argument), number, owners) for argument in ("source", "target")
     ]
     labels = None if roles.label is None else node_table.take("label", roles.label)[order]
-    vectors = None if roles.attributes is None else _vectors(node_table, "attributes", roles)[order]
     edge_labels = None if roles.edge_label is None else edge_table.take("edge_label", roles.edge_label)
-    edge_vectors = None if roles.edge_attributes is None else _vectors(edge_table, "edge_attributes", roles)
-    y = _targets(roles.targets, node_table, codes, graph_names)
+    vectors, attribute_names = _vectors(node_table, "attributes", roles)
+    edge_vectors, edge_attribute_names = _vectors(edge_table, "edge_attributes", roles)
+    graph_vectors, graph_attribute_names = _vectors(graph_table, "graph_attributes", roles)
+    y = _targets(roles.targets, node_table, graph_table, codes, graph_names)
     warn_of_unused(node_table.unused(), edge_table.unused(), "Graphs.from_tables", stacklevel=4)
     return Graphs.from_arrays(
         np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(graph_names)))]),
         np.stack([ranks[end] for end in ends], axis=1),
         labels=labels,
-        attributes=vectors,
+        attributes=None if vectors is None else vectors[order],
         edge_labels=edge_labels,
         edge_attributes=edge_vectors,
         directed=directed,
         targets=y,
+        graph_names=list(map(str, graph_names)),
+        node_names=[str(node_names[row]) for row in order],
+        attribute_names=attribute_names,
+        edge_attribute_names=edge_attribute_names,
+        graph_attributes=graph_vectors,
+        graph_attribute_names=graph_attribute_names,
     )
 
 
@@ -139,6 +147,24 @@ def _numbered(names: Iterable[Hashable]) -> tuple[Ints, list[Hashable]]:
     numbers: dict[Hashable, int] = {}
     codes = [numbers.setdefault(name, len(numbers)) for name in names]
     return np.array(codes, dtype=np.int64), list(numbers)
+
+
+def _reorder(codes: Ints, names: list[Hashable], wanted: list[Hashable]) -> tuple[Ints, list[Hashable]]:
+    """Number the graphs of the nodes in the order of the graph table, which must list each of them once."""
+    _, distinct = _numbered(wanted)
+    if len(distinct) < len(wanted):
+        row = next(row for row, name in enumerate(wanted) if name in wanted[:row])
+        raise InvalidGraphError(
+            f"graphs: row {row} and row {wanted.index(wanted[row])} have the same graph {wanted[row]!r}."
+        )
+    position = {name: i for i, name in enumerate(wanted)}
+    for name in names:
+        if name not in position:
+            raise InvalidGraphError(f"nodes: there are nodes of graph {name!r}, which is not in the graph table.")
+    for row, name in enumerate(wanted):
+        if name not in set(names):
+            raise InvalidGraphError(f"graphs: row {row} has graph {name!r}, which has no node in the node table.")
+    return np.array([position[name] for name in names], dtype=np.int64)[codes], wanted
 
 
 def _numbers(names: list[Hashable], owners: list[Hashable] | None) -> dict[Hashable, int]:
@@ -175,15 +201,18 @@ def _look_up(
 # -------------------------------------------------------------------- vectors and targets
 
 
-def _vectors(table: Table, argument: str, roles: Roles) -> NDArray[Any]:
-    """Return the columns that form the vectors: one of numbers or lists, or several of numbers."""
+def _vectors(table: Table | None, argument: str, roles: Roles) -> tuple[NDArray[Any] | None, list[str] | None]:
+    """Return the columns that form the vectors, one of numbers or lists, or several of numbers; and the names of all."""
+    if getattr(roles, argument) is None:
+        return None, None
+    if table is None:
+        raise InvalidGraphError(f"{argument} are columns of the table of graphs: pass it as graphs.")
     names = roles.names(argument)
     columns = [_numbers_of(table, argument, name) for name in names]
     if len(columns) > 1 and any(column.ndim > 1 for column in columns):
         raise InvalidGraphError(f"{argument}: a column of lists must be the only one; got {list_names(names)}.")
-    if not columns:
-        return np.empty((table.n_rows, 0))
-    return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
+    joined = np.stack(columns, axis=1) if len(columns) > 1 else (*columns, np.empty((table.n_rows, 0)))[0]
+    return joined, name_columns(names, columns)
 
 
 def _numbers_of(table: Table, argument: str, name: str) -> NDArray[Any]:
@@ -197,8 +226,11 @@ def _numbers_of(table: Table, argument: str, name: str) -> NDArray[Any]:
     return column
 
 
-def _targets(targets: Any, nodes: Table, codes: Ints, graph_names: list[Hashable]) -> Any:
-    """Return one target per graph: from a column of the node table, by the name of the graph, or in the order of the graphs."""
+def _targets(targets: Any, nodes: Table, graphs: Table | None, codes: Ints, graph_names: list[Hashable]) -> Any:
+    """Return one target per graph: from a column, by the name of the graph, or in the order of the graphs."""
+    if isinstance(targets, str) and graphs is not None and (targets in graphs.names or targets not in nodes.names):
+        chosen = graphs.take("targets", targets)
+        return as_exact(chosen.tolist(), f"targets: the column {targets!r}") if chosen.dtype == object else chosen
     if isinstance(targets, str):
         values = nodes.take("targets", targets)
         first = np.full(len(graph_names), -1)

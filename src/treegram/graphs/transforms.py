@@ -23,6 +23,7 @@ from treegram._core.params import Allowed, Checked, Number, Whole, Words, parame
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
+from treegram.graphs.check import Finder
 from treegram.graphs.labels import encode_labels
 
 __all__ = [
@@ -166,7 +167,7 @@ class ScaleAttributes(GraphTransformer):
                 f"fitted on nodes with {self.n_attributes_in_}."
             )
         with np.errstate(over="ignore"):
-            return _with_vectors(graphs, (vectors - self.center_) / self.scale_, self)
+            return _with_vectors(graphs, (vectors - self.center_) / self.scale_, self, graphs.attribute_names)
 
 
 @parameters
@@ -197,8 +198,11 @@ class CentroidDistance(GraphTransformer):
         with np.errstate(over="ignore", invalid="ignore"):
             centroids = _means(graphs.offsets, np.arange(graphs.n_nodes), vectors)
             distances = _lengths(vectors - centroids[graphs.graph_ids])[:, None]
-        joined = np.hstack([vectors, distances]) if self.mode == "append" else distances
-        return _with_vectors(graphs, joined, self)
+        name = ("distance to centroid",)
+        if self.mode == "replace":
+            return _with_vectors(graphs, distances, self, name)
+        names = None if graphs.attribute_names is None else graphs.attribute_names + name
+        return _with_vectors(graphs, np.hstack([vectors, distances]), self, names)
 
 
 @parameters
@@ -235,8 +239,11 @@ class NeighborMeans(GraphTransformer):
         means = _means(graphs.indptr, graphs.indices, vectors)
         is_isolated = graphs.degrees == 0
         means[is_isolated] = vectors[is_isolated]
+        names = graphs.attribute_names
+        if names is not None:
+            names += tuple(f"neighbor mean of {name}" for name in names)
         with np.errstate(over="ignore"):
-            return _with_vectors(graphs, np.hstack([vectors, float(self.weight) * means]), self)
+            return _with_vectors(graphs, np.hstack([vectors, float(self.weight) * means]), self, names)
 
 
 class DropAttributes(GraphTransformer):
@@ -250,7 +257,7 @@ class DropAttributes(GraphTransformer):
     """
 
     def _change(self, graphs: Graphs) -> Graphs:
-        return replace(graphs, attributes=None)
+        return replace(graphs, attributes=None, attribute_names=None)
 
 
 # -------------------------------------------------------------------- edge attributes
@@ -318,7 +325,9 @@ class BinEdgeAttributes(GraphTransformer):
             for thresholds, column in zip(self.thresholds_, vectors.T, strict=False)
         ] or [np.zeros(len(vectors), np.int64)]
         codes, values = _join_labels(graphs, np.stack(bins, axis=1))
-        return replace(graphs, edge_labels=codes, edge_label_values=values, edge_attributes=None)
+        return replace(
+            graphs, edge_labels=codes, edge_label_values=values, edge_attributes=None, edge_attribute_names=None
+        )
 
 
 TRANSFORMATIONS: dict[str, Callable[[], GraphTransformer]] = {
@@ -359,16 +368,18 @@ def _edge_vectors(graphs: Graphs) -> Floats:
     return np.zeros((0, 0))
 
 
-def _with_vectors(graphs: Graphs, vectors: Floats, transformer: GraphTransformer) -> Graphs:
+def _with_vectors(
+    graphs: Graphs, vectors: Floats, transformer: GraphTransformer, names: tuple[str, ...] | None
+) -> Graphs:
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         node = int((~finite).argmax())
-        graph = int(graphs.graph_ids[node])
+        finder = Finder(graphs.offsets, graphs.graph_names, graphs.node_names)
         raise InvalidGraphError(
-            f"Graph {graph}: {type(transformer).__name__} gives its node {node - graphs.offsets[graph]} the attributes "
+            f"{finder.graph_of(node)}: {type(transformer).__name__} gives its node {finder.node(node)} the attributes "
             f"{vectors[node].tolist()}, which are not finite. The original attributes are too large: divide them all by a constant."
         )
-    return replace(graphs, attributes=np.ascontiguousarray(vectors))
+    return replace(graphs, attributes=np.ascontiguousarray(vectors), attribute_names=names)
 
 
 # -------------------------------------------------------------------- numbers

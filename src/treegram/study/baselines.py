@@ -199,7 +199,8 @@ def _inputs(graphs: Graphs, train: Ints) -> Graphs:
     """Return the graphs with the network's inputs as vectors: scaled numbers, and a column for each label."""
     is_train = np.isin(np.arange(len(graphs)), train)
     nodes, arcs = (_encode(items, is_train[items.owner]) for items in (_node_items(graphs), _arc_items(graphs)))
-    return replace(graphs, attributes=nodes, edge_attributes=arcs if arcs.shape[1] else None)
+    bare = replace(graphs, edge_attributes=arcs if arcs.shape[1] else None, edge_attribute_names=None)
+    return bare.assign(attributes=nodes)
 
 
 def _encode(items: _Items, is_known: np.ndarray) -> Floats:

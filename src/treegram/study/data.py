@@ -258,7 +258,8 @@ def first_twins(graphs: Graphs) -> Ints:
     ignored.
     """
     codes = _node_codes(graphs)
-    colored = replace(graphs, labels=codes, label_values=tuple(range(int(codes.max(initial=-1)) + 1)), attributes=None)
+    colored = replace(graphs, labels=codes, label_values=tuple(range(int(codes.max(initial=-1)) + 1)))
+    colored = colored.assign(attributes=None)
     rows = FeatureMap(WL(n_iterations=_ROUNDS, normalize=False)).fit_transform(colored).tocsr()
     rows.sort_indices()
     seen: dict[tuple[bytes, bytes], int] = {}

@@ -1,0 +1,349 @@
+"""Names of graphs, nodes and columns, and attributes of graphs: where they come from, and what becomes of them."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strategies import collections
+from treegram import (
+    WL,
+    BinEdgeAttributes,
+    CentroidDistance,
+    DropAttributes,
+    Graphs,
+    GraphSVC,
+    InvalidGraphError,
+    NeighborMeans,
+    ScaleAttributes,
+    load_model,
+    save_model,
+)
+from treegram.graphs.fields import fields_to_graphs, graphs_digest, graphs_to_fields
+
+NAMED = Graphs.from_edges(
+    [[(0, 1), (1, 2)], [], [(0, 1)]],
+    n_nodes=[3, 1, 2],
+    labels=[["C", "C", "O"], ["N"], ["C", "O"]],
+    attributes=[[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [[7.0, 8.0]], [[9.0, 10.0], [11.0, 12.0]]],
+    edge_attributes=[[[1.5], [2.5]], [], [[3.5]]],
+    targets=[0, 1, 0],
+    graph_names=["one", "two", "drei 🙂"],
+    node_names=[["a", "b", "c"], ["a"], ["x", "y"]],
+    attribute_names=["mass", "charge"],
+    edge_attribute_names=["length"],
+    graph_attributes=[[290.0], [300.0], [310.0]],
+    graph_attribute_names=["temperature"],
+)
+SEARCH = settings(max_examples=25, deadline=None)
+NAME_FIELDS = ["graph_names", "node_names", "attribute_names", "edge_attribute_names", "graph_attribute_names"]
+
+
+def with_names(graphs):
+    """Return the graphs with a distinct name and vector for each graph and node."""
+    return graphs.assign(
+        graph_names=[f"g{i}" for i in range(len(graphs))],
+        node_names=[f"v{i}" for i in range(graphs.n_nodes)],
+        graph_attributes=np.arange(2.0 * len(graphs)).reshape(-1, 2),
+        graph_attribute_names=["even", "odd"],
+    )
+
+
+def test_names_are_read_only_arrays_of_strings_and_tuples():
+    assert NAMED.graph_names.tolist() == ["one", "two", "drei 🙂"]
+    assert NAMED.node_names.dtype == object
+    assert NAMED.attribute_names == ("mass", "charge")
+    assert NAMED.graph_attributes.tolist() == [[290.0], [300.0], [310.0]]
+    for array in (NAMED.graph_names, NAMED.node_names, NAMED.graph_attributes):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
+
+
+@given(collection=collections(), data=st.data())
+@SEARCH
+def test_names_follow_graphs_and_nodes_through_indexing(collection, data):
+    graphs = with_names(collection.pack())
+    chosen = data.draw(st.lists(st.integers(0, max(len(graphs) - 1, 0)), max_size=6 if len(graphs) else 0))
+    some = graphs[chosen]
+    assert some.graph_names.tolist() == [f"g{i}" for i in chosen]
+    assert some.node_names.tolist() == [
+        f"v{v}" for i in chosen for v in range(graphs.offsets[i], graphs.offsets[i + 1])
+    ]
+    assert some.graph_attributes.tolist() == [[2.0 * i, 2.0 * i + 1] for i in chosen]
+    assert some.graph_attribute_names == ("even", "odd")
+    kept = np.array(data.draw(st.lists(st.booleans(), min_size=graphs.n_nodes, max_size=graphs.n_nodes)), dtype=bool)
+    less = graphs.subgraph(kept)
+    assert less.node_names.tolist() == [f"v{v}" for v in np.flatnonzero(kept)]
+    assert less.graph_names.tolist() == graphs.graph_names.tolist()
+
+
+@given(collection=collections(), data=st.data())
+@SEARCH
+def test_joining_undoes_splitting(collection, data):
+    graphs = with_names(collection.pack())
+    cut = data.draw(st.integers(0, len(graphs)))
+    assert graphs[:cut] + graphs[cut:] == graphs
+    assert Graphs.concatenate(list(graphs)) == graphs or not len(graphs)
+
+
+@given(collection=collections())
+@SEARCH
+def test_pickles_copies_and_fields_keep_names_and_digests_ignore_them(collection):
+    plain = collection.pack()
+    graphs = with_names(plain)
+    assert pickle.loads(pickle.dumps(graphs)) == copy.deepcopy(graphs) == graphs
+    assert fields_to_graphs(graphs_to_fields(graphs)) == graphs
+    bare = graphs.assign(graph_attributes=None)
+    assert graphs_digest(bare) == graphs_digest(plain)
+    assert graphs_digest(graphs) != graphs_digest(plain)
+    assert bare != plain or not len(plain)
+
+
+def test_joining_keeps_what_all_parts_have_and_refuses_other_columns():
+    assert (NAMED + NAMED).node_names.tolist() == NAMED.node_names.tolist() * 2
+    unnamed = NAMED.assign(graph_names=None, attribute_names=None)
+    joined = NAMED + unnamed
+    assert joined.graph_names is None
+    assert joined.attribute_names is None
+    assert joined.node_names.tolist() == NAMED.node_names.tolist() * 2
+    with pytest.raises(
+        InvalidGraphError, match="part 0 has the attributes mass, charge, part 1 has the attributes charge, mass"
+    ):
+        NAMED + NAMED.assign(attribute_names=["charge", "mass"])
+    with pytest.raises(InvalidGraphError, match="part 0 has 1 attribute per graph, part 1 has 0 attributes per graph"):
+        NAMED + NAMED.assign(graph_attributes=None)
+    empty = Graphs.from_edges([], labels=[], attributes=[], edge_attributes=[])
+    assert NAMED + empty == NAMED == empty + NAMED
+
+
+@pytest.mark.parametrize("name", [*NAME_FIELDS, "graph_attributes"])
+def test_names_and_graph_attributes_matter_for_equality(name):
+    other = NAMED.assign(**{name: None})
+    assert getattr(other, name) is None
+    assert other != NAMED
+    assert NAMED.assign(**{name: getattr(NAMED, name)}) != other
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"graph_names": ["a"]}, "graph_names must have one entry for each of the 3 graphs; got 1"),
+        ({"graph_names": "abc"}, "graph_names must be a sequence of strings; got str"),
+        ({"graph_names": ["a", None, "c"]}, r"graph_names\[1\] must be a string; got None"),
+        ({"node_names": ["a"] * 5}, "node_names must have one entry for each of the 6 nodes; got 5"),
+        ({"attribute_names": ["a"]}, "attribute_names must have one entry for each of the 2 columns of attributes; got 1"),
+        ({"attributes": None, "attribute_names": ["a"]}, "attribute_names is given, but there are no attributes"),
+        ({"graph_attributes": [1.0, 2.0]}, r"graph_attributes must have the shape \(3, n_attributes\), one row per graph"),
+        (
+            {"graph_attributes": [1.0, np.nan, 2.0]},
+            r"Graph 1 \('two'\): its graph_attributes are not finite: \[nan\]",
+        ),
+        (
+            {"attributes": [[1.0], [2.0], [np.inf], [1.0], [1.0], [1.0]]},
+            r"Graph 0 \('one'\): the attributes of its node 2 \('c'\) are not finite",
+        ),
+    ],
+)  # fmt: skip
+def test_wrong_names_get_a_clear_error(data, message):
+    with pytest.raises(InvalidGraphError, match=message):
+        NAMED.assign(**data)
+
+
+def test_errors_of_constructors_name_graphs_and_nodes():
+    with pytest.raises(InvalidGraphError, match=r"Graph 1 \('b'\): edge \(0, 7\) names a node that does not exist"):
+        Graphs.from_edges([[], [(0, 7)]], n_nodes=[1, 2], graph_names=["a", "b"])
+    with pytest.raises(
+        InvalidGraphError, match=r"Graph 0 \('a'\): the number of nodes is contradictory: .* 1 by node_na"
+    ):
+        Graphs.from_edges([[]], n_nodes=[2], graph_names=["a"], node_names=[["v"]])
+    with pytest.raises(InvalidGraphError, match=r"its nodes 1 \('w'\) and 0 \('v'\) is listed more than once"):
+        Graphs.from_edges([[(0, 1), (1, 0)]], edge_labels=[[1, 2]], node_names=[["v", "w"]])
+    with pytest.raises(TypeError, match="assign got an unexpected keyword argument 'names'"):
+        NAMED.assign(names=["a"])
+    changed = {**NAMED.__dict__, "graph_names": ["a", "b"]}
+    with pytest.raises(InvalidGraphError, match="graph_names must have one entry for each of the 3 graphs"):
+        Graphs(**changed)
+
+
+def test_whole_numbers_become_names_and_a_table_names_its_columns():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"age": [1, 2, 3], "dose": [0.5, 0.25, 0.0]})
+    graphs = NAMED.assign(graph_names=np.array([7, 8, 9]), graph_attributes=table)
+    assert graphs.graph_names.tolist() == ["7", "8", "9"]
+    assert graphs.graph_attribute_names == ("age", "dose")
+
+
+@pytest.mark.parametrize(
+    ("transformer", "expected"),
+    [
+        (ScaleAttributes(), ("mass", "charge")),
+        (CentroidDistance(), ("distance to centroid",)),
+        (CentroidDistance("append"), ("mass", "charge", "distance to centroid")),
+        (NeighborMeans(), ("mass", "charge", "neighbor mean of mass", "neighbor mean of charge")),
+        (DropAttributes(), None),
+        (BinEdgeAttributes(), ("mass", "charge")),
+    ],
+)
+def test_transformers_name_the_columns_that_they_make(transformer, expected):
+    changed = transformer.fit_transform(NAMED)
+    assert changed.attribute_names == expected
+    assert changed.edge_attribute_names == (None if isinstance(transformer, BinEdgeAttributes) else ("length",))
+    for name in ("graph_names", "node_names", "graph_attributes"):
+        np.testing.assert_array_equal(getattr(changed, name), getattr(NAMED, name))
+
+
+def test_model_files_keep_names(tmp_path):
+    graphs = NAMED + NAMED
+    model = GraphSVC(WL(), C=1, cv=2).fit(graphs, [0, 1] * 3)
+    save_model(model, tmp_path / "model.tgm")
+    assert load_model(tmp_path / "model.tgm").kernel_.graphs_ == graphs.assign(targets=None)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda lengths, data: (lengths + 1, data),
+        lambda lengths, data: (lengths * np.array([-1, 1, 3]), data),
+        lambda lengths, data: (lengths[:2], data),
+        lambda lengths, data: (lengths, data | np.uint64(0x8080808080808080)),
+    ],
+)
+def test_damaged_names_are_refused(change):
+    fields = graphs_to_fields(NAMED)
+    fields["graph_names"] = change(*fields["graph_names"])
+    with pytest.raises((InvalidGraphError, UnicodeDecodeError)):
+        fields_to_graphs(fields)
+
+
+def test_html_shows_names_escaped():
+    graphs = NAMED.assign(graph_names=["<b>", "two", "three"], node_names=["<i>"] * 6)
+    html = graphs._repr_html_()
+    assert "&lt;b&gt;" in html
+    assert "&lt;i&gt;: C" in html
+    assert "2: mass, charge" in html
+    assert "1: temperature" in html
+    assert "<b>" not in html
+    assert "1 graph attribute" in repr(graphs)
+
+
+# -------------------------------------------------------------------- readers
+
+
+def test_tables_keep_ids_and_column_names():
+    nodes = {
+        "graph": ["b", "b", "a"],
+        "node": [1, 2, 1],
+        "x": [0.5, 1.5, 2.5],
+        "y": [1.0, 2.0, 3.0],
+        "z": [0.0, 0.0, 1.0],
+    }
+    edges = {"graph": ["b"], "source": [1], "target": [2], "length": [1.25]}
+    table = {"graph": ["a", "b"], "age": [30, 40], "class": ["ill", "well"]}
+    options = {"attributes": ["x", "y"], "edge_attributes": "length"}
+    with pytest.warns(UserWarning, match="not used: 'z'"):
+        graphs = Graphs.from_tables(nodes, edges, **options)
+    assert graphs.graph_names.tolist() == ["b", "a"]
+    assert graphs.node_names.tolist() == ["1", "2", "1"]
+    assert graphs.attribute_names == ("x", "y")
+    assert graphs.edge_attribute_names == ("length",)
+    with pytest.warns(UserWarning, match="not used: 'z'"):
+        both = Graphs.from_tables(nodes, edges, table, graph_attributes="age", targets="class", **options)
+    assert both.graph_names.tolist() == ["a", "b"]
+    assert both.graph_attributes.tolist() == [[30.0], [40.0]]
+    assert both.graph_attribute_names == ("age",)
+    assert both.targets.tolist() == ["ill", "well"]
+    assert both.assign(graph_attributes=None, targets=None) == graphs[[1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"graph": ["a", "a"]}, "graphs: row 1 and row 0 have the same graph 'a'"),
+        ({"graph": ["b"]}, "nodes: there are nodes of graph 'a', which is not in the graph table"),
+        ({"graph": ["a", "b"]}, "graphs: row 1 has graph 'b', which has no node in the node table"),
+        ({"name": ["a"]}, "graph: the columns of graphs do not include 'graph'; they have 'name'"),
+        (None, "graph_attributes are columns of the table of graphs: pass it as graphs"),
+    ],
+)
+def test_mistakes_in_a_table_of_graphs(table, message):
+    nodes, edges = {"graph": ["a"], "node": [1]}, {"source": [], "target": []}
+    with pytest.raises(InvalidGraphError, match=message):
+        Graphs.from_tables(nodes, edges, table, graph_attributes="age")
+
+
+def test_networkx_keys_and_names_there_and_back():
+    networkx = pytest.importorskip("networkx")
+    chain = networkx.Graph([("C1", "C2"), ("C2", "O")], name="ethanol")
+    networkx.set_node_attributes(chain, {"C1": [0.0, 1.0], "C2": [1.0, 1.0], "O": [2.0, 1.0]}, "place")
+    networkx.set_node_attributes(chain, 1.5, "charge")
+    graphs = Graphs.from_networkx([chain], attributes=["place", "charge"])
+    assert graphs.graph_names.tolist() == ["ethanol"]
+    assert graphs.node_names.tolist() == ["C1", "C2", "O"]
+    assert graphs.attribute_names == ("place[0]", "place[1]", "charge")
+    (back,) = graphs.to_networkx()
+    assert back.name == "ethanol"
+    assert set(back.edges) == set(chain.edges)
+    assert Graphs.from_networkx(back) == graphs.assign(attribute_names=None)
+    same = graphs.assign(node_names=["C", "C", "O"]).to_networkx()[0]
+    assert list(same.nodes) == [0, 1, 2]
+    assert Graphs.from_networkx(networkx.path_graph(3)).node_names is None
+
+
+def test_igraph_names():
+    igraph = pytest.importorskip("igraph")
+    ring = igraph.Graph.Ring(3)
+    ring["name"], ring.vs["name"] = "ring", ["a", "b", "c"]
+    graphs = Graphs.from_igraph([ring])
+    assert graphs.graph_names.tolist() == ["ring"]
+    assert graphs.node_names.tolist() == ["a", "b", "c"]
+
+
+def test_pdb_files_name_graphs_and_residues(tmp_path):
+    gemmi = pytest.importorskip("gemmi")
+    lines = [
+        f"ATOM  {i:5d}  CA  {name} A{number:4d}    {3.8 * i:8.3f}{0:8.3f}{0:8.3f}  1.00  0.00           C"
+        for i, (name, number) in enumerate([("CYS", 141), ("GLY", 142)])
+    ]
+    (tmp_path / "1abc.pdb").write_text("\n".join([*lines, "END"]) + "\n")
+    graphs = Graphs.from_pdb(tmp_path / "1abc.pdb")
+    assert graphs.graph_names.tolist() == ["1abc"]
+    assert graphs.node_names.tolist() == ["A/141 CYS", "A/142 GLY"]
+    assert graphs.attribute_names == ("x", "y", "z")
+    structure = gemmi.read_structure(str(tmp_path / "1abc.pdb"))
+    structure.make_mmcif_document().write_file(str(tmp_path / "2xyz.1.cif"))
+    assert Graphs.from_pdb([tmp_path / "2xyz.1.cif"], attributes=None).graph_names.tolist() == ["2xyz.1"]
+
+
+def test_molecules_are_named_by_id_else_by_smiles(tmp_path):
+    chem = pytest.importorskip("rdkit.Chem")
+    from treegram import load_molecules
+
+    assert Graphs.from_smiles(["CCO", "C"]).graph_names.tolist() == ["CCO", "C"]
+    with pytest.warns(UserWarning, match="skipped"):
+        graphs = Graphs.from_smiles(["CCO", "C1", "C"], on_error="skip", graph_names=["a", "b", "c"])
+    assert graphs.graph_names.tolist() == ["a", "c"]
+    with pytest.raises(InvalidGraphError, match="graph_names must have one entry for each of the 1 molecules; got 2"):
+        Graphs.from_smiles(["CCO"], graph_names=["a", "b"])
+    mol = chem.AddHs(chem.MolFromSmiles("OCC"))
+    assert Graphs.from_rdkit([mol]).graph_names.tolist() == ["CCO"]
+    mol.SetProp("_Name", "ethanol")
+    assert Graphs.from_rdkit([mol], attributes=["mass", "distance_profile"])[0].attribute_names == (
+        "mass",
+        "distance_profile mean",
+        "distance_profile deviation",
+        "distance_profile maximum",
+    )
+    assert Graphs.from_rdkit([mol]).graph_names.tolist() == ["ethanol"]
+    (tmp_path / "a.csv").write_text("ID,smiles,code,y\nfirst,CCO,X1,1\n,C,X2,2\n")
+    assert load_molecules(tmp_path / "a.csv")[0].graph_names.tolist() == ["first", "C"]
+    assert load_molecules(tmp_path / "a.csv", name_column="code")[0].graph_names.tolist() == ["X1", "X2"]
+    (tmp_path / "b.smi").write_text("CCO ethanol 1\nC methane 2\n")
+    assert load_molecules(tmp_path / "b.smi", target="3")[0].graph_names.tolist() == ["ethanol", "methane"]
+    with chem.SDWriter(str(tmp_path / "c.sdf")) as writer:
+        mol.SetProp("code", "X3")
+        writer.write(mol)
+    assert load_molecules(tmp_path / "c.sdf")[0].graph_names.tolist() == ["ethanol"]
+    assert load_molecules(tmp_path / "c.sdf", name_column="code")[0].graph_names.tolist() == ["X3"]
