@@ -415,7 +415,7 @@ def test_newer_formats_are_refused(svc_file, path):
         (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"code": "import os"}}', "'code' is not a kind of value"),
         (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"objects": [[1]]}}', "entry 0 of an array is neither a text"),
         (b'{"format": 1, "arrays": [["<f8", [1]]], "model": 5}', "a 'int' where an estimator is expected"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["os.system", {}, null]}}', "names 'os.system', which is not a supported estimator"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["os.system", {}, null]}}', "names 'os.system', which is neither an estimator of treegram nor a kernel"),
         (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"depth": 1}, null]}}', "no parameter 'depth'"),
         (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"n_iterations": -1}, null]}}', "n_iterations of WL must"),
         (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"n_jobs": 99999}, null]}}', "n_jobs of WL is 99999"),

@@ -60,9 +60,13 @@ def users_of(feature: str) -> list[str]:
 
 
 def _read_name(names: Sequence[str], text: str) -> str:
-    """Check the name of a kernel; for argparse."""
+    """Check the name of a kernel, which may be that of another package; for argparse."""
     if text.lower() in names:
         return text.lower()
+    from treegram.kernels.base import KERNELS
+
+    if text in KERNELS:
+        return text
     raise argparse.ArgumentTypeError(f"unknown kernel {text!r} (choose from {', '.join(names)}){suggest(text, names)}")
 
 

@@ -6,8 +6,8 @@ methods: ``_describe`` turns graphs into the form that its sums need, ``_pair_su
 axis for its points; a single kernel is a grid of one point. Most kernels inherit the three from a family:
 :class:`~treegram.kernels.node_pairs.NodePairKernel` or :class:`~treegram.kernels.explicit.ExplicitKernel`.
 
-A kernel of your own is a subclass with the decorator :func:`parameters`; :func:`register_kernel` gives models, studies and the
-command its name.
+A kernel of your own is a subclass with the decorator :func:`parameters`; :func:`register_kernel`, or an entry point of
+the group ``treegram.kernels``, gives models, studies and the command its name.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from importlib.metadata import entry_points
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -75,13 +76,35 @@ __all__ = [
 
 ROWS_AT_ONCE = 32  # rows that are normalized together: their factors stay in cache
 
+ENTRY_POINTS = "treegram.kernels"  # the group in which installed packages list their kernels, by name
 AUTO = "auto"  # in the place of a kernel's name: models choose among candidates of their own
-KERNELS: dict[str, type[GraphKernel]] = {}  # by the names that kernels have in models, studies and the command
+
+
+class _Registry(dict[str, "type[GraphKernel]"]):
+    """Kernels by name; a name that is missing may be an entry point of an installed package, which is then loaded."""
+
+    def __missing__(self, name: str) -> type[GraphKernel]:
+        for entry in entry_points(group=ENTRY_POINTS, name=name):
+            kind = entry.load()
+            if not (isinstance(kind, type) and issubclass(kind, GraphKernel) and kind.name == name):
+                raise ParameterError(
+                    f"The entry point {entry.value!r} must be a subclass of GraphKernel whose name is {name!r}; got {kind!r}."
+                )
+            return register_kernel(kind)
+        raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or bool(entry_points(group=ENTRY_POINTS, name=str(name)))
+
+
+KERNELS = _Registry()  # by the names that kernels have in models, studies and the command
 Kind = TypeVar("Kind", bound="type[GraphKernel]")
 
 
 def register_kernel(kind: Kind) -> Kind:
     """Let models, studies and the command know a kernel by its ``name``; can be used as a decorator.
+
+    A package can also list its kernels in the entry point group ``treegram.kernels``: they are loaded when their name is used.
 
     Parameters
     ----------

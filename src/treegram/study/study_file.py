@@ -386,7 +386,8 @@ def _check_term(term: KernelSpec, path: str) -> None:
     from treegram.graphs.transforms import TRANSFORMATIONS
     from treegram.kernels.base import AUTO, KERNELS
 
-    _known(term.kernel, [*KERNELS, AUTO], f"{path}.kernel", "kernel")
+    if term.kernel not in KERNELS:
+        _known(term.kernel, [*KERNELS, AUTO], f"{path}.kernel", "kernel")
     for name in term.attributes:
         _known(name, TRANSFORMATIONS, f"{path}.attributes", "transformation")
     for key, value in term.parameters.items():

@@ -26,7 +26,7 @@ from treegram._core.params import Checked
 from treegram.graphs import transforms
 from treegram.graphs.molecules import MoleculeGraphs
 from treegram.graphs.sources import ProteinGraphs, TableGraphs
-from treegram.kernels.base import KERNELS
+from treegram.kernels.base import KERNELS, GraphKernel
 from treegram.models.saving.container import FORMAT, read_container, write_container
 from treegram.models.saving.states import LINEAR_MODELS, check_pipeline, learned_state, restore_state
 
@@ -50,9 +50,9 @@ _OTHERS: tuple[type[Any], ...] = (
 
 
 def _supported() -> dict[str, type[Any]]:
-    """Return the classes of a model file by name: those of treegram, and kernels that the user has registered."""
+    """Return the classes of a model file by name: those of treegram, and kernels by the names that they were registered with."""
     public = (getattr(kernels, name) for name in kernels.__all__)
-    return {kind.__name__: kind for kind in (*KERNELS.values(), *public, *_OTHERS)}
+    return {**KERNELS, **{kind.__name__: kind for kind in (*public, *_OTHERS)}}
 
 
 # Limits on parameters: a kernel is fitted when it is loaded, and a file must not make that take years.
@@ -210,11 +210,13 @@ def _widened(array: NDArray[Any]) -> NDArray[Any]:
 
 def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]], *, is_fitted: bool = True) -> dict[str, Any]:
     """Return an estimator as JSON and append its arrays to the list; without ``is_fitted``, leave out what it has learned."""
-    name = type(estimator).__name__
-    if _supported().get(name) is not type(estimator):
+    kind, known = type(estimator), _supported()
+    name = kind.__name__ if known.get(kind.__name__) is kind else getattr(kind, "name", "")
+    if known.get(name) is not kind:
+        own = "Register it first with treegram.kernels.register_kernel" if isinstance(estimator, GraphKernel) else ""
         raise ModelFileError(
-            f"A {type(estimator).__module__}.{name} cannot be saved in a model file, only {', '.join(_supported())} and pipelines of "
-            "these. For a support vector machine on a Gram matrix, use GraphSVC."
+            f"A {kind.__module__}.{kind.__name__} cannot be saved in a model file, only {', '.join(known)} and pipelines of these. "
+            f"{own or 'For a support vector machine on a Gram matrix, use GraphSVC'}."
         )
     _check_limits(estimator)
     is_pipeline = isinstance(estimator, Pipeline)  # whose steps are parameters, and fitted
@@ -259,8 +261,12 @@ def _objects(entries: list[Any]) -> NDArray[Any]:
 
 def _estimator_from_json(name: Any, parameters: Any, learned: Any, arrays: list[NDArray[Any]]) -> Any:
     kind = _supported().get(name)
+    if kind is None and name in KERNELS:
+        kind = KERNELS[name]  # of another package, which may not be loaded yet
     if kind is None:
-        raise ModelFileError(f"it names {name!r}, which is not a supported estimator")
+        raise ModelFileError(
+            f"it names {name!r}, which is neither an estimator of treegram nor a kernel that is registered (register_kernel)"
+        )
     unknown = set(parameters) - set(inspect.signature(kind).parameters)
     if unknown:
         raise ModelFileError(f"{name} has no parameter {min(unknown)!r} in this version of treegram")
