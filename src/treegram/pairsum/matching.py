@@ -22,6 +22,7 @@ import warnings
 from collections import namedtuple
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from math import factorial, perm
 from typing import Any
@@ -60,7 +61,6 @@ PER_SECOND = 1e8  # matchings that a processor meets, roughly: 2.5e7 of a star o
 PATIENCE = 3 * 3600  # seconds for two nodes and their neighbors; warn about work that may take longer
 KERNEL_ROWS = 1024  # rows of a node kernel that is not the Gaussian, computed at a time
 ROWS_PER_TASK = 1024  # rows of one task that computes contributions
-TRIANGLES_AT_ONCE = 64  # of a row graph, where contributions are computed
 
 # The row graphs: their nodes (as ``pairsum.tiles`` takes them), arcs with the kinds of their edges (from 1), and triangles.
 # Neighbors are numbered within their graph.
@@ -179,18 +179,52 @@ def match_contributions(
     left, right = _without_vectors(left, node_kernel), _without_vectors(right, node_kernel)
     contributions = np.zeros((len(left.blocks), weights.shape[1]))
     size_weights = size_weights / np.arange(1, max_size + 1)
-    if _can_count([left, right], node_kernel, max_size, threshold):
-        for size, ((mine, _), (theirs, symmetries)) in _counted(left, right, max_size):
-            worth = (sum_rows(theirs.counts, right.offsets).T @ weights) * (symmetries / size)[:, None]
-            contributions += mine.aligned(theirs.codes) @ (worth * size_weights[size - 1])
-    elif len(left.blocks) and len(right.blocks):
-        job = _MatchJob.prepare(left, right, node_kernel, max_size, threshold)
-        spans = cut(left.offsets, 1 + len(left.blocks) // ROWS_PER_TASK)
-        tasks = [(job, rows, size_weights, weights) for rows in spans]
-        results = run_tasks(_row_contributions, tasks, n_jobs=n_jobs, label="matchings")
-        for (first, last), own in zip(spans, results, strict=True):
-            contributions[left.offsets[first] : left.offsets[last]] = own
+    spans = cut(left.offsets, 1 + len(left.blocks) // ROWS_PER_TASK)
+    if not len(left.blocks) or not len(right.blocks):
+        return contributions
+    if _has_closed_form([left, right], max_size):
+        # A node adds what the sums lose without it, and no matching that contains it goes farther than max_size - 1 edges.
+        sums = partial(match_sums, right=right, node_kernel=node_kernel, max_size=max_size, threshold=threshold)
+        for first, last in spans:
+            nodes = np.arange(left.offsets[first], left.offsets[last])
+            balls, rests = (_balls(left, nodes, max_size - 1, with_center=flag) for flag in (True, False))
+            lost = sums(balls, n_jobs=n_jobs) - sums(rests, n_jobs=n_jobs)
+            contributions[nodes] = np.einsum("sng,s,go->no", lost, size_weights, weights)
+        return contributions
+    job = _MatchJob.prepare(left, right, node_kernel, max_size, threshold)
+    tasks = [(job, rows, size_weights, weights) for rows in spans]
+    results = run_tasks(_row_contributions, tasks, n_jobs=n_jobs, label="matchings")
+    for (first, last), own in zip(spans, results, strict=True):
+        contributions[left.offsets[first] : left.offsets[last]] = own
     return contributions
+
+
+def _balls(graphs: Matchables, centers: Ints, radius: int, *, with_center: bool) -> Matchables:
+    """Return for each center, as a graph of its own, the nodes within ``radius`` edges and the edges between them."""
+    n, indptr = len(graphs.blocks), graphs.indptr
+    neighbors = sp.csr_matrix((np.ones(len(graphs.indices)), graphs.indices, indptr), shape=(n, n))
+    reached = sp.identity(n, format="csr")[centers]
+    for _ in range(radius):
+        reached = reached + reached @ neighbors
+    balls, nodes = reached.nonzero()
+    kept = np.lexsort((nodes, balls))
+    balls, nodes = balls[kept].astype(np.int64), nodes[kept].astype(np.int64)
+    if not with_center:
+        balls, nodes = balls[nodes != centers[balls]], nodes[nodes != centers[balls]]
+    degrees = np.diff(indptr)[nodes]
+    sources = np.repeat(np.arange(len(nodes)), degrees)
+    arcs = np.arange(len(sources)) + np.repeat(indptr[nodes] - np.cumsum(degrees) + degrees, degrees)
+    keys, targets = balls * n + nodes, balls[sources] * n + graphs.indices[arcs]
+    positions = np.minimum(np.searchsorted(keys, targets), max(len(keys) - 1, 0))
+    is_inside = keys[positions] == targets
+    return Matchables(
+        offsets=np.searchsorted(balls, np.arange(len(centers) + 1)),
+        blocks=graphs.blocks[nodes],
+        vectors=graphs.vectors[nodes],
+        indptr=np.searchsorted(sources[is_inside], np.arange(len(nodes) + 1)),
+        indices=positions[is_inside],
+        kinds=graphs.kinds[arcs[is_inside]],
+    )
 
 
 # -------------------------------------------------------------------- counting
@@ -265,7 +299,7 @@ class _MatchJob:
                 f"max_size={max_size} is too large for graphs with {n_kinds} kinds of edges: the most that can be "
                 f"matched is {1 + MASK_BITS // bits} nodes. Use a smaller max_size, or no edge labels."
             )
-        is_closed = max_size <= 3 and n_kinds <= 1
+        is_closed = _has_closed_form([left, right], max_size)
         if not is_closed:
             _check_hubs(left, right, max_size)
         layout = Layout.make(left, right, node_kernel)
@@ -292,6 +326,12 @@ class _MatchJob:
             floor=float(np.exp(-exponent)) if isinstance(node_kernel, Gaussian) else 0.0,
             bits=bits,
         )
+
+
+def _has_closed_form(sides: list[Matchables], max_size: int) -> bool:
+    """Check that at most three nodes are matched, and all edges are of one kind."""
+    kinds = np.concatenate([nodes.kinds for nodes in sides])
+    return max_size <= 3 and (not len(kinds) or bool((kinds == kinds[0]).all()))
 
 
 def _check_hubs(left: Matchables, right: Matchables, max_size: int) -> None:
@@ -377,11 +417,8 @@ def _row_contributions(job: _MatchJob, rows: Span, size_weights: Floats, weights
     contributions = np.zeros((int(offsets[rows[1]] - offsets[rows[0]]), weights.shape[1]))
     for span in cut(job.right.offsets, 1 + n_columns // TILE_COLUMNS):
         tile, out = _tile(job, span), np.zeros((len(contributions), span[1] - span[0]))
-        if job.is_closed:
-            _closed_contributions(job, tile, rows, size_weights, out)
-        else:
-            held = _new_cliques(job, tile, rows)._replace(size_weights=size_weights, contributions=out)
-            _sum_cliques(job, tile, rows, held, np.zeros((rows[1], job.max_size, span[1] - span[0])))
+        held = _new_cliques(job, tile, rows)._replace(size_weights=size_weights, contributions=out)
+        _sum_cliques(job, tile, rows, held, np.zeros((rows[1], job.max_size, span[1] - span[0])))
         contributions += np.einsum("ng,go->no", out, weights[slice(*span)])  # BLAS's bits depend on its threads
     return contributions
 
@@ -463,74 +500,6 @@ def _largest(job: _MatchJob, tile: Any, rows: Span) -> tuple[int, int, str]:
     """Return the nodes of the largest row graph, the columns of the tile, and the purpose of memory for both."""
     sizes = np.diff(job.left.offsets[rows[0] : rows[1] + 1])
     return int(sizes.max(initial=0)), len(tile.columns.graphs), f"Graph {rows[0] + sizes.argmax()}: its matchings"
-
-
-# -------------------------------------------------------------------- contributions by closed forms
-#
-# A matching has a row at most once, so the sum over the matchings that contain row v is the derivative of S_s by a factor of all
-# kappa of that row: the sum of kappa[v, j] dS_s / dkappa[v, j] over columns j. See ``sum_closed`` for S_s. With P the sum over paths of
-# three nodes: dP/dkappa = W^2 / 2 + kappa W, dP/dM = -N (M + N / 2), dP/dN = -M (N + M / 2), dP/dW = kappa (W + kappa / 2).
-
-
-def _closed_contributions(job: _MatchJob, tile: Any, rows: Span, size_weights: Floats, out: Floats) -> None:
-    """Add to out[row, graph of column] the sum over matchings of s + 1 nodes that contain the row, times size_weights[s]."""
-    graphs, n_columns = job.left, len(tile.columns.graphs)
-    require(96.0 * _largest(job, tile, rows)[0] * n_columns, _largest(job, tile, rows)[2])
-    B = sp.csr_matrix((np.ones(len(tile.indices)), tile.indices, tile.indptr), shape=(n_columns, n_columns))
-    by_graph = sp.csr_matrix(
-        (np.ones(n_columns), (tile.columns.graphs, np.arange(n_columns))), (out.shape[1], n_columns)
-    )
-    for (first, last), limits in _calls(job, tile, rows):
-        for g in range(first, last):
-            start, n = int(graphs.offsets[g]), int(graphs.offsets[g + 1] - graphs.offsets[g])
-            kappa, windows = np.empty((n, n_columns)), np.empty((n, 2), np.int64)
-            fill_kappa(g, first, graphs, tile, limits, kappa, windows)
-            arcs = slice(graphs.indptr[start], graphs.indptr[start + n])
-            indptr = graphs.indptr[start : start + n + 1] - arcs.start
-            A = sp.csr_matrix((np.ones(arcs.stop - arcs.start), graphs.indices[arcs], indptr), shape=(n, n))
-            triangles = graphs.triangles[graphs.triangle_starts[g] : graphs.triangle_starts[g + 1]] - start
-            sums = _sums_by_row(kappa, A, B, triangles, tile.triangles, size_weights)
-            out[start - graphs.offsets[rows[0]] :][:n] += (by_graph @ sums.T).T
-
-
-def _sums_by_row(
-    kappa: Floats, A: sp.csr_matrix, B: sp.csr_matrix, row_triangles: Ints, triangles: Ints, size_weights: Floats
-) -> Floats:
-    """Return the weighted sums over matchings by row, and by a column of the graph that is matched."""
-    sums: Floats = size_weights[0] * kappa
-    if len(size_weights) == 1:
-        return sums
-    M, N = (B @ kappa.T).T, A @ kappa
-    W = A @ M
-    sums += size_weights[1] * kappa * W
-    if len(size_weights) == 2:
-        return sums
-    by_kappa, by_N = W * (W / 2 + kappa), -M * (N + M / 2)
-    for x, y, z in _corners(triangles):  # paths whose ends are adjacent in the columns' graphs
-        kappa_y, kappa_z, N_y, N_z = kappa[:, y], kappa[:, z], N[:, y], N[:, z]
-        mixed = kappa_y * N_z + kappa_z * N_y
-        at_x = sp.csr_matrix((np.ones(len(x)), (x, np.arange(len(x)))), shape=(kappa.shape[1], len(x)))
-        by_kappa -= (at_x @ (N_y * N_z - mixed).T).T
-        by_N -= (at_x @ (mixed - kappa_y * kappa_z).T).T
-    by_M = A @ (kappa * (W + kappa / 2)) - N * (M + N / 2)
-    three = kappa * (by_kappa + A @ by_N + (B @ by_M.T).T)
-    for first in range(0, len(row_triangles), TRIANGLES_AT_ONCE):
-        some = row_triangles[first : first + TRIANGLES_AT_ONCE]
-        whole = np.zeros((len(some), kappa.shape[1]))
-        for a, b, c in _corners(some):
-            whole -= kappa[a] * (M[b] * M[c]) - kappa[b] * kappa[c] * M[a]
-        for x, y, z in _corners(triangles):
-            a, b, c = (kappa[row] for row in some.T)
-            np.add.at(whole.T, x, 4.0 * (a[:, x] * (b[:, y] * c[:, z] + b[:, z] * c[:, y])).T)
-        for corner in some.T:  # a matching of a triangle contains each of its rows
-            np.add.at(three, corner, whole)
-    return sums + size_weights[2] * three
-
-
-def _corners(triangles: Ints) -> list[tuple[Ints, Ints, Ints]]:
-    """Return the three nodes of each triangle, each of them first once."""
-    a, b, c = triangles.T
-    return [(a, b, c), (b, c, a), (c, a, b)]
 
 
 # -------------------------------------------------------------------- compiled: triangles and the node kernel
