@@ -89,7 +89,7 @@ _HOMES = {
         "NeighborMeans",
         "ScaleAttributes",
     ),
-    "models": ("GraphGP", "GraphRidge", "GraphSVC"),
+    "models": ("GraphClassifier", "GraphGP", "GraphRidge", "GraphSVC"),
     "kernels.gram_store": ("gram_to_zarr",),
 }
 

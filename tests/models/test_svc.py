@@ -417,7 +417,11 @@ def test_wrong_strengths_are_an_error(two, kind, name, values, message):
             "y must be classes: integers, strings or booleans; got numbers such as 0.0. For numbers use",
         ),
         (GraphRidge, [1j] * 20, "y must be real numbers; got an array of dtype complex128"),
-        (GraphRidge, ["a", "b"] * 10, "y must be real numbers; got an array of dtype <U1. For classes use GraphSVC"),
+        (
+            GraphRidge,
+            ["a", "b"] * 10,
+            "y must be real numbers; got an array of dtype <U1. For classes use GraphClassifier",
+        ),
         (GraphRidge, [1.0] * 19 + [np.inf], "y must be finite numbers; got inf"),
         *[
             (kind, y, message)

@@ -4,8 +4,9 @@ They share one search over kernels, parameters and strengths (`search`, `auto`, 
 machines on Gram matrices (`solver`, `crossval`), and files without code (`saving`).
 """
 
+from treegram.models.classifier import GraphClassifier
 from treegram.models.gp import GraphGP
 from treegram.models.ridge import GraphRidge
 from treegram.models.svc import GraphSVC
 
-__all__ = ["GraphGP", "GraphRidge", "GraphSVC"]
+__all__ = ["GraphClassifier", "GraphGP", "GraphRidge", "GraphSVC"]

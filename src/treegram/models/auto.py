@@ -1,111 +1,175 @@
-"""The search of ``kernel="auto"``: all candidates, on a sample first where there are many graphs, then sums of the best."""
+"""Screening: fit a least squares machine for each candidate, on a sample first, and compare leave-one-out predictions.
+
+One decomposition of a Gram matrix gives the best strength and all leave-one-out predictions (`least_squares`), so a candidate
+costs little more than its Gram matrix on a sample. The few that are worth it are fitted on all graphs. Where there are very many
+graphs, machines are combinations of kernels with some of them, the **landmarks**, fitted to all.
+"""
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
+from treegram._core.parallel import track
 from treegram._core.types import Floats, Ints
-from treegram.kernels import KernelSum
-from treegram.kernels.base import normalize_gram
+from treegram.graphs import Graphs
 from treegram.models.candidates import auto_candidates
 from treegram.models.crossval import seed_of
-from treegram.models.search import HELD_AT_ONCE, Candidate, Search, SearchResult, Trial, nearest_similarity, with_jobs
+from treegram.models.least_squares import Machine, fit_machine, most_likely, stack
+from treegram.models.search import Candidate, Search, SearchResult, with_jobs
 
-__all__ = ["AUTO_VERSION", "search_auto"]
+__all__ = ["AUTO_VERSION", "Fitted", "Screening", "choose_stack", "search_auto"]
 
 # Increase it with every change of the candidates or of the search that can change a choice: stored studies record it, and are
 # not continued by another version. tests/models/test_auto.py has the list of candidates of this version.
-AUTO_VERSION = "1"
+AUTO_VERSION = "2"
 
-SAMPLE = 1000  # graphs on which all candidates are tried if there are more than MANY; the best are tried on all graphs
-MANY = 1500
-N_FINALISTS = 6  # candidates that go on from the sample
-MAX_TERMS = 3  # of a sum
-N_HELD = 6  # best candidates whose Gram matrices are held for sums, if memory allows
+SMALL_SAMPLE, LARGE_SAMPLE = 300, 1000  # graphs for screening: a third of all, but within these bounds
+MANY = 2000  # graphs, beyond which there are landmarks
+N_LANDMARKS = 1500
+N_FINALISTS = 5  # candidates that go on from the sample to a stack
+N_SEARCHED = 3  # candidates that go on to a search of C, alpha or noise
+LEAST_SHARE = 0.03  # of a machine in a stack
 
-Held = list[tuple[Trial, Floats]]  # trials with their Gram matrices, best first
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A candidate with its fitted kernel and machine, and its record for ``search_results_``."""
+
+    candidate: Candidate
+    kernel: Any
+    machine: Machine
+    record: dict[str, Any]
 
 
-def search_auto(search: Search) -> SearchResult:
-    """Try the candidates that suit the graphs, then sums of the best, while there is time."""
-    graphs, n_jobs = search.data.graphs, search.n_jobs
-    held: Held = []
+class Screening:
+    """Candidates, the graphs and targets to try them on, and the records of all trials so far."""
 
-    def keep(trial: Trial, K: Floats) -> None:
-        n_held = max(2, min(N_HELD, HELD_AT_ONCE // K.nbytes))
-        held.append((trial, K))
-        held.sort(key=lambda item: -item[0].score)  # stable: ties keep their order
-        del held[n_held:]
+    def __init__(
+        self,
+        graphs: Graphs,
+        Y: Floats,
+        weights: Floats | None,
+        codes: Ints | None = None,
+        *,
+        is_auto: bool = True,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.graphs, self.Y, self.codes = graphs, Y, codes
+        self.weights = np.ones(len(Y)) if weights is None else weights
+        self.is_auto, self.n_jobs, self.verbose = is_auto, n_jobs, verbose
+        self.records: list[dict[str, Any]] = []
 
+    def candidates(self) -> list[Candidate]:
+        """Return the candidates of "auto" that suit the graphs."""
+        return [replace(one, kernel=with_jobs(one.kernel, self.n_jobs)) for one in auto_candidates(self.graphs)]
+
+    def sample(self) -> Ints:
+        """Return the ids of the graphs for screening, ascending; all, if there are few."""
+        size = min(max(len(self.graphs) // 3, SMALL_SAMPLE), LARGE_SAMPLE)
+        return evenly_spaced(self.Y, size)
+
+    def try_all(self, candidates: Sequence[Candidate], ids: Ints) -> list[Fitted]:
+        """Fit candidates on some graphs; one of "auto" that raises a ValueError is noted and left out."""
+        graphs, Y, weights = self.graphs[ids], self.Y[ids], self.weights[ids]
+        landmarks = evenly_spaced(Y, N_LANDMARKS) if len(ids) > MANY else None
+        fitted = []
+        for one in track(candidates, len(candidates), f"trying kernels on {len(ids):,} graphs"):
+            start, kernel = time.monotonic(), clone(one.kernel)
+            record: dict[str, Any] = {"candidate": one.name, "reason": one.reason, "n_graphs": len(ids)}
+            record |= {"score": None, "seconds": 0.0, "note": ""}
+            self.records.append(record)
+            try:
+                K = self._gram(kernel, graphs, landmarks)
+            except ValueError as error:
+                if not self.is_auto:
+                    raise
+                record["note"] = f"left out: {error}"
+                continue
+            machine = fit_machine(K, Y, weights, landmarks)
+            score = self._score(machine.held_out, ids)
+            record |= {"score": score, "seconds": time.monotonic() - start}
+            fitted.append(Fitted(one, kernel, machine, record))
+            if self.verbose:
+                print(f"{one.name}: score {score:.4f} on {len(ids)} graphs, {record['seconds']:.1f} s")
+        if not fitted:
+            raise ValueError(f"No candidate could be used. The first: {self.records[0]['note']}.")
+        return fitted
+
+    def _score(self, held_out: Floats, ids: Ints) -> float:
+        """Return the leave-one-out accuracy or, for numbers, the explained share of their variance."""
+        Y, weights = self.Y[ids], self.weights[ids]
+        if self.codes is not None:
+            return float(np.average(most_likely(held_out) == self.codes[ids], weights=weights))
+        variance = np.average((Y - np.average(Y, axis=0, weights=weights)) ** 2, axis=0, weights=weights).mean()
+        return 1.0 - float(np.average((held_out - Y) ** 2, axis=0, weights=weights).mean() / (variance or 1.0))
+
+    def _gram(self, kernel: Any, graphs: Graphs, landmarks: Ints | None) -> Floats:
+        """Fit a kernel, and return its values for all graphs with all graphs, or with the landmarks."""
+        with warnings.catch_warnings():
+            if self.is_auto:
+                warnings.simplefilter("ignore")  # about kernels that the user did not name
+            if landmarks is None:
+                K: Floats = kernel.fit_transform(graphs)
+            else:
+                K = np.empty((len(graphs), len(landmarks)))
+                K[landmarks] = kernel.fit_transform(graphs[landmarks])
+                others = np.setdiff1d(np.arange(len(graphs)), landmarks)
+                K[others] = kernel.transform(graphs[others])
+        if not np.isfinite(K).all():
+            raise ValueError(f"The Gram matrix of {kernel!r} has entries that are not finite.")
+        return K
+
+
+def evenly_spaced(Y: Floats, size: int) -> Ints:
+    """Return ids of graphs, ascending: evenly spaced in the order of their targets, with ties in random order."""
+    if len(Y) <= size:
+        return np.arange(len(Y))
+    ties = np.random.default_rng(seed_of("auto", len(Y))).random(len(Y))
+    order = np.lexsort((ties, *Y.T))
+    return np.sort(order[np.linspace(0, len(order) - 1, size).astype(np.int64)])
+
+
+def choose_stack(screening: Screening, candidates: Sequence[Candidate]) -> tuple[list[Fitted], Floats]:
+    """Return the machines of a stack, fitted on all graphs, and their weights; candidates of "auto" are screened first."""
+    ids, everyone = screening.sample(), np.arange(len(screening.graphs))
+    if screening.is_auto and len(ids) < len(everyone):
+        fitted = screening.try_all(candidates, ids)
+        shares = stack([one.machine.held_out for one in fitted], screening.Y[ids], screening.weights[ids])
+        errors = np.array([one.machine.error for one in fitted])
+        ranks = np.lexsort((errors, -np.where(shares >= LEAST_SHARE, shares, 0.0)))
+        for i in ranks[N_FINALISTS:]:
+            fitted[i].record["note"] = f"left out: not among the best {N_FINALISTS} on {len(ids)} graphs"
+        candidates = [fitted[i].candidate for i in sorted(ranks[:N_FINALISTS])]
+    fitted = screening.try_all(candidates, everyone)
+    shares = stack([one.machine.held_out for one in fitted], screening.Y, screening.weights)
+    least = min(LEAST_SHARE, shares.max())
+    kept = [one for one, share in zip(fitted, shares, strict=True) if share >= least]
+    shares = stack([one.machine.held_out for one in kept], screening.Y, screening.weights)
+    for one in fitted:
+        one.record["note"] = f"left out: weight below {LEAST_SHARE}"
+    for one, share in zip(kept, shares, strict=True):
+        one.record["note"] = f"weight {share:.2f}"
+    return kept, shares
+
+
+def search_auto(search: Search, screening: Screening) -> SearchResult:
+    """Choose among the best few candidates by the score of a model, after screening all by least squares."""
+    fitted = screening.try_all(screening.candidates(), screening.sample())
+    fitted.sort(key=lambda one: one.machine.error)  # stable: ties keep their order
+    for one in fitted[N_SEARCHED:]:
+        one.record["note"] = f"left out: not among the best {N_SEARCHED} of least squares"
+    finalists = [one.candidate for one in fitted[:N_SEARCHED]]
+    names = {one.name for one in finalists}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about kernels that the user did not name
-        candidates = [replace(one, kernel=with_jobs(one.kernel, n_jobs)) for one in auto_candidates(graphs)]
-        if len(graphs) > MANY:
-            candidates = _finalists(search, candidates)
-        search.try_all(candidates, keep=keep, skip_unusable=True)
-        if not held:
-            raise ValueError(f"No candidate could be used. The first: {search.trials[0].note}.")
-        best = _best_sum(search, held)
-    return search.conclude(best.candidate)
-
-
-def _finalists(search: Search, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the best candidates on a sample, in the order of the list."""
-    sample = search.data.subset(_sample(search.data.targets))
-    trials = search.try_all(candidates, sample, skip_unusable=True)
-    scored = sorted((one for one in trials if len(one.points)), key=lambda one: -one.score)
-    finalists = [one.candidate for one in scored[:N_FINALISTS]]
-    for i, one in enumerate(search.trials):
-        if len(one.points) and one.candidate not in finalists:
-            note = f"left out: not among the best {N_FINALISTS} on {len(sample.graphs)} graphs"
-            search.trials[i] = replace(one, note=note)
-    return [one for one in candidates if one in finalists]
-
-
-def _sample(targets: Floats | Ints) -> Ints:
-    """Return ids of SAMPLE graphs, ascending: evenly spaced in the order of their targets, with ties in random order."""
-    ties = np.random.default_rng(seed_of("auto", len(targets))).random(len(targets))
-    order = np.lexsort((ties, targets))
-    return np.sort(order[np.linspace(0, len(order) - 1, SAMPLE).astype(np.int64)])
-
-
-def _best_sum(search: Search, held: Held) -> Trial:
-    """Add to the best candidate, one by one, the other that raises the score most, as long as the score is clearly raised."""
-    terms, best = [0], held[0][0]
-    while len(terms) < MAX_TERMS:
-        others = [i for i in range(len(held)) if i not in terms]
-        sums = [(_try_sum(search, [held[j] for j in [*terms, i]]), i) for i in others if not search.is_out_of_time()]
-        top, added = max(sums, key=lambda item: item[0].score, default=(best, 0))
-        if not _is_clearly_better(top, best):
-            break
-        terms, best = [*terms, added], top
-    return best
-
-
-def _try_sum(search: Search, terms: Held) -> Trial:
-    start = search.clock()
-    total = np.sum([K for _, K in terms], axis=0)
-    diagonal = total.diagonal().copy()
-    normalize_gram(total, diagonal, diagonal)
-    candidates = [trial.candidate for trial, _ in terms]
-    kernel = with_jobs(KernelSum([one.kernel for one in candidates]), search.n_jobs)
-    one = Candidate(" + ".join(one.name for one in candidates), kernel, reason="a sum of the best")
-    scores, fits = search.score_grams(one.name, [total], search.data, search.make_score(search.data))
-    seconds = search.clock() - start
-    trial = Trial(one, len(total), "", seconds, [{}], scores, fits, nearest_similarity(total))
-    search.add(trial)
-    return trial
-
-
-def _is_clearly_better(one: Trial, other: Trial) -> bool:
-    """Return whether the mean score is higher by more than one standard error of the difference, fold by fold.
-
-    Of many sums, one is always a little better by chance.
-    """
-    gains = one.fold_scores - other.fold_scores
-    error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
-    return bool(gains.mean() > error + 1e-12)
+        search.try_all(finalists)
+    result = search.conclude()
+    return replace(result, records=[one for one in screening.records if one["candidate"] not in names] + result.records)

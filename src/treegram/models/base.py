@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.parallel import one_blas_thread, verbosely
@@ -32,26 +34,32 @@ from treegram._core.params import (
     Words,
     parameters,
 )
-from treegram._core.types import Floats
+from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.base import AUTO, GraphKernel
-from treegram.models.auto import search_auto
-from treegram.models.crossval import Fits, check_targets
+from treegram.models.auto import Screening, search_auto
+from treegram.models.crossval import Fits, check_targets, encode_classes
 from treegram.models.search import Data, Score, Search, SearchResult, Splits, list_candidates
 
 __all__ = [
+    "KERNELS_ALLOWED",
     "STRENGTHS",
     "CrossValidatedModel",
     "DecisionParts",
     "GraphModel",
+    "KernelModel",
     "SearchSummary",
+    "check_classes",
     "check_fit",
     "check_numbers",
     "check_strengths",
+    "check_weights",
     "list_splits",
+    "weigh_classes",
 ]
 
 STRENGTHS: Allowed = (Number(0, above=True), LIST)
+KERNELS_ALLOWED: Allowed = (Words(AUTO), Instance((list, tuple), "a list of kernels"))
 DecisionParts: TypeAlias = tuple[list[tuple[Any, Floats]], Floats, tuple[Any, ...]]
 
 
@@ -92,64 +100,12 @@ def _summary_row(record: Mapping[str, Any]) -> tuple[str, str, str, str]:
 
 @parameters
 class GraphModel(Checked, BaseEstimator):
-    """Base of all models, which choose a kernel, its parameters and a strength of regularization."""
+    """Base of all models."""
 
-    _allowed: ClassVar[Mapping[str, Allowed]] = {
-        "kernel": (
-            Instance((GraphKernel, Pipeline), "a kernel"),
-            Instance((str,), "the name of a kernel"),
-            Instance((list, tuple), "a list of these"),
-        ),
-        "param_grid": (Words("auto"), Instance((dict,), "a dict of lists"), Instance((list, tuple), "a list of these")),
-        "max_seconds": (Number(0), NOTHING),
-        "n_jobs": (Whole(), NOTHING),
-        "verbose": (FLAG, Whole(0)),
-    }
+    _allowed: ClassVar[Mapping[str, Allowed]] = {"n_jobs": (Whole(), NOTHING), "verbose": (FLAG, Whole(0))}
 
-    kernel: Any = field(default=AUTO, kw_only=False)
-    param_grid: Any = "auto"
-    max_seconds: float | None = None
     n_jobs: int | None = None
     verbose: int = 0
-
-    def _search(self, data: Data, strength: str) -> SearchResult:
-        """Find the best candidate and set the attributes that describe it; its kernel is not fitted yet."""
-        if self._is_auto and self.param_grid != "auto":
-            raise ValueError(
-                f"param_grid cannot be used with kernel='auto', which has its own candidates; got {self.param_grid!r}."
-            )
-        candidates = [] if self._is_auto else list_candidates(self.kernel, self.param_grid, self.n_jobs)
-        options: dict[str, Any] = {"max_seconds": self.max_seconds, "n_jobs": self.n_jobs, "verbose": self.verbose}
-        search = Search(data, self._make_score, strength, **options)
-        if self._is_auto:
-            result = search_auto(search)
-        else:
-            search.try_all(candidates)
-            result = search.conclude()
-        self.kernel_ = clone(result.kernel)
-        self.best_params_ = result.table["params"][result.index]
-        self.search_results_ = result.records
-        return result
-
-    @property
-    def _is_auto(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == AUTO
-
-    def _fit_kernel(self, graphs: Graphs) -> Floats:
-        """Fit the chosen kernel and return its Gram matrix, without warnings about a kernel that the user did not name."""
-        with warnings.catch_warnings():
-            if self._is_auto:
-                warnings.simplefilter("ignore")
-            K: Floats = self.kernel_.fit_transform(graphs)
-        return K
-
-    def _decision_parts(self) -> DecisionParts:
-        """Return what the model decides by: fitted kernels with weights of their graphs, intercepts, and the names of outputs.
-
-        Decisions are the sum over the parts of K(X, fitted) @ weights, and the intercept. Here, the one part of a regressor.
-        """
-        check_is_fitted(self)
-        return [(self.kernel_, self.dual_coef_[:, None])], np.array([self.intercept_]), ("prediction",)
 
     def search_summary(self) -> SearchSummary:
         """Return a table of the candidates, which prints as plain text and shows as a table in a notebook.
@@ -175,8 +131,78 @@ class GraphModel(Checked, BaseEstimator):
             bundle["text/html"] += f"<p>Chose {escape(chosen)}</p>"
         return bundle
 
+    @abstractmethod
     def _describe_choice(self) -> str:
         """Return what a fitted "auto" has chosen, or ""."""
+
+    @abstractmethod
+    def _decision_parts(self) -> DecisionParts:
+        """Return what the model decides by: fitted kernels with weights of their graphs, intercepts, and the names of outputs.
+
+        Decisions are the sum over the parts of K(X, fitted) @ weights, and the intercept.
+        """
+
+
+@parameters
+class KernelModel(GraphModel):
+    """Base of the models that choose one kernel, its parameters and a strength of regularization."""
+
+    _allowed: ClassVar[Mapping[str, Allowed]] = {
+        "kernel": (
+            Instance((GraphKernel, Pipeline), "a kernel"),
+            Instance((str,), "the name of a kernel"),
+            Instance((list, tuple), "a list of these"),
+        ),
+        "param_grid": (Words("auto"), Instance((dict,), "a dict of lists"), Instance((list, tuple), "a list of these")),
+        "max_seconds": (Number(0), NOTHING),
+    }
+
+    kernel: Any = field(default=AUTO, kw_only=False)
+    param_grid: Any = "auto"
+    max_seconds: float | None = None
+
+    def _search(self, data: Data, strength: str) -> SearchResult:
+        """Find the best candidate and set the attributes that describe it; its kernel is not fitted yet."""
+        if self._is_auto and self.param_grid != "auto":
+            raise ValueError(
+                f"param_grid cannot be used with kernel='auto', which has its own candidates; got {self.param_grid!r}."
+            )
+        candidates = [] if self._is_auto else list_candidates(self.kernel, self.param_grid, self.n_jobs)
+        options: dict[str, Any] = {"max_seconds": self.max_seconds, "n_jobs": self.n_jobs, "verbose": self.verbose}
+        search = Search(data, self._make_score, strength, **options)
+        if self._is_auto:
+            result = search_auto(search, self._screening(data))
+        else:
+            search.try_all(candidates)
+            result = search.conclude()
+        self.kernel_ = clone(result.kernel)
+        self.best_params_ = result.table["params"][result.index]
+        self.search_results_ = result.records
+        return result
+
+    def _screening(self, data: Data) -> Screening:
+        """Return the screening of the candidates for numbers; a classifier has its own."""
+        scale = data.targets.std() or 1.0
+        Y = ((data.targets - data.targets.mean()) / scale)[:, None]
+        return Screening(data.graphs, Y, data.weights, n_jobs=self.n_jobs, verbose=self.verbose)
+
+    @property
+    def _is_auto(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == AUTO
+
+    def _fit_kernel(self, graphs: Graphs) -> Floats:
+        """Fit the chosen kernel and return its Gram matrix, without warnings about a kernel that the user did not name."""
+        with warnings.catch_warnings():
+            if self._is_auto:
+                warnings.simplefilter("ignore")
+            K: Floats = self.kernel_.fit_transform(graphs)
+        return K
+
+    def _decision_parts(self) -> DecisionParts:
+        check_is_fitted(self)
+        return [(self.kernel_, self.dual_coef_[:, None])], np.array([self.intercept_]), ("prediction",)
+
+    def _describe_choice(self) -> str:
         if not self._is_auto or not hasattr(self, "best_params_"):
             return ""
         chosen = {name: value for name, value in self.best_params_.items() if name != "param_grid"}
@@ -188,7 +214,7 @@ class GraphModel(Checked, BaseEstimator):
 
 
 @parameters
-class CrossValidatedModel(GraphModel):
+class CrossValidatedModel(KernelModel):
     """Base of the models that choose by cross-validation.
 
     A model names its strength of regularization and the order in which values are tried, reads targets and divides them into
@@ -304,9 +330,41 @@ def list_splits(cv: Any, y: NDArray[Any], groups: Any) -> Splits:
     return [(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64)) for train, test in splits]
 
 
+def check_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
+    """Return the sorted classes, and the code of each graph's class."""
+    if type_of_target(labels).startswith("continuous"):
+        raise ValueError(
+            f"y must be classes: integers, strings or booleans; got numbers such as {labels.flat[0]}. For numbers use "
+            "GraphRegressor, GraphRidge or GraphGP."
+        )
+    check_classification_targets(labels)
+    return encode_classes(labels)
+
+
+def weigh_classes(
+    class_weight: Any, classes: NDArray[Any], codes: Ints, sample_weight: Floats | None, train: Ints
+) -> Floats | None:
+    """Return the weight of each graph, valid for those of ``train``; None if all are 1."""
+    if class_weight is None:
+        return sample_weight
+    present = np.unique(codes[train])
+    of_class = np.ones(len(classes))
+    named = class_weight
+    if isinstance(class_weight, dict):
+        unknown = [name for name in class_weight if name not in classes]
+        if unknown:
+            raise ValueError(f"class_weight names {unknown[0]!r}, which is not a class; the classes are {classes}.")
+        named = {name: weight for name, weight in class_weight.items() if name in classes[present]}
+    of_class[present] = compute_class_weight(named, classes=classes[present], y=classes[codes[train]])
+    weights: Floats = of_class[codes] * (1.0 if sample_weight is None else sample_weight)
+    return weights
+
+
 def check_numbers(targets: NDArray[Any]) -> Floats:
     """Return targets as finite numbers."""
-    wrong = ValueError(f"y must be real numbers; got an array of dtype {targets.dtype}. For classes use GraphSVC.")
+    wrong = ValueError(
+        f"y must be real numbers; got an array of dtype {targets.dtype}. For classes use GraphClassifier or GraphSVC."
+    )
     if targets.dtype.kind == "c":
         raise wrong
     try:

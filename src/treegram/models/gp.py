@@ -15,7 +15,7 @@ from treegram._core.params import Allowed, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import split_pipeline
-from treegram.models.base import STRENGTHS, GraphModel, check_fit, check_numbers, check_strengths
+from treegram.models.base import STRENGTHS, KernelModel, check_fit, check_numbers, check_strengths
 from treegram.models.crossval import Fits
 from treegram.models.search import Data, Score
 
@@ -23,7 +23,7 @@ __all__ = ["GraphGP"]
 
 
 @parameters
-class GraphGP(RegressorMixin, GraphModel):
+class GraphGP(RegressorMixin, KernelModel):
     r"""Gaussian process regression on graphs that chooses its kernel, the kernel's parameters and the noise.
 
     Targets less their mean, over their standard deviation, are taken for a sample of

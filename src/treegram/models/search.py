@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from math import prod
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,15 +70,6 @@ class Data:
     strengths: Floats  # of regularization, in the order in which they are tried
     splits: Splits  # (training, test) ids of the folds
 
-    def subset(self, ids: Ints) -> Self:
-        """Return the data of some graphs, by ascending ids; folds that have no training or test graphs left are dropped."""
-        new_ids = np.full(len(self.graphs), -1)
-        new_ids[ids] = np.arange(len(ids))
-        renumbered = [tuple(new_ids[part][new_ids[part] >= 0] for part in split) for split in self.splits]
-        weights = None if self.weights is None else self.weights[ids]
-        splits = [(train, test) for train, test in renumbered if len(train) and len(test)]
-        return type(self)(self.graphs[ids], self.targets[ids], weights, self.strengths, splits)
-
 
 Score: TypeAlias = Callable[[Floats, Ints, Ints], tuple[Floats, Fits]]  # of a Gram matrix, training and test ids
 MakeScore: TypeAlias = Callable[[Data], Score]
@@ -111,12 +102,6 @@ class Trial:
     def score(self) -> float:
         """Return the best mean over the folds, or -inf."""
         return float(self.scores.mean(axis=1).max(initial=-np.inf))
-
-    @property
-    def fold_scores(self) -> Floats:
-        """Return the scores of the best point and strength, fold by fold."""
-        point, strength = choose(self.scores.mean(axis=1))
-        return self.scores[point, :, strength]
 
     def record(self) -> dict[str, Any]:
         """Return the trial as plain values, for ``search_results_``."""
@@ -220,34 +205,14 @@ class Search:
         """Return whether no new work should begin."""
         return self.deadline is not None and self.clock() >= self.deadline
 
-    def try_all(
-        self,
-        candidates: Iterable[Candidate],
-        data: Data | None = None,
-        *,
-        keep: Callable[[Trial, Floats], None] | None = None,
-        skip_unusable: bool = False,
-    ) -> list[Trial]:
-        """Try candidates while there is time, and the first in any case; return their trials.
-
-        ``keep`` receives each trial with its last Gram matrix. With ``skip_unusable``, a candidate that raises a ValueError
-        is noted instead.
-        """
-        data = self.data if data is None else data
-        score, n_graphs, first = self.make_score(data), len(data.graphs), len(self.trials)
-        is_begun = False
+    def try_all(self, candidates: Iterable[Candidate]) -> None:
+        """Try candidates while there is time, and the first in any case."""
+        score = self.make_score(self.data)
         for candidate in candidates:
-            if is_begun and self.is_out_of_time():
-                self.add(Trial(candidate, n_graphs, TIME_IS_UP))
-                continue
-            try:
-                self.add(self._try(candidate, data, score, keep))
-                is_begun = True
-            except ValueError as error:
-                if not skip_unusable:
-                    raise
-                self.add(Trial(candidate, n_graphs, f"left out: {error}"))
-        return self.trials[first:]
+            if self.trials and self.is_out_of_time():
+                self.add(Trial(candidate, len(self.data.graphs), TIME_IS_UP))
+            else:
+                self.add(self._try(candidate, score))
 
     def add(self, trial: Trial) -> None:
         """Record a trial, and print it if the search is verbose."""
@@ -256,49 +221,41 @@ class Search:
             scored = f"{counted(len(trial.points), 'point')}, best score {trial.score:.4f}, {trial.seconds:.1f} s"
             print(f"{trial.candidate.name}: {scored if len(trial.points) else trial.note}")
 
-    def _try(
-        self, candidate: Candidate, data: Data, score: Score, keep: Callable[[Trial, Floats], None] | None
-    ) -> Trial:
+    def _try(self, candidate: Candidate, score: Score) -> Trial:
         """Score all points of a candidate's grid."""
-        start = self.clock()
+        start, graphs = self.clock(), self.data.graphs
         points: list[dict[str, Any]] = []
         scores: list[Floats] = []
         fits, similarity = Fits(), 0.0
-        for some_points, grams in _gram_blocks(candidate, data.graphs):
-            some_scores, some_fits = self.score_grams(candidate.name, grams, data, score)
+        for some_points, grams in _gram_blocks(candidate, graphs):
+            some_scores, some_fits = self._score_grams(candidate.name, grams, score)
             points += some_points
             scores.append(some_scores)
             fits += some_fits
             similarity = max(similarity, *map(nearest_similarity, grams))
         seconds = self.clock() - start
-        trial = Trial(candidate, len(data.graphs), "", seconds, points, np.concatenate(scores), fits, similarity)
-        if keep is not None:
-            keep(trial, grams[-1])
-        return trial
+        return Trial(candidate, len(graphs), "", seconds, points, np.concatenate(scores), fits, similarity)
 
-    def score_grams(self, name: str, grams: list[Floats], data: Data, score: Score) -> tuple[Floats, Fits]:
+    def _score_grams(self, name: str, grams: list[Floats], score: Score) -> tuple[Floats, Fits]:
         """Return the scores of some Gram matrices, (n_grams, n_folds, n_strengths); equal matrices are scored once."""
         kept, positions = distinct(grams)
-        tasks = [(K, train, test) for K in kept for train, test in data.splits]
+        splits = self.data.splits
+        tasks = [(K, train, test) for K in kept for train, test in splits]
         outcomes = list(run_tasks(score, tasks, n_jobs=self.n_jobs, label=f"cross-validating {name}"))
-        scores = np.array([some for some, _ in outcomes], dtype=np.float64).reshape(len(kept), len(data.splits), -1)
+        scores = np.array([some for some, _ in outcomes], dtype=np.float64).reshape(len(kept), len(splits), -1)
         if not np.isfinite(scores).all():
             raise ValueError(f"scoring gave a score that is not a finite number for {name}.")
         return scores[positions], sum((some for _, some in outcomes), Fits())
 
-    def conclude(self, chosen: Candidate | None = None) -> SearchResult:
-        """Return the best of all trials on all graphs, or the best of one chosen candidate.
-
-        Ties go to the first candidate, then to the first point of its grid, then to the first strength.
-        """
+    def conclude(self) -> SearchResult:
+        """Return the best of all trials; ties go to the first candidate, then to the first point, then to the first strength."""
         data = self.data
-        scored = [one for one in self.trials if len(one.points) and one.n_graphs == len(data.graphs)]
+        scored = [one for one in self.trials if len(one.points)]
         names = ", ".join(one.candidate.name for one in scored)
         warn_if_diagonal([one.similarity for one in scored], names, has_attributes=data.graphs.n_attributes > 0)
         rows = [(one.candidate, point) for one in scored for point in one.points]
         by_fold = np.concatenate([one.scores for one in scored])  # (n_points, n_folds, n_strengths)
-        is_open = np.array([chosen is None or candidate is chosen for candidate, _ in rows])
-        best, at_strength = choose(np.where(is_open[:, None], by_fold.mean(axis=1), -np.inf))
+        best, at_strength = choose(by_fold.mean(axis=1))
         records = [one.record() for one in self.trials]
         best_trial = next(one for one in scored if one.candidate is rows[best][0])
         records[self.trials.index(best_trial)]["note"] = CHOSEN

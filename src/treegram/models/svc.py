@@ -13,15 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.kernels.grid import split_pipeline
-from treegram.models.base import STRENGTHS, CrossValidatedModel, DecisionParts, list_splits
-from treegram.models.crossval import Fits, count_fits, decide_held_out, encode_classes, folds, score
+from treegram.models.auto import Screening
+from treegram.models.base import (
+    STRENGTHS,
+    CrossValidatedModel,
+    DecisionParts,
+    check_classes,
+    list_splits,
+    weigh_classes,
+)
+from treegram.models.crossval import Fits, count_fits, decide_held_out, folds, score
+from treegram.models.least_squares import class_targets
 from treegram.models.probability import class_probabilities, couple, fit_sigmoids, fit_temperature
 from treegram.models.scoring import ClassAnswers, Scorer, check_scoring, rate
 from treegram.models.search import Data, Score, Splits
@@ -152,13 +159,7 @@ class GraphSVC(ClassifierMixin, CrossValidatedModel):
     probability: bool = False
 
     def _read_targets(self, labels: NDArray[Any]) -> Ints:
-        if type_of_target(labels).startswith("continuous"):
-            raise ValueError(
-                f"y must be classes: integers, strings or booleans; got numbers such as {labels.flat[0]}. For numbers use GraphRidge "
-                "or GraphGP."
-            )
-        check_classification_targets(labels)
-        self.classes_, codes = encode_classes(labels)
+        self.classes_, codes = check_classes(labels)
         return codes
 
     def _make_score(self, data: Data) -> Score:
@@ -166,8 +167,12 @@ class GraphSVC(ClassifierMixin, CrossValidatedModel):
         scorer = check_scoring(self.scoring)
         return score if scorer is None else partial(score, rated=(scorer, self.classes_))
 
+    def _screening(self, data: Data) -> Screening:
+        Y, weights = class_targets(data.targets, len(self.classes_)), self._weighing(data)(np.arange(len(data.targets)))
+        return Screening(data.graphs, Y, weights, data.targets, n_jobs=self.n_jobs, verbose=self.verbose)
+
     def _weighing(self, data: Data) -> Weigh:
-        return partial(_weigh, self.class_weight, self.classes_, data.targets, data.weights)
+        return partial(weigh_classes, self.class_weight, self.classes_, data.targets, data.weights)
 
     def _splits(self, targets: Ints, groups: Any) -> Splits:
         if not isinstance(self.cv, Integral):
@@ -302,25 +307,6 @@ class GraphSVC(ClassifierMixin, CrossValidatedModel):
 
 
 # -------------------------------------------------------------------- machines
-
-
-def _weigh(
-    class_weight: Any, classes: NDArray[Any], codes: Ints, sample_weight: Floats | None, train: Ints
-) -> Floats | None:
-    """Return the factor of C for each graph, valid for those of ``train``; None if all are 1."""
-    if class_weight is None:
-        return sample_weight
-    present = np.unique(codes[train])
-    of_class = np.ones(len(classes))
-    named = class_weight
-    if isinstance(class_weight, dict):
-        unknown = [name for name in class_weight if name not in classes]
-        if unknown:
-            raise ValueError(f"class_weight names {unknown[0]!r}, which is not a class; the classes are {classes}.")
-        named = {name: weight for name, weight in class_weight.items() if name in classes[present]}
-    of_class[present] = compute_class_weight(named, classes=classes[present], y=classes[codes[train]])
-    weights: Floats = of_class[codes] * (1.0 if sample_weight is None else sample_weight)
-    return weights
 
 
 def _score_machines(

@@ -286,10 +286,38 @@ def _check_gp(model: Any) -> None:
         raise ModelFileError("scale_, unit, prior and noise must not be negative")
 
 
+def _check_classifier(model: Any) -> None:
+    n_classes = _check_classes(model.classes_)
+    n_outputs = 1 if n_classes == 2 else n_classes
+    _check_stack(model, n_outputs)
+    _floats(model.intercept_, (n_outputs,), "intercept_")
+    _floats(model.alphas_, (len(model.kernels_),), "alphas_")
+    _numbers(model, "temperature_")
+    if model.temperature_ <= 0:
+        raise ModelFileError("temperature_ must be positive")
+
+
+def _check_stack(model: Any, n_outputs: int) -> None:
+    """Check the kernels of an automatic model and their coefficients."""
+    kernels, coefficients = model.kernels_, model.dual_coefs_
+    if not isinstance(kernels, list) or not isinstance(coefficients, list) or not 0 < len(kernels) == len(coefficients):
+        raise ModelFileError("kernels_ and dual_coefs_ must be lists of the same length")
+    for kernel, weights in zip(kernels, coefficients, strict=True):
+        _floats(weights, (_count_fitted(kernel), n_outputs), "dual_coefs_")
+    if (_floats(model.weights_, (len(kernels),), "weights_") < 0).any():
+        raise ModelFileError("weights_ must not be negative")
+    _check_records(model)
+
+
 def _check_search(model: Any) -> None:
     """Check what a search has tried, and its choice."""
     if not isinstance(model.best_params_, dict):
         raise ModelFileError("best_params_ must be a dict")
+    _check_records(model)
+
+
+def _check_records(model: Any) -> None:
+    """Check the records of the candidates."""
     kinds = {"candidate": str, "reason": str, "n_graphs": int, "score": float | None, "seconds": float, "note": str}
     results = model.search_results_
     if not isinstance(results, list) or not all(isinstance(record, dict) for record in results):
@@ -354,6 +382,10 @@ _MODEL = ("kernel_", "best_params_", "search_results_", "dual_coef_", "intercept
 _STATES: dict[str, tuple[tuple[str, ...], Callable[[Any], None]]] = {
     "BinEdgeAttributes": (("thresholds_",), _check_edge_bins),
     "FeatureMap": (("kernel_",), _check_feature_map),
+    "GraphClassifier": (
+        ("kernels_", "classes_", "weights_", "alphas_", "dual_coefs_", "intercept_", "temperature_", "search_results_"),
+        _check_classifier,
+    ),
     "GraphGP": ((*_MODEL, "log_marginal_likelihood_", "scale_", "_unit", "_prior", "_half_inverse"), _check_gp),
     "GraphRidge": ((*_MODEL, "best_score_"), _check_ridge),
     "GraphSVC": (

@@ -1,0 +1,244 @@
+"""The automatic classifier of graphs: a stack of least squares machines on kernels that suit the graphs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from treegram._core.parallel import one_blas_thread, verbosely
+from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
+from treegram._core.types import Floats, Ints
+from treegram.graphs import as_graphs
+from treegram.kernels.base import AUTO
+from treegram.models.auto import Screening, choose_stack
+from treegram.models.base import (
+    KERNELS_ALLOWED,
+    DecisionParts,
+    GraphModel,
+    check_classes,
+    check_fit,
+    check_weights,
+    weigh_classes,
+)
+from treegram.models.least_squares import all_classes, class_targets, fit_temperature, most_likely
+from treegram.models.search import list_candidates
+
+__all__ = ["GraphClassifier"]
+
+
+@parameters
+class GraphClassifier(ClassifierMixin, GraphModel):
+    r"""Classifier of graphs that combines several kernels, chosen and weighted by leave-one-out predictions.
+
+    For each kernel there is a least squares machine on targets of 1 and -1, one for each class against the rest. What it
+    predicts for a graph when that graph is left out follows in closed form, for all strengths of regularization at once. The
+    non-negative weights under which these predictions are best combine the machines:
+
+    .. math:: f(G) = b + \sum_k w_k \sum_i c_{ki} K_k(G, G_i)
+
+    Parameters
+    ----------
+    kernels : "auto" or list of GraphKernel, Pipeline or str, default="auto"
+        "auto": candidates that suit the graphs, screened on a sample; the best are fitted on all graphs. See :doc:`/models`.
+        Or kernels, pipelines that end in one, or names such as "wl", which are all fitted with the parameters that they have.
+    class_weight : dict, "balanced" or None, default=None
+        The squared error of a graph is multiplied by the weight of its class. "balanced": n_graphs / (n_classes * graphs of the
+        class).
+    n_jobs : int or None, default=None
+        Threads to use for Gram matrices, as in joblib; -1 means all. None: the kernels' own number.
+    verbose : int, default=0
+        If above 0, print a line for each kernel tried; where neither a terminal nor a notebook shows progress, write a line
+        to stderr every half minute.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    kernels_ : list of GraphKernel or Pipeline
+        The kernels of the stack, fitted.
+    weights_ : ndarray of shape (n_kernels,)
+        Their weights, which sum to 1; each is at least 0.03.
+    alphas_ : ndarray of shape (n_kernels,)
+        The strength of regularization of each machine.
+    dual_coefs_ : list of ndarray of shape (n_fitted, n_outputs)
+        For each kernel, the coefficients of its fitted graphs, times its weight. There is one output for two classes, and one
+        for each class otherwise.
+    intercept_ : ndarray of shape (n_outputs,)
+        The number that is added to the weighted sums of kernels.
+    temperature_ : float
+        Factor between decisions and logarithms of probabilities.
+    loo_decisions_ : ndarray of shape (n_graphs,) or (n_graphs, n_classes)
+        Decisions about the fitted graphs, each left out.
+    search_results_ : list of dict
+        One record for each kernel tried: candidate, reason, n_graphs, score (leave-one-out accuracy), seconds, and a note (its
+        weight, or why it was left out). ``search_summary()`` returns it as a table.
+
+    See Also
+    --------
+    GraphSVC : support vector machines on one kernel, with a search over its parameters.
+    GraphRegressor : for targets that are numbers.
+
+    Notes
+    -----
+    Kernels and transformers learn from the fitted graphs, never from a class. Candidates of "auto" are screened on a third of
+    the graphs, at least 300 and at most 1,000, and the best five are fitted on all. With more than 2,000 graphs, machines are
+    combinations of kernels with 1,500 of them, evenly drawn from the classes, fitted to all graphs: time and memory then grow
+    linearly. Nothing is random.
+
+    Examples
+    --------
+    >>> from treegram import GraphClassifier, load_digits_graphs
+    >>> graphs, y = load_digits_graphs()
+    >>> model = GraphClassifier(["oddcl", "wl"]).fit(graphs[:100], y[:100])
+    >>> model.weights_.round(2)
+    array([0.97, 0.03])
+    >>> model.predict(graphs[100:108])
+    array([4, 0, 5, 3, 6, 9, 6, 1])
+    >>> y[100:108]
+    array([4, 0, 5, 3, 6, 9, 6, 1])
+    """
+
+    _allowed: ClassVar[Mapping[str, Allowed]] = {
+        "kernels": KERNELS_ALLOWED,
+        "class_weight": (Words("balanced"), Instance((dict,), "a dict of weights"), NOTHING),
+    }
+
+    kernels: Any = field(default=AUTO, kw_only=False)
+    class_weight: Any = None
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
+        """Choose kernels, fit their machines, and weight them.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            The graphs.
+        y : array-like of shape (n_graphs,)
+            The class of each graph: an integer, string or boolean.
+        sample_weight : array-like of shape (n_graphs,), default=None
+            Factors of the squared errors of graphs; graphs of weight 0 are left out.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        self._check_parameters()
+        graphs, labels = check_fit(X, y)
+        self.classes_, codes = check_classes(labels)
+        self._warn_of_single_graphs(codes)
+        everyone = np.arange(len(codes))
+        given = check_weights(sample_weight, len(codes))
+        weights = weigh_classes(self.class_weight, self.classes_, codes, given, everyone)
+        if weights is not None:
+            used = np.flatnonzero(weights > 0)
+            graphs, codes, weights = graphs[used], codes[used], weights[used] / weights[used].mean()
+        is_auto, Y = isinstance(self.kernels, str), class_targets(codes, len(self.classes_))
+        options: dict[str, Any] = {"is_auto": is_auto, "n_jobs": self.n_jobs, "verbose": self.verbose}
+        screening = Screening(graphs, Y, weights, codes, **options)
+        with one_blas_thread(), verbosely(self.verbose):
+            candidates = screening.candidates() if is_auto else list_candidates(self.kernels, {}, self.n_jobs)
+            fitted, self.weights_ = choose_stack(screening, candidates)
+        machines = [one.machine for one in fitted]
+        self.kernels_ = [one.kernel for one in fitted]
+        self.alphas_ = np.array([one.alpha for one in machines])
+        self.dual_coefs_ = [w * one.coefficients for w, one in zip(self.weights_, machines, strict=True)]
+        self.intercept_ = self.weights_ @ [one.intercept for one in machines]
+        decisions = np.tensordot(self.weights_, [one.held_out for one in machines], 1)
+        self.temperature_ = fit_temperature(decisions, codes, screening.weights)
+        self.loo_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
+        self.search_results_ = screening.records
+        return self
+
+    def _warn_of_single_graphs(self, codes: Ints) -> None:
+        counts = np.bincount(codes)
+        if counts.min() == 1:
+            warnings.warn(
+                f"Class {self.classes_[counts.argmin()]!s} has a single graph: when that graph is left out, nothing is known of "
+                "the class, so it counts as a mistake of every kernel. Add graphs, or leave the class out.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return how clearly graphs belong to the classes.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs, new or not.
+
+        Returns
+        -------
+        ndarray of shape (n_graphs,) or (n_graphs, n_classes)
+            For two classes a number above 0 for the second; for more, one number for each class against the rest. Sure decisions
+            are near 1 and -1.
+        """
+        decisions = self._decide(X)
+        return decisions[:, 0] if decisions.shape[1] == 1 else decisions
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the classes of graphs.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs, new or not.
+
+        Returns
+        -------
+        ndarray of shape (n_graphs,)
+            For each graph, the class with the highest decision.
+        """
+        decisions = self._decide(X)
+        return self.classes_[most_likely(decisions)]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities of the classes.
+
+        They are proportional to exp(decision / temperature). The one temperature is fitted on leave-one-out decisions, with the
+        same weights as the machines: with ``class_weight``, probabilities refer to classes of these weights. The most probable
+        class is always that of ``predict``.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs, new or not.
+
+        Returns
+        -------
+        ndarray of shape (n_graphs, n_classes)
+            Probabilities, which sum to 1 for each graph; columns as in ``classes_``.
+        """
+        decisions = self._decide(X)
+        probabilities: Floats = softmax(all_classes(decisions) / self.temperature_, axis=1)
+        return probabilities
+
+    def _decide(self, X: Any) -> Floats:
+        """Return the decisions, (n_graphs, n_outputs)."""
+        check_is_fitted(self)
+        graphs = as_graphs(X)
+        decisions = np.tile(self.intercept_, (len(graphs), 1))
+        for kernel, coefficients in zip(self.kernels_, self.dual_coefs_, strict=True):
+            decisions += kernel.transform(graphs) @ coefficients
+        return decisions
+
+    def _decision_parts(self) -> DecisionParts:
+        check_is_fitted(self)
+        classes = tuple(self.classes_.tolist())
+        parts = list(zip(self.kernels_, self.dual_coefs_, strict=True))
+        return parts, self.intercept_, classes[1:] if len(classes) == 2 else classes
+
+    def _describe_choice(self) -> str:
+        if not hasattr(self, "kernels_"):
+            return ""
+        parts = zip(self.weights_, self.kernels_, strict=True)
+        return " + ".join(f"{weight:.2f} {' '.join(repr(kernel).split())}" for weight, kernel in parts)

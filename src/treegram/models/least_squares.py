@@ -1,0 +1,117 @@
+"""Least squares machines on Gram matrices: all strengths and all leave-one-out predictions from one decomposition.
+
+A **machine** predicts sum_i (K(G, G_i) / s + 1) c_i, with s the mean of K(G_i, G_i), and minimizes the squared errors plus alpha
+times its squared norm; the 1 stands for the intercept. What it would predict for a graph if it were fitted without it follows in closed form, so kernels,
+strengths and combinations are compared without any further fit. A **stack** adds the predictions of machines with non-negative
+weights, those that fit the targets best when each graph is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize_scalar, nnls
+from scipy.special import log_softmax
+
+from treegram._core.types import Floats, Ints
+
+__all__ = ["Machine", "all_classes", "class_targets", "fit_machine", "fit_temperature", "most_likely", "stack"]
+
+ALPHAS = np.logspace(-4, 1, 11)
+_JITTER = 1e-8  # of the mean diagonal: landmarks may be equal
+_DIGITS = 12  # to which errors are compared: beyond, there is only rounding
+_LOG_TEMPERATURES = (-5.0, 3.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A fitted machine, with its predictions of the graphs that it was fitted on, each left out."""
+
+    alpha: float
+    coefficients: Floats  # (n_landmarks, n_outputs), of K itself
+    intercept: Floats  # (n_outputs,)
+    held_out: Floats  # (n_graphs, n_outputs)
+    error: float  # mean squared error of held_out
+
+
+def fit_machine(K: Floats, Y: Floats, weights: Floats, landmarks: Ints | None = None) -> Machine:
+    """Fit a machine with the alpha of least leave-one-out error; of ties, the largest.
+
+    ``K`` has a row for each graph, and a column for each graph or, with ``landmarks``, for each of these. Predictions are then
+    combinations of kernels with the landmarks alone, fitted to all graphs. A weight of 0 counts as a very small one.
+    """
+    weights = np.maximum(weights, 1e-9 * weights.max())
+    roots = np.sqrt(weights)[:, None]
+    own = K if landmarks is None else K[landmarks]
+    unit = float(own.diagonal().mean()) or 1.0
+    K = K / unit + 1.0
+    if landmarks is None:
+        values, Q = np.linalg.eigh(roots * K * roots.T)
+        scale = np.sqrt(np.maximum(values, 0.0))
+        squares, Q, back = scale**2, Q * scale, None
+    else:
+        square = K[landmarks]
+        square[np.diag_indices(len(square))] += _JITTER * square.diagonal().mean()
+        L = cholesky(square, lower=True)
+        features = roots * solve_triangular(L, K.T, lower=True).T
+        squares, rotation = np.linalg.eigh(features.T @ features)
+        squares = np.maximum(squares, 0.0)
+        Q, back = features @ rotation, solve_triangular(L.T, rotation, lower=False)
+    targets = roots * Y
+    products, leverages = Q.T @ targets, Q**2
+    best: tuple[float, float, Floats] | None = None
+    for alpha in ALPHAS[::-1]:
+        left = targets - Q @ (products / (squares + alpha)[:, None])
+        left /= 1.0 - leverages @ (1.0 / (squares + alpha))[:, None]
+        error = round(float((left**2).sum() / weights.sum() / Y.shape[1]), _DIGITS)
+        if best is None or error < best[0]:
+            best = error, float(alpha), Y - left / roots
+    assert best is not None
+    error, alpha, held_out = best
+    solved = products / (squares + alpha)[:, None]
+    coefficients = roots * (targets - Q @ solved) / alpha if back is None else back @ solved
+    return Machine(alpha, coefficients / unit, coefficients.sum(axis=0), held_out, error)
+
+
+def stack(held_out: list[Floats], Y: Floats, weights: Floats) -> Floats:
+    """Return the non-negative weights of machines that sum to 1 and predict the left-out graphs best, by squared error."""
+    roots = np.sqrt(weights)[:, None]
+    columns = np.column_stack([(roots * one).ravel() for one in [*held_out, Y]])
+    triangle: Floats = np.asarray(np.linalg.qr(columns, mode="r"))
+    shares = nnls(triangle[:, :-1], triangle[:, -1])[0]
+    if not shares.any():  # no machine is better than 0 everywhere: keep the one of least error
+        shares[np.argmin([((columns[:, -1] - column) ** 2).sum() for column in columns[:, :-1].T])] = 1.0
+    normalized: Floats = shares / shares.sum()
+    return normalized
+
+
+# -------------------------------------------------------------------- classes
+
+
+def class_targets(codes: Ints, n_classes: int) -> Floats:
+    """Return 1 for a graph's class and -1 for the others, (n_graphs, n_classes); for two classes, the second one alone."""
+    Y = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
+    return Y[:, 1:] if n_classes == 2 else Y
+
+
+def all_classes(decisions: Floats) -> Floats:
+    """Return a column for each class; the only column of two classes is that of the second."""
+    return np.hstack([-decisions, decisions]) if decisions.shape[1] == 1 else decisions
+
+
+def most_likely(decisions: Floats) -> Ints:
+    """Return the code of the class with the highest decision; of ties, the first."""
+    return all_classes(decisions).argmax(axis=1)
+
+
+def fit_temperature(decisions: Floats, codes: Ints, weights: Floats) -> float:
+    """Return the temperature under which softmax(decisions / temperature) makes the classes most likely."""
+    rows, decisions = np.arange(len(codes)), all_classes(decisions)
+
+    def loss(log_temperature: float) -> float:
+        likelihoods = log_softmax(decisions / np.exp(log_temperature), axis=1)[rows, codes]
+        return -float(likelihoods @ weights)
+
+    return float(np.exp(minimize_scalar(loss, bounds=_LOG_TEMPERATURES, method="bounded").x))

@@ -1,0 +1,320 @@
+"""GraphClassifier: closed forms equal literal refits, weights and probabilities are what they say, nothing leaks."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from treegram import (
+    ODDCL,
+    WL,
+    WLCL,
+    GraphClassifier,
+    Graphs,
+    ScaleAttributes,
+    load_digits_graphs,
+    load_model,
+    save_model,
+)
+from treegram.models import auto
+from treegram.models.candidates import auto_candidates
+from treegram.models.least_squares import ALPHAS, class_targets, fit_machine, stack
+
+
+@pytest.fixture(scope="module")
+def digits():
+    graphs, y = load_digits_graphs()
+    return graphs[:150], y[:150]
+
+
+@pytest.fixture(scope="module")
+def fitted(digits):
+    return GraphClassifier().fit(digits[0][:100], digits[1][:100])
+
+
+def random_problem(rng, n, n_outputs, rank, scale=1.0):
+    X = rng.normal(size=(n, rank))
+    return scale * (X @ X.T), rng.normal(size=(n, n_outputs)), rng.random(n) + 0.2
+
+
+# -------------------------------------------------------------------- closed forms
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(3, 12), n_outputs=st.integers(1, 3), scale=st.sampled_from([1.0, 1e6]))
+def test_leave_one_out_equals_fits_without_the_graph(seed, n, n_outputs, scale):
+    rng = np.random.default_rng(seed)
+    K, Y, weights = random_problem(rng, n, n_outputs, int(rng.integers(1, 8)), scale)
+    machine = fit_machine(K, Y, weights)
+    unit = K.diagonal().mean()
+    errors = []
+    for alpha in ALPHAS:
+        held_out = np.empty_like(Y)
+        for i in range(n):
+            others = np.delete(np.arange(n), i)
+            A = K[np.ix_(others, others)] / unit + 1.0 + alpha * np.diag(1.0 / weights[others])
+            held_out[i] = (K[i, others] / unit + 1.0) @ np.linalg.solve(A, Y[others])
+        errors.append(np.average(((Y - held_out) ** 2).mean(axis=1), weights=weights))
+        if alpha == machine.alpha:
+            np.testing.assert_allclose(machine.held_out, held_out, rtol=1e-6, atol=1e-7)
+    assert machine.error == pytest.approx(min(errors), rel=1e-6)
+    coefficients = np.linalg.solve(K / unit + 1.0 + machine.alpha * np.diag(1.0 / weights), Y)
+    np.testing.assert_allclose(machine.coefficients, coefficients / unit, rtol=1e-5, atol=1e-6 / unit)
+    np.testing.assert_allclose(machine.intercept, coefficients.sum(axis=0), rtol=1e-5, atol=1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(4, 12), n_landmarks=st.integers(1, 4))
+def test_leave_one_out_with_landmarks_equals_fits_without_the_graph(seed, n, n_landmarks):
+    rng = np.random.default_rng(seed)
+    K, Y, weights = random_problem(rng, n, 2, 5)
+    landmarks = np.sort(rng.permutation(n)[:n_landmarks])
+    machine = fit_machine(K[:, landmarks], Y, weights, landmarks)
+    unit = K[landmarks, landmarks].mean()
+    A = K[:, landmarks] / unit + 1.0
+    norm = A[landmarks] + 1e-8 * A[landmarks].diagonal().mean() * np.eye(n_landmarks)
+
+    def solve(ids):
+        rows = weights[ids, None] * A[ids]
+        return np.linalg.solve(rows.T @ A[ids] + machine.alpha * norm, rows.T @ Y[ids])
+
+    for i in range(n):
+        np.testing.assert_allclose(machine.held_out[i], A[i] @ solve(np.delete(np.arange(n), i)), rtol=1e-5, atol=1e-6)
+    everyone = np.arange(n)
+    np.testing.assert_allclose(
+        K[:, landmarks] @ machine.coefficients + machine.intercept, A @ solve(everyone), atol=1e-6
+    )
+
+
+def test_all_graphs_as_landmarks_make_no_difference():
+    rng = np.random.default_rng(0)
+    K, Y, weights = random_problem(rng, 30, 2, 40)
+    whole, landmarks = fit_machine(K, Y, weights), fit_machine(K, Y, weights, np.arange(30))
+    assert whole.alpha == landmarks.alpha
+    np.testing.assert_allclose(whole.held_out, landmarks.held_out, atol=1e-5)
+    np.testing.assert_allclose(whole.coefficients, landmarks.coefficients, atol=1e-4)
+
+
+def test_the_stack_has_the_least_error_of_all_non_negative_weights():
+    rng = np.random.default_rng(0)
+    Y, weights = rng.normal(size=(40, 3)), rng.random(40) + 0.1
+    held_out = [Y + s * rng.normal(size=Y.shape) for s in (0.5, 1.0, 3.0)] + [-Y]
+    shares = stack(held_out, Y, weights)
+
+    def error(w):
+        return float(weights @ ((np.tensordot(w, held_out, 1) - Y) ** 2).sum(axis=1))
+
+    best = minimize(error, np.full(4, 0.25), bounds=[(0, None)] * 4).x
+    np.testing.assert_allclose(shares, best / best.sum(), atol=1e-4)
+    assert shares[3] == 0
+    np.testing.assert_array_equal(stack([-Y, -2 * Y], Y, weights), [1.0, 0.0])  # none is any good: the least bad one
+
+
+# -------------------------------------------------------------------- the model
+
+
+def test_decisions_are_those_of_the_machines(digits):
+    """The whole model, literally: one machine for each kernel on all graphs, and their weighted sum."""
+    graphs, y = digits
+    train, test = graphs[:80], graphs[80:100]
+    kernels = [ODDCL(depth=1), make_pipeline(ScaleAttributes(), WLCL(1)), WL(2)]
+    model = GraphClassifier(kernels).fit(train, y[:80])
+    Y, ones = class_targets(np.unique(y[:80], return_inverse=True)[1], 10), np.ones(80)
+    fitted = [clone(kernel) for kernel in kernels]
+    machines = [fit_machine(kernel.fit_transform(train), Y, ones) for kernel in fitted]
+    shares = stack([one.held_out for one in machines], Y, ones)
+    kept = [i for i in range(3) if shares[i] >= 0.03]
+    shares = stack([machines[i].held_out for i in kept], Y, ones)
+    expected = sum(
+        share * (fitted[i].transform(test) @ machines[i].coefficients + machines[i].intercept)
+        for share, i in zip(shares, kept, strict=True)
+    )
+    np.testing.assert_allclose(model.decision_function(test), expected, atol=1e-10)
+    np.testing.assert_array_equal(model.predict(test), model.classes_[expected.argmax(axis=1)])
+    np.testing.assert_allclose(model.weights_, shares)
+    assert model.weights_.sum() == pytest.approx(1.0)
+    parts, intercept, outputs = model._decision_parts()
+    assert outputs == tuple(range(10))
+    total = sum(kernel.transform(test) @ weights for kernel, weights in parts) + intercept
+    np.testing.assert_allclose(total, expected, atol=1e-10)
+
+
+def test_leave_one_out_decisions_are_those_of_models_without_the_graph(digits):
+    """With one kernel and its strength, leaving out a graph and fitting again gives the same decision."""
+    graphs, y = digits
+    y = (y >= 5)[:24]
+    model = GraphClassifier([WL(1)]).fit(graphs[:24], y)
+    for i in (0, 7, 23):
+        others = np.delete(np.arange(24), i)
+        Y = class_targets(y[others].astype(int), 2)
+        kernel = WL(1)
+        K = kernel.fit_transform(graphs[others])
+        c = np.linalg.solve(K + 1.0 + model.alphas_[0] * np.eye(23), Y)
+        expected = (kernel.transform(graphs[i : i + 1]) + 1.0) @ c
+        assert model.loo_decisions_[i] == pytest.approx(expected.item(), abs=1e-9)
+
+
+def test_the_default_model(digits, fitted):
+    graphs, y = digits
+    assert fitted.score(graphs[100:], y[100:]) > 0.85
+    assert len(fitted.kernels_) == len(fitted.weights_) == len(fitted.dual_coefs_) == len(fitted.alphas_)
+    assert fitted.weights_.min() > 0
+    notes = [record["note"] for record in fitted.search_results_]
+    assert sum(note.startswith("weight 0.") for note in notes) == len(fitted.kernels_)
+    names = {record["candidate"] for record in fitted.search_results_}
+    assert names == {one.name for one in auto_candidates(graphs[:100])}
+    assert "chose 0." in repr(fitted)
+    assert "chose" not in repr(clone(fitted))
+    assert len(str(fitted.search_summary()).splitlines()) == len(notes) + 1
+
+
+def test_the_same_twice_and_with_threads(digits, fitted):
+    graphs, y = digits
+    again = GraphClassifier(n_jobs=2).fit(graphs[:100], y[:100])
+    np.testing.assert_array_equal(again.decision_function(graphs[100:]), fitted.decision_function(graphs[100:]))
+    np.testing.assert_array_equal(again.weights_, fitted.weights_)
+
+
+def test_a_sample_is_screened_and_few_are_fitted_on_all(digits, monkeypatch):
+    monkeypatch.setattr(auto, "SMALL_SAMPLE", 60)
+    graphs, y = digits
+    model = GraphClassifier().fit(graphs[:100], y[:100])
+    sizes = [record["n_graphs"] for record in model.search_results_]
+    assert sizes == [60] * (len(sizes) - auto.N_FINALISTS) + [100] * auto.N_FINALISTS
+    assert model.score(graphs[100:], y[100:]) > 0.8
+
+
+def test_landmarks_predict_almost_as_well(digits, monkeypatch):
+    graphs, y = digits
+    kernels = [ODDCL(depth=1), WL(1)]
+    whole = GraphClassifier(kernels).fit(graphs[:120], y[:120]).score(graphs[120:], y[120:])
+    monkeypatch.setattr(auto, "MANY", 100)
+    monkeypatch.setattr(auto, "N_LANDMARKS", 80)
+    model = GraphClassifier(kernels).fit(graphs[:120], y[:120])
+    assert [len(coefficients) for coefficients in model.dual_coefs_] == [80] * len(model.kernels_)
+    assert len(model.loo_decisions_) == 120
+    assert model.score(graphs[120:], y[120:]) >= whole - 0.1
+
+
+def test_permuted_classes_give_chance(digits):
+    graphs, _ = digits
+    y = np.random.default_rng(0).permutation([0, 1] * 30)
+    scores = cross_val_score(GraphClassifier(), graphs[:60], y, cv=StratifiedKFold(3, shuffle=True, random_state=0))
+    assert 0.25 < np.mean(scores) < 0.75
+
+
+# -------------------------------------------------------------------- probabilities and weights
+
+
+@pytest.mark.parametrize("n_classes", [2, 10])
+def test_probabilities(digits, n_classes):
+    graphs, y = digits
+    y = y % n_classes
+    model = GraphClassifier([ODDCL(depth=1), WL(1)]).fit(graphs[:100], y[:100])
+    p = model.predict_proba(graphs[100:])
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(graphs[100:]))
+    frequencies = np.bincount(y[:100], minlength=n_classes) / 100
+    assert log_loss(y[100:], p, labels=range(n_classes)) < log_loss(
+        y[100:], np.tile(frequencies, (50, 1)), labels=range(n_classes)
+    )
+
+
+def test_probabilities_are_calibrated():
+    """Classes are drawn with known probabilities; predicted ones must have about the frequency that they claim."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, size=400)
+    y = (rng.random(400) < 1 / (1 + np.exp(-2 * x))).astype(int)
+    graphs = Graphs.from_edges([[]] * 400, n_nodes=[1] * 400, attributes=[[[value]] for value in x])
+    p = cross_val_predict(
+        GraphClassifier([WLCL(0, missing_labels="constant", gamma=0.5)]), graphs, y, cv=5, method="predict_proba"
+    )[:, 1]
+    for low, high in ((0.0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1.0)):
+        inside = (p >= low) & (p <= high)
+        assert abs(y[inside].mean() - p[inside].mean()) < 0.12
+
+
+def test_equal_weights_and_graphs_of_weight_zero(digits):
+    graphs, y = digits
+    kernels = [ODDCL(depth=1), WL(1)]
+    model = GraphClassifier(kernels).fit(graphs[:60], y[:60])
+    doubled = GraphClassifier(kernels).fit(graphs[:60], y[:60], sample_weight=np.full(60, 2.0))
+    np.testing.assert_allclose(doubled.decision_function(graphs), model.decision_function(graphs))
+    some = GraphClassifier(kernels).fit(graphs[:70], y[:70], sample_weight=np.arange(70) < 60)
+    np.testing.assert_allclose(some.decision_function(graphs), model.decision_function(graphs))
+
+
+def test_class_weights_move_the_decision():
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 6 == 0
+    graphs = Graphs.from_edges([[]] * 120, n_nodes=[1] * 120, attributes=[[[v]] for v in rng.normal(size=120) + y])
+    kernels = [WLCL(0, missing_labels="constant", gamma=0.3)]
+    plain = GraphClassifier(kernels).fit(graphs, y)
+    balanced = GraphClassifier(kernels, class_weight="balanced").fit(graphs, y)
+    named = GraphClassifier(kernels, class_weight={True: 3.0, False: 0.6}).fit(graphs, y)
+    assert plain.predict(graphs).mean() < balanced.predict(graphs).mean()
+    np.testing.assert_allclose(named.decision_function(graphs), balanced.decision_function(graphs))
+    with pytest.raises(ValueError, match="class_weight names 'x'"):
+        GraphClassifier(kernels, class_weight={"x": 1}).fit(graphs, y)
+
+
+# -------------------------------------------------------------------- files, little data, wrong arguments
+
+
+def test_pickles_and_model_files(digits, fitted, tmp_path):
+    graphs, _ = digits
+    decisions = fitted.decision_function(graphs[100:])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).decision_function(graphs[100:]), decisions)
+    save_model(fitted, tmp_path / "model.tgm")
+    loaded = load_model(tmp_path / "model.tgm")
+    np.testing.assert_allclose(loaded.decision_function(graphs[100:]), decisions, rtol=1e-9)
+    np.testing.assert_allclose(loaded.predict_proba(graphs[100:]), fitted.predict_proba(graphs[100:]), rtol=1e-9)
+    assert loaded.search_results_ == fitted.search_results_
+
+
+@pytest.mark.parametrize(
+    "graphs",
+    [
+        Graphs.from_edges([[(0, 1)], [], [(0, 1), (1, 2)], []] * 2, n_nodes=[2, 1, 3, 2] * 2),
+        Graphs.from_edges([[]] * 8, n_nodes=[0, 1] * 4),
+        Graphs.from_edges([[(0, 1)]] * 8, labels=[["C", "N"]] * 8, attributes=[[[1.0, 1.0]] * 2] * 8),
+    ],
+    ids=["a few edges", "no nodes", "all alike"],
+)
+def test_tiny_data(graphs):
+    model = GraphClassifier().fit(graphs, ["a", "b"] * 4)
+    assert set(model.predict(graphs)) <= {"a", "b"}
+    assert np.isfinite(model.predict_proba(graphs)).all()
+
+
+def test_a_class_of_one_graph_is_a_warning(digits):
+    graphs, y = digits
+    few = np.concatenate([np.flatnonzero(y == 0)[:5], np.flatnonzero(y == 1)[:5], np.flatnonzero(y == 2)[:1]])
+    with pytest.warns(UserWarning, match="Class 2 has a single graph") as caught:
+        model = GraphClassifier().fit(graphs[few], y[few])
+    assert len(caught) == 1
+    assert model.predict_proba(graphs[:3]).shape == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "y", "message"),
+    [
+        ({}, np.zeros(20), "at least two classes"),
+        ({}, np.arange(20) / 3, "y must be classes"),
+        ({}, [0, 1], "one target for each graph"),
+        ({"kernels": []}, [0, 1] * 10, "at least one"),
+        ({"kernels": ["wll"]}, [0, 1] * 10, "unknown"),
+        ({"kernels": "wl"}, [0, 1] * 10, "kernels"),
+        ({"class_weight": "even"}, [0, 1] * 10, "class_weight"),
+    ],
+)
+def test_wrong_arguments(digits, arguments, y, message):
+    with pytest.raises(ValueError, match=message):
+        GraphClassifier(**arguments).fit(digits[0][:20], y)
