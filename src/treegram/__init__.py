@@ -72,6 +72,7 @@ _HOMES = {
         "ODDCLFeatures",
         "OrderedTrees",
         "ShortestPath",
+        "StatisticsKernel",
     ),
     "models.saving": ("load_model", "save_model"),
     "explanations.plots": (

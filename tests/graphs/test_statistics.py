@@ -1,5 +1,7 @@
 """GraphStatistics: every column against a slow, literal computation on the plain lists; names, pooling, bounds, errors."""
 
+from collections import Counter
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -31,8 +33,8 @@ def summary_of(name, values):
     }
 
 
-def expected_row(collection, i):
-    """All columns of one graph, by name."""
+def expected_row(collection, i, *, is_mixed, frequent):
+    """All columns of one graph, by name; ``is_mixed``: nodes of all graphs have several labels."""
     kind = nx.DiGraph if collection.directed else nx.Graph
     arcs = kind()
     arcs.add_nodes_from(range(collection.n_nodes[i]))
@@ -57,20 +59,37 @@ def expected_row(collection, i):
     if collection.directed:
         row |= summary_of("out_degree", [d for _, d in arcs.out_degree()])
         row |= summary_of("in_degree", [d for _, d in arcs.in_degree()])
-    if collection.labels is not None:
-        labels = collection.labels[i]
-        row |= {f"label={label}": labels.count(label) / n for label in labels}
-    if collection.attributes is not None:
-        for j, column in enumerate(zip(*collection.attributes[i], strict=True)):
+    labels = None if collection.labels is None else collection.labels[i]
+    vectors = None if collection.attributes is None else np.array(collection.attributes[i], dtype=float)
+    if labels is not None:
+        row |= {f"label={written(label)}": labels.count(label) / n for label in labels}
+    if vectors is not None and n:
+        mean = np.array([summary_of("x", column)["x_mean"] for column in vectors.T])
+        for j, column in enumerate(vectors.T):
             row |= summary_of(f"x{j}", column)
+            row[f"x{j}_edge_difference"] = np.mean([abs(column[a] - column[b]) for a, b in arcs.edges()]) if m else 0
+            row[f"x{j}_degree_covariance"] = np.mean((column - mean[j]) * (degrees - np.mean(degrees)))
+            for label in frequent:
+                own = [x for x, one in zip(column, labels, strict=True) if one == label]
+                row[f"x{j}_mean[label={written(label)}]"] = summary_of("x", own)["x_mean"]
     if collection.edge_labels is not None:
         known = {}
         for (a, b), label in zip(collection.edges[i], collection.edge_labels[i], strict=True):
-            if a != b:
-                known[(a, b) if collection.directed else (min(a, b), max(a, b))] = label
-        found = list(known.values())
+            known[(a, b)] = label
+            known.setdefault((b, a), label)
+        found = [known[pair] for pair in arcs.edges()]
         row |= {f"edge_label={label}": found.count(label) / len(found) for label in found}
+    if labels is not None and is_mixed:
+        ends = [[labels[a], labels[b]] for a, b in arcs.edges()]
+        ends = ends if collection.directed else [sorted(pair) for pair in ends]
+        middles = [[]] * len(ends) if collection.edge_labels is None else [[label] for label in found]
+        names = ["-".join(map(written, [a, *e, b])) for (a, b), e in zip(ends, middles, strict=True)]
+        row |= {f"edge={name}": names.count(name) / len(names) for name in names}
     return row
+
+
+def written(value):
+    return "-".join(map(written, value)) if isinstance(value, tuple) else str(value)
 
 
 def assert_table_is_right(collection):
@@ -79,8 +98,11 @@ def assert_table_is_right(collection):
     names = list(transformer.get_feature_names_out())
     assert table.shape == (len(collection), len(names))
     assert len(set(names)) == len(names)
+    counts = Counter(label for labels in collection.labels or [] for label in labels)
+    by_count = sorted(counts, key=lambda label: (-counts[label], label))
+    frequent = by_count[:5] if len(counts) > 1 else []
     for i, row in enumerate(table):
-        expected = expected_row(collection, i)
+        expected = expected_row(collection, i, is_mixed=len(counts) > 1, frequent=frequent)
         assert expected.keys() <= set(names)
         wanted = np.array([expected.get(name, 0.0) for name in names])
         largest = max(1.0, np.abs(wanted).max())

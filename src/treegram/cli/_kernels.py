@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 # The names of the kernels in treegram.kernels, from the public names: help must not import the kernels.
-_SHORT = {"ODDCLApprox": "oddcl-approx", "ShortestPath": "sp"}
+_SHORT = {"ODDCLApprox": "oddcl-approx", "ShortestPath": "sp", "StatisticsKernel": "statistics"}
 _OTHERS = {"FeatureMap", "KernelSum", "Nystroem", "ODDCLFeatures"}
 NAMES = tuple(sorted(_SHORT.get(name, name.lower()) for name in treegram._HOMES["kernels"] if name not in _OTHERS))
 AUTO = "auto"

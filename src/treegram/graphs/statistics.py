@@ -6,6 +6,7 @@ Values are sorted within their graph before they are added up, so that a row has
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -27,21 +28,23 @@ __all__ = ["GraphStatistics"]
 
 SUMMARIES = ("mean", "std", "min", "q25", "median", "q75", "max")
 MAX_DEGREE = 4  # larger degrees have no share of their own
+MAX_MEANS = 5  # labels whose nodes have means of attributes of their own
 MAX_SOURCES = 500  # nodes of one graph from which distances are measured
 STEPS_PER_CALL = 1 << 23  # compiled code cannot be interrupted: a fraction of a second
 
 
 @parameters
 class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
-    """Turn each graph into a row of named numbers: size, degrees, labels, vectors, distances.
+    """Turn each graph into a row of named numbers: size, degrees, distances, labels, vectors.
 
-    Any model of scikit-learn can use the table. It says nothing about which node is where, and on many data sets
-    this is enough: compare with it before you trust a graph kernel.
+    Any model of scikit-learn can use the table. It hardly says which node is where, and on many data sets this is enough:
+    compare with it before you trust a graph kernel.
 
     Parameters
     ----------
     max_labels : int, default=50
-        The most frequent node labels, at most this many, have a column each; all others share one. The same for edge labels.
+        The most frequent node labels, at most this many, have a column each; all others share one. The same for edge labels,
+        and for edges by the labels of their ends.
 
     Attributes
     ----------
@@ -61,25 +64,28 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
     - ``degree_mean``, ``degree_std``, ``degree_min``, ``degree_q25``, ``degree_median``, ``degree_q75``, ``degree_max``, and
       ``degree=0`` to ``degree=4``, the share of the nodes with this degree;
     - ``label=C``: the share of the nodes with this label; ``label=(other)`` pools the rare ones;
-    - ``x0_mean`` and so on, as for degrees: the values of each node attribute, by name where attributes have names;
-    - ``edge_label=1`` and ``edge_x0_mean``: the same for edges.
+    - ``x0_mean`` and so on, as for degrees: the values of each node attribute, by its name if attributes have names;
+      ``x0_edge_difference``, the mean absolute difference between the ends of an edge; ``x0_degree_covariance``; and
+      ``x0_mean[label=C]``, the mean over the nodes of each of the five most frequent labels;
+    - ``edge_label=1``, ``edge=C-1-O`` (the share of the edges with these ends and this label; ``edge=C-O`` without edge labels)
+      and ``edge_x0_mean`` and so on, for the attributes of edges.
 
-    Distances, components, cycles and triangles ignore the direction of edges, and so do degrees; where edges have a direction,
-    ``out_degree_*`` and ``in_degree_*`` follow. What a graph without nodes or edges lacks is 0.
+    Distances, components, cycles, triangles and degrees ignore the direction of edges; where edges have one, ``out_degree_*`` and
+    ``in_degree_*`` follow. What a graph without nodes or edges lacks is 0.
 
-    Time is that of sorting each attribute, plus nodes times edges of each graph for distances. In graphs of more than 500 nodes
-    these are measured from 500 nodes, spread evenly over the range of degrees. The columns depend on the fitted graphs in one way:
-    which labels have a column. Labels that were not seen in ``fit`` count as rare.
+    Time is that of sorting each attribute within its graph, plus nodes times edges of each graph for distances. In graphs of more
+    than 500 nodes these are measured from 500 nodes, spread evenly over the range of degrees. The fitted graphs decide
+    which labels have columns; labels that they do not have count as rare.
 
     Examples
     --------
     >>> from treegram import Graphs, GraphStatistics
     >>> graphs = Graphs.from_edges([[(0, 1), (1, 2), (0, 2)], [(0, 1)]], labels=[["C", "C", "O"], ["C", "C"]])
     >>> table = GraphStatistics().set_output(transform="pandas").fit_transform(graphs)
-    >>> table[["n_nodes", "transitivity", "distance_mean", "label=O"]].round(2)
-       n_nodes  transitivity  distance_mean  label=O
-    0      3.0           1.0            1.0     0.33
-    1      2.0           0.0            1.0     0.00
+    >>> table[["n_nodes", "transitivity", "distance_mean", "label=O", "edge=C-O"]].round(2)
+       n_nodes  transitivity  distance_mean  label=O  edge=C-O
+    0      3.0           1.0            1.0     0.33      0.67
+    1      2.0           0.0            1.0     0.00      0.00
     """
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {"max_labels": (Whole(1),)}
@@ -103,11 +109,11 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         graphs = as_graphs(X)
-        self._directed = graphs.directed
-        self._labels = _frequent(graphs.labels, graphs.label_values, self.max_labels)
-        arcs = graphs._edge_arcs()
-        edge_labels = None if graphs.edge_labels is None else graphs.edge_labels[arcs]
-        self._edge_labels = _frequent(edge_labels, graphs.edge_label_values, self.max_labels)
+        self._directed, self._has_nodes, self._has_edges = graphs.directed, graphs.n_nodes > 0, graphs.n_edges > 0
+        self._labels = _Shares("label", _node_labels(graphs), self.max_labels)
+        self._edge_labels = _Shares("edge_label", _edge_labels(graphs), self.max_labels)
+        ends = _edge_ends(graphs) if len(self._labels.names) > 1 else NO_CODES  # of one label only: those of the edges
+        self._edge_ends = _Shares("edge", ends, self.max_labels)
         self._attributes = _names(graphs.n_attributes, getattr(graphs, "attribute_names", None), "")
         self._edge_attributes = _names(graphs.n_edge_attributes, getattr(graphs, "edge_attribute_names", None), "edge_")
         self.n_attributes_in_ = graphs.n_attributes
@@ -149,75 +155,134 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         return np.array(self.feature_names_out_, dtype=object)
 
     def _check_alike(self, graphs: Graphs) -> None:
-        for n_new, names, what in (
-            (graphs.n_attributes, self._attributes, "nodes"),
-            (graphs.n_edge_attributes, self._edge_attributes, "edges"),
+        for what, n_new, n_old, has_both in (
+            ("nodes", graphs.n_attributes, len(self._attributes), graphs.n_nodes and self._has_nodes),
+            ("edges", graphs.n_edge_attributes, len(self._edge_attributes), graphs.n_edges and self._has_edges),
         ):
-            n_items = graphs.n_nodes if what == "nodes" else graphs.n_edges
-            if n_items and n_new != len(names):
+            if has_both and n_new != n_old:
                 raise InvalidGraphError(
                     f"The {what} of the new graphs (X) have {counted(n_new, 'attribute')}, but GraphStatistics was fitted on "
-                    f"{what} with {len(names)}. Build them the same way as the training graphs."
+                    f"{what} with {n_old}. Build them the same way as the training graphs."
                 )
 
     def _blocks(self, graphs: Graphs) -> Iterator[tuple[list[str], Floats]]:
         """Yield names and values of consecutive columns."""
         symmetric = _symmetric(graphs)
-        degrees = np.diff(symmetric.indptr).astype(np.float64)
-        n_graphs, nodes = len(graphs), graphs.offsets
+        degrees = np.diff(symmetric.indptr)
+        nodes, edges, arcs = graphs.offsets, *_edge_starts(graphs)
         yield _structure(graphs, symmetric)
         yield _distances(graphs, symmetric)
-        yield _summarize(["degree"], nodes, degrees[:, None])
-        shares = _shares(nodes, np.minimum(degrees, MAX_DEGREE + 1).astype(np.int64), MAX_DEGREE + 2)
+        yield _summarize(["degree"], nodes, degrees[:, None].astype(np.float64))
+        shares = _shares(nodes, np.minimum(degrees, MAX_DEGREE + 1), MAX_DEGREE + 2)
         yield [f"degree={d}" for d in range(MAX_DEGREE + 1)], shares[:, :-1]
         if self._directed:
             ins = np.bincount(graphs.indices, minlength=graphs.n_nodes)
-            yield _summarize(["out_degree", "in_degree"], nodes, np.stack([graphs.degrees, ins], axis=1).astype(float))
-        yield _label_shares("label", self._labels, nodes, graphs.labels, graphs.label_values)
-        yield _summarize(self._attributes, nodes, _rows(graphs.attributes, graphs.n_nodes, len(self._attributes)))
-        arcs = graphs._edge_arcs()
-        owners = np.repeat(graphs.graph_ids, graphs.degrees)[arcs]
-        edges = np.searchsorted(owners, np.arange(n_graphs + 1))
-        codes = None if graphs.edge_labels is None else graphs.edge_labels[arcs]
-        yield _label_shares("edge_label", self._edge_labels, edges, codes, graphs.edge_label_values)
+            both_ways = np.stack([graphs.degrees, ins], axis=1).astype(np.float64)
+            yield _summarize(["out_degree", "in_degree"], nodes, both_ways)
+        yield self._labels.shares(nodes, _node_labels(graphs))
+        yield from self._attribute_blocks(graphs, degrees)
+        yield self._edge_labels.shares(edges, _edge_labels(graphs))
+        yield self._edge_ends.shares(edges, _edge_ends(graphs))
         vectors = None if graphs.edge_attributes is None else graphs.edge_attributes[arcs]
         yield _summarize(self._edge_attributes, edges, _rows(vectors, len(arcs), len(self._edge_attributes)))
 
-
-# -------------------------------------------------------------------- labels and numbers
-
-
-def _frequent(codes: Ints | None, values: tuple[Hashable, ...], n_most: int) -> tuple[list[Hashable], bool]:
-    """Return the most frequent labels in their order, and whether there are others."""
-    if codes is None:
-        return [], False
-    counts = np.bincount(codes, minlength=len(values))
-    used = np.flatnonzero(counts)
-    chosen = np.sort(used[np.argsort(-counts[used], kind="stable")][:n_most])
-    return [values[code] for code in chosen], len(used) > n_most
-
-
-def _names(n_columns: int, names: Sequence[str] | None, prefix: str) -> list[str]:
-    return [f"{prefix}{name}" for name in names or [f"x{i}" for i in range(n_columns)]]
-
-
-def _rows(vectors: Floats | None, n_items: int, n_columns: int) -> Floats:
-    return np.zeros((n_items, n_columns)) if vectors is None else np.asarray(vectors, dtype=np.float64)
+    def _attribute_blocks(self, graphs: Graphs, degrees: Ints) -> Iterator[tuple[list[str], Floats]]:
+        """Yield the columns of node attributes."""
+        names, nodes, ids = self._attributes, graphs.offsets, graphs.graph_ids
+        vectors = _rows(graphs.attributes, graphs.n_nodes, len(names))
+        summaries, table = _summarize(names, nodes, vectors)
+        yield summaries, table
+        edges, arcs = _edge_starts(graphs)
+        sources = np.repeat(np.arange(graphs.n_nodes), graphs.degrees)[arcs]
+        differences = np.abs(vectors[sources] - vectors[graphs.indices[arcs]])
+        yield [f"{name}_edge_difference" for name in names], _means(edges, differences)
+        centered = degrees - _means(nodes, degrees[:, None].astype(np.float64))[ids, 0]
+        products = centered[:, None] * (vectors - table[ids, :: len(SUMMARIES)])
+        yield [f"{name}_degree_covariance" for name in names], _means(nodes, products)
+        labels = _node_labels(graphs)
+        for value in self._labels.frequent:
+            chosen = np.flatnonzero(labels.codes == labels.code_of(value)) if names else np.empty(0, np.int64)
+            label = self._labels.names[self._labels.columns[value]]
+            yield [f"{name}_mean[{label}]" for name in names], _means(np.searchsorted(chosen, nodes), vectors[chosen])
 
 
-def _label_shares(
-    what: str, learned: tuple[list[Hashable], bool], starts: Ints, codes: Ints | None, values: tuple[Hashable, ...]
-) -> tuple[list[str], Floats]:
-    known, has_others = learned
-    written = [str(value) for value in known]
-    names = [f"{what}={repr(v) if written.count(text) > 1 else text}" for v, text in zip(known, written, strict=True)]
-    names += [f"{what}=(other)"] * has_others
-    position = {value: i for i, value in enumerate(known)}
-    columns = np.array([position.get(value, len(known)) for value in values], dtype=np.int64)
-    found = np.zeros(int(starts[-1]), np.int64) if codes is None else columns[codes]
-    if codes is None and known:  # graphs without nodes or edges
-        found += len(known)
-    return names, _shares(starts, found, len(known) + 1)[:, : len(names)]
+# -------------------------------------------------------------------- discrete values
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """The discrete values of all nodes, or of all edges, as positions among the distinct ones; none where there are none."""
+
+    codes: Ints
+    values: Sequence[Hashable]
+
+    def code_of(self, value: Hashable) -> int:
+        return self.values.index(value) if value in self.values else -1
+
+
+NO_CODES = _Coded(np.empty(0, np.int64), ())
+
+
+def _node_labels(graphs: Graphs) -> _Coded:
+    return NO_CODES if graphs.labels is None else _Coded(graphs.labels, graphs.label_values)
+
+
+def _edge_labels(graphs: Graphs) -> _Coded:
+    """Return the label of each edge, once if it has no direction."""
+    if graphs.edge_labels is None:
+        return NO_CODES
+    return _Coded(graphs.edge_labels[graphs._edge_arcs()], graphs.edge_label_values)
+
+
+def _edge_ends(graphs: Graphs) -> _Coded:
+    """Return the labels of both ends of each edge, and its own between them; without a direction, the ends are sorted."""
+    if graphs.labels is None:
+        return NO_CODES
+    ends = graphs.labels[graphs.edges()]
+    if not graphs.directed:
+        ends = np.sort(ends, axis=1)
+    own = _edge_labels(graphs)
+    sides = [(ends[:, 0], graphs.label_values), (ends[:, 1], graphs.label_values)]
+    columns = sides if graphs.edge_labels is None else [sides[0], (own.codes, own.values), sides[1]]
+    shape = tuple(len(values) for _, values in columns)
+    numbers, codes = np.unique(np.ravel_multi_index([found for found, _ in columns], shape), return_inverse=True)
+    rows = zip(*np.unravel_index(numbers, shape), strict=True)
+    values = [tuple(known[code] for code, (_, known) in zip(row, columns, strict=True)) for row in rows]
+    return _Coded(codes, values)
+
+
+def _edge_starts(graphs: Graphs) -> tuple[Ints, Ints]:
+    """Return where the edges of each graph start, and the position of each edge among the arcs."""
+    arcs = graphs._edge_arcs()
+    return np.searchsorted(arcs, graphs.indptr[graphs.offsets]), arcs
+
+
+class _Shares:
+    """Columns of discrete values: one for each frequent value, and one for all others if there are any."""
+
+    def __init__(self, prefix: str, found: _Coded, n_most: int) -> None:
+        counts = np.bincount(found.codes, minlength=len(found.values))
+        used = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+        chosen = [found.values[code] for code in np.sort(used[:n_most])]
+        texts = [_text(value) for value in chosen]
+        self.columns = {value: i for i, value in enumerate(chosen)}
+        self.names = [
+            f"{prefix}={repr(value) if texts.count(text) > 1 else text}"
+            for value, text in zip(chosen, texts, strict=True)
+        ]
+        self.names += [f"{prefix}=(other)"] * (len(used) > n_most)
+        self.frequent = [found.values[code] for code in used[: min(MAX_MEANS, n_most)]] if len(used) > 1 else []
+
+    def shares(self, starts: Ints, found: _Coded) -> tuple[list[str], Floats]:
+        """Return the names of the columns and their values."""
+        columns = np.array([self.columns.get(value, len(self.columns)) for value in found.values], dtype=np.int64)
+        if not len(found.codes):  # graphs without nodes or edges, or without labels
+            return self.names, np.zeros((len(starts) - 1, len(self.names)))
+        return self.names, _shares(starts, columns[found.codes], len(self.columns) + 1)[:, : len(self.names)]
+
+
+def _text(value: Hashable) -> str:
+    return "-".join(map(_text, value)) if isinstance(value, tuple) else str(value)
 
 
 def _shares(starts: Ints, codes: Ints, n_codes: int) -> Floats:
@@ -228,39 +293,61 @@ def _shares(starts: Ints, codes: Ints, n_codes: int) -> Floats:
     return counts / np.maximum(sizes, 1)[:, None]
 
 
+# -------------------------------------------------------------------- numbers
+
+
+def _names(n_columns: int, names: Sequence[str] | None, prefix: str) -> list[str]:
+    return [f"{prefix}{name}" for name in names or [f"x{i}" for i in range(n_columns)]]
+
+
+def _rows(vectors: Floats | None, n_items: int, n_columns: int) -> Floats:
+    """Return the vectors with the fitted number of columns, which is 0 if there was nothing to learn it from."""
+    return np.zeros((n_items, n_columns)) if vectors is None or not n_items else vectors[:, :n_columns]
+
+
 def _summarize(names: list[str], starts: Ints, numbers: Floats) -> tuple[list[str], Floats]:
     """Return moments and quantiles of each column over the items of each graph."""
     columns = [f"{name}_{summary}" for name in names for summary in SUMMARIES]
-    table = np.zeros((len(starts) - 1, len(columns)))
+    table = np.zeros((len(starts) - 1, len(names), len(SUMMARIES)))
+    for chosen, rows in _sorted_rows(starts, numbers):
+        table[chosen] = _row_summaries(rows).transpose(1, 0, 2)
+    return columns, table.reshape(len(table), len(columns))
+
+
+def _means(starts: Ints, numbers: Floats) -> Floats:
+    """Return the mean of each column over the items of each graph."""
+    table = np.zeros((len(starts) - 1, numbers.shape[1]))
+    for chosen, rows in _sorted_rows(starts, numbers):
+        table[chosen] = rows.mean(axis=-1).T
+    return table
+
+
+def _sorted_rows(starts: Ints, numbers: Floats) -> Iterator[tuple[Ints, Floats]]:
+    """Yield graphs with equally many items, and the values of each column in each of them, sorted."""
     sizes = np.diff(starts)
-    is_filled = sizes > 0
-    sizes, firsts = sizes[is_filled], starts[:-1][is_filled]
-    if not len(sizes):
-        return columns, table
-    owners = np.repeat(np.arange(len(sizes)), sizes)
-    for i, column in enumerate(numbers.T):
-        values = column[np.lexsort((column, owners))]
-        # In units of a power of two, which rounds nothing, so that no square overflows.
-        largest = np.maximum(np.abs(values[firsts]), np.abs(values[firsts + sizes - 1]))
-        units = np.ldexp(1.0, np.frexp(largest)[1])
-        units[largest == 0] = 1.0
-        scaled = values / units[owners]
-        means = np.add.reduceat(scaled, firsts) / sizes
-        means = np.clip(means, scaled[firsts], scaled[firsts + sizes - 1])  # of equal values, exactly their value
-        deviations = np.sqrt(np.add.reduceat((scaled - means[owners]) ** 2, firsts) / sizes)
-        quantiles = [_quantiles(values, firsts, sizes, level) for level in (0.0, 0.25, 0.5, 0.75, 1.0)]
-        found = np.stack([means * units, deviations * units, *quantiles], axis=1)
-        table[is_filled, i * len(SUMMARIES) : (i + 1) * len(SUMMARIES)] = found
-    return columns, table
+    for size in np.unique(sizes[sizes > 0]) if numbers.shape[1] else ():
+        chosen = np.flatnonzero(sizes == size)
+        yield chosen, np.sort(numbers.T[:, starts[chosen][:, None] + np.arange(size)], axis=-1)
 
 
-def _quantiles(values: Floats, firsts: Ints, sizes: Ints, level: float) -> Floats:
+def _row_summaries(rows: Floats) -> Floats:
+    """Return the summaries of sorted rows along the last axis."""
+    lowest, highest = rows[..., 0], rows[..., -1]
+    # In units of a power of two, which rounds nothing, so that no square overflows.
+    units = np.ldexp(1.0, np.frexp(np.maximum(np.abs(lowest), np.abs(highest)))[1])
+    scaled = rows / units[..., None]
+    means = np.clip(scaled.mean(axis=-1), scaled[..., 0], scaled[..., -1])  # of equal values, exactly their value
+    deviations = np.sqrt(((scaled - means[..., None]) ** 2).mean(axis=-1))
+    quantiles = [_quantile(rows, level) for level in (0.25, 0.5, 0.75)]
+    return np.stack([means * units, deviations * units, lowest, *quantiles, highest], axis=-1)
+
+
+def _quantile(rows: Floats, level: float) -> Floats:
     """Interpolate between sorted values, as ``np.quantile`` does."""
-    places = level * (sizes - 1)
-    below = places.astype(np.int64)
-    low, high = values[firsts + below], values[firsts + np.minimum(below + 1, sizes - 1)]
-    weights = places - below
-    return low * (1 - weights) + high * weights
+    place = level * (rows.shape[-1] - 1)
+    below = int(place)
+    above = min(below + 1, rows.shape[-1] - 1)
+    return rows[..., below] * (1 - (place - below)) + rows[..., above] * (place - below)
 
 
 # -------------------------------------------------------------------- structure
@@ -361,7 +448,7 @@ def sum_distances(offsets, indptr, indices, sources, ids, queue, distance, total
     ``distance`` is -1 everywhere before and after.
     """
     for i in range(len(sources)):
-        base = offsets[ids[i]]
+        base, total, squares, d = offsets[ids[i]], 0, 0, 0
         queue[0] = sources[i] - base
         distance[queue[0]] = 0
         head, n_seen = 0, 1
@@ -369,15 +456,18 @@ def sum_distances(offsets, indptr, indices, sources, ids, queue, distance, total
             v = queue[head]
             head += 1
             d = distance[v]
-            totals[ids[i], 1] += d
-            totals[ids[i], 2] += d * d
-            totals[ids[i], 3] = max(totals[ids[i], 3], d)
+            total += d
+            squares += d * d
             for arc in range(indptr[base + v], indptr[base + v + 1]):
                 w = indices[arc] - base
                 if distance[w] < 0:
                     distance[w] = d + 1
                     queue[n_seen] = w
                     n_seen += 1
-        totals[ids[i], 0] += n_seen - 1
+        found = totals[ids[i]]
+        found[0] += n_seen - 1
+        found[1] += total
+        found[2] += squares
+        found[3] = max(found[3], d)  # that of the last node
         for k in range(n_seen):
             distance[queue[k]] = -1

@@ -20,6 +20,7 @@ from treegram.kernels.oddst import ODDST
 from treegram.kernels.ordered_trees import OrderedTrees
 from treegram.kernels.p2k import P2K
 from treegram.kernels.shortest_path import ShortestPath
+from treegram.kernels.statistics import StatisticsKernel
 from treegram.kernels.wl import WL
 from treegram.kernels.wlcl import WLCL
 from treegram.kernels.wloa import WLOA
@@ -43,6 +44,7 @@ __all__ = [
     "ODDCLFeatures",
     "OrderedTrees",
     "ShortestPath",
+    "StatisticsKernel",
 ]
 
 for _kind in (
@@ -57,6 +59,7 @@ for _kind in (
     OrderedTrees,
     P2K,
     ShortestPath,
+    StatisticsKernel,
     WL,
     WLCL,
     WLOA,

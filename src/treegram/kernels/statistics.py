@@ -1,0 +1,257 @@
+"""StatisticsKernel: numbers of whole graphs, compared column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from treegram._core.errors import InvalidGraphError
+from treegram._core.parallel import run_tasks
+from treegram._core.params import Allowed, Number, Words, parameters
+from treegram._core.text import counted
+from treegram._core.types import Floats
+from treegram.graphs import Graphs
+from treegram.graphs.statistics import GraphStatistics
+from treegram.graphs.transforms import ScaleAttributes
+from treegram.kernels.base import GraphKernel
+from treegram.kernels.grid import Grid
+
+__all__ = ["StatisticsKernel"]
+
+ROWS_PER_TASK = 256
+DIGITS = 10  # of a column, in units of its largest value: what differs less is the same number, rounded differently
+FARTHEST = 5.0  # robustly scaled values end here
+METRICS = {"laplacian": "cityblock", "rbf": "sqeuclidean"}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Graphs as rows of scaled columns."""
+
+    has_data: NDArray[np.bool_]  # graphs without nodes have no statistics, and a kernel of 0 with every graph
+    columns: Floats  # (n_graphs, n_columns)
+    widths: Sequence[float]  # one for each point of the grid
+
+
+@parameters
+class StatisticsKernel(GraphKernel):
+    r"""Kernel on numbers of whole graphs: the columns of :class:`GraphStatistics`, or those that you have about each graph.
+
+    .. math:: K(G, G') = \exp\Bigl(-\frac{1}{w \bar d} \sum_j |z_j(G) - z_j(G')|\Bigr)
+
+    Here :math:`z_j(G)` is the scaled value of the j-th column, :math:`\bar d` the mean of the sum over all pairs of fitted
+    graphs, and :math:`w` the ``width``. It does not see which node is where; in a :class:`KernelSum`, or beside
+    other kernels in a model, it adds what they do not see.
+
+    Parameters
+    ----------
+    columns : {"statistics", "graph_attributes", "both"}, default="statistics"
+        The columns of :class:`GraphStatistics`, the ``graph_attributes`` of the graphs, or both.
+    scaling : {"rank", "robust"}, default="rank"
+        "rank": the rank of a value among those of the fitted graphs, from 0 to 1, with linear interpolation between them. "robust":
+        as :class:`ScaleAttributes` does, cut off at -5 and 5.
+    column_kernel : {"laplacian", "rbf"}, default="laplacian"
+        "rbf" sums squares in place of absolute differences.
+    width : float, default=1.0
+        The width, in units of the mean distance between two fitted graphs. Above 1, far graphs count more.
+    normalize : bool, default=True
+        Has no effect: K(G, G) is 1 by definition.
+    n_jobs : int or None, default=None
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
+
+    Attributes
+    ----------
+    feature_names_in_ : list of str
+        The names of the columns.
+    mean_distance_ : float
+        The mean distance between two fitted graphs.
+    graphs_ : Graphs
+        The fitted graphs.
+    n_attributes_in_ : int
+        Dimension of their vectors.
+
+    Notes
+    -----
+    Positive semidefinite: exp(-|x - y|) and exp(-(x - y)²) are kernels of numbers, and a product of kernels is one.
+    The kernel of a graph without nodes is 0 with every graph, unless ``columns="graph_attributes"``.
+    Time is that of :class:`GraphStatistics`, plus the number of pairs of graphs times the number of columns.
+
+    Examples
+    --------
+    >>> from treegram import Graphs, StatisticsKernel
+    >>> graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)], [(0, 1), (1, 2), (0, 2)]])
+    >>> StatisticsKernel().fit_transform(graphs).round(2)
+    array([[1.  , 0.29, 0.19],
+           [0.29, 1.  , 0.2 ],
+           [0.19, 0.2 , 1.  ]])
+    """
+
+    name = "statistics"
+    _one_pass = ("width",)
+    _default_param_grid = {"width": [0.5, 1.0, 2.0]}
+    _allowed: ClassVar[Mapping[str, Allowed]] = {
+        "columns": (Words("statistics", "graph_attributes", "both"),),
+        "scaling": (Words("rank", "robust"),),
+        "column_kernel": (Words(*METRICS),),
+        "width": (Number(0, above=True),),
+    }
+
+    columns: str = field(default="statistics", kw_only=False)
+    scaling: str = "rank"
+    column_kernel: str = "laplacian"
+    width: float = 1.0
+
+    @property
+    def learns_from_data(self) -> bool:
+        """Return True: ranks, scales and the mean distance are those of the fitted graphs."""
+        return True
+
+    @property
+    def _uses_labels(self) -> bool:
+        return self.columns != "graph_attributes"
+
+    def _unused_data(self, graphs: Graphs) -> dict[str, str]:  # noqa: ARG002
+        return {}
+
+    def _learn(self, graphs: Graphs, grid: Grid) -> None:  # noqa: ARG002
+        self._statistics = None if self.columns == "graph_attributes" else GraphStatistics().fit(graphs)
+        self._n_given, self.feature_names_in_ = 0, []
+        if self._statistics is not None:
+            self.feature_names_in_ += self._statistics.feature_names_out_
+        if self.columns != "statistics":
+            self._n_given = _given_columns(graphs).shape[1]
+            names = getattr(graphs, "graph_attribute_names", None) or (f"graph_x{i}" for i in range(self._n_given))
+            self.feature_names_in_ += names
+        table = self._table(graphs)[self._has_data(graphs)]
+        largest = np.abs(table).max(axis=0, initial=0.0)
+        self._units = np.where(largest > 0, largest, 1.0)
+        table = self._rounded(table)
+        self._scaler: _Ranks | _Robust = _Ranks(table) if self.scaling == "rank" else _Robust(table)
+        self.mean_distance_ = _mean_distance(self._scaler.transform(table), self.column_kernel) if len(table) else 0.0
+
+    def _has_data(self, graphs: Graphs) -> NDArray[np.bool_]:
+        return np.ones(len(graphs), bool) if self.columns == "graph_attributes" else graphs.sizes > 0
+
+    def _table(self, graphs: Graphs) -> Floats:
+        """Return the columns as they are."""
+        tables = [np.empty((len(graphs), 0))]
+        if self._statistics is not None:
+            tables.append(self._statistics.transform(graphs))
+        if self.columns != "statistics":
+            tables.append(_given_columns(graphs))
+            if tables[-1].shape[1] != self._n_given:
+                new = counted(tables[-1].shape[1], "graph attribute")
+                self._refuse(f"The new graphs (X) have {new}", f"on graphs with {self._n_given}")
+        return np.hstack(tables)
+
+    def _rounded(self, table: Floats) -> Floats:
+        return np.round(table / self._units, DIGITS)
+
+    def _describe(self, graphs: Graphs, grid: Grid) -> Rows:
+        has_data = self._has_data(graphs)
+        columns = np.where(has_data[:, None], self._scaler.transform(self._rounded(self._table(graphs))), 0.0)
+        return Rows(has_data, columns, grid["width"])
+
+    def _pair_sums(self, left: Rows, right: Rows | None) -> Floats:
+        other = left if right is None else right
+        K = np.empty((len(left.widths), len(left.columns), len(other.columns)))
+        spans = [(first, first + ROWS_PER_TASK) for first in range(0, len(left.columns), ROWS_PER_TASK)]
+        tasks = [(left, other, span, span[0] if right is None else 0, K) for span in spans]
+        for _ in run_tasks(self._fill_rows, tasks, n_jobs=self.n_jobs, label="distances"):
+            pass
+        return K
+
+    def _fill_rows(self, left: Rows, right: Rows, span: tuple[int, int], first: int, K: Floats) -> None:
+        """Fill some rows of K, from the column ``first`` on."""
+        rows = slice(*span)
+        distances = self._distances(left.columns[rows], right.columns[first:])
+        is_used = left.has_data[rows, None] & right.has_data[first:]
+        for point, width in enumerate(left.widths):
+            K[point, rows, first:] = np.where(is_used, np.exp(-distances / width), 0.0)
+
+    def _distances(self, left: Floats, right: Floats) -> Floats:
+        """Return distances in units of the mean distance."""
+        if not self.mean_distance_:
+            return np.zeros((len(left), len(right)))
+        distances: Floats = cdist(left, right, METRICS[self.column_kernel]) / self.mean_distance_
+        return distances
+
+    def _self_sums(self, described: Rows) -> Floats:
+        return np.tile(described.has_data.astype(np.float64), (len(described.widths), 1))
+
+    def _column_parts(self, graphs: Graphs, weights: Floats) -> tuple[Floats, Floats, list[str]]:
+        """Return what each column adds to the sums of weights[i, o] K(G, G_i) over the fitted graphs G_i.
+
+        K is 1 minus a loss, which columns share in proportion to what they add to the distance. Returns (n_graphs, n_columns,
+        n_outputs), the constant sum of the weights (n_outputs,), and the names of the columns. A graph without nodes has lost everything,
+        by its first column.
+        """
+        new, old = self._describe(self._check_like_fitted(graphs), self._own_grid()), self._fitted
+        weights = weights * old.has_data[:, None]
+        constant = weights.sum(axis=0)
+        parts = np.zeros((len(new.columns), len(self.feature_names_in_), weights.shape[1]))
+        distances = self._distances(new.columns, old.columns)
+        losses = np.expm1(-distances / self.width)
+        shares = np.divide(losses, distances, out=np.zeros_like(losses), where=distances > 0)
+        for j in range(parts.shape[1]):
+            parts[:, j] = (shares * self._distances(new.columns[:, j : j + 1], old.columns[:, j : j + 1])) @ weights
+        parts[~new.has_data] = 0.0
+        parts[~new.has_data, :1] = -constant
+        return parts, constant, self.feature_names_in_
+
+
+def _given_columns(graphs: Graphs) -> Floats:
+    columns = getattr(graphs, "graph_attributes", None)
+    if columns is None:
+        if len(graphs):
+            raise InvalidGraphError(
+                f"StatisticsKernel with columns 'graph_attributes' or 'both' needs graphs with graph_attributes; got {graphs!r}. Pass "
+                "graph_attributes when creating the collection, or use columns='statistics'."
+            )
+        return np.empty((0, 0))
+    return np.asarray(columns)
+
+
+class _Ranks:
+    """The mean rank of each distinct value of each column, as a share of the number of rows."""
+
+    def __init__(self, table: Floats) -> None:
+        self.known = []
+        for column in table.T:
+            values, counts = np.unique(column, return_counts=True)
+            self.known.append((values, (np.cumsum(counts) - counts / 2) / max(len(column), 1)))
+
+    def transform(self, table: Floats) -> Floats:
+        """Interpolate between known values."""
+        ranks = [
+            np.interp(column, *known) if len(known[0]) else column
+            for column, known in zip(table.T, self.known, strict=True)
+        ]
+        return np.stack(ranks, axis=1) if ranks else table
+
+
+class _Robust:
+    """Medians and interquartile ranges of the columns, as :class:`ScaleAttributes` computes them for nodes."""
+
+    def __init__(self, table: Floats) -> None:
+        self.scaler = ScaleAttributes("robust").fit(self._nodes(table))
+
+    def transform(self, table: Floats) -> Floats:
+        """Scale the columns, and cut them off."""
+        return np.clip(np.asarray(self.scaler.transform(self._nodes(table)).attributes), -FARTHEST, FARTHEST)
+
+    def _nodes(self, table: Floats) -> Graphs:
+        return Graphs.from_arrays([0, len(table)], np.empty((0, 2), np.int64), attributes=table)
+
+
+def _mean_distance(rows: Floats, column_kernel: str) -> float:
+    """Return the mean distance of all pairs of rows, without the pairs: column by column, from sorted values or variances."""
+    if column_kernel == "rbf":
+        return float(2 * rows.var(axis=0).sum())
+    n = len(rows)
+    return float((2 * np.arange(n) - n + 1) @ np.sort(rows, axis=0).sum(axis=1)) * 2 / n**2

@@ -1,0 +1,155 @@
+"""StatisticsKernel: against a literal computation, on new graphs, by column, in sums, pipelines, models and files."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy.stats import rankdata
+from sklearn.pipeline import make_pipeline
+
+from strategies import collections, with_node_order
+from treegram import (
+    WL,
+    Graphs,
+    GraphStatistics,
+    GraphSVC,
+    InvalidGraphError,
+    KernelSum,
+    ScaleAttributes,
+    StatisticsKernel,
+    load_digits_graphs,
+    load_model,
+    save_model,
+)
+from treegram.kernels import statistics
+from treegram.kernels.base import KERNELS
+from zoo import COLLECTIONS
+
+MIXED = COLLECTIONS["edge_labels"]
+
+
+def expected_gram(graphs, width=1.0, power=1):
+    """Ranks by scipy, distances and their mean pair by pair."""
+    table = GraphStatistics().fit_transform(graphs)[graphs.sizes > 0]
+    peaks = np.abs(table).max(axis=0, initial=0.0)
+    rounded = np.round(table / np.where(peaks > 0, peaks, 1.0), 10)
+    ranks = np.stack([rankdata(column) / max(len(column), 1) for column in rounded.T], axis=1)
+    pairs = np.array([[sum(abs(a - b) ** power) for b in ranks] for a in ranks])
+    K = np.zeros((len(graphs), len(graphs)))
+    filled = np.flatnonzero(graphs.sizes)
+    if len(filled):
+        K[np.ix_(filled, filled)] = np.exp(-pairs / (width * pairs.mean())) if pairs.any() else 1.0
+    return K
+
+
+@pytest.mark.parametrize("name", COLLECTIONS)
+def test_it_is_what_its_formula_says_on_hand_drawn_graphs(name):
+    graphs = COLLECTIONS[name].pack()
+    np.testing.assert_allclose(StatisticsKernel().fit_transform(graphs), expected_gram(graphs), atol=1e-12)
+    squared = StatisticsKernel(column_kernel="rbf", width=0.5).fit_transform(graphs)
+    np.testing.assert_allclose(squared, expected_gram(graphs, 0.5, 2), atol=1e-12)
+
+
+@given(collections())
+def test_it_is_what_its_formula_says_on_generated_graphs(collection):
+    graphs = collection.pack()
+    np.testing.assert_allclose(StatisticsKernel().fit_transform(graphs), expected_gram(graphs), atol=1e-12)
+
+
+@given(with_node_order())
+def test_the_order_of_nodes_changes_no_bit(drawn):
+    collection, places = drawn
+    K = StatisticsKernel().fit_transform(collection.pack())
+    np.testing.assert_array_equal(StatisticsKernel().fit_transform(collection.renumbered(places).pack()), K)
+
+
+@given(collections(min_graphs=1))
+def test_transform_has_the_rows_of_fit_transform(collection):
+    graphs = collection.pack()
+    kernel = StatisticsKernel(scaling="robust")
+    K = kernel.fit_transform(graphs)
+    np.testing.assert_array_equal(kernel.transform(graphs), K)
+    for i in range(len(graphs)):
+        np.testing.assert_array_equal(kernel.transform(collection.take([i]).pack())[0], K[i])
+
+
+def paths(*sizes):
+    return Graphs.from_edges([[(i, i + 1) for i in range(n - 1)] for n in sizes], n_nodes=sizes)
+
+
+def test_ranks_of_new_graphs_are_interpolated():
+    kernel = StatisticsKernel().fit(paths(2, 4, 8, 8))
+    column = kernel.feature_names_in_.index("n_nodes")
+    ranks = kernel._describe(paths(1, 2, 3, 4, 6, 8, 99), kernel._own_grid()).columns[:, column]
+    np.testing.assert_allclose(ranks, [0.125, 0.125, 0.25, 0.375, 0.5625, 0.75, 0.75])
+
+
+def test_what_differs_by_rounding_alone_has_one_rank():
+    values = [[0.1, 0.2, 0.4, 0.5], [0.1, 0.1, 0.5, 0.5], [0.3] * 4, [0.1 * 3] * 4]
+    graphs = Graphs.from_edges([[]] * 4, n_nodes=[4] * 4, attributes=[[[x] for x in row] for row in values])
+    kernel = StatisticsKernel().fit(graphs)
+    column = kernel.feature_names_in_.index("x0_mean")
+    assert len(set(GraphStatistics().fit_transform(graphs)[:, column])) > 1
+    assert len(set(kernel._fitted.columns[:, column])) == 1
+
+
+def test_robust_scales_are_cut_off():
+    graphs = Graphs.from_edges([[]] * 21, n_nodes=[1] * 21, attributes=[[[x]] for x in [*range(20), 1e9]])
+    kernel = StatisticsKernel(scaling="robust").fit(graphs)
+    assert np.abs(kernel._fitted.columns).max() == 5.0
+    assert kernel.transform(graphs)[0, 20] > 0
+
+
+def test_tasks_change_no_bit(monkeypatch):
+    graphs, _ = load_digits_graphs()
+    expected = StatisticsKernel().fit_transform(graphs[:60])
+    monkeypatch.setattr(statistics, "ROWS_PER_TASK", 7)
+    np.testing.assert_array_equal(StatisticsKernel(n_jobs=2).fit_transform(graphs[:60]), expected)
+
+
+# -------------------------------------------------------------------- columns
+
+
+@given(collections(min_graphs=2))
+def test_columns_add_up_to_the_decision(collection):
+    graphs = collection.pack()
+    weights = np.random.default_rng(0).normal(size=(len(graphs) - 1, 2))
+    for kernel in (StatisticsKernel(width=0.7), StatisticsKernel(column_kernel="rbf", scaling="robust")):
+        kernel.fit(graphs[1:])
+        values, constant, names = kernel._column_parts(graphs, weights)
+        assert values.shape == (len(graphs), len(names), 2)
+        np.testing.assert_allclose(values.sum(axis=1) + constant, kernel.transform(graphs) @ weights, atol=1e-10)
+
+
+def test_equal_columns_contribute_nothing():
+    kernel = StatisticsKernel().fit(paths(2, 4, 8))
+    values, _, names = kernel._column_parts(paths(4, 5), np.ones((3, 1)))
+    assert not values[:, names.index("n_components")].any()
+    assert values[0, names.index("n_nodes")] < 0
+
+
+# -------------------------------------------------------------------- where kernels go
+
+
+def test_models_sums_pipelines_and_files_take_it(tmp_path):
+    graphs, y = (found[:60] for found in load_digits_graphs())
+    kernel = KernelSum([WL(2), StatisticsKernel()])
+    model = GraphSVC(kernel, param_grid={"width": [0.5, 1.0]}, C=[1, 10], cv=3).fit(graphs[:40], y[:40])
+    save_model(model, tmp_path / "model.tgm")
+    loaded = load_model(tmp_path / "model.tgm")
+    np.testing.assert_array_equal(loaded.decision_function(graphs), model.decision_function(graphs))
+    scaled = make_pipeline(ScaleAttributes(), StatisticsKernel())
+    np.testing.assert_allclose(  # ranks do not change
+        scaled.fit_transform(MIXED.pack()), StatisticsKernel().fit_transform(MIXED.pack()), atol=0.05
+    )
+    assert KERNELS["statistics"] is StatisticsKernel
+    assert StatisticsKernel().learns_from_data
+
+
+def test_nothing_is_reported_as_unused(recwarn):
+    StatisticsKernel().fit(MIXED.pack())
+    assert not recwarn.list
+
+
+def test_graph_attributes_must_be_there():
+    with pytest.raises(InvalidGraphError, match="needs graphs with graph_attributes"):
+        StatisticsKernel("graph_attributes").fit(paths(2, 3))
