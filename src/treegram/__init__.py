@@ -89,6 +89,7 @@ _HOMES = {
         "DropAttributes",
         "NeighborMeans",
         "ScaleAttributes",
+        "TruncateLabels",
     ),
     "models": ("GraphClassifier", "GraphGP", "GraphRidge", "GraphSVC"),
     "kernels.gram_store": ("gram_to_zarr",),

@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 
 from treegram import WL, Graphs, InvalidGraphError
 from treegram.graphs import as_graphs
-from treegram.structure import labels as labels_module
+from treegram.structure import hashing
 from treegram.structure.hashing import hash_label
 from zoo import COLLECTIONS
 
@@ -483,10 +483,10 @@ def test_labels_of_special_types_are_their_values(label, plain):
 def test_only_labels_that_are_used_are_hashed(monkeypatch):
     graphs = Graphs.from_edges([[(0, 1)], [(0, 1)]], labels=[["a", "b"], ["c", "d"]], edge_labels=[["x"], ["y"]])
     hashed = []
-    monkeypatch.setattr(labels_module, "hash_label", lambda value: hashed.append(value) or 1)
-    labels_module.node_hashes(graphs[1], "degree")
-    labels_module.arc_hashes(graphs[1], use_edge_labels=True)
-    labels_module.node_hashes(Graphs.from_edges([[(0, i) for i in range(1, 9)]]), "degree")
+    monkeypatch.setattr(hashing, "hash_label", lambda value: hashed.append(value) or 1)
+    hashing.node_hashes(graphs[1], "degree")
+    hashing.arc_hashes(graphs[1], use_edge_labels=True)
+    hashing.node_hashes(Graphs.from_edges([[(0, i) for i in range(1, 9)]]), "degree")
     assert hashed == ["c", "d", "y", 1, 8]
 
 

@@ -352,3 +352,45 @@ def test_an_unknown_option_is_an_error_of_the_function_that_was_called(door):
 def test_every_name_is_documented():
     text = tg.MoleculeGraphs.__doc__
     assert [name for name in (*LABELS, *ATTRIBUTES) if f'"{name}"' not in text] == []
+
+
+# -------------------------------------------------------------------- descriptors
+
+
+def test_descriptors_are_graph_attributes_with_names():
+    from rdkit.Chem import Descriptors
+
+    graphs = tg.Graphs.from_smiles(DRUGS[:3], descriptors="rdkit2d")
+    names = [name for name, _ in Descriptors.descList]
+    assert graphs.graph_attribute_names == tuple(names)
+    for row, text in zip(graphs.graph_attributes, DRUGS, strict=False):
+        mol = Chem.MolFromSmiles(text)
+        assert row[names.index("MolWt")] == Descriptors.MolWt(mol)
+        assert row[names.index("TPSA")] == Descriptors.TPSA(mol)
+    explicit = [Chem.AddHs(Chem.MolFromSmiles(text)) for text in DRUGS[:3]]
+    np.testing.assert_array_equal(
+        tg.Graphs.from_rdkit(explicit, descriptors="rdkit2d").graph_attributes, graphs.graph_attributes
+    )
+    assert MoleculeGraphs(descriptors="rdkit2d").transform(DRUGS[:3]) == graphs
+    assert tg.Graphs.from_smiles(DRUGS[:3]).graph_attributes is None
+    with pytest.raises(tg.ParameterError, match="descriptors"):
+        tg.Graphs.from_smiles(DRUGS[:3], descriptors="rdkit3d")
+
+
+def test_descriptors_that_do_not_exist_are_zero_and_huge_ones_are_limited():
+    """Uranium has no Gasteiger parameters, and Ipc grows exponentially."""
+    graphs = tg.Graphs.from_smiles(["[U]", "C" * 400, "[H][H]"], descriptors="rdkit2d")
+    assert np.isfinite(graphs.graph_attributes).all()
+    assert np.abs(graphs.graph_attributes).max() == 1e12
+    column = dict(zip(graphs.graph_attribute_names, graphs.graph_attributes.T, strict=True))
+    assert column["BCUT2D_CHGHI"][0] == 0
+
+
+def test_rich_labels_become_elements_in_a_pipeline():
+    rich = tg.Graphs.from_smiles(DRUGS, labels=["element", "degree", "aromatic"])
+    elements = tg.Graphs.from_smiles(DRUGS)
+    assert tg.TruncateLabels().fit_transform(rich) == elements
+    assert tg.TruncateLabels(2).fit_transform(rich) == tg.Graphs.from_smiles(DRUGS, labels=["element", "degree"])
+    assert tg.TruncateLabels().fit_transform(elements) == elements
+    bare = tg.Graphs.from_smiles(DRUGS, labels=None)
+    assert tg.TruncateLabels().fit_transform(bare) == bare

@@ -325,7 +325,55 @@ def test_without_attributes_every_node_kernel_value_is_1():
 
 def test_the_names_of_study_files():
     assert list(transforms.TRANSFORMATIONS) == [*TRANSFORMATIONS, "edges"]
-    assert list(TRANSFORMATIONS) == ["standard", "robust", "centroid", "centroid-append", "neighbors", "none"]
+    assert list(TRANSFORMATIONS) == ["standard", "robust", "whiten", "centroid", "centroid-append", "neighbors", "none"]
     widths = {name: make().fit_transform(collect(*ALL).pack()).n_attributes for name, make in TRANSFORMATIONS.items()}
-    assert list(widths.values()) == [2, 2, 1, 3, 4, 0]
+    assert list(widths.values()) == [2, 2, 2, 1, 3, 4, 0]
     assert all(make() is not make() for make in TRANSFORMATIONS.values())
+
+
+# -------------------------------------------------------------------- whitening
+
+
+def test_whitened_vectors_have_unit_covariance_and_the_distances_of_pca():
+    from sklearn.decomposition import PCA
+    from sklearn.metrics import euclidean_distances
+
+    rng = np.random.default_rng(0)
+    raw = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3)) * [1.0, 1e6, 1e-6] + [5.0, 0.0, 1e-3]
+    graphs = Graphs.from_edges([[], []], attributes=[raw[:40], raw[40:]], attribute_names=["x", "y", "z"])
+    white = ScaleAttributes("whiten").fit_transform(graphs)
+    assert white.attribute_names == ("x", "y", "z")
+    np.testing.assert_allclose(np.cov(white.attributes.T, ddof=0), np.eye(3), atol=1e-9)
+    expected = PCA(whiten=True).fit_transform((raw - raw.mean(axis=0)) / raw.std(axis=0)) * np.sqrt(60 / 59)
+    distances = euclidean_distances(white.attributes)
+    np.testing.assert_allclose(distances, euclidean_distances(expected), rtol=1e-7, atol=1e-7)
+    mixed = graphs.assign(attributes=raw / raw.std(axis=0) @ rng.normal(size=(3, 3)))  # any linear map
+    again = ScaleAttributes("whiten").fit_transform(mixed)
+    np.testing.assert_allclose(euclidean_distances(again.attributes), distances, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("columns", "rank"),
+    [
+        (lambda x: [x, np.ones_like(x)], 1),  # a constant column
+        (lambda x: [x, 2 * x + 1], 1),  # a linearly dependent one
+        (lambda x: [np.full_like(x, 0.1), np.zeros_like(x)], 0),  # nothing but constants
+        (lambda x: [x, x**2, 1e-12 * x**3], 3),
+        (lambda x: [1e300 * x, 1e-300 * x**2], 2),
+    ],
+)
+def test_whitening_removes_directions_without_variance(columns, rank):
+    vectors = np.stack(columns(np.arange(-5.0, 7.0)), axis=1)
+    graphs = Graphs.from_edges([[(0, 1)]], n_nodes=[12], attributes=[vectors])
+    scaler = ScaleAttributes("whiten").fit(graphs)
+    assert np.linalg.matrix_rank(scaler.whitening_) == rank
+    white = scaler.transform(graphs).attributes
+    assert white.shape == vectors.shape
+    np.testing.assert_allclose(np.linalg.eigvalsh(np.cov(white.T, ddof=0))[-rank:] if rank else 1.0, 1.0)
+
+
+def test_whitening_without_nodes_changes_nothing():
+    empty = Graphs.from_edges([], attributes=[])
+    assert ScaleAttributes("whiten").fit(empty).transform(empty) == empty
+    one = Graphs.from_edges([[]], attributes=[[[1.0, 2.0]]])
+    assert ScaleAttributes("whiten").fit_transform(one).attributes.tolist() == [[0.0, 0.0]]

@@ -42,6 +42,7 @@ from treegram import (
     ODDCLApprox,
     ODDCLFeatures,
     ScaleAttributes,
+    TruncateLabels,
     load_model,
     save_model,
 )
@@ -171,7 +172,15 @@ def test_regressors_come_back_in_every_bit(kernel, graphs, new, path):
 
 
 @pytest.mark.parametrize(
-    "transformer", [ScaleAttributes("robust"), CentroidDistance("append"), NeighborMeans(2.0), DropAttributes()]
+    "transformer",
+    [
+        ScaleAttributes("robust"),
+        ScaleAttributes("whiten"),
+        CentroidDistance("append"),
+        NeighborMeans(2.0),
+        DropAttributes(),
+        TruncateLabels(),
+    ],
 )
 def test_transformers_come_back(transformer, graphs, new, path):
     transformer.fit(graphs)

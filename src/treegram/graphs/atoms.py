@@ -26,6 +26,8 @@ __all__ = [
     "Atoms",
     "InvalidMoleculeError",
     "attribute_columns",
+    "describe_molecule",
+    "descriptor_names",
     "import_rdkit",
     "is_molecule",
     "label_atoms",
@@ -43,6 +45,7 @@ __all__ = [
 _SHOWN = 60  # characters of a molecule in a message
 _LONGEST_REASON = 200  # characters of RDKit's own text
 _EMBEDDING_SECONDS = 120  # RDKit cannot be interrupted, and some molecules would take hours
+_LARGEST_DESCRIPTOR = 1e12  # the descriptor Ipc grows exponentially with the molecule
 _INDEX = "_treegram_index"  # the property of an atom that holds its number in the molecule with all hydrogens
 
 import_rdkit = partial(optional_module, "rdkit.Chem", "Molecules")
@@ -244,6 +247,26 @@ def label_bonds(mol: Any) -> tuple[list[tuple[int, int]], list[str]]:
     bonds = list(mol.GetBonds())
     labels = [str(bond.GetBondType()).lower() + _STEREO.get(str(bond.GetStereo()), "") for bond in bonds]
     return [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds], labels
+
+
+# -------------------------------------------------------------------- descriptors of the whole molecule
+
+
+def descriptor_names() -> list[str]:
+    """Return the names of RDKit's 2D descriptors."""
+    from rdkit.Chem import Descriptors
+
+    return [name for name, _ in Descriptors.descList]
+
+
+def describe_molecule(mol: Any) -> Floats:
+    """Return RDKit's 2D descriptors: 0 for those that do not exist for the molecule, and none beyond 1e12."""
+    from rdkit.Chem import Descriptors
+
+    calculate: Any = Descriptors.CalcMolDescriptors
+    known = calculate(import_rdkit().RemoveHs(mol), missingVal=np.nan, silent=True)
+    values = np.array([known[name] for name in descriptor_names()], dtype=np.float64)
+    return np.clip(np.nan_to_num(values, nan=0.0), -_LARGEST_DESCRIPTOR, _LARGEST_DESCRIPTOR)
 
 
 # -------------------------------------------------------------------- attributes

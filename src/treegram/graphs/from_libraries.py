@@ -124,7 +124,7 @@ class FromLibraries:
             Names of the molecules; by default their SMILES.
         **kwargs
             Parameters of :class:`MoleculeGraphs`: ``labels``, ``attributes``, ``bond_labels``, ``hydrogens``,
-            ``random_state``.
+            ``descriptors``, ``random_state``.
 
         Returns
         -------

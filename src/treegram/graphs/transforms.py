@@ -1,6 +1,6 @@
 """Transformers from graphs to graphs, for pipelines that end in a kernel.
 
-They change node attributes, or turn edge attributes into edge labels; everything else passes through unchanged. Parameters
+They change node attributes or labels, or turn edge attributes into edge labels; everything else passes through unchanged. Parameters
 are learned in ``fit`` only, so nothing leaks from test graphs in cross-validation. ``TRANSFORMATIONS`` maps the names that
 study files use to the classes.
 """
@@ -34,10 +34,12 @@ __all__ = [
     "GraphTransformer",
     "NeighborMeans",
     "ScaleAttributes",
+    "TruncateLabels",
 ]
 
 # The interquartile range is a usable scale if the middle 90 % of the values is at most this many times as wide.
 MAX_TAIL_RATIO = 5.0
+_LEAST_VARIANCE = 1e-10  # of a principal component, relative to the largest: below, it is rounding
 
 
 class GraphTransformer(Checked, TransformerMixin, BaseEstimator, ABC):
@@ -114,12 +116,14 @@ class ScaleAttributes(GraphTransformer):
 
     Parameters
     ----------
-    method : {"standard", "robust"}, default="standard"
+    method : {"standard", "robust", "whiten"}, default="standard"
         "standard": subtract the mean and divide by the standard deviation. "robust": subtract the median and divide by the
         interquartile range, which ignores outliers. For an attribute that is nearly constant the interquartile range is
         tiny and says nothing about the remaining values. The standard deviation is used instead if the interquartile range
         is 0, or if the range of the middle 90 % of the values is more than 5 times as wide (2.4 times for a normal
-        distribution, 3.4 times for a log-normal one). Constant attributes are not divided.
+        distribution, 3.4 times for a log-normal one). Constant attributes are not divided. "whiten": as "standard", then
+        divide each principal component by its standard deviation and rotate back, so that correlated attributes do not count
+        several times. Components without variance, due to constant or linearly dependent attributes, become 0.
 
     Attributes
     ----------
@@ -127,6 +131,8 @@ class ScaleAttributes(GraphTransformer):
         The values that are subtracted.
     scale_ : ndarray of shape (n_attributes,)
         The divisors; never 0.
+    whitening_ : ndarray of shape (n_attributes, n_attributes), or None
+        For "whiten": the symmetric matrix that scaled vectors are multiplied by.
     n_attributes_in_ : int
         Dimension of the fitted vectors; 0 if there were no nodes, in which case ``transform`` changes nothing.
 
@@ -138,7 +144,7 @@ class ScaleAttributes(GraphTransformer):
     array([-1. , -0.5,  0. ,  0.5,  3. ])
     """
 
-    _allowed: ClassVar[Mapping[str, Allowed]] = {"method": (Words("standard", "robust"),)}
+    _allowed: ClassVar[Mapping[str, Allowed]] = {"method": (Words("standard", "robust", "whiten"),)}
     _learned: ClassVar[str | None] = "scale_"
 
     method: str = field(default="standard", kw_only=False)
@@ -151,11 +157,12 @@ class ScaleAttributes(GraphTransformer):
         peaks[peaks == 0] = 1.0
         centers, scales = np.zeros(vectors.shape[1]), np.ones(vectors.shape[1])
         if len(vectors):
-            measure = _standard if self.method == "standard" else _robust
+            measure = _robust if self.method == "robust" else _standard
             centers, scales = measure(vectors / peaks)
         self.center_ = centers * peaks
         self.scale_ = scales * peaks
         self.scale_[self.scale_ == 0] = 1.0  # a constant attribute
+        self.whitening_ = _whitening((vectors - self.center_) / self.scale_) if self.method == "whiten" else None
 
     def _change(self, graphs: Graphs) -> Graphs:
         vectors = _node_vectors(graphs, self)
@@ -166,8 +173,11 @@ class ScaleAttributes(GraphTransformer):
                 f"The nodes of the new graphs (X) have {counted(vectors.shape[1], 'attribute')}, but ScaleAttributes was "
                 f"fitted on nodes with {self.n_attributes_in_}."
             )
-        with np.errstate(over="ignore"):
-            return _with_vectors(graphs, (vectors - self.center_) / self.scale_, self, graphs.attribute_names)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = (vectors - self.center_) / self.scale_
+            if self.whitening_ is not None:
+                scaled = scaled @ self.whitening_
+            return _with_vectors(graphs, scaled, self, graphs.attribute_names)
 
 
 @parameters
@@ -260,6 +270,39 @@ class DropAttributes(GraphTransformer):
         return replace(graphs, attributes=None, attribute_names=None)
 
 
+@parameters
+class TruncateLabels(GraphTransformer):
+    """Keep the first parts of node labels that are tuples.
+
+    With molecules whose labels are element, charge and so on, a pipeline can thus compare atoms by all of these or by the
+    element alone.
+
+    Parameters
+    ----------
+    n_parts : int, default=1
+        Number of parts to keep. A tuple of one part becomes the part itself. Other labels do not change.
+
+    Examples
+    --------
+    >>> from treegram import Graphs, TruncateLabels
+    >>> graphs = Graphs.from_edges([[(0, 1), (1, 2)]], labels=[[("C", 1), ("C", 2), ("O", 1)]])
+    >>> TruncateLabels().fit_transform(graphs).label_values
+    ('C', 'O')
+    """
+
+    _allowed: ClassVar[Mapping[str, Allowed]] = {"n_parts": (Whole(1),)}
+
+    n_parts: int = field(default=1, kw_only=False)
+
+    def _change(self, graphs: Graphs) -> Graphs:
+        if graphs.labels is None:
+            return graphs
+        short = [value[: self.n_parts] if isinstance(value, tuple) else value for value in graphs.label_values]
+        short = [value[0] if isinstance(value, tuple) and len(value) == 1 else value for value in short]
+        codes, values = encode_labels(short, len(short), "label_values", "labels")
+        return replace(graphs, labels=codes[graphs.labels], label_values=values)
+
+
 # -------------------------------------------------------------------- edge attributes
 
 
@@ -333,6 +376,7 @@ class BinEdgeAttributes(GraphTransformer):
 TRANSFORMATIONS: dict[str, Callable[[], GraphTransformer]] = {
     "standard": ScaleAttributes,
     "robust": partial(ScaleAttributes, "robust"),
+    "whiten": partial(ScaleAttributes, "whiten"),
     "centroid": CentroidDistance,
     "centroid-append": partial(CentroidDistance, "append"),
     "neighbors": NeighborMeans,
@@ -411,6 +455,17 @@ def _robust(vectors: Floats) -> tuple[Floats, Floats]:
     ranges = upper - lower
     is_usable = (ranges > 0) & (MAX_TAIL_RATIO * ranges >= highest - lowest)
     return median, np.where(is_usable, ranges, _standard(vectors)[1])
+
+
+def _whitening(vectors: Floats) -> Floats:
+    """Return the inverse square root of the covariance of centered vectors; directions without variance become 0."""
+    if not len(vectors):
+        return np.eye(vectors.shape[1])
+    variances, axes = np.linalg.eigh(vectors.T @ vectors / len(vectors))
+    has_variance = variances > _LEAST_VARIANCE * variances[-1]
+    factors = np.divide(1.0, np.sqrt(np.abs(variances)), out=np.zeros_like(variances), where=has_variance)
+    matrix: Floats = axes * factors @ axes.T
+    return matrix
 
 
 def _bin_edges(values: Floats, levels: Floats) -> Floats:

@@ -42,6 +42,7 @@ _OTHERS: tuple[type[Any], ...] = (
     transforms.NeighborMeans,
     transforms.ScaleAttributes,
     models.GraphClassifier,
+    transforms.TruncateLabels,
     models.GraphGP,
     models.GraphRidge,
     models.GraphSVC,

@@ -160,6 +160,10 @@ def _check_scaler(scaler: Any) -> None:
     is_positive = (_floats(scaler.scale_, shape, "scale_") > 0).all()
     if len(shape) != 1 or _whole(scaler.n_attributes_in_, "n_attributes_in_") not in (0, *shape) or not is_positive:
         raise ModelFileError("scale_ must have one positive number for each attribute")
+    if scaler.method == "whiten":
+        _floats(scaler.whitening_, (*shape, *shape), "whitening_")
+    elif scaler.whitening_ is not None:
+        raise ModelFileError("whitening_ must be None unless vectors are whitened")
 
 
 def _check_edge_bins(transformer: Any) -> None:
@@ -400,7 +404,7 @@ _STATES: dict[str, tuple[tuple[str, ...], Callable[[Any], None]]] = {
         ),
         _check_oddcl_features,
     ),
-    "ScaleAttributes": (("scale_", "center_", "n_attributes_in_"), _check_scaler),
+    "ScaleAttributes": (("scale_", "center_", "whitening_", "n_attributes_in_"), _check_scaler),
     **dict.fromkeys(
         (kind.__name__ for kind in LINEAR_MODELS),
         (("coef_", "intercept_", "n_features_in_", "classes_"), _check_linear),
