@@ -263,7 +263,15 @@ def check_the_size_of_tasks_changes_nothing(kernel, collection):
 
 
 # Values to try for the parameters that one pass can vary, and for some that it cannot.
-GRIDS = {"depth": [2, 0, 1], "lam": [0.5, 1.3], "n_iterations": [2, 0], "max_size": [2, 1], "width": [0.5, 3.0]}
+GRIDS = {
+    "depth": [2, 0, 1],
+    "n_steps": [2, 0],
+    "lam": [0.5, 1.3],
+    "decay": [0.02, 0.1],
+    "n_iterations": [2, 0],
+    "max_size": [2, 1],
+    "width": [0.5, 3.0],
+}
 LOOPED = {"radius": [0, 1], "missing_labels": ["constant", "degree"]}
 
 

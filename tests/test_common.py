@@ -33,6 +33,7 @@ ODD_VARIANTS = [
 ]
 NODE_KERNEL_VARIANTS = [{"gamma": 0.0}, {"node_kernel": "linear", "normalize": False}]
 VARIANTS = {
+    "AttributedWalk": [{"use_labels": False}, {"use_edge_labels": True, "n_steps": 2}, *NODE_KERNEL_VARIANTS],
     "CSM": [
         {"use_labels": True},
         {"max_size": 4, "use_edge_labels": True, "weights": [1.0, 0.5, 2.0, 1.0]},
@@ -56,7 +57,13 @@ VARIANTS = {
         {"radius": 1, "match": "none", "use_edge_labels": True, "normalize": False},
     ],
     "GraphHopper": [{"use_labels": True}, *NODE_KERNEL_VARIANTS],
+    "Graphlets": [{"max_size": 5, "use_labels": True}, {"use_edge_labels": True}],
     "NSPDK": [{"radius": 2, "distance": 0}, {"use_edge_labels": True}],
+    "RandomWalk": [
+        {"n_steps": 3, "use_labels": True, "decay": 0.3},
+        {"kind": "exponential", "decay": 0.5, "normalize": False},
+        {"n_steps": 2, "use_labels": True, "use_edge_labels": True},
+    ],
     "ShortestPath": [
         {"use_labels": True},
         {"length_kernel": "brownian", "use_labels": True},

@@ -4,6 +4,7 @@
 once. The features of nodes come from ``treegram.structure``, and the sums over pairs of graphs from ``treegram.pairsum``.
 """
 
+from treegram.kernels.attributed_walk import AttributedWalk
 from treegram.kernels.base import register_kernel as register_kernel
 from treegram.kernels.csm import CSM
 from treegram.kernels.feature_map import FeatureMap
@@ -19,6 +20,7 @@ from treegram.kernels.oddcl_features import ODDCLFeatures
 from treegram.kernels.oddst import ODDST
 from treegram.kernels.ordered_trees import OrderedTrees
 from treegram.kernels.p2k import P2K
+from treegram.kernels.random_walk import RandomWalk
 from treegram.kernels.shortest_path import ShortestPath
 from treegram.kernels.statistics import StatisticsKernel
 from treegram.kernels.wl import WL
@@ -35,6 +37,7 @@ __all__ = [
     "WL",
     "WLCL",
     "WLOA",
+    "AttributedWalk",
     "FeatureMap",
     "GraphHopper",
     "Graphlets",
@@ -43,11 +46,13 @@ __all__ = [
     "ODDCLApprox",
     "ODDCLFeatures",
     "OrderedTrees",
+    "RandomWalk",
     "ShortestPath",
     "StatisticsKernel",
 ]
 
 for _kind in (
+    AttributedWalk,
     CSM,
     GIK,
     GraphHopper,
@@ -58,6 +63,7 @@ for _kind in (
     ODDST,
     OrderedTrees,
     P2K,
+    RandomWalk,
     ShortestPath,
     StatisticsKernel,
     WL,

@@ -35,7 +35,7 @@ from treegram.pairsum.tiles import Layout, Rows, Span, add_scaled, clear, cut, f
 from treegram.structure.distances import Distances
 from treegram.structure.hashing import equal_rows
 
-__all__ = ["PathEnds", "group_equal", "path_contributions", "path_self_sums", "path_sums"]
+__all__ = ["PathEnds", "group_equal", "path_contributions", "path_self_sums", "path_sums", "row_spans"]
 
 TILE_COLUMNS = 512  # the rows of one graph, their kernel with a tile and its sums then stay in the second-level cache
 SELF_COLUMNS = 64  # of a tile that meets its own graphs only: small, as all but its diagonal is discarded
@@ -223,7 +223,7 @@ def _sum_columns(job: _PathJob, order: Ints, columns: Any, graphs: Span, n_sums:
     paths = (job.row_partners, _list_partners(job, order), job.length_weights)
     offsets, out = job.layout.left.offsets, np.zeros((graphs[1] - graphs[0], n_sums))
     held = _held(job, graphs, len(order), paths[1].stops.shape[1] - 1)
-    for start, stop in _calls(offsets, graphs):
+    for start, stop in row_spans(offsets, graphs):
         row, end = int(offsets[start]), int(offsets[stop])
         kernel = job.layout.kernel((row, end), columns, job.reach)
         state = np.array([start, row, start, stop, STEPS_PER_CALL])
@@ -232,8 +232,8 @@ def _sum_columns(job: _PathJob, order: Ints, columns: Any, graphs: Span, n_sums:
     return out * 2.0 if job.both_ways else out
 
 
-def _calls(offsets: Ints, graphs: Span) -> Iterator[Span]:
-    """Yield spans of consecutive graphs with about ROWS_PER_CALL rows each."""
+def row_spans(offsets: Ints, graphs: Span) -> Iterator[Span]:
+    """Yield spans of consecutive graphs with about ROWS_PER_CALL rows each: one call of a compiled loop."""
     first, last = graphs
     while first < last:
         stop = int(np.searchsorted(offsets, offsets[first] + ROWS_PER_CALL, side="right")) - 1

@@ -1,0 +1,353 @@
+"""RandomWalk: walks of any length without labels, and sequences of labels along walks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import gammaln
+
+from treegram._core.errors import InvalidGraphError, ParameterError
+from treegram._core.machine import require
+from treegram._core.parallel import run_tasks
+from treegram._core.params import NOTHING, Number, Whole, Words, parameters
+from treegram._core.text import counted
+from treegram._core.types import Floats, Hashes, Ints
+from treegram.graphs import Graphs
+from treegram.kernels.attributed_walk import pair_walks, self_walks, view_walks, walks_from_nodes
+from treegram.kernels.explicit import ExplicitKernel
+from treegram.kernels.grid import Grid
+from treegram.pairsum.attributes import Gaussian
+from treegram.pairsum.products import sum_rows
+from treegram.structure.features import Features, gather, order_by_row
+from treegram.structure.hashing import GOLDEN, arc_hashes, edge_name, mix, node_hashes, node_name
+from treegram.structure.visits import graph_spans
+
+__all__ = ["RandomWalk"]
+
+N_POWERS = 256  # of the adjacency matrix, for a bound of its largest eigenvalue
+NODES_PER_TASK = 1 << 14
+NEAREST = 0.99  # of decay times the squared eigenvalue: beyond, sums converge slowly
+LARGEST_EXPONENT = 600.0  # of the exponential: e^600 is 1e260
+MOST_SEQUENCES = 1 << 25  # entries of one number of steps, over all nodes: some 500 MB
+ROUNDING = 1e-17
+
+
+@dataclass(frozen=True)
+class WalkFeatures(Features):
+    """Sequences of labels, with one walk for each: its first node, its first arc, and the sequence from the second node on."""
+
+    steps: Ints
+    nodes: Ints
+    arcs: Ints  # -1 for walks without steps
+    rests: Hashes
+
+
+@parameters
+class RandomWalk(ExplicitKernel):
+    r"""Random walk kernel: common walks of all lengths, or sequences of labels along walks of at most ``n_steps`` steps.
+
+    Two graphs are alike when their walks are. Without labels, all walks of equally many steps count as alike:
+
+    .. math:: K(G, G') = \sum_{k=0}^{p} w_k \, (e^T A^k e) (e'^T A'^k e')
+
+    Here :math:`e^T A^k e` is the number of walks of :math:`k` steps, and :math:`w_k` is :math:`\delta^k` ("geometric") or
+    :math:`\delta^k / k!` ("exponential"). By default :math:`p = \infty`, and the sum is
+    :math:`e_\times^T (I - \delta A \otimes A')^{-1} e_\times` or :math:`e_\times^T \exp(\delta A \otimes A') e_\times`. With labels,
+
+    .. math:: K(G, G') = \sum_{k=0}^{p} w_k \sum_s f_s(G) f_s(G')
+
+    where :math:`f_s(G)` is the number of walks along which the labels of the :math:`k + 1` nodes (and :math:`k` edges) are :math:`s`.
+
+    Parameters
+    ----------
+    decay : float, default=0.01
+        Weight of each step. Walks of all lengths converge only below 1 / (squared largest eigenvalue of a graph): a graph that
+        is too dense for ``decay`` is an error, in ``fit`` and in ``transform``, that says which values are possible.
+    n_steps : int or None, default=None
+        Largest number of steps. None means all lengths, which is possible without labels only.
+    kind : {"geometric", "exponential"}, default="geometric"
+        How weights decrease with the number of steps.
+    use_labels : bool, default=False
+        Whether walks must agree in the labels of their nodes; needs ``n_steps``.
+    missing_labels : {"degree", "constant"}, default="degree"
+        Labels for graphs that have none, if ``use_labels``: the degree of each node, or the same label for all nodes.
+    use_edge_labels : bool, default=False
+        Whether walks must agree in the labels of their edges; needs ``n_steps``.
+    normalize : bool, default=True
+        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
+    n_jobs : int or None, default=None
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
+
+    Attributes
+    ----------
+    graphs_ : Graphs
+        The fitted graphs.
+    n_attributes_in_ : int
+        Dimension of their vectors, which this kernel does not use.
+
+    See Also
+    --------
+    AttributedWalk : walks with a kernel on the vectors of their nodes.
+
+    Notes
+    -----
+    Exact up to rounding. The number of walks of k steps takes k products with the adjacency matrix, and a graph is the sequence
+    of these numbers, as far as the rest, by the largest eigenvalue, is below rounding. All terms are positive, so nothing cancels,
+    and several ``decay`` take one pass. The largest eigenvalue :math:`\mu` is bounded by :math:`\|A^{256}\|^{1/256}`, and
+    :math:`\delta \mu^2` may be at most 0.99; where edges have a direction, walks follow it, and the bound is the largest number of
+    arcs from a node.
+
+    With labels, each node keeps its sequences of labels and their numbers, which takes time and memory linear in the number of
+    different sequences of each node. Where these could be too many, as with the degrees of dense graphs, pairs of nodes are
+    compared instead, as in :class:`AttributedWalk`; the values are the same, but there are no explicit features. A contribution
+    in an explanation is that of the walks that start at a node.
+
+    References
+    ----------
+    T. Gärtner, P. Flach, S. Wrobel: On graph kernels: hardness results and efficient alternatives. Conference on Learning Theory, 2003.
+    S. V. N. Vishwanathan, N. N. Schraudolph, R. Kondor, K. M. Borgwardt: Graph kernels. Journal of Machine Learning Research, 2010.
+
+    Examples
+    --------
+    >>> from treegram import FeatureMap, Graphs, RandomWalk
+    >>> graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["N", "C", "O"], ["C", "O"]])
+    >>> RandomWalk(decay=0.1, normalize=False).fit_transform(graphs).round(3)
+    array([[11.042,  6.939],
+           [ 6.939,  4.444]])
+    >>> sorted(FeatureMap(RandomWalk(n_steps=1, use_labels=True)).fit(graphs).get_feature_names_out())
+    ['C', 'C-N', 'C-O', 'N', 'N-C', 'O', 'O-C']
+    """
+
+    name = "randomwalk"
+    _one_pass = ("decay",)
+    _explained_by = "nodes"
+    _default_param_grid = {"decay": [0.0001, 0.001, 0.01]}
+    _allowed = {
+        "decay": (Number(0, above=True),),
+        "n_steps": (Whole(0), NOTHING),
+        "kind": (Words("geometric", "exponential"),),
+    }
+
+    decay: float = field(default=0.01, kw_only=False)
+    n_steps: int | None = None
+    kind: str = "geometric"
+    use_labels: bool = False
+
+    def _learn(self, graphs: Graphs, grid: Grid) -> None:
+        super()._learn(graphs, grid)
+        self._in_pairs = False
+        if self._has_labels:
+            if self.n_steps is None:
+                raise ParameterError(
+                    "n_steps of RandomWalk must be a whole number with use_labels or use_edge_labels; got None."
+                )
+            self._in_pairs = _most_sequences(self, graphs) > MOST_SEQUENCES
+
+    @property
+    def _has_labels(self) -> bool:
+        return self.use_labels or self.use_edge_labels
+
+    def _describe(self, graphs: Graphs, grid: Grid) -> Any:
+        if not self._in_pairs:
+            return super()._describe(graphs, grid)
+        weights = self._weights(np.arange((self.n_steps or 0) + 1), grid["decay"])
+        return view_walks(self, graphs, np.zeros((graphs.n_nodes, 1)), Gaussian(0.0), weights)
+
+    def _pair_sums(self, left: Any, right: Any | None) -> Floats:
+        return pair_walks(left, right, self.n_jobs) if self._in_pairs else super()._pair_sums(left, right)
+
+    def _self_sums(self, described: Any) -> Floats:
+        return self_walks(described, self.n_jobs) if self._in_pairs else super()._self_sums(described)
+
+    def _raw_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+        if self._in_pairs:
+            return walks_from_nodes(described, self._fitted, weights, self.n_jobs)
+        return super()._raw_contributions(graphs, described, weights, spread=spread)
+
+    def _feature_rows(self, graphs: Graphs) -> sp.csr_matrix:
+        if self._in_pairs:
+            raise ParameterError("RandomWalk has too many sequences of labels to list; use a smaller n_steps.")
+        return super()._feature_rows(graphs)
+
+    def _features(self, graphs: Graphs, grid: Grid) -> list[WalkFeatures]:
+        return self._weighted(graphs, grid["decay"], by_node=False)
+
+    def _node_features(self, graphs: Graphs) -> WalkFeatures:
+        return self._weighted(graphs, [self.decay], by_node=True)[0]
+
+    def _weighted(self, graphs: Graphs, decays: Sequence[float], *, by_node: bool) -> list[WalkFeatures]:
+        scale, n_steps = (1.0, self.n_steps or 0) if self._has_labels else self._extent(graphs, max(decays))
+        found = (_label_sequences if self._has_labels else _numbers_of_walks)(
+            self, graphs, n_steps, scale, by_node=by_node
+        )
+        weighted = []
+        for weights in np.sqrt(self._weights(found.steps, decays, scale)):
+            counts = found.counts.copy()
+            counts.data *= weights[counts.indices]
+            weighted.append(replace(found, counts=counts))
+        return weighted
+
+    def _weights(self, steps: Ints, decays: Sequence[float], scale: float = 1.0) -> Floats:
+        """Return the weights of walks by their steps, for each decay, if numbers of walks are divided by scale ** steps."""
+        logs = steps * np.log(np.array(decays, float) * scale**2)[:, None]
+        weights: Floats = np.exp(logs - gammaln(steps + 1.0) if self.kind == "exponential" else logs)
+        return weights
+
+    def _extent(self, graphs: Graphs, decay: float) -> tuple[float, int]:
+        """Return a bound of all eigenvalues, and the number of steps after which the rest is below rounding; raise if it never is.
+
+        With r = decay mu^2 < 1, walks of more than k steps sum to at most n n' r^(k / 2) / (1 - sqrt(r)) of a kernel of at least n n',
+        whatever the other graph.
+        """
+        radii = _spectral_radii(graphs)
+        worst = int(radii.argmax()) if len(radii) else 0
+        radius = float(radii.max(initial=0.0)) or 1.0
+        if self.n_steps is not None:
+            return radius, self.n_steps
+        limit = NEAREST if self.kind == "geometric" else LARGEST_EXPONENT
+        if decay * radius**2 > limit:
+            raise InvalidGraphError(
+                f"Graph {worst}: its walks of all lengths do not converge. Its largest eigenvalue is {radius:.4g}, so that decay of "
+                f"RandomWalk must be at most {limit / radius**2:.3g}; got {decay:.3g}. Use a smaller decay, or limit n_steps."
+            )
+        root = np.sqrt(decay) * radius
+        if self.kind == "geometric":
+            return radius, 1 + int(np.log(ROUNDING * (1 - root)) / np.log(root))
+        return radius, 60 + int(3 * np.sqrt(LARGEST_EXPONENT) * root)  # (e t / k)^k for t = sqrt(600) root
+
+    def _name_feature(self, fitted: Any, column: int) -> str:
+        if not self._has_labels:
+            return f"walks of {counted(int(fitted.steps[column]), 'step')}"
+        node = int(fitted.nodes[column])
+        name = node_name(self.graphs_, node, self.missing_labels) if self.use_labels else "*"
+        if not fitted.steps[column]:
+            return name
+        bond = f"{edge_name(self.graphs_, int(fitted.arcs[column]))}:" if self.use_edge_labels else ""
+        rest = int(np.searchsorted(fitted.codes, fitted.rests[column]))
+        return f"{name}-{bond}{self._name_feature(fitted, rest)}"
+
+
+# -------------------------------------------------------------------- without labels
+
+
+def _arc_matrix(graphs: Graphs) -> sp.csr_matrix:
+    shape = (graphs.n_nodes, graphs.n_nodes)
+    return sp.csr_matrix((np.ones(len(graphs.indices)), graphs.indices, graphs.indptr), shape=shape)
+
+
+def _spectral_radii(graphs: Graphs) -> Floats:
+    """Return upper bounds of the largest eigenvalues: |A^k|^(1 / k); with directions, where walks may grow faster, |A|."""
+    step, sizes = _arc_matrix(graphs), graphs.sizes
+    starts, walks, logs = graphs.offsets[:-1][sizes > 0], np.ones(graphs.n_nodes), np.zeros((sizes > 0).sum())
+    n_powers = 1 if graphs.directed else N_POWERS
+    for _ in range(n_powers if graphs.n_nodes else 0):
+        walks = step @ walks
+        peaks = np.maximum.reduceat(walks, starts)
+        with np.errstate(divide="ignore"):
+            logs += np.log(peaks)
+        walks /= np.repeat(np.where(peaks > 0, peaks, 1.0), sizes[sizes > 0])
+    radii = np.zeros(len(graphs))
+    radii[sizes > 0] = np.exp(logs / n_powers)
+    return radii
+
+
+def _numbers_of_walks(kernel: RandomWalk, graphs: Graphs, n_steps: int, scale: float, *, by_node: bool) -> WalkFeatures:
+    """Count the walks of each number of steps, divided by scale ** steps: one row per graph, or per first node."""
+    require(
+        16.0 * (graphs.n_nodes if by_node else len(graphs)) * (n_steps + 1),
+        f"Numbers of walks of up to {n_steps} steps",
+    )
+    tasks = [(graphs[slice(*span)], n_steps, scale, by_node) for span in graph_spans(graphs, NODES_PER_TASK)]
+    blocks = list(run_tasks(_walk_block, tasks, n_jobs=kernel.n_jobs, label="walks"))
+    steps = np.arange(n_steps + 1)
+    codes, nothing = steps.astype(np.uint64), np.zeros_like(steps)
+    return WalkFeatures(sp.csr_matrix(np.concatenate(blocks)), codes, steps, nothing, nothing, codes)
+
+
+def _walk_block(graphs: Graphs, n_steps: int, scale: float, by_node: bool) -> Floats:  # noqa: FBT001 (a task)
+    n, step, walks = graphs.n_nodes, _arc_matrix(graphs) / scale, np.ones(graphs.n_nodes)
+    rows = np.arange(n + 1) if by_node else graphs.offsets
+    add = sp.csr_matrix((walks, np.arange(n), rows), shape=(len(rows) - 1, n))
+    block = np.empty((len(rows) - 1, n_steps + 1))
+    for k in range(n_steps + 1):
+        block[:, k] = add @ walks
+        walks = step @ walks
+    return block
+
+
+# -------------------------------------------------------------------- sequences of labels
+
+
+def _hashes(kernel: RandomWalk, graphs: Graphs) -> tuple[Hashes, Hashes]:
+    nodes = node_hashes(graphs, kernel.missing_labels) if kernel.use_labels else np.zeros(graphs.n_nodes, np.uint64)
+    return nodes, arc_hashes(graphs, use_edge_labels=kernel.use_edge_labels)
+
+
+def _most_sequences(kernel: RandomWalk, graphs: Graphs) -> float:
+    """Return a bound of the number of sequences of the longest walks, over all nodes: their walks, or all that labels allow."""
+    n_labels = float(np.prod([len(np.unique(hashes)) for hashes in _hashes(kernel, graphs)]))
+    step, most, limit = _arc_matrix(graphs), np.ones(graphs.n_nodes), 1.0
+    for _ in range(kernel.n_steps or 0):
+        limit = min(limit * n_labels, 1e300)
+        most = np.minimum(step @ most, limit)
+    return float(most.sum())
+
+
+def _label_sequences(kernel: RandomWalk, graphs: Graphs, n_steps: int, scale: float, *, by_node: bool) -> WalkFeatures:  # noqa: ARG001
+    """Count the walks with each sequence of labels: one row per graph, or per first node."""
+    hashes = _hashes(kernel, graphs)
+    tasks = [(graphs, hashes, n_steps, by_node, span) for span in graph_spans(graphs, NODES_PER_TASK)]
+    entries = zip(*run_tasks(_sequence_entries, tasks, n_jobs=kernel.n_jobs, label="walks"), strict=True)
+    rows, values, codes, *described = (np.concatenate(column) for column in entries)
+    order, ends = order_by_row(rows, graphs.n_nodes if by_node else len(graphs))
+    features, seen = gather(np.concatenate([[0], ends]), codes[order], values[order])
+    features.counts.sort_indices()
+    return WalkFeatures(features.counts, features.codes, *(column[order[seen]] for column in described))
+
+
+def _sequence_entries(
+    graphs: Graphs,
+    hashes: tuple[Hashes, Hashes],
+    n_steps: int,
+    by_node: bool,  # noqa: FBT001 (a task)
+    span: tuple[int, int],
+) -> tuple[Any, ...]:
+    """Return entries (row, number of walks, code) of some graphs, with the steps, first node, first arc and rest of one such walk."""
+    (labels, bonds), offsets = hashes, graphs.offsets[span[0] : span[1] + 1]
+    first, n = offsets[0], offsets[-1] - offsets[0]
+    inside = slice(graphs.indptr[first], graphs.indptr[first + n])
+    starts = np.repeat(np.arange(n), np.diff(graphs.indptr[first : first + n + 1]))
+    matrices = {}  # of the arcs with each label, by one of these arcs
+    for example in np.unique(bonds[inside], return_index=True)[1]:
+        is_same = bonds[inside] == bonds[inside][example]
+        ends = (starts[is_same], graphs.indices[inside][is_same] - first)
+        matrices[inside.start + example] = sp.csr_matrix((np.ones(len(ends[0])), ends), shape=(n, n))
+    level, nodes = gather(np.arange(n + 1), labels[first : first + n], np.ones(n))
+    arcs, rests, found = np.full(len(nodes), -1), np.zeros(len(nodes), np.uint64), []
+    for k in range(n_steps + 1):
+        if k:
+            longer = sp.vstack(
+                [matrix @ level.counts for matrix in matrices.values()] or [level.counts[:0]], format="csr"
+            )
+            n_walks = np.diff(longer.indptr)
+            source = np.repeat(np.tile(np.arange(n), len(matrices)), n_walks)
+            arcs = np.repeat(np.repeat(np.array([*matrices], np.int64), n), n_walks)
+            rests = level.codes[longer.indices]
+            codes = _joined(_joined(rests, bonds[arcs]), labels[first + source])
+            order, stops = order_by_row(source, n)
+            level, seen = gather(np.concatenate([[0], stops]), codes[order], longer.data[order])
+            nodes, arcs, rests = (column[order[seen]] for column in (source, arcs, rests))
+        entries = level.counts if by_node else sum_rows(level.counts, offsets - first)
+        rows = np.repeat(np.arange(entries.shape[0]) + (first if by_node else span[0]), np.diff(entries.indptr))
+        own = (level.codes, np.full(len(nodes), k), first + nodes, arcs, rests)
+        found.append((rows, entries.data, *(column[entries.indices] for column in own)))
+    return tuple(np.concatenate(column) for column in zip(*found, strict=True))
+
+
+def _joined(codes: Hashes, more: Hashes) -> Hashes:
+    joined: Hashes = mix.py_func(codes + more * GOLDEN)
+    return joined

@@ -1,0 +1,222 @@
+"""Sums over pairs of walks, exactly, for any number of steps up to a largest one.
+
+    s_k(G, G') = sum over walks of k steps in G and in G' of the product of the node kernels of their nodes
+
+With y_0(v, v') = k(v, v') and y_k(v, v') = k(v, v') times the sum of y_{k-1}(u, u') over all arcs v -> u and v' -> u' with equal
+labels, it is the sum of all entries of y_k, for all k in one pass. Rows are those of one graph, columns those of a tile: for one v,
+``reached`` is the sum of y_{k-1} over the arcs of v, by label, and each v' then collects it at the ends of its own arcs.
+
+A Gaussian is skipped where that changes no entry of the normalized matrix by more than rounding does: with at most w walks in a
+graph, walks with a node kernel below eps sum to at most eps w w', and K(G, G) >= w from the pairs of each walk with itself.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from treegram._core.jit import contracted
+from treegram._core.machine import require
+from treegram._core.parallel import run_tasks
+from treegram._core.types import Floats, Hashes, Ints
+from treegram.pairsum.attributes import NodeKernel
+from treegram.pairsum.paths import row_spans
+from treegram.pairsum.tiles import Layout, Rows, Span, add_scaled, clear, cut, fill_matrix, kernel_rows, number_alike
+
+__all__ = ["WalkNodes", "walk_contributions", "walk_self_sums", "walk_sums"]
+
+TILE_COLUMNS = 512  # what the arcs of one row reach then stays in the first-level cache
+SELF_COLUMNS = 64  # of a tile that meets its own graphs only: small, as all but its diagonal is discarded
+
+# Arcs of each row, by its position in the collection, or those of each column: where their ends are in ``reached``.
+Arcs = namedtuple("Arcs", "starts ends labels")
+# Of one row graph: the node kernel of its rows with all columns, their windows, y_k and y_{k-1}, and what one row reaches.
+Held = namedtuple("Held", "kernel windows walks reached")
+
+
+@dataclass(frozen=True)
+class WalkNodes:
+    """The nodes of ``n_graphs`` graphs, in the order of the graphs, and their arcs; nodes of different blocks never match."""
+
+    n_graphs: int
+    graph_ids: Ints
+    blocks: Hashes
+    vectors: Floats
+    indptr: Ints
+    indices: Ints
+    arc_codes: Hashes
+
+    @property
+    def offsets(self) -> Ints:
+        """Graph g has the nodes offsets[g] .. offsets[g + 1] - 1."""
+        return np.searchsorted(self.graph_ids, np.arange(self.n_graphs + 1))
+
+    def most_walks(self, n_steps: int) -> float:
+        """Return the largest number of walks of at most so many steps in one graph, at least 1."""
+        n = len(self.graph_ids)
+        step = sp.csr_matrix((np.ones(len(self.indices)), self.indices, self.indptr), shape=(n, n))
+        walks = total = np.ones(n)
+        for _ in range(n_steps):
+            walks = step @ walks
+            total = total + walks
+        return float(np.bincount(self.graph_ids, weights=total).max(initial=1.0))
+
+
+def walk_sums(
+    left: WalkNodes, right: WalkNodes | None, node_kernel: NodeKernel, n_steps: int, *, n_jobs: int | None = None
+) -> Floats:
+    """Return the sums of each number of steps for each pair of graphs: (n_steps + 1, n_left, n_right).
+
+    ``right=None`` means left with itself, which costs half: only the upper half is filled.
+    """
+    columns = left if right is None else right
+    sums = np.zeros((n_steps + 1, left.n_graphs, columns.n_graphs))
+    if len(left.graph_ids) and len(columns.graph_ids):
+        job = _WalkJob.prepare(left, columns, node_kernel, n_steps)
+        tiles = cut(job.layout.right.offsets, 1 + len(columns.graph_ids) // TILE_COLUMNS)
+        fill_matrix(_fill_tile, job, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="walk sums")
+    return sums
+
+
+def walk_self_sums(nodes: WalkNodes, node_kernel: NodeKernel, n_steps: int, *, n_jobs: int | None = None) -> Floats:
+    """Return the sums of each graph with itself: the diagonals of :func:`walk_sums`."""
+    if not len(nodes.graph_ids):
+        return np.zeros((n_steps + 1, nodes.n_graphs))
+    # With blocks of its own, no graph meets another.
+    _, blocks = np.unique(np.stack([nodes.graph_ids.astype(np.uint64), nodes.blocks]), axis=1, return_inverse=True)
+    own = replace(nodes, blocks=blocks.reshape(-1).astype(np.uint64))
+    job = _WalkJob.prepare(own, own, node_kernel, n_steps)
+    tiles = cut(job.layout.right.offsets, 1 + len(own.graph_ids) // SELF_COLUMNS)
+    squares = run_tasks(_tile_sums, [(job, tile, tile) for tile in tiles], n_jobs=n_jobs, label="walk sums")
+    return np.concatenate([np.einsum("kii->ki", square) for square in squares], axis=1)
+
+
+def walk_contributions(
+    nodes: WalkNodes,
+    others: WalkNodes,
+    *,
+    node_kernel: NodeKernel,
+    step_weights: Floats,
+    weights: Floats,
+    n_jobs: int | None = None,
+) -> Floats:
+    """Return what the walks from each node add to the sums of weights[i, j] K(G, G_i) over the other graphs: (n_nodes, n_outputs)."""
+    contributions = np.zeros((len(nodes.graph_ids), weights.shape[1]))
+    if len(nodes.graph_ids) and len(others.graph_ids):
+        job = _WalkJob.prepare(others, nodes, node_kernel, len(step_weights) - 1)
+        tiles = cut(job.layout.right.offsets, 1 + len(nodes.graph_ids) // TILE_COLUMNS)
+        tasks = [(job, tile, (0, others.n_graphs), False) for tile in tiles]
+        for tile, sums in zip(tiles, run_tasks(_tile_sums, tasks, n_jobs=n_jobs, label="walk sums"), strict=True):
+            contributions[job.layout.columns(tile)[0]] = np.einsum("k,kij,io->jo", step_weights, sums, weights)
+    return contributions
+
+
+@dataclass(frozen=True)
+class _WalkJob:
+    """Everything that the tiles of one computation have in common."""
+
+    layout: Layout
+    reach: float
+    n_steps: int
+    n_labels: int
+    row_arcs: Any  # Arcs
+    column_arcs: Any
+
+    @classmethod
+    def prepare(cls, left: WalkNodes, right: WalkNodes, node_kernel: NodeKernel, n_steps: int) -> _WalkJob:
+        layout = Layout.make(left, right, node_kernel)
+        n_walks = max(nodes.most_walks(n_steps) for nodes in (left, right))
+        n_labels, labels = number_alike(left.arc_codes, right.arc_codes)
+        arcs = [Arcs(nodes.indptr, nodes.indices, own) for nodes, own in zip((left, right), labels, strict=True)]
+        return cls(layout, layout.reach(54 * np.log(2) + np.log(n_walks)), n_steps, n_labels, *arcs)
+
+
+def _fill_tile(job: _WalkJob, tile: Span, n_rows: int, out: Floats, base: int) -> None:
+    out[:, :n_rows, base : base + tile[1] - tile[0]] = _tile_sums(job, tile, (0, n_rows))
+
+
+def _tile_sums(job: _WalkJob, tile: Span, graphs: Span, by_graph: bool = True) -> Floats:  # noqa: FBT001, FBT002 (a task)
+    """Return the sums of some consecutive graphs of the left with those of a tile of the right, or with each of its nodes."""
+    order, columns = job.layout.columns(tile)
+    if not by_graph:
+        columns = columns._replace(graphs=np.arange(len(order)))
+    side, offsets = job.layout.left, job.layout.left.offsets
+    largest = int(np.diff(offsets[graphs[0] : graphs[1] + 1]).max(initial=0))
+    require(8.0 * len(order) * (3 * largest + job.n_labels), "The sums over walks of the largest graph")
+    held = Held(
+        kernel=np.empty((largest, len(order))),
+        windows=np.empty((largest, 2), np.int64),
+        walks=np.empty((2, largest, len(order))),
+        reached=np.empty((job.n_labels, len(order))),
+    )
+    ends, rows = _column_arcs(job.column_arcs, order), Rows(side.blocks, side.vectors, side.projections)
+    out = np.zeros(
+        (
+            job.n_steps + 1,
+            graphs[1] - graphs[0],
+            int(columns.graphs.max(initial=-1)) + 1 if not by_graph else tile[1] - tile[0],
+        )
+    )
+    for start, stop in row_spans(offsets, graphs):
+        kernel = job.layout.kernel((int(offsets[start]), int(offsets[stop])), columns, job.reach)
+        sum_walks(start, stop, offsets, rows, columns, kernel, job.row_arcs, ends, held, out[:, start - graphs[0] :])
+    return out
+
+
+def _column_arcs(arcs: Any, order: Ints) -> Any:
+    """Return the arcs of the columns of a tile, whose node is order[j], with the columns where they end."""
+    first = int(order.min()) if len(order) else 0
+    positions = np.empty(len(order), np.int64)
+    positions[order - first] = np.arange(len(order))
+    lengths = np.diff(arcs.starts)[order]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    chosen = np.arange(starts[-1]) + np.repeat(arcs.starts[order] - starts[:-1], lengths)
+    return Arcs(starts, positions[arcs.ends[chosen] - first], arcs.labels[chosen])
+
+
+# -------------------------------------------------------------------- compiled
+
+
+@contracted
+def _collect(kernel, low, high, arcs, reached, graphs, walks, totals):
+    """Set walks[j] to kernel[j] times what is reached at the ends of the arcs of column j, and add it to totals[graph of j]."""
+    starts, ends, labels = arcs
+    for j in range(low, high):
+        total = 0.0
+        for arc in range(starts[j], starts[j + 1]):
+            total += reached[labels[arc], ends[arc]]
+        walks[j] = kernel[j] * total
+        totals[graphs[j]] += walks[j]
+
+
+@contracted
+def sum_walks(first, last, offsets, rows, columns, kernel, row_arcs, column_arcs, held, out):
+    """Add the sums of the graphs g = first .. last - 1 with one tile to out[k, g - first, graph of column], for all k."""
+    starts, ends, labels = row_arcs
+    values, windows, walks, reached = held
+    graphs = columns.graphs
+    for g in range(first, last):
+        base, n = offsets[g], offsets[g + 1] - offsets[g]
+        kernel_rows(base, base + n, offsets[first], rows, columns, kernel, values, windows)
+        for v in range(n):
+            for j in range(windows[v, 0], windows[v, 1]):
+                walks[0, v, j] = values[v, j]
+                out[0, g - first, graphs[j]] += values[v, j]
+        for k in range(1, len(out)):
+            old, new = walks[(k + 1) % 2], walks[k % 2]
+            for v in range(n):
+                if windows[v, 0] == windows[v, 1]:
+                    continue
+                for label in range(len(reached)):
+                    clear(reached[label])
+                for arc in range(starts[base + v], starts[base + v + 1]):
+                    u = ends[arc] - base
+                    low, high = windows[u, 0], windows[u, 1]
+                    add_scaled(1.0, old[u, low:high], reached[labels[arc], low:high])
+                _collect(
+                    values[v], windows[v, 0], windows[v, 1], column_arcs, reached, graphs, new[v], out[k, g - first]
+                )
