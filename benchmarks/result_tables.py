@@ -14,11 +14,11 @@ from math import hypot
 from pathlib import Path
 from statistics import mean
 
-from treegram.study import Store, Summary, sentences, summarize, write_report
-from treegram.study.diagrams import critical_difference_diagram
-from treegram.study.report import markdown_bullets, markdown_table, score_table
+from treegram.study import Store, Summary, plot_ranks, summarize, write_report
+from treegram.study.report import overall, pair_verdicts, ranking_verdict
 from treegram.study.statistics import Ranking, friedman_nemenyi
 from treegram.study.summary import Cell
+from treegram.study.tables import markdown_bullets, markdown_table, score_table
 
 ROOT = Path(__file__).parents[1]
 STUDIES = ("paper", "beyond", "other_folds", "readings", "design_sets", "design_cuneiform", "wide", "wide_edges")
@@ -156,7 +156,7 @@ def draw_ranks(study: str, results: Path, path: Path) -> None:
     figure = Figure(figsize=(7.2, 2.0 + 0.38 * n_names), layout="constrained")
     figure.get_layout_engine().set(hspace=0.08)
     for axes, (title, ranking) in zip(figure.subplots(len(shown), squeeze=False)[:, 0], shown.items(), strict=True):
-        critical_difference_diagram(ranking, axes)
+        plot_ranks(ranking, axes)
         axes.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=12)
     figure.savefig(path, dpi=130, metadata={"Description": ranks_in_words(study, results), "Software": None})
 
@@ -179,13 +179,13 @@ def shortfalls(summary: Summary) -> list[tuple[float, str, str, float]]:
 def tests_in_words(summaries: Sequence[Summary]) -> str:
     """Return the verdicts of a study's tests, all after correction for their number; of many pairs, those with several baselines."""
     (summary,) = summaries
-    said = [sentences.ranking_verdict(one.ours, f"Ranks {one.name}:") for one in summary.comparisons if one.ours]
+    said = [ranking_verdict(one.ours, f"Ranks {one.name}:") for one in summary.comparisons if one.ours]
     pairs = [pair for pair in summary.pairs if len(pair.baselines) > 1] or summary.pairs
     if summary.study == "wide":
         said = [shortfall_in_words(summary), *said, unrelated_ranks(summary)]
     for pair in pairs:
-        said += sentences.pair_verdicts(pair)
-        said += [sentences.overall(pair, pair.ours, "by ours")] if pair.ours else []
+        said += pair_verdicts(pair)
+        said += [overall(pair, pair.ours, "by ours")] if pair.ours else []
     return f"{markdown_bullets(said)}\n"
 
 
@@ -246,7 +246,7 @@ def minutes(name: str, kernel: str, results: Path) -> float:
 if __name__ == "__main__":
     for study in STUDIES:
         summary = summary_of(ROOT / "results" / f"{study}.sqlite")
-        write_report(summary, ROOT / "results" / f"{study}.md", overwrite=True)
+        write_report(summary, ROOT / "results" / f"{study}.md")
     page = ROOT / "docs" / "results.md"
     page.write_text(updated(page.read_text(), ROOT / "results"))
     for study, picture in PICTURES.items():

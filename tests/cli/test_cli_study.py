@@ -158,7 +158,7 @@ def test_reproduce_runs_the_part_that_is_asked_for(run, folder, finished):
         "reproduce", "small.toml", "--datasets", "B", "--kernels", "colors, scaled", "--repeats", 1, "--jobs", 2
     )
     assert (code, err) == (0, "")
-    assert "fewer than 3 repeats so far: colors, scaled on B (1)" in out
+    assert "fewer repeats: colors, scaled on B (1 of 3 repeats)" in out
     assert out.splitlines()[3].split() == ["trees", "-", "-"]
     part = [row for row in rows(finished[1]) if (row.dataset, row.kernel, row.repeat) == ("B", "colors, scaled", 0)]
     assert rows("small.sqlite") == part
@@ -601,23 +601,36 @@ def test_report_writes_a_page_and_its_markdown(run, store):
     assert new_files(store.parent) == ["small.html", "small.md", "small.sqlite"]
 
 
-@pytest.mark.slow
-def test_report_replaces_an_older_page(run, store):
-    for _ in range(2):
-        assert run("report", "small.sqlite", "-o", "page.html") == (0, "page.html\npage.md\n", "")
-    assert new_files(store.parent) == ["page.html", "page.md", "small.sqlite"]
-
-
-@pytest.mark.parametrize("name", ["page.md"])
-def test_report_replaces_a_page_of_somebody_else_only_if_told_to(run, store, name):
-    Path(name).write_text("my own page about treegram report")
+def test_report_replaces_files_only_if_told_to(run, store):
+    Path("page.md").write_text("my own page")
     code, out, err = run("report", "small.sqlite", "-o", "page.html")
     assert is_one_line(code, out, err)
-    assert f"{name} exists and was not written by treegram report; use --force" in err
-    assert Path(name).read_text() == "my own page about treegram report"
-    assert new_files(store.parent) == [name, "small.sqlite"]
+    assert "page.md exists already; use --force to replace it, or another name." in err
+    assert Path("page.md").read_text() == "my own page"
+    assert new_files(store.parent) == ["page.md", "small.sqlite"]
     assert run("report", "small.sqlite", "-o", "page.html", "--force")[0] == 0
-    assert "A small study" in Path(name).read_text()
+    assert "A small study" in Path("page.md").read_text()
+
+
+def test_report_writes_what_a_paper_needs(run, store):
+    options = ("--latex", "tables", "--figures", "figures", "--csv", "folds.csv")
+    code, out, err = run("report", "small.sqlite", *options)
+    assert (code, err) == (0, "")
+    assert new_files(store.parent) == ["figures", "folds.csv", "small.sqlite", "tables"]
+    tables = ["pairs.tex", "references.bib", "scores.tex", "wins.tex"]
+    figures = [f"{kind}_{name}.{ending}" for kind in ("scores", "times") for name in "AB" for ending in ("pdf", "svg")]
+    assert sorted(path.name for path in Path("tables").iterdir()) == tables
+    assert sorted(path.name for path in Path("figures").iterdir()) == figures
+    assert sorted(Path(line).as_posix() for line in out.splitlines()) == sorted(
+        ["folds.csv", *(f"tables/{name}" for name in tables), *(f"figures/{name}" for name in figures)]
+    )
+    assert len(Path("folds.csv").read_text().splitlines()) == 1 + N_ROWS
+    code, out, err = run("report", "small.sqlite", "--latex", "tables")
+    assert is_one_line(code, out, err)
+    assert "tables is not an empty folder; use --force to replace files in it" in err
+    code, out, err = run("report", "small.sqlite", "--csv", "small.sqlite", "--force")
+    assert is_one_line(code, out, err)
+    assert "An output file would replace the store small.sqlite; give another name." in err
 
 
 @pytest.mark.parametrize("name", ["small.html", "small.md"])
@@ -626,7 +639,7 @@ def test_report_never_replaces_the_store(run, store, name):
     before = Path(name).read_bytes()
     code, out, err = run("report", name)
     assert is_one_line(code, out, err)
-    assert f"would replace the store {name}; give another name with -o." in err
+    assert f"would replace the store {name}; give another name." in err
     assert Path(name).read_bytes() == before
     assert run("report", name, "-o", "page.html")[0] == 0
 

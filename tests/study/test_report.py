@@ -10,15 +10,15 @@ import pytest
 from rows import make_row
 
 from treegram._core.text import listed
-from treegram.study import sentences
+from treegram.study import report
+from treegram.study.plots import _short
 from treegram.study.protocol import Comparison, KernelSpec, Pair, Protocol, Published, Study, StudyEntry, entry_key
-from treegram.study.report import _labels as labels
-from treegram.study.report import brief_text, render_report
-from treegram.study.sentences import NONE, duration, factor, measured, p_value, percent, signed
+from treegram.study.report import render_report
 from treegram.study.statistics import friedman_nemenyi
 from treegram.study.store import DatasetFacts, GramTime, Store
 from treegram.study.study_file import read_study
 from treegram.study.summary import summarize
+from treegram.study.tables import NONE, brief_text, duration, factor, is_best, measured, p_value, percent, signed
 
 HOSTILE = "<script>document.title='owned'</script>\" onload='x' | `a` $x_1$ & \\"
 VOID = {"meta", "br", "img"}
@@ -157,14 +157,14 @@ def test_numbers_are_written_as_people_do(written, expected):
 
 def test_a_ranking_says_who_beats_whom_and_no_more():
     scores = np.tile([3.0, 2.0, 1.0], (12, 1))
-    said = sentences.ranking_verdict(friedman_nemenyi(scores, ["A", "B", "C"]), "Here")
+    said = report.ranking_verdict(friedman_nemenyi(scores, ["A", "B", "C"]), "Here")
     assert said.startswith(
         "Here A has the best mean rank, 1.00. Friedman's test over 3 kernels and 12 data sets gives χ² = 24.00, p < 0.001, which "
         "rejects"
     )
     assert "A is significantly better than B and C and B is significantly better than C; it separates no other" in said
     scores[:6] = scores[:6, ::-1]
-    said = sentences.ranking_verdict(friedman_nemenyi(scores, ["A", "B", "C"]), "Here")
+    said = report.ranking_verdict(friedman_nemenyi(scores, ["A", "B", "C"]), "Here")
     assert said.endswith("these numbers do not show that any kernel differs from another.")
     assert said.startswith("Here A, B and C share the best mean rank, 2.00.")
 
@@ -184,13 +184,12 @@ def test_the_papers_claims_are_held_against_its_numbers(summary_of):
 
 def test_the_headline_counts(summary_of):
     summary = summary_of(make_study(4))
-    assert sentences.progress(summary).endswith("all 24 runs done.")
+    assert report.progress(summary).endswith("all 24 runs done.")
     # Published: 7 numbers. On D1 70, 71, 72, 73 ± 1; on D2 79, 78, 77 without deviation. Ours: 81, 84, 87, 90.
-    assert sentences.agreement(summary).startswith(
+    assert report.agreement(summary).startswith(
         "Of 7 published accuracies, ours agree with 0 within two standard deviations; 7 of ours are higher and 0 lower."
     )
-    assert "on D1, K3 with" in sentences.best(summary)
-    assert sentences.speed(summary).startswith("One Gram matrix is computed 120 \N{MULTIPLICATION SIGN} as fast")
+    assert "on D1, K3 with" in report.best(summary)
 
 
 def test_kernels_that_share_the_highest_number_are_all_named(summary_of):
@@ -200,23 +199,15 @@ def test_kernels_that_share_the_highest_number_are_all_named(summary_of):
         for i, cell in enumerate(summary.row(name)[0] for name in ("K0", "K1", "K2"))
     ]
     summary = replace(summary, cells=(*shared, *(cell for cell in summary.cells if cell.dataset != "D1")))
-    assert sentences.best(summary).startswith(
+    assert report.best(summary).startswith(
         "The highest mean accuracy: on D1, K1 and K2 with 90.00 after 1 repeat; on D2, K2 with "
     )
-    assert [sentences.is_best(cell, summary) for cell in shared] == [False, True, True]
-
-
-def test_numbers_below_the_largest_class_are_named(summary_of):
-    summary = summary_of(make_study(4))
-    assert sentences.below_baseline(summary, published=True) == (
-        "Published accuracies below the share of the largest class: on D1 (75.00 %) K0 70.00, K1 71.00, K2 72.00, K3 73.00."
-    )
-    assert sentences.below_baseline(summary, published=False) == ""
+    assert [is_best(cell, summary) for cell in shared] == [False, True, True]
 
 
 def test_labels_of_pictures_are_short_and_all_different():
-    assert labels(["WL", "ODDCL_ST"]) == ["WL", "ODDCL_ST"]
-    found = labels(["a" * 99 + "1", "a" * 99 + "2", "a" * 50 + "b" + "a" * 98 + "2"])
+    assert _short(["WL", "ODDCL_ST"]) == ["WL", "ODDCL_ST"]
+    found = _short(["a" * 99 + "1", "a" * 99 + "2", "a" * 50 + "b" + "a" * 98 + "2"])
     assert len(set(found)) == 3
     assert max(map(len, found)) < 36
 
@@ -229,7 +220,7 @@ def test_verdicts_on_pairs_are_those_after_holms_correction(summary_of):
         replace(test, corrected=replace(test.corrected, p_value=p, difference=-1.0))
         for test, p in zip(pair.tests, (0.018, 0.5, 0.6), strict=True)
     ]
-    said = sentences.pair_verdicts(replace(pair, tests=tuple(tests)))
+    said = report.pair_verdicts(replace(pair, tests=tuple(tests)))
     assert said == [
         "On our folds, by the corrected resampled t-test, K1 does not differ significantly from K2 on D1, D2 and D3 (level 0.05, "
         "p-values after Holm's correction)."
@@ -255,7 +246,7 @@ def test_a_text_table_without_published_numbers_has_ours_alone(summary_of):
     table = brief_text(summary_of(make_study(2, published=False), repeats=1))
     assert "published" not in table
     assert "*" not in table
-    assert "fewer than 3 repeats so far: K0 on D1 (1), K0 on D2 (1), K1 on D1 (1), K1 on D2 (1)" in table
+    assert "fewer repeats: K0 on D1 (1 of 3 repeats), K0 on D2 (1 of 3 repeats), K1 on D1 (1 of 3 repeats)" in table
 
 
 @pytest.mark.parametrize("published", [True, False])

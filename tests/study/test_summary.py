@@ -9,14 +9,13 @@ from rows import make_row
 
 from treegram._core.errors import StoreError
 from treegram.study.protocol import Comparison, KernelSpec, Pair, Protocol, Published, Study, StudyEntry, entry_key
-from treegram.study.sentences import progress
+from treegram.study.report import progress
 from treegram.study.statistics import (
     bayesian_correlated_t_test,
     bayesian_signed_rank,
     corrected_resampled_t_test,
     friedman_nemenyi,
     holm,
-    paired_t_test,
     t_test_from_summary,
 )
 from treegram.study.store import DatasetFacts, GramTime, Store
@@ -71,7 +70,7 @@ def test_the_mean_and_deviation_are_those_of_repeats(store):
 def test_only_complete_repeats_count(store):
     add(store, STUDY, "WL", "D", {(2, 1): 0.9, (2, 0): 0.7, (0, 0): 0.1, (1, 1): 0.2})
     cell = only_cell(STUDY, store)
-    assert (cell.repeats, cell.n_unused, cell.deviation) == ((2,), 2, None)
+    assert (cell.repeats, cell.deviation) == ((2,), None)
     np.testing.assert_allclose(cell.folds, [[70, 90]])
     assert cell.mean == pytest.approx(80)
     assert sum(count for _, count in cell.chosen) == 2
@@ -80,7 +79,7 @@ def test_only_complete_repeats_count(store):
 def test_repeats_that_the_study_no_longer_has_do_not_count(store):
     add(store, STUDY, "WL", "D", {(0, 0): 0.7, (0, 1): 0.9, (1, 0): 0.1, (1, 1): 0.2})
     cell = only_cell(replace(STUDY, protocol=replace(STUDY.protocol, repeats=1)), store)
-    assert (cell.repeats, cell.n_unused, cell.mean) == ((0,), 0, pytest.approx(80))
+    assert (cell.repeats, cell.mean) == ((0,), pytest.approx(80))
 
 
 def test_an_empty_store_gives_empty_cells(store):
@@ -272,7 +271,6 @@ def test_pairs_are_tested_on_the_folds_that_both_have(store):
     for test, rows in ((on_d, [0, 2]), (on_e, [0, 1, 2])):
         one, other = 100 * first[rows], 100 * second[rows]
         assert test.corrected == corrected_resampled_t_test(one - other, 0.5)
-        assert test.over_repeats == paired_t_test(one.mean(axis=1), other.mean(axis=1))
         assert test.posterior == bayesian_correlated_t_test(one - other, 0.5, rope=ROPE)
     differences = [on_d.corrected.difference, on_e.corrected.difference]
     assert pair.ours == bayesian_signed_rank(differences, rope=ROPE)
@@ -330,16 +328,29 @@ def test_published_pairs_are_tested_from_means_and_deviations(store):
     differences = [83.01 - 81.45, 92.85 - 88.41, 84.05 - 82.76, 73.4 - 48.5]
     assert pair.published == bayesian_signed_rank(differences, rope=ROPE)
     assert pair.ours is None
-    assert {(test.corrected, test.posterior, test.over_repeats) for test in pair.tests} == {(None, None, None)}
+    assert {(test.corrected, test.posterior) for test in pair.tests} == {(None, None)}
 
 
-def test_one_repeat_is_enough_for_the_folds_and_not_for_the_repeats(store):
+def test_one_repeat_is_enough_for_the_folds(store):
     study = three_kernels(pairs=(Pair("A", ("B",), ("D",)),))
     for kernel, accuracies in (("A", [[0.9, 0.7]]), ("B", [[0.6, 0.7]])):
         add(store, study, kernel, "D", accuracies)
     ((test,),) = (pair.tests for pair in summarize(store, study).pairs)
-    assert test.over_repeats is None
     assert test.corrected.difference == pytest.approx(15)
+
+
+def test_all_pairs_are_tested_on_each_data_set_and_corrected_there(store):
+    study = three_kernels()
+    fill(store, study, skip={("B", "E")})
+    summary = summarize(store, study)
+    tested = [(one.kernel, one.other, one.dataset) for one in summary.pairwise]
+    assert tested == [("A", "B", "D"), ("A", "C", "D"), ("B", "C", "D"), ("A", "C", "E")]
+    folds = {(cell.kernel, cell.dataset): np.array(cell.folds) for cell in summary.cells}
+    for one in summary.pairwise:
+        differences = folds[one.kernel, one.dataset] - folds[one.other, one.dataset]
+        assert one.test == corrected_resampled_t_test(differences, 0.5)
+    assert [one.p_value for one in summary.pairwise[:3]] == holm([one.test.p_value for one in summary.pairwise[:3]])
+    assert summary.pairwise[3].p_value == summary.pairwise[3].test.p_value
 
 
 # -------------------------------------------------------------------- as data

@@ -1,48 +1,66 @@
-"""``treegram report``: write a page and its Markdown from the results of a study."""
+"""``treegram report``: write a page from the results of a study, and tables and figures for a paper."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from treegram.cli._parser import Parser
+from treegram.cli._parser import Parser, add_output, check_output
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
-EXAMPLES = ("treegram report paper.sqlite", "treegram report paper.sqlite -o report.html")
+EXAMPLES = (
+    "treegram report paper.sqlite",
+    "treegram report paper.sqlite -o report.html",
+    "treegram report paper.sqlite --latex tables/ --figures figures/ --csv folds.csv",
+)
 
 
 def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (the signature of all commands)
     """Add the arguments of the command."""
     parser.add_argument("store", metavar="STORE", type=Path, help="results of treegram reproduce or evaluate")
+    add_output(
+        parser,
+        "page to write, with its Markdown beside it (default: the store's name with .html, unless other output is requested)",
+        required=False,
+    )
     parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
+        "--latex",
+        metavar="DIR",
         type=Path,
-        help="page to write, with its Markdown beside it (default: the store's name with .html)",
+        help="folder for LaTeX tables of scores, ranks and tests of all pairs of kernels, and references.bib",
     )
-    parser.add_argument(
-        "--force", action="store_true", help="replace existing files even if they are not reports by treegram"
-    )
+    parser.add_argument("--figures", metavar="DIR", type=Path, help="folder for figures as PDF and SVG")
+    parser.add_argument("--csv", metavar="FILE", type=Path, help="CSV file with the scores of every outer fold")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Summarize, then write both files."""
-    from treegram.study.report import check_page, write_report
+    """Check all outputs, summarize, and write."""
+    from treegram.study.report import write_figures, write_folds, write_latex, write_report
     from treegram.study.store import Store
     from treegram.study.summary import summarize
 
     page = args.output or args.store.with_suffix(".html")
     if page.suffix != ".html":
         raise ValueError(f"The output file must end in .html; got {str(page)!r}.")
-    pages = (page, page.with_suffix(".md"))
-    if args.store.resolve() in {path.resolve() for path in pages}:
-        raise ValueError(f"The page or its Markdown would replace the store {args.store}; give another name with -o.")
-    for path in pages:
-        check_page(path, overwrite=args.force)
+    pages = [] if (args.latex or args.figures or args.csv) and not args.output else [page, page.with_suffix(".md")]
+    files = [*pages, *([args.csv] if args.csv else [])]
+    if args.store.resolve() in {path.resolve() for path in files}:
+        raise ValueError(f"An output file would replace the store {args.store}; give another name.")
+    for path in files:
+        check_output(path, force=args.force)
+    for folder in (args.latex, args.figures):
+        if folder and (folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not args.force)):
+            raise FileExistsError(
+                f"{folder} is not an empty folder; use --force to replace files in it, or another name."
+            )
     with Store.open(args.store, create=False) as store:
         summary = summarize(store)
+        if args.csv:
+            write_folds(store, args.csv)
     for path in pages:
-        write_report(summary, path, overwrite=args.force)
+        write_report(summary, path)
+    written = write_latex(summary, args.latex) if args.latex else []
+    written += write_figures(summary, args.figures) if args.figures else []
+    for path in (*files, *written):
         print(path)

@@ -81,10 +81,10 @@ def run_and_print(
 ) -> None:
     """Run what is missing on the data sets, and print the table of all results."""
     from treegram.study.data import check_data
-    from treegram.study.report import brief_text
     from treegram.study.run import run_checked
     from treegram.study.store import Store
     from treegram.study.summary import summarize
+    from treegram.study.tables import brief_text
 
     path = args.store or Path(f"{study.name}.sqlite")
     checked = check_data(data, study.protocol)  # before there is a store: unusable data leave no file behind

@@ -30,6 +30,11 @@ class Metric:
     plural: str = ""
     decimals: int | None = 2  # None: four digits
 
+    def value(self, row: Row) -> float | None:
+        """Return the score of a fold as tables show it: in percent where it is a fraction."""
+        measured = self.measure(row)
+        return 100 * measured if measured is not None and self.in_percent else measured
+
     @property
     def title(self) -> str:
         """The name with its unit, to head a table."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
 from math import hypot, inf
 from typing import Any
 
@@ -28,7 +30,6 @@ from treegram.study.statistics import (
     corrected_resampled_t_test,
     friedman_nemenyi,
     holm,
-    paired_t_test,
     t_test_from_summary,
 )
 from treegram.study.store import DatasetFacts, Row, Run, Store
@@ -43,7 +44,9 @@ __all__ = [
     "Measured",
     "PairSummary",
     "PairTest",
+    "PairwiseTest",
     "Summary",
+    "stored_study",
     "summarize",
 ]
 
@@ -82,7 +85,6 @@ class Cell:
     gram_seconds: float | None
     published_seconds: float | None
     speed_up: float | None  # published seconds per second of ours
-    n_unused: int  # outer folds of repeats that are not complete
     others: tuple[Measured, ...]  # the other scores
 
     @property
@@ -111,6 +113,7 @@ class KernelSummary:
     )  # "training" graphs of each outer fold, "all" graphs, "" for nothing; None before it was run
     note: str
     is_baseline: bool = False
+    kernels: tuple[str, ...] = ()  # names of all kernels, or of the baseline
 
 
 @dataclass(frozen=True)
@@ -143,11 +146,21 @@ class PairTest:
     dataset: str
     baseline: str  # the second kernel; of several, the one with the best mean here
     n_repeats: int  # that both have
-    over_repeats: TTest | None
     corrected: TTest | None  # over folds, after Nadeau and Bengio
     holm: float | None  # the p-value of the corrected test after Holm's correction for the other data sets
     posterior: Posterior | None  # with the rope `ROPE`
     published: TTest | None  # from means and deviations alone
+
+
+@dataclass(frozen=True)
+class PairwiseTest:
+    """Two kernels on one data set, as one of all pairs."""
+
+    kernel: str
+    other: str
+    dataset: str
+    test: TTest  # the corrected resampled t-test of first minus second
+    p_value: float  # after Holm's correction for all pairs of kernels on the data set
 
 
 @dataclass(frozen=True)
@@ -198,29 +211,56 @@ class Summary:
         return tuple(cell for cell in self.cells if cell.difference is not None and cell.margin is not None)
 
     @property
-    def speed_ups(self) -> list[float]:
-        """The published time of each Gram matrix divided by ours, sorted."""
-        return sorted(cell.speed_up for cell in self.cells if cell.speed_up is not None)
-
-    @property
-    def n_folds(self) -> int:
-        """The number of outer folds that count."""
-        return sum(len(repeat) for cell in self.cells for repeat in cell.folds)
-
-    @property
     def n_fits(self) -> int:
-        """The number of fits of a model in these."""
+        """The number of fits of a model."""
         return sum(cell.n_fits for cell in self.cells)
-
-    @property
-    def n_unconverged(self) -> int:
-        """The number of these that ended before the solver's tolerance was met."""
-        return sum(cell.n_unconverged for cell in self.cells)
 
     @property
     def has_published(self) -> bool:
         """True if any number is published."""
         return any(cell.published is not None or cell.published_words for cell in self.cells)
+
+    @property
+    def baseline_name(self) -> str:
+        """Name of the prediction without learning: the largest class, or the mean of the targets."""
+        return "largest class" if self.protocol.task == "classification" else "mean of targets"
+
+    @cached_property
+    def pairwise(self) -> tuple[PairwiseTest, ...]:
+        """Tests of every pair of kernels, on every data set on which both have a common repeat.
+
+        Differences are in points, as in `pairs`. On each data set, Holm's method corrects for the number of pairs.
+        """
+        return tuple(test for dataset in self.datasets for test in self._pairwise(dataset))
+
+    def _pairwise(self, dataset: DatasetSummary) -> list[PairwiseTest]:
+        share, found = 1 / self.protocol.outer_folds, []
+        for first, second in combinations(self.column(dataset.name), 2):
+            if common := sorted(set(first.repeats) & set(second.repeats)):
+                differences = _unit(dataset.facts) * (_folds(first, common) - _folds(second, common))
+                test = corrected_resampled_t_test(differences, share)
+                found.append(PairwiseTest(first.kernel, second.kernel, dataset.name, test, test.p_value))
+        corrected = holm([one.p_value for one in found])
+        return [replace(one, p_value=p) for one, p in zip(found, corrected, strict=True)]
+
+    def to_latex(self, table: str = "scores") -> str:
+        """Return a table as LaTeX; it needs the packages booktabs and amssymb.
+
+        Parameters
+        ----------
+        table : str, default="scores"
+            "scores": mean and standard deviation of each kernel on each data set. "ranks": mean ranks, one table for each comparison.
+            "wins": on how many data sets each kernel is significantly better and worse than each other. "pairs": the differences of all
+            pairs of kernels, with p-values.
+
+        Returns
+        -------
+        str
+            The table, or "" if there are no such numbers.
+        """
+        from treegram.study.tables import to_latex
+
+        return to_latex(self, table)
 
 
 def summarize(store: Store, study: Study | None = None) -> Summary:
@@ -247,7 +287,7 @@ def summarize(store: Store, study: Study | None = None) -> Summary:
     StoreError
         If the store holds no study, or an impossible record.
     """
-    study = study or _stored_study(store)
+    study = study or stored_study(store)
     facts = {one.name: one for one in store.datasets()}
     cells = {(entry.name, name): _cell(study, entry, name, store) for entry in study.kernels for name in study.datasets}
     return Summary(
@@ -262,12 +302,13 @@ def summarize(store: Store, study: Study | None = None) -> Summary:
         datasets=tuple(_dataset(name, facts.get(name), study) for name in study.datasets),
         cells=tuple(cells.values()),
         comparisons=tuple(_comparison(one, cells, study.protocol) for one in _comparisons(study)),
-        pairs=tuple(_pair(pair, cells, study.protocol, _units(study, facts)) for pair in _pairs(study)),
+        pairs=tuple(_pair(pair, cells, study.protocol, facts) for pair in _pairs(study)),
         runs=tuple(store.runs()),
     )
 
 
-def _stored_study(store: Store) -> Study:
+def stored_study(store: Store) -> Study:
+    """Return the study that a store holds; its kernels need not exist in this version."""
     name, text = store.study_name(), store.study_text()
     if name is None or text is None:
         raise StoreError(f"{store.path} holds no study yet; run one with this store first.")
@@ -306,14 +347,13 @@ def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
         published_words=printed if isinstance(printed, str) else "",
         difference=None if mean is None or published is None else mean - published,
         margin=None if deviation is None and spread is None else 2 * hypot(deviation or 0.0, spread or 0.0),
-        chosen=combinations(entry, study.protocol, used),
+        chosen=chosen_combinations(entry, study.protocol, used),
         n_fits=sum(row.n_fits for row in used),
         n_unconverged=sum(row.n_unconverged for row in used),
         cpu_seconds=float(sum(row.seconds for row in used)),
         gram_seconds=gram_seconds,
         published_seconds=published_seconds,
         speed_up=published_seconds / gram_seconds if published_seconds and gram_seconds else None,
-        n_unused=len(rows) - len(used),
         others=tuple(
             Measured(metric.name, *_mean_over_repeats(_scores(metric, by_repeat)))
             for metric in other_metrics(study.protocol.task)
@@ -322,12 +362,8 @@ def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
 
 
 def _scores(metric: Metric, by_repeat: Mapping[int, Sequence[Row]]) -> list[list[float | None]]:
-    """Return a score by repeat and fold, in percent where it is a fraction."""
-    factor = 100 if metric.in_percent else 1
-    return [
-        [None if (one := metric.measure(row)) is None else factor * one for row in repeat]
-        for repeat in by_repeat.values()
-    ]
+    """Return a score by repeat and fold."""
+    return [[metric.value(row) for row in repeat] for repeat in by_repeat.values()]
 
 
 def _mean_over_repeats(scores: Sequence[Sequence[float | None]]) -> tuple[float | None, float | None]:
@@ -361,6 +397,9 @@ def _kernel(entry: StudyEntry, study: Study, store: Store) -> KernelSummary:
         learns_from="training" if entry.chooses_itself else learns_from,
         note=entry.note,
         is_baseline=bool(entry.baseline),
+        kernels=(entry.baseline,)
+        if entry.baseline
+        else tuple(dict.fromkeys(term.kernel for spec in entry.choices for term in spec.terms)),
     )
 
 
@@ -393,7 +432,7 @@ def _parameters(entry: StudyEntry, protocol: Protocol, rows: Sequence[Row]) -> l
     return [*(["kernel"] if len(entry.choices) > 1 else []), *names, protocol.strengths[0]]
 
 
-def combinations(entry: StudyEntry, protocol: Protocol, rows: Sequence[Row]) -> tuple[tuple[str, int], ...]:
+def chosen_combinations(entry: StudyEntry, protocol: Protocol, rows: Sequence[Row]) -> tuple[tuple[str, int], ...]:
     """Return the chosen combinations, most frequent first, each with its number of folds."""
     names = _parameters(entry, protocol, rows)
     counts = Counter(
@@ -435,14 +474,12 @@ def _pairs(study: Study) -> tuple[Pair, ...]:
     return (Pair(first.name, second.name, common),) if common else ()
 
 
-def _units(study: Study, facts: Mapping[str, DatasetFacts]) -> dict[str, float]:
-    """Return the factor from scores to points for each data set, positive where higher is better.
+def _unit(facts: DatasetFacts | None) -> float:
+    """Return the factor from scores to points, positive where higher is better.
 
     In a regression a point is a hundredth of the targets' standard deviation, so that data sets of all units can be compared.
     """
-    if study.protocol.task == "classification":
-        return dict.fromkeys(study.datasets, 1.0)
-    return {name: -100.0 / one.targets["deviation"] for name, one in facts.items() if one.targets}
+    return -100.0 / facts.targets["deviation"] if facts and facts.targets else 1.0
 
 
 def _comparison(comparison: Comparison, cells: Cells, protocol: Protocol) -> ComparisonSummary:
@@ -485,10 +522,10 @@ def _ranking(scores: Mapping[str, Sequence[float | None]], *, higher_is_better: 
     return friedman_nemenyi(sign * np.array(list(scores.values()), dtype=np.float64).T, list(scores))
 
 
-def _pair(pair: Pair, cells: Cells, protocol: Protocol, units: Mapping[str, float]) -> PairSummary:
+def _pair(pair: Pair, cells: Cells, protocol: Protocol, facts: Mapping[str, DatasetFacts]) -> PairSummary:
     found = [
         _pair_test(
-            cells[pair.kernel, name], [cells[one, name] for one in pair.baselines], protocol, units.get(name, 1.0)
+            cells[pair.kernel, name], [cells[one, name] for one in pair.baselines], protocol, _unit(facts.get(name))
         )
         for name in pair.datasets
     ]
@@ -527,7 +564,6 @@ def _pair_test(first: Cell, rivals: Sequence[Cell], protocol: Protocol, unit: fl
         dataset=first.dataset,
         baseline=second.kernel,
         n_repeats=len(common),
-        over_repeats=paired_t_test(one.mean(axis=1), other.mean(axis=1)) if len(common) > 1 else None,
         corrected=corrected_resampled_t_test(one - other, share) if common else None,
         holm=None,
         posterior=bayesian_correlated_t_test(one - other, share, rope=ROPE) if common else None,

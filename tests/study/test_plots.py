@@ -1,16 +1,36 @@
 """Pictures of results: what is drawn where, and that no text lies on another; how it looks is for eyes."""
 
 import sys
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from treegram.study.diagrams import critical_difference_diagram, score_plot, time_plot
+from treegram.study.plots import plot_ranks, plot_scores, plot_times
+from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry
 from treegram.study.statistics import friedman_nemenyi
+from treegram.study.store import Store
+from treegram.study.summary import DatasetSummary, summarize
 
 KERNELS = ["ODDCL", "WL", "GraphHopper"]
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory):
+    """The summary of a study of three kernels without results."""
+    entries = tuple(StudyEntry(name, (KernelSpec("wl"),)) for name in KERNELS)
+    with Store.open(tmp_path_factory.mktemp("store") / "s.sqlite") as store:
+        return summarize(store, Study("s", ("ENZYMES",), entries, Protocol()))
+
+
+def filled(summary, baseline=None, **columns):
+    """The summary with these numbers, a list for each field of its cells."""
+    cells = tuple(
+        replace(cell, **{name: values[i] for name, values in columns.items()}) for i, cell in enumerate(summary.cells)
+    )
+    return replace(summary, cells=cells, datasets=(DatasetSummary("ENZYMES", None, baseline, ""),))
 
 
 def ranking_of(n_kernels, n_datasets=20, spread=3.0):
@@ -57,12 +77,12 @@ def markers(ax, label):
 @pytest.mark.parametrize("n_kernels", [3, 5, 10, 13, 20])
 @pytest.mark.parametrize("n_datasets", [2, 40])
 def test_diagrams_of_any_size_are_readable(n_kernels, n_datasets):
-    assert_readable(critical_difference_diagram(ranking_of(n_kernels, n_datasets)))
+    assert_readable(plot_ranks(ranking_of(n_kernels, n_datasets)))
 
 
 def test_every_kernel_is_named_with_its_rank_best_first():
     ranking = ranking_of(5)
-    ax = critical_difference_diagram(ranking)
+    ax = plot_ranks(ranking)
     named = sorted(zip(ranking.mean_ranks, ranking.names, strict=True))
     written = [text.get_text() for text in ax.texts]
     assert written[:3] == [f"{name}  {rank:.2f}" for rank, name in named[:3]]
@@ -74,7 +94,7 @@ def test_every_kernel_is_named_with_its_rank_best_first():
 def test_bars_join_the_groups_and_show_the_critical_difference():
     ranking = ranking_of(8)
     assert len(ranking.groups) > 1
-    ax = critical_difference_diagram(ranking)
+    ax = plot_ranks(ranking)
     (bar,) = lines(ax, "_CD")
     assert np.ptp(bar.get_xdata()) == pytest.approx(ranking.critical_difference)
     bars = lines(ax, "_group")
@@ -90,12 +110,12 @@ def test_bars_join_the_groups_and_show_the_critical_difference():
 def test_bars_of_distant_groups_share_a_level():
     scores = np.tile([0.1, 0.12, 0.5, 0.9, 0.92], (30, 1))
     scores[::2, [0, 1, 3, 4]] = scores[::2, [1, 0, 4, 3]]
-    ax = critical_difference_diagram(friedman_nemenyi(scores, list("ABCDE")))
+    ax = plot_ranks(friedman_nemenyi(scores, list("ABCDE")))
     assert len({bar.get_ydata()[0] for bar in lines(ax, "_group")}) == 1
 
 
 def test_a_diagram_without_groups_can_be_drawn():
-    ax = critical_difference_diagram(friedman_nemenyi(np.tile([0.1, 0.5, 0.9], (30, 1)), list("ABC")))
+    ax = plot_ranks(friedman_nemenyi(np.tile([0.1, 0.5, 0.9], (30, 1)), list("ABC")))
     assert not lines(ax, "_group")
     assert_readable(ax)
 
@@ -103,10 +123,15 @@ def test_a_diagram_without_groups_can_be_drawn():
 # -------------------------------------------------------------------- accuracies and times
 
 
-def test_accuracies_stand_in_the_rows_of_their_kernels():
-    ax = score_plot(
-        KERNELS, [72.0, 53.5, None], [1.0, None, None], [73.4, None, 68.3], [1.0, None, 1.3], title="ENZYMES"
+def test_accuracies_are_in_the_rows_of_their_kernels(empty):
+    summary = filled(
+        empty,
+        mean=[72.0, 53.5, None],
+        deviation=[1.0, None, None],
+        published=[73.4, None, 68.3],
+        published_deviation=[1.0, None, 1.3],
     )
+    ax = plot_scores(summary, "ENZYMES")
     assert_readable(ax)
     assert [label.get_text() for label in ax.get_yticklabels()] == KERNELS
     ours, theirs = markers(ax, "treegram"), markers(ax, "published")
@@ -118,11 +143,12 @@ def test_accuracies_stand_in_the_rows_of_their_kernels():
     assert [71.0, 73.0] in spans
     assert ax.get_ylim()[0] > ax.get_ylim()[1]
     assert ax.get_title(loc="left") == "ENZYMES"
+    assert ax.get_xlabel() == "accuracy, %"
 
 
 @pytest.mark.parametrize(("majority", "is_seen"), [(78.8, True), (16.7, False)])
-def test_the_largest_class_is_a_line_where_it_leaves_room_for_the_dots(majority, is_seen):
-    ax = score_plot(KERNELS, [88.0, 87.0, 79.5], baseline=("largest class", majority))
+def test_the_largest_class_is_a_line_where_it_leaves_room_for_the_dots(empty, majority, is_seen):
+    ax = plot_scores(filled(empty, majority, mean=[88.0, 87.0, 79.5]), "ENZYMES")
     low, high = ax.get_xlim()
     assert (low < majority < high) == is_seen
     label = f"largest class {majority}" + ("" if is_seen else ", off the axis")
@@ -130,15 +156,18 @@ def test_the_largest_class_is_a_line_where_it_leaves_room_for_the_dots(majority,
     assert low < 79.5 < 88.0 < high
 
 
-def test_without_published_numbers_dots_lie_on_the_lines():
-    for ax in (score_plot(KERNELS, [1.0, 2.0, 3.0]), time_plot(KERNELS, [1.0, 2.0, 3.0])):
+def test_without_published_numbers_dots_are_on_the_lines(empty):
+    numbers = [1.0, 2.0, 3.0]
+    summary = filled(empty, mean=numbers, gram_seconds=numbers)
+    for ax in (plot_scores(summary, "ENZYMES"), plot_times(summary, "ENZYMES")):
         np.testing.assert_array_equal(markers(ax, "treegram"), [[1, 0], [2, 1], [3, 2]])
         assert [text.get_text() for text in ax.get_legend().get_texts()] == ["treegram"]
         assert_readable(ax)
 
 
-def test_times_have_ticks_that_people_say():
-    ax = time_plot(KERNELS, [0.36, 0.05, 2.1], [2100.0, None, 730.0], title="ENZYMES")
+def test_times_have_round_ticks(empty):
+    summary = filled(empty, gram_seconds=[0.36, 0.05, 2.1], published_seconds=[2100.0, None, 730.0])
+    ax = plot_times(summary, "ENZYMES")
     assert_readable(ax)
     assert ax.get_xscale() == "log"
     ticks = [tick.get_text() for tick in ax.get_xticklabels()]
@@ -158,30 +187,32 @@ def test_times_have_ticks_that_people_say():
         [None, None, None],
     ],
 )
-def test_times_of_any_size_are_on_the_axis(seconds):
-    ax = time_plot(KERNELS, seconds)
+def test_times_of_any_size_are_on_the_axis(empty, seconds):
+    ax = plot_times(filled(empty, gram_seconds=seconds), "ENZYMES")
     low, high = ax.get_xlim()
     assert all(low < value < high for value in seconds if value is not None)
     assert_readable(ax)
 
 
-@pytest.mark.parametrize("plot", [score_plot, time_plot])
-def test_a_value_too_few_is_refused(plot):
-    with pytest.raises(ValueError, match="ours must hold one value for each of the 3 kernels; got 2"):
-        plot(KERNELS, [1.0, 2.0])
-
-
-def test_given_axes_are_used_and_pyplot_stays_out_of_it():
+def test_given_axes_are_used_and_pyplot_stays_out_of_it(empty):
     from matplotlib.figure import Figure
 
     axes = Figure(figsize=(7, 9), layout="constrained").subplots(3)
-    assert critical_difference_diagram(ranking_of(5), axes[0]) is axes[0]
-    assert score_plot(KERNELS, [1.0, 2.0, 3.0], ax=axes[1]) is axes[1]
-    assert time_plot(KERNELS, [1.0, 2.0, 3.0], ax=axes[2]) is axes[2]
+    summary = filled(empty, mean=[1.0, 2.0, 3.0], gram_seconds=[1.0, 2.0, 3.0])
+    assert plot_ranks(ranking_of(5), axes[0]) is axes[0]
+    assert plot_scores(summary, "ENZYMES", axes[1]) is axes[1]
+    assert plot_times(summary, "ENZYMES", axes[2]) is axes[2]
     axes[0].figure.draw_without_rendering()
 
 
-def test_missing_matplotlib_gives_the_install_line(monkeypatch):
+def test_what_cannot_be_plotted_is_named(empty):
+    with pytest.raises(ValueError, match="no data set 'ENZYME'; it has ENZYMES"):
+        plot_times(empty, "ENZYME")
+    with pytest.raises(ValueError, match="no ranks: they need three kernels and two data sets"):
+        plot_ranks(empty)
+
+
+def test_missing_matplotlib_gives_the_install_line(empty, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install matplotlib"):
-        time_plot(KERNELS, [1.0, 2.0, 3.0])
+        plot_times(empty, "ENZYMES")
