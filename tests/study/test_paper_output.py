@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rows import make_row
 
-from treegram.kernels.base import AUTO, KERNELS
+from treegram.kernels.base import AUTO
 from treegram.study import Store, plot_ranks, read_study, summarize, write_figures, write_folds, write_latex
 from treegram.study.protocol import BASELINES, KernelSpec, Protocol, Study, StudyEntry, entry_key
 from treegram.study.report import bibliography
@@ -154,8 +154,17 @@ def test_references_are_well_formed_and_complete():
         assert {"author", "title"} <= set(re.findall(r"  (\w+) =", fields)), key
         assert fields.count("{") == fields.count("}")
     named = {name for _, names, _ in found for name in names.split(", ")}
-    shipped = {name for study in ("paper", "beyond", "wide") for name in read_study(study).datasets}
-    assert (set(KERNELS) | set(BASELINES) | shipped) - {AUTO} <= named
+    studies = [read_study(name) for name in ("paper", "beyond", "wide")]
+    datasets = {name for study in studies for name in study.datasets}
+    kernels = {term.kernel for study in studies for one in study.kernels for spec in one.choices for term in spec.terms}
+    assert (kernels | datasets | set(BASELINES)) - {AUTO} <= named
+
+
+def test_what_has_no_reference_is_listed(store):
+    summary = summarize(store)
+    own = replace(summary.kernels[0], kernels=("mine", "wl"))
+    assert bibliography(replace(summary, kernels=(own,))).startswith("% No reference is known for: mine\n\n@")
+    assert "known" not in bibliography(summary)
 
 
 def test_the_references_of_a_study_are_those_of_what_it_uses(store):

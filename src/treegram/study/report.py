@@ -21,7 +21,7 @@ from typing import Any
 from treegram._core.files import replacing
 from treegram._core.html import render
 from treegram._core.optional import matplotlib_module
-from treegram._core.text import counted, listed
+from treegram._core.text import counted, listed, visible
 from treegram.study import tables
 from treegram.study.metrics import main_metric, other_metrics
 from treegram.study.plots import plot_ranks, plot_scores, plot_times
@@ -481,18 +481,19 @@ def write_folds(store: Store, path: str | os.PathLike[str]) -> None:
 
 
 def bibliography(summary: Summary) -> str:
-    """Return the BibTeX entries of the kernels, data sets, tests and software of a study."""
-    used = {name for kernel in summary.kernels for name in kernel.kernels} | {one.name for one in summary.datasets}
-    used |= {name for run in summary.runs for name in run.versions}
-    used |= {"ranks"} if summary.comparisons else set()
-    used |= {"pairs"} if summary.pairwise else set()
-    entries = resources.files("treegram.study").joinpath("references.bib").read_text("utf-8").split("\n\n")
-    found = []
-    for entry in entries:
-        of = re.search(r"\n  treegram = \{(.*)\},", entry)
-        if of and used & set(of[1].split(", ")):
-            found.append(entry.replace(of[0], "").strip())
-    return "\n\n".join(found) + "\n"
+    """Return the BibTeX entries of the kernels, data sets, tests and software of a study; a comment lists what has none."""
+    cited = {name for kernel in summary.kernels for name in kernel.kernels} | {one.name for one in summary.datasets}
+    used = cited | {name for run in summary.runs for name in run.versions}
+    used |= {name for name, has_any in (("ranks", summary.comparisons), ("pairs", summary.pairwise)) if has_any}
+    found, known = [], set()
+    for entry in resources.files("treegram.study").joinpath("references.bib").read_text("utf-8").split("\n\n"):
+        names = re.search(r"\n  treegram = \{(.*)\},", entry)
+        if names and used & set(names[1].split(", ")):
+            known |= set(names[1].split(", "))
+            found.append(entry.replace(names[0], "").strip())
+    unknown = sorted(cited - known - {"auto"})
+    comment = [f"% No reference is known for: {', '.join(map(visible, unknown))}"] if unknown else []
+    return "\n\n".join(comment + found) + "\n"
 
 
 def _write(path: Path, content: bytes) -> Path:
