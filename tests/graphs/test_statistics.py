@@ -5,7 +5,7 @@ from collections import Counter
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
@@ -114,11 +114,13 @@ def test_every_column_on_hand_drawn_graphs(name):
     assert_table_is_right(COLLECTIONS[name])
 
 
+@settings(deadline=None)
 @given(collections())
 def test_every_column_on_generated_graphs(collection):
     assert_table_is_right(collection)
 
 
+@settings(deadline=None)
 @given(with_node_order())
 def test_the_order_of_nodes_changes_no_bit(drawn):
     collection, places = drawn
@@ -126,6 +128,7 @@ def test_the_order_of_nodes_changes_no_bit(drawn):
     np.testing.assert_array_equal(GraphStatistics().fit_transform(collection.renumbered(places).pack()), table)
 
 
+@settings(deadline=None)
 @given(collections(min_graphs=1))
 def test_a_row_depends_on_its_graph_and_on_the_columns_alone(collection):
     graphs = collection.pack()
@@ -229,3 +232,10 @@ def test_other_attributes_than_in_fit_are_an_error():
     assert transformer.transform(COLLECTIONS["one_attribute"].pack()[:0]).shape[0] == 0
     bare = Graphs.from_edges([[]], n_nodes=[0])
     assert transformer.transform(bare).shape[0] == 1
+
+
+def test_names_of_attributes_are_names_of_columns():
+    names = {"attribute_names": ["charge"], "edge_attribute_names": ["length"]}
+    graphs = Graphs.from_edges([[(0, 1)]], attributes=[[[1.0], [3.0]]], edge_attributes=[[[2.5]]], **names)
+    table = GraphStatistics().set_output(transform="pandas").fit_transform(graphs)
+    assert table.loc[0, ["charge_mean", "charge_edge_difference", "edge_length_max"]].tolist() == [2.0, 2.0, 2.5]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from scipy.stats import rankdata
 from sklearn.pipeline import make_pipeline
 
@@ -49,12 +49,14 @@ def test_it_is_what_its_formula_says_on_hand_drawn_graphs(name):
     np.testing.assert_allclose(squared, expected_gram(graphs, 0.5, 2), atol=1e-12)
 
 
+@settings(deadline=None)
 @given(collections())
 def test_it_is_what_its_formula_says_on_generated_graphs(collection):
     graphs = collection.pack()
     np.testing.assert_allclose(StatisticsKernel().fit_transform(graphs), expected_gram(graphs), atol=1e-12)
 
 
+@settings(deadline=None)
 @given(with_node_order())
 def test_the_order_of_nodes_changes_no_bit(drawn):
     collection, places = drawn
@@ -62,6 +64,7 @@ def test_the_order_of_nodes_changes_no_bit(drawn):
     np.testing.assert_array_equal(StatisticsKernel().fit_transform(collection.renumbered(places).pack()), K)
 
 
+@settings(deadline=None)
 @given(collections(min_graphs=1))
 def test_transform_has_the_rows_of_fit_transform(collection):
     graphs = collection.pack()
@@ -109,6 +112,7 @@ def test_tasks_change_no_bit(monkeypatch):
 # -------------------------------------------------------------------- columns
 
 
+@settings(deadline=None)
 @given(collections(min_graphs=2))
 def test_columns_add_up_to_the_decision(collection):
     graphs = collection.pack()
@@ -153,3 +157,34 @@ def test_nothing_is_reported_as_unused(recwarn):
 def test_graph_attributes_must_be_there():
     with pytest.raises(InvalidGraphError, match="needs graphs with graph_attributes"):
         StatisticsKernel("graph_attributes").fit(paths(2, 3))
+
+
+def with_numbers(values, names=None):
+    return paths(*[2] * len(values)).assign(graph_attributes=values, graph_attribute_names=names)
+
+
+def test_graph_attributes_are_columns_like_others(tmp_path):
+    graphs = with_numbers([[1.0, 0.0], [2.0, 0.0], [5.0, 1.0]], ["age", "is_old"])
+    kernel = StatisticsKernel("graph_attributes")
+    K = kernel.fit_transform(graphs)
+    assert kernel.feature_names_in_ == ["age", "is_old"]
+    distances = np.array([[0, 1 / 3, 7 / 6], [1 / 3, 0, 5 / 6], [7 / 6, 5 / 6, 0]])
+    np.testing.assert_allclose(K, np.exp(-distances / distances.mean()))
+    np.testing.assert_array_equal(kernel.transform(graphs[::-1]), K[::-1])
+    save_model(kernel, tmp_path / "kernel.tgm")
+    np.testing.assert_array_equal(load_model(tmp_path / "kernel.tgm").transform(graphs), K)
+    both = StatisticsKernel("both").fit(graphs)
+    assert both.feature_names_in_ == [*StatisticsKernel().fit(graphs).feature_names_in_, "age", "is_old"]
+    assert StatisticsKernel("graph_attributes").fit(with_numbers([[1.0]])).feature_names_in_ == ["graph_x0"]
+
+
+def test_graphs_without_nodes_have_graph_attributes():
+    graphs = Graphs.from_edges([[], [(0, 1)]], n_nodes=[0, 2], graph_attributes=[[1.0], [2.0]])
+    assert StatisticsKernel("graph_attributes").fit_transform(graphs)[0, 1] > 0
+    assert StatisticsKernel("both").fit_transform(graphs)[0, 1] == 0
+
+
+def test_other_numbers_of_graph_attributes_are_an_error():
+    kernel = StatisticsKernel("both").fit(with_numbers([[1.0, 2.0]] * 3))
+    with pytest.raises(InvalidGraphError, match=r"new graphs \(X\) have 1 graph attribute, but .* graphs with 2"):
+        kernel.transform(with_numbers([[1.0]]))

@@ -114,8 +114,8 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         self._edge_labels = _Shares("edge_label", _edge_labels(graphs), self.max_labels)
         ends = _edge_ends(graphs) if len(self._labels.names) > 1 else NO_CODES  # of one label only: those of the edges
         self._edge_ends = _Shares("edge", ends, self.max_labels)
-        self._attributes = _names(graphs.n_attributes, getattr(graphs, "attribute_names", None), "")
-        self._edge_attributes = _names(graphs.n_edge_attributes, getattr(graphs, "edge_attribute_names", None), "edge_")
+        self._attributes = _names(graphs.n_attributes, graphs.attribute_names, "")
+        self._edge_attributes = _names(graphs.n_edge_attributes, graphs.edge_attribute_names, "edge_")
         self.n_attributes_in_ = graphs.n_attributes
         self.feature_names_out_ = [name for names, _ in self._blocks(graphs[:0]) for name in names]
         return self

@@ -125,7 +125,7 @@ class StatisticsKernel(GraphKernel):
             self.feature_names_in_ += self._statistics.feature_names_out_
         if self.columns != "statistics":
             self._n_given = _given_columns(graphs).shape[1]
-            names = getattr(graphs, "graph_attribute_names", None) or (f"graph_x{i}" for i in range(self._n_given))
+            names = graphs.graph_attribute_names or (f"graph_x{i}" for i in range(self._n_given))
             self.feature_names_in_ += names
         table = self._table(graphs)[self._has_data(graphs)]
         largest = np.abs(table).max(axis=0, initial=0.0)
@@ -206,7 +206,7 @@ class StatisticsKernel(GraphKernel):
 
 
 def _given_columns(graphs: Graphs) -> Floats:
-    columns = getattr(graphs, "graph_attributes", None)
+    columns = graphs.graph_attributes
     if columns is None:
         if len(graphs):
             raise InvalidGraphError(
