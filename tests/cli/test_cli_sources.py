@@ -105,6 +105,7 @@ def test_the_model_remembers_the_columns(run):
     write_tables("new_", first=100)
     code, out, err = run("predict model.tgm --nodes new_nodes.csv --edges new_edges.csv")
     assert (code, err) == (0, "")
+    assert [row["graph"] for row in rows(out)] == [f"g{i}" for i in range(100, 100 + N_GRAPHS)]
     assert [row["prediction"] for row in rows(out)] == ["short", "long"] * (N_GRAPHS // 2)
     text = Path("new_nodes.csv").read_text().replace("place", "loading")
     Path("new_nodes.csv").write_text(text)
@@ -187,6 +188,16 @@ def test_rows_of_unknown_graphs_are_counted(run):
     assert "6 graphs without a value of some left out." in out
 
 
+@pytest.mark.filterwarnings("ignore:The table of nodes")
+def test_graphs_have_vectors_of_their_own(run):
+    words = f"{TABLES} --graphs graphs.csv --graph-attributes y"
+    assert "graph vectors1 column, 24 distinct vectors\n    column" in run(f"info {words}")[1]
+    code, _, err = run(f"fit {words} --target class --kernel wl --folds 3 --jobs 1 -o model.tgm")
+    assert code == 0, err
+    assert len(rows(run(f"predict model.tgm {TABLES} --graphs graphs.csv")[1])) == N_GRAPHS
+    refused(run, f"predict model.tgm {TABLES}", "--graphs FILE is needed: graphs have the vector y.")
+
+
 # -------------------------------------------------------------------- protein structures
 
 
@@ -220,7 +231,7 @@ def test_a_folder_of_structures_from_fit_to_page(run, structures):
     Path("new").mkdir()
     write_pdb("new/7abc.pdb", ["ALA", "GLY", "CYS", "LEU"] * 4, 1.9)
     table = rows(run("predict model.tgm new")[1])
-    assert [row["prediction"] for row in table] == ["binding"]
+    assert [(row["graph"], row["prediction"]) for row in table] == [("7abc", "binding")]
     assert rows(run("predict model.tgm new/7abc.pdb")[1]) == table
     assert run("explain model.tgm new -o page.html")[0] == 0
     assert "CYS" in Path("page.html").read_text()
@@ -254,7 +265,8 @@ def test_predict_and_info_read_molecules_from_standard_input(run, feed):
     assert (code, err) == (0, "")
     lines = [json.loads(line) for line in out.splitlines()]
     assert [line["prediction"] for line in lines] == ["True", "False"]
-    assert set(lines[0]) >= {"graph", "prediction", "probability of True"}
+    assert [(line["graph"], line["smiles"]) for line in lines] == [("pentanol", "CCCCCO"), ("CCCCCN", "CCCCCN")]
+    assert list(lines[0])[2:] == ["prediction", "probability of False", "probability of True"]
     feed("id,text\n1,CCCCCO\n")
     assert len(rows(run("predict model.tgm - --smiles-column text")[1])) == 1
     feed("CCO\nCCN\n")

@@ -219,7 +219,8 @@ def test_journey_fit_a_table_and_predict_new_molecules(run):
     assert out.startswith("model: GraphSVC of 12 graphs of molecules.csv, ")
     assert run("predict model new.csv -o out.csv") == (0, "out.csv: predictions of model for 2 graphs of new.csv\n", "")
     rows = list(csv.DictReader(io.StringIO(Path("out.csv").read_text())))
-    assert [(row["graph"], row["prediction"]) for row in rows] == [("0", "alcohol"), ("1", "amine")]
+    expected = [("1", "CCCCCO", "alcohol"), ("2", "CCCCCN", "amine")]
+    assert [(row["graph"], row["smiles"], row["prediction"]) for row in rows] == expected
     assert tg.load_model("model").predict(["CCCCCO"]).tolist() == ["alcohol"]
 
 
@@ -236,12 +237,13 @@ def test_the_model_remembers_how_molecules_were_made(run):
     assert code == 0
     np.testing.assert_allclose([float(row["prediction"]) for row in rows], mean, rtol=1e-12)
     np.testing.assert_allclose([float(row["std"]) for row in rows], std, rtol=1e-12)
-    assert run("predict model molecules.smi")[1] == out
+    named = run("predict model molecules.smi")[1]  # the names of molecules are in its second column
+    assert [line.split(",")[1:] for line in named.splitlines()] == [line.split(",")[1:] for line in out.splitlines()]
     assert run("predict model molecules.csv --smiles-column smiles")[1] == out
 
 
 @pytest.mark.filterwarnings("always")  # as in a process of its own
-def test_bad_molecules_keep_the_others_numbers(run):
+def test_bad_molecules_do_not_change_the_others(run):
     write("new.csv", "smiles", "CCCCCO", "C1CC", "CCCCCN")
     run("fit molecules.smi --target 2 --kernel wl --folds 3 --jobs 1 -o model")
     code, out, err = run("predict model new.csv")
@@ -249,7 +251,8 @@ def test_bad_molecules_keep_the_others_numbers(run):
     assert err.startswith("treegram predict: error: new.csv:3 ('C1CC'): RDKit says: unclosed ring.")
     assert err.count("\n") == 1
     code, out, err = run("predict model new.csv --skip-invalid")
-    assert [line.split(",")[:2] for line in out.splitlines()[1:]] == [["0", "alcohol"], ["2", "amine"]]
+    expected = [["CCCCCO", "CCCCCO", "alcohol"], ["CCCCCN", "CCCCCN", "amine"]]
+    assert [line.split(",")[:3] for line in out.splitlines()[1:]] == expected
     assert err == "treegram predict: warning: 1 molecule of 3 skipped: new.csv:3 ('C1CC'): RDKit says: unclosed ring.\n"
 
 

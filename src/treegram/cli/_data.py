@@ -11,7 +11,6 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -81,13 +80,13 @@ _FLAG = "flag"
 _FOR_MODELS = {
     "nodes": _Option("tables", "FILE", "table of nodes (.csv, .tsv, .parquet)", Path),
     "edges": _Option("tables", "FILE", "table of edges", Path),
+    "graphs": _Option("proteins tables", "FILE", "table with one row per graph or protein structure", Path),
     "smiles_column": _Option("molecules", "NAME", "column of a table of molecules with SMILES (default: smiles)"),
     "skip_invalid": _Option(
         "molecules proteins", "", "skip invalid molecules, and residues without a CA atom, with a warning", _FLAG
     ),
 }
 _FOR_TARGETS = {
-    "graphs": _Option("proteins tables", "FILE", "table with one row per graph or protein structure", Path),
     "target": _Option(
         "molecules proteins tables",
         "NAME",
@@ -113,6 +112,7 @@ _FOR_GRAPHS = {
     "edge_attributes": _Option(
         "tables", "NAME,...", "columns that make up the vector of edges (default: all others that hold numbers)", _names
     ),
+    "graph_attributes": _Option("tables", "NAME,...", "columns of --graphs that make up the vector of graphs", _names),
     "graph_column": _Option("proteins tables", "NAME", "column with the name of the graph (default: graph)"),
     "node_column": _Option("tables", "NAME", "column with the name of the node (default: node)"),
     "edge_columns": _Option(
@@ -238,6 +238,7 @@ def _transformer(kind: str, args: argparse.Namespace) -> Any:
         attributes=args.attributes,
         edge_label=args.edge_label,
         edge_attributes=args.edge_attributes,
+        graph_attributes=args.graph_attributes,
         graph=args.graph_column or "graph",
         node=args.node_column or "node",
         source=source,
@@ -262,7 +263,7 @@ class _Loaded(NamedTuple):
     graphs: treegram.Graphs
     targets: dict[str, tuple[Ints, NDArray[Any]]]  # the ids of the graphs that have a value, and the values
     transformer: Any
-    numbers: Ints  # of the graphs in the file: invalid molecules may have been skipped
+    smiles: list[str] | None = None
     molecules: list[Any] | None = None  # to draw; None where the nodes are not their atoms in order
 
 
@@ -330,8 +331,6 @@ def _load_graphs(name: str, args: argparse.Namespace) -> tuple[treegram.Graphs, 
 
 def _load(kind: str, name: str, args: argparse.Namespace, transformer: Any, *, is_new: bool = False) -> _Loaded:
     """Convert molecules, structures or tables; ``is_new`` if the transformer is that of a saved model."""
-    import numpy as np
-
     if kind == "molecules":
         if name != "-":
             return _load_molecules(Path(name), args, transformer, is_new=is_new)
@@ -341,39 +340,27 @@ def _load(kind: str, name: str, args: argparse.Namespace, transformer: Any, *, i
                 shutil.copyfileobj(sys.stdin.buffer, file)
             return _load_molecules(path, args, transformer, is_new=is_new)
     if kind == "proteins":
-        files = _structures(Path(name))
-        graphs = transformer.transform(files)
-        names = [file.name.partition(".")[0] for file in files]
+        graphs = transformer.transform(_structures(Path(name)))
         graph_column = getattr(args, "graph_column", None) or "graph"
     else:
-        from treegram.cli._tables import choose_columns, read_graph_tables
+        from treegram.cli._tables import choose_columns, read_graph_tables, used_columns
 
-        tables = read_graph_tables(transformer, args.nodes, args.edges)
+        tables = read_graph_tables(transformer, args.nodes, args.edges, args.graphs)
         transformer = transformer if is_new else choose_columns(transformer, tables)
-        graphs = transformer.transform(_used_columns(transformer, tables))
-        names = list(dict.fromkeys(tables["nodes"][transformer.graph].tolist()))
+        graphs = transformer.transform(used_columns(transformer, tables))
         graph_column = transformer.graph
     targets = {
-        target: _table_target(args.graphs, graph_column, target, names) for target in getattr(args, "target", [])
+        target: _table_target(args.graphs, graph_column, target, graphs) for target in getattr(args, "target", [])
     }
-    return _Loaded(graphs, targets, transformer, np.arange(len(graphs)))
+    return _Loaded(graphs, targets, transformer)
 
 
-def _used_columns(transformer: treegram.TableGraphs, tables: dict[str, Any]) -> dict[str, Any]:
-    """Return the tables without the columns that the transformer does not name: it would warn of them."""
-    values = transformer.get_params().values()
-    names = {
-        name for value in values for name in ([value] if isinstance(value, str) else value or []) if value is not True
-    }
-    return {key: {name: column for name, column in table.items() if name in names} for key, table in tables.items()}
-
-
-def _table_target(path: Path, graph_column: str, target: str, names: Sequence[str]) -> tuple[Ints, NDArray[Any]]:
+def _table_target(path: Path, graph_column: str, target: str, graphs: treegram.Graphs) -> tuple[Ints, NDArray[Any]]:
     import numpy as np
 
     from treegram.cli._tables import read_target
 
-    found = read_target(path, graph_column, target, names)
+    found = read_target(path, graph_column, target, np.asarray(graphs.graph_names).tolist())
     ids = np.array([i for i, value in enumerate(found) if value is not None], dtype=np.int64)
     y = np.array([found[i] for i in ids])
     is_whole = y.dtype.kind == "f" and bool((y == y.round()).all())
@@ -400,7 +387,7 @@ def _load_molecules(path: Path, args: argparse.Namespace, transformer: Any, *, i
     if is_new and not transformer.hydrogens:
         all_records = list(read_records(path, column, None))
         molecules = [all_records[number].molecule for number in converted.kept]
-    return _Loaded(converted.graphs(), targets, transformer, np.array(converted.kept), molecules)
+    return _Loaded(converted.graphs(), targets, transformer, converted.smiles, molecules)
 
 
 # -------------------------------------------------------------------- models
@@ -412,14 +399,12 @@ class LoadedInput(NamedTuple):
     model: Any  # without a first step that makes graphs
     graphs: treegram.Graphs
     y: NDArray[Any] | None
-    numbers: Ints  # of the graphs in the file: invalid molecules may have been skipped
-    molecules: list[Any] | None  # to draw; None where the nodes are not their atoms in order
+    smiles: list[str] | None = None
+    molecules: list[Any] | None = None  # to draw; None where the nodes are not their atoms in order
 
 
 def load_input(args: argparse.Namespace) -> LoadedInput:
     """Load MODEL and DATA."""
-    import numpy as np
-
     model = _load_model(args.model)
     first = model[0] if hasattr(model, "steps") else None
     classes = {"MoleculeGraphs": "molecules", "ProteinGraphs": "proteins", "TableGraphs": "tables"}
@@ -434,10 +419,10 @@ def load_input(args: argparse.Namespace) -> LoadedInput:
         )
     if kind == "graphs":
         graphs, y = _load_graphs(args.data, args)
-        return LoadedInput(model, graphs, y, np.arange(len(graphs)), None)
+        return LoadedInput(model, graphs, y)
     loaded = _load(kind, args.data, args, first, is_new=True)
     targets = [y for ids, y in loaded.targets.values() if len(ids) == len(loaded.graphs)]
-    return LoadedInput(model[1:], loaded.graphs, targets[0] if targets else None, loaded.numbers, loaded.molecules)
+    return LoadedInput(model[1:], loaded.graphs, targets[0] if targets else None, loaded.smiles, loaded.molecules)
 
 
 def _load_model(path: Path) -> Any:

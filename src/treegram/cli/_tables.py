@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from treegram import TableGraphs
 
-__all__ = ["choose_columns", "read_graph_tables", "read_table", "read_target"]
+__all__ = ["choose_columns", "read_graph_tables", "read_table", "read_target", "used_columns"]
 
 Table = dict[str, "NDArray[Any]"]
 
@@ -102,13 +102,26 @@ def choose_columns(transformer: TableGraphs, tables: dict[str, Table]) -> TableG
     return type(transformer)(**chosen)
 
 
-def read_graph_tables(transformer: TableGraphs, nodes: Path, edges: Path) -> dict[str, Table]:
-    """Read the tables of nodes and edges; names of graphs and nodes, and labels, are texts."""
+def read_graph_tables(transformer: TableGraphs, nodes: Path, edges: Path, graphs: Path | None) -> dict[str, Table]:
+    """Read the tables that the transformer needs; names of graphs and nodes, and labels, are texts."""
     texts = {transformer.graph, transformer.node, transformer.source, transformer.target}
-    return {
+    tables = {
         "nodes": read_table(nodes, {*texts, transformer.label or "label"}),
         "edges": read_table(edges, {*texts, transformer.edge_label or "label"}),
     }
+    if transformer.graph_attributes and graphs is None:
+        raise ValueError(f"--graphs FILE is needed: graphs have the vector {', '.join(transformer.graph_attributes)}.")
+    if transformer.graph_attributes and graphs is not None:
+        tables["graphs"] = read_table(graphs, texts)
+    return tables
+
+
+def used_columns(transformer: TableGraphs, tables: dict[str, Table]) -> dict[str, Table]:
+    """Return the tables without the columns that the transformer does not name: it would warn of them."""
+    names: set[str] = set()
+    for value in transformer.get_params().values():
+        names |= {value} if isinstance(value, str) else set(value or ()) if value is not True else set()
+    return {key: {name: column for name, column in table.items() if name in names} for key, table in tables.items()}
 
 
 # -------------------------------------------------------------------- one row per graph

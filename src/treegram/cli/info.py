@@ -51,8 +51,9 @@ def _render(summary: dict[str, Any]) -> Iterator[str]:
     for name in ("node_labels", "edge_labels"):
         yield _line(name.replace("_", " "), _values(summary[name], share=True) if summary[name] else "none")
     yield from _attributes("attributes", summary["attributes"])
-    if summary["edge_attributes"]:
-        yield from _attributes("edge vectors", summary["edge_attributes"])
+    for name in ("edge", "graph"):
+        if summary[f"{name}_attributes"]:
+            yield from _attributes(f"{name} vectors", summary[f"{name}_attributes"])
     if summary["warnings"]:
         yield "warnings"
         yield from (f"  - {sentence}" for sentence in summary["warnings"])
@@ -103,10 +104,11 @@ def _attributes(name: str, attributes: dict[str, Any] | None) -> Iterator[str]:
         name,
         f"{counted(attributes['n_columns'], 'column')}, {attributes['n_distinct']} distinct vectors",
     )
-    yield f"    {'column':>6} {'min':>11} {'max':>11} {'mean':>11} {'sd':>11}"
-    for i, column in enumerate(columns[:_MOST_COLUMNS]):
+    width = max(len(_name(column["name"])) for column in [{"name": "column"}, *columns[:_MOST_COLUMNS]])
+    yield f"    {'column':{width}} {'min':>11} {'max':>11} {'mean':>11} {'sd':>11}"
+    for column in columns[:_MOST_COLUMNS]:
         numbers = " ".join(f"{column[key]:11.4g}" for key in ("min", "max", "mean", "sd"))
-        yield f"    {i:6} {numbers}"
+        yield f"    {_name(column['name']):{width}} {numbers}"
     if len(columns) > _MOST_COLUMNS:
         yield f"    ... and {len(columns) - _MOST_COLUMNS} more columns (--json has all)"
     if kernel:

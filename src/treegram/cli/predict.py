@@ -13,7 +13,7 @@ from typing import Any
 import treegram
 from treegram._core.files import replacing
 from treegram._core.text import counted
-from treegram.cli._data import add_data_argument, add_model_argument, load_input
+from treegram.cli._data import LoadedInput, add_data_argument, add_model_argument, load_input
 from treegram.cli._parser import Parser, add_output, check_output
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
@@ -33,7 +33,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: AR
     add_data_argument(parser, for_model=True, with_targets=False)
     add_output(
         parser,
-        "CSV file with graph (numbered from 0), prediction, and the probability of each class or the standard deviation, where the "
+        "CSV file with the name of each graph (or else its number, from 0), the SMILES of molecules, the prediction, and the probability of each class or the standard deviation, where the "
         "model has them (default: stdout)",
         required=False,
     )
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> None:
     if args.output is not None:
         check_output(args.output, force=args.force)
     loaded = load_input(args)
-    columns = {"graph": loaded.numbers, **_predictions(loaded.model, loaded.graphs)}
+    columns = _names(loaded) | _predictions(loaded.model, loaded.graphs)
     text = _json_lines(columns) if args.json else _table(columns)
     if args.output is None:
         sys.stdout.write(text)
@@ -55,8 +55,17 @@ def run(args: argparse.Namespace) -> None:
     print(f"{args.output}: predictions of {args.model} for {counted(len(loaded.graphs), 'graph')} of {args.data}")
 
 
+def _names(loaded: LoadedInput) -> dict[str, Any]:
+    """Return the first columns: the name or else the number of each graph, and its SMILES if it is a molecule."""
+    import numpy as np
+
+    names = loaded.graphs.graph_names
+    columns = {"graph": np.arange(len(loaded.graphs)) if names is None else names}
+    return columns if loaded.smiles is None else columns | {"smiles": np.array(loaded.smiles, dtype=object)}
+
+
 def _predictions(model: Any, graphs: treegram.Graphs) -> dict[str, Any]:
-    """Return the columns of the table after the first."""
+    """Return the other columns."""
     last = model[-1] if hasattr(model, "steps") else model
     if isinstance(last, treegram.GraphGP):
         mean, std = model.predict(graphs, return_std=True)

@@ -6,7 +6,7 @@ Nothing is printed here; ``treegram info`` does that. All costs are linear in th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -45,8 +45,8 @@ def summarize_graphs(graphs: Any, y: ArrayLike | None = None) -> dict[str, Any]:
     -------
     dict
         Ready for JSON: ``n_graphs``, ``directed``, the ranges of ``nodes``, ``edges`` and ``degrees``, ``targets``,
-        ``node_labels``, ``edge_labels``, ``attributes``, ``edge_attributes``, ``shape`` and ``copies`` (counts of special
-        graphs), and ``warnings``, a list of sentences about what to know or fix.
+        ``node_labels``, ``edge_labels``, ``attributes``, ``edge_attributes``, ``graph_attributes``, ``shape`` and ``copies``
+        (counts of special graphs), and ``warnings``, a list of sentences about what to know or fix.
 
     Notes
     -----
@@ -78,6 +78,7 @@ def summarize_graphs(graphs: Any, y: ArrayLike | None = None) -> dict[str, Any]:
         "edge_labels": _labels(graphs.edge_labels, graphs.edge_label_values),
         "attributes": _attributes(graphs),
         "edge_attributes": _edge_attributes(graphs),
+        "graph_attributes": _graph_attributes(graphs),
         "shape": _shape(graphs, edges_per_graph),
         "copies": _copies(graphs, targets),
     }
@@ -125,20 +126,32 @@ def _labels(codes: Ints | None, values: tuple[Any, ...]) -> list[dict[str, Any]]
 def _attributes(graphs: Graphs) -> dict[str, Any] | None:
     if graphs.attributes is None:
         return None
-    return {**_columns(graphs.attributes), "node_kernel": _node_kernel(graphs, graphs.attributes)}
+    columns = _columns(graphs.attributes, graphs.attribute_names)
+    return {**columns, "node_kernel": _node_kernel(graphs, graphs.attributes)}
 
 
 def _edge_attributes(graphs: Graphs) -> dict[str, Any] | None:
     """Summarize the vectors of the edges, each undirected edge counted once."""
-    return None if graphs.edge_attributes is None else _columns(graphs.edge_attributes[graphs._edge_arcs()])
+    if graphs.edge_attributes is None:
+        return None
+    return _columns(graphs.edge_attributes[graphs._edge_arcs()], graphs.edge_attribute_names)
 
 
-def _columns(vectors: Floats) -> dict[str, Any]:
+def _graph_attributes(graphs: Graphs) -> dict[str, Any] | None:
+    if graphs.graph_attributes is None:
+        return None
+    return _columns(graphs.graph_attributes, graphs.graph_attribute_names)
+
+
+def _columns(vectors: Floats, names: Sequence[str] | None) -> dict[str, Any]:
     deviations = vectors.std(axis=0) if len(vectors) else np.zeros(vectors.shape[1])
     return {
         "n_columns": vectors.shape[1],
         "n_distinct": _n_distinct(vectors),
-        "columns": [{**_range(column), "sd": float(sd)} for column, sd in zip(vectors.T, deviations, strict=True)],
+        "columns": [
+            {"name": name, **_range(column), "sd": float(sd)}
+            for name, column, sd in zip(names or map(str, range(vectors.shape[1])), vectors.T, deviations, strict=True)
+        ],
     }
 
 
@@ -276,11 +289,11 @@ def _warn_of_shape(shape: dict[str, int], n_graphs: int) -> Iterator[str]:
 
 
 def _warn_of_attributes(attributes: dict[str, Any], n_nodes: int) -> Iterator[str]:
-    constant = [str(i) for i, column in enumerate(attributes["columns"]) if column["min"] == column["max"]]
+    constant = [column["name"] for column in attributes["columns"] if column["min"] == column["max"]]
     if constant and n_nodes:
         words = ("column", "is") if len(constant) == 1 else ("columns", "are")
         yield f"Attribute {words[0]} {', '.join(constant)} {words[1]} constant."
-    deviations = {i: column["sd"] for i, column in enumerate(attributes["columns"]) if column["sd"] > 0}
+    deviations = {column["name"]: column["sd"] for column in attributes["columns"] if column["sd"] > 0}
     if deviations and max(deviations.values()) > _SCALE_RATIO * min(deviations.values()):
         wide, narrow = max(deviations, key=lambda i: deviations[i]), min(deviations, key=lambda i: deviations[i])
         yield (

@@ -120,7 +120,7 @@ class ProteinGraphs(_Source):
 
 @parameters
 class TableGraphs(_Source):
-    """Turn tables of nodes and edges into graphs, as the first step of a pipeline.
+    """Turn tables of nodes, edges and graphs into graphs, as the first step of a pipeline.
 
     The parameters are those of :meth:`Graphs.from_tables`: names of columns.
 
@@ -134,6 +134,8 @@ class TableGraphs(_Source):
         Column of the edge table with the discrete label.
     edge_attributes : str, list of str or None, default=None
         Columns of the edge table that form the vector of an edge.
+    graph_attributes : str, list of str or None, default=None
+        Columns of the graph table that form the vector of a graph.
     graph : str, default="graph"
         Column with the name of the graph.
     node : str, default="node"
@@ -163,6 +165,7 @@ class TableGraphs(_Source):
         "attributes": (_NAMES, NOTHING),
         "edge_label": (_NAME, NOTHING),
         "edge_attributes": (_NAMES, NOTHING),
+        "graph_attributes": (_NAMES, NOTHING),
         "graph": (_NAME,),
         "node": (_NAME,),
         "source": (_NAME,),
@@ -174,6 +177,7 @@ class TableGraphs(_Source):
     attributes: str | Sequence[str] | None = None
     edge_label: str | None = None
     edge_attributes: str | Sequence[str] | None = None
+    graph_attributes: str | Sequence[str] | None = None
     graph: str = "graph"
     node: str = "node"
     source: str = "source"
@@ -185,15 +189,17 @@ class TableGraphs(_Source):
 
         Parameters
         ----------
-        X : dict with the keys "nodes" and "edges"
-            The two tables: pandas, polars, Arrow, or dictionaries of columns.
+        X : dict with the keys "nodes", "edges" and, optionally, "graphs"
+            The tables: pandas, polars, Arrow, or dictionaries of columns.
 
         Returns
         -------
         Graphs
-            The graphs, in the order in which their names first appear in the table of nodes.
+            The graphs, in the order of the table of graphs, or else in which their names first appear in the table of nodes.
         """
         self._check_parameters()
-        if not isinstance(X, Mapping) or set(X) != {"nodes", "edges"}:
-            raise InvalidGraphError("X must be a dict with two tables, {'nodes': ..., 'edges': ...}.")
-        return Graphs.from_tables(X["nodes"], X["edges"], **self.get_params())
+        if not isinstance(X, Mapping) or not {"nodes", "edges"} <= set(X) <= {"nodes", "edges", "graphs"}:
+            raise InvalidGraphError(
+                "X must be a dict of tables, {'nodes': ..., 'edges': ...}, and 'graphs' if there is one."
+            )
+        return Graphs.from_tables(**X, **self.get_params())
