@@ -17,6 +17,7 @@ from treegram import (
     ODDCL,
     WL,
     DropAttributes,
+    GraphClassifier,
     GraphGP,
     GraphHopper,
     Graphs,
@@ -83,12 +84,12 @@ def test_fit_saves_a_classifier_with_probabilities(run):
     code, out, err = run("fit TRAIN --kernel wl --kernel oddst --folds 3 --jobs 1 -o model.tgm")
     assert (code, err) == (0, "")
     model = load_model("model.tgm")
-    first, second = out.splitlines()
+    first, second, third = out.splitlines()
     assert first.startswith("model.tgm: GraphSVC of 20 graphs of TRAIN, ")
     assert re.match(r"Best of \d+ candidates by cross-validation: kernel=WL", second)
-    assert second.endswith(
-        "accuracy 1.000 (optimistic; treegram evaluate TRAIN --kernel wl --kernel oddst gives an unbiased estimate)"
-    )
+    assert second.endswith("its accuracy 1.000 is optimistic.")
+    words = "treegram evaluate TRAIN --kernel wl --kernel oddst"
+    assert third == f"{words} estimates how well such a model predicts new graphs."
     assert isinstance(model, GraphSVC)
     assert list(map(repr, model.kernel)) == ["WL()", "ODDST()"]
     assert model.cv == 3
@@ -96,19 +97,32 @@ def test_fit_saves_a_classifier_with_probabilities(run):
 
 
 def test_fit_needs_no_kernel(run):
-    code, out, err = run("fit TRAIN --folds 3 -o m.tgm")
+    code, out, err = run("fit TRAIN -o m.tgm")
     assert (code, err) == (0, "")
     model = load_model("m.tgm")
-    assert model.kernel == "auto"
+    assert isinstance(model, GraphClassifier)
     assert out.startswith(str(model.search_summary()))
-    assert "treegram evaluate TRAIN --kernel auto gives an unbiased estimate" in out
+    assert "m.tgm: GraphClassifier of 20 graphs of TRAIN, " in out
+    assert "Leave-one-out accuracy 1.000, optimistic: kernels and weights were chosen by it.\n" in out
+    assert "treegram evaluate TRAIN --kernel auto estimates how well" in out
+    assert list(rows(run("predict m.tgm NEW")[1])[0]) == [
+        "graph",
+        "prediction",
+        "probability of -1",
+        "probability of 1",
+    ]
 
 
-def test_fit_within_a_time_limit(run):
-    code, out, _ = run("fit NUMBERS --max-seconds 0 -o n.tgm")
+def test_fit_names_the_share_of_right_left_out_graphs_of_several_classes(run):
+    save_tu(make_graphs(targets=["a", "b", "a", "c"] * 5), "THREE")
+    code, out, _ = run("fit THREE -o m.tgm")
     assert code == 0
-    n_left_out = sum(record["score"] is None for record in load_model("n.tgm").search_results_)
-    assert out.count("left out: time was up") == n_left_out > 5
+    model = load_model("m.tgm")
+    accuracy = float(re.search(r"Leave-one-out accuracy (\d\.\d+)", out)[1])
+    fitted = GraphClassifier().fit(make_graphs(), ["a", "b", "a", "c"] * 5)
+    right = fitted.classes_[fitted.loo_decisions_.argmax(axis=1)] == np.array(["a", "b", "a", "c"] * 5)
+    assert accuracy == pytest.approx(right.mean(), abs=5e-4)
+    assert model.classes_.tolist() == ["a", "b", "c"]
 
 
 def test_auto_is_for_fit_and_evaluate_and_goes_alone(run):
@@ -170,7 +184,7 @@ def test_fit_uses_edge_labels_on_request(run):
 
 @pytest.mark.parametrize("kernel", ["wl", "auto"])
 def test_fit_refuses_scales_that_have_no_effect(run, kernel):
-    message = f"--scale has no effect on {kernel}; it is for --kernel csm,"
+    message = f"--scale has no effect on {kernel}; it is for --kernel attributedwalk, csm,"
     refused(run, f"fit TRAIN --kernel {kernel} --scale standard -o model.tgm", message)
 
 

@@ -502,8 +502,8 @@ def test_evaluate_uses_edge_labels_on_request(run, folder):
     [
         ("--scale standrd", "expected raw, standard, robust, got 'standrd'; did you mean standard?"),
         ("--gamma -1", "expected a number of at least 0"),
-        ("--kernel wl --gamma scale", "--gamma: it has no effect on wl; it is for --kernel csm, gik"),
-        ("--kernel wl --scale robust", "--scale has no effect on wl; it is for --kernel csm, gik"),
+        ("--kernel wl --gamma scale", "--gamma: it has no effect on wl; it is for --kernel attributedwalk, csm, gik"),
+        ("--kernel wl --scale robust", "--scale has no effect on wl; it is for --kernel attributedwalk, csm, gik"),
     ],
 )
 def test_scales_and_widths_that_cannot_be_are_told(run, folder, words, message):

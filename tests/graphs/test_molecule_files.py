@@ -237,9 +237,9 @@ def test_the_model_remembers_how_molecules_were_made(run):
     assert code == 0
     np.testing.assert_allclose([float(row["prediction"]) for row in rows], mean, rtol=1e-12)
     np.testing.assert_allclose([float(row["std"]) for row in rows], std, rtol=1e-12)
-    named = run("predict model molecules.smi")[1]  # the names of molecules are in its second column
-    assert [line.split(",")[1:] for line in named.splitlines()] == [line.split(",")[1:] for line in out.splitlines()]
-    assert run("predict model molecules.csv --smiles-column smiles")[1] == out
+    for words in ("molecules.smi", "molecules.csv --smiles-column smiles"):  # files with names of their own
+        named = csv.DictReader(io.StringIO(run(f"predict model {words}")[1]))
+        assert [{**row, "graph": row["smiles"]} for row in named] == rows
 
 
 @pytest.mark.filterwarnings("always")  # as in a process of its own

@@ -241,7 +241,11 @@ def add_search_options(parser: Parser, arguments: Sequence[str], default: str, m
         help=f"{models} (default: regression if some target is not a whole number)",
     )
     parser.add_argument(
-        "--folds", metavar="N", type=at_least(2), default=10, help="folds of cross-validation (default: 10)"
+        "--folds",
+        metavar="N",
+        type=at_least(2),
+        default=10,
+        help="folds of cross-validation (default: 10); auto needs none to fit",
     )
 
 

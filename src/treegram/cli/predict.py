@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import inspect
 import io
 import json
 import sys
@@ -67,7 +68,7 @@ def _names(loaded: LoadedInput) -> dict[str, Any]:
 def _predictions(model: Any, graphs: treegram.Graphs) -> dict[str, Any]:
     """Return the other columns."""
     last = model[-1] if hasattr(model, "steps") else model
-    if isinstance(last, treegram.GraphGP):
+    if "return_std" in inspect.signature(last.predict).parameters:
         mean, std = model.predict(graphs, return_std=True)
         return {"prediction": mean, "std": std}
     columns = {"prediction": model.predict(graphs)}
