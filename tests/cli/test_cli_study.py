@@ -282,7 +282,7 @@ def test_an_error_in_a_study_names_its_key(run, folder, old, new, message):
         ("reproduce small.toml --store none/s.sqlite", "The folder none of the store none/s.sqlite does not exist"),
         ("reproduce small.toml --store A", "A is a folder; a store is a file"),
         ("evaluate", "treegram evaluate: error: the following arguments are required: DATA"),
-        ("evaluate A --kernel odcl", "unknown kernel 'odcl' (choose from csm, gik, "),
+        ("evaluate A --kernel odcl", "unknown kernel 'odcl' (choose from attributedwalk, csm, gik, "),
         ("evaluate A --folds 1", "argument --folds: expected a whole number of at least 2, got '1'"),
         ("evaluate A --repeats x", "argument --repeats: expected a whole number of at least 1, got 'x'"),
         ("evaluate A ./A", "Data sets must have different names; got A, A."),
