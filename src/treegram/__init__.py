@@ -63,6 +63,7 @@ _HOMES = {
         "WL",
         "WLCL",
         "WLOA",
+        "WWL",
         "AttributedWalk",
         "FeatureMap",
         "GraphHopper",

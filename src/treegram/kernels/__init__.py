@@ -26,6 +26,7 @@ from treegram.kernels.statistics import StatisticsKernel
 from treegram.kernels.wl import WL
 from treegram.kernels.wlcl import WLCL
 from treegram.kernels.wloa import WLOA
+from treegram.kernels.wwl import WWL
 
 __all__ = [
     "CSM",
@@ -37,6 +38,7 @@ __all__ = [
     "WL",
     "WLCL",
     "WLOA",
+    "WWL",
     "AttributedWalk",
     "FeatureMap",
     "GraphHopper",
@@ -69,5 +71,6 @@ for _kind in (
     WL,
     WLCL,
     WLOA,
+    WWL,
 ):
     register_kernel(_kind)
