@@ -1,15 +1,20 @@
 """The same kernels in GraKeL, on ENZYMES, one thread, in one run.
 
 Where GraKeL is too slow for all 600 graphs, it is timed on some of them, and the figure is extrapolated by the number of pairs
-that it goes through, of nodes or, for shortest paths, of pairs of nodes; such figures say so. GraKeL's GraphHopper raises an error on isolated nodes, so graphs that have any are
-left out for both.
+that it goes through, of nodes or, for shortest paths, of pairs of nodes; for labeled walks, by the third power of these, as it multiplies
+matrices of pairs of nodes; such figures say so. GraKeL's GraphHopper raises an error on isolated nodes, so graphs that have any are left
+out for both. GraKeL has no attributed walks and no WWL: the latter is compared with the authors' package, if it is installed
+(``pip install --no-deps wwl pot``), by the time of its distances.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import time
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -39,6 +44,27 @@ def rbf(x: Any, y: Any) -> float:
 
 def constant(*_: Any) -> float:
     return 1.0
+
+
+class Wasserstein:
+    """The distances of the authors' package for WWL."""
+
+    @staticmethod
+    def convert(graphs: tg.Graphs) -> list[Any]:
+        """Return graphs of igraph with labels."""
+        import igraph
+
+        converted = [igraph.Graph(n=graph.n_nodes, edges=graph.edges().tolist()) for graph in graphs]
+        for graph, own in zip(converted, graphs, strict=True):
+            graph.vs["label"] = own.labels.tolist()
+        return converted
+
+    def fit_transform(self, graphs: list[Any]) -> Any:
+        """Compute the distances, without the messages."""
+        from wwl import pairwise_wasserstein_distance
+
+        with contextlib.redirect_stdout(io.StringIO()):
+            return pairwise_wasserstein_distance(graphs, num_iterations=3)
 
 
 def comparisons() -> list[tuple[str, Callable[[], Any], Callable[[], Any], bool, int, int]]:
@@ -81,6 +107,31 @@ def comparisons() -> list[tuple[str, Callable[[], Any], Callable[[], Any], bool,
             600,
             1,
         ),
+        (
+            "random walks of all lengths, decay 0.01",
+            lambda: tg.RandomWalk(0.01),
+            lambda: gk.RandomWalk(lamda=0.01),
+            False,
+            200,
+            1,
+        ),
+        (
+            "walks of 4 steps with labels (its right method, baseline)",
+            lambda: tg.RandomWalk(0.01, n_steps=4, use_labels=True),
+            lambda: gk.RandomWalkLabeled(lamda=0.01, p=4, method_type="baseline"),
+            False,
+            6,
+            3,
+        ),
+        (
+            "graphlets of up to 5 nodes (all; 100 samples per graph)",
+            lambda: tg.Graphlets(5),
+            lambda: gk.GraphletSampling(k=5, sampling={"n_samples": 100}, random_state=0),
+            False,
+            600,
+            1,
+        ),
+        ("WWL, 3 iterations (package wwl, distances alone)", lambda: tg.WWL(3), Wasserstein, False, 100, 1),
     ]
 
 
@@ -102,8 +153,9 @@ def compare(
     ours().fit_transform(graphs[:10])
     our_time = min(timed(lambda: ours().fit_transform(graphs)) for _ in range(3))
     some = graphs[np.random.default_rng(0).permutation(len(graphs))[:n_theirs]]
-    converted = for_grakel(some, attributes=attributes)
-    their_time = timed(lambda: theirs().fit_transform(converted))
+    peer = theirs()
+    converted = peer.convert(some) if hasattr(peer, "convert") else for_grakel(some, attributes=attributes)
+    their_time = timed(lambda: peer.fit_transform(converted))
     return our_time, extrapolated(their_time, graphs, some, power)
 
 
@@ -122,6 +174,9 @@ def main() -> str:
             lonely = np.unique(whole.graph_ids[whole.degrees == 0])
             connected = whole[np.setdiff1d(np.arange(len(whole)), lonely)]
             for name, ours, theirs, attributes, n_theirs, power in comparisons():
+                if theirs is Wasserstein and find_spec("wwl") is None:
+                    rows.append([name, "", "not measured: wwl is not installed", ""])
+                    continue
                 graphs = connected if name == "GraphHopper" else whole
                 mine, peer = compare(graphs, ours, theirs, attributes=attributes, n_theirs=n_theirs, power=power)
                 note = "measured" if n_theirs >= len(graphs) else f"extrapolated from {n_theirs} graphs"
