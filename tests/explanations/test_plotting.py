@@ -18,7 +18,7 @@ from treegram import (
     plot_tree,
 )
 from treegram._core.optional import blank_axes
-from treegram.graphs.layout import hop_layout, node_places
+from treegram.graphs.drawing import hop_layout, node_places
 
 K = np.array([[1.0, 0.1, 0.8], [0.1, 1.0, 0.2], [0.8, 0.2, 1.0]])
 

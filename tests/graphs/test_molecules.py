@@ -20,8 +20,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 
 import treegram as tg
-from treegram.graphs.atoms import ATTRIBUTES, LABELS
-from treegram.graphs.molecules import MoleculeGraphs
+from treegram.graphs.molecules import ATTRIBUTES, LABELS, MoleculeGraphs
 
 DRUGS = [
     "CC(=O)Oc1ccccc1C(=O)O",

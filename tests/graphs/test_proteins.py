@@ -141,10 +141,13 @@ def test_of_alternate_locations_the_most_occupied_counts():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"attributes": "charges"}, "attributes must be 'coordinates', 'invariant' or None; got 'charges'"),
-        ({"missing": "ignore"}, "missing must be 'error' or 'skip'"),
-        ({"contact": -1.0}, "contact must be a positive number"),
-        ({"contact": float("nan")}, "contact must be a positive number"),
+        (
+            {"attributes": "charges"},
+            "attributes of ProteinGraphs must be one of 'coordinates', 'invariant' or None; got 'charges'",
+        ),
+        ({"missing": "ignore"}, "missing of ProteinGraphs must be one of 'error', 'skip'"),
+        ({"contact": -1.0}, "contact of ProteinGraphs must be a number greater than 0"),
+        ({"contact": float("nan")}, "contact of ProteinGraphs must be a number greater than 0"),
     ],
 )
 def test_bad_choices_are_refused(options, message):

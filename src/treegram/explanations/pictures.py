@@ -19,7 +19,7 @@ from treegram.explanations.drawing import (
     tree_layout,
 )
 from treegram.graphs import Graphs
-from treegram.graphs.layout import node_places
+from treegram.graphs.drawing import node_places
 
 __all__ = ["color_stops", "graph_picture", "molecule_picture", "node_label", "signed", "tree_picture"]
 

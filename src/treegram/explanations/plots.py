@@ -21,7 +21,7 @@ from treegram.explanations.drawing import (
     tree_layout,
 )
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.layout import node_places
+from treegram.graphs.drawing import node_places
 
 __all__ = ["plot_confusion", "plot_embedding", "plot_explanation", "plot_gram", "plot_graph", "plot_tree"]
 

@@ -584,7 +584,7 @@ class Graphs(FromLibraries):
 
     def _repr_html_(self) -> str:
         """Return the view in notebooks."""
-        from treegram.graphs.html import graphs_to_html
+        from treegram.graphs.drawing import graphs_to_html
 
         return graphs_to_html(self)
 

@@ -465,42 +465,18 @@ class FromLibraries:
         )
 
     @classmethod
-    def from_pdb(
-        cls,
-        structures: Any,
-        *,
-        attributes: str | None = "coordinates",
-        contact: float = 8.0,
-        sequence: bool = False,
-        chains: Sequence[str] | None = None,
-        model: int = 0,
-        missing: str = "error",
-        targets: ArrayLike | None = None,
-    ) -> Graphs:
+    def from_pdb(cls, structures: Any, *, targets: ArrayLike | None = None, **kwargs: Any) -> Graphs:
         """Build a graph of residues from each protein structure. Requires gemmi.
-
-        A node is an amino acid, and its label is the residue's name. Residues whose CA atoms are close are joined by edges.
 
         Parameters
         ----------
         structures : path, gemmi.Structure, or iterable of these
             Files in PDB or mmCIF format, also gzipped. Each becomes one graph.
-        attributes : {"coordinates", "invariant"} or None, default="coordinates"
-            Vector of each residue. "coordinates": the position of its CA atom. "invariant": the distances of its CA atom to the
-            centroid of the graph and to the residues before and after it in the sequence (0 if there is none), which do not change
-            when the structure is rotated or moved.
-        contact : float, default=8.0
-            Distance in ångströms up to which two CA atoms are joined by an edge.
-        sequence : bool, default=False
-            Whether consecutive residues of the sequence are joined regardless of their distance.
-        chains : str or sequence of str, optional
-            Names of the chains to use; by default all. Each name must exist in every structure.
-        model : int, default=0
-            Model of the structure to use, counted from 0.
-        missing : {"error", "skip"}, default="error"
-            Whether a residue without a CA atom raises an error, or is skipped with a warning.
         targets : array-like of shape (n_graphs,), optional
             One class or number per structure.
+        **kwargs
+            Parameters of :class:`ProteinGraphs`: ``attributes``, ``contact``, ``sequence``, ``chains``, ``model``,
+            ``missing``.
 
         Returns
         -------
@@ -512,21 +488,8 @@ class FromLibraries:
         -----
         UserWarning
             Once, if residues without a CA atom were skipped.
-
-        Notes
-        -----
-        Of alternate locations of an atom, the first with the highest occupancy is used. Residues are consecutive if their
-        numbers are.
         """
         from treegram.graphs.proteins import read_pdb
+        from treegram.graphs.sources import ProteinGraphs, make_source
 
-        return read_pdb(
-            structures,
-            attributes=attributes,
-            contact=contact,
-            sequence=sequence,
-            chains=chains,
-            model=model,
-            missing=missing,
-            targets=targets,
-        )
+        return read_pdb(structures, make_source(ProteinGraphs, kwargs, "Graphs.from_pdb"), targets)

@@ -6,39 +6,57 @@ the file is a DatasetError.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treegram._core.errors import DatasetError
+from treegram._core.optional import optional_module
 from treegram._core.text import suggest
-from treegram.graphs.atoms import InvalidMoleculeError, parse_record
 
-__all__ = ["DEFAULT_COLUMN", "SUFFIXES", "Record", "read_records", "read_targets"]
+__all__ = [
+    "SUFFIXES",
+    "InvalidMoleculeError",
+    "Record",
+    "import_rdkit",
+    "parse_molecule",
+    "read_records",
+    "read_targets",
+]
 
-DEFAULT_COLUMN = "smiles"
+_DEFAULT_COLUMN = "smiles"
 _NAME_COLUMNS = ("id", "name")
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "-", "?"}
 _MOST_NAMES = 20  # in a message
 _LONGEST_RECORD = 1 << 26  # characters; a file that never ends a record is no SDF
 
+import_rdkit = partial(optional_module, "rdkit.Chem", "Molecules")
+
+
+class InvalidMoleculeError(Exception):
+    """A molecule that cannot become a graph; the text says why, and the caller adds which one."""
+
 
 class Record(NamedTuple):
-    """One molecule: its file and line, the SMILES or molecule, its target as text, a problem found while reading, its name."""
+    """One molecule: its file and line, the SMILES or molecule, its target as text, its name, and a problem found while reading."""
 
     where: str
     molecule: Any
     target: str | None = None
-    problem: str = ""
     name: str = ""
+    problem: str = ""
 
 
-class Wanted(NamedTuple):
+class _Columns(NamedTuple):
     """The columns, or properties, that the user named."""
 
     smiles: str | None
@@ -57,7 +75,7 @@ def read_records(
         )
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            yield from reader(file, path, Wanted(smiles_column, target, name_column))
+            yield from reader(file, path, _Columns(smiles_column, target, name_column))
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
@@ -67,27 +85,77 @@ def read_records(
         ) from error
 
 
+def _checked_record(where: str, molecule: Any, target: str | None, name: str) -> Record:
+    problem = ""
+    if isinstance(molecule, str) and not molecule:
+        problem = "there is no SMILES"
+    elif target is not None and _is_missing(target):
+        problem = f"its target is {target!r}, which is not a value" if target else "its target is missing"
+    return Record(where, molecule, target, name, problem)
+
+
 # -------------------------------------------------------------------- tables
 
 
-def _read_table(file: TextIO, path: Path, wanted: Wanted, *, delimiter: str) -> Iterator[Record]:
+def _read_csv(file: TextIO, path: Path, columns: _Columns, *, delimiter: str) -> Iterator[Record]:
     rows = csv.reader(file, delimiter=delimiter, strict=True)
     try:
         names = [name.strip() for name in next(rows, [])]
-        column = _find_column(names, wanted.smiles or DEFAULT_COLUMN, path, "--smiles-column")
-        target_column = None if wanted.target is None else _find_column(names, wanted.target, path, "--target")
-        name_column = _find_names(names, wanted, path)
+        indices = _find_columns(names, columns, path)
         for row in rows:
             where = f"{path}:{rows.line_num}"
             if row and len(row) != len(names):
                 problem = f"the line has {len(row)} fields, but the first line names {len(names)} columns"
                 yield Record(where, "", problem=problem)
             elif row:  # a blank line has no fields
-                text = None if target_column is None else row[target_column].strip()
-                name = "" if name_column is None else row[name_column].strip()
-                yield _checked_record(where, row[column].strip(), text, name)
+                yield _row_record(where, row, indices)
     except csv.Error as error:
         raise DatasetError(f"{path}:{rows.line_num}: {error}.") from error
+
+
+def _read_smi(file: TextIO, path: Path, columns: _Columns) -> Iterator[Record]:
+    """Read lines that begin with a SMILES; spaces separate columns, which the first line may name (SMILES first)."""
+    if columns.smiles not in (None, _DEFAULT_COLUMN):
+        raise DatasetError(f"{path}: the SMILES come first in each line of a .smi file; leave out the column.")
+    indices: list[int | None] = []
+    for number, line in enumerate(file, start=1):
+        row = line.split()
+        has_names = number == 1 and bool(row) and row[0].lower() == _DEFAULT_COLUMN
+        if number == 1:
+            indices = _find_columns(row, columns, path) if has_names else _number_columns(columns, path)
+        if row and not has_names:
+            yield _row_record(f"{path}:{number}", row, indices)
+
+
+def _row_record(where: str, row: list[str], indices: list[int | None]) -> Record:
+    """Return the record of the columns of SMILES, target and name in a row, which may be too short."""
+    smiles, target, name = (None if i is None else "".join(row[i : i + 1]).strip() for i in indices)
+    return _checked_record(where, smiles, target, name or "")
+
+
+def _find_columns(names: list[str], columns: _Columns, path: Path) -> list[int | None]:
+    """Return the indices of the columns of SMILES, target and name in a table with a header."""
+    smiles = _find_column(names, columns.smiles or _DEFAULT_COLUMN, path, "--smiles-column")
+    target = None if columns.target is None else _find_column(names, columns.target, path, "--target")
+    if columns.name is not None:
+        return [smiles, target, _find_column(names, columns.name, path, "name_column")]
+    known = [name.lower() for name in names]
+    found = (known.index(name) for name in _NAME_COLUMNS if name in known)
+    return [smiles, target, next((i for i in found if i != target), None)]
+
+
+def _number_columns(columns: _Columns, path: Path) -> list[int | None]:
+    """Return the same indices for lines without a header, where a column is named by its number."""
+    numbers: list[int | None] = []
+    for role, text in (("target", columns.target), ("name", columns.name)):
+        if text is not None and not (text.isdecimal() and int(text) >= 2):
+            raise DatasetError(
+                f"{path}: its columns have no names, so the {role} must be the number of a column, 2 or more; got {text!r}. A "
+                f"first line such as 'SMILES {text}' names them."
+            )
+        numbers.append(None if text is None else int(text) - 1)
+    target, name = numbers
+    return [0, target, 1 if name is None and target != 1 else name]
 
 
 def _find_column(names: list[str], wanted: str, path: Path, option: str) -> int:
@@ -100,85 +168,45 @@ def _find_column(names: list[str], wanted: str, path: Path, option: str) -> int:
         raise DatasetError(f"{path}:1: {len(found)} columns are called {wanted!r}; rename all but one.")
     if not found:
         hint = suggest(wanted, names) or f". Name the right one (on the command line with {option})."
-        raise DatasetError(f"{path}:1: no column is called {wanted!r}; the first line names {_listed(names)}{hint}")
+        raise DatasetError(f"{path}:1: no column is called {wanted!r}; the first line names {_list_names(names)}{hint}")
     return found[0]
 
 
-def _find_names(names: list[str], wanted: Wanted, path: Path) -> int | None:
-    """Return the index of the column with the names of molecules, or None."""
-    if wanted.name is not None:
-        return _find_column(names, wanted.name, path, "name_column")
-    known = [name.lower() for name in names]
-    return next((known.index(name) for name in _NAME_COLUMNS if name in known and name != wanted.target), None)
-
-
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     shown = ", ".join(map(repr, names[:_MOST_NAMES]))
     return shown + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
-
-
-def _checked_record(where: str, molecule: Any, target: str | None, name: str) -> Record:
-    problem = ""
-    if isinstance(molecule, str) and not molecule:
-        problem = "there is no SMILES"
-    elif target is not None and _is_missing(target):
-        problem = f"its target is {target!r}, which is not a value" if target else "its target is missing"
-    return Record(where, molecule, target, problem, name)
-
-
-def _read_smiles_lines(file: TextIO, path: Path, wanted: Wanted) -> Iterator[Record]:
-    """Read lines that begin with a SMILES; spaces separate columns, which the first line may name (SMILES first)."""
-    if wanted.smiles not in (None, DEFAULT_COLUMN):
-        raise DatasetError(f"{path}: the SMILES come first in each line of a .smi file; leave out the column.")
-    target_column = name_column = None
-    for number, line in enumerate(file, start=1):
-        fields = line.split()
-        if number == 1:
-            names = fields if fields and fields[0].lower() == DEFAULT_COLUMN else []
-            target_column = None if wanted.target is None else _find_smiles_target(names, wanted.target, path)
-            name_column = _find_names(names, wanted, path) if names else 1 if target_column != 1 else None
-        if fields and not (number == 1 and names):
-            target, name = (
-                None if column is None else "".join(fields[column : column + 1])
-                for column in (target_column, name_column)
-            )
-            yield _checked_record(f"{path}:{number}", fields[0], target, name or "")
-
-
-def _find_smiles_target(names: list[str], target: str, path: Path) -> int:
-    if names:
-        return _find_column(names, target, path, "--target")
-    if target.isdecimal() and int(target) >= 2:
-        return int(target) - 1
-    raise DatasetError(
-        f"{path}: its columns have no names, so the target must be the number of a column, 2 or more; got {target!r}. A "
-        f"first line such as 'SMILES {target}' names them."
-    )
 
 
 # -------------------------------------------------------------------- SDF
 
 
-def _read_sdf(file: TextIO, path: Path, wanted: Wanted) -> Iterator[Record]:
-    if wanted.smiles is not None:
+def _read_sdf(file: TextIO, path: Path, columns: _Columns) -> Iterator[Record]:
+    if columns.smiles is not None:
         raise DatasetError(f"{path}: an SDF file holds molecules, not a column of SMILES; leave out the column.")
-    for first_line, text in _records(file, path):
+    supplier = import_rdkit().SDMolSupplier()
+
+    def parse(text: str) -> Any:
+        supplier.SetData(text, sanitize=True, removeHs=False)
+        return next(iter(supplier), None)
+
+    for first_line, text in _split_sdf(file, path):
         where = f"{path}:{first_line}"
         try:
-            mol = parse_record(text)
+            mol = parse_molecule(parse, text)
         except InvalidMoleculeError as invalid:
             yield Record(where, "", problem=str(invalid))
             continue
-        lacking = [name for name in (wanted.target, wanted.name) if name is not None and not mol.HasProp(name)]
+        properties = {name: mol.GetProp(name).strip() for name in mol.GetPropNames()}
+        lacking = {name for name in (columns.target, columns.name) if name is not None} - properties.keys()
         if lacking:
-            names = list(mol.GetPropNames())
-            yield Record(where, mol, problem=f"it has no property {lacking[0]!r}; it has {_listed(names) or 'none'}")
-            continue
-        target, name = (None if key is None else str(mol.GetProp(key)).strip() for key in (wanted.target, wanted.name))
-        yield _checked_record(where, mol, target, name or "")
+            problem = f"it has no property {min(lacking)!r}; it has {_list_names(list(properties)) or 'none'}"
+            yield Record(where, mol, problem=problem)
+        else:
+            target, name = (None if key is None else properties[key] for key in (columns.target, columns.name))
+            yield _checked_record(where, mol, target, name or "")
 
 
-def _records(file: TextIO, path: Path) -> Iterator[tuple[int, str]]:
+def _split_sdf(file: TextIO, path: Path) -> Iterator[tuple[int, str]]:
     """Yield the number of the first line and the text of each record."""
     lines: list[str] = []
     first, size = 1, 0
@@ -196,13 +224,38 @@ def _records(file: TextIO, path: Path) -> Iterator[tuple[int, str]]:
         yield first, "".join(lines)
 
 
-Reader = Callable[[TextIO, Path, Wanted], Iterator[Record]]
-SUFFIXES: dict[str, Reader] = {
-    ".smi": _read_smiles_lines,
+SUFFIXES: dict[str, Callable[[TextIO, Path, _Columns], Iterator[Record]]] = {
+    ".smi": _read_smi,
     ".sdf": _read_sdf,
-    ".csv": lambda *arguments: _read_table(*arguments, delimiter=","),
-    ".tsv": lambda *arguments: _read_table(*arguments, delimiter="\t"),
+    ".csv": partial(_read_csv, delimiter=","),
+    ".tsv": partial(_read_csv, delimiter="\t"),
 }
+
+
+# -------------------------------------------------------------------- RDKit's parsers
+
+
+def parse_molecule(parse: Callable[[str], Any], text: str) -> Any:
+    """Return the molecule that a parser of RDKit finds in a text; raise with RDKit's reason if it finds none."""
+    from rdkit import rdBase
+
+    capture: Any = getattr(rdBase, "CaptureErrorLog", lambda: contextlib.nullcontext(SimpleNamespace(messages="")))
+    with capture() as log:
+        mol = parse(text)
+    if mol is None:
+        raise InvalidMoleculeError(_reason(log.messages))
+    return mol
+
+
+def _reason(messages: str) -> str:
+    """Shorten RDKit's message, for example to ``syntax error around position 3``."""
+    lines = [re.sub(r"^\[[\d:]+\] *((SMILES Parse )?(Error|ERROR):)? *", "", line) for line in messages.splitlines()]
+    first = next((line for line in lines if line), "")
+    if not first:
+        return "RDKit cannot read it"
+    first = re.split(r" while parsing: | for input: ", first)[0].rstrip(". :")
+    position = re.search(r"around position \d+", messages)
+    return f"RDKit says: {first}{' ' + position.group() if position else ''}"
 
 
 # -------------------------------------------------------------------- targets

@@ -1,49 +1,47 @@
-"""Molecules as graphs: atoms are nodes, bonds are edges. RDKit reads them."""
+"""Molecules as graphs: atoms are nodes, bonds are edges. All chemistry is RDKit's, which is imported when first used.
+
+RDKit's contributions of atoms to logP, molar refractivity and polar surface are those of a molecule with all its hydrogens.
+Where hydrogens are not nodes, their contributions go to the atom that they are bound to, so that the sum over a graph is
+RDKit's value of the molecule.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from treegram._core.errors import DatasetError, InvalidGraphError, TreegramError
 from treegram._core.parallel import track
-from treegram._core.params import FLAG, NOTHING, Allowed, Checked, Instance, Whole, Words, check_value, parameters
+from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Whole, Words, check_value, parameters
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
-from treegram.graphs.atoms import (
-    ATTRIBUTES,
-    LABELS,
-    Atoms,
-    InvalidMoleculeError,
-    attribute_columns,
-    describe_molecule,
-    descriptor_names,
-    import_rdkit,
-    is_molecule,
-    label_atoms,
-    label_bonds,
-    measure_atoms,
-    name_molecule,
-    quiet,
-    rdkit_errors,
-    show_molecule,
-    to_molecule,
-    to_smiles,
-)
 from treegram.graphs.check import check_names
-from treegram.graphs.molecule_files import Record, read_records, read_targets
+from treegram.graphs.molecule_files import (
+    InvalidMoleculeError,
+    Record,
+    import_rdkit,
+    parse_molecule,
+    read_records,
+    read_targets,
+)
+from treegram.graphs.sources import Source, make_source
 
 __all__ = ["MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"]
 
+_SHOWN = 60  # characters of a molecule in a message
+_LONGEST_REASON = 200  # characters of RDKit's own text
+_EMBEDDING_SECONDS = 120  # RDKit cannot be interrupted, and some molecules would take hours
+_LARGEST_DESCRIPTOR = 1e12  # the descriptor Ipc grows exponentially with the molecule
+_INDEX = "_treegram_index"  # the property of an atom that holds its number in the molecule with all hydrogens
 _ON_ERROR: Allowed = (Words("raise", "skip"),)
 _MOST_NAMED = 5  # skipped molecules in a warning
 _ADVICE = "Correct it, or skip invalid molecules with on_error='skip' (on the command line: --skip-invalid)."
@@ -51,6 +49,277 @@ _ADVICE_IN_PIPELINES = (
     "A pipeline step must return one graph per molecule and cannot skip any: find invalid molecules with invalid_molecules, "
     "or convert with Graphs.from_smiles(..., on_error='skip') before the pipeline."
 )
+
+
+def _quiet() -> contextlib.AbstractContextManager[Any]:
+    """Silence RDKit's messages to stderr."""
+    import_rdkit()
+    from rdkit import rdBase
+
+    return rdBase.BlockLogs()
+
+
+@contextlib.contextmanager
+def _rdkit_errors() -> Iterator[None]:
+    """Turn RDKit's errors about a molecule into an InvalidMoleculeError."""
+    try:
+        yield
+    except (import_rdkit().MolSanitizeException, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:_LONGEST_REASON].rstrip(". ")
+        raise InvalidMoleculeError(f"RDKit says: {reason}") from error
+
+
+def _is_molecule(value: Any) -> bool:
+    """Return whether a value is an RDKit molecule."""
+    return isinstance(value, import_rdkit().Mol)
+
+
+def _show_molecule(molecule: Any) -> str:
+    """Return the SMILES of a molecule for a message, cut if it is long."""
+    text = molecule
+    if _is_molecule(molecule):
+        with contextlib.suppress(Exception):  # some invalid molecules have no SMILES
+            text = import_rdkit().MolToSmiles(molecule)
+    shown = repr(text) if isinstance(text, str) else type(text).__name__
+    return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
+
+
+def _to_smiles(mol: Any) -> str:
+    """Return the SMILES of a molecule, without explicit hydrogens."""
+    return str(import_rdkit().MolToSmiles(import_rdkit().RemoveHs(mol)))
+
+
+def _name_molecule(mol: Any) -> str:
+    """Return the name of a molecule, as in the first line of an SDF record; empty if it has none."""
+    return str(mol.GetProp("_Name")).strip() if mol.HasProp("_Name") else ""
+
+
+# -------------------------------------------------------------------- parsing
+
+
+def _to_molecule(value: Any) -> Any:
+    """Return the molecule of a SMILES, or an RDKit molecule, sanitized if necessary (as a copy)."""
+    chem = import_rdkit()
+    if isinstance(value, str):
+        if not value.isprintable():  # RDKit would read the part before a line break, and fail on half a character
+            raise InvalidMoleculeError("the SMILES has a line break or another character that cannot be printed")
+        return parse_molecule(chem.MolFromSmiles, value)
+    if not _is_molecule(value):
+        raise InvalidMoleculeError(
+            f"expected a SMILES or an RDKit molecule, got {value!r:.40} ({type(value).__name__})"
+        )
+    if not value.NeedsUpdatePropertyCache():
+        return value
+    copy = chem.Mol(value)
+    with _rdkit_errors():
+        chem.SanitizeMol(copy)
+    return copy
+
+
+# -------------------------------------------------------------------- atoms, with and without hydrogens
+
+
+@dataclass(frozen=True)
+class _Atoms:
+    """A molecule in two forms: ``nodes`` has the atoms that become nodes, ``full`` has all hydrogens as well."""
+
+    nodes: Any
+    full: Any
+
+    @classmethod
+    def of(cls, mol: Any, *, hydrogens: bool, full: bool, embedded: bool, seed: int) -> _Atoms:
+        """Return both forms of a molecule, which is not changed.
+
+        ``full=False`` skips the second form, which only attributes need. With ``embedded`` there are 3D coordinates, those
+        of the molecule or new ones.
+        """
+        chem = import_rdkit()
+        if not full and not hydrogens:
+            nodes = chem.RemoveHs(mol)
+            return cls(nodes, nodes)
+        has_coordinates = mol.GetNumConformers() > 0 and mol.GetConformer().Is3D()
+        complete = chem.AddHs(mol, addCoords=has_coordinates)
+        if embedded and not has_coordinates and complete.GetNumAtoms():
+            _embed(complete, seed)
+        for i, atom in enumerate(complete.GetAtoms()):
+            atom.SetIntProp(_INDEX, i)
+        return cls(complete if hydrogens else chem.RemoveHs(complete), complete)
+
+    def indices(self) -> list[int]:
+        """Return the index in ``full`` of each node."""
+        return [atom.GetIntProp(_INDEX) for atom in self.nodes.GetAtoms()]
+
+    def add_hydrogens(self, values: Floats) -> Floats:
+        """Return the rows of the nodes, each with those of its hydrogens that are not nodes added."""
+        indices = self.indices()
+        sums = values.copy()
+        for i in sorted(set(range(len(values))) - set(indices)):
+            sums[self.full.GetAtomWithIdx(i).GetNeighbors()[0].GetIdx()] += values[i]
+        return sums[indices]
+
+    def positions(self) -> Floats:
+        """Return the 3D coordinates of the nodes."""
+        if not self.full.GetNumAtoms():
+            return np.empty((0, 3))
+        return np.asarray(self.full.GetConformer().GetPositions(), dtype=np.float64)[self.indices()]
+
+
+def _embed(mol: Any, seed: int) -> None:
+    """Compute 3D coordinates of a molecule with explicit hydrogens by ETKDG; a second try starts from random ones."""
+    from rdkit.Chem import rdDistGeom
+
+    parameters: Any = rdDistGeom.ETKDGv3()
+    parameters.randomSeed = seed
+    if hasattr(parameters, "timeout"):
+        parameters.timeout = _EMBEDDING_SECONDS
+    for parameters.useRandomCoords in (False, True):
+        if rdDistGeom.EmbedMolecule(mol, parameters) >= 0:
+            return
+    raise InvalidMoleculeError(
+        "RDKit found no 3D coordinates: its rings or stereo centers may be impossible. Leave out the attributes that need "
+        "coordinates, or provide coordinates in an SDF file"
+    )
+
+
+# -------------------------------------------------------------------- labels
+
+# Each function takes an atom.
+LABELS: dict[str, Callable[[Any], Hashable]] = {
+    "element": lambda atom: str(atom.GetSymbol()),
+    "degree": lambda atom: int(atom.GetDegree()),
+    "formal_charge": lambda atom: int(atom.GetFormalCharge()),
+    "aromatic": lambda atom: int(atom.GetIsAromatic()),
+    "hydrogens": lambda atom: int(atom.GetTotalNumHs(includeNeighbors=True)),
+    "hybridization": lambda atom: str(atom.GetHybridization()),
+    "in_ring": lambda atom: int(atom.IsInRing()),
+    "chirality": lambda atom: str(atom.GetProp("_CIPCode")) if atom.HasProp("_CIPCode") else "",
+}
+_STEREO = {"STEREOE": " E", "STEREOZ": " Z"}
+
+
+def _label_atoms(atoms: _Atoms, names: Sequence[str]) -> list[Hashable]:
+    """Return one label per node: a value, or a tuple if there are several names."""
+    if "chirality" in names:
+        import_rdkit().AssignStereochemistry(atoms.nodes, cleanIt=True, force=True)
+    rows = [tuple(LABELS[name](atom) for name in names) for atom in atoms.nodes.GetAtoms()]
+    return [row[0] for row in rows] if len(names) == 1 else list(rows)
+
+
+def _label_bonds(mol: Any) -> tuple[list[tuple[int, int]], list[str]]:
+    """Return the bonds as pairs of atoms, and their types: single, double, double E, double Z, triple, aromatic and so on."""
+    bonds = list(mol.GetBonds())
+    labels = [str(bond.GetBondType()).lower() + _STEREO.get(str(bond.GetStereo()), "") for bond in bonds]
+    return [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds], labels
+
+
+# -------------------------------------------------------------------- descriptors of the whole molecule
+
+
+def _descriptor_names() -> list[str]:
+    """Return the names of RDKit's 2D descriptors."""
+    from rdkit.Chem import Descriptors
+
+    return [name for name, _ in Descriptors.descList]
+
+
+def _describe_molecule(mol: Any) -> Floats:
+    """Return RDKit's 2D descriptors: 0 for those that do not exist for the molecule, and none beyond 1e12."""
+    from rdkit.Chem import Descriptors
+
+    calculate: Any = Descriptors.CalcMolDescriptors
+    known = calculate(import_rdkit().RemoveHs(mol), missingVal=np.nan, silent=True)
+    values = np.array([known[name] for name in _descriptor_names()], dtype=np.float64)
+    return np.clip(np.nan_to_num(values, nan=0.0), -_LARGEST_DESCRIPTOR, _LARGEST_DESCRIPTOR)
+
+
+# -------------------------------------------------------------------- attributes
+
+
+def _partial_charges(atoms: _Atoms) -> Floats:
+    from rdkit.Chem import rdPartialCharges
+
+    rdPartialCharges.ComputeGasteigerCharges(atoms.full)
+    charges = np.array([atom.GetDoubleProp("_GasteigerCharge") for atom in atoms.full.GetAtoms()])
+    if not np.isfinite(charges).all():
+        # Such charges spread to neighbors; the cause is an unusual element, mostly the heaviest.
+        wrong = [atoms.full.GetAtomWithIdx(i) for i in np.flatnonzero(~np.isfinite(charges)).tolist()]
+        atom = max(wrong, key=lambda atom: atom.GetAtomicNum())
+        raise InvalidMoleculeError(
+            f"the partial charge of atom {atom.GetIdx()} ({atom.GetSymbol()}) is not a number: Gasteiger's method has no "
+            "parameters for this element in this state. Leave 'partial_charge' out of the attributes, or leave the molecule out"
+        )
+    return charges[atoms.indices(), None]
+
+
+def _masses(atoms: _Atoms) -> Floats:
+    return np.array([[atom.GetMass()] for atom in atoms.nodes.GetAtoms()])
+
+
+def _crippen(atoms: _Atoms, column: int) -> Floats:
+    from rdkit.Chem import rdMolDescriptors
+
+    rows = np.array(rdMolDescriptors._CalcCrippenContribs(atoms.full)).reshape(-1, 2)
+    return atoms.add_hydrogens(rows[:, [column]])
+
+
+def _polar_surfaces(atoms: _Atoms) -> Floats:
+    from rdkit.Chem import rdMolDescriptors
+
+    return atoms.add_hydrogens(np.array(rdMolDescriptors._CalcTPSAContribs(atoms.full), dtype=np.float64)[:, None])
+
+
+def _centroid_distances(atoms: _Atoms) -> Floats:
+    positions = atoms.positions()
+    return np.linalg.norm(positions - positions.mean(axis=0, keepdims=True), axis=1, keepdims=True)
+
+
+def _distance_profiles(atoms: _Atoms) -> Floats:
+    """Return the mean, standard deviation and maximum of each node's distances to all others; zeros for a single node."""
+    positions = atoms.positions()
+    distances = np.linalg.norm(positions[:, None] - positions[None], axis=2)
+    others = distances[~np.eye(len(positions), dtype=bool)].reshape(len(positions), -1)
+    if not others.size:
+        return np.zeros((len(positions), 3))
+    return np.column_stack([others.mean(axis=1), others.std(axis=1), others.max(axis=1)])
+
+
+@dataclass(frozen=True)
+class _Attribute:
+    measure: Callable[[_Atoms], Floats]
+    columns: tuple[str, ...] = ()  # names, if there are several columns
+    needs_coordinates: bool = False
+
+
+ATTRIBUTES: dict[str, _Attribute] = {
+    "partial_charge": _Attribute(_partial_charges),
+    "mass": _Attribute(_masses),
+    "logp": _Attribute(lambda atoms: _crippen(atoms, 0)),
+    "refractivity": _Attribute(lambda atoms: _crippen(atoms, 1)),
+    "polar_surface": _Attribute(_polar_surfaces),
+    "coordinates": _Attribute(_Atoms.positions, ("x", "y", "z"), needs_coordinates=True),
+    "centroid_distance": _Attribute(_centroid_distances, needs_coordinates=True),
+    "distance_profile": _Attribute(_distance_profiles, ("mean", "deviation", "maximum"), needs_coordinates=True),
+}
+
+
+def _attribute_columns(names: Sequence[str]) -> list[str]:
+    """Return the names of the columns, such as "mass" and "coordinates x"."""
+    return [f"{name} {column}".rstrip() for name in names for column in ATTRIBUTES[name].columns or ("",)]
+
+
+def _measure_atoms(atoms: _Atoms, names: Sequence[str]) -> Floats:
+    """Return one row per node: the columns of each name, in the order of the names."""
+    if not names or not atoms.nodes.GetNumAtoms():
+        return np.empty((atoms.nodes.GetNumAtoms(), len(_attribute_columns(names))))
+    columns = [ATTRIBUTES[name].measure(atoms) for name in names]
+    for name, values in zip(names, columns, strict=True):
+        is_wrong = ~np.isfinite(values).all(axis=1)
+        if is_wrong.any():
+            raise InvalidMoleculeError(f"{name!r} of atom {is_wrong.argmax()} is not a finite number")
+    return np.hstack(columns)
+
+
+# -------------------------------------------------------------------- the transformer
 
 
 class _Names(Words):
@@ -68,7 +337,7 @@ class _Names(Words):
 
 
 @parameters
-class MoleculeGraphs(Checked, TransformerMixin, BaseEstimator):
+class MoleculeGraphs(Source):
     """Turn molecules into graphs, as the first step of a pipeline, so that models take SMILES.
 
     Atoms are nodes, bonds are edges. Nothing is learned from data: a molecule always becomes the same graph.
@@ -141,24 +410,6 @@ class MoleculeGraphs(Checked, TransformerMixin, BaseEstimator):
     smiles_column: str | None = None
     random_state: int = 0
 
-    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
-        """Check the parameters; nothing is learned.
-
-        Parameters
-        ----------
-        X : ignored
-            The molecules.
-        y : ignored
-            Present for compatibility with scikit-learn pipelines.
-
-        Returns
-        -------
-        self
-            The transformer.
-        """
-        self._check_parameters()
-        return self
-
     def transform(self, X: Any) -> Graphs:
         """Turn molecules into graphs.
 
@@ -174,43 +425,29 @@ class MoleculeGraphs(Checked, TransformerMixin, BaseEstimator):
         """
         return _convert(_list_records(X, self.smiles_column), self, "raise", advice=_ADVICE_IN_PIPELINES).graphs()
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
-        tags.requires_fit = False
         return tags
 
     def _build(self, molecule: Any) -> _OneGraph:
         """Return the graph of a SMILES or an RDKit molecule; parameters were checked before."""
-        mol = to_molecule(molecule)
+        mol = _to_molecule(molecule)
         columns = _as_tuple(self.attributes)
         embedded = any(ATTRIBUTES[name].needs_coordinates for name in columns)
-        with rdkit_errors():
-            atoms = Atoms.of(
+        with _rdkit_errors():
+            atoms = _Atoms.of(
                 mol, hydrogens=self.hydrogens, full=bool(columns), embedded=embedded, seed=int(self.random_state)
             )
-            edges, bonds = label_bonds(atoms.nodes)
-            smiles = molecule if isinstance(molecule, str) else to_smiles(mol)
-            labels, vectors = label_atoms(atoms, _as_tuple(self.labels)), measure_atoms(atoms, columns)
-            numbers = None if self.descriptors is None else describe_molecule(mol)
-            return _OneGraph(edges, labels, vectors, bonds, name_molecule(mol), smiles, numbers)
+            edges, bonds = _label_bonds(atoms.nodes)
+            smiles = molecule if isinstance(molecule, str) else _to_smiles(mol)
+            labels, vectors = _label_atoms(atoms, _as_tuple(self.labels)), _measure_atoms(atoms, columns)
+            numbers = None if self.descriptors is None else _describe_molecule(mol)
+            return _OneGraph(edges, labels, vectors, bonds, _name_molecule(mol), smiles, numbers)
 
 
 def _as_tuple(names: str | Sequence[str] | None) -> tuple[str, ...]:
     return () if names is None else (names,) if isinstance(names, str) else tuple(names)
-
-
-def _make_transformer(options: dict[str, Any], owner: str) -> MoleculeGraphs:
-    """Return the transformer with these parameters; ``owner`` is the function to blame for an unknown one."""
-    known = list(MoleculeGraphs._allowed)
-    for name in options:
-        if name not in known:
-            hint = suggest(name, known) or f"; it takes {', '.join(known)}."
-            raise TypeError(f"{owner} got an unexpected keyword argument {name!r}{hint}")
-    return MoleculeGraphs(**options)
 
 
 # -------------------------------------------------------------------- conversion
@@ -249,7 +486,7 @@ class Converted:
     def graphs(self, targets: ArrayLike | None = None) -> Graphs:
         """Return the collection."""
         transformer, items = self.transformer, [item for _, item in self.valid.values()]
-        names = None if transformer.descriptors is None else descriptor_names()
+        names = None if transformer.descriptors is None else _descriptor_names()
         return Graphs.from_edges(
             [np.array(item.edges, dtype=np.int64).reshape(-1, 2) for item in items],
             n_nodes=[len(item.labels) for item in items],
@@ -258,7 +495,7 @@ class Converted:
             edge_labels=[item.bonds for item in items] if transformer.bond_labels else None,
             targets=targets,
             graph_names=[record.name or item.name or item.smiles for record, item in self.valid.values()],
-            attribute_names=attribute_columns(_as_tuple(transformer.attributes)) or None,
+            attribute_names=_attribute_columns(_as_tuple(transformer.attributes)) or None,
             graph_attributes=names and np.array([item.descriptors for item in items]).reshape(-1, len(names)),
             graph_attribute_names=names,
         )
@@ -285,14 +522,14 @@ def _apply(
     invalid: dict[int, str] = {}
     skipped = []
     total = len(records) if isinstance(records, list) else None
-    with quiet():
+    with _quiet():
         for i, record in enumerate(track(records, total, "molecules")):
             try:
                 if record.problem:
                     raise InvalidMoleculeError(record.problem)
                 valid[i] = record._replace(molecule=None), action(record.molecule)  # molecules are large
             except InvalidMoleculeError as problem:
-                text = f"{record.where} ({show_molecule(record.molecule)}): {problem}"
+                text = f"{record.where} ({_show_molecule(record.molecule)}): {problem}"
                 if on_error == "raise":
                     raise error(f"{text}. {advice}") from problem
                 invalid[i] = str(problem)
@@ -310,7 +547,7 @@ def _apply(
 
 def _list_records(molecules: Any, smiles_column: str | None = None) -> list[Record]:
     """Return the molecules of a list, an array, or a table with a column of SMILES."""
-    if isinstance(molecules, str) or is_molecule(molecules):
+    if isinstance(molecules, str) or _is_molecule(molecules):
         raise InvalidGraphError("Molecules must be a list, not a single one: write ['CCO'] instead of 'CCO'.")
     if isinstance(molecules, Graphs) or not isinstance(molecules, Iterable):
         raise InvalidGraphError(f"Expected a list of SMILES or RDKit molecules; got {type(molecules).__name__}.")
@@ -344,7 +581,7 @@ def read_molecules(
 ) -> Graphs:
     """Build a collection from SMILES or RDKit molecules; see :meth:`treegram.Graphs.from_smiles`."""
     check_value("on_error", owner, on_error, _ON_ERROR)
-    transformer = _make_transformer(options, owner)
+    transformer = make_source(MoleculeGraphs, options, owner)
     records = _list_records(molecules, transformer.smiles_column)
     y = None if targets is None else np.asarray(targets)
     if y is not None and (not y.ndim or len(y) != len(records)):
@@ -412,7 +649,7 @@ def load_molecules(
     array([ 1.1, -1.6])
     """
     check_value("on_error", "load_molecules", on_error, _ON_ERROR)
-    transformer = _make_transformer(kwargs, "load_molecules")
+    transformer = make_source(MoleculeGraphs, kwargs, "load_molecules")
     converted = convert_file(
         path,
         transformer,
@@ -466,7 +703,7 @@ def invalid_molecules(molecules: Any, **kwargs: Any) -> dict[int, str]:
     >>> invalid_molecules(["CCO", "C1CC", "CO(C)C"])
     {1: 'RDKit says: unclosed ring', 2: 'RDKit says: Explicit valence for atom # 1 O, 3, is greater than permitted'}
     """
-    transformer = _make_transformer(kwargs, "invalid_molecules")
+    transformer = make_source(MoleculeGraphs, kwargs, "invalid_molecules")
     return _convert(_list_records(molecules, transformer.smiles_column), transformer, "collect").invalid
 
 
@@ -493,11 +730,11 @@ def scaffold_groups(molecules: Any) -> NDArray[Any]:
     import_rdkit()
     from rdkit.Chem.Scaffolds import MurckoScaffold
 
-    to_smiles: Any = MurckoScaffold.MurckoScaffoldSmiles
+    _to_smiles: Any = MurckoScaffold.MurckoScaffoldSmiles
 
     def to_scaffold(molecule: Any) -> Any:
-        with rdkit_errors():
-            return to_smiles(mol=to_molecule(molecule))
+        with _rdkit_errors():
+            return _to_smiles(mol=_to_molecule(molecule))
 
     found, _ = _apply(to_scaffold, _list_records(molecules), "raise", advice="invalid_molecules finds all.")
     return np.array([scaffold for _, scaffold in found.values()], dtype=str)

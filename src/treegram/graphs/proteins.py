@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from treegram._core.errors import DatasetError, InvalidGraphError, ParameterError
+from treegram._core.errors import DatasetError, InvalidGraphError
 from treegram._core.optional import optional_module
 from treegram._core.parallel import track
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
+from treegram.graphs.sources import ProteinGraphs
 
 __all__ = ["read_pdb"]
 
@@ -40,32 +41,15 @@ class _Residues(NamedTuple):
     missing: list[str]
 
 
-def read_pdb(
-    structures: Any,
-    *,
-    attributes: str | None,
-    contact: float,
-    sequence: bool,
-    chains: Sequence[str] | None,
-    model: int,
-    missing: str,
-    targets: ArrayLike | None,
-) -> Graphs:
+def read_pdb(structures: Any, options: ProteinGraphs, targets: ArrayLike | None) -> Graphs:
     """Build a collection from protein structures; see :meth:`treegram.Graphs.from_pdb`."""
     gemmi = optional_module("gemmi", "Protein structures")
-    if attributes not in _ATTRIBUTES:
-        raise ParameterError(f"attributes must be 'coordinates', 'invariant' or None; got {attributes!r}.")
-    if missing not in ("error", "skip"):
-        raise ParameterError(f"missing must be 'error' or 'skip'; got {missing!r}.")
-    if not 0 < contact < np.inf:
-        raise ParameterError(f"contact must be a positive number of ångströms; got {contact!r}.")
     items = [structures] if isinstance(structures, str | os.PathLike | gemmi.Structure) else list(structures)
     made, notes, graph_names = [], [], []
     for i, item in enumerate(track(items, total=len(items), label="structures")):
         structure, name, graph_name = _open(gemmi, item, i)
-        graph_names.append(graph_name)
-        residues = _read_residues(gemmi, _chosen_chains(structure, name, chains, model), name)
-        if residues.missing and missing == "error":
+        residues = _read_residues(gemmi, _chosen_chains(structure, name, options), name)
+        if residues.missing and options.missing == "error":
             raise InvalidGraphError(
                 f"{name}: {counted(len(residues.missing), 'residue')} without a CA atom, the first is {residues.missing[0]}. "
                 "Pass missing='skip' to skip them."
@@ -74,17 +58,18 @@ def read_pdb(
             notes.append(f"{name}: {len(residues.missing)}, the first is {residues.missing[0]}")
         if not residues.names:
             raise InvalidGraphError(f"{name}: there is no amino acid with a CA atom in the chosen chains.")
-        made.append(_build(residues, contact=float(contact), sequence=sequence, attributes=attributes))
+        graph_names.append(graph_name)
+        made.append((residues, *_vectors_and_edges(residues, options)))
     if notes:
         warnings.warn(f"Residues without a CA atom are skipped: {'; '.join(notes)}.", UserWarning, stacklevel=3)
     return Graphs.from_edges(
         [edges for _, _, edges in made],
         labels=[residues.labels for residues, _, _ in made],
-        attributes=None if attributes is None else [vectors for _, vectors, _ in made],
+        attributes=None if options.attributes is None else [vectors for _, vectors, _ in made],
         targets=targets,
         graph_names=graph_names,
         node_names=[residues.names for residues, _, _ in made],
-        attribute_names=_ATTRIBUTES[attributes],
+        attribute_names=_ATTRIBUTES[options.attributes],
     )
 
 
@@ -106,15 +91,15 @@ def _open(gemmi: Any, item: Any, graph: int) -> tuple[Any, str, str]:
     return structure, str(path), path.name.removesuffix(".gz").rpartition(".")[0] or path.name
 
 
-def _chosen_chains(structure: Any, name: str, chains: Sequence[str] | None, model: int) -> Iterable[Any]:
-    if not 0 <= model < len(structure):
+def _chosen_chains(structure: Any, name: str, options: ProteinGraphs) -> Iterable[Any]:
+    if options.model >= len(structure):
         raise InvalidGraphError(
-            f"{name}: model={model}, but the structure has {counted(len(structure), 'model')}, from 0 on."
+            f"{name}: model={options.model}, but the structure has {counted(len(structure), 'model')}, from 0 on."
         )
-    found = list(structure[model])
-    if chains is None:
+    found = list(structure[options.model])
+    if options.chains is None:
         return found
-    wanted = [chains] if isinstance(chains, str) else list(chains)
+    wanted = [options.chains] if isinstance(options.chains, str) else list(options.chains)
     known = [chain.name for chain in found]
     for chain in wanted:
         if chain not in known:
@@ -160,17 +145,14 @@ def _all_atoms(chain: Any, residue: Any) -> list[Any]:
 # -------------------------------------------------------------------- graphs
 
 
-def _build(
-    residues: _Residues, *, contact: float, sequence: bool, attributes: str | None
-) -> tuple[_Residues, Floats, Ints]:
-    """Return the residues, vectors and edges of one graph."""
+def _vectors_and_edges(residues: _Residues, options: ProteinGraphs) -> tuple[Floats, Ints]:
     positions, follows = np.array(residues.positions), np.array(residues.follows)
-    edges = cKDTree(positions).query_pairs(contact, output_type="ndarray").astype(np.int64)
-    if sequence:
+    edges = cKDTree(positions).query_pairs(float(options.contact), output_type="ndarray").astype(np.int64)
+    if options.sequence:
         after = np.flatnonzero(follows)
         edges = np.concatenate([edges, np.stack([after - 1, after], axis=1)])
-    vectors = _invariants(positions, follows) if attributes == "invariant" else positions
-    return residues, vectors, edges[np.lexsort((edges[:, 1], edges[:, 0]))]
+    vectors = _invariants(positions, follows) if options.attributes == "invariant" else positions
+    return vectors, edges[np.lexsort((edges[:, 1], edges[:, 0]))]
 
 
 def _invariants(positions: Floats, follows: NDArray[np.bool_]) -> Floats:

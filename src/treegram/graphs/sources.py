@@ -5,21 +5,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from treegram._core.errors import InvalidGraphError
 from treegram._core.params import FLAG, NOTHING, Allowed, Checked, Instance, Number, Whole, Words, parameters
+from treegram._core.text import suggest
 from treegram.graphs import Graphs
 
-__all__ = ["ProteinGraphs", "TableGraphs"]
+__all__ = ["ProteinGraphs", "Source", "TableGraphs", "make_source"]
 
 _NAME = Instance((str,), "a name")
 _NAMES = Instance((str, list, tuple), "a name or a list of names")
 
 
-class _Source(Checked, TransformerMixin, BaseEstimator, ABC):
+class Source(Checked, TransformerMixin, BaseEstimator, ABC):
     """Base class: anything in, graphs out, and nothing is learned."""
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
@@ -53,22 +54,39 @@ class _Source(Checked, TransformerMixin, BaseEstimator, ABC):
         return tags
 
 
+AnySource = TypeVar("AnySource", bound=Source)
+
+
+def make_source(kind: type[AnySource], options: dict[str, Any], owner: str) -> AnySource:
+    """Return a transformer with checked parameters; ``owner`` is the function that an error names."""
+    known = list(kind._allowed)
+    for name in options:
+        if name not in known:
+            hint = suggest(name, known) or f"; it takes {', '.join(known)}."
+            raise TypeError(f"{owner} got an unexpected keyword argument {name!r}{hint}")
+    source = kind(**options)
+    source._check_parameters()
+    return source
+
+
 @parameters
-class ProteinGraphs(_Source):
+class ProteinGraphs(Source):
     """Turn protein structures into graphs of residues, as the first step of a pipeline. Requires gemmi.
 
-    The parameters are those of :meth:`Graphs.from_pdb`.
+    A node is an amino acid, and its label is the residue's name. Residues whose CA atoms are close are joined by edges.
 
     Parameters
     ----------
     attributes : {"coordinates", "invariant"} or None, default="coordinates"
-        Vector of each residue: the position of its CA atom, or distances that do not change when the structure is rotated.
+        Vector of each residue. "coordinates": the position of its CA atom. "invariant": the distances of its CA atom to the
+        centroid of the graph and to the residues before and after it in the sequence (0 if there is none), which do not change
+        when the structure is rotated or moved.
     contact : float, default=8.0
         Distance in ångströms up to which two CA atoms are joined by an edge.
     sequence : bool, default=False
-        Whether consecutive residues are joined regardless of their distance.
+        Whether consecutive residues of the sequence are joined regardless of their distance.
     chains : str, list of str or None, default=None
-        Names of the chains to use; None: all.
+        Names of the chains to use; None: all. Each name must exist in every structure.
     model : int, default=0
         Model of the structure to use, counted from 0.
     missing : {"error", "skip"}, default="error"
@@ -77,6 +95,11 @@ class ProteinGraphs(_Source):
     See Also
     --------
     Graphs.from_pdb : Convert structures once.
+
+    Notes
+    -----
+    Of alternate locations of an atom, the first with the highest occupancy is used. Residues are consecutive if their
+    numbers are.
 
     Examples
     --------
@@ -119,7 +142,7 @@ class ProteinGraphs(_Source):
 
 
 @parameters
-class TableGraphs(_Source):
+class TableGraphs(Source):
     """Turn tables of nodes, edges and graphs into graphs, as the first step of a pipeline.
 
     The parameters are those of :meth:`Graphs.from_tables`: names of columns.
