@@ -74,7 +74,7 @@ class FromLibraries:
         >>> Graphs.from_networkx([water], label="element")
         Graphs(1 graph, 3 nodes, 2 edges, undirected, 2 labels)
         """
-        from treegram.graphs.named import Roles, read_networkx
+        from treegram.graphs.libraries import Roles, read_networkx
 
         defaults = {"label": "label", "attributes": "attributes"}
         return read_networkx(graphs, Roles(label, attributes, edge_label, edge_attributes, targets, defaults))
@@ -95,7 +95,7 @@ class FromLibraries:
         >>> chain.nodes[2]
         {'label': 'O'}
         """
-        from treegram.graphs.named import write_networkx
+        from treegram.graphs.libraries import write_networkx
 
         return write_networkx(self)  # type: ignore[arg-type] # self is a Graphs
 
@@ -229,7 +229,7 @@ class FromLibraries:
         >>> Graphs.from_igraph([ring], attributes="charge")
         Graphs(1 graph, 4 nodes, 4 edges, undirected, no labels, 1 attribute)
         """
-        from treegram.graphs.named import Roles, read_igraph
+        from treegram.graphs.libraries import Roles, read_igraph
 
         defaults = {"label": "label", "attributes": "attributes"}
         return read_igraph(graphs, Roles(label, attributes, edge_label, edge_attributes, targets, defaults))
@@ -281,7 +281,7 @@ class FromLibraries:
         UserWarning
             Once, if some data of nodes or edges are not used.
         """
-        from treegram.graphs.named import Roles
+        from treegram.graphs.libraries import Roles
         from treegram.graphs.pyg import read_pyg
 
         defaults = {"attributes": "x", "edge_attributes": "edge_attr", "targets": "y"}
@@ -360,7 +360,7 @@ class FromLibraries:
         >>> Graphs.from_tables(nodes, edges, label="element", attributes="charge")
         Graphs(2 graphs, 3 nodes, 1 edge, undirected, 3 labels, 1 attribute)
         """
-        from treegram.graphs.named import Roles
+        from treegram.graphs.libraries import Roles
         from treegram.graphs.tables import Columns, read_tables
 
         roles = Roles(label, attributes, edge_label, edge_attributes, targets, graph_attributes=graph_attributes)
@@ -410,7 +410,7 @@ class FromLibraries:
         >>> Graphs.from_grakel([water])
         Graphs(1 graph, 3 nodes, 2 edges, undirected, 2 labels)
         """
-        from treegram.graphs.adjacency import read_grakel
+        from treegram.graphs.libraries import read_grakel
 
         return read_grakel(graphs, node_data=node_data, edge_data=edge_data, directed=directed, targets=targets)
 
@@ -458,7 +458,7 @@ class FromLibraries:
         >>> Graphs.from_adjacency([[[0, 2], [2, 0]]], labels=[["C", "O"]], entries="edge_labels")
         Graphs(1 graph, 2 nodes, 1 edge, undirected, 2 labels, 1 edge label)
         """
-        from treegram.graphs.adjacency import read_adjacency
+        from treegram.graphs.libraries import read_adjacency
 
         return read_adjacency(
             matrices, labels=labels, attributes=attributes, entries=entries, directed=directed, targets=targets

@@ -13,7 +13,7 @@ from treegram._core.errors import InvalidGraphError
 from treegram.graphs import Graphs
 from treegram.graphs.check import as_column, check_count
 from treegram.graphs.labels import OneHot, split_one_hot
-from treegram.graphs.named import NamedGraph, Roles, build_graphs, list_names
+from treegram.graphs.libraries import NamedGraph, Roles, build_graphs, list_names
 
 __all__ = ["read_pyg"]
 

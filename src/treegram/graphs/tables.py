@@ -17,7 +17,7 @@ from treegram._core.types import Ints
 from treegram.graphs import Graphs
 from treegram.graphs.check import as_array, as_column, as_exact
 from treegram.graphs.labels import plain_label
-from treegram.graphs.named import Roles, list_names, missing_name, name_columns, warn_of_unused
+from treegram.graphs.libraries import Roles, list_names, missing_name, name_columns, warn_of_unused
 
 __all__ = ["Columns", "read_tables"]
 
