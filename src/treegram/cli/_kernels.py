@@ -123,7 +123,12 @@ def _add_parameters(parser: Parser, name: str, estimator: type[Any]) -> None:
         shown = {"True": "yes", "False": "no", "None": "none"}.get(str(default), default)
         text = texts.get(parameter, "").replace("%", "%%")
         options: dict[str, Any] = {"dest": _dest(parameter), "default": argparse.SUPPRESS}
-        if allowed == (FLAG,):
+        if FLAG in allowed and len(allowed) > 1:
+            text = f"{text} Expected: {_expected(allowed)} (default: {shown})"
+            group.add_argument(flag, type=partial(_read_values, allowed), metavar="VALUE", help=text, **options)
+            off = flag.replace("--", "--no-", 1)
+            group.add_argument(off, action="store_const", const=[False], help=f"the same as {flag} no", **options)
+        elif allowed == (FLAG,):
             group.add_argument(
                 flag, action=argparse.BooleanOptionalAction, help=f"{text} (default: {shown})", **options
             )
@@ -211,8 +216,9 @@ def _expected(allowed: Allowed) -> str:
 
 
 def _readings(text: str) -> Iterator[Any]:
-    if text.lower() == "none":
-        yield None
+    words = {"none": None, "yes": True, "true": True, "no": False, "false": False}
+    if text.lower() in words:
+        yield words[text.lower()]
     if "," in text:
         with contextlib.suppress(ValueError):
             yield [float(number) for number in text.split(",")]

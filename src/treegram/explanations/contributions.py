@@ -614,7 +614,7 @@ class Part:
         """Return the contributions of the features; None for a kernel without explicit ones."""
         if isinstance(self.kernel, ODDCLFeatures):
             return FeatureTable(*self.kernel._feature_contributions(self.seen, self.weights))
-        if not isinstance(self.kernel, HasFeatures):
+        if not isinstance(self.kernel, HasFeatures) or self.kernel._normalization == "tanimoto":
             return None
         weights = self.weights if self.has_rows else self.kernel._feature_weights(self.weights)
         rows = sp.diags(self.factors) @ self.kernel._feature_rows(self.seen)

@@ -63,6 +63,7 @@ __all__ = [
     "gather",
     "inverse_roots",
     "learn_gamma",
+    "normalization_of",
     "normalize_gram",
     "outside_level",
     "parameters",
@@ -138,12 +139,12 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         "missing_labels": (Words("degree", "constant"),),
         "use_labels": (FLAG,),
         "use_edge_labels": (FLAG,),
-        "normalize": (FLAG,),
+        "normalize": (FLAG, Words("cosine", "tanimoto")),
         "random_state": SEED,
         "n_jobs": (Whole(), NOTHING),
     }
 
-    normalize: bool = True
+    normalize: bool | str = True
     n_jobs: int | None = None
 
     @property
@@ -153,6 +154,11 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         Such a kernel must be fitted inside each fold; any other may be computed once for all graphs, and sliced.
         """
         return getattr(self, "gamma", None) == "scale"
+
+    @property
+    def _normalization(self) -> str:
+        """Return "cosine", "tanimoto", or "" for none."""
+        return normalization_of(self)
 
     def default_param_grid(self) -> dict[str, list[Any]]:
         """Return the values that models search by default.
@@ -206,7 +212,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         K = self._pair_sums(self._fitted, None)
         diagonals = self._finite(_diagonals(K))
         self._self_kernels = diagonals if self.normalize else None
-        complete_gram(K, self._self_kernels)
+        complete_gram(K, diagonals, self._normalization)
         return K.reshape(K.shape[-2:])
 
     def transform(self, X: Any) -> Floats:
@@ -228,7 +234,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         described = self._describe(graphs, self._own_grid())
         K = self._pair_sums(described, self._fitted)
         if self._self_kernels is not None:
-            normalize_gram(K, self._finite(self._self_sums(described)), self._self_kernels)
+            normalize_gram(K, self._finite(self._self_sums(described)), self._self_kernels, self._normalization)
         return K.reshape(K.shape[-2:])
 
     def diag(self, X: Any) -> Floats:
@@ -300,14 +306,14 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         fitted = worker._describe(X, grid)
         grams = worker._pair_sums(fitted, None).reshape(len(points), len(X), len(X))
         diagonals = self._finite(_diagonals(grams))
-        complete_gram(grams, diagonals if self.normalize else None)
+        complete_gram(grams, diagonals, self._normalization)
         rows, self_kernels = np.empty((len(points), 0, len(X))), np.empty((len(points), 0))
         if len(X_new):
             new = worker._describe(X_new, grid)
             rows = worker._pair_sums(new, fitted).reshape(len(points), len(X_new), len(X))
             self_kernels = self._finite(worker._self_sums(new)).reshape(len(points), len(X_new))
             if self.normalize:
-                normalize_gram(rows, self_kernels, diagonals)
+                normalize_gram(rows, self_kernels, diagonals, self._normalization)
                 self_kernels = np.where(self_kernels > 0, 1.0, 0.0)
         return [GridPoint(*values) for values in zip(points, grams, rows, self_kernels, strict=True)]
 
@@ -319,12 +325,26 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         With ``spread``, what a node adds by the tree around it is divided among the nodes of that tree; a kernel without trees
         attributes it to the node itself.
         """
+        self._check_explained()
+        spread = spread and self._explained_by == "trees"
+        if self._normalization == "tanimoto":
+            return self._tanimoto_contributions(graphs, weights, spread=spread)
         if self._self_kernels is not None:
             weights = weights * inverse_roots(self._self_kernels.reshape(-1))[:, None]
-        self._check_explained()
         described = self._describe(graphs, self._own_grid())
-        spread = spread and self._explained_by == "trees"
         return self._normalized(graphs, described, self._raw_contributions(graphs, described, weights, spread=spread))
+
+    def _tanimoto_contributions(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
+        """Return the same where each pair of graphs has a divisor of its own: one graph after the other."""
+        assert self._self_kernels is not None
+        found = [np.empty((0, weights.shape[1]))]
+        for graph in graphs:
+            described = self._describe(graph, self._own_grid())
+            K = self._pair_sums(described, self._fitted).reshape(-1)
+            divisors = self._self_sums(described).reshape(-1) + self._self_kernels.reshape(-1) - K
+            own = weights * np.divide(1.0, divisors, out=np.zeros_like(K), where=K != 0)[:, None]
+            found.append(self._raw_contributions(graph, described, own, spread=spread))
+        return np.concatenate(found)
 
     def _normalized(self, graphs: Graphs, described: Any, contributions: Floats) -> Floats:
         if self.normalize:
@@ -403,13 +423,15 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """Compute the kernel of all fitted graphs with some of them."""
         K = self._pair_sums(self._fitted, self._describe(self.graphs_[chosen], self._own_grid()))
         if self._self_kernels is not None:
-            normalize_gram(K, self._self_kernels, self._self_kernels[..., chosen])
+            normalize_gram(K, self._self_kernels, self._self_kernels[..., chosen], self._normalization)
         return K.reshape(K.shape[-2:])
 
     def _square(self, chosen: Ints) -> Floats:
         """Compute the kernel of some fitted graphs with each other."""
         K = self._pair_sums(self._describe(self.graphs_[chosen], self._own_grid()), None)
-        complete_gram(K, None if self._self_kernels is None else self._self_kernels[..., chosen])
+        complete_gram(
+            K, _diagonals(K) if self._self_kernels is None else self._self_kernels[..., chosen], self._normalization
+        )
         return K.reshape(K.shape[-2:])
 
     def _keep(self, chosen: Ints) -> None:
@@ -452,6 +474,11 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     @abstractmethod
     def _self_sums(self, described: Any) -> Floats:
         """Compute the kernel of each graph with itself, not normalized: (n_points, n_graphs)."""
+
+
+def normalization_of(kernel: Any) -> str:
+    """Return "cosine", "tanimoto", or "" for none."""
+    return str(kernel.normalize) if isinstance(kernel.normalize, str) else "cosine" * bool(kernel.normalize)
 
 
 def learn_gamma(kernel: Any, graphs: Graphs) -> None:
@@ -548,24 +575,32 @@ def _diagonals(grams: Floats) -> Floats:
     return diagonals
 
 
-def complete_gram(K: Floats, diagonals: Floats | None) -> None:
-    """Fill the lower halves of symmetric matrices from the upper ones, and normalize if there are ``diagonals``, in place."""
-    complete(K, None if diagonals is None else inverse_roots(diagonals))
+def complete_gram(K: Floats, diagonals: Floats, normalization: str) -> None:
+    """Fill the lower halves of symmetric matrices from the upper ones, and normalize them, in place."""
+    complete(K, inverse_roots(diagonals) if normalization == "cosine" else None)
+    if normalization == "tanimoto":
+        normalize_gram(K, diagonals, diagonals, normalization)
 
 
-def normalize_gram(K: Floats, rows: Floats, columns: Floats) -> None:
-    """Divide K by sqrt(rows columns), in place; a graph whose kernel with itself is 0 gets zeros.
+def normalize_gram(K: Floats, rows: Floats, columns: Floats, normalization: str) -> None:
+    """Divide K by sqrt(rows columns) ("cosine") or by rows + columns - K ("tanimoto"), in place; 0 / 0 is 0.
 
     ``rows`` and ``columns`` are the kernels with themselves of the graphs along either axis, with the leading axes of K. The
-    two factors are multiplied first, so that a symmetric matrix remains symmetric in every bit.
+    two are combined first, so that a symmetric matrix remains symmetric in every bit.
     """
-    row_factors, column_factors = (inverse_roots(diagonal) for diagonal in (rows, columns))
+    is_cosine = normalization == "cosine"
+    if is_cosine:
+        rows, columns = inverse_roots(rows), inverse_roots(columns)
+    combine = np.multiply if is_cosine else np.add
     factors = np.empty((min(ROWS_AT_ONCE, K.shape[-2]), K.shape[-1]))
     for point in np.ndindex(K.shape[:-2]):
         for first in range(0, K.shape[-2], ROWS_AT_ONCE):
-            rows_here = K[point][first : first + ROWS_AT_ONCE]
-            some = row_factors[point][first : first + ROWS_AT_ONCE, None]
-            rows_here *= np.multiply(some, column_factors[point], out=factors[: len(some)])
+            block = K[point][first : first + ROWS_AT_ONCE]
+            some = combine(rows[point][first : first + ROWS_AT_ONCE, None], columns[point], out=factors[: len(block)])
+            if is_cosine:
+                block *= some
+            else:
+                np.divide(block, some - block, out=block, where=block != 0)
 
 
 def inverse_roots(diagonal: Floats) -> Floats:

@@ -96,6 +96,11 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
                 f"kernel of FeatureMap must be a kernel with explicit features, such as WL or ODDST; got {kernel!r}. For ODDCL "
                 "there is ODDCLFeatures."
             )
+        if kernel._normalization == "tanimoto":
+            raise ParameterError(
+                f"FeatureMap cannot use {kernel!r}: rows whose inner products are Tanimoto kernels would be endless. Use "
+                "normalize=True or normalize=False."
+            )
         self.kernel_ = kernel.fit(X)
         return self
 

@@ -158,12 +158,12 @@ def _write_block(shared: tuple[GraphKernel, _Store], i: int, j: int, rows: Graph
     try:
         if i == j:
             self_kernels = kernel._finite(K.diagonal().copy())
-            complete_gram(K, self_kernels if kernel.normalize else None)
+            complete_gram(K, self_kernels, kernel._normalization)
             store.write("gram", (i, i), K)
             store.write("self_kernels", (i,), self_kernels)
         else:
             if kernel.normalize:
-                normalize_gram(K, store.self_kernels(i), store.self_kernels(j))
+                normalize_gram(K, store.self_kernels(i), store.self_kernels(j), kernel._normalization)
             store.write("gram", (i, j), K)
             store.write("gram", (j, i), K.T)
     except OSError as error:

@@ -54,8 +54,9 @@ class KernelSum(GraphKernel):
     kernels : list of GraphKernel or Pipeline, or None, default=None
         The parts: kernels, and pipelines of transformers that end in a kernel. None: ODDST and ODDCL, the same trees without
         and with the vectors.
-    normalize : bool, default=True
-        Whether to divide the sum by :math:`\sqrt{K(G, G) K(G', G')}`.
+    normalize : bool or {"cosine", "tanimoto"}, default=True
+        Whether to divide the sum by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+        ("tanimoto", which keeps sizes visible), or not at all (False).
     n_jobs : int or None, default=None
         Number of threads for all parts, as in joblib; None keeps the number of each part.
 
@@ -220,8 +221,8 @@ class KernelSum(GraphKernel):
                 total.self_kernels[...] += point.self_kernels
         for total in totals if self.normalize else ():
             diagonal = total.gram.diagonal().copy()
-            normalize_gram(total.gram, diagonal, diagonal)
-            normalize_gram(total.rows, total.self_kernels, diagonal)
+            normalize_gram(total.gram, diagonal, diagonal, self._normalization)
+            normalize_gram(total.rows, total.self_kernels, diagonal, self._normalization)
             total.self_kernels[...] = total.self_kernels > 0
         return totals
 
@@ -229,6 +230,11 @@ class KernelSum(GraphKernel):
 
     def _split_sum(self, graphs: Graphs, weights: Floats) -> tuple[list[tuple[Any, Floats, Graphs]], Floats]:
         """Return the kernels of the parts, each with weights and the graphs it sees, and a factor of each graph's values."""
+        if self._normalization == "tanimoto":
+            raise ParameterError(
+                "A KernelSum with normalize='tanimoto' cannot be explained: its divisor depends on both graphs and on all parts. Use "
+                "normalize=True, with normalize='tanimoto' in the parts."
+            )
         if self._self_kernels is not None:
             weights = weights * inverse_roots(self._self_kernels.reshape(-1))[:, None]
         summands = []
@@ -279,9 +285,9 @@ class KernelSum(GraphKernel):
         for final, mine, theirs in zip(self._finals(), left, columns, strict=True):
             K = final._pair_sums(mine.described, None if right is None else theirs.described).reshape(total.shape)
             if right is None:
-                complete_gram(K, K.diagonal().copy() if final.normalize else None)
+                complete_gram(K, K.diagonal().copy(), final._normalization)
             elif final.normalize:
-                normalize_gram(K, mine.selves, theirs.selves)
+                normalize_gram(K, mine.selves, theirs.selves, final._normalization)
             total += K
         return total
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from treegram._core.params import Allowed, Number, Whole, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
+from treegram.kernels.base import normalization_of
 from treegram.kernels.grid import Grid, GridPoint, grid_params
 from treegram.kernels.node_pairs import NodePairKernel, NodeView, WeightedFeatures, entry_contributions, view_nodes
 from treegram.structure.features import Features
@@ -78,8 +79,9 @@ class ODDCL(NodePairKernel):
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether trees also carry the labels of their edges.
-    normalize : bool, default=True
-        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
+    normalize : bool or {"cosine", "tanimoto"}, default=True
+        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+        ("tanimoto", which keeps sizes visible), or not at all (False).
     n_jobs : int or None, default=None
         Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
@@ -175,10 +177,12 @@ def tree_groups(kernel: Any, graphs: Graphs, depths: Sequence[int], lams: Sequen
     groups: list[Features] = []
     for depth in depths:
         phi = count_trees(kernel, graphs, depth)
-        if not kernel.normalize:
+        if normalization_of(kernel) != "cosine":
             refuse_overflow(phi.sizes, max(lams), depth)
         if len(lams) == 1:
-            groups.append(weigh(phi, lams[0], graphs.graph_ids, rescale=kernel.normalize, in_place=True))
+            groups.append(
+                weigh(phi, lams[0], graphs.graph_ids, rescale=normalization_of(kernel) == "cosine", in_place=True)
+            )
             continue
         sizes, kinds = np.unique(phi.sizes, return_inverse=True)
         groups.append(
@@ -226,7 +230,7 @@ def grid_pass(one_pass: Callable[[Grid], list[GridPoint]], kernel: Any, graphs: 
     A pass of a single lambda rescales graphs. A tree has at most as many nodes as there are walks of at most its depth from its
     root.
     """
-    if not kernel.normalize or len(grid.get("lam", ())) < 2:
+    if normalization_of(kernel) != "cosine" or len(grid.get("lam", ())) < 2:
         return one_pass(grid)
     largest = _most_walks(graphs, max(grid.get("depth", [kernel.depth])))
     alone = [lam for lam in grid["lam"] if _overflows(largest, lam) or lam < SMALLEST_LAM]

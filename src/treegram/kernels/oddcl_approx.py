@@ -75,8 +75,9 @@ class ODDCLApprox(NodePairKernel):
         A Fourier map has a cosine and a sine for each frequency: an odd number becomes the next even one.
     tolerance : float, default=0.01
         Largest relative error of the Gram matrix wanted, where the number of components is chosen.
-    normalize : bool, default=True
-        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
+    normalize : bool or {"cosine", "tanimoto"}, default=True
+        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+        ("tanimoto", which keeps sizes visible), or not at all (False).
     random_state : int, RandomState instance or None, default=0
         Seed of the map and of the sample of pairs; the same number gives the same bits.
     n_jobs : int or None, default=None

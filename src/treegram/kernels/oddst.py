@@ -47,8 +47,9 @@ class ODDST(ExplicitKernel):
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether trees also carry the labels of their edges.
-    normalize : bool, default=True
-        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
+    normalize : bool or {"cosine", "tanimoto"}, default=True
+        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+        ("tanimoto", which keeps sizes visible), or not at all (False).
     n_jobs : int or None, default=None
         Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
@@ -107,20 +108,24 @@ class ODDST(ExplicitKernel):
         for depth in grid["depth"]:
             phi = count_trees(self, graphs, depth)
             phi = replace(phi, counts=sum_rows(phi.counts, graphs.offsets))
-            if not self.normalize:
+            if self._normalization != "cosine":
                 refuse_overflow(phi.sizes, max(grid["lam"]), depth)
-            points += [weigh(phi, lam, np.arange(len(graphs)), rescale=self.normalize) for lam in grid["lam"]]
+            points += [
+                weigh(phi, lam, np.arange(len(graphs)), rescale=self._normalization == "cosine") for lam in grid["lam"]
+            ]
         return points
 
     def _node_features(self, graphs: Graphs) -> Phi:
-        return weigh(count_trees(self, graphs, self.depth), self.lam, graphs.graph_ids, rescale=self.normalize)
+        return weigh(
+            count_trees(self, graphs, self.depth), self.lam, graphs.graph_ids, rescale=self._normalization == "cosine"
+        )
 
     def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
         if not spread:
             return super()._raw_column_contributions(graphs, described, weights, spread=False)
         phi = count_trees(self, graphs, self.depth)
         phi.counts.sort_indices()
-        weighted = weigh(phi, self.lam, graphs.graph_ids, rescale=self.normalize)
+        weighted = weigh(phi, self.lam, graphs.graph_ids, rescale=self._normalization == "cosine")
         every_tree = Features(sp.identity(len(phi.codes), format="csr"), phi.codes)
         own_weights = every_tree.aligned(self._fitted_features.codes) @ weights  # of each column of these graphs
         values = weighted.counts.data[:, None] * own_weights[phi.counts.indices]

@@ -81,8 +81,9 @@ class OrderedTrees(GraphKernel):
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether trees also carry the labels of their edges.
-    normalize : bool, default=True
-        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}`.
+    normalize : bool or {"cosine", "tanimoto"}, default=True
+        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+        ("tanimoto", which keeps sizes visible), or not at all (False).
     n_jobs : int or None, default=None
         Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
@@ -150,9 +151,9 @@ class OrderedTrees(GraphKernel):
             missing_labels=self.missing_labels,
             use_edge_labels=self.use_edge_labels,
         )
-        if not self.normalize:
+        if self._normalization != "cosine":
             refuse_overflow(trees.phi.sizes, self.lam, self.depth)
-        weights = weigh(trees.phi, self.lam, trees.graph_ids, rescale=self.normalize).counts.data
+        weights = weigh(trees.phi, self.lam, trees.graph_ids, rescale=self._normalization == "cosine").counts.data
         return TreeView(len(graphs), trees, weights, *vectors_and_kernel(self, graphs))
 
     def _pair_sums(self, left: TreeView, right: TreeView | None) -> Floats:

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 from treegram._core.errors import InvalidGraphError
 from treegram._core.parallel import run_tasks
-from treegram._core.params import Allowed, Number, Words, parameters
+from treegram._core.params import FLAG, Allowed, Number, Words, parameters
 from treegram._core.text import counted
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
@@ -99,6 +99,7 @@ class StatisticsKernel(GraphKernel):
         "scaling": (Words("rank", "robust"),),
         "column_kernel": (Words(*METRICS),),
         "width": (Number(0, above=True),),
+        "normalize": (FLAG,),
     }
 
     columns: str = field(default="statistics", kw_only=False)

@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state
 from treegram._core.params import NOTHING, SEED, Allowed, Number, Whole, Words
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import normalize_gram, outside_level
+from treegram.kernels.base import normalization_of, normalize_gram, outside_level
 from treegram.kernels.node_pairs import NodeView, WeightedFeatures, by_point, node_pair_sums, node_self_sums
 from treegram.kernels.oddcl import view_trees
 from treegram.pairsum.attributes import Gaussian
@@ -140,7 +140,7 @@ class PairSample:
     right: Graphs
     exact: Floats
     mapped: tuple[MappedView, MappedView]
-    normalize: bool
+    normalization: str
     n_jobs: int | None
 
     @classmethod
@@ -150,16 +150,19 @@ class PairSample:
         left, right = (graphs[_draw_graphs(graphs, random)] for _ in range(2))
         views = (view_trees(estimator, left), view_trees(estimator, right))
         exact = node_pair_sums(*views, estimator.n_jobs)
-        if estimator.normalize:
-            normalize_gram(exact, *(node_self_sums(view, estimator.n_jobs) for view in views))
+        normalization = normalization_of(estimator)
+        if normalization:
+            rows, columns = (node_self_sums(view, estimator.n_jobs) for view in views)
+            normalize_gram(exact, rows, columns, normalization)
         mapped = (map_nodes(views[0]), map_nodes(views[1]))
-        return cls(left, right, exact.reshape(exact.shape[-2:]), mapped, estimator.normalize, estimator.n_jobs)
+        return cls(left, right, exact.reshape(exact.shape[-2:]), mapped, normalization, estimator.n_jobs)
 
     def error_of(self, vector_map: VectorMap) -> float:
         """Return the relative error that a map makes on these pairs."""
         approximate = vector_pair_sums(*self.mapped, vector_map, self.n_jobs)
-        if self.normalize:
-            normalize_gram(approximate, *(vector_self_sums(side, vector_map, self.n_jobs) for side in self.mapped))
+        if self.normalization:
+            rows, columns = (vector_self_sums(side, vector_map, self.n_jobs) for side in self.mapped)
+            normalize_gram(approximate, rows, columns, self.normalization)
         return self.error_against(approximate.reshape(self.exact.shape))
 
     def error_against(self, approximate: Floats) -> float:
