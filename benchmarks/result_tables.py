@@ -219,8 +219,14 @@ def beside(summaries: Sequence[Summary]) -> str:
     rows["the best of the wide study"] = [max(study.column(name), key=lambda cell: cell.mean or 0.0) for name in names]
     rows |= {kernel.name: list(addendum.row(kernel.name)) for kernel in addendum.kernels}
     lines = [["kernel", *names], ["---"] * (1 + len(names))]
-    lines += [[name, *(f"{cell.mean:.1f} ± {cell.deviation:.1f}" for cell in cells)] for name, cells in rows.items()]
+    lines += [[name, *map(_mean_and_deviation, cells)] for name, cells in rows.items()]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _mean_and_deviation(cell: Cell) -> str:
+    if cell.mean is None:
+        return "\N{EN DASH}"
+    return f"{cell.mean:.1f}" if cell.deviation is None else f"{cell.mean:.1f} ± {cell.deviation:.1f}"
 
 
 BLOCKS = {"results": accuracies, "cells": one_by_one, "tests": tests_in_words, "edges": beside}
