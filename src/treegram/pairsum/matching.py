@@ -530,13 +530,15 @@ def list_triangles(offsets, indptr, indices, starts, triangles):
 
 
 @contracted
-def fill_kappa(g, first_graph, graphs, tile, limits, kappa, windows):
+def _fill_kappa(g, state, graphs, tile, limits, held):
     """Fill kappa (rows of graph g x columns) and its windows; kernel values begin with the rows of ``first_graph``."""
     first, last, threshold = graphs.offsets[g], graphs.offsets[g + 1], limits.threshold
-    for v in range(last - first):
-        clear(kappa[v])
-    base = graphs.offsets[first_graph]
+    kappa, windows = held.kappa, held.windows
+    base = graphs.offsets[state[FIRST]]
     kernel_rows(first, last, base, graphs.rows, tile.columns, limits.kernel, kappa, windows)
+    for v in range(last - first):
+        clear(kappa[v, : windows[v, 0]])
+        clear(kappa[v, windows[v, 1] :])
     for v in range(last - first if threshold > 0.0 else 0):
         for j in range(windows[v, 0], windows[v, 1]):
             if abs(kappa[v, j]) <= threshold:
@@ -687,7 +689,7 @@ def _sum_triangle(a, b, c, tile, held):
 def _begin_graph(g, state, graphs, tile, limits, held, totals):
     """Fill kappa of one row graph, add up its sums by graph, and prepare for larger matchings."""
     n = graphs.offsets[g + 1] - graphs.offsets[g]
-    fill_kappa(g, state[FIRST], graphs, tile, limits, held.kappa, held.windows)
+    _fill_kappa(g, state, graphs, tile, limits, held)
     clear(held.one)
     for v in range(n):
         low, high = held.windows[v, 0], held.windows[v, 1]
@@ -889,7 +891,7 @@ def sum_cliques(state, graphs, tile, limits, held, out):
             (tile.indptr, tile.indices, tile.codes),
         )
         if v < 0:
-            fill_kappa(g, state[FIRST], graphs, tile, limits, held.kappa, held.windows)
+            _fill_kappa(g, state, graphs, tile, limits, held)
             budget -= n * len(tile.columns.graphs)
             v = 0
         while v < n and budget >= 0:
