@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.preprocessing import normalize as normalize_rows
 
 from treegram._core.jit import inlined, jit
-from treegram._core.machine import allocate, require
+from treegram._core.machine import require
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
@@ -62,6 +62,7 @@ Scratch = namedtuple("Scratch", "ball colors walks")
 # The balls (root, r) of some graphs: the nodes nodes[starts[root, r] ..], sizes[root, r] of them, with their colors
 # (n_members, n_colors), and the keys that two balls must share to match. Roots and nodes count from the first node of these graphs.
 Balls = namedtuple("Balls", "starts sizes keys nodes colors")
+Members = namedtuple("Members", "nodes colors")
 # Sums by (row, code).
 Records = namedtuple("Records", "rows codes values table")
 
@@ -205,25 +206,15 @@ def _count(
 
 def _find_balls(arrays: Any, request: Any, n_colors: int, scratch: Any) -> Any:
     """Return the balls of all roots, with ``n_colors`` colors for each of their nodes."""
-    shape = (_n_nodes(arrays, request), request.radius + 1)
-    starts, sizes, state = np.empty(shape, np.int64), np.empty(shape, np.int64), start_at(request.first)
+    shape, state = (_n_nodes(arrays, request), request.radius + 1), start_at(request.first)
+    found = (np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape, np.uint64))
+    room = 4 * found[0].size + 64
+    members = Members(np.empty(room, np.int64), np.empty((room, n_colors), np.uint64))
 
-    def measure(_: None) -> int:
-        return int(measure_balls(arrays, request, scratch.ball, state, starts, sizes, STEPS_PER_CALL))
+    def fill(members: Any) -> int:
+        return int(fill_balls(arrays, request, scratch, state, found, members, STEPS_PER_CALL))
 
-    run_loop(measure, state, arrays.offsets, request.last, "sizes of balls")
-    total = int(state[ITEM])
-    largest = request.first + int(np.diff(arrays.offsets[request.first : request.last + 1]).argmax()) if total else 0
-    purpose = f"Graph {largest}: its balls of radius {request.radius}"
-    require(8.0 * total * (1 + n_colors), purpose)
-    nodes, colors = allocate(total, np.int64, purpose), allocate((total, n_colors), np.uint64, purpose)
-    balls, state = Balls(starts, sizes, np.empty(shape, np.uint64), nodes, colors), start_at(request.first)
-
-    def fill(_: None) -> int:
-        return int(fill_balls(arrays, request, scratch, state, balls, STEPS_PER_CALL))
-
-    run_loop(fill, state, arrays.offsets, request.last, "balls")
-    return balls
+    return Balls(*found, *run_loop(fill, state, arrays.offsets, request.last, "balls", members))
 
 
 def _n_nodes(arrays: Any, request: Any) -> int:
@@ -385,32 +376,6 @@ def _color(n, ball, invariant, directed, colors, walks):
 
 
 @jit
-def measure_balls(arrays, request, ball, state, starts, sizes, budget):
-    """Fill starts and sizes of the balls (root, r); state[ITEM] becomes the number of all their nodes."""
-    g, root, total, steps = state[GRAPH], state[ROOT], state[ITEM], 0
-    while g < request.last:
-        base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
-        row = base - arrays.offsets[request.first]
-        while root < n:
-            if steps > budget:
-                save(state, 0, 0, g, root, total)
-                return PAUSED
-            n_visited = visit(root, request.radius, base, arrays.indptr, arrays.indices, ball.order, ball.distance)
-            p = 0
-            for r in range(request.radius + 1):
-                while p < n_visited and ball.distance[ball.order[p]] <= r:
-                    p += 1
-                starts[row + root, r], sizes[row + root, r] = total, p
-                total += p
-            leave(n_visited, ball.order, ball.distance)
-            steps += n_visited
-            root += 1
-        g, root = g + 1, 0
-    save(state, 0, 0, g, root, total)
-    return DONE
-
-
-@jit
 def _key(n, ball, request, colors):
     """Return what another ball of the same radius must share for the two to match."""
     if request.match == SIZE:
@@ -421,44 +386,53 @@ def _key(n, ball, request, colors):
 
 
 @jit
-def _fill_balls_of(root, row, base, arrays, request, scratch, balls):
-    """Fill the balls of one root, which is number ``row + root`` of all; return about how many steps that took."""
-    ball, colors, walks = scratch
+def _fill_balls_of(root, row, base, n_visited, arrays, request, scratch, found, members, used):
+    """Fill the balls of one root, number ``row + root`` of all, and their members from ``used`` on; return the number of members."""
+    (ball, colors, walks), (starts, sizes, keys) = scratch, found
     global_colors = arrays.global_colors
     is_local = len(global_colors) == 0 or request.match == INVARIANT
-    n_visited = _enter(root, request.radius, base, arrays, ball)
     for p in range(n_visited):
         colors[0, p] = mix(arrays.node_hashes[base + ball.order[p]])
-    first_level = 1 if request.invariant == NSPDK else 0
+    first_level, size, last_size = 1 if request.invariant == NSPDK else 0, 0, 0
     for r in range(request.radius + 1):
-        size, start = balls.sizes[row + root, r], balls.starts[row + root, r]
-        if is_local and (r == 0 or size > balls.sizes[row + root, r - 1]):  # otherwise the ball is the last one again
+        while size < n_visited and ball.distance[ball.order[size]] <= r:
+            size += 1
+        if is_local and size > last_size:  # otherwise the ball is the last one again
             _color(size, ball, request.invariant, arrays.directed, colors, walks)
-        balls.keys[row + root, r] = _key(size, ball, request, colors)
+        last_size = size
+        starts[row + root, r], sizes[row + root, r] = used, size
+        keys[row + root, r] = _key(size, ball, request, colors)
         for p in range(size):
             v = ball.order[p]
-            balls.nodes[start + p] = row + v
-            for level in range(balls.colors.shape[1]):
+            members.nodes[used] = row + v
+            for level in range(members.colors.shape[1]):
                 color = global_colors[level, base + v] if len(global_colors) else colors[first_level + level, p]
-                balls.colors[start + p, level] = color
-    _leave(n_visited, ball)
-    return (n_visited + ball.starts[n_visited]) * (n_visited if request.invariant != WL else request.levels + 1)
+                members.colors[used, level] = color
+            used += 1
+    return used
 
 
 @jit
-def fill_balls(arrays, request, scratch, state, balls, budget):
-    """Fill the keys, nodes and colors of all balls that ``measure_balls`` has measured."""
-    g, root, steps = state[GRAPH], state[ROOT], 0
+def fill_balls(arrays, request, scratch, state, found, members, budget):
+    """Fill the starts, sizes and keys of the balls of all roots (``found``), and their members. Stops as ``structure.visits`` describes."""
+    used, g, root, steps, ball = state[USED], state[GRAPH], state[ROOT], 0, scratch.ball
     while g < request.last:
         base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
         row = base - arrays.offsets[request.first]
         while root < n:
-            if steps > budget:
-                save(state, 0, 0, g, root, 0)
-                return PAUSED
-            steps += _fill_balls_of(root, row, base, arrays, request, scratch, balls)
+            n_visited = _enter(root, request.radius, base, arrays, ball)
+            needed = used + n_visited * (request.radius + 1)
+            if steps > budget or needed > len(members.nodes):
+                _leave(n_visited, ball)
+                save(state, used, 0, g, root, 0)
+                return PAUSED if needed <= len(members.nodes) else needed
+            used = _fill_balls_of(root, row, base, n_visited, arrays, request, scratch, found, members, used)
+            _leave(n_visited, ball)
+            n_colored = n_visited if request.invariant != WL else request.levels + 1
+            steps += (n_visited + ball.starts[n_visited]) * n_colored
             root += 1
         g, root = g + 1, 0
+    save(state, used, 0, g, root, 0)
     return DONE
 
 
@@ -510,12 +484,12 @@ def _add_patterns(u, w, d, directed, balls, first, used, records):
 
 
 @jit
-def _max_records(u, w, balls):
-    """Return how many records the patterns of u and w may add."""
+def _max_members(u, w, balls):
+    """Return how many members the patterns of u and w have."""
     total = 0
     for r in range(balls.sizes.shape[1]):
         total += balls.sizes[u, r] + balls.sizes[w, r]
-    return total * balls.colors.shape[1]
+    return total
 
 
 @jit
@@ -533,7 +507,7 @@ def sum_patterns(arrays, request, ball, balls, state, records, budget):
             n_visited = visit(u, request.distance, base, arrays.indptr, arrays.indices, order, distance)
             while i < n_visited:
                 w = order[i]
-                more = _max_records(row + u, row + w, balls)
+                more = _max_members(row + u, row + w, balls) * balls.colors.shape[1]
                 is_room = has_room(used + more, first, records.rows, records.table)
                 if steps > budget or not is_room:
                     leave(n_visited, order, distance)
