@@ -1,5 +1,7 @@
 """Sums of kernels: equal to adding up by hand, and lawful whatever the parts are."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,9 +19,14 @@ from treegram import (
     WL,
     CentroidDistance,
     DropAttributes,
+    GraphSVC,
     KernelSum,
     ScaleAttributes,
     ShortestPath,
+    explain,
+    load_digits_graphs,
+    load_model,
+    save_model,
 )
 from treegram._core.errors import ParameterError
 from treegram.kernels.grid import with_parameters
@@ -32,6 +39,7 @@ SUMS = {
     "scaled and not": KernelSum([ODDCL(1), SCALED]),
     "stateless": KernelSum((make_pipeline(CentroidDistance(), ODDCL(1)), make_pipeline(DropAttributes(), WL(1)))),
     "not normalized": KernelSum([ODDCL(1, normalize=False), SCALED], normalize=False),
+    "weighted": KernelSum([ODDCL(1), SCALED], weights=[0.25, 3]),
     "sum in a sum": KernelSum([KernelSum([WL(1), P2K(1)]), ODDCL(1)]),
 }
 # Lists of estimators are equal only if they are the same ones; which lists there are depends on the parts.
@@ -212,3 +220,47 @@ def test_the_text_of_nested_sums_grows_with_their_number_only(monkeypatch):
     assert calls[-1] < 20 * calls[0]  # each level has a table of the parameters of all levels below it
     assert repr(kernel).startswith("KernelSum(kernels=[KernelSum(kernels=[")
     assert repr(KernelSum()) == "KernelSum()"
+
+
+# -------------------------------------------------------------------- weights
+
+
+def test_weights_are_factors_of_the_parts(tmp_path):
+    parts, weights = [WL(1), ODDCL(1, normalize=False), SCALED], np.array([2.0, 0.0, 0.5])
+    grams = [clone(part).fit_transform(MIXED) for part in parts]
+    total = sum(weight * K for weight, K in zip(weights, grams, strict=True))
+    kernel = KernelSum(parts, weights=weights, normalize=False)
+    assert_close(kernel.fit_transform(MIXED), total)
+    assert_close(kernel.transform(MIXED), total)
+    np.testing.assert_allclose(kernel.diag(MIXED), total.diagonal())
+    roots = np.sqrt(np.where(total.diagonal() > 0, total.diagonal(), 1.0))
+    assert_close(KernelSum(parts, weights=weights).fit_transform(MIXED), total / np.outer(roots, roots))
+    save_model(kernel, tmp_path / "kernel.tgm")
+    np.testing.assert_array_equal(load_model(tmp_path / "kernel.tgm").transform(MIXED), kernel.transform(MIXED))
+
+
+def test_weights_can_be_searched_and_explained():
+    kernel, lists = KernelSum([WL(), ODDCL(1)]), [[1.0, 0.0], [1, 3]]
+    for params, K in kernel.gram_grid(MIXED, {"n_iterations": [0, 2], "weights": lists}):
+        assert_close(
+            K, KernelSum([WL(params["n_iterations"]), ODDCL(1)], weights=params["weights"]).fit_transform(MIXED)
+        )
+    graphs, y = (found[:40] for found in load_digits_graphs())
+    model = GraphSVC(kernel, param_grid={"weights": lists}, C=10, cv=2).fit(graphs[:30], y[:30])
+    assert model.best_params_["kernel"].weights in lists
+    assert np.abs(explain(model, graphs[25:]).residual).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0], "weights of KernelSum must be 2 numbers, one for each kernel, and not all 0; got [1.0]"),
+        ([0, 0], "not all 0; got [0, 0]"),
+        ([1, -1], "weights[1] of KernelSum must be a number of at least 0; got -1"),
+        ([1, "a"], "weights[1] of KernelSum must be a number of at least 0; got 'a'"),
+        (2.0, "weights of KernelSum must be a list of numbers or None; got 2.0"),
+    ],
+)
+def test_bad_weights_are_refused(weights, message):
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        KernelSum([WL(), ODDCL()], weights=weights).fit(MIXED)

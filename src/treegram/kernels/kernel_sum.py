@@ -11,7 +11,7 @@ from sklearn import get_config
 from sklearn.base import clone
 
 from treegram._core.errors import ParameterError
-from treegram._core.params import NOTHING, Allowed, Instance, parameters
+from treegram._core.params import LIST, NOTHING, Allowed, Instance, Number, check_value, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.base import GraphKernel, complete_gram, inverse_roots, normalize_gram, warn_of_unused
@@ -42,18 +42,20 @@ class PartView:
 
 @parameters
 class KernelSum(GraphKernel):
-    r"""Sum of graph kernels: two graphs are alike when any of the parts finds them alike.
+    r"""Weighted sum of graph kernels: two graphs are alike when any of the parts finds them alike.
 
-    .. math:: K(G, G') = \sum_i K_i(G, G')
+    .. math:: K(G, G') = \sum_i w_i K_i(G, G')
 
-    Here :math:`K_i` is what the i-th of ``kernels`` gives, normalized by itself unless its own ``normalize`` is False, so
-    that all parts have the same weight.
+    Here :math:`K_i` is what the i-th of ``kernels`` gives, normalized by itself unless its own ``normalize`` is False, and
+    :math:`w_i` its weight, 1 by default.
 
     Parameters
     ----------
     kernels : list of GraphKernel or Pipeline, or None, default=None
         The parts: kernels, and pipelines of transformers that end in a kernel. None: ODDST and ODDCL, the same trees without
         and with the vectors.
+    weights : list of float, or None, default=None
+        The weight of each part, not negative; None: 1 for all.
     normalize : bool or {"cosine", "tanimoto"}, default=True
         Whether to divide the sum by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
@@ -71,8 +73,7 @@ class KernelSum(GraphKernel):
 
     Notes
     -----
-    Time is that of the parts, one after the other; of their matrices two are in memory at a time. A part that counts twice
-    is listed twice. A grid (:meth:`gram_grid`, models) names parameters of the parts: a value is set in all parts that have it.
+    Time is that of the parts, one after the other; of their matrices two are in memory at a time. A grid (:meth:`gram_grid`, models) names parameters of the parts: a value is set in all parts that have it.
 
     Examples
     --------
@@ -89,9 +90,10 @@ class KernelSum(GraphKernel):
            [0.838, 1.   ]])
     """
 
-    _allowed = {"kernels": (Instance((list, tuple), "a list of kernels"), NOTHING)}
+    _allowed = {"kernels": (Instance((list, tuple), "a list of kernels"), NOTHING), "weights": (LIST, NOTHING)}
 
     kernels: Sequence[Any] | None = field(default=None, kw_only=False)
+    weights: Sequence[float] | None = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 (scikit-learn's signature)
         """Return the parameters of the sum and, under the number of each part, those of the parts.
@@ -172,6 +174,18 @@ class KernelSum(GraphKernel):
                 split_pipeline(part)[1].set_params(n_jobs=self.n_jobs)
         return parts
 
+    def _part_weights(self, n_parts: int) -> list[float]:
+        """Check the weights, and return one for each part."""
+        if self.weights is None:
+            return [1.0] * n_parts
+        for i, weight in enumerate(self.weights):
+            check_value(f"weights[{i}]", "KernelSum", weight, (Number(0),))
+        if len(self.weights) != n_parts or not any(self.weights):
+            raise ParameterError(
+                f"weights of KernelSum must be {n_parts} numbers, one for each kernel, and not all 0; got {self.weights!r}."
+            )
+        return [float(weight) for weight in self.weights]
+
     def _unused_data(self, graphs: Graphs) -> dict[str, str]:  # noqa: ARG002 (parts see other graphs)
         first, *others = (final._unused_data(final.graphs_) for final in self._finals())
         return {name: way for name, way in first.items() if all(name in other for other in others)}
@@ -210,15 +224,16 @@ class KernelSum(GraphKernel):
             GridPoint(params, np.zeros((n, n)), np.zeros((n_new, n)), np.zeros(n_new))
             for params in grid_params(param_grid)
         ]
-        for part in self._parts():
+        parts = self._parts()
+        for part, weight in zip(parts, self._part_weights(len(parts)), strict=True):
             own = _those_of(part, param_grid)
             axes = [list(param_grid).index(name) for name in own]
             points = dict(zip(grid_positions(own), grid_points(part, X, own, X_new), strict=True))
             for at, total in zip(grid_positions(param_grid), totals, strict=True):
                 point = points[tuple(at[axis] for axis in axes)]
-                total.gram[...] += point.gram
-                total.rows[...] += point.rows
-                total.self_kernels[...] += point.self_kernels
+                total.gram[...] += weight * point.gram
+                total.rows[...] += weight * point.rows
+                total.self_kernels[...] += weight * point.self_kernels
         for total in totals if self.normalize else ():
             diagonal = total.gram.diagonal().copy()
             normalize_gram(total.gram, diagonal, diagonal, self._normalization)
@@ -238,12 +253,12 @@ class KernelSum(GraphKernel):
         if self._self_kernels is not None:
             weights = weights * inverse_roots(self._self_kernels.reshape(-1))[:, None]
         summands = []
-        for part in self.kernels_:
+        for part, weight in zip(self.kernels_, self._part_weights(len(self.kernels_)), strict=True):
             steps, final = split_pipeline(part)
             seen = graphs
             for step in steps:
                 seen = step.transform(seen)
-            summands.append((final, weights, seen))
+            summands.append((final, weight * weights, seen))
         if not self.normalize:
             return summands, np.ones(len(graphs))
         return summands, inverse_roots(self._self_sums(self._describe(graphs, self._own_grid())))
@@ -254,6 +269,7 @@ class KernelSum(GraphKernel):
         self._check_parameters()
         graphs = as_graphs(X)
         self.kernels_ = self._parts()
+        self._part_weights(len(self.kernels_))
         for part, final in zip(self.kernels_, self._finals(), strict=True):
             final._warns_of_unused = False  # another part may use what this one does not
             part.fit(graphs)
@@ -282,19 +298,21 @@ class KernelSum(GraphKernel):
     def _pair_sums(self, left: list[PartView], right: list[PartView] | None) -> Floats:
         columns = left if right is None else right
         total = np.zeros((len(left[0].selves), len(columns[0].selves)))
-        for final, mine, theirs in zip(self._finals(), left, columns, strict=True):
+        weights = self._part_weights(len(left))
+        for final, weight, mine, theirs in zip(self._finals(), weights, left, columns, strict=True):
             K = final._pair_sums(mine.described, None if right is None else theirs.described).reshape(total.shape)
             if right is None:
                 complete_gram(K, K.diagonal().copy(), final._normalization)
             elif final.normalize:
                 normalize_gram(K, mine.selves, theirs.selves, final._normalization)
+            K *= weight
             total += K
         return total
 
     def _self_sums(self, described: list[PartView]) -> Floats:
         total = np.zeros(len(described[0].selves))
-        for final, part in zip(self._finals(), described, strict=True):
-            total += part.selves > 0 if final.normalize else part.selves
+        for final, weight, part in zip(self._finals(), self._part_weights(len(described)), described, strict=True):
+            total += weight * (part.selves > 0 if final.normalize else part.selves)
         return total
 
 
