@@ -279,7 +279,7 @@ def test_the_readme_is_short_and_quotes_the_results():
 
 
 def test_the_gallery_has_examples_of_all_kinds():
-    assert len(EXAMPLES) >= 15
+    assert len(EXAMPLES) >= 18
     for example in EXAMPLES:
         text = example.read_text(encoding="utf-8")
         title, underline, blank = (ast.get_docstring(ast.parse(text)) or "").splitlines()[:3]

@@ -208,7 +208,7 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("gramm", "treegram: error: unknown command 'gramm' (choose from gram, features, fit, predict, explain, evaluate, reproduce, report, info, precompile, demo); did you mean gram?"),
+        ("gramm", "treegram: error: unknown command 'gramm' (choose from gram, features, fit, predict, explain, evaluate, reproduce, report, info, precompile, completion, demo); did you mean gram?"),
         ("--versoin", "treegram: error: unknown option --versoin; did you mean --version?"),
         ("gram TINY", "treegram gram: error: the following arguments are required: -o/--output"),
         ("info", "treegram info: error: the following arguments are required: DATA"),
@@ -533,6 +533,18 @@ def test_help_has_an_example(run, words):
 def test_top_help_lists_every_command(run):
     out = run()[1]
     assert all(f"  {name}" in out and summary in out for name, summary in COMMANDS.items())
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_completion_knows_commands_and_options(run, folder):
+    pytest.importorskip("shtab")
+    code, out, err = run("completion bash")
+    assert (code, err) == (0, "")
+    Path("completion.bash").write_text(out)
+    code = "source ./completion.bash; COMP_WORDS=(treegram fit --smi); COMP_CWORD=2; _shtab_treegram treegram --smi fit; echo ${COMPREPLY[@]}"
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "--smiles-column\n"
+    assert all(name in out for name in COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

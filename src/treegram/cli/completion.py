@@ -1,0 +1,32 @@
+"""``treegram completion``: print a script that completes commands and options in a shell."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from importlib import import_module
+
+from treegram._core.optional import optional_module
+from treegram.cli._parser import Parser
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = ("treegram completion bash > ~/.local/share/bash-completion/completions/treegram",)
+
+
+def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+    """Add the arguments of the command."""
+    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell; needs shtab")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Build one parser of all commands, and print what shtab makes of it."""
+    from treegram.cli import COMMANDS
+
+    shtab = optional_module("shtab", "Completion scripts")
+    top = Parser("treegram", "", ())
+    commands = top.add_subparsers()
+    for name, about in COMMANDS.items():
+        command = commands.add_parser(name, about=about, examples=(), help=about)
+        import_module(f"treegram.cli.{name}").add_arguments(command, ["--help"])
+    print(shtab.complete(top, args.shell))
