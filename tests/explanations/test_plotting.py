@@ -166,7 +166,7 @@ def test_any_graph_can_be_drawn(name, tmp_path):
     ("options", "message"),
     [
         ({"values": [1.0]}, r"one number per node, shape \(3,\); got shape \(1,\)"),
-        ({"layout": "spring"}, "must be 'auto', 'hops', 'attributes' or an array"),
+        ({"layout": "spring"}, "must be 'auto', 'hops', 'rows', 'attributes' or an array"),
         ({"layout": [[0, 0]]}, r"shape \(3, 2\); got \(1, 2\)"),
     ],
 )
@@ -198,7 +198,7 @@ TWO = explained(("yes",), [0.5], [[1.0], [-2.0], [0.0], [0.25]], classes_=np.arr
 
 def test_explanations_are_drawn_with_their_decision():
     ax = plot_explanation(TWO, 1, ax=blank_axes())
-    assert ax.get_title() == "yes rather than no: -1.25"
+    assert ax.get_title() == "yes rather than no: \N{MINUS SIGN}1.25"
     assert ax.figure.axes[1].get_ylabel() == "contribution to the decision"
     ax = plot_explanation(explained(("prediction",), [0.5], np.ones((4, 1))), -1, ax=blank_axes())
     assert ax.get_title() == "prediction: +3.5"
@@ -214,7 +214,7 @@ def test_of_many_classes_the_predicted_one_is_drawn_against_the_next_best():
         predict=lambda _: np.array(["a", "c"]),
     )
     ax = plot_explanation(pairs, 1, ax=blank_axes())
-    assert ax.get_title() == "c rather than a: -2"
+    assert ax.get_title() == "c rather than a: \N{MINUS SIGN}2"
     np.testing.assert_array_equal(ax.collections[1].get_array(), [-1.0, 0.0, 0.0])
     ax = plot_explanation(pairs, 1, output=1, ax=blank_axes())
     assert ax.get_title() == "a rather than c: +2"
@@ -228,7 +228,7 @@ def test_molecules_are_drawn_by_rdkit():
     pytest.importorskip("rdkit")
     ax = plot_explanation(TWO, 1, molecule="NCO", ax=blank_axes())
     image = ax.images[0].get_array()
-    assert ax.get_title() == "yes rather than no: -1.25"
+    assert ax.get_title() == "yes rather than no: \N{MINUS SIGN}1.25"
     red, blue = (image[..., one] > image[..., other] + 0.03 for one, other in ((0, 2), (2, 0)))
     assert red.any()  # the O, a little
     assert blue.any()  # the N

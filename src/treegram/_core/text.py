@@ -32,6 +32,8 @@ def suggest(word: str, words: Iterable[str]) -> str:
 
 def visible(text: str) -> str:
     """Replace characters that could control a terminal, break a page or reverse text by a visible sign."""
+    if text.isprintable():  # nearly always, and much faster
+        return text
     return "".join(
         "\N{REPLACEMENT CHARACTER}" if category(c) in ("Cc", "Cs") or c in _DIRECTION_MARKS else c for c in text
     )

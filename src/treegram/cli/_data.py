@@ -35,6 +35,7 @@ __all__ = [
     "load_data",
     "load_input",
     "load_tasks",
+    "training_note",
 ]
 
 MOLECULE_FILES = (".smi", ".sdf", ".csv", ".tsv")
@@ -391,6 +392,16 @@ def _load_molecules(path: Path, args: argparse.Namespace, transformer: Any, *, i
 
 
 # -------------------------------------------------------------------- models
+
+
+def training_note(in_training: NDArray[Any] | None) -> str:
+    """Return a sentence about graphs that the model was fitted on, or "" if there are none or it is unknown."""
+    if in_training is None or not in_training.any():
+        return ""
+    n_known = int(in_training.sum())
+    were = "was" if n_known == 1 else "were"
+    some = f"{n_known} of {counted(len(in_training), 'graph')} {were} in the training data"
+    return f"{some}: how well the model predicts {'it' if n_known == 1 else 'them'} says little about new graphs."
 
 
 class LoadedInput(NamedTuple):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import treegram
 from treegram._core.text import counted
-from treegram.cli._data import add_data_argument, add_model_argument, load_input
+from treegram.cli._data import add_data_argument, add_model_argument, load_input, training_note
 from treegram.cli._parser import Parser, add_output, check_output
 
 if TYPE_CHECKING:
@@ -65,18 +65,15 @@ def run(args: argparse.Namespace) -> None:
     explanation.to_html(
         args.output,
         y=None if loaded.y is None else loaded.y[chosen],
-        numbers=chosen,
+        names=None if loaded.graphs.graph_names is not None else [f"Graph {number}" for number in chosen.tolist()],
         molecules=None if molecules is None else [molecules[i] for i in chosen],
         title=f"{name}, explained",
         source=f"treegram explain {args.model.name} {name}",
     )
     some = f"{len(chosen)} of {counted(len(loaded.graphs), 'graph')}"
     print(f"{args.output}: {some} of {args.data}, explained by {args.model}")
-    if explanation.in_training is not None and explanation.in_training.any():
-        n_known = int(explanation.in_training.sum())
-        print(
-            f"{n_known} of {counted(len(chosen), 'graph')} were in the training data: how well the model predicts them says little."
-        )
+    if note := training_note(explanation.in_training):
+        print(note)
 
 
 def _ranges(text: str) -> list[range]:

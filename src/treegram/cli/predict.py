@@ -14,7 +14,7 @@ from typing import Any
 import treegram
 from treegram._core.files import replacing
 from treegram._core.text import counted
-from treegram.cli._data import LoadedInput, add_data_argument, add_model_argument, load_input
+from treegram.cli._data import LoadedInput, add_data_argument, add_model_argument, load_input, training_note
 from treegram.cli._parser import Parser, add_output, check_output
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
@@ -45,9 +45,13 @@ def run(args: argparse.Namespace) -> None:
     """Predict and write; nothing is written unless everything can be."""
     if args.output is not None:
         check_output(args.output, force=args.force)
+    from treegram.explanations.contributions import in_training
+
     loaded = load_input(args)
     columns = _names(loaded) | _predictions(loaded.model, loaded.graphs)
     text = _json_lines(columns) if args.json else _table(columns)
+    if note := training_note(in_training(loaded.model, loaded.graphs)):
+        print(f"treegram: note: {note}", file=sys.stderr)
     if args.output is None:
         sys.stdout.write(text)
         return

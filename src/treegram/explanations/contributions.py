@@ -48,7 +48,7 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
 
     Parameters
     ----------
-    model : GraphSVC, GraphRidge, GraphGP or Pipeline
+    model : GraphClassifier, GraphSVC, GraphRidge, GraphGP or Pipeline
         The fitted model; or a fitted pipeline of transformers that ends in one, or in a :class:`FeatureMap`,
         :class:`ODDCLFeatures` or :class:`Nystroem` followed by a linear model. Its kernel must be CSM, GIK, GraphHopper,
         NSPDK, ODDCL, ODDST, P2K, ShortestPath, WL, WLCL or WLOA, or a sum or pipeline of these.
@@ -280,7 +280,7 @@ class Explanation:
         similarities = self._similarities[graph]
         itself = -1 if self._training_indices is None else int(self._training_indices[graph])
         kernel, numbers = self._parts[0].kernel, self._parts[0].numbers
-        names = getattr(kernel.graphs_, "graph_names", None)
+        names = kernel.graphs_.graph_names
         order = [one for one in np.argsort(-similarities, kind="stable").tolist() if one != itself][:n]
         return [
             {
@@ -344,16 +344,18 @@ class Explanation:
         path: str | os.PathLike[str],
         *,
         y: ArrayLike | None = None,
-        numbers: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
         molecules: Sequence[Any] | None = None,
         title: str = "Explained predictions",
         source: str = "",
     ) -> None:
         """Write predictions and their explanations as one HTML page.
 
-        The page has a table of predictions and, for each graph, a picture with its nodes colored by their contributions, the
-        nodes and features that contribute most, the most similar training graphs, and a check that the contributions add
-        up. It needs no network, runs no scripts, and treats names and labels as text.
+        The page has a table of predictions, a table of what matters across all graphs and, for each graph, a picture with its
+        nodes colored by their contributions, the nodes, columns and features that contribute most, the most similar training
+        graphs, and a check that the contributions add up. Tables can be sorted, graphs filtered by name, prediction and result,
+        and hovering over a node shows its name, label, vector and contribution. The page needs no network, runs no script but
+        its own, and treats names and labels as text.
 
         Parameters
         ----------
@@ -361,10 +363,11 @@ class Explanation:
             The file to write. An existing file is replaced once the page is complete.
         y : array-like of shape (n_graphs,), optional
             The true classes or numbers; by default the targets of the graphs, if any.
-        numbers : array-like of int of shape (n_graphs,), optional
-            Numbers by which the page calls the graphs, such as their positions in a larger collection; by default 0, 1, ...
+        names : sequence of str, optional
+            Names of the graphs; by default ``graph_names`` of the graphs, or "Graph 0", "Graph 1" and so on.
         molecules : sequence of RDKit molecules or str, optional
-            Molecule or SMILES of each graph: RDKit then draws it. Its atoms must be the graph's nodes, in their order.
+            Molecule or SMILES of each graph: RDKit then draws it. Its atoms must be the graph's nodes, in their order. By default
+            the explained molecules, if the model begins with :class:`MoleculeGraphs`.
         title : str, default="Explained predictions"
             Title of the page.
         source : str, default=""
@@ -373,7 +376,8 @@ class Explanation:
         Notes
         -----
         For two classes, positive decisions and red nodes favor the second. For more, the page shows the decision between the
-        predicted class and the next best.
+        predicted class and the next best; other classes can be chosen on the page. Predictions for training graphs are marked,
+        and not counted as correct.
 
         Examples
         --------
@@ -390,7 +394,7 @@ class Explanation:
         """
         from treegram.explanations.page import write_page
 
-        write_page(self, path, y=y, numbers=numbers, molecules=molecules, title=title, source=source)
+        write_page(self, path, y=y, names=names, molecules=molecules, title=title, source=source)
 
     def __repr__(self) -> str:
         sizes = f"{counted(len(self.graphs), 'graph')}, {counted(len(self.outputs), 'output')}"
@@ -498,13 +502,7 @@ class Explanation:
     @cached_property
     def _training_indices(self) -> Ints | None:
         """Position of each explained graph among the training graphs, -1 if it is not there."""
-        part = self._parts[0]
-        if part.numbers is not None or isinstance(part.kernel, ODDCLFeatures):
-            return None
-        fitted = part.kernel.graphs_
-        scales = None if fitted.attributes is None else np.abs(fitted.attributes).max(axis=0, initial=0.0)
-        known = {digest: index for index, digest in reversed(list(enumerate(_graph_digests(fitted, scales))))}
-        return np.array([known.get(digest, -1) for digest in _graph_digests(part.seen, scales)], dtype=np.int64)
+        return _find_in_training(self._parts)
 
     def _summarized(self, combine: Floats) -> dict[str, tuple[Any, Callable[[int], str]]]:
         """Return contributions to one decision for each graph, a matrix of graphs and columns for each kind, with names."""
@@ -646,7 +644,7 @@ def _read_model(model: Any, X: Any) -> tuple[Graphs, list[Part], Floats, tuple[A
         weighted, intercept, outputs = final._decision_parts()
     else:
         raise ParameterError(
-            "model of explain must be a model of graphs (GraphSVC, GraphRidge, GraphGP), a linear model on the rows of a "
+            "model of explain must be a model of graphs (GraphClassifier, GraphSVC, GraphRidge, GraphGP), a linear model on the rows of a "
             f"FeatureMap, of ODDCLFeatures or of Nystroem, or a pipeline that ends in one of these; got {final!r}."
         )
     graphs = None
@@ -706,6 +704,29 @@ def _choose_graphs(graphs: Graphs, seen: list[Graphs]) -> Graphs:
 # -------------------------------------------------------------------- training graphs
 
 
+def in_training(model: Any, X: Any) -> NDArray[np.bool_] | None:
+    """Return which graphs a model was fitted on; None if it does not keep its training graphs."""
+    try:
+        indices = _find_in_training(_read_model(model, X)[1])
+    except ParameterError:  # a model of another kind
+        return None
+    return None if indices is None else indices >= 0
+
+
+def _find_in_training(parts: list[Part]) -> Ints | None:
+    """Return the position of each graph among the training graphs, -1 if it is not there; None if that is unknown."""
+    digests = []
+    for part in parts:  # all of them: a kernel may not see all data
+        if part.numbers is not None or isinstance(part.kernel, ODDCLFeatures):
+            return None
+        vectors = part.kernel.graphs_.attributes
+        scales = None if vectors is None else np.abs(vectors).max(axis=0, initial=0.0)
+        digests.append([_graph_digests(graphs, scales) for graphs in (part.kernel.graphs_, part.seen)])
+    fitted, new = (list(zip(*own, strict=True)) for own in zip(*digests, strict=True))
+    known = {digest: index for index, digest in reversed(list(enumerate(fitted)))}
+    return np.array([known.get(digest, -1) for digest in new], dtype=np.int64)
+
+
 def _graph_digests(graphs: Graphs, scales: Floats | None) -> list[bytes]:
     """Return a digest of each graph: the same for graphs that are equal node by node, also in another collection."""
     has_edge_labels = graphs.edge_labels is not None
@@ -713,12 +734,14 @@ def _graph_digests(graphs: Graphs, scales: Floats | None) -> list[bytes]:
     if vectors is not None and scales is not None:
         vectors = np.round(vectors / np.where(scales > 0, scales, 1.0), _DIGITS) + 0.0  # 0 rather than -0
     at_nodes = [vectors, None if graphs.labels is None else node_hashes(graphs, "constant")]
+    numbers = graphs.graph_attributes
     at_arcs = [graphs.edge_attributes, arc_hashes(graphs, use_edge_labels=True) if has_edge_labels else None]
     digests = []
-    for first, last in zip(graphs.offsets[:-1].tolist(), graphs.offsets[1:].tolist(), strict=True):
+    for i, (first, last) in enumerate(zip(graphs.offsets[:-1].tolist(), graphs.offsets[1:].tolist(), strict=True)):
         nodes, arcs = slice(first, last), slice(graphs.indptr[first], graphs.indptr[last])
         digest = blake2b(digest_size=16)
         arrays = [np.diff(graphs.indptr[first : last + 1]), graphs.indices[arcs].astype(np.int64) - first]
+        arrays += [] if numbers is None else [numbers[i]]
         arrays += [array[nodes] for array in at_nodes if array is not None]
         arrays += [array[arcs] for array in at_arcs if array is not None]
         for array in arrays:

@@ -1,36 +1,58 @@
-"""Colors, trees and molecules, as the plots and the page both draw them."""
+"""Colors, words and shapes that plots and pages share: graphs and trees as data for SVG, and molecules by RDKit."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
+from markupsafe import Markup
+from scipy.spatial import cKDTree
 
 from treegram._core.optional import optional_module
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
+from treegram.graphs.drawing import MOST_HOPS, auto_layout, node_places, node_radius
 
 __all__ = [
     "MOLECULE_LIMIT",
     "MOST_LABELED",
+    "MOST_NODES",
     "check_molecule",
     "contribution_colors",
     "draw_molecule",
+    "graph_picture",
     "has_labels",
-    "is_dark",
+    "hex_color",
+    "minus",
+    "molecule_picture",
+    "node_label",
+    "node_name",
+    "signed",
     "tree_layout",
+    "tree_picture",
 ]
 
 MOST_LABELED = 80  # nodes of a graph whose labels are still written
+MOST_NODES = 1500  # of a graph that is drawn
 MOLECULE_LIMIT = 1.4  # times the largest contribution: RDKit writes in black, which full colors would hide
+_MOST_NUMBERS = 12  # of a vector that are listed
+_MOST_TREE = 24  # nodes of a tree that is drawn
+_SPAN = 100.0  # units of a picture's longer side
+_MOLECULE_SIZE = (460, 340)
 _FOR, _AGAINST = np.array([0.698, 0.094, 0.169]), np.array([0.129, 0.4, 0.675])  # red, blue
 _DARK = 0.55  # of the way from white to full color
+_PLACES = {
+    "attributes": "Nodes are at their coordinates{}.",
+    "rows": "Nodes are in rows, in their order in the graph.",
+    "hops": "",
+}
 
 Tree = tuple[str, list["Tree"]]  # label of the root, and the trees below it
 
 
-# -------------------------------------------------------------------- colors and labels
+# -------------------------------------------------------------------- colors and words
 
 
 def contribution_colors(values: Floats, limit: float) -> Floats:
@@ -40,14 +62,120 @@ def contribution_colors(values: Floats, limit: float) -> Floats:
     return colors
 
 
-def is_dark(value: float, limit: float) -> bool:
-    """Return True if text on the color of a value must be white."""
-    return bool(abs(value) > _DARK * limit)
+def hex_color(color: Floats) -> str:
+    """Return a color as in HTML."""
+    return "#" + "".join(f"{round(255 * part):02x}" for part in color.tolist())
+
+
+def minus(number: str) -> str:
+    """Return a formatted number with minus signs in the place of hyphens."""
+    return number.replace("-", "\N{MINUS SIGN}")
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """Format a number with its sign: ``+0.12``."""
+    return minus(f"{value:+.{digits}g}")
 
 
 def has_labels(graph: Graphs) -> bool:
     """Return True if the nodes of the graph's collection have different labels."""
     return graph.labels is not None and len(graph.label_values) > 1
+
+
+def node_label(graph: Graphs, node: int) -> str:
+    """Return the label of a node, or "" if there are none or all are the same."""
+    if graph.labels is None or not has_labels(graph):
+        return ""
+    label = graph.label_values[graph.labels[node]]
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def node_name(graph: Graphs, node: int) -> str:
+    """Return the name of a node, or its number."""
+    return f"node {node}" if graph.node_names is None else str(graph.node_names[node])
+
+
+def _describe_node(graph: Graphs, node: int) -> str:
+    """Return the name, the label and the vector of a node, one to a line."""
+    lines, label = [node_name(graph, node)], node_label(graph, node)
+    lines += [f"label: {label}"] if label else []
+    if graph.attributes is not None:
+        vector = graph.attributes[node].tolist()
+        names = graph.attribute_names or [f"column {column}" for column in range(len(vector))]
+        lines += [f"{name}: {minus(f'{value:.4g}')}" for name, value in zip(names, vector, strict=True)][:_MOST_NUMBERS]
+        lines += [f"and {len(vector) - _MOST_NUMBERS} more numbers"] if len(vector) > _MOST_NUMBERS else []
+    return "\n".join(lines)
+
+
+# -------------------------------------------------------------------- graphs
+
+
+def graph_picture(
+    graph: Graphs, values: Floats | None, description: str, *, marked: tuple[int, ...] = (), size: float = 1.0
+) -> dict[str, Any]:
+    """Lay out a graph with its nodes colored by values; ``marked`` nodes show their names, ``size`` scales the nodes."""
+    layout = auto_layout(graph)
+    if not graph.n_nodes:
+        return {"undrawn": "no nodes"}
+    if graph.n_nodes > (MOST_HOPS if layout == "hops" else MOST_NODES):
+        return {"undrawn": f"{graph.n_nodes:,} nodes, too many to draw"}
+    positions = _fit(node_places(graph, "auto"))
+    radius = size * _SPAN * node_radius(graph.n_nodes)
+    if graph.n_nodes > 1:
+        radius = min(radius, 0.48 * float(cKDTree(positions).query(positions, k=2)[0][:, 1].min()))
+    strengths = np.zeros(graph.n_nodes) if values is None else values
+    limit = float(np.abs(strengths).max(initial=0.0))
+    nodes = []
+    for node, (position, value, color) in enumerate(
+        zip(positions, strengths.tolist(), contribution_colors(strengths, limit), strict=True)
+    ):
+        label = node_label(graph, node)
+        nodes.append(
+            {
+                "title": label if values is None else f"{_describe_node(graph, node)}\ncontribution: {signed(value)}",
+                "position": _rounded(*position),
+                "fill": hex_color(color),
+                "label": label if graph.n_nodes <= MOST_LABELED else "",
+                "label_size": f"{radius * min(1.15, 2.4 / max(len(label), 1)):.2f}",
+                "shade": "light" if abs(value) > _DARK * limit else "dark",
+                "mark": node_name(graph, node).removeprefix("node ") if node in marked else "",
+                "mark_position": _rounded(position[0] + 1.1 * radius, position[1] - 0.9 * radius),
+            }
+        )
+    ends = positions[graph.edges()]
+    low, high = positions.min(axis=0) - 2.2 * radius - 1, positions.max(axis=0) + 2.2 * radius + 1
+    if graph.n_nodes == 1:  # which would fill the picture
+        low[0], high[0] = -0.5 * _SPAN, 0.5 * _SPAN
+    is_projected = layout == "attributes" and graph.n_attributes > 2
+    return {
+        "description": description,
+        "places": _PLACES[layout].format(
+            ", projected to their first two principal components and moved apart where they overlap" * is_projected
+        ),
+        "box": " ".join(_rounded(*low, *(high - low))),
+        "radius": f"{radius:.2f}",
+        "mark_size": f"{max(0.9 * radius, 2.6):.2f}",
+        "nodes": nodes,
+        "edges": [_rounded(*edge.ravel()) for edge in ends],
+        "arrows": [_arrow(start, end, radius) for start, end in ends if np.any(start != end)] if graph.directed else [],
+    }
+
+
+def _fit(positions: Floats) -> Floats:
+    """Make the picture wide rather than high, scale its longer side, and turn y downwards."""
+    centered = positions - positions.mean(axis=0)
+    spans = np.ptp(centered, axis=0)
+    if spans[1] > spans[0]:
+        centered = centered[:, ::-1]
+    return centered * [1.0, -1.0] * (_SPAN / (spans.max() or _SPAN))
+
+
+def _arrow(start: Floats, end: Floats, radius: float) -> str:
+    """Return the corners of an arrowhead at the rim of the end node."""
+    along = radius * (end - start) / np.linalg.norm(end - start)
+    across = 0.5 * np.array([-along[1], along[0]])
+    tip = end - along
+    return " ".join(",".join(_rounded(*corner)) for corner in (tip, tip - along + across, tip - along - across))
 
 
 # -------------------------------------------------------------------- trees
@@ -113,6 +241,32 @@ def _parse_tree(name: str) -> Tree:
     return roots[0]
 
 
+def tree_picture(name: str) -> dict[str, Any] | None:
+    """Lay out a tree or WL color by its name, as in ``plot_tree``; None if it is not a tree, or too large."""
+    try:
+        nodes, edges = tree_layout(name)
+    except ValueError:
+        return None
+    if not 2 <= len(nodes) <= _MOST_TREE:
+        return None
+    widths = [max(7.0, 3.4 * len(label) + 3) for label, _, _ in nodes]
+    step = max(widths) + 2
+    width = (max(x for _, x, _ in nodes) + 1) * step
+    return {
+        "description": f"The tree {name}",
+        "box": f"{-step / 2:.1f} -6 {width:.1f} {12 * (1 - min(y for _, _, y in nodes)):.1f}",
+        "width": f"{min(0.19 * width, 22):.1f}",
+        "edges": [_rounded(a * step, -b * 12, c * step, -d * 12) for (a, b), (c, d), _ in edges],
+        "edge_labels": [
+            (label, *_rounded(0.5 * (a + c) * step + 2, -6 * (b + d))) for (a, b), (c, d), label in edges if label
+        ],
+        "nodes": [
+            (label, *_rounded(x * step, -y * 12, x * step - wide / 2, -y * 12 - 3.6, wide))
+            for (label, x, y), wide in zip(nodes, widths, strict=True)
+        ],
+    }
+
+
 # -------------------------------------------------------------------- molecules
 
 
@@ -154,8 +308,26 @@ def check_molecule(molecule: Any, graph: Graphs, argument: str) -> Any:
     return checked
 
 
+def molecule_picture(
+    molecule: Any, graph: Graphs, values: Floats, description: str, marked: tuple[int, ...]
+) -> dict[str, Any]:
+    """Draw a molecule with RDKit, its atoms with their descriptions."""
+    root = ElementTree.fromstring(draw_molecule(molecule, values, "SVG", _MOLECULE_SIZE, marked))
+    for one in root.iter():
+        one.tag = one.tag.rpartition("}")[2]
+        one.attrib = {key.rpartition("}")[2]: value for key, value in one.attrib.items()}
+        found = re.fullmatch(r"atom-(\d+)", one.attrib.get("class", ""))
+        if one.tag == "ellipse" and found:
+            atom = int(found[1])
+            one.attrib |= {"class": "node", "data-node": str(atom)}
+            title = ElementTree.SubElement(one, "title")
+            title.text = f"{_describe_node(graph, atom)}\ncontribution: {signed(values[atom])}"
+    root.attrib = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": description, "class": "molecule"}
+    return {"svg": Markup(ElementTree.tostring(root, encoding="unicode")), "places": ""}
+
+
 def draw_molecule(
-    molecule: Any, values: Floats, canvas: str, size: tuple[int, int], numbered: tuple[int, ...] = ()
+    molecule: Any, values: Floats, canvas: str, size: tuple[int, int], marked: tuple[int, ...] = ()
 ) -> Any:
     """Draw a molecule on a canvas, "SVG" (returns str) or "Cairo" (PNG, returns bytes); write the numbers of some atoms."""
     draw = _rdkit("Chem.Draw.rdMolDraw2D")
@@ -165,20 +337,22 @@ def draw_molecule(
     options.fillHighlights = True
     options.highlightRadius = 0.42
     options.fixedBondLength = size[0] / 8  # at most: a molecule of few atoms does not fill the picture
-    limit = float(np.abs(values).max(initial=0.0))
-    colors = contribution_colors(values, MOLECULE_LIMIT * limit)
-    colored = np.flatnonzero(np.abs(values) > 0.02 * limit).tolist()
+    colors = contribution_colors(values, MOLECULE_LIMIT * float(np.abs(values).max(initial=0.0)))
     prepared = draw.PrepareMolForDrawing(molecule, kekulize=True, addChiralHs=False)
-    for atom in numbered:
+    for atom in marked:
         prepared.GetAtomWithIdx(atom).SetProp("atomNote", str(atom))
     drawer.DrawMolecule(
         prepared,
-        highlightAtoms=colored,
+        highlightAtoms=list(range(len(values))),
         highlightBonds=[],
-        highlightAtomColors={atom: tuple(colors[atom].tolist()) for atom in colored},
+        highlightAtomColors={atom: tuple(color) for atom, color in enumerate(colors.tolist())},
     )
     drawer.FinishDrawing()
     return drawer.GetDrawingText()
+
+
+def _rounded(*numbers: float) -> list[str]:
+    return [f"{number:.1f}" for number in numbers]
 
 
 def _rdkit(module: str) -> Any:

@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import inspect
 import os
 import warnings
 from collections.abc import Sequence
 from functools import cache
+from importlib import resources
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import ArrayLike, NDArray
 
 from treegram._core.errors import ParameterError
 from treegram._core.files import check_writable, replacing
 from treegram._core.html import render
 from treegram._core.machine import package_versions
-from treegram._core.parallel import track
+from treegram._core.parallel import one_blas_thread, track
 from treegram._core.text import counted
-from treegram.explanations.contributions import Explanation, split_model
-from treegram.explanations.drawing import check_molecule, has_labels
-from treegram.explanations.pictures import (
-    color_stops,
+from treegram.explanations.contributions import Contrast, Explanation, split_model
+from treegram.explanations.drawing import (
+    MOLECULE_LIMIT,
+    check_molecule,
+    contribution_colors,
     graph_picture,
+    hex_color,
+    minus,
     molecule_picture,
     node_label,
+    node_name,
     signed,
     tree_picture,
 )
 from treegram.graphs import Graphs
 from treegram.graphs.fields import graphs_digest
-from treegram.models import GraphGP, GraphSVC
+from treegram.graphs.molecules import MoleculeGraphs
 
 __all__ = ["render_summary", "write_page"]
 
-_N_NODES, _N_FEATURES, _N_SIMILAR = 6, 6, 6
+_PACKAGE = "treegram.explanations"
+_N_NODES, _N_FEATURES, _N_COLUMNS, _N_SIMILAR, _N_SUMMARY = 6, 6, 6, 6, 15
+_MOST_CONTRASTS = 9  # classes that the predicted one can be compared with on the page
 _LONGEST_NAME = 90  # characters of a feature's name that are shown
 _MOST_THUMBNAIL = 120  # nodes of a training graph that is drawn
+_KNOWN = "training graph"
 
 
 def write_page(
@@ -44,7 +57,7 @@ def write_page(
     path: str | os.PathLike[str],
     *,
     y: ArrayLike | None,
-    numbers: ArrayLike | None,
+    names: Sequence[str] | None,
     molecules: Sequence[Any] | None,
     title: str,
     source: str,
@@ -52,52 +65,47 @@ def write_page(
     """Write the page; see :meth:`Explanation.to_html`."""
     target = Path(path)
     check_writable(target)
-    graphs = explanation.graphs
-    n = len(graphs)
+    graphs, n = explanation.graphs, len(explanation.graphs)
     if not n:
         raise ParameterError("X of explain must have at least one graph for a page; it has none.")
-    targets = graphs.targets if y is None else np.asarray(y)
-    if y is None and targets is not None and targets.ndim > 1:  # several targets, of which the model predicts one
-        targets = None
-    if targets is not None and targets.shape != (n,):
-        raise ParameterError(f"y must have one entry per graph, shape ({n},); got shape {targets.shape}.")
-    shown_numbers = np.arange(n) if numbers is None else np.asarray(numbers)
-    if shown_numbers.shape != (n,) or shown_numbers.dtype.kind not in "iu":
-        raise ParameterError(f"numbers must have one whole number per graph, {n} in all; got {numbers!r}.")
-    if molecules is not None:
-        if len(molecules) != n:
-            raise ParameterError(f"molecules must have one entry per graph, {n}; it has {len(molecules)}.")
-        molecules = [check_molecule(one, graphs[i], f"molecules[{i}]") for i, one in enumerate(molecules)]
-    _warn_of_unknown_classes(explanation, targets)
-    similar = _MostSimilar(explanation) if explanation._compares_graphs else None
-    cards = []
-    for i in track(range(n), n, "pictures"):
-        card = _card(explanation, i, None if molecules is None else molecules[i])
-        card["number"] = int(shown_numbers[i])
-        card["truth"] = "" if targets is None else _shown(targets[i])
-        card["verdict"] = _verdict(explanation, i, targets)
-        card["similar"] = [] if similar is None else similar.list(i)
-        cards.append(card)
+    if names is not None and (isinstance(names, str) or len(names) != n):
+        raise ParameterError(f"names must have one name per graph, {n} in all; got {names!r}.")
+    known: Any = graphs.graph_names if names is None else names
+    shown = [f"Graph {i}" for i in range(n)] if known is None else [str(name) for name in known]
+    molecules = _check_molecules(explanation, molecules)
+    targets = _check_targets(explanation, y)
+    find_similar = _similar_graphs(explanation)
     certainty, certainties = _certainties(explanation)
-    contrasts = {(card["contrast"].above, card["contrast"].below) for card in cards}
+    cards = []
+    with one_blas_thread():  # layouts are many small problems
+        for i in track(range(n), n, "pictures"):
+            card = _card(explanation, i, None if molecules is None else molecules[i])
+            card |= {"index": i, "name": shown[i], "certainty": certainties[i], "similar": find_similar(i)}
+            card["truth"] = "" if targets is None else _shown(targets[i])
+            card["verdict"] = _verdict(explanation, i, targets)
+            cards.append(card)
+    sides = {(card["contrasts"][0]["above"], card["contrasts"][0]["below"]) for card in cards}
+    script = (resources.files(_PACKAGE) / "templates" / "page.js").read_text("utf-8")
     page = render(
-        "treegram.explanations",
+        _PACKAGE,
         "explanation.html",
         cards=cards,
         certainty=certainty,
-        certainties=certainties,
-        color_stops=color_stops(is_molecule=molecules is not None),
+        color_stops=_color_stops(MOLECULE_LIMIT if molecules is not None else 1.0),
         counted=counted,
         difference=_difference,
         facts=_facts(explanation, source),
-        has_labels=has_labels(graphs),
         has_truth=targets is not None,
         is_classifier=explanation._is_classifier,
-        node_label=node_label,
-        sides=contrasts.pop() if len(contrasts) == 1 else None,
+        matters=[{**record, "drawn": _draw_name(record["name"])} for record in explanation.summary(_N_SUMMARY)],
+        predictions=sorted({card["prediction"] for card in cards}) if explanation._is_classifier else [],
+        script=Markup(script),
+        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        sides=sides.pop() if len(sides) == 1 else None,
         signed=signed,
         tiles=_tiles(cards),
         title=title,
+        verdicts=sorted({card["verdict"] for card in cards} - {""}),
     )
     with replacing(target) as file:
         file.write(page.encode())
@@ -105,74 +113,113 @@ def write_page(
 
 def render_summary(explanation: Explanation, n_shown: int) -> str:
     """Return a table of the first decisions, each between the predicted class and the next best, as HTML."""
-    n = len(explanation.graphs)
+    graphs, n = explanation.graphs, len(explanation.graphs)
+    rows = []
+    for i in range(min(n_shown, n)):
+        contrast = _split_decision(explanation, i, explanation._contrast(i))
+        name = str(i) if graphs.graph_names is None else str(graphs.graph_names[i])
+        rows.append((name, _shown(explanation.predictions[i]), contrast))
+    model = type(split_model(explanation._model)[-1]).__name__
+    more = max(n - n_shown, 0)
     return render(
-        "treegram.explanations",
-        "summary.html",
-        cards=[_split_decision(explanation, i) for i in range(min(n_shown, n))],
-        model=type(split_model(explanation._model)[-1]).__name__,
-        n_graphs=counted(n, "graph"),
-        n_more=max(n - n_shown, 0),
-        signed=signed,
+        _PACKAGE, "summary.html", rows=rows, model=model, n_graphs=counted(n, "graph"), n_more=more, signed=signed
     )
 
 
-def _warn_of_unknown_classes(explanation: Explanation, targets: NDArray[Any] | None) -> None:
-    if targets is None or not explanation._is_classifier:
-        return
-    known = explanation._model.classes_.tolist()
-    unknown = [one for one in dict.fromkeys(targets.tolist()) if one not in set(known)]
-    if unknown:
+# -------------------------------------------------------------------- what is passed
+
+
+def _check_targets(explanation: Explanation, y: ArrayLike | None) -> NDArray[Any] | None:
+    """Return the targets, and warn of classes that the model does not know."""
+    n = len(explanation.graphs)
+    targets = explanation.graphs.targets if y is None else np.asarray(y)
+    if y is None and targets is not None and targets.ndim > 1:  # several targets, of which the model predicts one
+        return None
+    if targets is not None and targets.shape != (n,):
+        raise ParameterError(f"y must have one entry per graph, shape ({n},); got shape {targets.shape}.")
+    known = explanation._model.classes_.tolist() if explanation._is_classifier else []
+    unknown = [one for one in dict.fromkeys([] if targets is None else targets.tolist()) if one not in set(known)]
+    if known and unknown:
         warnings.warn(
             f"y has {counted(len(unknown), 'class', 'classes')} that the model was not fitted on, such as {unknown[0]!r}: all "
             f"predictions for such graphs are wrong. It was fitted on classes such as {known[0]!r}.",
             UserWarning,
             stacklevel=4,
         )
+    return targets
+
+
+def _check_molecules(explanation: Explanation, molecules: Sequence[Any] | None) -> list[Any] | None:
+    """Return the molecules to draw; by default those that the model takes, if it takes any."""
+    graphs, n = explanation.graphs, len(explanation.graphs)
+    first = next(iter(split_model(explanation._model)[0]), None)
+    if molecules is None and isinstance(first, MoleculeGraphs) and not first.hydrogens:
+        molecules = list(explanation._X)
+    if molecules is None:
+        return None
+    if len(molecules) != n:
+        raise ParameterError(f"molecules must have one entry per graph, {n}; it has {len(molecules)}.")
+    return [check_molecule(one, graphs[i], f"molecules[{i}]") for i, one in enumerate(molecules)]
 
 
 # -------------------------------------------------------------------- one graph
 
 
-def _split_decision(explanation: Explanation, i: int) -> dict[str, Any]:
-    """Return the decision about a graph, the contributions of its nodes, and the nodes that contribute most."""
-    graph, contrast = explanation.graphs[i], explanation._contrast(i)
-    values, intercept = explanation._node_values_of(i, contrast), float(explanation.intercept @ contrast.combine)
+def _split_decision(explanation: Explanation, i: int, contrast: Contrast) -> dict[str, Any]:
+    """Return a decision, what its nodes and columns contribute, and which of them contribute most."""
+    graph = explanation.graphs[i]
+    values = explanation._node_values_of(i, contrast)
+    columns = explanation._column_values[i] @ contrast.combine
+    intercept = float(explanation.intercept @ contrast.combine)
     top = np.argsort(-np.abs(values), kind="stable")[:_N_NODES].tolist()
-    labels = {node: node_label(graph, node) for node in top[:3]}
+    top_columns = np.argsort(-np.abs(columns[:-1]), kind="stable")[:_N_COLUMNS].tolist()
+    nodes = [(node_name(graph, v), node_label(graph, v), float(values[v])) for v in top]
     return {
-        "graph": graph,
-        "prediction": _shown(explanation.predictions[i]),
-        "contrast": contrast,
+        "above": contrast.above,
+        "below": contrast.below,
         "values": values,
+        "limit": float(np.abs(values).max(initial=0.0)),
+        "node_sum": float(values.sum()),
+        "column_sum": float(columns.sum()),
         "intercept": intercept,
-        "decision": float(values.sum()) + intercept,
-        "top": top,
-        "strongest": ", ".join(f"{node} ({label})" if label else str(node) for node, label in labels.items()),
+        "decision": float(values.sum() + columns.sum()) + intercept,
+        "top": tuple(top),
+        "nodes": nodes,
+        "columns": [(explanation.column_names[one], float(columns[one])) for one in top_columns if columns[one]],
+        "strongest": ", ".join(f"{name} ({label})" if label else name for name, label, _ in nodes[:3]),
     }
 
 
 def _card(explanation: Explanation, i: int, molecule: Any) -> dict[str, Any]:
-    """Add to a decision its picture, its features, and its sums over features and over training graphs."""
-    card = _split_decision(explanation, i)
-    graph, contrast, values, top = card["graph"], card["contrast"], card["values"], tuple(card["top"])
-    words = "; ".join(f"node {node} {node_label(graph, node)} {signed(values[node])}" for node in top[:3])
+    """Return all decisions about a graph that can be looked at, the default first, and a picture of it."""
+    graph, table = explanation.graphs[i], explanation._table
+    contrasts = []
+    for contrast in islice(explanation._contrasts(i), _MOST_CONTRASTS):
+        one = _split_decision(explanation, i, contrast)
+        one["features"], sums = None, {}
+        if explanation._compares_graphs:
+            sums["training graphs"] = explanation._sums_of_rows[i] @ contrast.combine
+        if table is not None:
+            found = table.top(i, contrast.combine, _N_FEATURES)
+            one["features"] = [(*_draw_name(name), value) for name, value in found]
+            if table.is_complete:
+                sums["features"] = table.row(i, contrast.combine).sum() + one["column_sum"]
+        one["sums"] = {name: float(value) + one["intercept"] for name, value in sums.items()}
+        contrasts.append(one)
+    first = contrasts[0]
+    words = "; ".join(f"{name} {label} {signed(value)}" for name, label, value in first["nodes"][:3])
     description = f"Graph with {counted(graph.n_nodes, 'node')}. Strongest: {words or 'none'}."
     if molecule is None:
-        card["picture"] = graph_picture(graph, values, description, numbered=top)
+        picture = graph_picture(graph, first["values"], description, marked=first["top"])
     else:
-        card["picture"] = molecule_picture(molecule, values, description, top)
-    card["limit"] = float(np.abs(values).max(initial=0.0))
-    card["features"], sums = None, {}
-    if explanation._compares_graphs:
-        sums["training graphs"] = explanation._sums_of_rows[i] @ contrast.combine
-    if explanation._table is not None:
-        if explanation._table.is_complete:
-            columns = explanation._column_values[i].sum(axis=0) @ contrast.combine
-            sums["features"] = explanation._table.row(i, contrast.combine).sum() + columns
-        card["features"] = [(*_draw_name(name), value) for name, value in explanation.top_features(i, _N_FEATURES)]
-    card["sums"] = {name: float(value) + card["intercept"] for name, value in sums.items()}
-    return card
+        picture = molecule_picture(molecule, graph, first["values"], description, first["top"])
+    return {
+        "graph": graph,
+        "prediction": _shown(explanation.predictions[i]),
+        "contrasts": contrasts,
+        "picture": picture,
+        "numbers": ";".join(" ".join(f"{value:.4g}" for value in one["values"].tolist()) for one in contrasts),
+    }
 
 
 def _draw_name(name: str) -> tuple[str, str, dict[str, Any] | None]:
@@ -183,43 +230,42 @@ def _draw_name(name: str) -> tuple[str, str, dict[str, Any] | None]:
 
 
 def _verdict(explanation: Explanation, i: int, targets: NDArray[Any] | None) -> str:
-    """Return "right" or "wrong" if it is known; a prediction for a training graph is neither."""
+    """Return "correct" or "wrong" if it is known; a prediction for a training graph is neither."""
     if explanation.in_training is not None and explanation.in_training[i]:
-        return "training graph"
+        return _KNOWN
     if targets is None or not explanation._is_classifier:
         return ""
-    return "right" if explanation.predictions[i] == targets[i] else "wrong"
+    return "correct" if explanation.predictions[i] == targets[i] else "wrong"
 
 
-class _MostSimilar:
-    """Training graphs that are most similar to an explained graph."""
+def _similar_graphs(explanation: Explanation) -> Any:
+    """Return a function that lists the most similar training graphs of an explained graph, with pictures."""
+    if not explanation._compares_graphs:
+        return lambda _: []
+    fitted: Graphs = explanation._parts[0].kernel.graphs_
+    numbers = explanation._parts[0].numbers
+    position_of = {int(number): i for i, number in enumerate(range(len(fitted)) if numbers is None else numbers)}
+    targets = {} if fitted.targets is None or fitted.targets.ndim > 1 else dict(enumerate(fitted.targets))
+    final = split_model(explanation._model)[-1]
+    if hasattr(final, "n_support_"):  # a support vector machine keeps the classes of its support vectors
+        targets = dict(zip(final.support_.tolist(), np.repeat(final.classes_, final.n_support_), strict=True))
 
-    def __init__(self, explanation: Explanation) -> None:
-        self.explanation = explanation
-        self.graphs: Graphs = explanation._parts[0].kernel.graphs_
-        numbers = explanation._parts[0].numbers
-        self.positions = {
-            int(number): i for i, number in enumerate(range(len(self.graphs)) if numbers is None else numbers)
-        }
-        self.targets: dict[int, str] = {}
-        final = split_model(explanation._model)[-1]
-        if isinstance(final, GraphSVC):  # which keeps the classes of its support vectors
-            classes = np.repeat(final.classes_, final.n_support_)
-            self.targets = {int(graph): _shown(one) for graph, one in zip(final.support_, classes, strict=True)}
-        self.draw = cache(self._draw)
+    @cache
+    def draw(number: int) -> dict[str, Any]:
+        graph = fitted[position_of[number]]
+        if graph.n_nodes > _MOST_THUMBNAIL:
+            return {"undrawn": counted(graph.n_nodes, "node")}
+        return graph_picture(graph, None, f"Training graph with {counted(graph.n_nodes, 'node')}", size=1.5)
 
-    def list(self, i: int) -> list[dict[str, Any]]:
-        """Return the most similar training graphs, without the explained graph itself."""
-        found = self.explanation.similar_graphs(i, _N_SIMILAR)
-        return [
-            {**one, "target": self.targets.get(one["index"], ""), "picture": self.draw(one["index"])} for one in found
-        ]
+    def find(i: int) -> list[dict[str, Any]]:
+        found = explanation.similar_graphs(i, _N_SIMILAR)
+        for one in found:
+            one["name"] = one["name"] or f"Training graph {one['index']}"
+            one["target"] = _shown(targets[one["index"]]) if one["index"] in targets else ""
+            one["picture"] = draw(one["index"])
+        return found
 
-    def _draw(self, number: int) -> dict[str, Any]:
-        one = self.graphs[self.positions[number]]
-        if one.n_nodes > _MOST_THUMBNAIL:
-            return {"undrawn": f"{one.n_nodes:,} nodes"}
-        return graph_picture(one, None, f"Training graph {number}, {counted(one.n_nodes, 'node')}", size=1.5)
+    return find
 
 
 # -------------------------------------------------------------------- the whole page
@@ -228,41 +274,48 @@ class _MostSimilar:
 def _tiles(cards: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """Return the numbers at the top of the page, with their words."""
     verdicts = [card["verdict"] for card in cards]
-    n_right, n_judged = verdicts.count("right"), verdicts.count("right") + verdicts.count("wrong")
-    n_known = verdicts.count("training graph")
+    n_known, n_correct = verdicts.count(_KNOWN), verdicts.count("correct")
+    n_judged = n_correct + verdicts.count("wrong")
     tiles = [(str(len(cards)), f"{'graph' if len(cards) == 1 else 'graphs'} on this page")]
     if n_known:
+        were = "graph was" if n_known == 1 else "graphs were"
         tiles.append(
-            (f"{n_known} of {len(cards)}", "graphs were in the training data; they do not show how good the model is")
+            (f"{n_known} of {len(cards)}", f"{were} in the training data and cannot show how good the model is")
         )
     if n_judged:
-        tiles.append((f"{n_right} of {n_judged}", f"predictions{' for other graphs' * bool(n_known)} are right"))
-    largest = max(abs(value - card["decision"]) for card in cards for value in card["sums"].values())
+        tiles.append((f"{n_correct} of {n_judged}", f"predictions{' for other graphs' * bool(n_known)} are correct"))
+    largest = max(
+        abs(value - one["decision"]) for card in cards for one in card["contrasts"] for value in one["sums"].values()
+    )
     return [*tiles, (_difference(largest), "largest difference between two sums (see sum check)")]
 
 
 def _difference(value: float) -> str:
-    return f"{abs(value):.0e}".replace("-", "\N{MINUS SIGN}") if value else "0"
+    return minus(f"{abs(value):.0e}") if value else "0"
 
 
 def _shown(value: Any) -> str:
     plain = value.item() if isinstance(value, np.generic) else value
-    return f"{plain:.4g}".replace("-", "\N{MINUS SIGN}") if isinstance(plain, float) else str(plain)
+    return minus(f"{plain:.4g}") if isinstance(plain, float) else str(plain)
+
+
+def _color_stops(limit: float) -> list[str]:
+    """Return the colors from the strongest negative to the strongest positive contribution, as the pictures have them."""
+    return [hex_color(color) for color in contribution_colors(np.linspace(-1, 1, 21), limit)]
 
 
 def _certainties(explanation: Explanation) -> tuple[str, list[str]]:
     """Return "probability", "standard deviation" or "", and its value for each graph."""
     model, X = explanation._model, explanation._X
-    if isinstance(split_model(model)[-1], GraphGP):
+    if "return_std" in inspect.signature(split_model(model)[-1].predict).parameters:
         return "standard deviation", [f"± {value:.3g}" for value in model.predict(X, return_std=True)[1].tolist()]
     if not hasattr(model, "predict_proba"):
         return "", [""] * len(explanation.graphs)
     rows = model.predict_proba(X)
     columns = np.searchsorted(model.classes_, explanation.predictions)
     texts = [f"{100 * value:.1f} %" for value in rows[np.arange(len(rows)), columns].tolist()]
-    for i in np.flatnonzero(
-        rows.argmax(axis=1) != columns
-    ):  # sigmoids, fitted on held-out decisions, may favor another
+    # Sigmoids, which are fitted on held-out decisions, may favor another class.
+    for i in np.flatnonzero(rows.argmax(axis=1) != columns):
         best = int(rows[i].argmax())
         texts[i] += f" ({_shown(model.classes_[best])}: {100 * rows[i, best]:.1f} %)"
     return "probability", texts
@@ -272,13 +325,11 @@ def _facts(explanation: Explanation, source: str) -> list[tuple[str, str]]:
     model, final = explanation._model, split_model(explanation._model)[-1]
     facts = [("source", source)] if source else []
     facts.append(("model", " ".join(repr(model).split())))
-    if hasattr(final, "best_params_"):
-        chosen = (
-            f"{k} = {v:.6g}" if isinstance(v, float) else f"{k} = {v}"
-            for k, v in final.best_params_.items()
-            if k not in ("kernel", "param_grid")
-        )
-        facts += [("kernel", " ".join(repr(final.kernel_).split())), ("chosen", " ".join(", ".join(chosen).split()))]
+    kernels = [" ".join(repr(part.kernel).split()) for part in explanation._parts]
+    facts.append(("kernel" if len(kernels) == 1 else "kernels", "; ".join(kernels)))
+    chosen = {k: v for k, v in getattr(final, "best_params_", {}).items() if isinstance(v, float)}
+    if chosen:
+        facts.append(("chosen", ", ".join(f"{name} = {value:.6g}" for name, value in chosen.items())))
     if explanation.in_training is not None:
         fitted = explanation._parts[0].kernel.graphs_
         facts.append(("training graphs", f"{len(fitted):,}, SHA-256 {graphs_digest(fitted)}"))

@@ -18,6 +18,7 @@ from treegram.explanations.drawing import (
     contribution_colors,
     draw_molecule,
     has_labels,
+    signed,
     tree_layout,
 )
 from treegram.graphs import Graphs, as_graphs
@@ -55,10 +56,11 @@ def plot_graph(
         Index of the graph in the collection.
     values : array-like of shape (n_nodes,), optional
         One number for each node of the graph. Colors are centered at 0.
-    layout : {"auto", "hops", "attributes"} or array-like of shape (n_nodes, 2), default="auto"
-        Positions of the nodes. "hops": distances approximate the numbers of hops between nodes. "attributes": the attributes
-        are coordinates; if there are more than two, their first two principal components. "auto": by attributes if there are
-        two or three and they look like coordinates, with neighbors close to each other, otherwise by hops.
+    layout : {"auto", "hops", "rows", "attributes"} or array-like of shape (n_nodes, 2), default="auto"
+        Positions of the nodes. "hops": distances approximate the numbers of hops between nodes. "rows": in their order, in
+        rows. "attributes": the attributes are coordinates (those named x, y and z, if any); if there are more than two, their
+        first two principal components. "auto": by attributes if there are two or three and they look like coordinates, with
+        neighbors close to each other, rows for a long chain, and otherwise by hops; nodes that would overlap are moved apart.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure of pyplot.
     title : str, optional
@@ -131,7 +133,7 @@ def plot_explanation(
     output : int or None, default=None
         Index in ``explanation.outputs``. None: for two classes, the second against the first; for more, the predicted class
         against the next best.
-    layout : {"auto", "hops", "attributes"} or array-like of shape (n_nodes, 2), default="auto"
+    layout : {"auto", "hops", "rows", "attributes"} or array-like of shape (n_nodes, 2), default="auto"
         Positions of the nodes, as in :func:`plot_graph`.
     molecule : RDKit molecule or str, optional
         The molecule that the graph represents, or its SMILES: RDKit then draws it. Its atoms must be the nodes, in their
@@ -163,9 +165,10 @@ def plot_explanation(
     values = explanation._node_values_of(index, contrast)
     word = "decision" if explanation._is_classifier else "prediction"
     if title is None:
-        decision = values.sum() + explanation.intercept @ contrast.combine
+        columns = explanation._column_values[index].sum(axis=0)
+        decision = values.sum() + (columns + explanation.intercept) @ contrast.combine
         name = f"{contrast.above} rather than {contrast.below}" if explanation._is_classifier else word
-        title = f"{name}: {decision:+.3g}"
+        title = f"{name}: {signed(decision)}"
     label = f"contribution to the {word}"
     graph = explanation.graphs[index]
     if molecule is None:

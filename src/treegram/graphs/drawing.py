@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import shortest_path
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import pdist, squareform
 
 from treegram._core.text import counted
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
 
-__all__ = ["graphs_to_html", "hop_layout", "node_places"]
+__all__ = ["MOST_HOPS", "auto_layout", "graphs_to_html", "hop_layout", "node_places", "node_radius"]
 
+MOST_HOPS = 400  # nodes of a graph that is placed by hops, which takes the cube of their number
 _STEPS = 200
-_GAP = 1.5  # hops between parts that are not joined, on top of the widest part
-_NEAR = 0.6  # of the mean distance of all pairs of nodes: below, joined nodes are close, as in space
+_STILL = 0.002  # hops that a node moves in a step: below, the layout is done
+_GAP = 1.5  # hops between components, on top of the widest component
+_NEAR = 0.6  # of the mean distance of all pairs of nodes: below, adjacent nodes are close, as in space
+_LONG = 40  # hops from the first node of a chain to the farthest: beyond, it would be a thin line
 
 _MOST_DRAWN = 4
 _MOST_NODES = 60  # of a drawn graph: the layout costs the cube of them
@@ -35,23 +41,70 @@ def node_places(graph: Graphs, layout: str | ArrayLike) -> Floats:
                 f"layout must have two coordinates per node, shape ({graph.n_nodes}, 2); got {positions.shape}."
             )
         return positions
-    if layout == "hops" or (layout == "auto" and not _has_coordinates(graph)):
+    if layout == "auto":
+        return _separate(node_places(graph, auto_layout(graph)))
+    if layout == "hops":
         return hop_layout(graph)
-    if layout not in ("auto", "attributes"):
-        raise ValueError(f"layout must be 'auto', 'hops', 'attributes' or an array of positions; got {layout!r}.")
-    if graph.attributes is None or graph.n_attributes < 2:
+    if layout == "rows":
+        return _row_layout(graph.n_nodes)
+    if layout != "attributes":
+        raise ValueError(
+            f"layout must be 'auto', 'hops', 'rows', 'attributes' or an array of positions; got {layout!r}."
+        )
+    coordinates = _coordinates(graph)
+    if coordinates is None or coordinates.shape[1] < 2:
         raise ValueError(f"layout='attributes' needs two attributes per node; the graph has {graph.n_attributes}.")
-    return np.asarray(graph.attributes) if graph.n_attributes == 2 else _flattened(graph.attributes)
+    return np.asarray(coordinates) if coordinates.shape[1] == 2 else _flattened(coordinates)
+
+
+def node_radius(n_nodes: int) -> float:
+    """Return the largest radius of a node in a drawing whose longer side is 1."""
+    return min(0.04, 0.16 / math.sqrt(max(n_nodes, 1)))
+
+
+def auto_layout(graph: Graphs) -> str:
+    """Return "attributes" for nodes with coordinates, "rows" for a long chain, and otherwise "hops"."""
+    if _has_coordinates(graph):
+        return "attributes"
+    return "rows" if _is_long_chain(graph) else "hops"
+
+
+def _coordinates(graph: Graphs) -> Floats | None:
+    """Return the attributes named x, y and z if there are such, otherwise all."""
+    names = [name.lower() for name in graph.attribute_names or ()]
+    columns = [names.index(axis) for axis in "xyz" if axis in names]
+    return graph.attributes if graph.attributes is None or len(columns) < 2 else graph.attributes[:, columns]
 
 
 def _has_coordinates(graph: Graphs) -> bool:
     """Return whether there are two or three attributes and adjacent nodes are close, as in molecules and scenes."""
-    if graph.attributes is None or graph.n_attributes not in (2, 3) or not len(graph.indices) or graph.n_nodes < 3:
+    found = _coordinates(graph)
+    if found is None or found.shape[1] not in (2, 3) or not len(graph.indices) or graph.n_nodes < 3:
         return False
-    ends = graph.attributes[graph.edges()]
-    joined = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).mean()
-    all_pairs = np.linalg.norm(graph.attributes[:, None] - graph.attributes[None], axis=2).sum()
-    return bool(joined < _NEAR * all_pairs / (graph.n_nodes * (graph.n_nodes - 1)))
+    ends = found[graph.edges()]
+    adjacent = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).mean()
+    return bool(adjacent < _NEAR * pdist(found).mean())
+
+
+def _is_long_chain(graph: Graphs) -> bool:
+    """Return whether nearly all nodes are adjacent to the next one, and the ends are far apart."""
+    n, edges = graph.n_nodes, graph.edges()
+    if n <= _LONG or np.count_nonzero(np.abs(edges[:, 0] - edges[:, 1]) == 1) < 0.9 * (n - 1):
+        return False
+    hops = shortest_path(_adjacency(graph), directed=False, unweighted=True, indices=0)
+    return bool(hops[np.isfinite(hops)].max() > _LONG)
+
+
+def _adjacency(graph: Graphs) -> sp.csr_matrix:
+    n = graph.n_nodes
+    return sp.csr_matrix((np.ones(len(graph.indices)), graph.indices, graph.indptr), shape=(n, n))
+
+
+def _row_layout(n_nodes: int) -> Floats:
+    """Place nodes in their order in rows that run from left to right and back in turn, the first on top."""
+    width = math.ceil(math.sqrt(2 * n_nodes)) or 1
+    row, column = np.divmod(np.arange(n_nodes), width)
+    return np.column_stack([np.where(row % 2, width - 1 - column, column), -row]).astype(np.float64)
 
 
 def _flattened(vectors: Floats) -> Floats:
@@ -62,6 +115,27 @@ def _flattened(vectors: Floats) -> Floats:
     return positions if positions.shape[1] == 2 else np.column_stack([positions, np.zeros(len(positions))])
 
 
+def _separate(positions: Floats) -> Floats:
+    """Push nodes apart that would overlap when they are drawn."""
+    if len(positions) < 2:
+        return positions
+    distance = 2.2 * node_radius(len(positions)) * (float(np.ptp(positions, axis=0).max()) or 1.0)
+    for _ in range(_STEPS):
+        first, second = cKDTree(positions).query_pairs(distance, output_type="ndarray").T
+        if not len(first):
+            break
+        gaps = positions[second] - positions[first]
+        lengths = np.linalg.norm(gaps, axis=1)
+        apart = np.column_stack([np.cos(second), np.sin(second)])  # for nodes at one place
+        is_apart = lengths > 1e-6 * distance
+        apart[is_apart] = gaps[is_apart] / lengths[is_apart, None]
+        moves = 0.5 * (1.02 * distance - lengths)[:, None] * apart
+        positions = positions.copy()
+        np.add.at(positions, first, -moves)
+        np.add.at(positions, second, moves)
+    return positions
+
+
 def hop_layout(graph: Graphs) -> Floats:
     """Return positions (n_nodes, 2) that minimize the stress sum (|p_v - p_w| - d(v, w))^2 / d(v, w)^2 over pairs of nodes.
 
@@ -70,18 +144,19 @@ def hop_layout(graph: Graphs) -> Floats:
     n = graph.n_nodes
     if n < 3:
         return np.column_stack([np.arange(n, dtype=np.float64), np.zeros(n)])
-    arcs = sp.csr_matrix((np.ones(len(graph.indices)), graph.indices, graph.indptr), shape=(n, n))
-    hops = shortest_path(arcs, directed=False, unweighted=True)
+    hops = shortest_path(_adjacency(graph), directed=False, unweighted=True)
     joined = np.isfinite(hops)
     hops = np.where(joined, hops, 0.5 * hops[joined].max() + _GAP)
     weights = 1.0 / np.where(hops > 0, hops, 1.0) ** 2
     np.fill_diagonal(weights, 0.0)
-    inverse = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
+    inverse = np.linalg.inv(np.diag(weights.sum(axis=1)) - weights + 1.0 / n)  # the pseudoinverse, up to a translation
     positions = _scale_classically(hops)
     for _ in range(_STEPS):
-        gaps = np.linalg.norm(positions[:, None] - positions[None], axis=2)
+        gaps = squareform(pdist(positions))
         pull = weights * hops / np.where(gaps > 1e-9, gaps, np.inf)
-        positions = inverse @ ((np.diag(pull.sum(axis=1)) - pull) @ positions)
+        before, positions = positions, inverse @ (pull.sum(axis=1)[:, None] * positions - pull @ positions)
+        if np.abs(positions - before).max() < _STILL:
+            break
     return positions
 
 

@@ -1,0 +1,230 @@
+"""The page in a real browser: hovering, choosing a class, sorting and filtering work, and nothing from the data runs."""
+
+import json
+import re
+import shutil
+import subprocess
+from html import escape, unescape
+
+import numpy as np
+import pytest
+
+from treegram import (
+    ODDCL,
+    WL,
+    GraphRidge,
+    Graphs,
+    GraphSVC,
+    KernelSum,
+    MoleculeGraphs,
+    StatisticsKernel,
+    explain,
+    make_motifs,
+)
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
+]
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+HOSTILE = "\"><script>document.title = 'owned'</script><img src=x onerror=\"document.title='owned'\">"
+HARNESS = """<!doctype html><meta charset="utf-8"><body>
+<iframe style="border:0;width:{width}px;height:900px" srcdoc="{page}"></iframe><script>
+addEventListener("load", () => {{
+  const page = document.querySelector("iframe").contentDocument, root = page.documentElement;
+  const all = selector => [...page.querySelectorAll(selector)], one = selector => page.querySelector(selector);
+  const text = selector => all(selector).filter(found => found.checkVisibility()).map(found => found.textContent.trim());
+  const send = (target, type) => target.dispatchEvent(new (type.startsWith("pointer") ? PointerEvent : Event)(type, {{ bubbles: true }}));
+  const found = {{}};
+  {actions}
+  found.fits = root.scrollWidth <= root.clientWidth;
+  found.title = page.title;
+  document.body.replaceChildren();
+  document.body.textContent = JSON.stringify(found);
+}});
+</script>"""
+
+
+def browse(page, actions, tmp_path, width=1200):
+    """Run actions on a page; return what they found, and what was written to the console."""
+    path = tmp_path / "harness.html"
+    path.write_text(HARNESS.format(page=escape(page), actions=actions, width=width), encoding="utf-8")
+    command = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", path.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+    found = re.search(r"<body>(.*?)</body>", done.stdout, re.DOTALL)[1]
+    return json.loads(unescape(found)), console
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    """An explanation of eight graphs with names, two of them from the training data."""
+    graphs, y, _ = make_motifs(45, motifs=("house", "cycle", "clique"), random_state=0)
+    graphs = graphs.assign(
+        graph_names=[f"motif {i}" for i in range(45)], node_names=[f"v{i}" for i in range(graphs.n_nodes)]
+    )
+    y = np.array(["house", "cycle", "clique"])[y]
+    model = GraphSVC(KernelSum([WL(), StatisticsKernel()]), param_grid={}, C=1, cv=3).fit(graphs[::2], y[::2])
+    chosen = [0, 1, 2, 3, 17, 19, 31, 33]
+    return explain(model, graphs[chosen]), y[chosen]
+
+
+@pytest.fixture(scope="module")
+def page(three_classes, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    explanation, y = three_classes
+    explanation.to_html(path, y=y, title="Motifs")
+    return path.read_text()
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+def test_the_page_is_shown_without_a_complaint_and_fits(page, tmp_path, width):
+    actions = "found.cards = text('article h3'); found.pictures = all('svg').length; found.controls = text('#shown');"
+    found, console = browse(page, actions, tmp_path, width)
+    assert console == []
+    assert found["fits"]
+    assert found["title"] == "Motifs"
+    assert found["cards"] == [f"motif {i}" for i in (0, 1, 2, 3, 17, 19, 31, 33)]
+    assert found["controls"] == ["8 of 8 shown"]
+    assert found["pictures"] > 8 * 7
+
+
+def test_hovering_over_a_node_shows_what_is_known_of_it(three_classes, page, tmp_path):
+    actions = """
+    const node = one("#graph-1 .explained .node");
+    found.before = one("#tip").hidden; found.titles = all("svg title").length;
+    send(node, "pointerenter"); found.tip = one("#tip").textContent;
+    send(node, "pointerleave"); found.after = one("#tip").hidden;
+    """
+    found, _ = browse(page, actions, tmp_path)
+    assert found["before"]
+    assert found["after"]
+    assert found["titles"] == 0  # the browser's own would cover it
+    explanation, _ = three_classes
+    value = explanation._node_values_of(1, explanation._contrast(1))[0]
+    assert found["tip"].splitlines() == ["v25", f"contribution: {value:+.3g}".replace("-", "\N{MINUS SIGN}")]
+
+
+def test_choosing_a_class_changes_lists_and_colors(three_classes, page, tmp_path):
+    actions = """
+    const card = one("#graph-2"), select = card.querySelector("select.contrast");
+    const look = () => ({ decision: text("#graph-2 .decision"), checks: text("#graph-2 .check").length,
+      fills: all("#graph-2 .explained circle").map(node => getComputedStyle(node).fill) });
+    found.first = look(); found.options = [...select.options].map(option => option.text);
+    select.selectedIndex = 1; send(select, "change"); found.second = look();
+    send(all("#graph-2 .explained .node")[3], "pointerenter"); found.tip = one("#tip").textContent;
+    """
+    found, console = browse(page, actions, tmp_path)
+    assert console == []
+    explanation, _ = three_classes
+    contrasts = list(explanation._contrasts(2))
+    assert found["options"] == [contrast.below for contrast in contrasts]
+    for look, contrast in zip((found["first"], found["second"]), contrasts, strict=True):
+        assert look["checks"] == 1
+        assert look["decision"][0].startswith(f"{contrast.above} rather than {contrast.below}: decision")
+        values = explanation._node_values_of(2, contrast)
+        strongest = np.abs(values).argmax()
+        assert look["fills"][strongest] == ("rgb(178, 24, 43)" if values[strongest] > 0 else "rgb(33, 102, 172)")
+    value = explanation._node_values_of(2, contrasts[1])[3]
+    shown = re.search(r"contribution: (.*)$", found["tip"])[1].replace("\N{MINUS SIGN}", "-")
+    assert float(shown) == pytest.approx(value, rel=0.01)
+
+
+def test_tables_are_sorted_and_cards_follow(three_classes, page, tmp_path):
+    actions = """
+    const head = all("#predictions th").find(found => found.textContent.startsWith("decision"));
+    head.querySelector("button").click(); found.down = text("article h3"); found.state = head.getAttribute("aria-sort");
+    head.querySelector("button").click(); found.up = text("article h3"); found.rows = text("#rows th");
+    all("#matters th")[0].querySelector("button").click(); found.matters = text("#matters tbody th");
+    """
+    found, console = browse(page, actions, tmp_path)
+    assert console == []
+    explanation, _ = three_classes
+    contrasts = [explanation._contrast(i) for i in range(8)]
+    decisions = [own @ contrast.combine for own, contrast in zip(explanation.decisions, contrasts, strict=True)]
+    expected = [str(explanation.graphs.graph_names[i]) for i in np.argsort(decisions)]
+    assert found["up"] == found["rows"] == expected
+    assert found["down"] == expected[::-1]
+    assert found["state"] == "descending"
+    assert len(found["matters"]) > 10
+
+
+def test_graphs_are_filtered_by_name_prediction_and_result(three_classes, page, tmp_path):
+    actions = """
+    const [name, prediction, result] = all("[data-filter]");
+    const look = () => ({ cards: text("article h3"), rows: text("#rows th"), shown: text("#shown")[0] });
+    name.value = "MOTIF 3"; send(name, "input"); found.name = look();
+    name.value = ""; result.value = "training graph"; send(result, "input"); found.result = look();
+    result.value = ""; prediction.selectedIndex = 1; send(prediction, "input"); found.prediction = look();
+    found.chosen = prediction.value;
+    """
+    found, console = browse(page, actions, tmp_path)
+    assert console == []
+    explanation, _ = three_classes
+    assert found["name"] == {
+        "cards": (names := ["motif 3", "motif 31", "motif 33"]),
+        "rows": names,
+        "shown": "3 of 8 shown",
+    }
+    assert found["result"]["cards"] == ["motif 0", "motif 2"]
+    expected = explanation.graphs.graph_names[explanation.predictions == found["chosen"]]
+    assert found["prediction"]["cards"] == expected.tolist()
+
+
+def test_nothing_from_the_data_runs(tmp_path):
+    """Without the page's policy, so that escaping alone must do; also in the box of a node, which the script fills."""
+    graphs = Graphs.from_edges(
+        [[(0, 1)], [(0, 1), (1, 2)], [(0, 1)]],
+        labels=[[HOSTILE, "C"], ["C", HOSTILE, "C"], ["C", "C"]],
+        attributes=[[[0.0], [1.0]], [[2.0], [3.0], [4.0]], [[1.0], [2.0]]],
+        graph_names=[HOSTILE, "</title></svg>", "plain"],
+        node_names=[[HOSTILE, "b"], ["c", HOSTILE, "</title>"], ["d", "e"]],
+        attribute_names=[HOSTILE],
+    )
+    twice = Graphs.concatenate([graphs, graphs])
+    model = GraphSVC(KernelSum([WL(), ODDCL()]), param_grid={}, C=1, cv=2).fit(twice, [HOSTILE, "b", "c"] * 2)
+    explain(model, graphs).to_html(tmp_path / "page.html", y=[HOSTILE, "b", "c"], title="Safe", source=HOSTILE)
+    page = (tmp_path / "page.html").read_text()
+    unprotected = re.sub(r'<meta http-equiv="Content-Security-Policy[^>]*>', "", page)
+    assert unprotected != page
+    actions = """
+    for (const node of all(".node")) send(node, "pointerenter");
+    send(all("#graph-0 .explained .node")[0], "pointerenter"); found.tip = one("#tip").textContent;
+    for (const select of all("select")) { select.selectedIndex = 1; send(select, "change"); send(select, "input"); }
+    for (const button of all("button")) button.click();
+    found.scripts = all("script").length; found.images = all("img").length;
+    """
+    for content in (page, unprotected):
+        found, console = browse(content, actions, tmp_path)
+        assert console == []
+        assert found["title"] == "Safe"
+        assert found["scripts"] == 1
+        assert found["images"] == 0
+        assert found["tip"].splitlines()[:3] == [HOSTILE, f"label: {HOSTILE}", f"{HOSTILE}: 0"]
+    infected = unprotected.replace("<h1>Safe</h1>", f"<h1>{HOSTILE}</h1>")  # shows that the test can fail
+    found, _ = browse(infected, "", tmp_path)
+    assert found["title"] == "owned"
+    found, console = browse(page.replace("<h1>Safe</h1>", f"<h1>{HOSTILE}</h1>"), "", tmp_path)  # the policy alone
+    assert found["title"] == "Safe"
+    assert len(console) >= 1
+
+
+def test_atoms_of_molecules_can_be_hovered(tmp_path):
+    pytest.importorskip("rdkit")
+    smiles = ["CO", "CCO", "OCCC", "CN", "CCN", "NCCC"]
+    graphs = MoleculeGraphs().fit_transform(smiles)
+    model = GraphRidge(WL(), param_grid={}, alpha=0.1, cv=2).fit(graphs, np.arange(6.0))
+    explain(model, graphs[:2]).to_html(tmp_path / "page.html", molecules=smiles[:2])
+    actions = """
+    const atoms = all("#graph-1 .molecule .node"); found.atoms = atoms.length;
+    send(atoms[2], "pointerenter"); found.tip = one("#tip").textContent;
+    """
+    found, console = browse((tmp_path / "page.html").read_text(), actions, tmp_path, 400)
+    assert console == []
+    assert found["fits"]
+    assert found["atoms"] == 3
+    assert found["tip"].splitlines()[:2] == ["node 2", "label: O"]
