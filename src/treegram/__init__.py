@@ -94,7 +94,7 @@ _HOMES = {
         "ScaleAttributes",
         "TruncateLabels",
     ),
-    "models": ("GraphClassifier", "GraphGP", "GraphRidge", "GraphSVC"),
+    "models": ("GraphClassifier", "GraphGP", "GraphRegressor", "GraphRidge", "GraphSVC"),
     "kernels.gram_store": ("gram_to_zarr",),
 }
 

@@ -1,12 +1,14 @@
-"""Models of graphs: support vector classification, kernel ridge and Gaussian process regression.
+"""Models of graphs: two automatic ones that combine kernels, and three on one kernel with a search over its parameters.
 
-They share one search over kernels, parameters and strengths (`search`, `auto`, `candidates`), a fast solver of support vector
-machines on Gram matrices (`solver`, `crossval`), and files without code (`saving`).
+`classifier` and `regressor` combine the kernels that `candidates` lists; `auto` screens these by the closed forms of
+`least_squares`. `svc`, `ridge` and `gp` share one search over kernels, parameters and strengths (`search`), and a fast solver of
+support vector machines (`solver`, `crossval`). `saving` writes all of them to files without code.
 """
 
 from treegram.models.classifier import GraphClassifier
 from treegram.models.gp import GraphGP
+from treegram.models.regressor import GraphRegressor
 from treegram.models.ridge import GraphRidge
 from treegram.models.svc import GraphSVC
 
-__all__ = ["GraphClassifier", "GraphGP", "GraphRidge", "GraphSVC"]
+__all__ = ["GraphClassifier", "GraphGP", "GraphRegressor", "GraphRidge", "GraphSVC"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,24 +76,31 @@ class Screening:
         size = min(max(len(self.graphs) // 3, SMALL_SAMPLE), LARGE_SAMPLE)
         return evenly_spaced(self.Y, size)
 
-    def try_all(self, candidates: Sequence[Candidate], ids: Ints) -> list[Fitted]:
-        """Fit candidates on some graphs; one of "auto" that raises a ValueError is noted and left out."""
+    def try_all(
+        self, candidates: Sequence[Candidate], ids: Ints, *, keep: Callable[[Floats], None] | None = None
+    ) -> list[Fitted]:
+        """Fit candidates on some graphs; one of "auto" that raises a ValueError is noted and left out.
+
+        ``keep`` receives the Gram matrix of each that is returned.
+        """
         graphs, Y, weights = self.graphs[ids], self.Y[ids], self.weights[ids]
         landmarks = evenly_spaced(Y, N_LANDMARKS) if len(ids) > MANY else None
         fitted = []
         for one in track(candidates, len(candidates), f"trying kernels on {len(ids):,} graphs"):
-            start, kernel = time.monotonic(), clone(one.kernel)
+            start = time.monotonic()
             record: dict[str, Any] = {"candidate": one.name, "reason": one.reason, "n_graphs": len(ids)}
             record |= {"score": None, "seconds": 0.0, "note": ""}
             self.records.append(record)
             try:
-                K = self._gram(kernel, graphs, landmarks)
+                kernel, K = self.fit_kernel(one.kernel, graphs, landmarks)
             except ValueError as error:
                 if not self.is_auto:
                     raise
                 record["note"] = f"left out: {error}"
                 continue
             machine = fit_machine(K, Y, weights, landmarks)
+            if keep is not None:
+                keep(K)
             score = self._score(machine.held_out, ids)
             record |= {"score": score, "seconds": time.monotonic() - start}
             fitted.append(Fitted(one, kernel, machine, record))
@@ -111,8 +118,9 @@ class Screening:
         variance = np.average((Y - np.average(Y, axis=0, weights=weights)) ** 2, axis=0, weights=weights).mean()
         return 1.0 - float(np.average((held_out - Y) ** 2, axis=0, weights=weights).mean() / (variance or 1.0))
 
-    def _gram(self, kernel: Any, graphs: Graphs, landmarks: Ints | None) -> Floats:
-        """Fit a kernel, and return its values for all graphs with all graphs, or with the landmarks."""
+    def fit_kernel(self, kernel: Any, graphs: Graphs, landmarks: Ints | None = None) -> tuple[Any, Floats]:
+        """Fit a copy of a kernel, and return it with its values for all graphs with all graphs, or with the landmarks."""
+        kernel = clone(kernel)
         with warnings.catch_warnings():
             if self.is_auto:
                 warnings.simplefilter("ignore")  # about kernels that the user did not name
@@ -125,7 +133,7 @@ class Screening:
                 K[others] = kernel.transform(graphs[others])
         if not np.isfinite(K).all():
             raise ValueError(f"The Gram matrix of {kernel!r} has entries that are not finite.")
-        return K
+        return kernel, K
 
 
 def evenly_spaced(Y: Floats, size: int) -> Ints:

@@ -60,6 +60,7 @@ __all__ = [
 
 STRENGTHS: Allowed = (Number(0, above=True), LIST)
 KERNELS_ALLOWED: Allowed = (Words(AUTO), Instance((list, tuple), "a list of kernels"))
+_MOST_SHOWN = 5  # kernels in the repr of an automatic model
 DecisionParts: TypeAlias = tuple[list[tuple[Any, Floats]], Floats, tuple[Any, ...]]
 
 
@@ -131,9 +132,14 @@ class GraphModel(Checked, BaseEstimator):
             bundle["text/html"] += f"<p>Chose {escape(chosen)}</p>"
         return bundle
 
-    @abstractmethod
     def _describe_choice(self) -> str:
-        """Return what a fitted "auto" has chosen, or ""."""
+        """Return what a fitted "auto" has chosen, or ""; here, the kernels of an automatic model with their weights."""
+        if not hasattr(self, "kernels_"):
+            return ""
+        parts = sorted(zip(self.weights_, self.kernels_, strict=True), key=lambda part: -part[0])
+        shown = [f"{weight:.2f} {' '.join(repr(kernel).split())}" for weight, kernel in parts[:_MOST_SHOWN]]
+        left = len(parts) - len(shown)
+        return " + ".join([*shown, f"{left} more"] if left else shown)
 
     @abstractmethod
     def _decision_parts(self) -> DecisionParts:

@@ -236,9 +236,3 @@ class GraphClassifier(ClassifierMixin, GraphModel):
         classes = tuple(self.classes_.tolist())
         parts = list(zip(self.kernels_, self.dual_coefs_, strict=True))
         return parts, self.intercept_, classes[1:] if len(classes) == 2 else classes
-
-    def _describe_choice(self) -> str:
-        if not hasattr(self, "kernels_"):
-            return ""
-        parts = zip(self.weights_, self.kernels_, strict=True)
-        return " + ".join(f"{weight:.2f} {' '.join(repr(kernel).split())}" for weight, kernel in parts)

@@ -19,7 +19,7 @@ from treegram.models.base import STRENGTHS, KernelModel, check_fit, check_number
 from treegram.models.crossval import Fits
 from treegram.models.search import Data, Score
 
-__all__ = ["GraphGP"]
+__all__ = ["GraphGP", "decompose", "self_kernels"]
 
 
 @parameters
@@ -125,7 +125,7 @@ class GraphGP(RegressorMixin, KernelModel):
             self._choose(graphs, normal, noises)
             K = self._fit_kernel(graphs)
             self._prior = float(K.diagonal()[K.diagonal() > 0].mean()) if K.diagonal().any() else 1.0
-            values, vectors = _decompose(K)
+            values, vectors = decompose(K)
             damped = values + self.best_params_["noise"]
             self.scale_ = float(((vectors.T @ normal) ** 2 / damped).mean())
             self.dual_coef_ = self._unit * (vectors @ ((vectors.T @ normal) / damped))
@@ -169,7 +169,7 @@ class GraphGP(RegressorMixin, KernelModel):
         if not return_std:
             return mean
         explained = ((rows @ self._half_inverse) ** 2).sum(axis=1)
-        selves = _self_kernels(self.kernel_, graphs)
+        selves = self_kernels(self.kernel_, graphs)
         prior = np.where(selves > 0, selves, self._prior)
         left = np.maximum(prior - explained, 0.0) + self.best_params_["noise"]
         return mean, self._unit * np.sqrt(self.scale_ * left)
@@ -178,7 +178,7 @@ class GraphGP(RegressorMixin, KernelModel):
 # -------------------------------------------------------------------- likelihoods
 
 
-def _decompose(K: Floats) -> tuple[Floats, Floats]:
+def decompose(K: Floats) -> tuple[Floats, Floats]:
     """Return eigenvalues and eigenvectors; negative eigenvalues, from rounding, become 0."""
     values, vectors = np.linalg.eigh(K)
     return np.maximum(values, 0.0), vectors
@@ -186,7 +186,7 @@ def _decompose(K: Floats) -> tuple[Floats, Floats]:
 
 def log_marginal_likelihoods(K: Floats, *, y: Floats, noises: Floats) -> Floats:
     """Return the logarithm of the density of y for each noise, at the most likely scale."""
-    values, vectors = _decompose(K)
+    values, vectors = decompose(K)
     damped = values + noises[:, None]
     scales = ((vectors.T @ y) ** 2 / damped).mean(axis=1)
     # For a constant target, the smaller the scale, the better.
@@ -200,7 +200,7 @@ def _score_likelihoods(K: Floats, train: Ints, test: Ints, *, y: Floats, noises:
     return np.round(log_marginal_likelihoods(K, y=y, noises=noises), 9), Fits(len(noises))
 
 
-def _self_kernels(kernel: Any, graphs: Any) -> Floats:
+def self_kernels(kernel: Any, graphs: Any) -> Floats:
     """Return the kernel of each graph with itself, after the transformers of a pipeline."""
     steps, final = split_pipeline(kernel)
     for step in steps:

@@ -44,6 +44,7 @@ _OTHERS: tuple[type[Any], ...] = (
     models.GraphClassifier,
     transforms.TruncateLabels,
     models.GraphGP,
+    models.GraphRegressor,
     models.GraphRidge,
     models.GraphSVC,
     *LINEAR_MODELS,
@@ -77,7 +78,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : estimator
-        A model (:class:`GraphClassifier`, :class:`GraphSVC`, :class:`GraphRidge`, :class:`GraphGP`), a kernel, a transformer of graphs, ``FeatureMap``,
+        A model (:class:`GraphClassifier`, :class:`GraphRegressor`, :class:`GraphSVC`, :class:`GraphRidge`, :class:`GraphGP`), a kernel, a transformer of graphs, ``FeatureMap``,
         ``ODDCLFeatures``, or a pipeline of these, which may end in a linear model of scikit-learn; fitted or not.
     path : str or path
         The file to write. An existing file is replaced once the new one is complete, and is unchanged otherwise.

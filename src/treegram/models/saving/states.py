@@ -293,24 +293,38 @@ def _check_gp(model: Any) -> None:
 def _check_classifier(model: Any) -> None:
     n_classes = _check_classes(model.classes_)
     n_outputs = 1 if n_classes == 2 else n_classes
-    _check_stack(model, n_outputs)
+    n_kernels = _count_kernels(model)
+    if not isinstance(model.dual_coefs_, list) or len(model.dual_coefs_) != n_kernels:
+        raise ModelFileError(f"dual_coefs_ must be a list of {n_kernels} arrays")
+    for kernel, coefficients in zip(model.kernels_, model.dual_coefs_, strict=True):
+        _floats(coefficients, (_count_fitted(kernel), n_outputs), "dual_coefs_")
     _floats(model.intercept_, (n_outputs,), "intercept_")
-    _floats(model.alphas_, (len(model.kernels_),), "alphas_")
+    _floats(model.alphas_, (n_kernels,), "alphas_")
     _numbers(model, "temperature_")
     if model.temperature_ <= 0:
         raise ModelFileError("temperature_ must be positive")
 
 
-def _check_stack(model: Any, n_outputs: int) -> None:
-    """Check the kernels of an automatic model and their coefficients."""
-    kernels, coefficients = model.kernels_, model.dual_coefs_
-    if not isinstance(kernels, list) or not isinstance(coefficients, list) or not 0 < len(kernels) == len(coefficients):
-        raise ModelFileError("kernels_ and dual_coefs_ must be lists of the same length")
-    for kernel, weights in zip(kernels, coefficients, strict=True):
-        _floats(weights, (_count_fitted(kernel), n_outputs), "dual_coefs_")
-    if (_floats(model.weights_, (len(kernels),), "weights_") < 0).any():
+def _check_regressor(model: Any) -> None:
+    n_kernels, n_graphs = _count_kernels(model), len(model.dual_coef_)
+    if any(_count_fitted(kernel) != n_graphs for kernel in model.kernels_):
+        raise ModelFileError("kernels_ must be fitted on as many graphs as dual_coef_ has numbers")
+    _floats(model.dual_coef_, (n_graphs,), "dual_coef_")
+    _floats(model._priors, (n_kernels,), "priors")
+    _floats(model._half_inverse, (n_graphs, n_graphs), "half_inverse")
+    _numbers(model, "intercept_", "noise_", "scale_", "log_marginal_likelihood_", "_unit")
+    if min(model.noise_, model.scale_, model._unit, *model._priors) < 0:
+        raise ModelFileError("noise_, scale_, unit and priors must not be negative")
+
+
+def _count_kernels(model: Any) -> int:
+    """Return the number of kernels of an automatic model, after a check of these, their weights and its records."""
+    if not isinstance(model.kernels_, list) or not model.kernels_:
+        raise ModelFileError("kernels_ must be a list of kernels")
+    if (_floats(model.weights_, (len(model.kernels_),), "weights_") < 0).any():
         raise ModelFileError("weights_ must not be negative")
     _check_records(model)
+    return len(model.kernels_)
 
 
 def _check_search(model: Any) -> None:
@@ -391,6 +405,13 @@ _STATES: dict[str, tuple[tuple[str, ...], Callable[[Any], None]]] = {
         _check_classifier,
     ),
     "GraphGP": ((*_MODEL, "log_marginal_likelihood_", "scale_", "_unit", "_prior", "_half_inverse"), _check_gp),
+    "GraphRegressor": (
+        (
+            *("kernels_", "weights_", "dual_coef_", "intercept_", "noise_", "scale_", "search_results_"),
+            *("log_marginal_likelihood_", "_unit", "_priors", "_half_inverse"),
+        ),
+        _check_regressor,
+    ),
     "GraphRidge": ((*_MODEL, "best_score_"), _check_ridge),
     "GraphSVC": (
         (*_MODEL, "classes_", "support_", "n_support_", "best_score_", "n_unconverged_", "sigmoids_", "temperature_"),

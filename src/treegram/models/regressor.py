@@ -1,0 +1,261 @@
+"""The automatic regressor of graphs: a Gaussian process on a sum of kernels with learned weights."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky
+from scipy.linalg.lapack import dpotri
+from scipy.optimize import minimize, minimize_scalar
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from treegram._core.parallel import one_blas_thread, verbosely
+from treegram._core.params import Allowed, parameters
+from treegram._core.types import Floats
+from treegram.graphs import as_graphs
+from treegram.kernels.base import AUTO
+from treegram.models.auto import Fitted, Screening, evenly_spaced
+from treegram.models.base import KERNELS_ALLOWED, DecisionParts, GraphModel, check_fit, check_numbers
+from treegram.models.gp import decompose, self_kernels
+from treegram.models.search import Candidate, list_candidates
+
+__all__ = ["GraphRegressor", "learn_weights"]
+
+SAMPLE = 600  # graphs on which weights are learned
+MOST = 5000  # graphs that are fitted
+LEAST_SHARE = 0.005  # of a kernel in the sum
+FIRST_NOISE = 0.1
+BOUNDS = (-15.0, 6.0)  # of the logarithms of weights and noise
+MAX_ROUNDS = 100
+
+
+@parameters
+class GraphRegressor(RegressorMixin, GraphModel):
+    r"""Gaussian process regression on graphs, on a sum of kernels with learned weights.
+
+    Targets less their mean, over their standard deviation, are taken for a sample of
+
+    .. math:: y \sim N\Bigl(0, s^2 \bigl(\sum_k w_k K_k + \rho I\bigr)\Bigr)
+
+    The weights :math:`w_k` are those under which the targets are most likely, with a prior that keeps a kernel from being
+    trusted alone: the logarithms of the weights are normally distributed around equal weights, with standard deviation 1. The
+    noise :math:`\rho` and the scale :math:`s^2` are those under which the targets are most likely. No graph is held out.
+
+    Parameters
+    ----------
+    kernels : "auto" or list of GraphKernel, Pipeline or str, default="auto"
+        "auto": candidates that suit the graphs, all of them; see :doc:`/models`. Or kernels, pipelines that end in one, or names
+        such as "wl", with the parameters that they have.
+    n_jobs : int or None, default=None
+        Threads to use for Gram matrices, as in joblib; -1 means all. None: the kernels' own number.
+    verbose : int, default=0
+        If above 0, print a line for each kernel tried; where neither a terminal nor a notebook shows progress, write a line
+        to stderr every half minute.
+
+    Attributes
+    ----------
+    kernels_ : list of GraphKernel or Pipeline
+        The kernels of the sum, fitted; those whose share of the sum is below 0.005 are left out.
+    weights_ : ndarray of shape (n_kernels,)
+        Their weights :math:`w_k`, which sum to 1 for kernels with ones on the diagonal.
+    noise_ : float
+        The variance of the noise over that of the signal, :math:`\rho`.
+    scale_ : float
+        The factor :math:`s^2`.
+    dual_coef_ : ndarray of shape (n_graphs,)
+        Coefficients of the fitted graphs, in units of the targets.
+    intercept_ : float
+        The mean of the fitted targets.
+    log_marginal_likelihood_ : float
+        Logarithm of the density of the normalized targets.
+    search_results_ : list of dict
+        One record for each kernel: candidate, reason, n_graphs, score (share of the variance that its leave-one-out predictions
+        explain, on its own), seconds, and a note (its weight, or why it was left out). ``search_summary()`` returns it as a table.
+
+    See Also
+    --------
+    GraphGP : a Gaussian process on one kernel, with a search over its parameters.
+    GraphRidge : ridge regression on one kernel.
+    GraphClassifier : for targets that are classes.
+
+    Notes
+    -----
+    Weights are learned on at most 600 graphs, evenly drawn from the range of the targets; coefficients, noise and scale on all of
+    them, up to 5,000. With more, 5,000 are drawn in the same way, and there is a warning. Nothing is random.
+
+    Examples
+    --------
+    >>> from treegram import GraphRegressor, load_digits_graphs
+    >>> graphs, _ = load_digits_graphs()
+    >>> y = [graph.attributes[:, 2].mean() for graph in graphs[:104]]  # how dark the inked pixels are
+    >>> model = GraphRegressor(["oddcl", "wlcl"]).fit(graphs[:100], y[:100])
+    >>> mean, std = model.predict(graphs[100:104], return_std=True)
+    >>> bool((abs(mean - y[100:]) < 3 * std).all())
+    True
+    """
+
+    _allowed: ClassVar[Mapping[str, Allowed]] = {"kernels": KERNELS_ALLOWED}
+
+    kernels: Any = field(default=AUTO, kw_only=False)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the weights of the kernels and the noise, and fit all graphs.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            The graphs.
+        y : array-like of shape (n_graphs,)
+            One number for each graph.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        self._check_parameters()
+        graphs, targets = check_fit(X, y)
+        numbers = check_numbers(targets)
+        if len(numbers) < 2:
+            raise ValueError(f"A Gaussian process needs at least two graphs; got {len(numbers)}.")
+        if len(numbers) > MOST:
+            warnings.warn(
+                f"A Gaussian process on {len(numbers):,} graphs takes too long: it is fitted on {MOST:,} of them, evenly drawn from "
+                "the range of the targets. For all of them use Nystroem(kernel) before a linear model.",
+                UserWarning,
+                stacklevel=2,
+            )
+            ids = evenly_spaced(numbers[:, None], MOST)
+            graphs, numbers = graphs[ids], numbers[ids]
+        self.intercept_, self._unit = float(numbers.mean()), float(numbers.std()) or 1.0
+        z = (numbers - self.intercept_) / self._unit
+        is_auto = isinstance(self.kernels, str)
+        options: dict[str, Any] = {"is_auto": is_auto, "n_jobs": self.n_jobs, "verbose": self.verbose}
+        with one_blas_thread(), verbosely(self.verbose):
+            screening = Screening(graphs, z[:, None], None, **options)
+            candidates = screening.candidates() if is_auto else list_candidates(self.kernels, {}, self.n_jobs)
+            self._fit_sum(screening, self._weigh(screening, candidates), z)
+        self.search_results_ = screening.records
+        return self
+
+    def _weigh(self, screening: Screening, candidates: Sequence[Candidate]) -> list[tuple[Fitted, Floats, float]]:
+        """Learn the weights of the candidates on a sample; return those that count, with Gram matrices and shares."""
+        ids = evenly_spaced(screening.Y, SAMPLE)
+        grams: list[Floats] = []
+        fitted = screening.try_all(candidates, ids, keep=grams.append)
+        weights = learn_weights(grams, screening.Y[ids, 0])
+        shares = weights / weights.sum()
+        least = min(LEAST_SHARE, shares.max())
+        for one, share in zip(fitted, shares, strict=True):
+            one.record["note"] = f"weight {share:.3f}" if share >= least else f"left out: weight below {LEAST_SHARE}"
+        return [(one, K, float(w)) for one, K, w in zip(fitted, grams, shares, strict=True) if w >= least]
+
+    def _fit_sum(self, screening: Screening, chosen: list[tuple[Fitted, Floats, float]], z: Floats) -> None:
+        """Fit the chosen kernels on all graphs, add up their Gram matrices, and find noise, scale and coefficients."""
+        total = np.zeros((len(z), len(z)))
+        self.kernels_, weights, priors = [], [], []
+        for one, of_sample, share in chosen:
+            kernel, K = one.kernel, of_sample
+            if len(K) < len(z):
+                kernel, K = screening.fit_kernel(one.candidate.kernel, screening.graphs)
+            unit = mean_diagonal(K)
+            total += share / unit * K
+            self.kernels_.append(kernel)
+            weights.append(share / unit)
+            priors.append(unit)
+        self.weights_, self._priors = np.array(weights), np.array(priors)
+        values, vectors = decompose(total)
+        products = vectors.T @ z
+
+        def loss(log_noise: float) -> float:
+            damped = values + np.exp(log_noise)
+            return float(np.log(damped).sum() + len(z) * np.log(max((products**2 / damped).mean(), 1e-300)))
+
+        best = minimize_scalar(loss, bounds=BOUNDS, method="bounded")
+        self.noise_ = float(np.exp(best.x))
+        self.log_marginal_likelihood_ = -0.5 * (float(best.fun) + len(z) * (np.log(2 * np.pi) + 1.0))
+        damped = values + self.noise_
+        self.scale_ = float((products**2 / damped).mean())
+        self.dual_coef_ = self._unit * (vectors @ (products / damped))
+        self._half_inverse = vectors / np.sqrt(damped)  # times its transpose: (K + noise)^-1
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: FBT001, FBT002 (scikit-learn's signature)
+        """Predict the numbers of graphs, and their uncertainty.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs, new or not.
+        return_std : bool, default=False
+            Whether to return standard deviations, too.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_graphs,)
+            One number for each graph.
+        std : ndarray of shape (n_graphs,)
+            Only with ``return_std``: the standard deviation of a new target around ``mean``, including its noise. An interval of
+            1.645 of them to either side contains 90 % of targets. Where a kernel of a graph with itself is 0, the mean of the
+            fitted graphs takes its place.
+        """
+        check_is_fitted(self)
+        graphs = as_graphs(X)
+        parts = list(zip(self.kernels_, self.weights_, strict=True))
+        rows = sum((weight * kernel.transform(graphs) for kernel, weight in parts), np.zeros((len(graphs), 1)))
+        mean: Floats = rows @ self.dual_coef_ + self.intercept_
+        if not return_std:
+            return mean
+        prior = np.zeros(len(graphs))
+        for (kernel, weight), usual in zip(parts, self._priors, strict=True):
+            selves = self_kernels(kernel, graphs)
+            prior += weight * np.where(selves > 0, selves, usual)
+        left = np.maximum(prior - ((rows @ self._half_inverse) ** 2).sum(axis=1), 0.0) + self.noise_
+        return mean, self._unit * np.sqrt(self.scale_ * left)
+
+    def _decision_parts(self) -> DecisionParts:
+        check_is_fitted(self)
+        coefficients = self.dual_coef_[:, None]
+        parts = [(kernel, weight * coefficients) for kernel, weight in zip(self.kernels_, self.weights_, strict=True)]
+        return parts, np.array([self.intercept_]), ("prediction",)
+
+
+# -------------------------------------------------------------------- weights
+
+
+def mean_diagonal(K: Floats) -> float:
+    """Return the mean of the kernels of graphs with themselves that are not 0; 1 if all are."""
+    diagonal = K.diagonal()
+    return float(diagonal[diagonal > 0].mean()) if (diagonal > 0).any() else 1.0
+
+
+def learn_weights(grams: Sequence[Floats], z: Floats) -> Floats:
+    """Return the weights of Gram matrices, each over its mean diagonal, that maximize likelihood times prior."""
+    n, n_kernels = len(z), len(grams)
+    flat = np.array([(K / mean_diagonal(K)).ravel() for K in grams])
+    center, diagonal = -np.log(n_kernels), np.diag_indices(n)
+
+    def loss(at: Floats) -> tuple[float, Floats]:
+        sizes = np.exp(at)
+        K = (sizes[:-1] @ flat).reshape(n, n)
+        K[diagonal] += sizes[-1]
+        L = cholesky(K, lower=True, overwrite_a=True)
+        a = cho_solve((L, True), z)
+        from_center = at[:-1] - center
+        value = 0.5 * (z @ a + from_center @ from_center) + np.log(L.diagonal()).sum()
+        inverse = dpotri(L, lower=1)[0]
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        B = inverse - np.outer(a, a)
+        slopes = 0.5 * sizes * np.append(flat @ B.ravel(), B.trace())
+        slopes[:-1] += from_center
+        return float(value), slopes
+
+    start = np.append(np.full(n_kernels, center), np.log(FIRST_NOISE))
+    options = {"maxiter": MAX_ROUNDS}
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[BOUNDS] * len(start), options=options)
+    weights: Floats = np.exp(found.x[:-1])
+    return weights

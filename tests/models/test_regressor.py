@@ -1,0 +1,165 @@
+"""GraphRegressor: the weights maximize what they say, predictions are those of a Gaussian process, error bars hold."""
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime, minimize
+from scipy.stats import multivariate_normal
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from treegram import (
+    ODDCL,
+    WL,
+    WLCL,
+    GraphRegressor,
+    Graphs,
+    ScaleAttributes,
+    load_digits_graphs,
+    load_model,
+    save_model,
+)
+from treegram.models import regressor
+from treegram.models.candidates import auto_candidates
+from treegram.models.regressor import learn_weights
+
+KERNELS = [ODDCL(depth=1), make_pipeline(ScaleAttributes(), WLCL(1)), WL(2)]
+
+
+@pytest.fixture(scope="module")
+def ink():
+    """How dark the inked pixels of digits are."""
+    graphs, _ = load_digits_graphs()
+    return graphs[:120], np.array([graph.attributes[:, 2].mean() for graph in graphs[:120]])
+
+
+@pytest.fixture(scope="module")
+def fitted(ink):
+    return GraphRegressor(KERNELS).fit(ink[0][:80], ink[1][:80])
+
+
+def test_weights_maximize_likelihood_and_prior():
+    rng = np.random.default_rng(0)
+    grams = []
+    for scale in (1.0, 5.0, 0.2):
+        X = rng.normal(size=(25, 4))
+        grams.append(scale * (X @ X.T))
+    unit = [K / K.diagonal().mean() for K in grams]
+    z = rng.multivariate_normal(np.zeros(25), unit[0] + 0.3 * unit[1] + 0.1 * np.eye(25))
+
+    def loss(at):
+        K = np.tensordot(np.exp(at[:3]), unit, 1) + np.exp(at[3]) * np.eye(25)
+        return -multivariate_normal(np.zeros(25), K).logpdf(z) + ((at[:3] + np.log(3)) ** 2).sum() / 2
+
+    best = minimize(
+        loss, np.array([0.0, 0.0, 0.0, -2.0]), method="Nelder-Mead", options={"maxiter": 4000, "xatol": 1e-7}
+    )
+    np.testing.assert_allclose(learn_weights(grams, z), np.exp(best.x[:3]), rtol=1e-3)
+    assert np.abs(approx_fprime(best.x, loss, 1e-6)).max() < 1e-2
+
+
+def test_predictions_are_those_of_a_gaussian_process(ink, fitted):
+    graphs, y = ink
+    train, test = graphs[:80], graphs[80:]
+    kernels = [clone(kernel) for kernel in fitted.kernels_]
+    K = sum(w * kernel.fit_transform(train) for w, kernel in zip(fitted.weights_, kernels, strict=True))
+    rows = sum(w * kernel.transform(test) for w, kernel in zip(fitted.weights_, kernels, strict=True))
+    z, unit = (y[:80] - y[:80].mean()) / y[:80].std(), y[:80].std()
+    A = np.linalg.inv(K + fitted.noise_ * np.eye(80))
+    mean, std = fitted.predict(test, return_std=True)
+    np.testing.assert_allclose(mean, y[:80].mean() + unit * rows @ A @ z, rtol=1e-6)
+    left = fitted.weights_.sum() - np.einsum("ij,jk,ik->i", rows, A, rows) + fitted.noise_
+    np.testing.assert_allclose(std, unit * np.sqrt(z @ A @ z / 80 * left), rtol=1e-6)
+    density = multivariate_normal(np.zeros(80), fitted.scale_ * (K + fitted.noise_ * np.eye(80))).logpdf(z)
+    assert fitted.log_marginal_likelihood_ == pytest.approx(density, rel=1e-6)
+    np.testing.assert_array_equal(fitted.predict(test), mean)
+
+
+def test_decision_parts_add_up(ink, fitted):
+    graphs, _ = ink
+    parts, intercept, outputs = fitted._decision_parts()
+    total = sum(kernel.transform(graphs[80:]) @ weights for kernel, weights in parts) + intercept
+    np.testing.assert_allclose(total[:, 0], fitted.predict(graphs[80:]), atol=1e-9)
+    assert outputs == ("prediction",)
+
+
+def test_the_default_model(ink):
+    graphs, y = ink
+    model = GraphRegressor().fit(graphs[:80], y[:80])
+    assert model.score(graphs[80:], y[80:]) > 0.9
+    assert {record["candidate"] for record in model.search_results_} == {
+        one.name for one in auto_candidates(graphs[:80])
+    }
+    assert sum(record["note"].startswith("weight") for record in model.search_results_) == len(model.kernels_)
+    again = GraphRegressor(n_jobs=2).fit(graphs[:80], y[:80])
+    np.testing.assert_array_equal(again.predict(graphs[80:]), model.predict(graphs[80:]))
+
+
+def test_error_bars_hold():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, size=300)
+    y = np.sin(2 * x) + 0.3 * rng.normal(size=300)
+    graphs = Graphs.from_edges([[]] * 300, n_nodes=[1] * 300, attributes=[[[value]] for value in x])
+    kernels = [WLCL(0, missing_labels="constant", gamma=gamma) for gamma in (0.1, 1.0, 10.0)]
+    mean, std = GraphRegressor(kernels).fit(graphs[:200], y[:200]).predict(graphs[200:], return_std=True)
+    for width, share in ((0.674, 0.5), (1.282, 0.8), (1.96, 0.95)):
+        assert abs((abs(y[200:] - mean) < width * std).mean() - share) < 0.12
+
+
+def test_a_graph_that_is_like_no_graph_has_the_largest_error_bar():
+    """K(G, G) = 0 must not mean that nothing is uncertain."""
+    labels = [[1, 1], [1, 2, 1], []] * 5
+    graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)], []] * 5, n_nodes=[2, 3, 0] * 5, labels=labels)
+    known = np.flatnonzero(graphs.sizes > 0)
+    y = np.arange(15.0) % 3 + 0.1 * np.random.default_rng(0).normal(size=15)
+    _, std = GraphRegressor(["wl", "oddst"]).fit(graphs[known], y[known]).predict(graphs[:3], return_std=True)
+    assert std[2] > 2 * std[:2].max()
+
+
+def test_weights_are_learned_on_a_sample(ink, fitted, monkeypatch):
+    monkeypatch.setattr(regressor, "SAMPLE", 40)
+    graphs, y = ink
+    model = GraphRegressor(KERNELS).fit(graphs[:80], y[:80])
+    assert {record["n_graphs"] for record in model.search_results_} == {40}
+    assert len(model.dual_coef_) == 80
+    assert model.score(graphs[80:], y[80:]) > fitted.score(graphs[80:], y[80:]) - 0.1
+
+
+def test_too_many_graphs_are_a_warning(ink, monkeypatch):
+    monkeypatch.setattr(regressor, "MOST", 50)
+    graphs, y = ink
+    with pytest.warns(UserWarning, match="fitted on 50 of them"):
+        model = GraphRegressor(["wlcl"]).fit(graphs[:80], y[:80])
+    assert len(model.dual_coef_) == 50
+
+
+def test_model_files(ink, fitted, tmp_path):
+    graphs, _ = ink
+    save_model(fitted, tmp_path / "model.tgm")
+    loaded = load_model(tmp_path / "model.tgm")
+    for one, other in zip(loaded.predict(graphs[80:], True), fitted.predict(graphs[80:], True), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+    assert loaded.search_results_ == fitted.search_results_
+
+
+@pytest.mark.parametrize("y", [np.full(6, 2.5), np.arange(6.0)])
+def test_tiny_data(y):
+    graphs = Graphs.from_edges([[(0, 1)], [], [(0, 1), (1, 2)]] * 2, n_nodes=[2, 1, 3] * 2)
+    mean, std = GraphRegressor().fit(graphs, y).predict(graphs, return_std=True)
+    assert np.isfinite(mean).all()
+    assert np.isfinite(std).all()
+    if y.std() == 0:
+        np.testing.assert_allclose(mean, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("kernels", "y", "message"),
+    [
+        ("auto", ["a"] * 6, "y must be real numbers"),
+        ("auto", [1.0, np.nan] * 3, "missing"),
+        ([], np.arange(6.0), "at least one"),
+        ("wl", np.arange(6.0), "kernels"),
+    ],
+)
+def test_wrong_arguments(ink, kernels, y, message):
+    with pytest.raises(ValueError, match=message):
+        GraphRegressor(kernels).fit(ink[0][:6], y)
