@@ -154,6 +154,39 @@ def test_the_columns_are_those_of_hugging_face(tmp_path):
     ]
 
 
+def test_names_and_graph_attributes_read_back_equal(tmp_path):
+    graphs = Graphs.from_edges(
+        [[(0, 1)], [], [(0, 1)]],
+        n_nodes=[2, 0, 2],
+        labels=[["C", "O"], [], ["N", "N"]],
+        attributes=[[[1.0], [2.0]], [], [[3.0], [4.0]]],
+        edge_attributes=[[[1.0, 2.0]], [], [[3.0, 4.0]]],
+        attribute_names=["charge"],
+        edge_attribute_names=["length", "order"],
+        graph_names=["a", "b, c", "\u00e9"],
+        node_names=[["u", "v"], [], ["w", "u"]],
+        graph_attributes=[[1.5], [2.5], [-1.0]],
+        graph_attribute_names=["age"],
+    )
+    path = tmp_path / "named.parquet"
+    save_parquet(graphs, path)
+    again, _ = load_parquet(path)
+    assert again == graphs
+    for name in ("graph_names", "node_names"):
+        assert getattr(again, name).tolist() == getattr(graphs, name).tolist()
+    for name in ("attribute_names", "edge_attribute_names", "graph_attribute_names"):
+        assert getattr(again, name) == getattr(graphs, name)
+    np.testing.assert_array_equal(again.graph_attributes, graphs.graph_attributes)
+    assert [chunk.graph_names.tolist() for chunk, _ in iter_parquet(path, 2)] == [["a", "b, c"], ["\u00e9"]]
+    with pytest.warns(UserWarning, match="not used: 'node_feat'"):
+        assert load_parquet(path, attributes=None)[0].attribute_names is None
+    save_parquet(graphs[:0], path)
+    assert load_parquet(path)[0].graph_attribute_names == ("age",)
+    bare = Graphs.from_edges([[]], graph_attributes=np.empty((1, 0)))
+    save_parquet(bare, path)
+    assert load_parquet(path)[0].graph_attributes.shape == (1, 0)
+
+
 # -------------------------------------------------------------------- files of others
 
 
@@ -274,6 +307,10 @@ def test_a_name_must_exist_and_what_is_not_used_is_named(write):
         ({"metadata": {b"treegram": b"{"}}, "the metadata 'treegram' cannot be read"),
         ({"metadata": {b"treegram": b"[" * 100_000}}, "the metadata 'treegram' cannot be read"),
         ({"metadata": {b"treegram": b"3"}}, "the metadata 'treegram' cannot be read"),
+        ({"metadata": {b"treegram": b'{"attribute_names": 3}'}}, "attribute_names must"),
+        ({"metadata": {b"treegram": b'{"attribute_names": ["a"]}'}}, "attribute_names"),
+        ({"metadata": {b"treegram": b"{}"}, "graph_name": [1, 2]}, "column 'graph_name' must hold strings"),
+        ({"metadata": {b"treegram": b"{}"}, "node_name": [["a"], ["b"]]}, "node_names must have"),
         (
             {"metadata": {b"treegram": b'{"json": ["node_label"]}'}, "node_label": [["C"] * 3, ["C"] * 2]},
             "column 'node_label': expected a label as JSON",

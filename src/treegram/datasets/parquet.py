@@ -1,8 +1,9 @@
 """Parquet files with one row per graph, in the layout of graph data sets on Hugging Face.
 
 That layout has the columns ``edge_index`` (two lists), ``node_feat`` and ``edge_attr`` (a list of numbers per node or edge),
-``y`` (a list) and ``num_nodes``. We add ``node_label`` and ``edge_label``, lists of whole numbers or strings, and the entry
-"treegram" in the metadata, JSON, with what the columns do not show. Other readers ignore it.
+``y`` (a list) and ``num_nodes``. We add ``node_label`` and ``edge_label``, lists of whole numbers or strings, ``graph_name``,
+``node_name`` and ``graph_attr``, and the entry "treegram" in the metadata, JSON, with what the columns do not show. Other readers
+ignore these.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from treegram._core.optional import optional_module
 from treegram._core.params import Whole, check_value
 from treegram._core.text import suggest
 from treegram._core.types import Floats, Ints
-from treegram.datasets.label_names import LabelNames, parse_label, with_label_names
+from treegram.datasets.label_names import parse_label
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.check import MAX_NODES, check_targets, shift_edges
+from treegram.graphs.check import MAX_NODES, shift_edges
 from treegram.graphs.labels import split_one_hot
 
 __all__ = ["iter_parquet", "load_parquet", "save_parquet"]
@@ -45,6 +46,8 @@ _DEFAULTS = {
     "edge_attributes": "edge_attr",
     "targets": "y",
 }
+_OWN = {"graph_names": "graph_name", "node_names": "node_name", "graph_attributes": "graph_attr"}  # only in our files
+_COLUMN_NAMES = ("attribute_names", "edge_attribute_names", "graph_attribute_names")
 
 
 def load_parquet(
@@ -201,7 +204,8 @@ def save_parquet(graphs: Any, path: str | os.PathLike[str], y: ArrayLike | None 
     -----
     The columns are those of graph data sets on Hugging Face: ``edge_index`` (undirected edges in both directions),
     ``node_feat``, ``edge_attr``, ``y`` and ``num_nodes``. Labels are in the additional columns ``node_label`` and
-    ``edge_label``: whole numbers or strings, or JSON if labels are of another kind, such as tuples.
+    ``edge_label``: whole numbers or strings, or JSON if labels are of another kind, such as tuples. Names and graph attributes
+    are in ``graph_name``, ``node_name`` and ``graph_attr``, names of columns in the metadata.
 
     Examples
     --------
@@ -252,29 +256,34 @@ def _collections(graphs: Any, y: ArrayLike | None) -> Iterator[Graphs]:
 
 
 def _with_targets(graphs: Graphs, y: ArrayLike | None) -> Graphs:
-    if y is None:
-        return graphs
-    return Graphs._trusted(**{**graphs.__dict__, "targets": check_targets(y, len(graphs))})
+    return graphs if y is None else graphs.assign(targets=y)
 
 
 def _to_table(graphs: Graphs) -> Any:
     """Convert graphs to an Arrow table; its metadata is what the columns do not show."""
     arrow = _import_arrow()
-    n_arcs = np.diff(graphs.indptr[graphs.offsets])
-    arcs = graphs.indptr[graphs.offsets]
+    nodes, arcs = graphs.offsets, graphs.indptr[graphs.offsets]
     notes: dict[str, Any] = {"directed": graphs.directed, "json": []}
-    columns = {"edge_index": _edge_index(graphs, n_arcs)}
-    if graphs.attributes is not None:
-        columns["node_feat"] = _lists(graphs.offsets, _vectors(graphs.attributes))
-        notes["n_attributes"] = graphs.n_attributes
-    if graphs.labels is not None:
-        columns["node_label"] = _lists(graphs.offsets, _labels(graphs.labels, graphs.label_values, "node_label", notes))
-    if graphs.edge_attributes is not None:
-        columns["edge_attr"] = _lists(arcs, _vectors(graphs.edge_attributes))
-        notes["n_edge_attributes"] = graphs.n_edge_attributes
-    if graphs.edge_labels is not None:
-        values = _labels(graphs.edge_labels, graphs.edge_label_values, "edge_label", notes)
-        columns["edge_label"] = _lists(arcs, values)
+    notes |= {name: getattr(graphs, name) for name in _COLUMN_NAMES if getattr(graphs, name) is not None}
+    columns = {"edge_index": _edge_index(graphs, np.diff(arcs))}
+    for name, starts, vectors in (
+        ("node_feat", nodes, graphs.attributes),
+        ("edge_attr", arcs, graphs.edge_attributes),
+        ("graph_attr", None, graphs.graph_attributes),
+    ):
+        if vectors is not None:
+            columns[name] = _vectors(vectors) if starts is None else _lists(starts, _vectors(vectors))
+            notes[f"width of {name}"] = vectors.shape[1]
+    for name, starts, codes, values in (
+        ("node_label", nodes, graphs.labels, graphs.label_values),
+        ("edge_label", arcs, graphs.edge_labels, graphs.edge_label_values),
+    ):
+        if codes is not None:
+            columns[name] = _lists(starts, _labels(codes, values, name, notes))
+    if graphs.graph_names is not None:
+        columns["graph_name"] = arrow.array(graphs.graph_names, arrow.string())
+    if graphs.node_names is not None:
+        columns["node_name"] = _lists(nodes, arrow.array(graphs.node_names, arrow.string()))
     columns["num_nodes"] = arrow.array(graphs.sizes)
     if graphs.targets is not None:
         columns["y"] = _targets(graphs.targets)
@@ -359,7 +368,8 @@ class _Reader:
         for first, second in (("label", "attributes"), ("edge_label", "edge_attributes")):
             if columns[first] == columns[second] == _DEFAULTS[second]:
                 columns[second] = None
-        self.columns = {role: name for role, name in columns.items() if name is not None and name in self.names}
+        own = _OWN if _KEY in (self.file.schema_arrow.metadata or {}) else {}
+        self.columns = {role: name for role, name in (columns | own).items() if name is not None and name in self.names}
         for role, name in columns.items():
             if name is not None and name not in (*self.names, _DEFAULTS[role]):
                 raise DatasetError(
@@ -410,17 +420,16 @@ class _Reader:
         data = {role: _Column(batch[name], name, self.path, first_row) for role, name in self.columns.items()}
         edges = _Column(batch["edge_index"], "edge_index", self.path, first_row)
         n_edges, sources, ends = edges.pairs()
-        names: dict[str, LabelNames] = {}
         counts: dict[str, Ints] = {}
         if "num_nodes" in self.names:
             counts["num_nodes"] = _Column(batch["num_nodes"], "num_nodes", self.path, first_row).whole_numbers()
-        labels = self._read_labels("label", data, counts, names)
+        labels = self._read_labels("label", data, counts)
         vectors = self._read_vectors("attributes", data, counts)
         if self.one_hot is not False and vectors is not None:
             where = f"{self.path}: column {self.columns['attributes']!r}"
             labels, vectors = split_one_hot(vectors, self.one_hot, where)
         edge_counts: dict[str, Ints] = {}
-        edge_labels = self._read_labels("edge_label", data, edge_counts, names)
+        edge_labels = self._read_labels("edge_label", data, edge_counts)
         edge_vectors = self._read_vectors("edge_attributes", data, edge_counts)
         for role, found in edge_counts.items():
             if (found != n_edges).any():
@@ -440,32 +449,51 @@ class _Reader:
                 directed=self.directed,
                 targets=data["targets"].targets() if "targets" in data else None,
             )
+            return graphs.assign(**self._extras(data))
         except InvalidGraphError as error:
             graph = re.match(r"Graph (\d+): (.*)", str(error), re.DOTALL)
             text = f"row {first_row + int(graph[1])}: {graph[2]}" if graph else str(error)
             raise DatasetError(f"{self.path}: {text}") from None
-        return with_label_names(graphs, names)
 
-    def _read_labels(
-        self, role: str, data: dict[str, _Column], counts: dict[str, Ints], names: dict[str, LabelNames]
-    ) -> NDArray[Any] | None:
-        """Read discrete labels; those of strings are numbers, and ``names`` receives the strings."""
+    def _extras(self, data: dict[str, _Column]) -> dict[str, Any]:
+        """Return names, and numbers about whole graphs."""
+        found: dict[str, Any] = {}
+        if "graph_names" in data:
+            found["graph_names"] = data["graph_names"].strings(0)
+        if "node_names" in data:
+            found["node_names"] = data["node_names"].strings(1)
+        if "graph_attributes" in data:
+            rows = data["graph_attributes"].targets()
+            width = self.notes.get("width of graph_attr")
+            found["graph_attributes"] = rows.reshape(len(rows), width if isinstance(width, int) else -1)
+        for role in ("attributes", "edge_attributes", "graph_attributes"):
+            name = role.replace("attributes", "attribute_names")
+            if role in data and name in self.notes and not (role == "attributes" and self.one_hot is not False):
+                found[name] = self.notes[name]
+        return found
+
+    def _read_labels(self, role: str, data: dict[str, _Column], counts: dict[str, Ints]) -> NDArray[Any] | None:
+        """Read discrete labels: whole numbers or rows of them, strings, or what JSON in strings describes."""
         if role not in data:
             return None
         column = data[role]
-        counts[role], values, texts = column.labels()
-        if texts is not None:
-            if column.name in self.notes.get("json", ()):
-                texts = [parse_label(text.encode(), f"{self.path}: column {column.name!r}") for text in texts]
-            kind = "node_labels" if role == "label" else "edge_labels"
-            names[kind] = LabelNames(Path(self.path), tuple(texts))
-        return values
+        if not column.holds_strings():
+            counts[role], rows = column.vectors("iub")
+            return rows
+        (counts[role],), values, _ = column.flatten(1)
+        encoded = values if hasattr(values, "dictionary") else values.dictionary_encode()
+        known = encoded.dictionary.to_pylist()
+        if column.name in self.notes.get("json", ()):
+            known = [parse_label(text.encode(), f"{self.path}: column {column.name!r}") for text in known]
+        labels = np.empty(len(known), dtype=object)
+        labels[:] = known
+        return labels[np.asarray(encoded.indices)]
 
     def _read_vectors(self, role: str, data: dict[str, _Column], counts: dict[str, Ints]) -> NDArray[Any] | None:
         if role not in data:
             return None
         counts[role], rows = data[role].vectors()
-        width = self.notes.get(f"n_{role}")
+        width = self.notes.get(f"width of {data[role].name}")
         return rows.reshape(0, width) if not len(rows) and isinstance(width, int) else rows
 
 
@@ -502,11 +530,11 @@ class _Column:
 
     def whole_numbers(self) -> Ints:
         """Return one whole number per row."""
-        return self._numbers(self._flatten_lists(0)[1], "iu").astype(np.int64)
+        return self._numbers(self.flatten(0)[1], "iu").astype(np.int64)
 
     def pairs(self) -> tuple[Ints, Ints, Ints]:
         """Return the number of edges of each row, and the sources and ends of all edges."""
-        (n_lists, lengths), values, _ = self._flatten_lists(2)
+        (n_lists, lengths), values, _ = self.flatten(2)
         if (n_lists != 2).any():
             row = int((n_lists != 2).argmax())
             raise self.error(row, f"expected two lists, the sources and the ends of the edges; got {n_lists[row]}.")
@@ -522,9 +550,9 @@ class _Column:
     def vectors(self, kinds: str = "iufb") -> tuple[Ints, NDArray[Any]]:
         """Return the number of vectors of each row, and all vectors; single numbers are vectors of length 1."""
         if not _is_list(self.array.type) or not _is_list(self.array.type.value_type):
-            (counts,), values, _ = self._flatten_lists(1)
+            (counts,), values, _ = self.flatten(1)
             return counts, self._numbers(values, kinds)[:, None]
-        (counts, lengths), values, _ = self._flatten_lists(2)
+        (counts, lengths), values, _ = self.flatten(2)
         width = int(lengths[0]) if len(lengths) else 0
         if (lengths != width).any():
             i = int((lengths != width).argmax())
@@ -532,21 +560,24 @@ class _Column:
             raise self.error(row, f"expected lists of {width} numbers, as before; got {lengths[i]}.")
         return counts, self._numbers(values, kinds).reshape(len(lengths), width)
 
-    def labels(self) -> tuple[Ints, NDArray[Any], list[Any] | None]:
-        """Return the number of labels of each row, all labels as whole numbers or rows of them, and their names, if any."""
-        if _is_list(self.array.type) and "string" in str(self.array.type.value_type):
-            (counts,), values, _ = self._flatten_lists(1)
-            encoded = values if hasattr(values, "dictionary") else values.dictionary_encode()
-            return counts, np.asarray(encoded.indices).astype(np.int64), encoded.dictionary.to_pylist()
-        counts, rows = self.vectors("iub")
-        return counts, rows, None
+    def holds_strings(self) -> bool:
+        """Return whether rows are lists of strings."""
+        return _is_list(self.array.type) and "string" in str(self.array.type.value_type)
+
+    def strings(self, depth: int) -> list[str]:
+        """Return the strings of all rows, or of the list in each row."""
+        values = self.flatten(depth)[1]
+        if "string" not in str(values.type):
+            raise DatasetError(f"{self.path}: column {self.name!r} must hold strings; it holds {values.type}.")
+        found: list[str] = values.to_pylist()
+        return found
 
     def targets(self) -> NDArray[Any]:
         """Return one value, or one row of values, per row; a list in a list counts as its contents."""
         depth, kind = 0, self.array.type
         while _is_list(kind):
             depth, kind = depth + 1, kind.value_type
-        _, values, owners = self._flatten_lists(depth)
+        _, values, owners = self.flatten(depth)
         counts = np.bincount(owners, minlength=len(self.array))
         if len(counts) and (counts != counts[0]).any():
             row = int((counts != counts[0]).argmax())
@@ -561,7 +592,7 @@ class _Column:
         rows = found.reshape(len(counts), -1) if len(counts) else found[:, None]
         return rows[:, 0] if rows.shape[1] == 1 else rows
 
-    def _flatten_lists(self, depth: int) -> tuple[list[Ints], Any, Ints]:
+    def flatten(self, depth: int) -> tuple[list[Ints], Any, Ints]:
         """Return the lengths of the lists at each level, all values, and the row of each value."""
         arrow_compute = optional_module("pyarrow.compute", "Parquet files")
         levels, array, owners = [], self.array, np.arange(len(self.array))
