@@ -79,7 +79,7 @@ def test_a_kernel_sees_the_vectors_and_stays_positive_semidefinite():
 
 
 @pytest.mark.parametrize("estimator", [GraphSVC("wl", param_grid={}, C=1, cv=2), ODDCLFeatures(depth=1)])
-def test_vectors_that_nobody_uses_are_told_once(estimator):
+def test_vectors_that_nobody_uses_are_reported_once(estimator):
     graphs, y = paths([[1.0, 2.0]] * 8), np.arange(8) % 2
     with pytest.warns(UserWarning, match="does not use the .*edge vectors") as told:
         estimator.fit(graphs, y)

@@ -555,7 +555,7 @@ def test_a_changed_pickle_is_refused(graphs):
 
 @settings(deadline=None)
 @given(collections())
-def test_what_every_way_in_makes_is_right(graphs):
+def test_what_every_constructor_makes_is_right(graphs):
     for made in (graphs, graphs[::-1], graphs[:1], graphs + graphs if len(graphs) else graphs):
         assert dataclasses.replace(made) == made
 
@@ -585,8 +585,8 @@ NAN, INF = float("nan"), float("inf")
         ({"edges": [[]], "labels": []}, "labels must have one entry per graph: 1 graph, got 0 entries"),
         ({"edges": [[]], "attributes": [[], []]}, "attributes must have one entry per graph"),
         ({"edges": [[]], "edge_labels": []}, "edge_labels must have one entry per graph"),
-        ({"edges": [[]], "n_nodes": [2], "labels": [[1]]}, "Graph 0: .* contradictory: 2 by n_nodes, 1 by labels"),
-        ({"edges": [[]], "labels": [[1]], "attributes": [[1.0, 2.0]]}, "1 by labels, 2 by attributes"),
+        ({"edges": [[]], "n_nodes": [2], "labels": [[1]]}, "Graph 0: .* disagree: 2 from n_nodes, 1 from labels"),
+        ({"edges": [[]], "labels": [[1]], "attributes": [[1.0, 2.0]]}, "1 from labels, 2 from attributes"),
         ({"edges": [[]], "labels": [[1, None]]}, r"labels\[1\] must be an integer, a string, .* got None"),
         ({"edges": [[]], "labels": [[NAN]]}, r"labels\[0\] must be .* got nan"),
         ({"edges": [[]], "labels": [[(1, INF)]]}, r"labels\[0\] must be .* got inf"),

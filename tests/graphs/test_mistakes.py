@@ -54,7 +54,7 @@ EDGES = {"source": [1], "target": [2]}
             "edges: row 0 has source 3 of graph 'a', which is not in the node table",
         ),
         (NODES, EDGES, {"targets": "mass"}, "'mass' must have one value per graph; graph 'a' has .*12.*in row 1, .*16"),
-        (NODES, EDGES, {"targets": {"a": 1}}, "targets: there is none for graph 'b'"),
+        (NODES, EDGES, {"targets": {"a": 1}}, "targets: there is no target for graph 'b'"),
     ],
 )
 def test_mistakes_in_tables(nodes, edges, options, message):
@@ -95,7 +95,7 @@ def test_mistakes_in_adjacency_matrices(matrix, options, message):
         Graphs.from_adjacency([matrix], **options)
 
 
-def test_weights_in_matrices_that_nobody_asked_for_are_told():
+def test_weights_in_matrices_that_nobody_asked_for_are_reported():
     with pytest.warns(UserWarning, match="entries other than 0 and 1, which are not used"):
         assert Graphs.from_adjacency([[[0, 2], [2, 0]]]).n_edges == 1
 

@@ -275,7 +275,7 @@ def test_targets_must_fit():
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.text(alphabet="CNOc1()=[]+-#@.H ", max_size=8), max_size=6))
-def test_any_text_is_a_graph_or_told_to_be_bad(smiles):
+def test_any_text_is_a_graph_or_reported_as_invalid(smiles):
     bad = tg.invalid_molecules(smiles)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -85,7 +85,7 @@ def test_a_name_that_was_given_must_exist(arguments, message):
     assert len(Graphs.from_networkx([networkx.Graph()], **arguments)) == 1  # no node that could have it
 
 
-def test_nodes_without_any_data_are_told_as_such():
+def test_nodes_without_any_data_are_reported_as_such():
     with pytest.raises(InvalidGraphError, match="no node of any graph has 'element'; they have no data"):
         Graphs.from_networkx([networkx.path_graph(2)], label="element")
 

@@ -113,7 +113,7 @@ def test_water_and_ligands_are_no_nodes():
     assert Graphs.from_pdb(structure(extra=[water, calcium])).n_nodes == 8
 
 
-def test_missing_atoms_are_told():
+def test_missing_atoms_are_reported():
     bare = residue("SER", 20, atom("N", (0, 0, 0), "N"))
     with pytest.raises(
         InvalidGraphError, match=r"1 residue without a CA atom, the first is SER 20 of chain A. Pass missing"

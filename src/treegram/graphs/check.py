@@ -117,14 +117,14 @@ def graph_title(graph: int, names: Names = None) -> str:
 
 
 def graph_sizes(titles: list[str], pairs: list[Ints], n_nodes: Sequence[int] | None, data: dict[str, Any]) -> list[int]:
-    """Return the number of nodes of each graph from all sources, which must agree, else from the largest node of an edge."""
+    """Return the number of nodes of each graph, on which all data must agree; without any, the largest node of an edge says it."""
     sizes: list[int] = []
     for i, pair in enumerate(pairs):
         counts = {} if n_nodes is None else {"n_nodes": check_count(n_nodes[i], titles[i])}
         counts |= {name: _length(rows[i], titles[i], name) for name, rows in data.items() if rows is not None}
         if len(set(counts.values())) > 1:
-            shown = ", ".join(f"{value} by {name}" for name, value in counts.items())
-            raise InvalidGraphError(f"{titles[i]}: the number of nodes is contradictory: {shown}.")
+            shown = ", ".join(f"{value} from {name}" for name, value in counts.items())
+            raise InvalidGraphError(f"{titles[i]}: the numbers of nodes disagree: {shown}.")
         sizes.append(next(iter(counts.values())) if counts else int(pair.max(initial=-1)) + 1)
     return sizes
 
@@ -145,7 +145,7 @@ def _length(values: Any, title: str, name: str) -> int:
     try:
         return len(values)
     except TypeError:
-        raise InvalidGraphError(f"{title}: {name} must be a list with one entry for each; got {values!r}.") from None
+        raise InvalidGraphError(f"{title}: {name} must be a list; got {values!r}.") from None
 
 
 def check_offsets(offsets: ArrayLike) -> Ints:

@@ -434,7 +434,9 @@ class Graphs(FromLibraries):
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, key: Any) -> Graphs:
-        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:  # how scikit-learn indexes what has a shape
+        if (
+            isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis
+        ):  # how scikit-learn indexes objects with a shape
             key = key[0]
         chosen = self._chosen(key)
         nodes = ranges(self.offsets[:-1][chosen], self.sizes[chosen])

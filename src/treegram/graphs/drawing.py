@@ -21,10 +21,10 @@ __all__ = ["MOST_HOPS", "auto_layout", "graphs_to_html", "hop_layout", "node_pla
 MOST_HOPS = 400  # nodes of a graph that is placed by hops, which takes the cube of their number
 _STEPS = 200
 _STILL = 0.002  # hops that a node moves in a step: below, the layout is done
-_GAP = 1.5  # hops between components, on top of the widest component
-_NEAR = 0.6  # of the mean distance of all pairs of nodes: below, adjacent nodes are close, as in space
+_GAP = 1.5  # hops between components, in addition to half the largest diameter
+# Attributes are coordinates if adjacent nodes are closer than this fraction of the mean distance of all pairs.
+_NEAR = 0.6
 _LONG = 40  # hops from the first node of a chain to the farthest: beyond, it would be a thin line
-
 _MOST_DRAWN = 4
 _MOST_NODES = 60  # of a drawn graph: the layout costs the cube of them
 _MOST_VALUES = 8  # labels or classes in a row of the table
@@ -33,7 +33,7 @@ _COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#e
 
 
 def node_places(graph: Graphs, layout: str | ArrayLike) -> Floats:
-    """Return positions of shape (n_nodes, 2) as the parameter ``layout`` of the plots says."""
+    """Return positions of shape (n_nodes, 2) for a value of the plots' parameter ``layout``."""
     if not isinstance(layout, str):
         positions = np.asarray(layout, dtype=np.float64)
         if positions.shape != (graph.n_nodes, 2):
@@ -165,7 +165,7 @@ def _scale_classically(distances: Floats) -> Floats:
     centering = np.eye(n) - 1.0 / n
     values, vectors = np.linalg.eigh(-0.5 * centering @ distances**2 @ centering)
     positions: Floats = vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0.0))
-    # Nodes with equal distances to all others start at one place, where nothing would part them.
+    # Nodes with equal distances to all others would start at the same place and never separate.
     return positions + 0.05 * np.column_stack([np.sin(7.0 * np.arange(n)), np.cos(11.0 * np.arange(n))])
 
 
@@ -245,7 +245,7 @@ def _svg(graph: Graphs) -> str:
     positions = _fit(hop_layout(graph))
     ends = positions[graph.edges()]
     lengths = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1)
-    radius = float(np.clip(0.35 * lengths.min(initial=26.0), 2.5, 9.0))  # joined nodes do not cover each other
+    radius = float(np.clip(0.35 * lengths.min(initial=26.0), 2.5, 9.0))  # adjacent nodes do not overlap
     lines = "".join(
         f"<line x1='{x1:.1f}' y1='{y1:.1f}' x2='{x2:.1f}' y2='{y2:.1f}' stroke='#999'/>" for (x1, y1), (x2, y2) in ends
     )

@@ -297,17 +297,8 @@ class FromLibraries:
         edges: Any,
         graphs: Any = None,
         *,
-        graph: str = "graph",
-        node: str = "node",
-        source: str = "source",
-        target: str = "target",
-        label: str | None = None,
-        attributes: Names = None,
-        edge_label: str | None = None,
-        edge_attributes: Names = None,
-        graph_attributes: Names = None,
         targets: ArrayLike | Mapping[Any, Any] | str | None = None,
-        directed: bool = False,
+        **kwargs: Any,
     ) -> Graphs:
         """Build a collection from a table of nodes, a table of edges and, optionally, a table of graphs.
 
@@ -319,28 +310,12 @@ class FromLibraries:
             One row per edge.
         graphs : pandas, polars or Arrow table, or mapping of names to columns, optional
             One row per graph; every graph must have a node.
-        graph : str, default="graph"
-            Column with the name of the graph, in the tables of nodes and graphs, and in the edge table unless node names are
-            unique.
-        node : str, default="node"
-            Column of the node table with the name of the node.
-        source, target : str, default="source" and "target"
-            Columns of the edge table with the names of the two nodes.
-        label : str, optional
-            Column of the node table with the discrete label.
-        attributes : str or sequence of str, optional
-            Column or columns of the node table that form the vector of a node.
-        edge_label : str, optional
-            Column of the edge table with the discrete label.
-        edge_attributes : str or sequence of str, optional
-            Column or columns of the edge table that form the vector of an edge.
-        graph_attributes : str or sequence of str, optional
-            Column or columns of the graph table that form the vector of a graph.
         targets : str, mapping, or array-like of shape (n_graphs,), optional
             One class or number per graph: a column of the graph table, or of the node table where it is constant within each
             graph, a mapping from graph names, or an array in the order of the graphs.
-        directed : bool, default=False
-            Whether edges are directed, from source to target.
+        **kwargs
+            Parameters of :class:`TableGraphs`, which name columns: ``label``, ``attributes``, ``edge_label``,
+            ``edge_attributes``, ``graph_attributes``, ``graph``, ``node``, ``source``, ``target``; and ``directed``.
 
         Returns
         -------
@@ -360,12 +335,10 @@ class FromLibraries:
         >>> Graphs.from_tables(nodes, edges, label="element", attributes="charge")
         Graphs(2 graphs, 3 nodes, 1 edge, undirected, 3 labels, 1 attribute)
         """
-        from treegram.graphs.libraries import Roles
-        from treegram.graphs.tables import Columns, read_tables
+        from treegram.graphs.sources import TableGraphs, make_source
+        from treegram.graphs.tables import read_tables
 
-        roles = Roles(label, attributes, edge_label, edge_attributes, targets, graph_attributes=graph_attributes)
-        columns = Columns(graph, node, source, target)
-        return read_tables(nodes, edges, graphs, roles, columns, directed=directed)
+        return read_tables(nodes, edges, graphs, make_source(TableGraphs, kwargs, "Graphs.from_tables"), targets)
 
     @classmethod
     def from_grakel(

@@ -88,7 +88,6 @@ class Roles:
     edge_attributes: str | Sequence[str] | None
     targets: ArrayLike | Mapping[Any, Any] | str | None
     defaults: Mapping[str, str] = field(default_factory=dict)
-    graph_attributes: str | Sequence[str] | None = None
 
     def names(self, argument: str) -> list[str]:
         """Return the names in an argument."""

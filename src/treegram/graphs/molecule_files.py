@@ -37,7 +37,7 @@ _DEFAULT_COLUMN = "smiles"
 _NAME_COLUMNS = ("id", "name")
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "-", "?"}
 _MOST_NAMES = 20  # in a message
-_LONGEST_RECORD = 1 << 26  # characters; a file that never ends a record is no SDF
+_LONGEST_RECORD = 1 << 26  # characters; a file with a longer record is not SDF
 
 import_rdkit = partial(optional_module, "rdkit.Chem", "Molecules")
 

@@ -145,8 +145,6 @@ class ProteinGraphs(Source):
 class TableGraphs(Source):
     """Turn tables of nodes, edges and graphs into graphs, as the first step of a pipeline.
 
-    The parameters are those of :meth:`Graphs.from_tables`: names of columns.
-
     Parameters
     ----------
     label : str or None, default=None
@@ -160,7 +158,8 @@ class TableGraphs(Source):
     graph_attributes : str, list of str or None, default=None
         Columns of the graph table that form the vector of a graph.
     graph : str, default="graph"
-        Column with the name of the graph.
+        Column with the name of the graph, in the tables of nodes and graphs, and in the edge table unless node names are
+        unique.
     node : str, default="node"
         Column of the node table with the name of the node.
     source : str, default="source"

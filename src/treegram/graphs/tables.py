@@ -6,7 +6,7 @@ None of these libraries is imported, except pyarrow for a table that only has Ar
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,10 @@ from treegram._core.types import Ints
 from treegram.graphs import Graphs
 from treegram.graphs.check import as_array, as_column, as_exact
 from treegram.graphs.labels import plain_label
-from treegram.graphs.libraries import Roles, list_names, missing_name, name_columns, warn_of_unused
+from treegram.graphs.libraries import list_names, missing_name, name_columns, warn_of_unused
+from treegram.graphs.sources import TableGraphs
 
-__all__ = ["Columns", "read_tables"]
+__all__ = ["read_tables"]
 
 
 class Table:
@@ -86,36 +87,27 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, float) and value != value
 
 
-class Columns(NamedTuple):
-    """The columns that identify graphs and nodes."""
-
-    graph: str
-    node: str
-    source: str
-    target: str
-
-
-def read_tables(nodes: Any, edges: Any, graphs: Any, roles: Roles, columns: Columns, *, directed: bool) -> Graphs:
+def read_tables(nodes: Any, edges: Any, graphs: Any, options: TableGraphs, targets: Any) -> Graphs:
     """Build a collection from tables; see :meth:`treegram.Graphs.from_tables`."""
     node_table, edge_table = Table(nodes, "nodes"), Table(edges, "edges")
     graph_table = None if graphs is None else Table(graphs, "graphs")
-    codes, graph_names = _numbered(_plain(node_table.take("graph", columns.graph)))
+    codes, graph_names = _numbered(_plain(node_table.take("graph", options.graph)))
     if graph_table is not None:
-        codes, graph_names = _reorder(codes, graph_names, _plain(graph_table.take("graph", columns.graph)))
+        codes, graph_names = _reorder(codes, graph_names, _plain(graph_table.take("graph", options.graph)))
     order = np.argsort(codes, kind="stable")
     ranks = np.argsort(order)
-    owners = _plain(edge_table[columns.graph]) if columns.graph in edge_table.names else None
-    node_names = _plain(node_table.take("node", columns.node))
+    owners = _plain(edge_table[options.graph]) if options.graph in edge_table.names else None
+    node_names = _plain(node_table.take("node", options.node))
     number = _numbers(node_names, [graph_names[code] for code in codes] if owners is not None else None)
     ends = [
-        _look_up(edge_table, argument, getattr(columns, argument), number, owners) for argument in ("source", "target")
+        _look_up(edge_table, argument, getattr(options, argument), number, owners) for argument in ("source", "target")
     ]
-    labels = None if roles.label is None else node_table.take("label", roles.label)[order]
-    edge_labels = None if roles.edge_label is None else edge_table.take("edge_label", roles.edge_label)
-    vectors, attribute_names = _vectors(node_table, "attributes", roles)
-    edge_vectors, edge_attribute_names = _vectors(edge_table, "edge_attributes", roles)
-    graph_vectors, graph_attribute_names = _vectors(graph_table, "graph_attributes", roles)
-    y = _targets(roles.targets, node_table, graph_table, codes, graph_names)
+    labels = None if options.label is None else node_table.take("label", options.label)[order]
+    edge_labels = None if options.edge_label is None else edge_table.take("edge_label", options.edge_label)
+    vectors, attribute_names = _vectors(node_table, "attributes", options.attributes)
+    edge_vectors, edge_attribute_names = _vectors(edge_table, "edge_attributes", options.edge_attributes)
+    graph_vectors, graph_attribute_names = _vectors(graph_table, "graph_attributes", options.graph_attributes)
+    y = _targets(targets, node_table, graph_table, codes, graph_names)
     warn_of_unused(node_table.unused(), edge_table.unused(), "Graphs.from_tables", stacklevel=4)
     return Graphs.from_arrays(
         np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(graph_names)))]),
@@ -124,7 +116,7 @@ def read_tables(nodes: Any, edges: Any, graphs: Any, roles: Roles, columns: Colu
         attributes=None if vectors is None else vectors[order],
         edge_labels=edge_labels,
         edge_attributes=edge_vectors,
-        directed=directed,
+        directed=options.directed,
         targets=y,
         graph_names=list(map(str, graph_names)),
         node_names=[str(node_names[row]) for row in order],
@@ -201,13 +193,15 @@ def _look_up(
 # -------------------------------------------------------------------- vectors and targets
 
 
-def _vectors(table: Table | None, argument: str, roles: Roles) -> tuple[NDArray[Any] | None, list[str] | None]:
+def _vectors(
+    table: Table | None, argument: str, chosen: str | Sequence[str] | None
+) -> tuple[NDArray[Any] | None, list[str] | None]:
     """Return the columns that form the vectors, one of numbers or lists, or several of numbers; and the names of all."""
-    if getattr(roles, argument) is None:
+    if chosen is None:
         return None, None
     if table is None:
         raise InvalidGraphError(f"{argument} are columns of the table of graphs: pass it as graphs.")
-    names = roles.names(argument)
+    names = [chosen] if isinstance(chosen, str) else list(chosen)
     columns = [_numbers_of(table, argument, name) for name in names]
     if len(columns) > 1 and any(column.ndim > 1 for column in columns):
         raise InvalidGraphError(f"{argument}: a column of lists must be the only one; got {list_names(names)}.")
@@ -248,6 +242,6 @@ def _targets(targets: Any, nodes: Table, graphs: Table | None, codes: Ints, grap
         known = {plain_label(name): value for name, value in targets.items()}
         for name in graph_names:
             if name not in known:
-                raise InvalidGraphError(f"targets: there is none for graph {name!r}.")
+                raise InvalidGraphError(f"targets: there is no target for graph {name!r}.")
         return as_exact([known[name] for name in graph_names], "targets")
     return targets

@@ -1,6 +1,6 @@
-"""The same graphs through every way in give the same Gram matrix; the real libraries make the objects.
+"""The same graphs give the same Gram matrix whichever reader they come from; the real libraries make the objects.
 
-The ways from PyTorch Geometric are skipped where torch is not installed, as in ``make test``; CONTRIBUTING.md says how to run them.
+The readers of PyTorch Geometric are skipped where torch is not installed, as in ``make test``; CONTRIBUTING.md says how to run them.
 """
 
 from typing import Any
@@ -201,7 +201,7 @@ def grakel_tuples():
     return made
 
 
-WAYS = [
+READERS = [
     networkx,
     networkx_and_back,
     igraph,
@@ -225,9 +225,9 @@ def gram(graphs):
     return ODDCL(depth=2, use_edge_labels=use).fit_transform(graphs)
 
 
-@pytest.mark.parametrize("way_in", WAYS)
-def test_every_way_in_gives_the_same_graphs_and_gram_matrix(way_in):
-    graphs = way_in()
+@pytest.mark.parametrize("reader", READERS)
+def test_every_reader_gives_the_same_graphs_and_gram_matrix(reader):
+    graphs = reader()
     assert unnamed(graphs) == EXPECTED
     np.testing.assert_array_equal(gram(graphs), gram(EXPECTED))
 
@@ -323,7 +323,7 @@ def test_a_single_graph_needs_no_list_or_says_so():
         Graphs.from_adjacency(dense([(0, 1)], 2))
 
 
-def test_text_where_numbers_belong_is_told_with_its_column():
+def test_text_where_numbers_belong_is_reported_with_its_column():
     nodes = {"graph": ["a", "a"], "node": [0, 1], "kind": ["C", "O"]}
     edges = {"graph": ["a"], "source": [0], "target": [1]}
     with pytest.raises(InvalidGraphError, match=r"^attributes: the column 'kind' of nodes holds text, such as .*'C'"):
@@ -334,30 +334,30 @@ def test_text_where_numbers_belong_is_told_with_its_column():
         Graphs.from_edges([[(0, 1)]], attributes=[["C", "O"]])
 
 
-@pytest.mark.parametrize("way_in", [networkx, igraph, pyg, dictionaries])
-def test_a_name_that_does_not_exist_is_an_error_with_those_that_do(way_in, monkeypatch):
+@pytest.mark.parametrize("reader", [networkx, igraph, pyg, dictionaries])
+def test_a_name_that_does_not_exist_is_an_error_with_those_that_do(reader, monkeypatch):
     """Whatever the source, each argument that takes a name refuses one that is not there."""
-    door = {"networkx": "networkx", "igraph": "igraph", "pyg": "pyg", "dictionaries": "tables"}[way_in.__name__]
-    real = getattr(Graphs, f"from_{door}")
+    method = {"networkx": "networkx", "igraph": "igraph", "pyg": "pyg", "dictionaries": "tables"}[reader.__name__]
+    real = getattr(Graphs, f"from_{method}")
     for argument in ("label", "attributes", "edge_label", "edge_attributes", "targets"):
 
         def misspelt(*args, argument=argument, **options):
-            args = args[: 2 if door == "tables" else 1]
+            args = args[: 2 if method == "tables" else 1]
             return real(*args, **{**options, argument: "knid"})
 
-        monkeypatch.setattr(Graphs, f"from_{door}", misspelt)
+        monkeypatch.setattr(Graphs, f"from_{method}", misspelt)
         with pytest.raises(InvalidGraphError, match=rf"^{argument}: .*'knid'; (they have|it has) .*"):
-            way_in()
+            reader()
 
 
-@pytest.mark.parametrize("way_in", [networkx, igraph, pyg, dictionaries])
-def test_data_that_nobody_chose_are_named_in_one_warning(way_in, monkeypatch):
-    door = {"networkx": "networkx", "igraph": "igraph", "pyg": "pyg", "dictionaries": "tables"}[way_in.__name__]
-    real = getattr(Graphs, f"from_{door}")
-    args = 2 if door == "tables" else 1
-    monkeypatch.setattr(Graphs, f"from_{door}", lambda *given, **options: real(*given[:args]))
+@pytest.mark.parametrize("reader", [networkx, igraph, pyg, dictionaries])
+def test_data_that_nobody_chose_are_named_in_one_warning(reader, monkeypatch):
+    method = {"networkx": "networkx", "igraph": "igraph", "pyg": "pyg", "dictionaries": "tables"}[reader.__name__]
+    real = getattr(Graphs, f"from_{method}")
+    args = 2 if method == "tables" else 1
+    monkeypatch.setattr(Graphs, f"from_{method}", lambda *given, **options: real(*given[:args]))
     with pytest.warns(
         UserWarning, match=r"data of the nodes are not used: '.*data of the edges are not used: '"
     ) as told:
-        way_in()
+        reader()
     assert len(told) == 1
