@@ -29,6 +29,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",  # links to the source
+    "sphinx_copybutton",
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
@@ -45,6 +46,8 @@ sphinx_gallery_conf = {
     "min_reported_time": 3600,  # times on this machine mean nothing to a reader
     "write_computation_times": False,
 }
+copybutton_prompt_text = r">>> |\.\.\. |\$ "  # is not copied
+copybutton_prompt_is_regexp = True
 templates_path = ["_templates"]
 nitpicky = True  # a reference that leads nowhere is a warning, and make docs fails on warnings
 

@@ -8,28 +8,70 @@ import treegram
 
 __all__ = ["reference_page", "write_reference"]
 
-# For each home of public names a title and a sentence or two; sections come in this order.
-SECTIONS = {
-    "graphs": ("Graphs", "The collection that every estimator takes."),
-    "datasets": ("Data sets", "Data sets to load, generate, summarize and save."),
-    "datasets.parquet": ("Parquet files", "Large collections in a columnar format; see :doc:`own_data`."),
-    "graphs.molecules": ("Molecules", "SMILES, SDF and RDKit molecules as graphs; see :doc:`molecules`."),
-    "graphs.transforms": (
+# A title, a sentence or two, and names, or homes of public names in treegram._HOMES; what a section lists, a later one does not.
+SECTIONS = (
+    (
+        "Automatic models",
+        "Begin here: they choose and combine kernels that suit the graphs. See :doc:`models`.",
+        "GraphClassifier GraphRegressor",
+    ),
+    (
+        "Models on kernels of your choice",
+        "They search the parameters of one kernel, or choose one of several.",
+        "models",
+    ),
+    ("Graphs", "The collection that every estimator takes.", "graphs"),
+    (
+        "Graphs from files and tables",
+        "Molecules, protein structures and tables become graphs; see :doc:`own_data` and :doc:`molecules`.",
+        "graphs.molecules graphs.sources",
+    ),
+    (
+        "Data sets",
+        "Data sets to load, generate, summarize and save, also in chunks.",
+        "datasets datasets.parquet",
+    ),
+    (
         "Preprocessing",
-        "Transformers from graphs to graphs with other node vectors or edge labels, to be put before a kernel.",
+        "Transformers from graphs to graphs, to be put before a kernel, and a table of numbers of each graph.",
+        "graphs.transforms graphs.statistics",
     ),
-    "kernels": (
-        "Kernels",
-        "Transformers from graphs to a Gram matrix; ``FeatureMap``, ``Nystroem`` and ``ODDCLFeatures`` return explicit rows instead. "
-        ":doc:`kernels` compares them.",
+    (
+        "Kernels on labels and shape",
+        "They compare discrete structure: colors, trees, subgraphs, pairs of nodes. :doc:`kernels` compares all kernels.",
+        "Graphlets NSPDK ODDST WL WLOA RandomWalk",
     ),
-    "kernels.gram_store": ("Gram matrices on disk", "For matrices larger than memory; see :doc:`cluster`."),
-    "models": ("Models", "Estimators that take graphs and choose their kernel themselves."),
-    "models.saving": ("Model files", "Fitted models in files that contain no code; see :doc:`saving`."),
-    "explanations.contributions": ("Explanations", "Which nodes, features and training graphs made a decision; see :doc:`explain`."),
-    "explanations.plots": ("Plots", "Figures drawn with matplotlib; each function returns its axes."),
-    "_core.errors": ("Errors", "The exceptions that treegram raises. Each is also a ``ValueError``."),
-}
+    (
+        "Kernels on labels and vectors",
+        "They compare structure and the vectors of nodes.",
+        "AttributedWalk CSM GIK GraphHopper ODDCL OrderedTrees P2K ShortestPath WLCL WWL",
+    ),
+    (
+        "Sums, features and approximations",
+        "``KernelSum`` adds kernels; the others give explicit rows or approximate a kernel with a known error.",
+        "kernels",
+    ),
+    (
+        "Explanations",
+        "Which nodes, features and training graphs made a decision; see :doc:`explain`.",
+        "explanations.contributions",
+    ),
+    (
+        "Plots",
+        "Figures drawn with matplotlib; each function returns its axes.",
+        "explanations.plots",
+    ),
+    (
+        "Files and disks",
+        "Fitted models in files that contain no code (:doc:`saving`), and matrices larger than memory (:doc:`cluster`).",
+        "models.saving kernels.gram_store",
+    ),
+    (
+        "Errors",
+        "The exceptions that treegram raises. Each is also a ``ValueError``.",
+        "_core.errors",
+    ),
+)
 HEAD = """Reference
 =========
 
@@ -41,11 +83,18 @@ Everything here is imported from ``treegram`` itself: ``import treegram as tg``,
 
 def reference_page() -> str:
     """Return the page as reStructuredText."""
-    parts = [HEAD]
-    for home, (title, text) in SECTIONS.items():
-        listed = "\n".join(f"   {name}" for name in sorted(treegram._HOMES[home], key=str.lower))
+    parts, done = [HEAD], set()
+    for title, text, members in SECTIONS:
+        names = {
+            name
+            for member in members.split()
+            for name in treegram._HOMES.get(member, [member])
+        }
+        listed = sorted((names - done) & set(treegram.__all__), key=str.lower)
+        done.update(listed)
+        entries = "\n".join(f"   {name}" for name in listed)
         parts.append(
-            f"{title}\n{'-' * len(title)}\n\n{text}\n\n.. autosummary::\n   :toctree: api\n   :nosignatures:\n\n{listed}\n"
+            f"{title}\n{'-' * len(title)}\n\n{text}\n\n.. autosummary::\n   :toctree: api\n   :nosignatures:\n\n{entries}\n"
         )
     return "\n".join(parts)
 

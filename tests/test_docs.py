@@ -90,7 +90,26 @@ def made(tmp_path_factory):
     raw.parent.mkdir(parents=True)
     tg.save_tu(wide, raw, name="ENZYMES")
     write_foreign_files(folder)
+    write_own_files(folder)
     return folder
+
+
+def write_own_files(folder):
+    """Write the tables and structures that docs/new_graphs.md reads."""
+    for prefix in ("", "new_"):
+        nodes = [f"g{i},{j},{'CO'[i % 2]},{i + j}.5" for i in range(20) for j in range(3)]
+        edges = [f"g{i},{j},{j + 1}" for i in range(20) for j in range(2)]
+        (folder / f"{prefix}nodes.csv").write_text("\n".join(["graph,node,label,x", *nodes, ""]))
+        (folder / f"{prefix}edges.csv").write_text("\n".join(["graph,source,target", *edges, ""]))
+        (folder / f"{prefix}structures").mkdir()
+        for i in range(20):
+            lines = [
+                f"ATOM  {k:5d}  CA  {('ALA', 'CYS')[i % 2]} A{k:4d}    {1.5 * k + i / 9:8.3f}{k % 3:8.3f}{0:8.3f}  1.00  0.00           C"
+                for k in range(1, 9)
+            ]
+            (folder / f"{prefix}structures" / f"p{i}.pdb").write_text("\n".join([*lines, "END", ""]))
+    (folder / "graphs.csv").write_text("\n".join(["graph,y", *(f"g{i},{i % 2}" for i in range(20)), ""]))
+    (folder / "classes.csv").write_text("\n".join(["protein,class", *(f"p{i},{i % 2}" for i in range(20)), ""]))
 
 
 def write_foreign_files(folder):
