@@ -293,7 +293,7 @@ def test_a_node_adds_what_its_own_trees_give(name):
             counts = (sp.diags((np.arange(graph.n_nodes) == node).astype(float)) @ trees.counts).tocsr()
             alone = replace(view, groups=[replace(trees, counts=counts)])
             with mock.patch.object(oddcl_features, "view_trees", return_value=alone):
-                row = features._rows(graph, features.map_, features._seed)
+                row = features._rows(graph)
             np.testing.assert_allclose(value, (row @ model[1].coef_).item(), rtol=0, atol=1e-9)
 
 

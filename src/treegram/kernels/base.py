@@ -461,7 +461,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _describe(self, graphs: Graphs, grid: Grid) -> Any:
-        """Return what the sums need of the graphs."""
+        """Convert graphs into the form that the sums need."""
 
     @abstractmethod
     def _pair_sums(self, left: Any, right: Any | None) -> Floats:

@@ -317,7 +317,7 @@ class KernelSum(GraphKernel):
 
 
 def _view(final: GraphKernel, described: Any, selves: Floats | None = None) -> PartView:
-    """Return graphs as a part sees them, with their kernels with themselves, which are summed if not known."""
+    """Return graphs as a part sees them, with the kernel of each with itself, which is computed if it is not known."""
     selves = final._self_sums(described) if selves is None else selves
     return PartView(described, selves.reshape(selves.shape[-1:]))
 

@@ -160,8 +160,6 @@ def node_contributions(left: NodeView, right: NodeView, weights: Floats, n_jobs:
     rows, columns, weighting = _alike(left, right)
     is_used = np.abs(weights).max(axis=1) > 0
     columns = columns.taken(np.flatnonzero(is_used[columns.graph_ids]))
-    if _is_plain(left, right):
-        return _plain_contributions(rows, columns, weighting, weights)
     n_nodes = len(rows.graph_ids)
     contributions = np.empty((weighting.n_groups, n_nodes, weights.shape[1]))
     step = max(1, CONTRIBUTIONS_AT_ONCE // max(1, weighting.n_groups * columns.n_graphs))
@@ -172,12 +170,6 @@ def node_contributions(left: NodeView, right: NodeView, weights: Floats, n_jobs:
         sums = pair_sums(columns, alone, right.node_kernel, weighting, n_jobs=n_jobs)
         contributions[:, some] = np.einsum("gin,io->gno", sums[:, 0], weights)
     return contributions
-
-
-def _is_plain(left: NodeView, right: NodeView) -> bool:
-    """Return whether k_A is 1 for all pairs of nodes."""
-    is_zero = not left.nodes.vectors.any() and not right.nodes.vectors.any()
-    return is_zero and isinstance(right.node_kernel, Gaussian)
 
 
 def entry_contributions(left: NodeView, right: NodeView, weights: Floats) -> Floats:
@@ -191,21 +183,13 @@ def entry_contributions(left: NodeView, right: NodeView, weights: Floats) -> Flo
     columns = columns.taken(np.flatnonzero(is_used[columns.graph_ids]))
     mine.counts.sort_indices()
     rows = replace(left.nodes, features=mine.counts)
-    if _is_plain(left, right):
+    if (
+        not left.nodes.vectors.any() and not columns.vectors.any() and isinstance(right.node_kernel, Gaussian)
+    ):  # k_A is 1
         totals = columns.features.T @ weights[columns.graph_ids]
         contributions: Floats = rows.features.data[:, None] * totals[rows.features.indices]
         return contributions
     return entry_sums(rows, columns, right.node_kernel, weights[columns.graph_ids])
-
-
-def _plain_contributions(rows: Nodes, columns: Nodes, weighting: Weighting, weights: Floats) -> Floats:
-    """Compute the same where k_A is 1: sums of products of features alone."""
-    totals = columns.features.T @ weights[columns.graph_ids] * weighting.weights[weighting.kinds]
-    contributions = np.empty((weighting.n_groups, len(rows.graph_ids), weights.shape[1]))
-    for group in range(weighting.n_groups):
-        own = np.flatnonzero(weighting.groups[weighting.kinds] == group)
-        contributions[group] = rows.features[:, own] @ totals[own]
-    return contributions
 
 
 def _symmetric_sums(view: NodeView, n_jobs: int | None) -> Floats:

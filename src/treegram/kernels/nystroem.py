@@ -42,7 +42,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
     kernel : GraphKernel or Pipeline or None, default=None
         The kernel, or a pipeline of transformers that ends in one. None: ODDCL.
     n_components : int or None, default=None
-        Number of graphs to choose, at most. None: as many as ``tolerance`` needs, or 100 if that is None as well.
+        Largest number of graphs to choose. None: as many as ``tolerance`` requires, or 100 if that is None as well.
     tolerance : float or None, default=None
         Stop when the chosen graphs leave at most this fraction of the trace of the training graphs' Gram matrix unexplained.
     random_state : int, RandomState instance or None, default=0

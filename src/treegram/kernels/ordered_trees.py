@@ -48,7 +48,7 @@ class OrderedTrees(GraphKernel):
     r"""Tree kernel that compares the vectors at all nodes of a tree, in sorted order (C'_ST); a reference.
 
     The first attempt of the paper on ODDCL, kept to show why it was rejected. Two equal trees, at the roots
-    :math:`v` and :math:`v'`, are laid over each other, and the vectors of all nodes on one another are compared:
+    :math:`v` and :math:`v'`, are aligned, and the vectors of all corresponding nodes are compared:
 
     .. math:: C'(v, v') = \lambda \, k_A(x_v, x_{v'}) \prod_j C'(ch_j(v), ch_j(v'))
 

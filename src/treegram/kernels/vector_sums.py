@@ -166,7 +166,7 @@ class PairSample:
         return self.error_against(approximate.reshape(self.exact.shape))
 
     def error_against(self, approximate: Floats) -> float:
-        """Return the Frobenius norm of the difference to the exact values over theirs; 0 where both are 0."""
+        """Return the Frobenius norm of the difference divided by that of the exact values; 0 where both are 0."""
         difference, size = float(np.linalg.norm(approximate - self.exact)), float(np.linalg.norm(self.exact))
         return difference / size if size else float(difference > 0)
 

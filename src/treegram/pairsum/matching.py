@@ -711,7 +711,7 @@ def sum_closed(state, graphs, tile, limits, held, out):
     - S_1 = sum kappa, S_2 = 1/2 sum kappa W;
     - paths u - v - w, their ends adjacent or not: 1/2 sum (kappa W^2 - N M^2 - M N^2 + W kappa^2);
     - those with ends adjacent in the row's graph: one sum over columns for each of its triangles (a, b, c), of
-      kappa_a M_b M_c + ... - kappa_a kappa_b M_c - ...; likewise with N for the columns' triangles;
+      kappa_a M_b M_c + ... - kappa_a kappa_b M_c - ...; the same with N for the columns' triangles;
     - triangles: the permanent of kappa between each two.
 
     state[ROW] counts the rows of a graph, and then its triangles.

@@ -400,7 +400,7 @@ def _add_tile(
     inverted = _invert(job, order, positions, len(columns.graphs))
     n_lanes, n_bins, width = job.lanes.lane_kinds.shape[1] - 1, len(job.weights.bin_kinds), len(columns.graphs)
     is_plain = np.array_equal(columns.graphs[positions], np.arange(n_graphs)) and len(columns.block_starts) == 2
-    if is_plain:  # gathered by column is gathered by graph: no lanes are needed beside the bins
+    if is_plain:  # gathered by column is gathered by graph: no lanes are needed besides the bins
         inverted = inverted._replace(lanes=job.weights.kind_bins[job.weights.kinds].astype(np.int32))
     bins = aligned(n_bins, width if is_plain else n_graphs)
     scratch = Scratch(

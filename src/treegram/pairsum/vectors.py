@@ -350,8 +350,8 @@ def _fill_places(codes, seed, n_columns, columns, signs):
 def _hash_rows(first, last, offsets, indptr, indices, data, columns, signs, vectors, out):
     """out[g] = sum over the nodes v of g and their trees t of signs[t] F[v, t] vectors[v], moved to columns[t].
 
-    For the graphs first <= g < last; ``vectors`` holds their nodes alone. A vector that runs over the last column goes on
-    at the first one.
+    For the graphs first <= g < last; ``vectors`` holds their nodes alone. A vector that extends beyond the last column
+    continues at the first one.
     """
     n_columns, width = out.shape[1], vectors.shape[1]
     row = np.empty(n_columns + width)  # one overhang instead of a test in the inner loop
@@ -372,7 +372,7 @@ def _hash_rows(first, last, offsets, indptr, indices, data, columns, signs, vect
 def _fill_entry_products(first, last, indptr, indices, data, columns, signs, vectors, weights, sums):
     """sums[e, o] = signs[t] F[v, t] <vectors[v], weights[o] from columns[t] on>, for the entries e = (v, t) of first <= v < last.
 
-    ``vectors`` holds these nodes alone; a row of ``weights`` goes on beyond its last column with the first ones.
+    ``vectors`` holds these nodes alone; a row of ``weights`` continues beyond its last column with the first ones.
     """
     width = vectors.shape[1]
     for v in range(first, last):

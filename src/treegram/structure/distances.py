@@ -1,4 +1,4 @@
-"""Distances: how many pairs of nodes are how many edges apart, for groups of nodes that a kernel cannot tell apart.
+"""Count the pairs of nodes at each distance, for groups of nodes that a kernel cannot distinguish.
 
 A distance is the number of edges on a shortest path, along the edges' direction where they have one. Pairs without a path
 and pairs of a node with itself are left out.
@@ -131,7 +131,7 @@ def _write_tally(first_group, n_groups, top, tally, used, records):
 
 @jit
 def tally_distances(graphs, groups, last, scratch, state, numbers, records, budget):
-    """Count how many ordered pairs of two nodes are how far apart, by group, in the graphs state[GRAPH] .. last - 1.
+    """Count the ordered pairs of two nodes by distance and group, in the graphs state[GRAPH] .. last - 1.
 
     ``numbers[a]`` is the number of records of group a; they come by distance and partner. Stops as ``structure.visits``
     describes; state[ROOT] counts the groups of the graph, state[ITEM] the members of the group.

@@ -2,7 +2,7 @@
 
 ``structure.trees`` counts trees by their labels; here each tree also lists the nodes of the graph that it consists of, so that
 two equal trees can be compared node by node. For this, children need an order. They are sorted by their codes, which leaves
-the order of equal subtrees open: a rule for ties decides it, and thereby which nodes are compared.
+the order of equal subtrees open: a rule for ties decides it, and so determines which nodes are compared.
 Subtrees are stored once. This is a plain reference, with dictionaries; nothing here is fast.
 """
 

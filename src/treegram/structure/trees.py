@@ -108,7 +108,7 @@ def tree_features(
 def _count_trees(
     graphs: Graphs, hashes: tuple[Hashes, Hashes], depth: int, counting: int, span: tuple[int, int]
 ) -> tuple[Any, ...]:
-    """Count the trees of some graphs: how many each node has, by node their numbers and counts, and :class:`Phi`'s columns by number."""
+    """Count the trees of some graphs: the number of trees of each node, their numbers and counts, and :class:`Phi`'s columns by number."""
     base = int(graphs.offsets[span[0]])
     n_nodes = int(graphs.offsets[span[1]]) - base
     largest = int(np.diff(graphs.offsets[span[0] : span[1] + 1]).max(initial=0))
@@ -247,7 +247,7 @@ def encode(n_visited, depth, base, arcs, hashes, seen):
 
 @pasted
 def extra_count(counting, beyond, distance):
-    """Return how often the largest tree of a node in a visit counts beyond once.
+    """Return how many more times than once the largest tree of a node in a visit counts.
 
     Trees cut below the DAG's lowest level repeat the last one: the paper's Algorithm 1 counts T_j for every j up to depth, "visits"
     those up to depth - distance.
@@ -353,7 +353,7 @@ def _add_scaled(a, values, out):
 
 @jit
 def _divide_visit(n_visited, top, beyond, counting, base, arcs, seen, entries, mass, contributions):
-    """Divide what the trees of one visit contribute: each node of a tree gets the same amount, and hands it down to its children.
+    """Divide what the trees of one visit contribute: each node of a tree gets the same amount, and passes it on to its children.
 
     ``mass[v, j, o]`` is what each node of T_j(v) gets, for each time that T_j(v) is in a larger tree, or is counted itself.
     """

@@ -46,7 +46,7 @@ N_STATE = 5
 
 
 def graph_spans(graphs: Graphs, nodes_per_task: int) -> list[tuple[int, int]]:
-    """Split the graphs into consecutive ranges of about ``nodes_per_task`` nodes, at least one, for any number of workers the same."""
+    """Split the graphs into consecutive ranges of about ``nodes_per_task`` nodes, at least one; the same for any number of workers."""
     n_spans = graphs.n_nodes // nodes_per_task
     n_spans = max(1, min(len(graphs), n_spans + n_spans % 2))  # an even number: two workers then end at the same time
     cuts = np.searchsorted(graphs.offsets, graphs.n_nodes * np.arange(1, n_spans) / n_spans)
