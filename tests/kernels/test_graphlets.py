@@ -104,6 +104,14 @@ def test_every_connected_graph_of_up_to_five_nodes_has_a_column_and_a_name():
         assert Z[i, names["edge"]] == drawn[name].number_of_edges()
 
 
+def test_every_directed_graph_of_up_to_four_nodes_has_a_column():
+    """There are 1, 2, 13 and 199 connected ones up to isomorphism (OEIS A003085); the codes of colors tell them apart."""
+    pairs = np.array(list(permutations(range(4), 2)))
+    graph, pair = np.nonzero(np.arange(1 << 12)[:, None] >> np.arange(12) & 1)
+    graphs = Graphs.from_arrays(np.arange(0, 4 * 4096 + 1, 4), pairs[pair] + 4 * graph[:, None], directed=True)
+    assert [len(feature_names(Graphlets(size).fit(graphs))) for size in (1, 2, 3, 4)] == [1, 3, 16, 215]
+
+
 def test_labels_are_in_the_names():
     graphs = Graphs.from_edges([[(0, 1), (1, 2)]], labels=[["C", "N", "C"]], edge_labels=[["-", "="]])
     kernel = Graphlets(3, use_labels=True, use_edge_labels=True).fit(graphs)

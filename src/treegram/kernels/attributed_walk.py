@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -17,16 +17,7 @@ from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.walks import WalkNodes, walk_contributions, walk_self_sums, walk_sums
 from treegram.structure.hashing import arc_hashes
 
-__all__ = ["AttributedWalk", "WalkView", "pair_walks", "self_walks", "view_walks", "walks_from_nodes"]
-
-
-@dataclass(frozen=True)
-class WalkView:
-    """Graphs as the sums over pairs of walks see them."""
-
-    nodes: WalkNodes
-    node_kernel: NodeKernel
-    weights: Floats  # (n_points, n_steps + 1): of each number of steps, for each point of the grid
+__all__ = ["AttributedWalk", "describe_walks"]
 
 
 @parameters
@@ -118,55 +109,22 @@ class AttributedWalk(GraphKernel):
     missing_labels: str = "degree"
     use_edge_labels: bool = False
 
-    def _describe(self, graphs: Graphs, grid: Grid) -> WalkView:
+    def _describe(self, graphs: Graphs, grid: Grid) -> WalkNodes:
         every = np.arange(max(grid["n_steps"]) + 1)
         weights = [np.where(every <= n, float(decay) ** every, 0.0) for n in grid["n_steps"] for decay in grid["decay"]]
-        return view_walks(self, graphs, *vectors_and_kernel(self, graphs), np.array(weights))
+        return describe_walks(self, graphs, *vectors_and_kernel(self, graphs), np.array(weights))
 
-    def _pair_sums(self, left: WalkView, right: WalkView | None) -> Floats:
-        return pair_walks(left, right, self.n_jobs)
+    def _pair_sums(self, left: WalkNodes, right: WalkNodes | None) -> Floats:
+        return walk_sums(left, right, n_jobs=self.n_jobs)
 
-    def _self_sums(self, described: WalkView) -> Floats:
-        return self_walks(described, self.n_jobs)
+    def _self_sums(self, described: WalkNodes) -> Floats:
+        return walk_self_sums(described, n_jobs=self.n_jobs)
 
-    def _raw_contributions(self, graphs: Graphs, described: WalkView, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
-        return walks_from_nodes(described, self._fitted, weights, self.n_jobs)
-
-
-def view_walks(kernel: Any, graphs: Graphs, vectors: Floats, node_kernel: NodeKernel, weights: Floats) -> WalkView:
-    """Describe graphs as the kernel's parameters for labels say."""
-    nodes = WalkNodes(
-        n_graphs=len(graphs),
-        graph_ids=graphs.graph_ids,
-        blocks=node_blocks(kernel, graphs),
-        vectors=vectors,
-        indptr=graphs.indptr,
-        indices=graphs.indices,
-        arc_codes=arc_hashes(graphs, use_edge_labels=kernel.use_edge_labels),
-    )
-    return WalkView(nodes, node_kernel, weights)
+    def _raw_contributions(self, graphs: Graphs, described: WalkNodes, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
+        return walk_contributions(described, self._fitted, weights, n_jobs=self.n_jobs)
 
 
-def pair_walks(left: WalkView, right: WalkView | None, n_jobs: int | None) -> Floats:
-    """Compute the kernel of each pair of graphs for each point of the grid; ``right=None``: left with itself."""
-    fitted = left if right is None else right
-    columns = None if right is None else right.nodes
-    sums = walk_sums(left.nodes, columns, fitted.node_kernel, left.weights.shape[1] - 1, n_jobs=n_jobs)
-    return np.einsum("pk,kij->pij", left.weights, sums)
-
-
-def self_walks(view: WalkView, n_jobs: int | None) -> Floats:
-    """Compute the kernel of each graph with itself for each point of the grid."""
-    return view.weights @ walk_self_sums(view.nodes, view.node_kernel, view.weights.shape[1] - 1, n_jobs=n_jobs)
-
-
-def walks_from_nodes(view: WalkView, fitted: WalkView, weights: Floats, n_jobs: int | None) -> Floats:
-    """Compute what the walks from each node add to the sums of weights[i, j] K(G, G_i) over the fitted graphs."""
-    return walk_contributions(
-        view.nodes,
-        fitted.nodes,
-        node_kernel=fitted.node_kernel,
-        step_weights=view.weights[0],
-        weights=weights,
-        n_jobs=n_jobs,
-    )
+def describe_walks(kernel: Any, graphs: Graphs, vectors: Floats, node_kernel: NodeKernel, weights: Floats) -> WalkNodes:
+    """Return what sums over walks need of the graphs, as the kernel's parameters for labels say."""
+    blocks, arc_codes = node_blocks(kernel, graphs), arc_hashes(graphs, use_edge_labels=kernel.use_edge_labels)
+    return WalkNodes(graphs.offsets, blocks, vectors, graphs.indptr, graphs.indices, arc_codes, node_kernel, weights)

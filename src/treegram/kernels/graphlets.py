@@ -1,12 +1,11 @@
-"""Graphlets: counts of all small connected subgraphs, with a table of canonical forms."""
+"""Graphlets: counts of all small connected subgraphs."""
 
 from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -66,13 +65,11 @@ NAMES: Mapping[tuple[str, int], str] = {
 
 # The graphs: CSR neighbors in both directions, and, where labels or directions count, arcs as they are with hashes of their labels.
 Arrays = namedtuple("Arrays", "offsets indptr indices node_hashes arc_starts arc_ends arc_hashes has_labels has_arcs")
-# By size and adjacency (bases[size] + bits of the pairs): the class, and which member is at each place of the canonical form.
-# By class: its code, and its automorphisms from autos[starts[class]] on.
-Tables = namedtuple("Tables", "bases classes orders codes starts autos")
 Records = namedtuple("Records", "rows codes values examples table")
 # The subgraph being grown: members, bits of the pairs among the first ones, and for each node bits for the members next to it.
-# Candidates for member i + 1 are queue[at[i]] .. queue[ends[i] - 1]. Without labels, slots[class] is the record of the class.
-Scratch = namedtuple("Scratch", "members bits beside queue at ends pairs slots")
+# Candidates for member i + 1 are queue[at[i]] .. queue[ends[i] - 1]. Without labels, by size and bits: the code, and the record.
+Scratch = namedtuple("Scratch", "members bits at ends beside queue pairs colors codes slots")
+N_PAIRS = LARGEST * (LARGEST - 1) // 2
 
 
 @dataclass(frozen=True)
@@ -128,8 +125,7 @@ class Graphlets(ExplicitKernel):
 
     Notes
     -----
-    Every subgraph is visited once (Wernicke's ESU), in a few nanoseconds, and classified by a table of canonical forms; there is no
-    sampling. Their number grows with the degrees to the power of ``max_size`` - 1. It is forecast from the degrees, and graphs are
+    Every subgraph is visited once (Wernicke's ESU), in a few nanoseconds; there is no sampling. Their number grows with the degrees to the power of ``max_size`` - 1. It is forecast from the degrees, and graphs are
     refused where all of them together would take more than minutes. Where edges have a direction, isomorphic subgraphs agree in it,
     and a subgraph is connected if it is without directions.
 
@@ -250,16 +246,16 @@ def _count_some(
     by_node: bool,  # noqa: FBT001 (a task)
 ) -> tuple[Ints, Hashes, Floats, NDArray[Any]]:
     """Return the lengths of the rows of some graphs, and their codes, values and examples."""
-    offsets, tables, state = arrays.offsets[span[0] : span[1] + 1], _tables(), start_at(span[0])
+    offsets, state = arrays.offsets[span[0] : span[1] + 1], start_at(span[0])
     largest, n_rows = (
         int(np.diff(offsets).max(initial=0)),
         int(offsets[-1] - offsets[0] if by_node else len(offsets) - 1),
     )
-    members, at, ends = np.zeros((3, LARGEST), np.int64)
-    bits, beside, queue = np.zeros(LARGEST, np.int64), np.zeros(largest, np.int64), np.empty(largest, np.int64)
-    scratch = Scratch(
-        members, bits, beside, queue, at, ends, np.zeros((LARGEST, LARGEST), np.uint64), np.full(len(tables.codes), -1)
-    )
+    members, bits, at, ends = np.zeros((4, LARGEST), np.int64)
+    beside, queue = np.zeros((2, largest), np.int64)
+    pairs, colors = np.zeros((LARGEST, LARGEST), np.uint64), np.zeros((2, LARGEST), np.uint64)
+    codes, slots = np.zeros((LARGEST + 1, 1 << N_PAIRS), np.uint64), np.full((LARGEST + 1, 1 << N_PAIRS), -1)
+    scratch = Scratch(members, bits, at, ends, beside, queue, pairs, colors, codes, slots)
     room = 16 * n_rows + 64
     records = Records(
         np.empty(room, np.int64),
@@ -271,58 +267,11 @@ def _count_some(
 
     def count(records: Any) -> int:
         request = (span[0], span[1], max_size, by_node)
-        return int(count_subgraphs(arrays, request, tables, scratch, state, records, STEPS_PER_CALL))
+        return int(count_subgraphs(arrays, request, scratch, state, records, STEPS_PER_CALL))
 
     records = run_loop(count, state, arrays.offsets, span[1], "graphlets", records)
     order, row_ends = order_by_row(records.rows, n_rows)
     return np.diff(row_ends, prepend=0), records.codes[order], records.values[order], records.examples[order]
-
-
-@cache
-def _tables() -> Any:
-    """Return canonical forms: of all graphs on the same places that are isomorphic, the one with the smallest bits.
-
-    Bit j (j - 1) / 2 + i says that members i < j are adjacent.
-    """
-    bases, classes, orders, starts = [0, 0], [], [], [0]
-    codes: list[int] = []
-    autos: list[tuple[int, ...]] = []
-    for size in range(1, LARGEST + 1):
-        pairs = list(combinations(range(size), 2))
-        every = np.arange(1 << len(pairs))
-        found, order = np.full(len(every), len(every)), np.zeros((len(every), LARGEST), np.int64)
-        moved = {}
-        for places in permutations(range(size)):
-            new = moved[places] = np.zeros_like(every)
-            for i, j in pairs:
-                new |= (every >> _bit(places[i], places[j]) & 1) << _bit(i, j)
-            order[new < found, :size] = places
-            np.minimum(found, new, out=found)
-        own = np.full(len(every), -1)
-        for bits in np.unique(found).tolist():
-            if _is_connected(size, [pair for pair in pairs if bits >> _bit(*pair) & 1]):
-                own[found == bits] = len(codes)
-                codes.append(bases[size] + bits + 1)
-                autos += [(*places, *[0] * (LARGEST - size)) for places, new in moved.items() if new[bits] == bits]
-                starts.append(len(autos))
-        bases.append(bases[size] + len(every))
-        classes.append(own)
-        orders.append(order)
-    hashed = mix.py_func(np.array(codes, np.uint64))
-    return Tables(
-        np.array(bases), np.concatenate(classes), np.concatenate(orders), hashed, np.array(starts), np.array(autos)
-    )
-
-
-def _bit(i: int, j: int) -> int:
-    return max(i, j) * (max(i, j) - 1) // 2 + min(i, j)
-
-
-def _is_connected(size: int, edges: list[tuple[int, int]]) -> bool:
-    reached = {0}
-    for _ in range(size):
-        reached |= {node for edge in edges if reached & {*edge} for node in edge}
-    return len(reached) == size
 
 
 # -------------------------------------------------------------------- compiled
@@ -338,43 +287,50 @@ def _arc_hash(source, target, arrays):
 
 
 @jit
-def _subgraph_code(size, bits, base, arrays, tables, members, pairs):
-    """Return the code of a subgraph: that of its class, with labels the smallest over all automorphisms of the canonical form."""
-    index = tables.bases[size] + bits
-    kind = tables.classes[index]
-    if not arrays.has_labels:
-        return tables.codes[kind]
-    order, smallest = tables.orders[index], ~np.uint64(0)
-    if arrays.has_arcs:
+def _subgraph_code(size, bits, base, arrays, scratch):
+    """Return the code of a subgraph, by Weisfeiler-Lehman colors, which tell all graphs of at most five nodes apart.
+
+    Two colored graphs that they do not tell apart have equal numbers of neighbors within and between colors, and up to five nodes
+    leave a single graph for these.
+    """
+    members, pairs, colors = scratch.members, scratch.pairs, scratch.colors
+    for i in range(size):
+        colors[0, i] = mix(arrays.node_hashes[base + members[i]] + np.uint64(size))
+        for j in range(i):
+            v, w, is_edge = base + members[i], base + members[j], bits >> (i * (i - 1) // 2 + j) & 1
+            pairs[i, j] = pairs[j, i] = is_edge
+            if is_edge and arrays.has_arcs:
+                forth, back = _arc_hash(v, w, arrays), _arc_hash(w, v, arrays)
+                pairs[i, j], pairs[j, i] = join(forth, back), join(back, forth)
+    for level in range(size):
+        old, new, total = level % 2, (level + 1) % 2, np.uint64(0)
         for i in range(size):
+            around = np.uint64(0)
             for j in range(size):
-                pairs[i, j] = _arc_hash(base + members[order[i]], base + members[order[j]], arrays)
-    for row in range(tables.starts[kind], tables.starts[kind + 1]):
-        places, code = tables.autos[row], tables.codes[kind]
-        for i in range(size):
-            code = join(code, arrays.node_hashes[base + members[order[places[i]]]])
-            if arrays.has_arcs:
-                for j in range(size):
-                    code = join(code, pairs[places[i], places[j]])
-        smallest = min(smallest, code)
-    return smallest
+                if i != j and pairs[i, j]:
+                    around += mix(colors[old, j] + pairs[i, j])
+            colors[new, i] = join(colors[old, i], around)
+            total += mix(colors[new, i])
+    return mix(total)
 
 
 @jit
-def _record(size, bits, row, base, by_node, arrays, tables, scratch, first, used, records):
+def _record(size, bits, row, base, by_node, arrays, scratch, first, used, records):
     """Add a subgraph to the records of its graph or of its nodes; return the number of records."""
-    members, kind = scratch.members, tables.classes[tables.bases[size] + bits]
-    is_plain = not (by_node or arrays.has_labels)
-    if is_plain and scratch.slots[kind] >= first:
-        records.values[scratch.slots[kind]] += 1.0
+    members, slots, is_plain = scratch.members, scratch.slots, not arrays.has_labels
+    if is_plain and not by_node and slots[size, bits] >= first:
+        records.values[slots[size, bits]] += 1.0
         return used
-    code = _subgraph_code(size, bits, base, arrays, tables, members, scratch.pairs)
+    code = scratch.codes[size, bits]
+    if not is_plain or code == 0:
+        code = _subgraph_code(size, bits, base, arrays, scratch)
+        scratch.codes[size, bits] = code
     for i in range(size if by_node else 1):
         at = find(row + members[i] if by_node else row, code, first, used, records.rows, records.codes, records.table)
+        slots[size, bits] = at
         if at == used:
-            scratch.slots[kind] = used if is_plain else -1
             records.values[used] = 0.0
-            for j in range(records.examples.shape[1]):
+            for j in range(len(members)):
                 records.examples[used, j] = base + members[j] if j < size else -1
             used += 1
         records.values[at] += 1.0 / size if by_node else 1.0
@@ -395,7 +351,7 @@ def _push(v, size, root, base, arrays, scratch, end):
 
 
 @jit
-def count_subgraphs(arrays, request, tables, scratch, state, records, budget):
+def count_subgraphs(arrays, request, scratch, state, records, budget):
     """Count the connected subgraphs of some graphs: each is grown from its first node, by candidates in the order of the queue.
 
     A queued node is a candidate for all later places; each is new at the place where it was queued, so no set of nodes is met twice.
@@ -403,9 +359,7 @@ def count_subgraphs(arrays, request, tables, scratch, state, records, budget):
     """
     first_graph, last_graph, max_size, by_node = request
     used, first, g, root, size = state[USED], state[FIRST], state[GRAPH], state[ROOT], state[ITEM]
-    members, bits, beside, queue, at, ends = (
-        scratch.members, scratch.bits, scratch.beside, scratch.queue, scratch.at, scratch.ends,
-    )  # fmt: skip
+    members, bits, at, ends, beside, queue = scratch[:6]
     steps = 0
     while g < last_graph:
         base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
@@ -420,7 +374,7 @@ def count_subgraphs(arrays, request, tables, scratch, state, records, budget):
             steps += n_candidates + 4
             if size == 0:
                 members[0], bits[0] = root, 0
-                used = _record(1, 0, row, base, by_node, arrays, tables, scratch, first, used, records)
+                used = _record(1, 0, row, base, by_node, arrays, scratch, first, used, records)
                 if max_size == 1:
                     root += 1
                     continue
@@ -430,7 +384,7 @@ def count_subgraphs(arrays, request, tables, scratch, state, records, budget):
                 v = queue[at[size - 1]]
                 at[size - 1] += 1
                 members[size], bits[size] = v, bits[size - 1] | beside[v] << shift
-                used = _record(size + 1, bits[size], row, base, by_node, arrays, tables, scratch, first, used, records)
+                used = _record(size + 1, bits[size], row, base, by_node, arrays, scratch, first, used, records)
                 if size + 1 < max_size:
                     ends[size] = _push(v, size, root, base, arrays, scratch, ends[size - 1])
                     at[size] = at[size - 1]

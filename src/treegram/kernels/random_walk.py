@@ -17,11 +17,12 @@ from treegram._core.params import NOTHING, Number, Whole, Words, parameters
 from treegram._core.text import counted
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.attributed_walk import pair_walks, self_walks, view_walks, walks_from_nodes
+from treegram.kernels.attributed_walk import describe_walks
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
 from treegram.pairsum.attributes import Gaussian
 from treegram.pairsum.products import sum_rows
+from treegram.pairsum.walks import walk_contributions, walk_self_sums, walk_sums
 from treegram.structure.features import Features, gather, order_by_row
 from treegram.structure.hashing import GOLDEN, arc_hashes, edge_name, mix, node_hashes, node_name
 from treegram.structure.visits import graph_spans
@@ -156,17 +157,17 @@ class RandomWalk(ExplicitKernel):
         if not self._in_pairs:
             return super()._describe(graphs, grid)
         weights = self._weights(np.arange((self.n_steps or 0) + 1), grid["decay"])
-        return view_walks(self, graphs, np.zeros((graphs.n_nodes, 1)), Gaussian(0.0), weights)
+        return describe_walks(self, graphs, np.zeros((graphs.n_nodes, 1)), Gaussian(0.0), weights)
 
     def _pair_sums(self, left: Any, right: Any | None) -> Floats:
-        return pair_walks(left, right, self.n_jobs) if self._in_pairs else super()._pair_sums(left, right)
+        return walk_sums(left, right, n_jobs=self.n_jobs) if self._in_pairs else super()._pair_sums(left, right)
 
     def _self_sums(self, described: Any) -> Floats:
-        return self_walks(described, self.n_jobs) if self._in_pairs else super()._self_sums(described)
+        return walk_self_sums(described, n_jobs=self.n_jobs) if self._in_pairs else super()._self_sums(described)
 
     def _raw_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
         if self._in_pairs:
-            return walks_from_nodes(described, self._fitted, weights, self.n_jobs)
+            return walk_contributions(described, self._fitted, weights, n_jobs=self.n_jobs)
         return super()._raw_contributions(graphs, described, weights, spread=spread)
 
     def _feature_rows(self, graphs: Graphs) -> sp.csr_matrix:

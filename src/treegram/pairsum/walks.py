@@ -40,78 +40,65 @@ Held = namedtuple("Held", "kernel windows walks reached")
 
 @dataclass(frozen=True)
 class WalkNodes:
-    """The nodes of ``n_graphs`` graphs, in the order of the graphs, and their arcs; nodes of different blocks never match."""
+    """The nodes and arcs of some graphs; nodes of different blocks, and arcs of different codes, never match."""
 
-    n_graphs: int
-    graph_ids: Ints
+    offsets: Ints  # graph g has the nodes offsets[g] .. offsets[g + 1] - 1
     blocks: Hashes
     vectors: Floats
     indptr: Ints
     indices: Ints
     arc_codes: Hashes
+    node_kernel: NodeKernel
+    weights: Floats  # (n_points, n_steps + 1): sums are weighted by their steps
 
-    @property
-    def offsets(self) -> Ints:
-        """Graph g has the nodes offsets[g] .. offsets[g + 1] - 1."""
-        return np.searchsorted(self.graph_ids, np.arange(self.n_graphs + 1))
-
-    def most_walks(self, n_steps: int) -> float:
-        """Return the largest number of walks of at most so many steps in one graph, at least 1."""
-        n = len(self.graph_ids)
+    def most_walks(self) -> float:
+        """Return the largest number of walks in one graph, at least 1."""
+        n = len(self.blocks)
         step = sp.csr_matrix((np.ones(len(self.indices)), self.indices, self.indptr), shape=(n, n))
         walks = total = np.ones(n)
-        for _ in range(n_steps):
+        for _ in range(self.weights.shape[1] - 1):
             walks = step @ walks
             total = total + walks
-        return float(np.bincount(self.graph_ids, weights=total).max(initial=1.0))
+        return float(np.diff(np.append(0.0, np.cumsum(total))[self.offsets]).max(initial=1.0))
 
 
-def walk_sums(
-    left: WalkNodes, right: WalkNodes | None, node_kernel: NodeKernel, n_steps: int, *, n_jobs: int | None = None
-) -> Floats:
-    """Return the sums of each number of steps for each pair of graphs: (n_steps + 1, n_left, n_right).
+def walk_sums(left: WalkNodes, right: WalkNodes | None, *, n_jobs: int | None = None) -> Floats:
+    """Return the weighted sums for each pair of graphs: (n_points, n_left, n_right).
 
     ``right=None`` means left with itself, which costs half: only the upper half is filled.
     """
     columns = left if right is None else right
-    sums = np.zeros((n_steps + 1, left.n_graphs, columns.n_graphs))
-    if len(left.graph_ids) and len(columns.graph_ids):
-        job = _WalkJob.prepare(left, columns, node_kernel, n_steps)
-        tiles = cut(job.layout.right.offsets, 1 + len(columns.graph_ids) // TILE_COLUMNS)
+    sums = np.zeros((left.weights.shape[1], len(left.offsets) - 1, len(columns.offsets) - 1))
+    if len(left.blocks) and len(columns.blocks):
+        job = _WalkJob.prepare(left, columns)
+        tiles = cut(columns.offsets, 1 + len(columns.blocks) // TILE_COLUMNS)
         fill_matrix(_fill_tile, job, tiles, sums, symmetric=right is None, n_jobs=n_jobs, label="walk sums")
-    return sums
+    return np.einsum("pk,kij->pij", left.weights, sums)
 
 
-def walk_self_sums(nodes: WalkNodes, node_kernel: NodeKernel, n_steps: int, *, n_jobs: int | None = None) -> Floats:
+def walk_self_sums(nodes: WalkNodes, *, n_jobs: int | None = None) -> Floats:
     """Return the sums of each graph with itself: the diagonals of :func:`walk_sums`."""
-    if not len(nodes.graph_ids):
-        return np.zeros((n_steps + 1, nodes.n_graphs))
+    if not len(nodes.blocks):
+        return np.zeros((len(nodes.weights), len(nodes.offsets) - 1))
+    graph_ids = np.repeat(np.arange(len(nodes.offsets) - 1, dtype=np.uint64), np.diff(nodes.offsets))
     # With blocks of its own, no graph meets another.
-    _, blocks = np.unique(np.stack([nodes.graph_ids.astype(np.uint64), nodes.blocks]), axis=1, return_inverse=True)
+    _, blocks = np.unique(np.stack([graph_ids, nodes.blocks]), axis=1, return_inverse=True)
     own = replace(nodes, blocks=blocks.reshape(-1).astype(np.uint64))
-    job = _WalkJob.prepare(own, own, node_kernel, n_steps)
-    tiles = cut(job.layout.right.offsets, 1 + len(own.graph_ids) // SELF_COLUMNS)
-    squares = run_tasks(_tile_sums, [(job, tile, tile) for tile in tiles], n_jobs=n_jobs, label="walk sums")
-    return np.concatenate([np.einsum("kii->ki", square) for square in squares], axis=1)
+    job = _WalkJob.prepare(own, own)
+    tasks = [(job, tile, tile) for tile in cut(own.offsets, 1 + len(own.blocks) // SELF_COLUMNS)]
+    squares = run_tasks(_tile_sums, tasks, n_jobs=n_jobs, label="walk sums")
+    return nodes.weights @ np.concatenate([np.einsum("kii->ki", square) for square in squares], axis=1)
 
 
-def walk_contributions(
-    nodes: WalkNodes,
-    others: WalkNodes,
-    *,
-    node_kernel: NodeKernel,
-    step_weights: Floats,
-    weights: Floats,
-    n_jobs: int | None = None,
-) -> Floats:
+def walk_contributions(nodes: WalkNodes, others: WalkNodes, weights: Floats, *, n_jobs: int | None = None) -> Floats:
     """Return what the walks from each node add to the sums of weights[i, j] K(G, G_i) over the other graphs: (n_nodes, n_outputs)."""
-    contributions = np.zeros((len(nodes.graph_ids), weights.shape[1]))
-    if len(nodes.graph_ids) and len(others.graph_ids):
-        job = _WalkJob.prepare(others, nodes, node_kernel, len(step_weights) - 1)
-        tiles = cut(job.layout.right.offsets, 1 + len(nodes.graph_ids) // TILE_COLUMNS)
-        tasks = [(job, tile, (0, others.n_graphs), False) for tile in tiles]
+    contributions = np.zeros((len(nodes.blocks), weights.shape[1]))
+    if len(nodes.blocks) and len(others.blocks):
+        alone = replace(_WalkJob.prepare(others, nodes), by_graph=False)
+        tiles = cut(nodes.offsets, 1 + len(nodes.blocks) // TILE_COLUMNS)
+        tasks = [(alone, tile, (0, len(others.offsets) - 1)) for tile in tiles]
         for tile, sums in zip(tiles, run_tasks(_tile_sums, tasks, n_jobs=n_jobs, label="walk sums"), strict=True):
-            contributions[job.layout.columns(tile)[0]] = np.einsum("k,kij,io->jo", step_weights, sums, weights)
+            contributions[alone.layout.columns(tile)[0]] = np.einsum("k,kij,io->jo", nodes.weights[0], sums, weights)
     return contributions
 
 
@@ -125,42 +112,36 @@ class _WalkJob:
     n_labels: int
     row_arcs: Any  # Arcs
     column_arcs: Any
+    by_graph: bool = True  # else there is one sum for each column
 
     @classmethod
-    def prepare(cls, left: WalkNodes, right: WalkNodes, node_kernel: NodeKernel, n_steps: int) -> _WalkJob:
-        layout = Layout.make(left, right, node_kernel)
-        n_walks = max(nodes.most_walks(n_steps) for nodes in (left, right))
+    def prepare(cls, left: WalkNodes, right: WalkNodes) -> _WalkJob:
+        layout = Layout.make(left, right, right.node_kernel)
+        reach = layout.reach(54 * np.log(2) + np.log(max(left.most_walks(), right.most_walks())))
         n_labels, labels = number_alike(left.arc_codes, right.arc_codes)
-        arcs = [Arcs(nodes.indptr, nodes.indices, own) for nodes, own in zip((left, right), labels, strict=True)]
-        return cls(layout, layout.reach(54 * np.log(2) + np.log(n_walks)), n_steps, n_labels, *arcs)
+        rows, columns = (
+            Arcs(nodes.indptr, nodes.indices, own) for nodes, own in zip((left, right), labels, strict=True)
+        )
+        return cls(layout, reach, left.weights.shape[1] - 1, n_labels, rows, columns)
 
 
 def _fill_tile(job: _WalkJob, tile: Span, n_rows: int, out: Floats, base: int) -> None:
     out[:, :n_rows, base : base + tile[1] - tile[0]] = _tile_sums(job, tile, (0, n_rows))
 
 
-def _tile_sums(job: _WalkJob, tile: Span, graphs: Span, by_graph: bool = True) -> Floats:  # noqa: FBT001, FBT002 (a task)
+def _tile_sums(job: _WalkJob, tile: Span, graphs: Span) -> Floats:
     """Return the sums of some consecutive graphs of the left with those of a tile of the right, or with each of its nodes."""
     order, columns = job.layout.columns(tile)
-    if not by_graph:
-        columns = columns._replace(graphs=np.arange(len(order)))
+    n, n_sums = len(order), tile[1] - tile[0]
+    if not job.by_graph:
+        columns, n_sums = columns._replace(graphs=np.arange(n)), n
     side, offsets = job.layout.left, job.layout.left.offsets
     largest = int(np.diff(offsets[graphs[0] : graphs[1] + 1]).max(initial=0))
-    require(8.0 * len(order) * (3 * largest + job.n_labels), "The sums over walks of the largest graph")
-    held = Held(
-        kernel=np.empty((largest, len(order))),
-        windows=np.empty((largest, 2), np.int64),
-        walks=np.empty((2, largest, len(order))),
-        reached=np.empty((job.n_labels, len(order))),
-    )
+    require(8.0 * n * (3 * largest + job.n_labels), "The sums over walks of the largest graph")
+    kernels, windows = np.empty((largest, n)), np.empty((largest, 2), np.int64)
+    held = Held(kernels, windows, np.empty((2, largest, n)), np.empty((job.n_labels, n)))
     ends, rows = _column_arcs(job.column_arcs, order), Rows(side.blocks, side.vectors, side.projections)
-    out = np.zeros(
-        (
-            job.n_steps + 1,
-            graphs[1] - graphs[0],
-            int(columns.graphs.max(initial=-1)) + 1 if not by_graph else tile[1] - tile[0],
-        )
-    )
+    out = np.zeros((job.n_steps + 1, graphs[1] - graphs[0], n_sums))
     for start, stop in row_spans(offsets, graphs):
         kernel = job.layout.kernel((int(offsets[start]), int(offsets[stop])), columns, job.reach)
         sum_walks(start, stop, offsets, rows, columns, kernel, job.row_arcs, ends, held, out[:, start - graphs[0] :])
@@ -169,13 +150,11 @@ def _tile_sums(job: _WalkJob, tile: Span, graphs: Span, by_graph: bool = True) -
 
 def _column_arcs(arcs: Any, order: Ints) -> Any:
     """Return the arcs of the columns of a tile, whose node is order[j], with the columns where they end."""
-    first = int(order.min()) if len(order) else 0
-    positions = np.empty(len(order), np.int64)
-    positions[order - first] = np.arange(len(order))
+    first = order.min() if len(order) else 0
     lengths = np.diff(arcs.starts)[order]
-    starts = np.concatenate([[0], np.cumsum(lengths)])
+    starts = np.append(0, np.cumsum(lengths))
     chosen = np.arange(starts[-1]) + np.repeat(arcs.starts[order] - starts[:-1], lengths)
-    return Arcs(starts, positions[arcs.ends[chosen] - first], arcs.labels[chosen])
+    return Arcs(starts, np.argsort(order)[arcs.ends[chosen] - first], arcs.labels[chosen])
 
 
 # -------------------------------------------------------------------- compiled
