@@ -10,9 +10,7 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "6_journeys"
 LIMITS = {"plot_proteins.py": 6, "plot_molecules.py": 6, "plot_paper.py": 4}
 ENDS = {
-    "plot_proteins.py": lambda found: (
-        "HIS" in (found["folder"] / "page.html").read_text() and "A/112 HIS" in found["graph"].node_names
-    ),
+    "plot_proteins.py": lambda found: "A/112 HIS" in (found["folder"] / "page.html").read_text(),
     "plot_molecules.py": lambda found: found["inside"].mean() > 0.85 and found["std"].min() > 0,
     "plot_paper.py": lambda found: r"\toprule" in (found["folder"] / "tables" / "scores.tex").read_text(),
 }

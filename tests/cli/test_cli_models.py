@@ -20,6 +20,7 @@ from treegram import (
     GraphClassifier,
     GraphGP,
     GraphHopper,
+    GraphRegressor,
     Graphs,
     GraphSVC,
     KernelSum,
@@ -111,6 +112,15 @@ def test_fit_needs_no_kernel(run):
         "probability of -1",
         "probability of 1",
     ]
+
+
+def test_fit_weights_kernels_for_numbers(run):
+    code, out, err = run("fit NUMBERS -o m.tgm")
+    assert (code, err) == (0, "")
+    model = load_model("m.tgm")
+    assert isinstance(model, GraphRegressor)
+    assert f"most likely: log marginal likelihood {model.log_marginal_likelihood_:.4g}.\n" in out
+    assert list(rows(run("predict m.tgm NEW")[1])[0]) == ["graph", "prediction", "std"]
 
 
 def test_fit_names_the_share_of_right_left_out_graphs_of_several_classes(run):

@@ -235,7 +235,7 @@ def test_a_folder_of_structures_from_fit_to_page(run, structures):
     assert [(row["graph"], row["prediction"]) for row in table] == [("7abc", "binding")]
     assert rows(run("predict model.tgm new/7abc.pdb")[1]) == table
     assert run("explain model.tgm new -o page.html")[0] == 0
-    assert "CYS" in Path("page.html").read_text()
+    assert "A/3 CYS" in Path("page.html").read_text()
     refused(
         run,
         "predict model.tgm digits",

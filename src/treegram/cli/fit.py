@@ -98,7 +98,7 @@ def _fit(task: Task, transformer: Any, candidates: list[Candidate], path: Path, 
 def _make_model(candidates: list[Candidate], args: argparse.Namespace, *, is_regression: bool) -> Any:
     """Return the automatic model, or one that chooses among the candidates."""
     if not candidates:
-        return treegram.GraphGP(n_jobs=args.jobs) if is_regression else treegram.GraphClassifier(n_jobs=args.jobs)
+        return (treegram.GraphRegressor if is_regression else treegram.GraphClassifier)(n_jobs=args.jobs)
     kernels, grids = [kernel for kernel, _ in candidates], [grid for _, grid in candidates]
     if is_regression:
         return treegram.GraphGP(kernels, param_grid=grids, n_jobs=args.jobs)
@@ -133,6 +133,8 @@ def _score(model: Any, y: Any) -> str:
         decisions = model.loo_decisions_
         found = decisions.argmax(axis=1) if decisions.ndim == 2 else (decisions > 0).astype(int)
         return f"Leave-one-out accuracy {(model.classes_[found] == y).mean():.3f}, optimistic: kernels and weights were chosen by it."
+    if isinstance(model, treegram.GraphRegressor):
+        return f"Weights are those under which the targets are most likely: log marginal likelihood {model.log_marginal_likelihood_:.4g}."
     chosen = ", ".join(
         f"{name}={value:g}" if isinstance(value, float) else f"{name}={' '.join(str(value).split())}"
         for name, value in model.best_params_.items()
