@@ -159,6 +159,8 @@ def test_errors_of_constructors_name_graphs_and_nodes():
         Graphs.from_edges([[]], n_nodes=[2], graph_names=["a"], node_names=[["v"]])
     with pytest.raises(InvalidGraphError, match=r"its nodes 1 \('w'\) and 0 \('v'\) is listed more than once"):
         Graphs.from_edges([[(0, 1), (1, 0)]], edge_labels=[[1, 2]], node_names=[["v", "w"]])
+    with pytest.raises(InvalidGraphError, match=r"Edge 0 \(0, 1\) joins two graphs, 0 \('a'\) and 1 \('b'\)"):
+        Graphs.from_arrays([0, 1, 2], [(0, 1)], graph_names=["a", "b"])
     with pytest.raises(TypeError, match="assign got an unexpected keyword argument 'names'"):
         NAMED.assign(names=["a"])
     changed = {**NAMED.__dict__, "graph_names": ["a", "b"]}

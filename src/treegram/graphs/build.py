@@ -20,8 +20,6 @@ from treegram.graphs.labels import check_label, join_codes, plain_label
 if TYPE_CHECKING:
     from treegram.graphs import Graphs
 
-__all__ = ["check_collection", "compress_edges", "join_fields", "ranges", "stack_vectors"]
-
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:
     """Return the numbers start, start + 1, ... of each range, one range after the other."""

@@ -15,32 +15,6 @@ from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs.labels import plain_label, refuse_masked
 
-__all__ = [
-    "COLUMN_NAMES",
-    "MAX_NODES",
-    "ROWS",
-    "Finder",
-    "as_array",
-    "as_column",
-    "as_exact",
-    "as_list",
-    "as_pairs",
-    "check_ascending",
-    "check_count",
-    "check_edge_counts",
-    "check_edges",
-    "check_extras",
-    "check_names",
-    "check_offsets",
-    "check_rows",
-    "check_targets",
-    "check_vectors",
-    "graph_sizes",
-    "graph_title",
-    "node_mask",
-    "shift_edges",
-]
-
 # The fields with one row per node, arc or graph. Selecting, joining and comparing collections loop over them.
 ROWS = {
     "nodes": ("labels", "attributes", "node_names"),
@@ -183,7 +157,7 @@ def as_pairs(edges: ArrayLike, name: str) -> Ints:
     return pairs.astype(np.int64, copy=False)
 
 
-def check_edges(edges: ArrayLike, offsets: Ints) -> Ints:
+def check_edges(edges: ArrayLike, offsets: Ints, names: Names = None) -> Ints:
     """Convert edges to pairs of nodes, each pair within one graph."""
     pairs = as_pairs(edges, "edges")
     if len(pairs) and (pairs.min() < 0 or pairs.max() >= offsets[-1]):
@@ -196,9 +170,10 @@ def check_edges(edges: ArrayLike, offsets: Ints) -> Ints:
     crossing = owner[:, 0] != owner[:, 1]
     if crossing.any():
         row = int(crossing.argmax())
+        first, second = (graph_title(graph, names).removeprefix("Graph ") for graph in owner[row].tolist())
         raise InvalidGraphError(
-            f"Edge {row} ({pairs[row, 0]}, {pairs[row, 1]}) joins two graphs, {owner[row, 0]} and {owner[row, 1]}; "
-            "an edge must stay within its graph."
+            f"Edge {row} ({pairs[row, 0]}, {pairs[row, 1]}) joins two graphs, {first} and {second}; an edge must stay within "
+            "its graph."
         )
     return pairs
 

@@ -16,26 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
+from treegram.graphs import check
 from treegram.graphs.build import check_collection, compress_edges, join_fields, ranges, stack_vectors
-from treegram.graphs.check import (
-    COLUMN_NAMES,
-    ROWS,
-    Finder,
-    as_list,
-    as_pairs,
-    check_edge_counts,
-    check_edges,
-    check_extras,
-    check_names,
-    check_offsets,
-    check_rows,
-    check_targets,
-    check_vectors,
-    graph_sizes,
-    graph_title,
-    node_mask,
-    shift_edges,
-)
 from treegram.graphs.from_libraries import FromLibraries
 from treegram.graphs.labels import encode_labels, same_labels
 
@@ -205,12 +187,12 @@ class Graphs(FromLibraries):
         Graphs
             The collection.
         """
-        edges = as_list(edges, "edges")
-        names = check_names(graph_names, len(edges), "graph_names", "graphs")
-        titles = [graph_title(i, names) for i in range(len(edges))]
-        pairs = [as_pairs(e, f"{title}: edges") for e, title in zip(edges, titles, strict=True)]
+        edges = check.as_list(edges, "edges")
+        names = check.check_names(graph_names, len(edges), "graph_names", "graphs")
+        titles = [check.graph_title(i, names) for i in range(len(edges))]
+        pairs = [check.as_pairs(e, f"{title}: edges") for e, title in zip(edges, titles, strict=True)]
         n_nodes, labels, attributes, edge_labels, edge_attributes, node_names = (
-            None if lists is None else as_list(lists, name, len(pairs))
+            None if lists is None else check.as_list(lists, name, len(pairs))
             for name, lists in (
                 ("n_nodes", n_nodes),
                 ("labels", labels),
@@ -222,18 +204,18 @@ class Graphs(FromLibraries):
         )
         vectors = edge_vectors = None
         if attributes is not None:
-            vectors = [check_vectors(a, title) for a, title in zip(attributes, titles, strict=True)]
+            vectors = [check.check_vectors(a, title) for a, title in zip(attributes, titles, strict=True)]
         if edge_attributes is not None:
             given = zip(edge_attributes, titles, strict=True)
-            edge_vectors = [check_vectors(a, title, "edge_attributes", "edge") for a, title in given]
+            edge_vectors = [check.check_vectors(a, title, "edge_attributes", "edge") for a, title in given]
         data = {"labels": labels, "attributes": vectors, "node_names": node_names}
-        offsets = np.concatenate([[0], np.cumsum(graph_sizes(titles, pairs, n_nodes, data), dtype=np.int64)])
-        check_edge_counts(titles, pairs, edge_labels, "edge label")
-        check_edge_counts(titles, pairs, edge_vectors, "edge vector")
+        offsets = np.concatenate([[0], np.cumsum(check.graph_sizes(titles, pairs, n_nodes, data), dtype=np.int64)])
+        check.check_edge_counts(titles, pairs, edge_labels, "edge label")
+        check.check_edge_counts(titles, pairs, edge_vectors, "edge vector")
         owners = np.repeat(np.arange(len(pairs)), [len(pair) for pair in pairs])
         return cls.from_arrays(
             offsets,
-            shift_edges(np.concatenate([np.empty((0, 2), np.int64), *pairs]), owners, offsets, names),
+            check.shift_edges(np.concatenate([np.empty((0, 2), np.int64), *pairs]), owners, offsets, names),
             labels=None if labels is None else [label for graph in labels for label in graph],
             attributes=None if vectors is None else stack_vectors(titles, vectors),
             edge_labels=None if edge_labels is None else [label for graph in edge_labels for label in graph],
@@ -303,21 +285,21 @@ class Graphs(FromLibraries):
         Graphs
             The collection.
         """
-        starts = check_offsets(offsets)
+        starts = check.check_offsets(offsets)
         n_nodes = int(starts[-1])
-        finder = Finder(
+        finder = check.Finder(
             starts,
-            check_names(graph_names, len(starts) - 1, "graph_names", "graphs"),
-            check_names(node_names, n_nodes, "node_names", "nodes"),
+            check.check_names(graph_names, len(starts) - 1, "graph_names", "graphs"),
+            check.check_names(node_names, n_nodes, "node_names", "nodes"),
         )
         codes, values = (None, ()) if labels is None else encode_labels(labels, n_nodes, "labels", "nodes")
-        pairs = check_edges(edges, starts)
+        pairs = check.check_edges(edges, starts, finder.graph_names)
         edge_data: dict[str, NDArray[Any]] = {}
         edge_values: tuple[Hashable, ...] = ()
         if edge_labels is not None:
             edge_data["labels"], edge_values = encode_labels(edge_labels, len(pairs), "edge_labels", "edges")
         if edge_attributes is not None:
-            edge_data["attributes"] = check_rows(
+            edge_data["attributes"] = check.check_rows(
                 edge_attributes, len(pairs), "edge_attributes", "edge", lambda row: finder.edge_vector(pairs[row])
             )
         indptr, indices, arc_data = compress_edges(pairs, finder, edge_data, directed=directed)
@@ -332,7 +314,7 @@ class Graphs(FromLibraries):
             "edge_label_values": edge_values,
             "edge_attributes": arc_data.get("attributes"),
             "directed": bool(directed),
-            "targets": None if targets is None else check_targets(targets, len(starts) - 1),
+            "targets": None if targets is None else check.check_targets(targets, len(starts) - 1),
             "graph_names": finder.graph_names,
             "node_names": finder.node_names,
             "attribute_names": attribute_names,
@@ -340,7 +322,7 @@ class Graphs(FromLibraries):
             "graph_attributes": graph_attributes,
             "graph_attribute_names": graph_attribute_names,
         }
-        return cls._trusted(**content | check_extras(content))
+        return cls._trusted(**content | check.check_extras(content))
 
     @classmethod
     def concatenate(cls, parts: Iterable[Graphs]) -> Graphs:
@@ -416,7 +398,7 @@ class Graphs(FromLibraries):
         return np.stack([np.repeat(np.arange(self.n_nodes), self.degrees), self.indices], axis=1)[self._edge_arcs()]
 
     def _n_rows(self, kind: str) -> int:
-        """Return the number of rows of the fields of a kind, as in ``ROWS``."""
+        """Return the number of rows of the fields of a kind, as in ``check.ROWS``."""
         return {"nodes": self.n_nodes, "arcs": len(self.indices), "graphs": len(self)}[kind]
 
     def _edge_arcs(self) -> Ints:
@@ -454,7 +436,7 @@ class Graphs(FromLibraries):
     def _select(self, rows: dict[str, Ints], **changed: Any) -> Graphs:
         """Return a collection of some rows of each kind, with the changed fields."""
         for kind, chosen in rows.items():
-            for name in ROWS[kind]:
+            for name in check.ROWS[kind]:
                 values = getattr(self, name)
                 changed[name] = None if values is None else values[chosen]
         return Graphs._trusted(**{**self.__dict__, **changed})
@@ -480,7 +462,7 @@ class Graphs(FromLibraries):
         >>> ring.subgraph([0, 1, 2]).edges().tolist()
         [[0, 1], [1, 2]]
         """
-        is_kept = node_mask(nodes, self.n_nodes)
+        is_kept = check.node_mask(nodes, self.n_nodes)
         numbers = np.cumsum(is_kept) - 1
         kept = np.flatnonzero(is_kept)
         sources = np.repeat(np.arange(self.n_nodes), self.degrees)
@@ -515,19 +497,19 @@ class Graphs(FromLibraries):
         >>> graphs.assign(attributes=[[0.5], [1.5], [0.5], [2.5]], attribute_names=["charge"], graph_names=["a", "b"])
         Graphs(2 graphs, 4 nodes, 2 edges, undirected, no labels, 1 attribute)
         """
-        known = {"attributes", *ROWS["graphs"], "node_names", *COLUMN_NAMES}
+        known = {"attributes", *check.ROWS["graphs"], "node_names", *check.COLUMN_NAMES}
         for name in kwargs.keys() - known:
             hint = suggest(name, known) or f"; it takes {', '.join(sorted(known))}."
             raise TypeError(f"assign got an unexpected keyword argument {name!r}{hint}")
-        unnamed = {name: None for name, owner in COLUMN_NAMES.items() if owner in kwargs}
+        unnamed = {name: None for name, owner in check.COLUMN_NAMES.items() if owner in kwargs}
         content = {**self.__dict__, **unnamed, **kwargs}
         if kwargs.get("targets") is not None:
-            content["targets"] = check_targets(kwargs["targets"], len(self))
+            content["targets"] = check.check_targets(kwargs["targets"], len(self))
         if kwargs.get("attributes") is not None:
             content["attributes"] = _check_attributes(
-                kwargs["attributes"], Finder(self.offsets, self.graph_names, self.node_names)
+                kwargs["attributes"], check.Finder(self.offsets, self.graph_names, self.node_names)
             )
-        content |= check_extras(content)
+        content |= check.check_extras(content)
         return Graphs._trusted(**content)
 
     def _chosen(self, key: Any) -> Ints:
@@ -597,11 +579,11 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
-def _check_attributes(attributes: ArrayLike | None, finder: Finder) -> Floats | None:
+def _check_attributes(attributes: ArrayLike | None, finder: check.Finder) -> Floats | None:
     """Convert one finite vector per node."""
     if attributes is None:
         return None
-    return check_rows(attributes, int(finder.offsets[-1]), "attributes", "node", finder.node_vector)
+    return check.check_rows(attributes, int(finder.offsets[-1]), "attributes", "node", finder.node_vector)
 
 
 def as_graphs(X: Any) -> Graphs:

@@ -16,8 +16,6 @@ from treegram._core.text import counted
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
 
-__all__ = ["MOST_HOPS", "auto_layout", "graphs_to_html", "hop_layout", "node_places", "node_radius"]
-
 MOST_HOPS = 400  # nodes of a graph that is placed by hops, which takes the cube of their number
 _STEPS = 200
 _STILL = 0.002  # hops that a node moves in a step: below, the layout is done

@@ -13,9 +13,6 @@ from treegram._core.errors import InvalidGraphError
 from treegram._core.types import Ints
 from treegram.graphs.collection import Graphs
 
-__all__ = ["fields_to_graphs", "graphs_digest", "graphs_to_fields"]
-
-
 _NAMES = ("graph_names", "node_names")  # of which there may be many; column names are few
 
 

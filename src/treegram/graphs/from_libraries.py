@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike
 if TYPE_CHECKING:
     from treegram.graphs import Graphs
 
-__all__ = ["FromLibraries"]
-
 Names = str | Sequence[str] | None
 
 

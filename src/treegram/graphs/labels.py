@@ -11,17 +11,6 @@ from numpy.typing import NDArray
 from treegram._core.errors import InvalidGraphError
 from treegram._core.types import Ints
 
-__all__ = [
-    "OneHot",
-    "check_label",
-    "encode_labels",
-    "join_codes",
-    "plain_label",
-    "refuse_masked",
-    "same_labels",
-    "split_one_hot",
-]
-
 
 def refuse_masked(values: object, name: str) -> None:
     """Raise if a masked array, or a row of a list, hides values."""

@@ -22,21 +22,6 @@ from treegram._core.types import Ints
 from treegram.graphs import Graphs
 from treegram.graphs.check import as_exact, check_vectors
 
-__all__ = [
-    "NamedGraph",
-    "Roles",
-    "build_graphs",
-    "list_names",
-    "missing_name",
-    "name_columns",
-    "read_adjacency",
-    "read_grakel",
-    "read_igraph",
-    "read_networkx",
-    "warn_of_unused",
-    "write_networkx",
-]
-
 _MISSING: Final = object()  # the value of a node or an edge that has none under some name
 _ENTRIES = ("edges", "edge_labels", "edge_attributes")
 _KINDS = ("labels", "attributes")

@@ -23,16 +23,6 @@ from treegram._core.errors import DatasetError
 from treegram._core.optional import optional_module
 from treegram._core.text import suggest
 
-__all__ = [
-    "SUFFIXES",
-    "InvalidMoleculeError",
-    "Record",
-    "import_rdkit",
-    "parse_molecule",
-    "read_records",
-    "read_targets",
-]
-
 _DEFAULT_COLUMN = "smiles"
 _NAME_COLUMNS = ("id", "name")
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "-", "?"}

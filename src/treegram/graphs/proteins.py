@@ -21,9 +21,6 @@ from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.graphs.sources import ProteinGraphs
 
-__all__ = ["read_pdb"]
-
-
 _ATTRIBUTES = {
     "coordinates": ("x", "y", "z"),
     "invariant": ("distance to centroid", "distance to previous residue", "distance to next residue"),

@@ -15,8 +15,6 @@ from treegram.graphs.check import as_column, check_count
 from treegram.graphs.labels import OneHot, split_one_hot
 from treegram.graphs.libraries import NamedGraph, Roles, build_graphs, list_names
 
-__all__ = ["read_pyg"]
-
 _NO_DATA = {"edge_index", "num_nodes", "batch", "ptr"}  # keys about storage
 _ONE_HOT = "one-hot label"
 

@@ -20,8 +20,6 @@ from treegram.graphs.labels import plain_label
 from treegram.graphs.libraries import list_names, missing_name, name_columns, warn_of_unused
 from treegram.graphs.sources import TableGraphs
 
-__all__ = ["read_tables"]
-
 
 class Table:
     """A table whose columns are converted to numpy arrays on demand."""
