@@ -12,7 +12,6 @@ from scipy.special import gammaln
 
 from treegram._core.errors import InvalidGraphError, ParameterError
 from treegram._core.machine import require
-from treegram._core.parallel import run_tasks
 from treegram._core.params import NOTHING, Number, Whole, Words, parameters
 from treegram._core.text import counted
 from treegram._core.types import Floats, Hashes, Ints
@@ -25,12 +24,10 @@ from treegram.pairsum.products import sum_rows
 from treegram.pairsum.walks import walk_contributions, walk_self_sums, walk_sums
 from treegram.structure.features import Features, gather, order_by_row
 from treegram.structure.hashing import GOLDEN, arc_hashes, edge_name, mix, node_hashes, node_name
-from treegram.structure.visits import graph_spans
 
 __all__ = ["RandomWalk"]
 
 N_POWERS = 256  # of the adjacency matrix, for a bound of its largest eigenvalue
-NODES_PER_TASK = 1 << 14
 NEAREST = 0.99  # of decay times the squared eigenvalue: beyond, sums converge slowly
 LARGEST_EXPONENT = 600.0  # of the exponential: e^600 is 1e260
 MOST_SEQUENCES = 1 << 25  # entries of one number of steps, over all nodes: some 500 MB
@@ -82,7 +79,8 @@ class RandomWalk(ExplicitKernel):
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
     n_jobs : int or None, default=None
-        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
+        Number of threads, as in joblib, where pairs of nodes are compared (see Notes); -1 means all. The result has the same bits
+        for any number.
 
     Attributes
     ----------
@@ -182,10 +180,11 @@ class RandomWalk(ExplicitKernel):
         return self._weighted(graphs, [self.decay], by_node=True)[0]
 
     def _weighted(self, graphs: Graphs, decays: Sequence[float], *, by_node: bool) -> list[WalkFeatures]:
-        scale, n_steps = (1.0, self.n_steps or 0) if self._has_labels else self._extent(graphs, max(decays))
-        found = (_label_sequences if self._has_labels else _numbers_of_walks)(
-            self, graphs, n_steps, scale, by_node=by_node
-        )
+        if self._has_labels:
+            scale, found = 1.0, _label_sequences(self, graphs, self.n_steps or 0, by_node=by_node)
+        else:
+            scale, n_steps = self._extent(graphs, max(decays))
+            found = _numbers_of_walks(graphs, n_steps, scale, by_node=by_node)
         weighted = []
         for weights in np.sqrt(self._weights(found.steps, decays, scale)):
             counts = found.counts.copy()
@@ -257,28 +256,21 @@ def _spectral_radii(graphs: Graphs) -> Floats:
     return radii
 
 
-def _numbers_of_walks(kernel: RandomWalk, graphs: Graphs, n_steps: int, scale: float, *, by_node: bool) -> WalkFeatures:
+def _numbers_of_walks(graphs: Graphs, n_steps: int, scale: float, *, by_node: bool) -> WalkFeatures:
     """Count the walks of each number of steps, divided by scale ** steps: one row per graph, or per first node."""
-    require(
-        16.0 * (graphs.n_nodes if by_node else len(graphs)) * (n_steps + 1),
-        f"Numbers of walks of up to {n_steps} steps",
+    n, walks, rows = (
+        graphs.n_nodes,
+        np.ones(graphs.n_nodes),
+        np.arange(graphs.n_nodes + 1) if by_node else graphs.offsets,
     )
-    tasks = [(graphs[slice(*span)], n_steps, scale, by_node) for span in graph_spans(graphs, NODES_PER_TASK)]
-    blocks = list(run_tasks(_walk_block, tasks, n_jobs=kernel.n_jobs, label="walks"))
-    steps = np.arange(n_steps + 1)
-    codes, nothing = steps.astype(np.uint64), np.zeros_like(steps)
-    return WalkFeatures(sp.csr_matrix(np.concatenate(blocks)), codes, steps, nothing, nothing, codes)
-
-
-def _walk_block(graphs: Graphs, n_steps: int, scale: float, by_node: bool) -> Floats:  # noqa: FBT001 (a task)
-    n, step, walks = graphs.n_nodes, _arc_matrix(graphs) / scale, np.ones(graphs.n_nodes)
-    rows = np.arange(n + 1) if by_node else graphs.offsets
-    add = sp.csr_matrix((walks, np.arange(n), rows), shape=(len(rows) - 1, n))
-    block = np.empty((len(rows) - 1, n_steps + 1))
-    for k in range(n_steps + 1):
-        block[:, k] = add @ walks
+    require(24.0 * len(rows) * (n_steps + 1), f"Numbers of walks of up to {n_steps} steps")
+    step, add = _arc_matrix(graphs) / scale, sp.csr_matrix((walks, np.arange(n), rows), shape=(len(rows) - 1, n))
+    counts, steps = np.empty((len(rows) - 1, n_steps + 1)), np.arange(n_steps + 1)
+    for k in steps:
+        counts[:, k] = add @ walks
         walks = step @ walks
-    return block
+    codes, nothing = steps.astype(np.uint64), np.zeros_like(steps)
+    return WalkFeatures(sp.csr_matrix(counts), codes, steps, nothing, nothing, codes)
 
 
 # -------------------------------------------------------------------- sequences of labels
@@ -299,36 +291,16 @@ def _most_sequences(kernel: RandomWalk, graphs: Graphs) -> float:
     return float(most.sum())
 
 
-def _label_sequences(kernel: RandomWalk, graphs: Graphs, n_steps: int, scale: float, *, by_node: bool) -> WalkFeatures:  # noqa: ARG001
+def _label_sequences(kernel: RandomWalk, graphs: Graphs, n_steps: int, *, by_node: bool) -> WalkFeatures:
     """Count the walks with each sequence of labels: one row per graph, or per first node."""
-    hashes = _hashes(kernel, graphs)
-    tasks = [(graphs, hashes, n_steps, by_node, span) for span in graph_spans(graphs, NODES_PER_TASK)]
-    entries = zip(*run_tasks(_sequence_entries, tasks, n_jobs=kernel.n_jobs, label="walks"), strict=True)
-    rows, values, codes, *described = (np.concatenate(column) for column in entries)
-    order, ends = order_by_row(rows, graphs.n_nodes if by_node else len(graphs))
-    features, seen = gather(np.concatenate([[0], ends]), codes[order], values[order])
-    features.counts.sort_indices()
-    return WalkFeatures(features.counts, features.codes, *(column[order[seen]] for column in described))
-
-
-def _sequence_entries(
-    graphs: Graphs,
-    hashes: tuple[Hashes, Hashes],
-    n_steps: int,
-    by_node: bool,  # noqa: FBT001 (a task)
-    span: tuple[int, int],
-) -> tuple[Any, ...]:
-    """Return entries (row, number of walks, code) of some graphs, with the steps, first node, first arc and rest of one such walk."""
-    (labels, bonds), offsets = hashes, graphs.offsets[span[0] : span[1] + 1]
-    first, n = offsets[0], offsets[-1] - offsets[0]
-    inside = slice(graphs.indptr[first], graphs.indptr[first + n])
-    starts = np.repeat(np.arange(n), np.diff(graphs.indptr[first : first + n + 1]))
+    n, (labels, bonds) = graphs.n_nodes, _hashes(kernel, graphs)
+    sources = np.repeat(np.arange(n), np.diff(graphs.indptr))
     matrices = {}  # of the arcs with each label, by one of these arcs
-    for example in np.unique(bonds[inside], return_index=True)[1]:
-        is_same = bonds[inside] == bonds[inside][example]
-        ends = (starts[is_same], graphs.indices[inside][is_same] - first)
-        matrices[inside.start + example] = sp.csr_matrix((np.ones(len(ends[0])), ends), shape=(n, n))
-    level, nodes = gather(np.arange(n + 1), labels[first : first + n], np.ones(n))
+    for example in np.unique(bonds, return_index=True)[1]:
+        is_same = bonds == bonds[example]
+        ends = (sources[is_same], graphs.indices[is_same])
+        matrices[example] = sp.csr_matrix((np.ones(len(ends[0])), ends), shape=(n, n))
+    level, nodes = gather(np.arange(n + 1), labels, np.ones(n))
     arcs, rests, found = np.full(len(nodes), -1), np.zeros(len(nodes), np.uint64), []
     for k in range(n_steps + 1):
         if k:
@@ -336,18 +308,22 @@ def _sequence_entries(
                 [matrix @ level.counts for matrix in matrices.values()] or [level.counts[:0]], format="csr"
             )
             n_walks = np.diff(longer.indptr)
-            source = np.repeat(np.tile(np.arange(n), len(matrices)), n_walks)
+            starts = np.repeat(np.tile(np.arange(n), len(matrices)), n_walks)
             arcs = np.repeat(np.repeat(np.array([*matrices], np.int64), n), n_walks)
             rests = level.codes[longer.indices]
-            codes = _joined(_joined(rests, bonds[arcs]), labels[first + source])
-            order, stops = order_by_row(source, n)
-            level, seen = gather(np.concatenate([[0], stops]), codes[order], longer.data[order])
-            nodes, arcs, rests = (column[order[seen]] for column in (source, arcs, rests))
-        entries = level.counts if by_node else sum_rows(level.counts, offsets - first)
-        rows = np.repeat(np.arange(entries.shape[0]) + (first if by_node else span[0]), np.diff(entries.indptr))
-        own = (level.codes, np.full(len(nodes), k), first + nodes, arcs, rests)
+            codes = _joined(_joined(rests, bonds[arcs]), labels[starts])
+            order, stops = order_by_row(starts, n)
+            level, seen = gather(np.append(0, stops), codes[order], longer.data[order])
+            nodes, arcs, rests = (column[order[seen]] for column in (starts, arcs, rests))
+        entries = level.counts if by_node else sum_rows(level.counts, graphs.offsets)
+        rows = np.repeat(np.arange(entries.shape[0]), np.diff(entries.indptr))
+        own = (level.codes, np.full(len(nodes), k), nodes, arcs, rests)
         found.append((rows, entries.data, *(column[entries.indices] for column in own)))
-    return tuple(np.concatenate(column) for column in zip(*found, strict=True))
+    rows, values, codes, *described = (np.concatenate(column) for column in zip(*found, strict=True))
+    order, stops = order_by_row(rows, n if by_node else len(graphs))
+    features, seen = gather(np.append(0, stops), codes[order], values[order])
+    features.counts.sort_indices()
+    return WalkFeatures(features.counts, features.codes, *(column[order[seen]] for column in described))
 
 
 def _joined(codes: Hashes, more: Hashes) -> Hashes:
