@@ -208,6 +208,7 @@ def test_model_files_keep_names(tmp_path):
         lambda lengths, data: (lengths + 1, data),
         lambda lengths, data: (lengths * np.array([-1, 1, 3]), data),
         lambda lengths, data: (lengths[:2], data),
+        lambda lengths, data: (np.concatenate([[2**62] * 4, lengths[1:]]), data),  # whose sum overflows
         lambda lengths, data: (lengths, data | np.uint64(0x8080808080808080)),
     ],
 )

@@ -51,7 +51,8 @@ def _unpack(packed: Any) -> list[str]:
     lengths, numbers = packed
     data = numbers.astype("<u8").tobytes()
     ends = np.cumsum(lengths)
-    if (lengths < 0).any() or not 0 <= len(data) - int(lengths.sum()) < 8:
+    is_valid = (lengths >= 0).all() and (lengths <= len(data)).all()  # so that the sum does not overflow
+    if not is_valid or not 0 <= len(data) - int(lengths.sum()) < 8:
         raise InvalidGraphError("The lengths of names do not fit their bytes.")
     return [
         data[end - length : end].decode("utf-8", "surrogatepass") for end, length in zip(ends, lengths, strict=True)
