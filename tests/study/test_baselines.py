@@ -11,24 +11,25 @@ import pytest
 
 from treegram import Graphs, make_synthetic
 from treegram.models.crossval import folds
-from treegram.study import baselines as _gin
-from treegram.study import selection as _selection
-from treegram.study.baselines import (
+from treegram.study import selection as _gin
+from treegram.study.metrics import other_metrics
+from treegram.study.protocol import BASELINES, Protocol, StudyEntry
+from treegram.study.run import run_study
+from treegram.study.selection import (
     SELECTIONS,
     _arc_items,
     _node_items,
     _standardize,
     _summarize_graphs,
     baseline_versions,
+    select_auto,
 )
-from treegram.study.metrics import other_metrics
-from treegram.study.protocol import BASELINES, Protocol, StudyEntry
-from treegram.study.run import run_study
 from treegram.study.store import Store
 from treegram.study.study_file import parse_study
 from treegram.study.summary import summarize
 
 PROTOCOL = Protocol(inner_folds=3, C=(1.0, 10.0))
+REGRESSION = replace(PROTOCOL, task="regression", alpha=(0.1, 1.0))
 without_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: pip install torch")
 NAMES = [pytest.param(name, marks=without_torch) if name == "gin" else name for name in BASELINES]
 
@@ -56,7 +57,7 @@ def test_every_baseline_of_the_study_files_is_there():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_baseline_learns_and_repeats_with_its_seed(monkeypatch, data, split, name):
-    monkeypatch.setattr(_gin, "_MOST_EPOCHS", 15)
+    monkeypatch.setattr(_gin, "_MAX_EPOCHS", 15)
     graphs, y = data
     train, test = split
     found, again = (SELECTIONS[name](PROTOCOL, graphs, y, train, test, 5) for _ in range(2))
@@ -68,7 +69,7 @@ def test_a_baseline_learns_and_repeats_with_its_seed(monkeypatch, data, split, n
 
 @pytest.mark.parametrize("name", NAMES)
 def test_classes_of_test_graphs_play_no_part(monkeypatch, data, split, name):
-    monkeypatch.setattr(_gin, "_MOST_EPOCHS", 2)
+    monkeypatch.setattr(_gin, "_MAX_EPOCHS", 2)
     graphs, y = data
     train, test = split
     others = y.copy()
@@ -81,7 +82,7 @@ def test_classes_of_test_graphs_play_no_part(monkeypatch, data, split, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_what_one_test_graph_is_does_not_change_the_others(monkeypatch, data, split, name):
     """Bins, scales and weights come from training graphs: another test graph leaves all other predictions as they are."""
-    monkeypatch.setattr(_gin, "_MOST_EPOCHS", 2)
+    monkeypatch.setattr(_gin, "_MAX_EPOCHS", 2)
     graphs, y = data
     train, test = split
     vectors = np.array(graphs.attributes)
@@ -93,16 +94,45 @@ def test_what_one_test_graph_is_does_not_change_the_others(monkeypatch, data, sp
 
 @pytest.mark.parametrize("name", NAMES)
 def test_two_classes_have_one_decision_each_above_zero_for_the_second(monkeypatch, data, split, name):
-    monkeypatch.setattr(_gin, "_MOST_EPOCHS", 3)
+    monkeypatch.setattr(_gin, "_MAX_EPOCHS", 3)
     graphs, y = data
     train, test = split
     seen = []
-    monkeypatch.setattr(_selection, "roc_auc", lambda _actual, decisions: seen.append(decisions))
+    monkeypatch.setattr(_gin, "roc_auc", lambda _actual, decisions: seen.append(decisions))
     found = SELECTIONS[name](PROTOCOL, graphs, np.minimum(y, 1), train, test, 5)
     (decisions,) = seen
     clear = np.abs(decisions) > 1e-9
     assert decisions.shape == test.shape
     assert ((decisions > 0) == (np.array(found["predicted"]) == 1))[clear].all()
+
+
+@pytest.mark.parametrize("name", [name for name in BASELINES if name != "gin"])
+def test_a_baseline_predicts_numbers(data, split, name):
+    graphs, y = data
+    train, test = split
+    numbers = y + 0.5 * graphs.sizes
+    found, again = (SELECTIONS[name](REGRESSION, graphs, numbers, train, test, 5) for _ in range(2))
+    assert found == again
+    error = np.mean((np.array(found["predicted"]) - numbers[test]) ** 2)
+    assert error < 0.5 * numbers[test].var()
+    assert found["roc_auc"] is None
+    assert all(isinstance(value, float) for value in found["actual"])
+
+
+@pytest.mark.parametrize("protocol", [PROTOCOL, REGRESSION], ids=["classes", "numbers"])
+def test_the_automatic_model_learns_from_training_graphs_alone(data, split, protocol):
+    graphs, y = data
+    train, test = split
+    targets = y.astype(np.float64) if protocol is REGRESSION else y
+    others = targets.copy()
+    others[test] = others[test][::-1]
+    first, second = (select_auto(protocol, graphs, one, train, test, 5) for one in (targets, others))
+    for known in ("predicted", "chosen", "inner_score", "n_fits"):
+        assert first[known] == second[known]
+    assert first["chosen"]["kernel"]
+    assert 0.4 < first["inner_score"] <= 1
+    predicted = np.array(first["predicted"])
+    assert np.mean(np.round(predicted) == y[test]) > 0.6
 
 
 # -------------------------------------------------------------------- numbers of graphs
@@ -193,7 +223,7 @@ def test_without_torch_a_network_says_what_to_install_before_anything_runs(monke
 @without_torch
 def test_threads_of_torch_are_as_before(monkeypatch, data, split):
     torch = _gin._torch_module()
-    monkeypatch.setattr(_gin, "_MOST_EPOCHS", 1)
+    monkeypatch.setattr(_gin, "_MAX_EPOCHS", 1)
     before = torch.get_num_threads()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -204,7 +234,7 @@ def test_threads_of_torch_are_as_before(monkeypatch, data, split):
 
 @without_torch
 def test_other_threads_change_no_network(monkeypatch, data, split):
-    monkeypatch.setattr(_gin, "_MOST_EPOCHS", 3)
+    monkeypatch.setattr(_gin, "_MAX_EPOCHS", 3)
     alone = [_gin._gin(PROTOCOL, *data, *split, seed) for seed in (1, 2)]
     with ThreadPoolExecutor(2) as pool:
         together = list(pool.map(lambda seed: _gin._gin(PROTOCOL, *data, *split, seed), (1, 2)))

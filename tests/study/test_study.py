@@ -298,7 +298,7 @@ datasets = ["mine"]
 
 def test_baselines_predict_no_numbers(write):
     text = 'datasets = ["A"]\n[protocol]\ntask = "regression"\n[[kernels]]\nname = "k"\n'
-    with pytest.raises(StudyError, match=r"kernels\[0\].baseline: baselines predict classes"):
+    with pytest.raises(StudyError, match=r"kernels\[0\].baseline: \"gin\" predicts classes"):
         read_study(write(text + 'baseline = "gin"\n'))
     with pytest.raises(StudyError, match=r"kernels\[0\].published: accuracies cannot be combined"):
         read_study(write(text + 'kernel = "wl"\npublished.accuracy.A = 80\n'))

@@ -1,19 +1,21 @@
 """Load, check and change the data sets of a study; a digest identifies each.
 
 A **control** changes a data set once, by a seed that follows from the study's, to show what scores depend on: all kernels and
-repeats see the same change.
+repeats see the same change. **Groups** are graphs that folds keep together.
 """
 
 from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from sklearn.utils.multiclass import type_of_target
 
 from treegram._core.errors import StudyError
@@ -22,11 +24,12 @@ from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.kernels import WL, FeatureMap
 from treegram.models.base import check_numbers
-from treegram.models.crossval import check_targets, encode_classes, seed_of
+from treegram.models.crossval import check_targets, encode_classes, folds, seed_of
+from treegram.models.ridge import number_folds
 from treegram.study.protocol import Protocol
 from treegram.study.store import DatasetFacts, Store
 
-__all__ = ["CheckedData", "apply_control", "check_data", "first_twins", "refuse_other_data"]
+__all__ = ["CheckedData", "Loaded", "check_data", "first_twins", "load_source", "outer_folds", "refuse_other_data"]
 
 _MOST_NAMED = 5  # classes in a warning
 _ROUNDS = 4  # of Weisfeiler-Lehman, by which twins are found
@@ -34,6 +37,10 @@ _HASHED = (  # fields of Graphs, in an order that must not change: stores keep t
     "offsets", "indptr", "indices", "labels", "label_values", "attributes", "edge_labels", "edge_label_values", "directed",
     "targets", "edge_attributes",
 )  # fmt: skip
+
+
+# Graphs and targets, and the group of each graph if folds keep groups together.
+Loaded = tuple[Graphs, Any] | tuple[Graphs, Any, Any]
 
 
 @dataclass(frozen=True)
@@ -44,30 +51,87 @@ class CheckedData:
     graphs: Graphs
     targets: Any  # positions of the graphs' classes among the sorted classes, or numbers
     facts: DatasetFacts
+    groups: Ints | None = None
 
 
-def check_data(data: Mapping[str, tuple[Graphs, Any]], protocol: Protocol) -> list[CheckedData]:
+def load_source(source: Mapping[str, Any], folder: Path) -> Loaded:
+    """Load a file of molecules as ``sources`` of a study describes it, with the groups that it names."""
+    from treegram.graphs.molecule_files import read_records
+    from treegram.graphs.molecules import load_molecules, scaffold_groups
+
+    options = dict(source)
+    path, groups = folder / options.pop("file"), options.pop("groups", "")
+    graphs, y = load_molecules(path, **options)
+    if not groups:
+        return graphs, y
+    records = list(read_records(path, options.get("smiles_column"), None if groups == "scaffold" else groups))
+    if len(records) != len(graphs):
+        raise StudyError(f"{path.name}: groups need a file without invalid molecules.")
+    if groups == "scaffold":
+        return graphs, y, scaffold_groups([record.molecule for record in records])
+    return graphs, y, np.array([str(record.target) for record in records])
+
+
+def check_data(data: Mapping[str, Loaded], protocol: Protocol) -> list[CheckedData]:
     """Check and hash the data sets; a `StudyError` names the first one that cannot be cross-validated."""
-    return [_check_one(name, graphs, y, protocol) for name, (graphs, y) in data.items()]
+    return [_check_one(name, *loaded, protocol=protocol) for name, loaded in data.items()]
 
 
-def _check_one(name: str, graphs: Graphs, y: Any, protocol: Protocol) -> CheckedData:
+def _check_one(name: str, graphs: Graphs, y: Any, groups: Any = None, *, protocol: Protocol) -> CheckedData:
     if y is None:
         raise StudyError(f"{name} has no targets; a study needs a class or a number for each graph.")
     try:
-        targets = check_targets(y)
-        if len(targets) != len(graphs):
-            raise ValueError(f"There are {counted(len(graphs), 'graph')}, but {counted(len(targets), 'target')}.")
-        seed = seed_of(protocol.seed, name, protocol.control)
-        graphs, targets = apply_control(protocol.control, name, graphs, targets, seed)
-        if protocol.task == "regression":
-            return _with_numbers(name, graphs, check_numbers(targets), protocol)
-        return _with_classes(name, graphs, targets, protocol)
+        targets, n = check_targets(y), len(graphs)
+        if len(targets) != n:
+            raise ValueError(f"There are {counted(n, 'graph')}, but {counted(len(targets), 'target')}.")
+        codes = _check_groups(groups, n, protocol)
+        if protocol.control == "permuted-targets":
+            seed = seed_of(protocol.seed, name, protocol.control)
+            targets = targets[np.random.default_rng(seed).permutation(n)]
+        kept = _without_twins(name, graphs, targets) if protocol.control == "without-twins" else np.arange(n)
+        if protocol.task == "classification":
+            kept = kept[_in_large_classes(name, targets[kept], protocol.min_class_size)]
+        graphs, targets = (graphs, targets) if len(kept) == n else (graphs[kept], targets[kept])
+        make = _with_numbers if protocol.task == "regression" else _with_classes
+        return make(name, graphs, targets, None if codes is None else codes[kept], protocol)
     except ValueError as error:
         raise StudyError(f"{name}: {error}") from error
 
 
-def _with_numbers(name: str, graphs: Graphs, numbers: Floats, protocol: Protocol) -> CheckedData:
+def _check_groups(groups: Any, n_graphs: int, protocol: Protocol) -> Ints | None:
+    """Return the groups as numbers, of which there must be enough for the outer folds."""
+    if not protocol.split and groups is None:
+        return None
+    if not protocol.split:
+        raise ValueError('There are groups, but the protocol has no split. Use split = "groups", or "scaffold".')
+    if groups is None:
+        raise ValueError(
+            f"There are no groups, which split = {protocol.split!r} needs: pass (graphs, targets, groups)."
+        )
+    if len(groups) != n_graphs:
+        raise ValueError(f"There are {counted(n_graphs, 'graph')}, but groups of {len(groups)}.")
+    names, codes = np.unique(np.asarray(groups), return_inverse=True)
+    if len(names) < protocol.outer_folds:
+        raise ValueError(
+            f"There are {counted(len(names), 'group')}, fewer than the {protocol.outer_folds} outer folds."
+        )
+    return codes.astype(np.int64)
+
+
+def outer_folds(data: CheckedData, n_folds: int, seed: int) -> list[tuple[Ints, Ints]]:
+    """Return the (training, test) ids of shuffled folds, stratified by class; they keep groups together."""
+    is_regression = bool(data.facts.targets)
+    if data.groups is None:
+        return number_folds(len(data.targets), n_folds, seed) if is_regression else folds(data.targets, n_folds, seed)
+    splitter = (GroupKFold if is_regression else StratifiedGroupKFold)(n_folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        parts = list(splitter.split(data.targets, data.targets, data.groups))
+    return [(train.astype(np.int64), test.astype(np.int64)) for train, test in parts]
+
+
+def _with_numbers(name: str, graphs: Graphs, y: Any, groups: Ints | None, protocol: Protocol) -> CheckedData:
+    numbers = check_numbers(y)
     if not can_be_split(len(numbers), protocol.outer_folds, protocol.inner_folds):
         raise ValueError(f"There are too few graphs, {len(numbers)}, for {_folds(protocol)}. {_advise(len(numbers))}")
     deviation = float(numbers.std())
@@ -81,15 +145,10 @@ def _with_numbers(name: str, graphs: Graphs, numbers: Floats, protocol: Protocol
         "deviation": deviation,
         "mean_error": float(np.abs(numbers - mean).mean()),
     }
-    return CheckedData(name, graphs, numbers, _facts(name, graphs, numbers, {}, known))
+    return CheckedData(name, graphs, numbers, _facts(name, graphs, numbers, groups, {}, known), groups)
 
 
-def _with_classes(name: str, graphs: Graphs, targets: NDArray[Any], protocol: Protocol) -> CheckedData:
-    if type_of_target(targets).startswith("continuous"):
-        raise ValueError(
-            'The targets are numbers, not classes. Use --task regression, or task = "regression" in the [protocol] of a study.'
-        )
-    graphs, targets = _without_small_classes(name, graphs, targets, protocol.min_class_size)
+def _with_classes(name: str, graphs: Graphs, targets: Any, groups: Ints | None, protocol: Protocol) -> CheckedData:
     classes, codes = encode_classes(targets)
     counts = np.bincount(codes)
     if not can_be_split(int(counts.max()), protocol.outer_folds, protocol.inner_folds):
@@ -99,7 +158,7 @@ def _with_classes(name: str, graphs: Graphs, targets: NDArray[Any], protocol: Pr
         )
     _warn_of_rare_classes(name, classes, counts, protocol)
     by_class = {str(one): int(count) for one, count in zip(classes, counts, strict=True)}
-    return CheckedData(name, graphs, codes, _facts(name, graphs, codes, by_class, {}))
+    return CheckedData(name, graphs, codes, _facts(name, graphs, codes, groups, by_class, {}), groups)
 
 
 # -------------------------------------------------------------------- enough graphs for the folds
@@ -120,22 +179,24 @@ def _advise(n_graphs: int) -> str:
     return f"Use fewer folds, {folds} at most." if folds else "No number of folds works: more graphs are needed."
 
 
-def _without_small_classes(name: str, graphs: Graphs, targets: NDArray[Any], least: int) -> tuple[Graphs, NDArray[Any]]:
-    """Return the graphs of classes with at least ``least`` graphs; a warning names the classes left out."""
+def _in_large_classes(name: str, targets: NDArray[Any], least: int) -> Ints:
+    """Return the ids of graphs of classes with at least ``least`` graphs; a warning names the classes left out."""
+    if type_of_target(targets).startswith("continuous"):
+        raise ValueError(
+            'The targets are numbers, not classes. Use --task regression, or task = "regression" in the [protocol] of a study.'
+        )
     classes, codes, counts = np.unique(targets, return_inverse=True, return_counts=True)
     is_small = counts < least
-    if not is_small.any():
-        return graphs, targets
-    if (~is_small).sum() < 2:
+    if is_small.any() and (~is_small).sum() < 2:
         raise ValueError(
             f"Fewer than two classes have {least} graphs or more, as min_class_size requires; the largest has {counts.max()}."
         )
-    warnings.warn(
-        f"{name}: {_named(classes[is_small], counts[is_small])} left out, fewer than {least} graphs (min_class_size).",
-        stacklevel=6,
-    )
-    kept = np.flatnonzero(~is_small[codes])
-    return graphs[kept], targets[kept]
+    if is_small.any():
+        warnings.warn(
+            f"{name}: {_named(classes[is_small], counts[is_small])} left out, fewer than {least} graphs (min_class_size).",
+            stacklevel=5,
+        )
+    return np.flatnonzero(~is_small[codes])
 
 
 def _warn_of_rare_classes(name: str, classes: NDArray[Any], counts: Ints, protocol: Protocol) -> None:
@@ -162,7 +223,12 @@ def _named(classes: NDArray[Any], counts: Ints) -> str:
 
 
 def _facts(
-    name: str, graphs: Graphs, targets: Ints | Floats, class_counts: dict[str, int], numbers: dict[str, float]
+    name: str,
+    graphs: Graphs,
+    targets: Ints | Floats,
+    groups: Ints | None,
+    class_counts: dict[str, int],
+    numbers: dict[str, float],
 ) -> DatasetFacts:
     return DatasetFacts(
         name=name,
@@ -171,14 +237,14 @@ def _facts(
         mean_nodes=graphs.n_nodes / len(graphs),
         mean_edges=graphs.n_edges / len(graphs),
         n_attributes=graphs.n_attributes,
-        digest=_digest(graphs, targets),
+        digest=_digest(graphs, targets, groups),
         targets=numbers,
     )
 
 
-def _digest(graphs: Graphs, targets: Ints | Floats) -> str:
-    """Return the SHA-256 of every array and label of the graphs, and of their targets."""
-    digest = hashlib.sha256()
+def _digest(graphs: Graphs, targets: Ints | Floats, groups: Ints | None) -> str:
+    """Return the SHA-256 of every array and label of the graphs, of their targets, and of their groups if there are any."""
+    digest = hashlib.sha256(b"" if groups is None else b"groups" + groups.tobytes())
     for name in _HASHED:
         value = targets if name == "targets" else getattr(graphs, name)
         if isinstance(value, np.ndarray):
@@ -204,51 +270,20 @@ def refuse_other_data(data: Sequence[CheckedData], store: Store) -> None:
             )
 
 
-# -------------------------------------------------------------------- controls
+# -------------------------------------------------------------------- equal graphs
 
 
-def apply_control(control: str, name: str, graphs: Graphs, targets: Any, seed: int) -> tuple[Graphs, Any]:
-    """Return the data set after the control of this name; an empty name changes nothing."""
-    return _CHANGES[control](name, graphs, targets, np.random.default_rng(seed)) if control else (graphs, targets)
-
-
-def _permute_targets(_: str, graphs: Graphs, targets: Any, rng: np.random.Generator) -> tuple[Graphs, Any]:
-    return graphs, targets[rng.permutation(len(targets))]
-
-
-def _permute_vectors(_: str, graphs: Graphs, targets: Any, rng: np.random.Generator) -> tuple[Graphs, Any]:
-    vectors = _vectors(graphs, 1, "permuted-vectors")
-    return replace(graphs, attributes=vectors[rng.permutation(len(vectors))]), targets
-
-
-def _rotate(_: str, graphs: Graphs, targets: Any, rng: np.random.Generator) -> tuple[Graphs, Any]:
-    """Rotate the vectors of each graph about their mean, by a rotation that is uniform among all."""
-    vectors = _vectors(graphs, 2, "rotated").copy()
-    for start, end in zip(graphs.offsets[:-1], graphs.offsets[1:], strict=True):
-        if end > start:
-            center = vectors[start:end].mean(axis=0)
-            vectors[start:end] = (vectors[start:end] - center) @ _rotation(vectors.shape[1], rng) + center
-    return replace(graphs, attributes=vectors), targets
-
-
-def _rotation(d: int, rng: np.random.Generator) -> Any:
-    """Return an orthogonal matrix with determinant 1: a QR decomposition made unique, one column negated if it reflects."""
-    Q, R = np.linalg.qr(rng.normal(size=(d, d)))
-    Q = Q * np.sign(R.diagonal())
-    Q[:, 0] *= np.sign(np.linalg.det(Q))
-    return Q
-
-
-def _leave_out_twins(name: str, graphs: Graphs, targets: Any, _: np.random.Generator) -> tuple[Graphs, Any]:
+def _without_twins(name: str, graphs: Graphs, targets: Any) -> Ints:
+    """Return the ids of graphs that are not equal to an earlier one; a warning counts the others."""
     first = first_twins(graphs)
     kept = np.flatnonzero(first == np.arange(len(graphs)))
     n_others = int((targets != targets[first]).sum())
     warnings.warn(
         f"{name}: {counted(len(graphs) - len(kept), 'graph')} of {len(graphs)} left out, each equal to an earlier one; "
         f"{n_others} of these had another target.",
-        stacklevel=7,
+        stacklevel=5,
     )
-    return graphs[kept], targets[kept]
+    return kept
 
 
 def first_twins(graphs: Graphs) -> Ints:
@@ -276,19 +311,3 @@ def _node_codes(graphs: Graphs) -> Ints:
     vectors = np.zeros((graphs.n_nodes, 0)) if graphs.attributes is None else np.asarray(graphs.attributes)
     table = np.column_stack([labels, vectors])
     return np.unique(table, axis=0, return_inverse=True)[1].astype(np.int64).ravel()
-
-
-def _vectors(graphs: Graphs, least: int, control: str) -> Any:
-    if graphs.n_attributes < least:
-        raise ValueError(
-            f"The control {control} needs graphs with {counted(least, 'attribute')} or more; these have {graphs.n_attributes}."
-        )
-    return np.asarray(graphs.attributes)
-
-
-_CHANGES: dict[str, Callable[[str, Graphs, Any, np.random.Generator], tuple[Graphs, Any]]] = {
-    "permuted-targets": _permute_targets,
-    "permuted-vectors": _permute_vectors,
-    "rotated": _rotate,
-    "without-twins": _leave_out_twins,
-}

@@ -18,6 +18,7 @@ from treegram._core.text import suggest
 __all__ = [
     "BASELINES",
     "CONTROLS",
+    "SPLITS",
     "Comparison",
     "KernelSpec",
     "Pair",
@@ -31,18 +32,20 @@ __all__ = [
 ]
 
 
-# Changes to the data sets that show what scores depend on; `data` has the functions.
+# Changes to the data sets that show what scores depend on; `data` makes them.
 CONTROLS = {
     "permuted-targets": "the targets are permuted among the graphs, so that nothing can be learned",
-    "permuted-vectors": "the vectors are permuted among all nodes of all graphs",
-    "rotated": "the vectors of each graph are rotated at random about their mean, as coordinates without a common frame",
     "without-twins": "of graphs that are equal in labels, vectors and edges only the first is kept",
 }
 
-# Models that an entry may name instead of kernels; `baselines` has the functions.
+# What outer folds keep together.
+SPLITS = {"groups": "graphs of one group", "scaffold": "molecules with the same Bemis-Murcko scaffold"}
+
+# Models that an entry may name instead of kernels; `selection` has the functions.
 BASELINES = {
     "summary-svm": "a support vector machine on means, variances and histograms of each graph's labels, vectors and degrees",
     "summary-forest": "a random forest on the same numbers",
+    "boosting": "gradient boosting on GraphStatistics",
     "gin": "a graph isomorphism network, with early stopping",
 }
 
@@ -122,6 +125,7 @@ class Protocol:
     alpha: tuple[float, ...] = field(default=(0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0), metadata={"above": 0.0})
     min_class_size: int = field(default=1, metadata={"least": 1})  # graphs of smaller classes are left out
     control: str = field(default="", metadata={"words": tuple(CONTROLS)})  # empty: data as they are
+    split: str = field(default="", metadata={"words": tuple(SPLITS)})  # what outer folds keep together; empty: nothing
     repeats_on: Mapping[str, int] = field(default_factory=dict, metadata={"least": 1})  # upper limit by data set
 
     @property
@@ -187,6 +191,8 @@ class Study:
     comparisons: tuple[Comparison, ...] = ()
     pairs: tuple[Pair, ...] = ()
     dataset_notes: Mapping[str, str] = field(default_factory=dict)
+    # Files of molecules by data set: "file", and options of load_molecules; "groups" is a column or "scaffold".
+    sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     source: str = field(default="", compare=False, repr=False)  # the file it was read from
 
     @property
@@ -270,6 +276,7 @@ def entry_key(study: Study, entry: StudyEntry, dataset: str) -> str:
         name: values,
         "min_class_size": protocol.min_class_size if protocol.task == "classification" else 1,
         "control": protocol.control,
+        **({"split": protocol.split} if protocol.split else {}),  # a new field changes no old key
     }
     words = json.dumps(_canonical(content), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(words.encode()).hexdigest()[:16]

@@ -25,7 +25,7 @@ from treegram._core.text import counted, listed, visible
 from treegram.study import tables
 from treegram.study.metrics import main_metric, other_metrics
 from treegram.study.plots import plot_ranks, plot_scores, plot_times
-from treegram.study.protocol import CONTROLS, entry_key
+from treegram.study.protocol import CONTROLS, SPLITS, entry_key
 from treegram.study.statistics import Posterior, Ranking, TTest, holm
 from treegram.study.store import Store
 from treegram.study.summary import ROPE, ComparisonSummary, PairSummary, Summary, stored_study
@@ -349,6 +349,7 @@ def _definitions(summary: Summary) -> list[str]:
             for source, graphs in sources.items()
         ],
         rope=f"{ROPE:g}",
+        splits=SPLITS,
     )
     return list(filter(None, text.splitlines()))
 

@@ -10,6 +10,7 @@ import contextlib
 import time
 from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,19 @@ from treegram.kernels.base import AUTO, KERNELS
 from treegram.kernels.grid import grid_points, learns_from_data, with_parameters
 from treegram.kernels.kernel_sum import KernelSum
 from treegram.models.auto import AUTO_VERSION
-from treegram.models.crossval import folds, seed_of
-from treegram.models.ridge import number_folds
+from treegram.models.crossval import seed_of
 from treegram.models.search import nearest_similarity, warn_if_diagonal
-from treegram.study.baselines import SELECTIONS, baseline_versions
-from treegram.study.data import CheckedData, check_data, refuse_other_data
+from treegram.study.data import CheckedData, Loaded, check_data, load_source, outer_folds, refuse_other_data
 from treegram.study.protocol import KernelSpec, Protocol, Scope, Study, StudyEntry, entry_key
-from treegram.study.selection import Grams, joined, select_auto, select_gram, unique
+from treegram.study.selection import (
+    SELECTIONS,
+    Grams,
+    baseline_versions,
+    joined,
+    select_auto,
+    select_gram,
+    unique,
+)
 from treegram.study.store import GramTime, Row, Store
 from treegram.study.study_file import check_study
 
@@ -46,7 +53,7 @@ _AUTO_DIGESTS = {"c3a7b50daad4": "1"}  # older stores have a digest of the sourc
 def run_study(
     study: Study,
     store: Store,
-    data: Mapping[str, tuple[Graphs, Any]] | None = None,
+    data: Mapping[str, Loaded] | None = None,
     *,
     datasets: Collection[str] | None = None,
     kernels: Collection[str] | None = None,
@@ -65,8 +72,9 @@ def run_study(
         The study, from :func:`~treegram.study.read_study` or built in Python.
     store : Store
         Where every finished fold is kept.
-    data : mapping of str to (Graphs, targets), optional
-        Data sets by their names in the study. Those that are not in it are loaded by :func:`treegram.load_tu`.
+    data : mapping of str to (Graphs, targets) or (Graphs, targets, groups), optional
+        Data sets by their names in the study; folds keep groups together if the protocol has a ``split``. Those that are not in it are
+        loaded from the file that the study names, relative to the working folder, or by :func:`treegram.load_tu`.
     datasets : collection of str, optional
         Run these data sets only.
     kernels : collection of str, optional
@@ -89,10 +97,13 @@ def run_study(
     """
     study = check_study(study)
     scope = study.scope(datasets, kernels, repeats)
-    passed = data or {}
-    loaded = {name: passed[name] if name in passed else load_tu(name) for name in scope.datasets}
+    loaded: dict[str, Loaded] = {name: (data or {}).get(name) or _load(name, study) for name in scope.datasets}
     checked = check_data(loaded, study.protocol)
     return run_checked(study, scope, checked, store, command="treegram.study.run_study", n_jobs=n_jobs)
+
+
+def _load(name: str, study: Study) -> Loaded:
+    return load_source(study.sources[name], Path.cwd()) if name in study.sources else load_tu(name)
 
 
 def run_checked(
@@ -227,7 +238,8 @@ class Runner:
             fold_inputs = _FoldInputs(
                 self.study.protocol, data, entry, seed, self._shared(key, data, entry, seed), self.run
             )
-            split = self._folds(data, repeat)
+            seed_of_folds = seed_of(self.study.protocol.seed, data.name, repeat)
+            split = outer_folds(data, self.study.protocol.outer_folds, seed_of_folds)
             tasks = [(repeat, fold, *split[fold]) for fold in missing]
             # Workers send rows back; only this process writes them.
             with contextlib.closing(send_tasks(_run_fold, fold_inputs, tasks, n_jobs=self.n_jobs, label=None)) as rows:
@@ -265,13 +277,6 @@ class Runner:
         if seed is None and n_bytes <= self.most_held:
             self.held[key] = grams
         return grams
-
-    def _folds(self, data: CheckedData, repeat: int) -> list[tuple[Ints, Ints]]:
-        protocol = self.study.protocol
-        seed = seed_of(protocol.seed, data.name, repeat)
-        if protocol.task == "regression":
-            return number_folds(len(data.targets), protocol.outer_folds, seed)
-        return folds(data.targets, protocol.outer_folds, seed)
 
     def _time(self, key: str, data: CheckedData, entry: StudyEntry, seed: int | None, *, learns: bool) -> None:
         """Measure how long one Gram matrix takes on one thread."""

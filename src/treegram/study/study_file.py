@@ -259,7 +259,7 @@ def _known(name: str, known: Collection[str], path: str, what: str) -> None:
 # -------------------------------------------------------------------- what does not fit together
 
 
-def _check(study: Study, table: Mapping[str, Any], *, vocabulary: bool) -> None:
+def _check_datasets(study: Study) -> None:
     for i, name in enumerate(study.datasets):
         _check_name(name, f"datasets[{i}]")
         if name in (".", "..") or {"/", "\\"} & set(name):
@@ -268,12 +268,20 @@ def _check(study: Study, table: Mapping[str, Any], *, vocabulary: bool) -> None:
                 f"{name!r} is not the name of a data set; give the name of its folder, which is looked for beside this "
                 "file and in the folder that --data-dir names",
             )
+    _known_datasets(study.protocol.repeats_on, study, "protocol.repeats_on")
+    _known_datasets(study.dataset_notes, study, "dataset_notes")
+    _known_datasets(study.sources, study, "sources")
+    for name, source in study.sources.items():
+        if not isinstance(source.get("file"), str):
+            raise _InvalidKeyError(f"sources.{name}", "the key 'file' is missing, or not a text")
+
+
+def _check(study: Study, table: Mapping[str, Any], *, vocabulary: bool) -> None:
+    _check_datasets(study)
     task = study.protocol.task
     for key in ("alpha",) if task == "classification" else ("C", "min_class_size"):
         if key in table.get("protocol", {}):
             raise _InvalidKeyError(f"protocol.{key}", f'cannot be combined with task = "{task}"')
-    _known_datasets(study.protocol.repeats_on, study, "protocol.repeats_on")
-    _known_datasets(study.dataset_notes, study, "dataset_notes")
     for i, entry in enumerate(study.kernels):
         path = f"kernels[{i}]"
         _check_entry(entry, study, path)
@@ -320,9 +328,9 @@ def _check_entry(entry: StudyEntry, study: Study, path: str) -> None:
     for j, name in enumerate(entry.datasets):
         _known(name, study.datasets, f"{path}.datasets[{j}]", "data set")
     _check_published(entry.published, study, f"{path}.published")
-    if study.protocol.task == "regression" and entry.baseline:
+    if study.protocol.task == "regression" and entry.baseline == "gin":
         raise _InvalidKeyError(
-            f"{path}.baseline", 'baselines predict classes; cannot be combined with task = "regression"'
+            f"{path}.baseline", '"gin" predicts classes; cannot be combined with task = "regression"'
         )
     uses_auto = any(term.kernel == "auto" for spec in entry.choices for term in spec.terms)
     if uses_auto and (entry.choices != (KernelSpec("auto"),) or entry.timed or entry.fitted_on or entry.reseed):
