@@ -535,9 +535,41 @@ def test_a_control_has_a_store_of_its_own(run, folder):
     assert commands("A-permuted-targets.sqlite")[0].endswith("--control permuted-targets")
     assert run("report", "A-permuted-targets.sqlite")[0] == 0
     assert "This is a control: the targets are permuted among the graphs" in Path("A-permuted-targets.md").read_text()
-    code, out, err = run(*words, "--control", "rotated")
+
+
+MOLECULES = "smiles,logS,batch\n" + "".join(
+    f"{smiles},{i / 4},{batch}\n"
+    for i, (smiles, batch) in enumerate(
+        [
+            ("c1ccccc1C", "a"),
+            ("c1ccccc1CC", "a"),
+            ("C1CCCCC1", "b"),
+            ("C1CCCCC1C", "b"),
+            ("CCO", "c"),
+            ("CCN", ""),
+            ("CC", "c"),
+        ]
+    )
+)
+
+
+@pytest.mark.parametrize(("option", "value"), [("--groups", "batch"), ("--split", "scaffold")])
+def test_evaluate_keeps_groups_together(run, folder, option, value):
+    pytest.importorskip("rdkit")
+    Path("esol.csv").write_text(MOLECULES)
+    words = ("evaluate", "esol.csv", "--target", "logS", "--kernel", "wl", "--folds", 2, "--repeats", 1, option, value)
+    code, _, err = run(*words)
+    assert (code, err) == (0, "")
+    split = "groups" if option == "--groups" else "scaffold"
+    path = f"esol.csv-{split}.sqlite"
+    assert commands(path)[0].endswith(f"{option} {value}")
+    folds = [sorted(round(4 * number) for number in row.actual) for row in rows(path)]
+    assert sorted(i for fold in folds for i in fold) == list(range(7))
+    for together in ([0, 1], [2, 3], [4, 6]):
+        assert sum(set(together) <= set(fold) for fold in folds) == 1
+    code, out, err = run("evaluate", "A", "--folds", 2, option, value)
     assert is_one_line(code, out, err)
-    assert "A: The control rotated needs graphs with 2 attributes or more; these have 1." in err
+    assert f"{option if split == 'groups' else '--split scaffold'} is for molecules" in err
 
 
 @pytest.mark.slow

@@ -1,13 +1,18 @@
 """Data sets of studies: controls take away what they say and nothing else, folds keep groups together, files are loaded."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treegram import Graphs, make_synthetic
-from treegram.study.data import check_data, first_twins
-from treegram.study.protocol import Protocol
+from treegram._core.errors import StudyError
+from treegram.study import Store, read_study, run_study, summarize
+from treegram.study.data import check_data, first_twins, load_source, outer_folds
+from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry, entry_key
+from treegram.study.report import render_report
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,7 @@ __all__ = [
     "data_words",
     "has_real_targets",
     "load_data",
+    "load_grouped",
     "load_input",
     "load_tasks",
     "training_note",
@@ -296,6 +297,37 @@ def load_tasks(name: str, args: argparse.Namespace) -> tuple[list[Task], Any]:
         n_missing = len(loaded.graphs) - len(ids)
         tasks.append(Task(target, loaded.graphs[ids] if n_missing else loaded.graphs, np.asarray(y), n_missing))
     return tasks, loaded.transformer
+
+
+def load_grouped(name: str, args: argparse.Namespace) -> tuple[treegram.Graphs, NDArray[Any] | None, NDArray[Any]]:
+    """Load a data set with the group of each graph: its value in the column --groups, or the scaffold of the molecule."""
+    import numpy as np
+
+    kind = _kind(name, args)
+    if kind == "graphs" or (kind != "molecules" and not args.groups):
+        option, kinds = (
+            ("--groups", "molecules, proteins and tables") if args.groups else ("--split scaffold", "molecules")
+        )
+        raise ValueError(f"{option} is for {kinds}, which {name} is not.")
+    if len(args.target) != 1:
+        raise ValueError(f"Groups need one --target; it is given {len(args.target)} times.")
+    columns = [*args.target, *([args.groups] if args.groups else [])]
+    with_groups = argparse.Namespace(**{**vars(args), "target": columns})
+    _check_options(kind, name, with_groups)
+    loaded = _load(kind, name, with_groups, _transformer(kind, args))
+    if args.groups:
+        ids, values = loaded.targets[args.groups]
+        groups = np.array(
+            [f"graph {i}" for i in range(len(loaded.graphs))], dtype=object
+        )  # without a value: a group of its own
+        groups[ids] = [f"group {value}" for value in values]
+    else:
+        groups = treegram.scaffold_groups(loaded.smiles)
+    ids, y = loaded.targets[args.target[0]]
+    if len(ids) < len(loaded.graphs):
+        n_missing = len(loaded.graphs) - len(ids)
+        warnings.warn(f"{counted(n_missing, 'graph')} without a value of {args.target[0]} left out.", stacklevel=2)
+    return loaded.graphs[ids], np.asarray(y), groups[ids].astype(str)
 
 
 def has_real_targets(y: NDArray[Any]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treegram.cli._data import add_data_argument, data_words, has_real_targets, load_data
+from treegram.cli._data import add_data_argument, data_words, has_real_targets, load_data, load_grouped
 from treegram.cli._kernels import (
     AUTO,
     add_search_options,
@@ -23,7 +23,7 @@ from treegram.cli.reproduce import add_run_options, run_and_print
 from treegram.study.protocol import CONTROLS, KernelSpec, Protocol, Study, StudyEntry
 
 if TYPE_CHECKING:
-    from treegram import Graphs
+    pass
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -31,6 +31,7 @@ EXAMPLES = (
     "treegram evaluate ENZYMES --kernel oddcl --kernel wl --repeats 10",
     "treegram evaluate ./mine --kernel oddcl --repeats 1 --folds 5",
     "treegram evaluate ./energies --task regression --kernel wl",
+    "treegram evaluate esol.csv --target logS --kernel auto --split scaffold",
     "treegram evaluate ./mine --kernel oddcl --scale raw,standard --gamma 0.01,scale",
 )
 
@@ -51,6 +52,17 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--control", choices=CONTROLS, metavar="NAME", help=f"change the data, to see what scores depend on: {controls}"
     )
+    split = parser.add_mutually_exclusive_group()
+    split.add_argument(
+        "--groups",
+        metavar="COLUMN",
+        help="keep graphs with the same value in this column together in the outer folds: all of them are trained or tested on",
+    )
+    split.add_argument(
+        "--split",
+        choices=["scaffold"],
+        help="keep molecules with the same Bemis-Murcko scaffold together in the outer folds",
+    )
     parser.add_argument(
         "--reseed",
         action="store_true",
@@ -70,7 +82,9 @@ def run(args: argparse.Namespace) -> None:
     sources = {_name(data): data for data in args.data}
     if len(sources) < len(args.data):
         raise ValueError(f"Data sets must have different names; got {', '.join(map(_name, args.data))}.")
-    data = {name: load_data(source, args) for name, source in sources.items()}
+    split = "groups" if args.groups else args.split or ""
+    load = load_grouped if split else load_data
+    data: dict[str, Any] = {name: load(source, args) for name, source in sources.items()}
     is_regression = args.task == "regression" if args.task else _is_regression(data)
     if is_regression and args.min_class_size > 1:
         raise ValueError("--min-class-size is for classification; the targets are numbers.")
@@ -81,9 +95,10 @@ def run(args: argparse.Namespace) -> None:
         task="regression" if is_regression else "classification",
         min_class_size=args.min_class_size,
         control=args.control or "",
+        split=split,
     )
     study = Study(
-        name="-".join([*sources, *([args.control] if args.control else [])]),  # a control gets a store of its own
+        name="-".join(filter(None, [*sources, args.control, split])),  # a control or split gets a store of its own
         title=f"Kernels on {', '.join(sources)}",
         datasets=tuple(sources),
         kernels=tuple(
@@ -116,9 +131,9 @@ def _choices(name: str, scales: Sequence[str], args: argparse.Namespace) -> Iter
             yield KernelSpec(name, {}, default | grid, () if scale == "raw" else (scale,))
 
 
-def _is_regression(data: Mapping[str, tuple[Graphs, Any]]) -> bool:
+def _is_regression(data: Mapping[str, Any]) -> bool:
     """Return True if the targets of all data sets that have any are numbers."""
-    found = {name: has_real_targets(y) for name, (_, y) in data.items() if y is not None}
+    found = {name: has_real_targets(y) for name, (_, y, *_groups) in data.items() if y is not None}
     if len(set(found.values())) > 1:
         kinds = ", ".join(f"{name} has {'numbers' if real else 'classes'}" for name, real in found.items())
         raise ValueError(f"Classes and numbers cannot be compared in one table: {kinds}. Evaluate them one by one.")
@@ -148,5 +163,6 @@ def _command(names: Sequence[str], kernels: Sequence[str], protocol: Protocol, a
     words += ["--task", "regression"] if protocol.task == "regression" else []
     words += ["--min-class-size", str(args.min_class_size)] if args.min_class_size > 1 else []
     words += ["--control", args.control] if args.control else []
+    words += ["--groups", args.groups] if args.groups else ["--split", args.split] if args.split else []
     words += ["--reseed"] if args.reseed else []
     return shlex.join(words)

@@ -14,7 +14,6 @@ from treegram.cli._parser import Parser, add_jobs, at_least
 from treegram.study.study_file import shipped_studies
 
 if TYPE_CHECKING:
-    from treegram import Graphs
     from treegram.study.protocol import Scope, Study
 
 __all__ = ["EXAMPLES", "add_arguments", "add_run_options", "run", "run_and_print"]
@@ -43,13 +42,19 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
 
 def run(args: argparse.Namespace) -> None:
     """Run what is asked for and not finished yet."""
+    from treegram.study.data import load_source
     from treegram.study.study_file import read_study
 
     study = read_study(args.study)
     scope = study.scope(args.datasets, args.kernels, args.repeats)
     beside = Path(args.study).parent  # data sets may be in the folder of the study file
     folders = {name: beside / name for name in scope.datasets if args.data_dir is None and (beside / name).is_dir()}
-    data = {name: load_data(str(folders.get(name, name)), args) for name in scope.datasets}
+    data: dict[str, Any] = {
+        name: load_source(study.sources[name], Path(args.data_dir or beside))
+        if name in study.sources
+        else load_data(str(folders.get(name, name)), args)
+        for name in scope.datasets
+    }
     # The store records the command without the folders of this machine.
     words = ["treegram", "reproduce", study.name]
     for option in ("datasets", "kernels"):
@@ -76,9 +81,7 @@ def add_run_options(parser: Parser, repeats: str) -> None:
     )
 
 
-def run_and_print(
-    study: Study, scope: Scope, data: Mapping[str, tuple[Graphs, Any]], args: argparse.Namespace, command: str
-) -> None:
+def run_and_print(study: Study, scope: Scope, data: Mapping[str, Any], args: argparse.Namespace, command: str) -> None:
     """Run what is missing on the data sets, and print the table of all results."""
     from treegram.study.data import check_data
     from treegram.study.run import run_checked

@@ -113,7 +113,7 @@ def _check_groups(groups: Any, n_graphs: int, protocol: Protocol) -> Ints | None
     names, codes = np.unique(np.asarray(groups), return_inverse=True)
     if len(names) < protocol.outer_folds:
         raise ValueError(
-            f"There are {counted(len(names), 'group')}, fewer than the {protocol.outer_folds} outer folds."
+            f"The graphs have {counted(len(names), 'group')}, fewer than the {protocol.outer_folds} outer folds."
         )
     return codes.astype(np.int64)
 
