@@ -26,7 +26,6 @@ def test_same_seed_same_bits_and_other_seed_other_graphs():
     assert first == again
     assert first.attributes.tobytes() == again.attributes.tobytes()
     assert first != other
-    assert first != make_synthetic(6, rewiring="move", random_state=3)[0]
 
 
 def test_a_random_state_is_used_and_advanced():
@@ -35,28 +34,23 @@ def test_a_random_state_is_used_and_advanced():
     assert make_synthetic(6, random_state=random)[0] != make_synthetic(6, random_state=3)[0]
 
 
-@pytest.mark.parametrize("rewiring", ["swap", "move"])
-def test_without_disturbance_all_graphs_are_the_base_graph(rewiring):
-    graphs, _ = make_synthetic(4, rewired=(0, 0), permuted=(0, 0), noise=0.0, rewiring=rewiring, random_state=1)
+def test_without_disturbance_all_graphs_are_the_base_graph():
+    graphs, _ = make_synthetic(4, rewired=(0, 0), permuted=(0, 0), noise=0.0, random_state=1)
     assert all(np.array_equal(graph.edges(), graphs[0].edges()) for graph in graphs)
     assert all(np.array_equal(graph.attributes, graphs[0].attributes) for graph in graphs)
 
 
-@pytest.mark.parametrize(("rewiring", "per_rewiring"), [("swap", 4), ("move", 2)])
-def test_each_rewiring_changes_its_number_of_node_pairs(rewiring, per_rewiring):
-    graphs, y = make_synthetic(40, rewired=(0, 5), permuted=(0, 0), rewiring=rewiring, random_state=2)
+def test_each_swap_changes_four_pairs_of_nodes():
+    graphs, y = make_synthetic(40, rewired=(0, 5), permuted=(0, 0), random_state=2)
     base = adjacency(graphs, 0)
     changed = [np.count_nonzero(np.triu(adjacency(graphs, i) != base)) for i in np.flatnonzero(y)]
-    # A later swap may undo a part of an earlier one; moves are all different.
-    assert max(changed) == 5 * per_rewiring
-    assert np.mean(changed) > 0.9 * 5 * per_rewiring
-    assert rewiring == "swap" or min(changed) == 5 * per_rewiring
+    assert max(changed) == 5 * 4
+    assert np.mean(changed) > 0.9 * 5 * 4  # a later swap may undo a part of an earlier one
 
 
-def test_swaps_keep_all_degrees_and_moves_do_not():
-    for rewiring, is_kept in (("swap", True), ("move", False)):
-        graphs, _ = make_synthetic(2, rewired=(0, 10), rewiring=rewiring, random_state=5)
-        assert np.array_equal(graphs[0].degrees, graphs[1].degrees) == is_kept
+def test_swaps_keep_all_degrees():
+    graphs, _ = make_synthetic(2, rewired=(0, 10), random_state=5)
+    assert np.array_equal(graphs[0].degrees, graphs[1].degrees)
 
 
 def test_as_many_attributes_move_as_told():
@@ -118,15 +112,10 @@ def test_what_is_disturbed_looks_like_the_real_set(data_dir):
         ({"permuted": (5, 101)}, r"permuted of make_synthetic must hold whole numbers from 0 to 100; got \(5, 101\)"),
         ({"noise": -0.1}, "noise of make_synthetic must be a number of at least 0; got -0.1"),
         ({"noise": float("nan")}, "noise of make_synthetic must be a number of at least 0; got nan"),
-        ({"rewiring": "cut"}, "rewiring of make_synthetic must be one of 'move', 'swap'; got 'cut'"),
         ({"random_state": "x"}, "random_state of make_synthetic must be .*; got 'x'"),
         (
             {"n_nodes": 4, "n_edges": 6, "rewired": (0, 1), "permuted": (0, 0)},
             "no two of the 6 edges could be swapped; the graph is too small or",
-        ),
-        (
-            {"n_nodes": 5, "n_edges": 8, "rewired": (0, 3), "permuted": (0, 0), "rewiring": "move"},
-            "numbers from 0 to 2",
         ),
     ],
 )

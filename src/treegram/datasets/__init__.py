@@ -4,12 +4,10 @@ The collection itself is in ``treegram.graphs``. Downloads go through ``fetch``,
 """
 
 from treegram.datasets.digits import load_digits_graphs
-from treegram.datasets.motifs import make_motifs
 from treegram.datasets.random_molecules import make_molecules
 from treegram.datasets.summarize import summarize_graphs
-from treegram.datasets.synthetic import make_synthetic
-from treegram.datasets.tu import iter_tu, load_tu
-from treegram.datasets.tu_save import save_tu
+from treegram.datasets.synthetic import make_motifs, make_synthetic
+from treegram.datasets.tu import iter_tu, load_tu, save_tu
 
 __all__ = [
     "iter_tu",

@@ -28,7 +28,7 @@ from treegram._core.optional import optional_module
 from treegram._core.params import Whole, check_value
 from treegram._core.text import suggest
 from treegram._core.types import Floats, Ints
-from treegram.datasets.label_names import parse_label
+from treegram.datasets.table import parse_label
 from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.check import MAX_NODES, shift_edges
 from treegram.graphs.labels import split_one_hot

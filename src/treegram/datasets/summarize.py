@@ -77,8 +77,8 @@ def summarize_graphs(graphs: Any, y: ArrayLike | None = None) -> dict[str, Any]:
         "node_labels": _labels(graphs.labels, graphs.label_values),
         "edge_labels": _labels(graphs.edge_labels, graphs.edge_label_values),
         "attributes": _attributes(graphs),
-        "edge_attributes": _edge_attributes(graphs),
-        "graph_attributes": _graph_attributes(graphs),
+        "edge_attributes": _columns(graphs.edge_attributes, graphs.edge_attribute_names, graphs._edge_arcs()),
+        "graph_attributes": _columns(graphs.graph_attributes, graphs.graph_attribute_names),
         "shape": _shape(graphs, edges_per_graph),
         "copies": _copies(graphs, targets),
     }
@@ -124,26 +124,15 @@ def _labels(codes: Ints | None, values: tuple[Any, ...]) -> list[dict[str, Any]]
 
 
 def _attributes(graphs: Graphs) -> dict[str, Any] | None:
-    if graphs.attributes is None:
-        return None
     columns = _columns(graphs.attributes, graphs.attribute_names)
-    return {**columns, "node_kernel": _node_kernel(graphs, graphs.attributes)}
+    return columns and {**columns, "node_kernel": _node_kernel(graphs, np.asarray(graphs.attributes))}
 
 
-def _edge_attributes(graphs: Graphs) -> dict[str, Any] | None:
-    """Summarize the vectors of the edges, each undirected edge counted once."""
-    if graphs.edge_attributes is None:
+def _columns(vectors: Floats | None, names: Sequence[str] | None, chosen: Any = slice(None)) -> dict[str, Any] | None:
+    """Summarize the chosen vectors by column, if there are any: of edges without a direction, each once."""
+    if vectors is None:
         return None
-    return _columns(graphs.edge_attributes[graphs._edge_arcs()], graphs.edge_attribute_names)
-
-
-def _graph_attributes(graphs: Graphs) -> dict[str, Any] | None:
-    if graphs.graph_attributes is None:
-        return None
-    return _columns(graphs.graph_attributes, graphs.graph_attribute_names)
-
-
-def _columns(vectors: Floats, names: Sequence[str] | None) -> dict[str, Any]:
+    vectors = vectors[chosen]
     deviations = vectors.std(axis=0) if len(vectors) else np.zeros(vectors.shape[1])
     return {
         "n_columns": vectors.shape[1],

@@ -1,4 +1,4 @@
-"""Generated graphs: copies of one random graph, perturbed a little differently in each class."""
+"""Generated graphs: perturbed copies of one random graph, and random trees with a planted motif that decides the class."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from treegram._core.errors import ParameterError
-from treegram._core.params import LIST, SEED, Allowed, Number, Whole, Words, check_value
+from treegram._core.params import LIST, SEED, Allowed, Number, Whole, check_value
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 
-__all__ = ["make_synthetic"]
-
+__all__ = ["make_motifs", "make_synthetic"]
 
 _ALLOWED: dict[str, Allowed] = {
     "n_graphs": (Whole(0),),
@@ -24,7 +24,6 @@ _ALLOWED: dict[str, Allowed] = {
     "rewired": (LIST,),
     "permuted": (LIST,),
     "noise": (Number(0),),
-    "rewiring": (Words("swap", "move"),),
     "random_state": SEED,
 }
 _MAX_TRIES = 1000  # per swap; in a sparse graph nearly every try succeeds
@@ -38,7 +37,6 @@ def make_synthetic(
     rewired: Sequence[int] = (5, 10),
     permuted: Sequence[int] = (10, 5),
     noise: float = 0.45,
-    rewiring: str = "swap",
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[Graphs, Ints]:
     """Generate graphs whose classes differ in the number of perturbed edges and attributes.
@@ -56,14 +54,12 @@ def make_synthetic(
     n_edges : int, default=196
         Edges of each graph.
     rewired : sequence of int, default=(5, 10)
-        Rewirings per graph, one number for each class.
+        Swaps per graph, one number for each class: edges (a, b) and (c, d) become (a, d) and (c, b), which keeps all degrees, as in
+        the files of SYNTHETICnew.
     permuted : sequence of int, default=(10, 5)
         Nodes whose attributes are shuffled among each other, one number for each class.
     noise : float, default=0.45
         Standard deviation of the noise.
-    rewiring : {"swap", "move"}, default="swap"
-        "swap": two edges (a, b) and (c, d) become (a, d) and (c, b), which keeps all degrees, as in the files of
-        SYNTHETICnew. "move": one edge is removed, and one is added between two nodes that had none.
     random_state : int, RandomState instance or None, default=None
         Seed; the same number gives the same graphs, to the bit.
 
@@ -89,8 +85,7 @@ def make_synthetic(
     edges = _pairs(sample_without_replacement(_n_pairs(n_nodes), n_edges, random_state=random), n_nodes)
     attributes = random.standard_normal(n_nodes)
     y = np.sort(np.arange(n_graphs) % len(rewired))
-    rewire = _swap if rewiring == "swap" else _move
-    all_edges = [rewire(edges, n_nodes, rewired[c], random) for c in y]
+    all_edges = [_swap(edges, rewired[c], random) for c in y]
     all_attributes = [_shuffle_some(attributes, permuted[c], random) for c in y]
     values = np.reshape(all_attributes, (-1, 1))
     graphs = Graphs.from_arrays(
@@ -106,8 +101,7 @@ def _check_parameters(parameters: dict[str, Any]) -> None:
     for name, value in parameters.items():
         check_value(name, "make_synthetic", value, _ALLOWED[name])
     n_nodes, n_edges = parameters["n_nodes"], parameters["n_edges"]
-    n_free = _n_pairs(n_nodes) - n_edges
-    if n_free < 0:
+    if n_edges > _n_pairs(n_nodes):
         raise ParameterError(
             f"n_edges of make_synthetic must be at most {_n_pairs(n_nodes)} with n_nodes={n_nodes}; got {n_edges}."
         )
@@ -116,8 +110,7 @@ def _check_parameters(parameters: dict[str, Any]) -> None:
             "rewired and permuted of make_synthetic must have one number for each class; "
             f"got {parameters['rewired']!r} and {parameters['permuted']!r}."
         )
-    most_edges = n_edges if parameters["rewiring"] == "swap" else min(n_edges, n_free)
-    for name, most in (("rewired", most_edges), ("permuted", n_nodes)):
+    for name, most in (("rewired", n_edges), ("permuted", n_nodes)):
         for number in parameters[name]:
             if not isinstance(number, int | np.integer) or not 0 <= number <= most:
                 raise ParameterError(
@@ -137,7 +130,7 @@ def _pairs(numbers: Ints, n_nodes: int) -> Ints:
     return np.stack([a, numbers - first[a] + a + 1], axis=1).astype(np.int64)
 
 
-def _swap(edges: Ints, n_nodes: int, n_times: int, random: np.random.RandomState) -> Ints:  # noqa: ARG001 (as _move)
+def _swap(edges: Ints, n_times: int, random: np.random.RandomState) -> Ints:
     """Swap the ends of random pairs of edges, n_times."""
     pairs = [(a, b) for a, b in edges.tolist()]
     present = set(pairs)
@@ -158,21 +151,125 @@ def _swap(edges: Ints, n_nodes: int, n_times: int, random: np.random.RandomState
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-def _move(edges: Ints, n_nodes: int, n_times: int, random: np.random.RandomState) -> Ints:
-    """Remove n_times edges and add as many between nodes that had none."""
-    taken = {(a, b) for a, b in edges.tolist()}
-    new: list[tuple[int, int]] = []
-    while len(new) < n_times:
-        [[a, b]] = _pairs(random.randint(_n_pairs(n_nodes), size=1), n_nodes).tolist()
-        if (a, b) not in taken:
-            taken.add((a, b))
-            new.append((a, b))
-    removed = sample_without_replacement(len(edges), n_times, random_state=random)
-    return np.concatenate([np.delete(edges, removed, axis=0), np.array(new, dtype=np.int64).reshape(-1, 2)])
-
-
 def _shuffle_some(values: Floats, n_moved: int, random: np.random.RandomState) -> Floats:
     nodes = sample_without_replacement(len(values), n_moved, random_state=random)
     shuffled = values.copy()
     shuffled[nodes] = values[random.permutation(nodes)]
     return shuffled
+
+
+# -------------------------------------------------------------------- planted motifs
+
+MOTIFS: dict[str, list[tuple[int, int]]] = {
+    "house": [(0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4)],
+    "cycle": [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)],
+    "clique": [(a, b) for b in range(5) for a in range(b)],
+    "wheel": [(0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4), (2, 4), (3, 4)],
+    "star": [(0, 1), (0, 2), (0, 3), (0, 4)],
+}
+MOTIF_NODES = 5  # of each motif, so that the size of a graph does not depend on its class
+_MOTIF_RULES: dict[str, Allowed] = {
+    "n_graphs": (Whole(0),),
+    "motifs": (LIST,),
+    "n_nodes": (Whole(1),),
+    "n_attributes": (Whole(0),),
+    "shift": (Number(),),
+    "random_state": SEED,
+}
+
+
+def make_motifs(
+    n_graphs: int = 200,
+    *,
+    motifs: Sequence[str] = ("house", "cycle"),
+    n_nodes: int = 20,
+    n_attributes: int = 0,
+    shift: float = 0.0,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[Graphs, Ints, NDArray[np.bool_]]:
+    """Generate random trees with a motif of five nodes planted in each: the motif is the class.
+
+    A tree grows node by node, each joined to an earlier one with a probability in proportion to its degree; an edge
+    between random nodes of both joins the motif to it. Nodes are numbered at random. So the nodes that determine
+    the class are known. The defaults are close to the data set BA-2Motifs.
+
+    Parameters
+    ----------
+    n_graphs : int, default=200
+        Number of graphs, divided evenly among the classes; the first classes get the remainder.
+    motifs : sequence of {"house", "cycle", "clique", "wheel", "star"}, default=("house", "cycle")
+        The motif of each class. Classes with the same motif differ in attributes alone.
+    n_nodes : int, default=20
+        Nodes of each tree, to which the motif's five are added.
+    n_attributes : int, default=0
+        Dimension of the vectors of the nodes: standard normal numbers.
+    shift : float, default=0.0
+        Added to attribute ``c % n_attributes`` of the motif's nodes in class ``c``.
+    random_state : int, RandomState instance or None, default=None
+        Seed; the same number gives the same graphs, to the bit.
+
+    Returns
+    -------
+    graphs : Graphs
+        The graphs, class after class, without labels: kernels then use degrees.
+    y : ndarray of shape (n_graphs,)
+        The classes, 0, 1, ...; also kept as ``graphs.targets``.
+    is_motif : ndarray of bool, shape (n_nodes of all graphs,)
+        Which nodes belong to a motif, in the order of the nodes of ``graphs``.
+
+    References
+    ----------
+    D. Luo, W. Cheng, D. Xu, W. Yu, B. Zong, H. Chen, X. Zhang: Parameterized explainer for graph neural network. Advances in
+    Neural Information Processing Systems, 2020 (BA-2Motifs).
+
+    Examples
+    --------
+    >>> from treegram import make_motifs
+    >>> graphs, y, is_motif = make_motifs(4, random_state=0)
+    >>> graphs
+    Graphs(4 graphs, 100 nodes, 102 edges, undirected, no labels, targets)
+    >>> y
+    array([0, 0, 1, 1])
+    >>> int(is_motif.sum())
+    20
+    """
+    _check_motifs(locals())
+    random = check_random_state(random_state)
+    y = np.sort(np.arange(n_graphs) % len(motifs))
+    size = n_nodes + MOTIF_NODES
+    edges, is_motif = [np.empty((0, 2), np.int64)], np.zeros((n_graphs, size), bool)
+    for graph, c in enumerate(y):
+        numbers = random.permutation(size)
+        edges.append(graph * size + numbers[_plant(motifs[c], n_nodes, random)])
+        is_motif[graph, numbers[n_nodes:]] = True
+    vectors = random.standard_normal((n_graphs, size, n_attributes)) if n_attributes else None
+    if vectors is not None:
+        for c in range(len(motifs)):
+            vectors[y == c, :, c % n_attributes] += shift * is_motif[y == c]
+        vectors = vectors.reshape(-1, n_attributes)
+    offsets = np.arange(n_graphs + 1) * size
+    graphs = Graphs.from_arrays(offsets, np.concatenate(edges), attributes=vectors, targets=y)
+    return graphs, y, is_motif.ravel()
+
+
+def _check_motifs(parameters: dict[str, Any]) -> None:
+    for name, value in parameters.items():
+        check_value(name, "make_motifs", value, _MOTIF_RULES[name])
+    motifs = list(parameters["motifs"])
+    if not motifs or any(motif not in MOTIFS for motif in motifs):
+        raise ParameterError(
+            f"motifs of make_motifs must hold names, one for each class, out of {', '.join(MOTIFS)}; got {motifs!r}."
+        )
+
+
+def _plant(motif: str, n_nodes: int, random: np.random.RandomState) -> Ints:
+    """Return the edges of a tree of nodes 0 to n_nodes - 1, of the motif after it, and of one edge between them."""
+    ends = [0]  # each node once per edge, and the first once more
+    edges = []
+    for node in range(1, n_nodes):
+        other = ends[random.randint(len(ends))]
+        edges.append((other, node))
+        ends += [other, node]
+    edges += [(n_nodes + a, n_nodes + b) for a, b in MOTIFS[motif]]
+    edges.append((random.randint(n_nodes), n_nodes + random.randint(MOTIF_NODES)))
+    return np.array(edges, dtype=np.int64)

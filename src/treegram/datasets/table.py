@@ -3,14 +3,20 @@
 A table is read in blocks of whole lines, so that the memory needed beyond the numbers is that of one block. Most numbers
 are converted by a compiled loop; numbers with an exponent or with many digits are left to Python's ``float``. Results are
 correctly rounded in both cases.
+
+The TU format knows only whole numbers as labels. Line ``i + 1`` of ``SET_node_label_names.txt`` is the label with the number
+``i`` in ``SET_node_labels.txt``, as JSON: ``"C"`` is a string, ``2.5`` a number and ``["C", 1]`` a tuple. Edge labels and
+classes have files of their own. Other readers of the format ignore these files.
 """
 
 from __future__ import annotations
 
 import decimal
+import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,15 +27,28 @@ from treegram._core.errors import DatasetError
 from treegram._core.jit import jit
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
+from treegram.graphs import Graphs
+from treegram.graphs.labels import check_label, join_codes, plain_label
 
-__all__ = ["Block", "join_blocks", "read_blocks", "show"]
+__all__ = [
+    "LARGEST",
+    "Block",
+    "LabelNames",
+    "check_named",
+    "class_names",
+    "join_blocks",
+    "parse_label",
+    "read_blocks",
+    "read_label_names",
+    "with_label_names",
+]
 
 BLOCK_BYTES = 1 << 20
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _TOKEN = re.compile(rb"[^ ,\t\r\n]+")
 _PYTHON_ONLY = (b"_", b"\v", b"\f")  # float() ignores underscores between digits and other white space around a number
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LARGEST = 2**53  # beyond this, not every whole number has a double
+LARGEST = 2**53  # beyond this, not every whole number has a double
 _SHOWN = 60  # characters of a file in a message
 
 
@@ -72,7 +91,7 @@ def join_blocks(blocks: Iterator[Block]) -> NDArray[Any]:
     return np.concatenate([block.rows for block in blocks])
 
 
-def show(text: bytes) -> str:
+def _show(text: bytes) -> str:
     """Return a piece of a file for a message: short, quoted, and without terminal control characters."""
     shown = text.decode("utf-8", errors="backslashreplace")
     return repr(shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "...")
@@ -122,7 +141,7 @@ def _convert_skipped(text: bytes, values: Floats, skipped: Ints, path: Path, fir
         for token, start in zip(tokens, starts, strict=True):
             if not _NUMBER.fullmatch(token) or not math.isfinite(float(token)):
                 line = first_row + text.count(b"\n", 0, start) + 1
-                raise DatasetError(f"{path}:{line}: expected a finite number, got {show(token)}.")
+                raise DatasetError(f"{path}:{line}: expected a finite number, got {_show(token)}.")
     values[skipped[:, 0]] = list(map(_to_whole, tokens)) if whole else numbers
 
 
@@ -145,7 +164,7 @@ def _to_whole(token: bytes) -> float:
 
 
 def _as_integers(rows: Floats, text: bytes, path: Path, first_row: int) -> Ints:
-    is_right = (np.abs(rows) <= _LARGEST) & (rows == np.floor(rows))  # False for nan
+    is_right = (np.abs(rows) <= LARGEST) & (rows == np.floor(rows))  # False for nan
     if is_right.all():
         return rows.astype(np.int64)
     row = int((~is_right).any(axis=1).argmax())
@@ -168,8 +187,105 @@ def _find_problem(line: bytes, n_columns: int) -> str:
     if not tokens and b"," not in line:
         return ""
     if any(not field.strip(b" \t\r") for field in line.split(b",")):
-        return f"expected a number on either side of each comma, got {show(line)}."
-    return f"expected {counted(n_columns, 'number')}, got {len(tokens)}: {show(line)}."
+        return f"expected a number on either side of each comma, got {_show(line)}."
+    return f"expected {counted(n_columns, 'number')}, got {len(tokens)}: {_show(line)}."
+
+
+# -------------------------------------------------------------------- names of numbers
+
+_MAX_WIDTH = 100  # characters of a class name in an array of strings, where every entry takes as much as the longest
+
+
+class LabelNames(NamedTuple):
+    """A file of names, and the name of each number from 0 on."""
+
+    path: Path
+    values: tuple[Hashable, ...]
+
+
+def read_label_names(files: dict[str, Path]) -> dict[str, LabelNames]:
+    """Read the names of node labels, edge labels and classes, by the table that they belong to."""
+    found: dict[str, LabelNames] = {}
+    for kind in ("node_labels", "edge_labels", "graph_labels"):
+        path = files.get(f"{kind.removesuffix('s')}_names")
+        if path is None:
+            continue
+        if kind not in files:
+            raise DatasetError(f"{path} names the numbers of a table of {kind.replace('_', ' ')}, but there is none.")
+        found[kind] = _read_file(path, are_classes=kind == "graph_labels")
+    return found
+
+
+def _read_file(path: Path, *, are_classes: bool) -> LabelNames:
+    """Read and check a file of names; classes are strings, labels also numbers and tuples."""
+    try:
+        lines = path.read_bytes().removesuffix(b"\n").split(b"\n")
+    except OSError as error:
+        raise DatasetError(f"{path}: the file cannot be read ({error.strerror or error}).") from None
+    if lines == [b""]:
+        raise DatasetError(f"{path}: the file is empty; expected one name per label.")
+    first: dict[Hashable, int] = {}
+    for number, line in enumerate(lines):
+        where = f"{path}:{number + 1}"
+        name = parse_label(line, where)
+        if are_classes and (not isinstance(name, str) or name.endswith("\0")):  # numpy drops final NULs
+            raise DatasetError(f"{where}: expected the name of a class in quotes, got {_show(line)}.")
+        if first.setdefault(name, number) != number:
+            raise DatasetError(f"{where}: {_show(line)} is also the name in line {first[name] + 1}.")
+    return LabelNames(path, tuple(first))
+
+
+def parse_label(line: bytes, where: str) -> Hashable:
+    """Parse a label that is written as JSON."""
+    try:
+        label = plain_label(json.loads(line.decode("utf-8")))
+        check_label(label, "label", 0)
+    except (ValueError, RecursionError):
+        raise DatasetError(
+            f'{where}: expected a label as JSON, such as "C", 2.5 or ["C", 1]; got {_show(line)}.'
+        ) from None
+    return label
+
+
+def check_named(block: Block, path: Path, names: LabelNames | None) -> None:
+    """Raise if a row of a table of labels is not one number that has a name."""
+    if names is None:
+        return
+    rows = block.rows
+    if rows.shape[1] != 1:
+        raise DatasetError(
+            f"{path}:{block.first_row + 1}: expected 1 number, which {names.path.name} names, got {rows.shape[1]}."
+        )
+    is_wrong = (rows[:, 0] < 0) | (rows[:, 0] >= len(names.values))
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
+        raise DatasetError(
+            f"{path}:{block.first_row + row + 1}: expected a number from 0 to {len(names.values) - 1}, which "
+            f"{names.path.name} names, got {rows[row, 0]}."
+        )
+
+
+def class_names(names: LabelNames) -> NDArray[Any]:
+    """Return the names as an array of strings, or of objects if some are long."""
+    width = max(len(str(name)) for name in names.values)
+    return np.array(names.values, dtype=str if width <= _MAX_WIDTH else object)
+
+
+def with_label_names(graphs: Graphs, names: dict[str, LabelNames]) -> Graphs:
+    """Replace numbers by their names."""
+    if not {"node_labels", "edge_labels"} & names.keys():
+        return graphs
+    labels, values = _apply(graphs.labels, graphs.label_values, names.get("node_labels"))
+    edge_labels, edge_values = _apply(graphs.edge_labels, graphs.edge_label_values, names.get("edge_labels"))
+    return replace(graphs, labels=labels, label_values=values, edge_labels=edge_labels, edge_label_values=edge_values)
+
+
+def _apply(
+    codes: Ints | None, numbers: tuple[Any, ...], names: LabelNames | None
+) -> tuple[Ints | None, tuple[Hashable, ...]]:
+    if names is None:
+        return codes, numbers
+    return join_codes([codes], [tuple(names.values[number] for number in numbers)])
 
 
 # -------------------------------------------------------------------- the compiled loop
@@ -204,7 +320,7 @@ def scan_table(  # noqa: C901 (one loop over bytes: split into functions on the 
             if i > start:
                 if column == n_columns:
                     break
-                if is_plain and 0 < n_digits <= _MAX_DIGITS and mantissa <= _LARGEST:
+                if is_plain and 0 < n_digits <= _MAX_DIGITS and mantissa <= LARGEST:
                     value = mantissa / _POWERS[n_digits - point if point >= 0 else 0]
                     values[n_values] = -value if is_negative else value
                 else:
