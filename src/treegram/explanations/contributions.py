@@ -31,7 +31,7 @@ from treegram.kernels.base import inverse_roots
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.grid import split_pipeline
 from treegram.models.solver import one_against_rest
-from treegram.structure.hashing import arc_hashes, node_hashes
+from treegram.structure.hashing import arc_hashes, label_text, node_hashes
 
 __all__ = ["Explanation", "explain"]
 
@@ -519,7 +519,7 @@ class Explanation:
             shape = (len(graphs), len(graphs.label_values))
             found["label"] = (
                 sp.csc_matrix((values, (graphs.graph_ids, graphs.labels)), shape),
-                lambda code: str(graphs.label_values[code]),
+                lambda code: label_text(graphs.label_values[code]),
             )
         return found
 

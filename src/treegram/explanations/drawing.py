@@ -14,6 +14,7 @@ from treegram._core.optional import optional_module
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
 from treegram.graphs.drawing import MOST_HOPS, auto_layout, node_places, node_radius
+from treegram.structure.hashing import label_text
 
 __all__ = [
     "MOLECULE_LIMIT",
@@ -29,6 +30,7 @@ __all__ = [
     "molecule_picture",
     "node_label",
     "node_name",
+    "read_molecule",
     "signed",
     "tree_layout",
     "tree_picture",
@@ -74,7 +76,7 @@ def minus(number: str) -> str:
 
 def signed(value: float, digits: int = 3) -> str:
     """Format a number with its sign: ``+0.12``."""
-    return minus(f"{value:+.{digits}g}")
+    return minus(f"{value:+.{digits}g}") if value else "0"
 
 
 def has_labels(graph: Graphs) -> bool:
@@ -86,8 +88,7 @@ def node_label(graph: Graphs, node: int) -> str:
     """Return the label of a node, or "" if there are none or all are the same."""
     if graph.labels is None or not has_labels(graph):
         return ""
-    label = graph.label_values[graph.labels[node]]
-    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+    return label_text(graph.label_values[graph.labels[node]])
 
 
 def node_name(graph: Graphs, node: int) -> str:
@@ -110,10 +111,8 @@ def _describe_node(graph: Graphs, node: int) -> str:
 # -------------------------------------------------------------------- graphs
 
 
-def graph_picture(
-    graph: Graphs, values: Floats | None, description: str, *, marked: tuple[int, ...] = (), size: float = 1.0
-) -> dict[str, Any]:
-    """Lay out a graph with its nodes colored by values; ``marked`` nodes show their names, ``size`` scales the nodes."""
+def graph_picture(graph: Graphs, values: Floats | None, description: str, *, size: float = 1.0) -> dict[str, Any]:
+    """Lay out a graph with its nodes colored by values; ``size`` scales the nodes."""
     layout = auto_layout(graph)
     if not graph.n_nodes:
         return {"undrawn": "no nodes"}
@@ -138,8 +137,6 @@ def graph_picture(
                 "label": label if graph.n_nodes <= MOST_LABELED else "",
                 "label_size": f"{radius * min(1.15, 2.4 / max(len(label), 1)):.2f}",
                 "shade": "light" if abs(value) > _DARK * limit else "dark",
-                "mark": node_name(graph, node).removeprefix("node ") if node in marked else "",
-                "mark_position": _rounded(position[0] + 1.1 * radius, position[1] - 0.9 * radius),
             }
         )
     ends = positions[graph.edges()]
@@ -154,7 +151,7 @@ def graph_picture(
         ),
         "box": " ".join(_rounded(*low, *(high - low))),
         "radius": f"{radius:.2f}",
-        "mark_size": f"{max(0.9 * radius, 2.6):.2f}",
+        "line": f"{min(0.7, 0.22 * radius):.2f}",
         "nodes": nodes,
         "edges": [_rounded(*edge.ravel()) for edge in ends],
         "arrows": [_arrow(start, end, radius) for start, end in ends if np.any(start != end)] if graph.directed else [],
@@ -270,6 +267,15 @@ def tree_picture(name: str) -> dict[str, Any] | None:
 # -------------------------------------------------------------------- molecules
 
 
+def read_molecule(name: str | None, graph: Graphs) -> Any:
+    """Return the RDKit molecule of a graph whose name is its SMILES, or None."""
+    with _rdkit("rdBase").BlockLogs():
+        try:
+            return None if name is None else check_molecule(name, graph, "name")
+        except ValueError:
+            return None
+
+
 def check_molecule(molecule: Any, graph: Graphs, argument: str) -> Any:
     """Return the RDKit molecule of a graph from a molecule or SMILES; its atoms must be the nodes, in their order.
 
@@ -309,15 +315,16 @@ def check_molecule(molecule: Any, graph: Graphs, argument: str) -> Any:
 
 
 def molecule_picture(
-    molecule: Any, graph: Graphs, values: Floats, description: str, marked: tuple[int, ...]
+    molecule: Any, graph: Graphs, values: Floats | None, description: str, marked: tuple[int, ...] = ()
 ) -> dict[str, Any]:
-    """Draw a molecule with RDKit, its atoms with their descriptions."""
-    root = ElementTree.fromstring(draw_molecule(molecule, values, "SVG", _MOLECULE_SIZE, marked))
+    """Draw a molecule with RDKit; with values, its atoms have descriptions."""
+    strengths = np.zeros(graph.n_nodes) if values is None else values
+    root = ElementTree.fromstring(draw_molecule(molecule, strengths, "SVG", _MOLECULE_SIZE, marked))
     for one in root.iter():
         one.tag = one.tag.rpartition("}")[2]
         one.attrib = {key.rpartition("}")[2]: value for key, value in one.attrib.items()}
         found = re.fullmatch(r"atom-(\d+)", one.attrib.get("class", ""))
-        if one.tag == "ellipse" and found:
+        if one.tag == "ellipse" and found and values is not None:
             atom = int(found[1])
             one.attrib |= {"class": "node", "data-node": str(atom)}
             title = ElementTree.SubElement(one, "title")

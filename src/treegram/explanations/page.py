@@ -35,6 +35,7 @@ from treegram.explanations.drawing import (
     molecule_picture,
     node_label,
     node_name,
+    read_molecule,
     signed,
     tree_picture,
 )
@@ -45,10 +46,10 @@ from treegram.graphs.molecules import MoleculeGraphs
 __all__ = ["render_summary", "write_page"]
 
 _PACKAGE = "treegram.explanations"
-_N_NODES, _N_FEATURES, _N_COLUMNS, _N_SIMILAR, _N_SUMMARY = 6, 6, 6, 6, 15
+_N_NODES, _N_FEATURES, _N_COLUMNS, _N_SIMILAR, _N_SUMMARY = 6, 6, 6, 6, 12
 _MOST_CONTRASTS = 9  # classes that the predicted one can be compared with on the page
 _LONGEST_NAME = 90  # characters of a feature's name that are shown
-_MOST_THUMBNAIL = 120  # nodes of a training graph that is drawn
+_MOST_THUMBNAIL = 250  # nodes of a training graph that is drawn
 _KNOWN = "training graph"
 
 
@@ -74,7 +75,7 @@ def write_page(
     shown = [f"Graph {i}" for i in range(n)] if known is None else [str(name) for name in known]
     molecules = _check_molecules(explanation, molecules)
     targets = _check_targets(explanation, y)
-    find_similar = _similar_graphs(explanation)
+    find_similar = _similar_graphs(explanation, are_molecules=molecules is not None)
     certainty, certainties = _certainties(explanation)
     cards = []
     with one_blas_thread():  # layouts are many small problems
@@ -173,7 +174,7 @@ def _split_decision(explanation: Explanation, i: int, contrast: Contrast) -> dic
     intercept = float(explanation.intercept @ contrast.combine)
     top = np.argsort(-np.abs(values), kind="stable")[:_N_NODES].tolist()
     top_columns = np.argsort(-np.abs(columns[:-1]), kind="stable")[:_N_COLUMNS].tolist()
-    nodes = [(node_name(graph, v), node_label(graph, v), float(values[v])) for v in top]
+    nodes = [(v, *_node_words(graph, v), float(values[v])) for v in top]
     return {
         "above": contrast.above,
         "below": contrast.below,
@@ -186,8 +187,14 @@ def _split_decision(explanation: Explanation, i: int, contrast: Contrast) -> dic
         "top": tuple(top),
         "nodes": nodes,
         "columns": [(explanation.column_names[one], float(columns[one])) for one in top_columns if columns[one]],
-        "strongest": ", ".join(f"{name} ({label})" if label else name for name, label, _ in nodes[:3]),
+        "strongest": ", ".join(f"{name} ({label})" if label else name for _, name, label, _ in nodes[:3]),
     }
+
+
+def _node_words(graph: Graphs, node: int) -> tuple[str, str]:
+    """Return the name of a node, and its label if that is not a word of the name."""
+    name, label = node_name(graph, node), node_label(graph, node)
+    return name, "" if graph.node_names is not None and label in name.split() else label
 
 
 def _card(explanation: Explanation, i: int, molecule: Any) -> dict[str, Any]:
@@ -207,10 +214,10 @@ def _card(explanation: Explanation, i: int, molecule: Any) -> dict[str, Any]:
         one["sums"] = {name: float(value) + one["intercept"] for name, value in sums.items()}
         contrasts.append(one)
     first = contrasts[0]
-    words = "; ".join(f"{name} {label} {signed(value)}" for name, label, value in first["nodes"][:3])
+    words = "; ".join(f"{name} {label} {signed(value)}" for _, name, label, value in first["nodes"][:3])
     description = f"Graph with {counted(graph.n_nodes, 'node')}. Strongest: {words or 'none'}."
     if molecule is None:
-        picture = graph_picture(graph, first["values"], description, marked=first["top"])
+        picture = graph_picture(graph, first["values"], description)
     else:
         picture = molecule_picture(molecule, graph, first["values"], description, first["top"])
     return {
@@ -238,7 +245,7 @@ def _verdict(explanation: Explanation, i: int, targets: NDArray[Any] | None) -> 
     return "correct" if explanation.predictions[i] == targets[i] else "wrong"
 
 
-def _similar_graphs(explanation: Explanation) -> Any:
+def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Any:
     """Return a function that lists the most similar training graphs of an explained graph, with pictures."""
     if not explanation._compares_graphs:
         return lambda _: []
@@ -251,8 +258,11 @@ def _similar_graphs(explanation: Explanation) -> Any:
         targets = dict(zip(final.support_.tolist(), np.repeat(final.classes_, final.n_support_), strict=True))
 
     @cache
-    def draw(number: int) -> dict[str, Any]:
+    def draw(number: int, name: str | None) -> dict[str, Any]:
         graph = fitted[position_of[number]]
+        molecule = read_molecule(name, graph) if are_molecules else None
+        if molecule is not None:
+            return molecule_picture(molecule, graph, None, f"The molecule {name}")
         if graph.n_nodes > _MOST_THUMBNAIL:
             return {"undrawn": counted(graph.n_nodes, "node")}
         return graph_picture(graph, None, f"Training graph with {counted(graph.n_nodes, 'node')}", size=1.5)
@@ -260,9 +270,9 @@ def _similar_graphs(explanation: Explanation) -> Any:
     def find(i: int) -> list[dict[str, Any]]:
         found = explanation.similar_graphs(i, _N_SIMILAR)
         for one in found:
-            one["name"] = one["name"] or f"Training graph {one['index']}"
             one["target"] = _shown(targets[one["index"]]) if one["index"] in targets else ""
-            one["picture"] = draw(one["index"])
+            one["picture"] = draw(one["index"], one["name"])
+            one["name"] = one["name"] or f"Training graph {one['index']}"
         return found
 
     return find

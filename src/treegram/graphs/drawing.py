@@ -69,14 +69,20 @@ def auto_layout(graph: Graphs) -> str:
 
 def _coordinates(graph: Graphs) -> Floats | None:
     """Return the attributes named x, y and z if there are such, otherwise all."""
-    names = [name.lower() for name in graph.attribute_names or ()]
-    columns = [names.index(axis) for axis in "xyz" if axis in names]
+    columns = _coordinate_columns(graph)
     return graph.attributes if graph.attributes is None or len(columns) < 2 else graph.attributes[:, columns]
+
+
+def _coordinate_columns(graph: Graphs) -> list[int]:
+    names = [name.lower() for name in graph.attribute_names or ()]
+    return [names.index(axis) for axis in "xyz" if axis in names]
 
 
 def _has_coordinates(graph: Graphs) -> bool:
     """Return whether there are two or three attributes and adjacent nodes are close, as in molecules and scenes."""
     found = _coordinates(graph)
+    if graph.attribute_names is not None and len(_coordinate_columns(graph)) < 2:
+        return False
     if found is None or found.shape[1] not in (2, 3) or not len(graph.indices) or graph.n_nodes < 3:
         return False
     ends = found[graph.edges()]

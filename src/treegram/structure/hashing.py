@@ -34,6 +34,7 @@ __all__ = [
     "has_room",
     "hash_label",
     "join",
+    "label_text",
     "mix",
     "node_hashes",
     "node_name",
@@ -102,8 +103,14 @@ def edge_name(graphs: Graphs, arc: int) -> str:
     return _show(graphs.edge_label_values[graphs.edge_labels[arc]])
 
 
+def label_text(value: Hashable) -> str:
+    """Return a label as text: ``C/1`` for the tuple ("C", 1)."""
+    return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
 def _show(value: Hashable) -> str:
     """Return a label as text; in quotes where it could be mistaken for a number or for the brackets of a tree."""
+    value = label_text(value) if isinstance(value, tuple) else value
     is_plain = not isinstance(value, str) or re.fullmatch(r"[^\W\d][\w .+*/#@-]*", value)
     return str(value) if is_plain else json.dumps(value, ensure_ascii=False)
 

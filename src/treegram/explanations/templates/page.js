@@ -79,6 +79,12 @@
     });
     node.addEventListener("pointerleave", () => { tip.hidden = true; });
   }
+  // An entry of a list of nodes marks its node in the picture.
+  for (const entry of all("[data-at]")) {
+    const node = entry.closest("article").querySelector(`.explained [data-node="${entry.dataset.at}"]`);
+    entry.addEventListener("pointerenter", () => node?.classList.add("marked"));
+    entry.addEventListener("pointerleave", () => node?.classList.remove("marked"));
+  }
   for (const select of all("select.contrast")) {
     select.closest("label").hidden = false;
     select.addEventListener("change", () => choose(select.closest("article"), select.selectedIndex));
