@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from treegram import ODDST, Graphs, make_synthetic
+from treegram import ODDST, Graphs, RandomWalk, make_synthetic
 
 grakel = pytest.importorskip("grakel", reason="GraKeL has no wheel for this Python")
 
@@ -31,3 +31,16 @@ def test_grakels_odd_sth_depends_on_the_order_of_the_data_set_and_ours_does_not(
     assert np.abs(there - back).max() > 0.1 * np.abs(there).max()
     kernel = ODDST(depth=2, normalize=False)
     np.testing.assert_allclose(kernel.fit_transform(graphs), kernel.fit_transform(graphs[::-1])[::-1, ::-1])
+
+
+def test_grakels_labeled_walks_are_wrong_by_default():
+    """On a path N-C-O; GraKeL counts the nine pairs of single nodes, of which three have equal labels."""
+    path = [{(0, 1): 1, (1, 0): 1, (1, 2): 1, (2, 1): 1}, {0: "N", 1: "C", 2: "O"}]
+    graphs = Graphs.from_edges([[(0, 1), (1, 2)]], labels=["NCO"])
+    fast, right = (
+        grakel.RandomWalkLabeled(lamda=0.1, method_type=method).fit_transform([path])[0, 0]
+        for method in ("fast", "baseline")
+    )
+    own = RandomWalk(0.1, n_steps=40, use_labels=True, normalize=False).fit_transform(graphs)[0, 0]
+    assert own + 6 == pytest.approx(right, rel=1e-12)
+    assert abs(fast - right) > 0.02

@@ -30,7 +30,7 @@ class FeatureMap(Checked, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     kernel : GraphKernel or None, default=None
-        A kernel with explicit features: WL, WLOA, ODDST, NSPDK, P2K, or one of your own. None means WL.
+        A kernel with explicit features: WL, WLOA, ODDST, NSPDK, P2K, Graphlets, RandomWalk, or one of your own. None means WL.
     sparse_output : bool, default=True
         Whether to return sparse rows. Dense rows can also be tables (``set_output``), with one column per feature.
 
