@@ -23,8 +23,8 @@ class Data(dict):
 @pytest.mark.parametrize(
     ("nodes", "edges", "message"),
     [
-        ({"x": [[0.5], [1.0, 2.0]]}, {}, "nodes: the column 'x' must make a regular array"),
-        ({}, {"source": [[1, [2]]]}, "edges: the column 'source' must make a regular array"),
+        ({"x": [[0.5], [1.0, 2.0]]}, {}, "nodes: the column 'x' must form a regular array"),
+        ({}, {"source": [[1, [2]]]}, "edges: the column 'source' must form a regular array"),
         ({"y": [[0.5, 1.0], [1.0, 2.0]]}, {}, "attributes: a column of lists must be the only one; got 'x', 'y'"),
     ],
 )
@@ -88,7 +88,7 @@ def test_targets_that_make_no_array():
     igraph = pytest.importorskip("igraph")
     graphs = [igraph.Graph.Ring(3), igraph.Graph.Ring(4)]
     graphs[0]["y"], graphs[1]["y"] = 1, (1, 2)
-    with pytest.raises(InvalidGraphError, match="targets: 'y' must make a regular array"):
+    with pytest.raises(InvalidGraphError, match="targets: 'y' must form a regular array"):
         Graphs.from_igraph(graphs, targets="y")
 
 

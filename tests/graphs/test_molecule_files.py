@@ -124,7 +124,7 @@ def test_a_byte_order_mark_windows_lines_and_blank_lines_do_no_harm():
         (["smiles,y", "C,1", "C,nan"], r"few\.csv:3 \('C'\): its target is 'nan', which is not a value"),
         (["smiles,y", "C,inf"], r"few\.csv:2 \('C'\): its target is 'inf', which is not a value"),
         (["smiles,y", "C,"], r"few\.csv:2 \('C'\): its target is missing"),
-        (["smiles,y", ",1"], r"few\.csv:2 \(''\): there is no SMILES"),
+        (["smiles,y", ",1"], r"few\.csv:2 \(''\): the SMILES is missing"),
         (["smiles,y", "C,1", "C,low"], r"few\.csv:3: the target is 'low', but few\.csv:2 has the number 1"),
         (["smiles,y", "C1CC,1"], r"few\.csv:2 \('C1CC'\): RDKit says: unclosed ring"),
         (["smiles,y", '"C,1', "C,2"], r"few\.csv:3: unexpected end of data"),

@@ -52,7 +52,7 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except ValueError as error:  # rows of different lengths
-        raise InvalidGraphError(f"{name} must make a regular array ({error}).") from None
+        raise InvalidGraphError(f"{name} must form a regular array ({error}).") from None
 
 
 def as_exact(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -86,12 +86,12 @@ def _first_change(values: ArrayLike, array: NDArray[Any]) -> tuple[Any, Any] | N
 
 
 def graph_title(graph: int, names: Names = None) -> str:
-    """Return how a message names a graph: by its number, and by its name if it has one."""
+    """Describe a graph in a message: by its number, and by its name if it has one."""
     return f"Graph {graph}" if names is None else f"Graph {graph} ({names[graph]!r})"
 
 
 def graph_sizes(titles: list[str], pairs: list[Ints], n_nodes: Sequence[int] | None, data: dict[str, Any]) -> list[int]:
-    """Return the number of nodes of each graph, on which all data must agree; without any, the largest node of an edge says it."""
+    """Return the number of nodes of each graph from the data, which must agree, or else from the largest node of an edge."""
     sizes: list[int] = []
     for i, pair in enumerate(pairs):
         counts = {} if n_nodes is None else {"n_nodes": check_count(n_nodes[i], titles[i])}
@@ -199,7 +199,7 @@ def check_edge_counts(titles: list[str], pairs: list[Ints], data: Sequence[Any] 
 
 
 class Finder(NamedTuple):
-    """Find out how a message names the graphs and nodes of a collection: by number, and by name if there are names."""
+    """Describe graphs and nodes of a collection in messages: by number, and by name if there are names."""
 
     offsets: Ints
     graph_names: Names = None
@@ -274,8 +274,8 @@ def check_vectors(vectors: ArrayLike, title: str, name: str = "attributes", thin
     return block
 
 
-def check_rows(values: ArrayLike, length: int, name: str, thing: str, find: Callable[[int], str]) -> Floats:
-    """Convert one finite vector per node, edge or graph; ``find`` says in an error which one a row belongs to."""
+def check_rows(values: ArrayLike, length: int, name: str, thing: str, describe: Callable[[int], str]) -> Floats:
+    """Convert one finite vector per node, edge or graph; ``describe`` returns the subject of an error about a row."""
     vectors = _as_floats(values, name, thing)
     if vectors.ndim == 1:
         vectors = vectors[:, None]
@@ -287,7 +287,7 @@ def check_rows(values: ArrayLike, length: int, name: str, thing: str, find: Call
     if not is_finite.all():
         row = int((~is_finite).argmax())
         raise InvalidGraphError(
-            f"{find(row)} are not finite: {vectors[row].tolist()}. Replace or remove missing values first."
+            f"{describe(row)} are not finite: {vectors[row].tolist()}. Replace or remove missing values first."
         )
     return vectors
 

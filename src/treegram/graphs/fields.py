@@ -40,7 +40,7 @@ def fields_to_graphs(content: Any) -> Graphs:
 
 
 def _pack(names: NDArray[Any]) -> tuple[Ints, NDArray[np.uint64]]:
-    """Return the length of each name in bytes, and all bytes as 64-bit numbers, filled up with zeros."""
+    """Return the length of each name in bytes, and all bytes as 64-bit numbers, padded with zeros."""
     texts = [name.encode("utf-8", "surrogatepass") for name in names]
     data = b"".join(texts)
     padded = data.ljust(-len(data) % 8 + len(data), b"\0")

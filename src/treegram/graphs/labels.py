@@ -16,7 +16,9 @@ def refuse_masked(values: object, name: str) -> None:
     """Raise if a masked array, or a row of a list, hides values."""
     rows = values if isinstance(values, list | tuple) else (values,)
     if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
-        raise InvalidGraphError(f"{name} must have no masked values. Fill them, or remove what they belong to, first.")
+        raise InvalidGraphError(
+            f"{name} must have no masked values. Fill them first, or remove the nodes or edges that they belong to."
+        )
 
 
 def plain_label(value: Hashable) -> Hashable:

@@ -440,41 +440,22 @@ def _grakel_column(labels: Any, names: list[Any]) -> list[Any]:
 
 def _grakel_edges(content: Any, graph: int) -> tuple[dict[tuple[Any, Any], Any], list[Any]]:
     """Return the weight of each edge, and the names of the nodes in order of appearance."""
-    if _is_matrix(content):
+    is_list_of_rows = isinstance(content, list) and bool(content) and all(isinstance(row, list) for row in content)
+    if is_list_of_rows or sp.issparse(content) or isinstance(content, np.ndarray):
         pairs, weights, n_nodes = _matrix_edges(content, graph)
         return dict(zip(map(tuple, pairs.tolist()), weights.tolist(), strict=True)), list(range(n_nodes))
+    names: list[Any] = []
     try:
-        listed = list(_list_edges(content))
+        if not isinstance(content, Mapping):
+            edges = sorted(content) if isinstance(content, Set) else content
+            found = {(source, end): weight for source, end, weight in ((*edge, 1)[:3] for edge in edges)}
+        elif all(isinstance(ends, Mapping | Sequence | Set) for ends in content.values()):  # the neighbors of each node
+            names = list(content)
+            found = {(a, b): ends[b] if isinstance(ends, Mapping) else 1 for a, ends in content.items() for b in ends}
+        else:
+            found = {(source, end): weight for (source, end), weight in content.items()}
     except (TypeError, ValueError):
         raise InvalidGraphError(
             f"Graph {graph}: expected a dictionary or list of edges, or an adjacency matrix; got {type(content).__name__}."
         ) from None
-    names = dict.fromkeys([*(content if _is_nested(content) else ()), *(end for a, b, _ in listed for end in (a, b))])
-    return {(a, b): weight for a, b, weight in listed}, list(names)
-
-
-def _is_matrix(content: Any) -> bool:
-    if sp.issparse(content) or isinstance(content, np.ndarray):
-        return True
-    return isinstance(content, list) and bool(content) and all(isinstance(row, list) for row in content)
-
-
-def _is_nested(content: Any) -> bool:
-    """Return whether a dictionary has the neighbors of each node, not the weight of each pair."""
-    return isinstance(content, Mapping) and all(
-        isinstance(value, Mapping | Sequence | Set) for value in content.values()
-    )
-
-
-def _list_edges(content: Any) -> Iterable[tuple[Any, Any, Any]]:
-    if _is_nested(content):
-        for source, ends in content.items():
-            for end in ends:
-                yield source, end, ends[end] if isinstance(ends, Mapping) else 1
-    elif isinstance(content, Mapping):
-        for (source, end), weight in content.items():
-            yield source, end, weight
-    else:
-        for edge in sorted(content) if isinstance(content, Set) else content:
-            source, end, weight = (*edge, 1)[:3]
-            yield source, end, weight
+    return found, list(dict.fromkeys([*names, *(end for pair in found for end in pair)]))

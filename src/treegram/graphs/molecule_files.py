@@ -55,7 +55,7 @@ class _Columns(NamedTuple):
 
 
 def read_records(
-    path: Path, smiles_column: str | None, target: str | None, name_column: str | None = None
+    path: Path, smiles_column: str | None = None, target: str | None = None, name_column: str | None = None
 ) -> Iterator[Record]:
     """Yield the molecules of a file one by one."""
     reader = SUFFIXES.get(path.suffix.lower())
@@ -70,15 +70,15 @@ def read_records(
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise DatasetError(
-            f"{path} is not UTF-8 text: it has the byte 0x{error.object[error.start]:02x} where a character is expected. Save it in "
-            "that encoding."
+            f"{path} is not UTF-8 text: it has the byte 0x{error.object[error.start]:02x} where a character is expected. Save it "
+            "as UTF-8."
         ) from error
 
 
 def _checked_record(where: str, molecule: Any, target: str | None, name: str) -> Record:
     problem = ""
     if isinstance(molecule, str) and not molecule:
-        problem = "there is no SMILES"
+        problem = "the SMILES is missing"
     elif target is not None and _is_missing(target):
         problem = f"its target is {target!r}, which is not a value" if target else "its target is missing"
     return Record(where, molecule, target, name, problem)

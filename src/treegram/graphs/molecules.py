@@ -650,31 +650,19 @@ def load_molecules(
     """
     check_value("on_error", "load_molecules", on_error, _ON_ERROR)
     transformer = make_source(MoleculeGraphs, kwargs, "load_molecules")
-    converted = convert_file(
-        path,
-        transformer,
-        target=target,
-        smiles_column=smiles_column,
-        name_column=name_column,
-        on_error=on_error,
-    )
+    columns = {"target": target, "smiles_column": smiles_column, "name_column": name_column}
+    converted = convert_file(path, transformer, on_error=on_error, **columns)
     y = None if target is None else read_targets([record for record, _ in converted.valid.values()])
     return converted.graphs(y), y
 
 
 def convert_file(
-    path: str | os.PathLike[str],
-    transformer: MoleculeGraphs,
-    *,
-    target: str | None,
-    smiles_column: str | None,
-    on_error: str,
-    name_column: str | None = None,
+    path: str | os.PathLike[str], transformer: MoleculeGraphs, *, on_error: str, **columns: str | None
 ) -> Converted:
-    """Convert the molecules of a file, of which at least one must be valid."""
+    """Convert the molecules of a file, of which at least one must be valid; ``columns`` are those of ``read_records``."""
     if not Path(path).exists():  # checked before RDKit, which may be missing, is imported
         raise DatasetError(f"{os.fspath(path)} cannot be read: No such file or directory.")
-    records = read_records(Path(path), smiles_column, target, name_column)
+    records = read_records(Path(path), **columns)
     converted = _convert(records, transformer, on_error, error=DatasetError)
     if not converted.valid:
         reason = f": {next(iter(converted.invalid.values()))}" if converted.invalid else ""
