@@ -101,6 +101,9 @@ def _views_of_edge_vectors(graphs: Graphs) -> Iterator[View]:
 # -------------------------------------------------------------------- structures
 
 
+_SIZES: dict[str, Any] = {"normalize": "tanimoto"}  # keeps the sizes of graphs visible, which the cosine hides
+
+
 def _pairs(gamma: float | str | None = None, **_: Any) -> KernelSum:
     """Return a kernel of pairs of nodes: balls around one node, nodes up to three steps apart, and all shortest paths."""
     return KernelSum(
@@ -122,15 +125,15 @@ def _bins(**_: Any) -> KernelSum:
 
 
 def _colors(n_iterations: int, **options: Any) -> WL | WLCL:
-    return (WLCL if "gamma" in options else WL)(n_iterations, **options)
+    return WLCL(n_iterations, **options) if "gamma" in options else WL(n_iterations, **_SIZES, **options)
 
 
 _STRUCTURES: dict[str, tuple[Callable[..., Any], str]] = {
     "nodes": (_nodes, "nodes of equal label, whatever is around them"),
     "colors 1": (partial(_colors, 1), "nodes whose neighbors have equal labels"),
     "colors 3": (partial(_colors, 3), "nodes with equal surroundings, up to three steps away"),
-    "matched colors 1": (partial(WLOA, 1), "as colors 1, but each node is matched once at most"),
-    "matched colors 3": (partial(WLOA, 3), "as colors 3, but each node is matched once at most"),
+    "matched colors 1": (partial(WLOA, 1, **_SIZES), "as colors 1, but each node is matched once at most"),
+    "matched colors 3": (partial(WLOA, 3, **_SIZES), "as colors 3, but each node is matched once at most"),
     "trees 1": (partial(ODDCL, 1, counting="visits"), "nodes with equal trees, one step deep"),
     "trees 3": (partial(ODDST, 3, lam=1.2), "nodes with equal trees, three steps deep"),
     "edges": (
