@@ -76,7 +76,7 @@ def test_leave_one_out_with_landmarks_equals_fits_without_the_graph(seed, n, n_l
     rng = np.random.default_rng(seed)
     K, Y, weights = random_problem(rng, n, 2, 5)
     landmarks = np.sort(rng.permutation(n)[:n_landmarks])
-    machine = fit_machine(K[:, landmarks], Y, weights, landmarks)
+    machine = fit_machine(K[:, landmarks], Y, weights, landmarks, alpha=0.3)
     unit = K[landmarks, landmarks].mean()
     A = K[:, landmarks] / unit + 1.0
     norm = A[landmarks] + 1e-8 * A[landmarks].diagonal().mean() * np.eye(n_landmarks)
@@ -93,13 +93,19 @@ def test_leave_one_out_with_landmarks_equals_fits_without_the_graph(seed, n, n_l
     )
 
 
-def test_all_graphs_as_landmarks_make_no_difference():
+def test_all_ways_to_solve_agree():
     rng = np.random.default_rng(0)
     K, Y, weights = random_problem(rng, 30, 2, 40)
-    whole, landmarks = fit_machine(K, Y, weights), fit_machine(K, Y, weights, np.arange(30))
-    assert whole.alpha == landmarks.alpha
-    np.testing.assert_allclose(whole.held_out, landmarks.held_out, atol=1e-5)
-    np.testing.assert_allclose(whole.coefficients, landmarks.coefficients, atol=1e-4)
+    best = fit_machine(K, Y, weights)
+    for other in (
+        fit_machine(K, Y, weights, alpha=best.alpha),
+        fit_machine(K, Y, weights, np.arange(30), alpha=best.alpha),
+    ):
+        assert other.alpha == best.alpha
+        np.testing.assert_allclose(other.error, best.error, rtol=1e-5)
+        np.testing.assert_allclose(other.held_out, best.held_out, atol=1e-5)
+        np.testing.assert_allclose(other.coefficients, best.coefficients, atol=1e-4)
+        np.testing.assert_allclose(other.intercept, best.intercept, atol=1e-4)
 
 
 def test_the_stack_has_the_least_error_of_all_non_negative_weights():
@@ -195,8 +201,8 @@ def test_landmarks_predict_almost_as_well(digits, monkeypatch):
     graphs, y = digits
     kernels = [ODDCL(depth=1), WL(1)]
     whole = GraphClassifier(kernels).fit(graphs[:120], y[:120]).score(graphs[120:], y[120:])
-    monkeypatch.setattr(auto, "MANY", 100)
-    monkeypatch.setattr(auto, "N_LANDMARKS", 80)
+    for name, value in {"MANY": 100, "TOO_MANY": 100, "N_LANDMARKS": 80, "SMALL_SAMPLE": 60}.items():
+        monkeypatch.setattr(auto, name, value)
     model = GraphClassifier(kernels).fit(graphs[:120], y[:120])
     assert [len(coefficients) for coefficients in model.dual_coefs_] == [80] * len(model.kernels_)
     assert len(model.loo_decisions_) == 120

@@ -31,9 +31,9 @@ __all__ = ["AUTO_VERSION", "Fitted", "Screening", "choose_stack", "search_auto"]
 AUTO_VERSION = "2"
 
 SMALL_SAMPLE, LARGE_SAMPLE = 300, 1000  # graphs for screening: a third of all, but within these bounds
-MANY = 2000  # graphs, beyond which there are landmarks
-N_LANDMARKS = 1500
-N_FINALISTS = 5  # candidates that go on from the sample to a stack
+MANY = 2000  # graphs, beyond which strengths are those of the sample, and fewer candidates go on
+TOO_MANY, N_LANDMARKS = 6000, 4000  # graphs, beyond which there are landmarks
+N_FINALISTS, N_FINALISTS_OF_MANY = 5, 3  # candidates that go on from the sample to a stack
 N_SEARCHED = 3  # candidates that go on to a search of C, alpha or noise
 LEAST_SHARE = 0.03  # of a machine in a stack
 
@@ -77,16 +77,21 @@ class Screening:
         return evenly_spaced(self.Y, size)
 
     def try_all(
-        self, candidates: Sequence[Candidate], ids: Ints, *, keep: Callable[[Floats], None] | None = None
+        self,
+        candidates: Sequence[Candidate],
+        ids: Ints,
+        *,
+        alphas: Sequence[float] | None = None,
+        keep: Callable[[Floats], None] | None = None,
     ) -> list[Fitted]:
         """Fit candidates on some graphs; one of "auto" that raises a ValueError is noted and left out.
 
-        ``keep`` receives the Gram matrix of each that is returned.
+        ``alphas`` are their strengths, by default the best of each; ``keep`` receives the Gram matrix of each that is returned.
         """
         graphs, Y, weights = self.graphs[ids], self.Y[ids], self.weights[ids]
-        landmarks = evenly_spaced(Y, N_LANDMARKS) if len(ids) > MANY else None
+        landmarks = evenly_spaced(Y, N_LANDMARKS) if len(ids) > TOO_MANY else None
         fitted = []
-        for one in track(candidates, len(candidates), f"trying kernels on {len(ids):,} graphs"):
+        for i, one in enumerate(track(candidates, len(candidates), f"trying kernels on {len(ids):,} graphs")):
             start = time.monotonic()
             record: dict[str, Any] = {"candidate": one.name, "reason": one.reason, "n_graphs": len(ids)}
             record |= {"score": None, "seconds": 0.0, "note": ""}
@@ -98,7 +103,7 @@ class Screening:
                     raise
                 record["note"] = f"left out: {error}"
                 continue
-            machine = fit_machine(K, Y, weights, landmarks)
+            machine = fit_machine(K, Y, weights, landmarks, alpha=None if alphas is None else alphas[i])
             if keep is not None:
                 keep(K)
             score = self._score(machine.held_out, ids)
@@ -147,16 +152,16 @@ def evenly_spaced(Y: Floats, size: int) -> Ints:
 
 def choose_stack(screening: Screening, candidates: Sequence[Candidate]) -> tuple[list[Fitted], Floats]:
     """Return the machines of a stack, fitted on all graphs, and their weights; candidates of "auto" are screened first."""
-    ids, everyone = screening.sample(), np.arange(len(screening.graphs))
-    if screening.is_auto and len(ids) < len(everyone):
+    n_graphs, ids, alphas = len(screening.graphs), screening.sample(), None
+    if len(ids) < n_graphs and (screening.is_auto or n_graphs > MANY):
         fitted = screening.try_all(candidates, ids)
-        shares = stack([one.machine.held_out for one in fitted], screening.Y[ids], screening.weights[ids])
-        errors = np.array([one.machine.error for one in fitted])
-        ranks = np.lexsort((errors, -np.where(shares >= LEAST_SHARE, shares, 0.0)))
-        for i in ranks[N_FINALISTS:]:
-            fitted[i].record["note"] = f"left out: not among the best {N_FINALISTS} on {len(ids)} graphs"
-        candidates = [fitted[i].candidate for i in sorted(ranks[:N_FINALISTS])]
-    fitted = screening.try_all(candidates, everyone)
+        if screening.is_auto:
+            fitted = _finalists(screening, fitted, ids, N_FINALISTS if n_graphs <= MANY else N_FINALISTS_OF_MANY)
+        candidates = [one.candidate for one in fitted]
+        alphas = [one.machine.alpha for one in fitted] if n_graphs > MANY else None
+        for one in fitted:
+            screening.records.remove(one.record)
+    fitted = screening.try_all(candidates, np.arange(n_graphs), alphas=alphas)
     shares = stack([one.machine.held_out for one in fitted], screening.Y, screening.weights)
     least = min(LEAST_SHARE, shares.max())
     kept = [one for one, share in zip(fitted, shares, strict=True) if share >= least]
@@ -166,6 +171,16 @@ def choose_stack(screening: Screening, candidates: Sequence[Candidate]) -> tuple
     for one, share in zip(kept, shares, strict=True):
         one.record["note"] = f"weight {share:.2f}"
     return kept, shares
+
+
+def _finalists(screening: Screening, fitted: list[Fitted], ids: Ints, n_finalists: int) -> list[Fitted]:
+    """Return the candidates of largest weight in a stack, filled up by those of least error."""
+    shares = stack([one.machine.held_out for one in fitted], screening.Y[ids], screening.weights[ids])
+    errors = np.array([one.machine.error for one in fitted])
+    ranks = np.lexsort((errors, -np.where(shares >= LEAST_SHARE, shares, 0.0)))
+    for i in ranks[n_finalists:]:
+        fitted[i].record["note"] = f"left out: not among the best {n_finalists} on {len(ids)} graphs"
+    return [fitted[i] for i in sorted(ranks[:n_finalists])]
 
 
 def search_auto(search: Search, screening: Screening) -> SearchResult:

@@ -89,9 +89,9 @@ class GraphClassifier(ClassifierMixin, GraphModel):
     Notes
     -----
     Kernels and transformers learn from the fitted graphs, never from a class. Candidates of "auto" are screened on a third of
-    the graphs, at least 300 and at most 1,000, and the best five are fitted on all. With more than 2,000 graphs, machines are
-    combinations of kernels with 1,500 of them, evenly drawn from the classes, fitted to all graphs: time and memory then grow
-    linearly. Nothing is random.
+    the graphs, at least 300 and at most 1,000, and the best five are fitted on all. With more than 2,000 graphs, these are three, and
+    strengths are those of the sample. With more than 6,000, machines are combinations of kernels with 4,000 graphs, evenly drawn
+    from the classes, fitted to all: time and memory then grow linearly. Nothing is random.
 
     Examples
     --------
