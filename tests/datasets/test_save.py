@@ -253,3 +253,15 @@ def test_nothing_stays_when_the_disk_is_full(tmp_path, monkeypatch):
 def test_a_name_that_is_no_file_name_is_refused(tmp_path, name):
     with pytest.raises(DatasetError, match=r"name must be letters, digits .* got"):
         save_tu(one_node(), tmp_path / "SET", name=name)
+
+
+def test_graph_attributes_read_back_equal_or_are_refused(tmp_path):
+    graphs = Graphs.from_edges(
+        [[(0, 1)], []], n_nodes=[2, 1], targets=["a", "b"], graph_attributes=[[0.1, 1], [-3e-9, 2]]
+    )
+    save_tu(graphs, tmp_path / "SET")
+    assert load_tu(tmp_path / "SET")[0] == graphs
+    for other in (graphs.assign(targets=None), graphs.assign(targets=[0.5, 1.5])):
+        with pytest.raises(DatasetError, match="graph attributes only beside targets that are classes"):
+            save_tu(other, tmp_path / "OTHER")
+    assert not (tmp_path / "OTHER").exists()

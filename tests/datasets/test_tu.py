@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from treegram import DatasetError, Graphs, load_tu
+from treegram import DatasetError, Graphs, iter_tu, load_tu
 
 # Two graphs, a triangle and an edge, with all that a folder can hold.
 FILES = {
@@ -121,11 +121,17 @@ def test_graph_attributes_are_targets_where_there_are_no_graph_labels(write, tex
     assert y.dtype == np.float64
 
 
-def test_graph_labels_win_over_graph_attributes_and_may_have_columns(write):
-    folder = write(graph_labels="1, 0\n0, 1\n", graph_attributes="0.5\n0.5\n")
-    with pytest.warns(UserWarning, match=r"The graph attributes in SET_graph_attributes.txt are left out"):
-        _, y = load_tu(folder)
+def test_graph_attributes_beside_graph_labels_are_kept(write):
+    folder = write(graph_labels="1, 0\n0, 1\n", graph_attributes="0.5, 1\n0.25, 2\n")
+    graphs, y = load_tu(folder)
     assert y.tolist() == [[1, 0], [0, 1]]
+    assert graphs.graph_attributes.tolist() == [[0.5, 1.0], [0.25, 2.0]]
+    assert [chunk.graph_attributes.tolist() for chunk, _ in iter_tu(folder, 1)] == [[[0.5, 1.0]], [[0.25, 2.0]]]
+
+
+def test_graph_attributes_are_as_many_as_graph_labels(write):
+    with pytest.raises(DatasetError, match=r"SET_graph_attributes.txt:1: expected 2 lines, one per graph label, got 1"):
+        load_tu(write(graph_attributes="0.5\n"))
 
 
 def test_directed_edges_keep_their_direction_and_label(write):

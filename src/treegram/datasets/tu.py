@@ -80,7 +80,7 @@ def load_tu(
     graphs : Graphs
         The graphs, in the order of their ids; ids without nodes are graphs without nodes. Several columns of node or edge
         labels make tuples. Labels and classes that :func:`save_tu` has named get their names back. Attributes of nodes
-        and edges are real vectors.
+        and edges are real vectors; graph attributes next to graph labels are ``graphs.graph_attributes``.
     y : ndarray of shape (n_graphs,) or (n_graphs, n_columns), or None
         The graph labels as they are (-1 and 1 stay -1 and 1), else the graph attributes, else None; also kept as
         ``graphs.targets``.
@@ -93,8 +93,7 @@ def load_tu(
     Warns
     -----
     UserWarning
-        Once, if the graphs do not show everything in the files: graph attributes next to graph labels, self loops, repeated
-        lines, and edge attributes that differ between the two directions of an edge, unless ``directed=True``.
+        Once, if the graphs do not show everything in the files: self loops, repeated lines, and edge attributes that differ between the two directions of an edge, unless ``directed=True``.
 
     See Also
     --------
@@ -182,7 +181,7 @@ def iter_tu(
 def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = None) -> None:
     """Write a collection as a folder in the TU text format.
 
-    :func:`load_tu` gives an equal collection back, numbers to the last bit. The format knows only whole numbers as labels:
+    :func:`load_tu` gives an equal collection back, numbers to the last bit, except for names. The format knows only whole numbers as labels:
     other labels and targets, such as strings, are written as numbers, with an additional file that names them.
 
     Parameters
@@ -199,7 +198,7 @@ def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = N
     ------
     DatasetError
         If the folder is not empty or cannot be written, or if the format cannot hold the collection: without nodes,
-        with a last graph that has neither nodes nor a target, or with vectors of length 0.
+        with a last graph that has neither nodes nor a target, with vectors of length 0, or with graph attributes but without classes.
 
     See Also
     --------
@@ -212,7 +211,8 @@ def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = N
     same way. Other readers of the format ignore these files. Numbers are assigned per folder, so the numbers of two folders
     cannot be compared.
 
-    The format does not record whether edges are directed: load directed graphs with ``directed=True``.
+    The format records neither names of graphs, nodes and attributes, which :func:`save_parquet` does, nor whether edges are
+    directed: load directed graphs with ``directed=True``.
 
     Examples
     --------
@@ -310,7 +310,7 @@ class _Reader:
     def __init__(self, files: _Files, *, directed: bool) -> None:
         self.files, self.directed = files, directed
         self.names = read_label_names(files)
-        self.targets = _read_targets(files, self.names.get("graph_labels"))
+        self.targets, self.graph_attributes = _read_targets(files, self.names.get("graph_labels"))
         self.skipped: set[str] = set()  # tables that undirected graphs cannot hold
         self.n_loops = self.n_repeated = 0
 
@@ -334,7 +334,7 @@ class _Reader:
             and _depends_on_direction(edges, tables["edge_attributes"])
         ):
             self.skipped.add("edge_attributes")
-        return self._build(sizes, edges, pairs, tables, self.targets, 0), self._notes()
+        return self._build(slice(None), sizes, edges, pairs, tables, 0), self._notes()
 
     def read_chunks(self, chunk_size: int) -> Iterator[tuple[Graphs, NDArray[Any] | None]]:
         """Yield the graphs in chunks."""
@@ -349,10 +349,9 @@ class _Reader:
             starts, self._read_tables(sizes, chunk_size, (*_NODE_TABLES, *_EDGE_TABLES)), strict=True
         ):
             chosen = slice(start, start + chunk_size)
-            y = None if self.targets is None else self.targets[chosen]
-            graphs = self._build(sizes[chosen], edges, edges - first_node, tables, y, line)
+            graphs = self._build(chosen, sizes[chosen], edges, edges - first_node, tables, line)
             first_node += graphs.n_nodes
-            yield graphs, None if y is None else y.copy()
+            yield graphs, None if graphs.targets is None else graphs.targets.copy()
         if notes := self._notes():
             warnings.warn(f"{self.files['A'].parent}: {' '.join(notes)}", UserWarning, stacklevel=2)
 
@@ -428,14 +427,14 @@ class _Reader:
 
     def _build(
         self,
+        chosen: slice,
         sizes: Ints,
         edges: Ints,
         pairs: Ints,
         tables: dict[str, NDArray[Any]],
-        targets: NDArray[Any] | None,
         n_lines_before: int,
     ) -> Graphs:
-        """Build graphs from tables; ``edges`` are numbered as in the files, ``pairs`` as in the collection."""
+        """Build the chosen graphs from tables; ``edges`` are numbered as in the files, ``pairs`` as in the collection."""
         edge_data: dict[str, Any] = {
             kind: tables[kind] for kind in _EDGE_TABLES if kind in tables and kind not in self.skipped
         }
@@ -449,7 +448,8 @@ class _Reader:
                 attributes=tables.get("node_attributes"),
                 **edge_data,
                 directed=self.directed,
-                targets=targets,
+                targets=None if self.targets is None else self.targets[chosen],
+                graph_attributes=None if self.graph_attributes is None else self.graph_attributes[chosen],
             )
         except InvalidGraphError:
             if not edge_data:
@@ -479,10 +479,6 @@ class _Reader:
             found.append(
                 f"The edge attributes in {files['edge_attributes'].name} are left out: they differ between the two directions "
                 "of an edge. Load with directed=True to keep them."
-            )
-        if all(kind in files for kind in _GRAPH_TABLES):
-            found.append(
-                f"The graph attributes in {files['graph_attributes'].name} are left out: the graph labels are the targets."
             )
         where = f"(in {files['A'].name})"
         if self.n_loops:
@@ -563,17 +559,24 @@ def _edge_blocks(path: Path, n_nodes: int, owner_of: Callable[[Ints], Ints]) -> 
         yield block
 
 
-def _read_targets(files: _Files, names: LabelNames | None) -> NDArray[Any] | None:
-    """Return the graph labels, by name if they have names, else the graph attributes, else None."""
-    kind = next((kind for kind in _GRAPH_TABLES if kind in files), None)
-    if kind is None:
-        return None
-    is_labels = kind == "graph_labels"
-    values = join_blocks(read_blocks(files[kind], whole=is_labels))
-    if is_labels and names is not None:
-        check_named(Block(values, 0), files[kind], names)
-        return class_names(names)[values[:, 0]]
-    return values[:, 0] if values.shape[1] == 1 else values
+def _read_targets(files: _Files, names: LabelNames | None) -> tuple[NDArray[Any] | None, Floats | None]:
+    """Return the targets and the graph attributes; without graph labels, the graph attributes are the targets."""
+    tables = {kind: files[kind] for kind in _GRAPH_TABLES if kind in files}
+    labels, numbers = (
+        join_blocks(read_blocks(tables[kind], whole=kind == "graph_labels")) if kind in tables else None
+        for kind in _GRAPH_TABLES
+    )
+    if labels is None:
+        return (numbers[:, 0] if numbers is not None and numbers.shape[1] == 1 else numbers), None
+    if numbers is not None and len(numbers) != len(labels):
+        path = files["graph_attributes"]
+        raise DatasetError(
+            f"{path}:{len(numbers)}: expected {len(labels)} lines, one per graph label, got {len(numbers)}."
+        )
+    if names is not None:
+        check_named(Block(labels, 0), files["graph_labels"], names)
+        return class_names(names)[labels[:, 0]], numbers
+    return (labels[:, 0] if labels.shape[1] == 1 else labels), numbers
 
 
 def _check_length(path: Path, n_rows: int, length: int, kind: str) -> None:
@@ -666,6 +669,13 @@ def _tables(graphs: Graphs) -> dict[str, list[str]]:
         files["edge_attributes"] = _join(graphs.edge_attributes.tolist())
     if graphs.targets is not None:
         files |= _target_files(graphs.targets)
+    if graphs.graph_attributes is not None:
+        if "graph_labels" not in files or not graphs.graph_attributes.shape[1]:
+            raise DatasetError(
+                "A TU folder can hold graph attributes only beside targets that are classes, and at least one; save_parquet has no "
+                "such limits."
+            )
+        files["graph_attributes"] = _join(graphs.graph_attributes.tolist())
     return files
 
 
