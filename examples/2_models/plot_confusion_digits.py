@@ -8,6 +8,7 @@ confusion matrix shows which digits it mistakes for which, and the drawings on t
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.metrics import ConfusionMatrixDisplay
 
 import treegram as tg
 
@@ -22,7 +23,9 @@ print(model.best_params_)
 # %%
 fig = plt.figure(figsize=(11, 5.5), layout="constrained")
 left, right = fig.subfigures(1, 2, width_ratios=[1.25, 1])
-tg.plot_confusion(y[test], predicted, ax=left.subplots())
+ConfusionMatrixDisplay.from_predictions(
+    y[test], predicted, ax=left.subplots(), cmap="Blues", colorbar=False
+)
 
 wrong = np.flatnonzero(predicted != y[test])[:9]
 right.suptitle("Digits that were misread")

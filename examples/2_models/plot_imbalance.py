@@ -11,7 +11,7 @@ rare class, which has one graph in thirteen, the second attribute is.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import ConfusionMatrixDisplay, balanced_accuracy_score
 
 import treegram as tg
 
@@ -37,5 +37,8 @@ for ax, (title, option) in zip(axes, options.items(), strict=True):
     balanced = balanced_accuracy_score(y[test], predicted)
     accuracy = np.mean(predicted == y[test])
     title = f"{title}: accuracy {accuracy:.0%}, balanced {balanced:.0%}"
-    tg.plot_confusion(names[y[test]], names[predicted], ax=ax, title=title)
+    ConfusionMatrixDisplay.from_predictions(
+        names[y[test]], names[predicted], ax=ax, cmap="Blues", colorbar=False
+    )
+    ax.set_title(title)
 plt.show()

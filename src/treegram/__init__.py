@@ -79,7 +79,6 @@ _HOMES = {
     ),
     "models.saving": ("load_model", "save_model"),
     "explanations.plots": (
-        "plot_confusion",
         "plot_embedding",
         "plot_explanation",
         "plot_gram",

@@ -10,7 +10,6 @@ import zoo
 from treegram import (
     Explanation,
     Graphs,
-    plot_confusion,
     plot_embedding,
     plot_explanation,
     plot_gram,
@@ -243,7 +242,7 @@ def test_molecules_are_drawn_by_rdkit():
         plot_explanation(TWO, 1, molecule="OCN", ax=blank_axes())
 
 
-# -------------------------------------------------------------------- trees, embeddings, confusion
+# -------------------------------------------------------------------- trees, embeddings
 
 
 def texts(ax):
@@ -310,12 +309,3 @@ def test_embedding_of_numbers_of_many_classes_and_without_targets(y, tmp_path):
     plot_embedding([[1.0]], ax=blank_axes())
     with pytest.raises(ValueError, match="y must have one entry per graph"):
         plot_embedding(np.eye(3), [1, 2], ax=blank_axes())
-
-
-def test_confusion_counts_rows_by_truth():
-    ax = plot_confusion([0, 0, 0, 1, 2], [0, 1, 0, 1, 1], ax=blank_axes())
-    np.testing.assert_allclose(drawn(ax), [[2 / 3, 1 / 3, 0], [0, 1, 0], [0, 1, 0]])
-    assert [text.get_text() for text in ax.texts] == ["2", "1", "0", "0", "1", "0", "0", "1", "0"]
-    assert ax.get_title() == "60.0% of 5 graphs correct"
-    with pytest.raises(ValueError, match=r"shapes \(2,\) and \(1,\)"):
-        plot_confusion([0, 1], [0], ax=blank_axes())

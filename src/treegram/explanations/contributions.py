@@ -48,10 +48,10 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
 
     Parameters
     ----------
-    model : GraphClassifier, GraphSVC, GraphRidge, GraphGP or Pipeline
+    model : GraphClassifier, GraphRegressor, GraphSVC, GraphRidge, GraphGP or Pipeline
         The fitted model; or a fitted pipeline of transformers that ends in one, or in a :class:`FeatureMap`,
-        :class:`ODDCLFeatures` or :class:`Nystroem` followed by a linear model. Its kernel must be CSM, GIK, GraphHopper,
-        NSPDK, ODDCL, ODDST, P2K, ShortestPath, WL, WLCL or WLOA, or a sum or pipeline of these.
+        :class:`ODDCLFeatures` or :class:`Nystroem` followed by a linear model. Its kernels must be sums over nodes, such
+        as WL or ODDCL, or a :class:`StatisticsKernel`, or sums or pipelines of these; an error lists the kernels that are.
     X : Graphs or list of graphs
         The graphs to explain, new or not; molecules for a pipeline that begins with :class:`MoleculeGraphs`.
     attribute_to : {"tree", "root"}, default="tree"
@@ -577,11 +577,15 @@ class Part:
         """True for a kernel on numbers of whole graphs."""
         return hasattr(self.kernel, "_column_parts")
 
+    @property
+    def _is_map(self) -> bool:
+        """True for the kernel of a FeatureMap."""
+        return self.has_rows and not isinstance(self.kernel, ODDCLFeatures)
+
     @cached_property
     def rows(self) -> Any:
         """Kernel values with the fitted graphs, or features."""
-        is_map = self.has_rows and not isinstance(self.kernel, ODDCLFeatures)
-        return (self.kernel._feature_rows if is_map else self.kernel.transform)(self.seen)
+        return (self.kernel._feature_rows if self._is_map else self.kernel.transform)(self.seen)
 
     @property
     def similarities(self) -> Floats:
@@ -603,8 +607,7 @@ class Part:
 
     def node_values(self, *, spread: bool) -> Floats:
         """Return the contribution of each node, (n_nodes, n_outputs), without the factors."""
-        is_map = self.has_rows and not isinstance(self.kernel, ODDCLFeatures)
-        split = self.kernel._column_contributions if is_map else self.kernel._node_contributions
+        split = self.kernel._column_contributions if self._is_map else self.kernel._node_contributions
         values: Floats = split(self.seen, self.weights, spread=spread)
         return values
 
@@ -644,7 +647,7 @@ def _read_model(model: Any, X: Any) -> tuple[Graphs, list[Part], Floats, tuple[A
         weighted, intercept, outputs = final._decision_parts()
     else:
         raise ParameterError(
-            "model of explain must be a model of graphs (GraphClassifier, GraphSVC, GraphRidge, GraphGP), a linear model on the rows of a "
+            "model of explain must be a model of graphs (such as GraphClassifier or GraphRegressor), a linear model on the rows of a "
             f"FeatureMap, of ODDCLFeatures or of Nystroem, or a pipeline that ends in one of these; got {final!r}."
         )
     graphs = None

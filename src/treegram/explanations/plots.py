@@ -24,7 +24,7 @@ from treegram.explanations.drawing import (
 from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.drawing import node_places
 
-__all__ = ["plot_confusion", "plot_embedding", "plot_explanation", "plot_gram", "plot_graph", "plot_tree"]
+__all__ = ["plot_embedding", "plot_explanation", "plot_gram", "plot_graph", "plot_tree"]
 
 _MOLECULE_SIZE = (900, 700)  # pixels
 _MOST_NAMED = 40  # classes of a Gram matrix: more names and lines would cover it
@@ -453,51 +453,3 @@ def _components(K: Floats) -> tuple[Floats, Floats]:
     points[:, :m] = axes * np.sqrt(values[:m])
     variances[:m] = values[:m] / (values.sum() or 1.0)
     return points, variances
-
-
-def plot_confusion(y_true: ArrayLike, y_pred: ArrayLike, *, ax: Any = None, title: str | None = None) -> Any:
-    """Draw a confusion matrix: how often each class was predicted as each other.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_graphs,)
-        The true classes.
-    y_pred : array-like of shape (n_graphs,)
-        The predicted classes.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of pyplot.
-    title : str, optional
-        Title of the plot; by default the accuracy.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes with the plot. A cell shows its number of graphs; its color, their part of the true class.
-
-    Examples
-    --------
-    >>> from treegram import plot_confusion
-    >>> ax = plot_confusion(["a", "a", "b"], ["a", "b", "b"])
-    >>> [text.get_text() for text in ax.texts]
-    ['1', '1', '0', '1']
-    """
-    truth, predicted = np.asarray(y_true), np.asarray(y_pred)
-    if truth.ndim != 1 or truth.shape != predicted.shape or not len(truth):
-        raise ValueError(
-            f"y_true and y_pred must have one class per graph; got arrays of shapes {truth.shape} and {predicted.shape}."
-        )
-    classes, codes = np.unique(np.concatenate([truth, predicted]), return_inverse=True)
-    n = len(classes)
-    counts = np.bincount(codes[: len(truth)] * n + codes[len(truth) :], minlength=n * n).reshape(n, n)
-    fractions = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    ax = new_axes((6, 5.5)) if ax is None else ax
-    ax.imshow(fractions, cmap="Blues", vmin=0.0, vmax=1.0)
-    for (row, column), count in np.ndenumerate(counts):
-        color = "white" if fractions[row, column] > 0.55 else "black"
-        ax.text(column, row, str(count), ha="center", va="center", color=color, fontsize=min(11.0, 90.0 / n + 4))
-    names = [str(name) for name in classes.tolist()]
-    ax.set_xticks(range(n), names, rotation=90 if max(map(len, names)) * n > 60 else 0)
-    ax.set_yticks(range(n), names)
-    ax.set(xlabel="predicted", ylabel="true")
-    ax.set_title(f"{np.mean(truth == predicted):.1%} of {len(truth)} graphs correct" if title is None else title)
-    return ax
