@@ -580,7 +580,7 @@ def test_explain_refuses_models_that_it_cannot_explain(run, model):
     save_model(
         GraphSVC("orderedtrees", param_grid={}, C=1, cv=2).fit(make_graphs(), make_graphs().targets), "ordered.tgm"
     )
-    refused(run, "explain ordered.tgm NEW -o page.html", "OrderedTrees cannot be explained node by node")
+    refused(run, "explain ordered.tgm NEW -o page.html", "OrderedTrees cannot be explained")
     save_model(GraphSVC(), "unfitted.tgm")
     refused(run, "explain unfitted.tgm NEW -o page.html", "unfitted.tgm holds a GraphSVC that is not fitted; fit it")
     Path("page.html").write_text("older")

@@ -452,7 +452,7 @@ def test_kernels_that_are_no_sums_over_nodes_are_refused(name):
     graphs = zoo.collect(zoo.PATH, zoo.CYCLE, zoo.STAR, zoo.TRIANGLE).pack()
     model = fitted_ridge(UNEXPLAINED[name], graphs)
     with pytest.raises(
-        ParameterError, match=f"{name} cannot be explained node by node. These kernels can be: .*CSM, GIK, "
+        ParameterError, match=f"{name} cannot be explained. These kernels can be: .*CSM, GIK, "
     ):
         explain(model, graphs)
     part = fitted_ridge(KernelSum([WL(), UNEXPLAINED[name]]), graphs)

@@ -361,7 +361,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
             kinds = (kind for kind in KERNELS.values() if kind._explained_by or hasattr(kind, "_column_parts"))
             known = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise ParameterError(
-                f"{type(self).__name__} cannot be explained node by node. These kernels can be: {known}, and sums (KernelSum) "
+                f"{type(self).__name__} cannot be explained. These kernels can be: {known}, and sums (KernelSum) "
                 "and pipelines of these."
             )
 
