@@ -202,7 +202,7 @@ def test_baselines_are_entries_like_any_other(tmp_path):
     assert all(row.seconds > 0 and row.roc_auc is not None for row in first)
     by_name = {cell.kernel: cell for cell in summary.column("A")}
     assert [len(by_name[name].repeats) for name in ("colors", "forest", "machine")] == [2, 2, 1]
-    assert [len(other_metrics("classification")), None] == [
+    assert [len(other_metrics(Protocol(task="classification"))), None] == [
         len(by_name["forest"].others),
         by_name["forest"].gram_seconds,
     ]

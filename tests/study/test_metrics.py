@@ -11,9 +11,14 @@ from rows import make_row
 from sklearn import metrics
 
 from treegram.study.metrics import main_metric, other_metrics, roc_auc
+from treegram.study.protocol import Protocol
 
 ROW = make_row("D", "K", 0, 0, 0.5, {})
-MEASURES = {metric.name: metric.measure for kind in ("classification", "regression") for metric in other_metrics(kind)}
+MEASURES = {
+    metric.name: metric.measure
+    for kind in ("classification", "regression")
+    for metric in other_metrics(Protocol(task=kind))
+}
 codes = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=20)
 numbers = st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3)), min_size=2, max_size=20)
 
@@ -79,5 +84,5 @@ def test_what_a_fold_does_not_define_is_none():
     ("value", "text"), [(1234.56, "1235"), (12.3456, "12.35"), (0.0123456, "0.01235"), (0.0, "0.00")]
 )
 def test_errors_have_four_digits(value, text):
-    assert f"{value:.{main_metric('regression').decimals_of(value)}f}" == text
-    assert main_metric("classification").decimals_of(value, 1) == 1
+    assert f"{value:.{main_metric(Protocol(task='regression')).decimals_of(value)}f}" == text
+    assert main_metric(Protocol(task="classification")).decimals_of(value, 1) == 1

@@ -300,7 +300,7 @@ def test_baselines_predict_no_numbers(write):
     text = 'datasets = ["A"]\n[protocol]\ntask = "regression"\n[[kernels]]\nname = "k"\n'
     with pytest.raises(StudyError, match=r"kernels\[0\].baseline: \"gin\" predicts classes"):
         read_study(write(text + 'baseline = "gin"\n'))
-    with pytest.raises(StudyError, match=r"kernels\[0\].published: accuracies cannot be combined"):
+    with pytest.raises(StudyError, match=r"kernels\[0\].published: accuracies cannot be combined with the metric"):
         read_study(write(text + 'kernel = "wl"\npublished.accuracy.A = 80\n'))
 
 
@@ -465,3 +465,12 @@ def test_the_key_does_not_depend_on_how_a_value_is_written_but_on_the_order_of_p
 def test_the_key_is_the_same_on_every_machine():
     study = Study("s", ("A",), (StudyEntry("e", (KernelSpec("oddcl", {"counting": "visits"}, {"lam": (0.5, 1)}),)),))
     assert entry_key(study, study.kernels[0], "A") == "57eff0b9ac0560e5"
+
+
+def test_a_metric_belongs_to_its_task(write):
+    text = 'datasets = ["A"]\nkernels = [{ name = "k", kernel = "wl" }]\n[protocol]\n'
+    assert read_study(write(text + 'metric = "ROC AUC"\n')).protocol.metric == "ROC AUC"
+    with pytest.raises(StudyError, match=r"protocol.metric: 'RMSE' cannot be combined with task = \"classification\""):
+        read_study(write(text + 'metric = "RMSE"\n'))
+    with pytest.raises(StudyError, match=r"unknown metric 'auc'"):
+        read_study(write(text + 'metric = "auc"\n'))

@@ -439,3 +439,48 @@ def test_other_scores_are_means_over_the_folds_that_define_them(store):
         "macro F1": (pytest.approx(100 / 3), None),
         "ROC AUC": (100.0, None),
     }
+
+
+def test_another_score_can_be_tested(store):
+    entries = tuple(replace(WL, name=f"K{i}", choices=(KernelSpec("wl", {"n_iterations": i}),)) for i in range(3))
+    study = Study("areas", ("D", "E"), entries, replace(PROTOCOL, metric="ROC AUC"))
+    for dataset in study.datasets:
+        store.put_dataset(DatasetFacts(dataset, 10, {"a": 7, "b": 3}, 5.0, 5.0, 0, "d"))
+        for i, entry in enumerate(entries):
+            for repeat in range(3):
+                for fold in range(2):
+                    area = None if (i, repeat, fold) == (0, 2, 1) else 0.9 - 0.1 * i + 0.01 * fold
+                    row = replace(make_row(dataset, entry.name, repeat, fold, 0.5, {}), roc_auc=area)
+                    store.add_row(entry_key(study, entry, dataset), row)
+    summary = summarize(store, study)
+    first, second, _ = summary.column("D")
+    assert (first.repeats, second.repeats) == ((0, 1), (0, 1, 2))  # one fold has no area
+    assert first.mean == pytest.approx(90.5)
+    assert [one.name for one in first.others] == ["accuracy", "balanced accuracy", "macro F1"]
+    assert summary.datasets[0].baseline == 50.0
+    assert summary.comparisons[0].ours.mean_ranks == (1.0, 2.0, 3.0)
+    assert summary.pairwise[0].test.difference == pytest.approx(10)
+
+
+@pytest.mark.parametrize(
+    ("metric", "baseline"),
+    [("accuracy", 70.0), ("balanced accuracy", 50.0), ("macro F1", 100 * (2 * 0.7 / 1.7) / 2), ("ROC AUC", 50.0)],
+)
+def test_the_largest_class_has_a_value_of_every_score(store, metric, baseline):
+    store.put_dataset(DatasetFacts("D", 10, {"a": 7, "b": 3}, 5.0, 5.0, 0, "d"))
+    study = replace(STUDY, protocol=replace(PROTOCOL, metric=metric))
+    assert summarize(store, study).datasets[0].baseline == pytest.approx(baseline)
+
+
+def test_points_of_errors_are_hundredths_of_the_deviation_of_targets(store):
+    for metric, expected in (("mean absolute error", 25.0), ("RMSE", 25.0), ("R²", 75.0)):
+        entries = tuple(
+            replace(WL, name=name, choices=(KernelSpec("wl", {"n_iterations": i}),)) for i, name in enumerate("AB")
+        )
+        study = Study("numbers", ("D",), entries, replace(PROTOCOL, repeats=1, task="regression", metric=metric))
+        store.put_dataset(number_facts("D", 2.0))
+        for entry, error in zip(entries, (0.5, 1.0), strict=True):
+            for fold in range(2):
+                store.add_row(entry_key(study, entry, "D"), number_row("D", entry.name, 0, fold, error))
+        (test,) = summarize(store, study).pairwise
+        assert test.test.difference == pytest.approx(expected)

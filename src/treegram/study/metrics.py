@@ -13,7 +13,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from treegram._core.types import Floats, Ints
-from treegram.study.store import Row
+from treegram.study.protocol import Protocol
+from treegram.study.store import DatasetFacts, Row
 
 __all__ = ["Metric", "main_metric", "other_metrics", "roc_auc"]
 
@@ -29,11 +30,23 @@ class Metric:
     in_percent: bool = True
     plural: str = ""
     decimals: int | None = 2  # None: four digits
+    # The score of always predicting the largest class, or the mean target.
+    baseline: Callable[[DatasetFacts], float] = lambda facts: 100 / len(facts.class_counts)
 
     def value(self, row: Row) -> float | None:
         """Return the score of a fold as tables show it: in percent where it is a fraction."""
         measured = self.measure(row)
         return 100 * measured if measured is not None and self.in_percent else measured
+
+    def points_of(self, facts: DatasetFacts | None) -> float:
+        """Return the factor from scores to points, positive where higher is better.
+
+        A point is a percentage point; of errors, a hundredth of the targets' standard deviation, so that data sets of all units
+        can be compared; of R², a hundredth.
+        """
+        if self.in_percent or facts is None:
+            return 1.0
+        return 100.0 if self.higher_is_better else -100.0 / facts.targets["deviation"]
 
     @property
     def title(self) -> str:
@@ -49,14 +62,16 @@ class Metric:
         return max(0, 3 - floor(log10(abs(value)))) if value else 2
 
 
-def main_metric(task: str) -> Metric:
-    """Return the score that is tested: accuracy, or the mean absolute error."""
-    return _MAIN[task]
+def main_metric(protocol: Protocol) -> Metric:
+    """Return the score that is tested: that of the protocol, or accuracy, or the mean absolute error."""
+    metrics = _METRICS[protocol.task]
+    return next((one for one in metrics if one.name == protocol.metric), metrics[0])
 
 
-def other_metrics(task: str) -> tuple[Metric, ...]:
+def other_metrics(protocol: Protocol) -> tuple[Metric, ...]:
     """Return the other scores."""
-    return _OTHERS[task]
+    main = main_metric(protocol)
+    return tuple(one for one in _METRICS[protocol.task] if one is not main)
 
 
 # -------------------------------------------------------------------- classification
@@ -111,52 +126,71 @@ def _r2(row: Row) -> float | None:
     return 1.0 - _squared_error(row) / variance if variance > 0 else None
 
 
-_MAIN = {
-    "classification": Metric("accuracy", "Accuracy is in percent.", lambda row: row.score, plural="accuracies"),
-    "regression": Metric(
-        "mean absolute error",
-        "The mean absolute error is in the unit of the targets; lower is better.",
-        lambda row: row.score,
-        higher_is_better=False,
-        in_percent=False,
-        plural="errors",
-        decimals=None,
-    ),
-}
-_OTHERS = {
+def _f1_of_largest(facts: DatasetFacts) -> float:
+    share = max(facts.class_counts.values()) / facts.n_graphs
+    return 100 * 2 * share / (1 + share) / len(facts.class_counts)
+
+
+_METRICS = {
     "classification": (
+        Metric(
+            "accuracy",
+            "Accuracy is in percent.",
+            lambda row: row.score,
+            plural="accuracies",
+            baseline=lambda facts: 100 * max(facts.class_counts.values()) / facts.n_graphs,
+        ),
         Metric(
             "balanced accuracy",
             "Balanced accuracy is the mean over classes of the fraction of their test graphs that are predicted correctly.",
             _balanced_accuracy,
+            plural="balanced accuracies",
         ),
         Metric(
             "macro F1",
             "Macro F1 is the mean over classes of F1, the harmonic mean of precision and recall.",
             _macro_f1,
+            plural="macro F1 scores",
+            baseline=_f1_of_largest,
         ),
         Metric(
             "ROC AUC",
             "ROC AUC is the area under the receiver operating characteristic of the decision values; for more than two classes "
             "the mean over each class against the rest, without classes that a fold does not test.",
             lambda row: row.roc_auc,
+            plural="areas under the ROC curve",
+            baseline=lambda _: 50.0,
         ),
     ),
     "regression": (
+        Metric(
+            "mean absolute error",
+            "The mean absolute error is in the unit of the targets; lower is better.",
+            lambda row: row.score,
+            higher_is_better=False,
+            in_percent=False,
+            plural="errors",
+            decimals=None,
+            baseline=lambda facts: facts.targets["mean_error"],
+        ),
         Metric(
             "RMSE",
             "RMSE is the root of the mean squared error, in the unit of the targets.",
             lambda row: sqrt(_squared_error(row)),
             higher_is_better=False,
             in_percent=False,
+            plural="errors",
             decimals=None,
+            baseline=lambda facts: facts.targets["deviation"],
         ),
         Metric(
             "R²",
             "R² is 1 - (mean squared error) / (variance of the fold's test targets): 1 is perfect, and 0 no better than their mean.",
             _r2,
             in_percent=False,
+            plural="values of R²",
             decimals=3,
+            baseline=lambda _: 0.0,
         ),
     ),
 }

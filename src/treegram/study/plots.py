@@ -164,7 +164,7 @@ def plot_scores(summary: Summary, dataset: str, ax: Any = None) -> Any:
     if has_published:
         spread = _numbers(cell.published_deviation for cell in cells)
         _dots(ax, _numbers(cell.published for cell in cells), rows + apart, spread, "published", _PUBLISHED)
-    ax.set_xlabel(main_metric(summary.protocol.task).title, **_TEXT)
+    ax.set_xlabel(main_metric(summary.protocol).title, **_TEXT)
     baseline = next(one.baseline for one in summary.datasets if one.name == dataset)
     if baseline is not None:
         _baseline(ax, summary.baseline_name, baseline)

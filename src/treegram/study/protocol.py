@@ -41,6 +41,9 @@ CONTROLS = {
 # What outer folds keep together.
 SPLITS = {"groups": "graphs of one group", "scaffold": "molecules with the same Bemis-Murcko scaffold"}
 
+# Scores that can be tested, by task; `metrics` computes them.
+METRICS = ("accuracy", "balanced accuracy", "macro F1", "ROC AUC", "mean absolute error", "RMSE", "R²")
+
 # Models that an entry may name instead of kernels; `selection` has the functions.
 BASELINES = {
     "summary-svm": "a support vector machine on means, variances and histograms of each graph's labels, vectors and degrees",
@@ -125,6 +128,7 @@ class Protocol:
     alpha: tuple[float, ...] = field(default=(0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0), metadata={"above": 0.0})
     min_class_size: int = field(default=1, metadata={"least": 1})  # graphs of smaller classes are left out
     control: str = field(default="", metadata={"words": tuple(CONTROLS)})  # empty: data as they are
+    metric: str = field(default="", metadata={"words": METRICS})  # the tested score; empty: the first of the task
     split: str = field(default="", metadata={"words": tuple(SPLITS)})  # what outer folds keep together; empty: nothing
     repeats_on: Mapping[str, int] = field(default_factory=dict, metadata={"least": 1})  # upper limit by data set
 

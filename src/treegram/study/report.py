@@ -114,7 +114,7 @@ Block = tuple[str, Any]
 def _sections(summary: Summary) -> dict[str, list[Block]]:
     has_folds = any(cell.folds for cell in summary.cells)
     has_times = any(cell.gram_seconds for cell in summary.cells)
-    metric = main_metric(summary.protocol.task)
+    metric = main_metric(summary.protocol)
     return {
         metric.name.capitalize(): [
             ("table", tables.score_table(summary)),
@@ -136,7 +136,7 @@ def _sections(summary: Summary) -> dict[str, list[Block]]:
 
 
 def _score_figures(summary: Summary) -> list[Figure]:
-    metric = main_metric(summary.protocol.task)
+    metric = main_metric(summary.protocol)
     return [
         Figure(
             f"scores {name}",
@@ -164,12 +164,12 @@ def _time_figures(summary: Summary) -> list[Figure]:
 
 def _statistics(summary: Summary) -> Iterator[Block]:
     for comparison in summary.comparisons:
-        yield from _comparison(comparison, main_metric(summary.protocol.task).plural)
+        yield from _comparison(comparison, main_metric(summary.protocol).plural)
     for pair in summary.pairs:
         yield "heading", f"{pair.kernel} against {pair.baseline}"
         overalls = ((pair.published, "by the published numbers"), (pair.ours, "by ours"))
         yield "bullets", pair_verdicts(pair) + [overall(pair, one, where) for one, where in overalls if one]
-        yield "table", tables.pair_table(pair, summary.protocol.task)
+        yield "table", tables.pair_table(pair, main_metric(summary.protocol))
     if len(summary.kernels) > 2 and summary.pairwise:
         yield "heading", "All pairs"
         yield "table", tables.win_table(summary)
@@ -243,7 +243,7 @@ def agreement(summary: Summary) -> str:
 
 def best(summary: Summary) -> str:
     """Name the best kernel or kernels of each data set."""
-    found, metric = [], main_metric(summary.protocol.task)
+    found, metric = [], main_metric(summary.protocol)
     for dataset in summary.datasets:
         cells = [cell for cell in summary.column(dataset.name) if is_best(cell, summary)]
         if cells:
@@ -252,7 +252,7 @@ def best(summary: Summary) -> str:
             deviation, decimals = cells[0].deviation if len(cells) == 1 else None, metric.decimals_of(cells[0].mean)
             number = measured(cells[0].mean, deviation, decimals=decimals)
             found.append(f"on {dataset.name}, {listed([cell.kernel for cell in cells])} with {number}{after}")
-    what = "highest mean accuracy" if metric.higher_is_better else f"lowest {metric.name}"
+    what = f"highest mean {metric.name}" if metric.higher_is_better else f"lowest {metric.name}"
     return f"The {what}: {'; '.join(found)}." if found else ""
 
 
@@ -339,8 +339,8 @@ def _definitions(summary: Summary) -> list[str]:
         "definitions.txt",
         summary=summary,
         protocol=summary.protocol,
-        metric=main_metric(summary.protocol.task),
-        others=other_metrics(summary.protocol.task),
+        metric=main_metric(summary.protocol),
+        others=other_metrics(summary.protocol),
         model=_model(summary),
         strength=strength,
         values=", ".join(f"{one:g}" for one in sorted(values)),
@@ -465,7 +465,7 @@ def write_folds(store: Store, path: str | os.PathLike[str]) -> None:
         The file, which is replaced if there is one. Scores are as in the report: percentages, or in the unit of the targets.
     """
     study = stored_study(store)
-    metrics = [main_metric(study.protocol.task), *other_metrics(study.protocol.task)]
+    metrics = [main_metric(study.protocol), *other_metrics(study.protocol)]
     with io.StringIO(newline="") as text:
         writer = csv.writer(text)
         names = [metric.name for metric in metrics]

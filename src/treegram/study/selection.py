@@ -37,11 +37,9 @@ from treegram._core.optional import optional_module
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.graphs.statistics import GraphStatistics
-from treegram.kernels.base import AUTO
-from treegram.models import GraphClassifier, GraphRidge
+from treegram.models import GraphClassifier, GraphRegressor
 from treegram.models.crossval import distinct, folds, select
 from treegram.models.ridge import number_folds, select_ridge
-from treegram.models.search import chosen_name
 from treegram.study.metrics import roc_auc
 from treegram.study.protocol import Protocol, StudyEntry
 
@@ -129,32 +127,27 @@ def select_gram(protocol: Protocol, grams: Grams, targets: Any, train: Ints, tes
     return _row(targets[test], best.predicted, decisions, chosen, inner_score, fits.n_fits, fits.n_unconverged)
 
 
-def select_auto(protocol: Protocol, graphs: Graphs, targets: Any, train: Ints, test: Ints, seed: int) -> dict[str, Any]:
-    """Fit the automatic model: its candidates, scales and widths follow from the training graphs alone."""
+def select_auto(
+    protocol: Protocol,
+    graphs: Graphs,
+    targets: Any,
+    train: Ints,
+    test: Ints,
+    seed: int,  # noqa: ARG001 (nothing in it is random)
+) -> dict[str, Any]:
+    """Fit the automatic model: its candidates, scales and weights follow from the training graphs alone.
+
+    The inner score is the best leave-one-out score of one of its kernels.
+    """
+    model: Any = GraphRegressor() if protocol.task == "regression" else GraphClassifier()
+    _fit_quietly(model, graphs[train], targets[train])
+    used = [one for one in model.search_results_ if one["note"].startswith("weight")]
+    chosen = {"kernel": " + ".join(sorted(str(one["candidate"]) for one in used))}
+    score, n_fits = max(one["score"] for one in used), len(model.search_results_)
+    decisions = None
     if protocol.task == "classification":
-        return _select_stack(graphs, targets, train, test)
-    model = GraphRidge(AUTO, alpha=protocol.strengths[1], cv=protocol.inner_folds, random_state=seed)
-    _fit_quietly(model, graphs[train], targets[train])
-    chosen = {"kernel": chosen_name(model.search_results_), "alpha": model.best_params_["alpha"]}
-    return _row(targets[test], model.predict(graphs[test]), None, chosen, model.best_score_, model.n_fits_)
-
-
-def _select_stack(graphs: Graphs, targets: Any, train: Ints, test: Ints) -> dict[str, Any]:
-    model = GraphClassifier()
-    _fit_quietly(model, graphs[train], targets[train])
-    used = sorted(str(one["candidate"]) for one in model.search_results_ if one["note"].startswith("weight"))
-    held_out = model.loo_decisions_
-    codes = held_out.argmax(axis=1) if held_out.ndim == 2 else (held_out > 0).astype(np.int64)
-    score = np.mean(model.classes_[codes] == targets[train])
-    decisions, predicted = model.decision_function(graphs[test]), model.predict(graphs[test])
-    return _row(
-        targets[test],
-        predicted,
-        _on_all_classes(decisions, model.classes_, targets),
-        {"kernel": " + ".join(used)},
-        score,
-        len(model.search_results_),
-    )
+        decisions = _on_all_classes(model.decision_function(graphs[test]), model.classes_, targets)
+    return _row(targets[test], model.predict(graphs[test]), decisions, chosen, score, n_fits)
 
 
 def _on_all_classes(decisions: Floats, classes: Ints, targets: Ints) -> Floats:

@@ -20,6 +20,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from treegram._core.errors import ParameterError, StudyError
 from treegram._core.text import suggest
+from treegram.study.metrics import main_metric
 from treegram.study.protocol import BASELINES, KernelSpec, Pair, Published, Study, StudyEntry, as_table
 
 __all__ = ["check_study", "parse_study", "read_study", "shipped_studies"]
@@ -282,6 +283,8 @@ def _check(study: Study, table: Mapping[str, Any], *, vocabulary: bool) -> None:
     for key in ("alpha",) if task == "classification" else ("C", "min_class_size"):
         if key in table.get("protocol", {}):
             raise _InvalidKeyError(f"protocol.{key}", f'cannot be combined with task = "{task}"')
+    if study.protocol.metric and main_metric(study.protocol).name != study.protocol.metric:
+        raise _InvalidKeyError("protocol.metric", f'{study.protocol.metric!r} cannot be combined with task = "{task}"')
     for i, entry in enumerate(study.kernels):
         path = f"kernels[{i}]"
         _check_entry(entry, study, path)
@@ -357,8 +360,10 @@ def _check_published(published: Published, study: Study, path: str) -> None:
     for name in published.deviation:
         if not isinstance(published.accuracy.get(name), float):
             raise _InvalidKeyError(f"{path}.deviation.{name}", "there is no published accuracy that it belongs to")
-    if study.protocol.task == "regression" and published.accuracy:
-        raise _InvalidKeyError(path, 'accuracies cannot be combined with task = "regression"')
+    if published.accuracy and main_metric(study.protocol).name != "accuracy":
+        raise _InvalidKeyError(
+            path, f"accuracies cannot be combined with the metric {main_metric(study.protocol).name!r}"
+        )
 
 
 # -------------------------------------------------------------------- kernels and parameters that exist

@@ -2,7 +2,7 @@
 
 :func:`summarize` returns one frozen `Summary` of plain data; ``dataclasses.asdict`` of it is fit for JSON. Accuracies, deviations
 and differences are in percent throughout. The score of a regression is the mean absolute error, in the unit of the targets;
-tests compare it in percent of the targets' standard deviation.
+tests compare it in percent of the targets' standard deviation. The protocol may name another score.
 """
 
 from __future__ import annotations
@@ -237,7 +237,9 @@ class Summary:
         share, found = 1 / self.protocol.outer_folds, []
         for first, second in combinations(self.column(dataset.name), 2):
             if common := sorted(set(first.repeats) & set(second.repeats)):
-                differences = _unit(dataset.facts) * (_folds(first, common) - _folds(second, common))
+                differences = main_metric(self.protocol).points_of(dataset.facts) * (
+                    _folds(first, common) - _folds(second, common)
+                )
                 test = corrected_resampled_t_test(differences, share)
                 found.append(PairwiseTest(first.kernel, second.kernel, dataset.name, test, test.p_value))
         corrected = holm([one.p_value for one in found])
@@ -324,9 +326,10 @@ def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
     rows = [row for row in store.rows([key]) if row.repeat < n_planned]  # there may have been more once
     if any(row.task != study.protocol.task for row in rows):
         raise StoreError(f"{store.path} is damaged: {entry.name} on {dataset} has results of another task.")
-    by_repeat = _complete(rows, study.protocol.outer_folds)
+    metric = main_metric(study.protocol)
+    by_repeat = _complete((row for row in rows if metric.measure(row) is not None), study.protocol.outer_folds)
     used = [row for repeat in by_repeat.values() for row in repeat]
-    scores = _scores(main_metric(study.protocol.task), by_repeat)
+    scores = _scores(metric, by_repeat)
     folds = tuple(tuple(one for one in repeat if one is not None) for repeat in scores)
     mean, deviation = _mean_over_repeats(scores)
     printed = entry.published.accuracy.get(dataset)
@@ -356,7 +359,7 @@ def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
         speed_up=published_seconds / gram_seconds if published_seconds and gram_seconds else None,
         others=tuple(
             Measured(metric.name, *_mean_over_repeats(_scores(metric, by_repeat)))
-            for metric in other_metrics(study.protocol.task)
+            for metric in other_metrics(study.protocol)
         ),
     )
 
@@ -404,13 +407,8 @@ def _kernel(entry: StudyEntry, study: Study, store: Store) -> KernelSummary:
 
 
 def _dataset(name: str, facts: DatasetFacts | None, study: Study) -> DatasetSummary:
-    return DatasetSummary(name, facts, _baseline(facts), study.dataset_notes.get(name, ""))
-
-
-def _baseline(facts: DatasetFacts | None) -> float | None:
-    if facts is None:
-        return None
-    return facts.targets["mean_error"] if facts.targets else 100 * max(facts.class_counts.values()) / facts.n_graphs
+    baseline = main_metric(study.protocol).baseline(facts) if facts else None
+    return DatasetSummary(name, facts, baseline, study.dataset_notes.get(name, ""))
 
 
 # -------------------------------------------------------------------- choices in words
@@ -474,14 +472,6 @@ def _pairs(study: Study) -> tuple[Pair, ...]:
     return (Pair(first.name, second.name, common),) if common else ()
 
 
-def _unit(facts: DatasetFacts | None) -> float:
-    """Return the factor from scores to points, positive where higher is better.
-
-    In a regression a point is a hundredth of the targets' standard deviation, so that data sets of all units can be compared.
-    """
-    return -100.0 / facts.targets["deviation"] if facts and facts.targets else 1.0
-
-
 def _comparison(comparison: Comparison, cells: Cells, protocol: Protocol) -> ComparisonSummary:
     kernels, datasets = comparison.kernels, comparison.datasets
     common = {dataset: _common([cells[kernel, dataset] for kernel in kernels]) for dataset in datasets}
@@ -493,7 +483,7 @@ def _comparison(comparison: Comparison, cells: Cells, protocol: Protocol) -> Com
         name=comparison.name,
         kernels=kernels,
         datasets=datasets,
-        ours=None if missing else _ranking(ours, higher_is_better=main_metric(protocol.task).higher_is_better),
+        ours=None if missing else _ranking(ours, higher_is_better=main_metric(protocol).higher_is_better),
         missing=tuple(missing),
         published=_ranking({kernel: numbers for kernel, numbers in published.items() if kernel not in dropped}),
         dropped=dropped if len(dropped) < len(kernels) else (),
@@ -525,7 +515,10 @@ def _ranking(scores: Mapping[str, Sequence[float | None]], *, higher_is_better: 
 def _pair(pair: Pair, cells: Cells, protocol: Protocol, facts: Mapping[str, DatasetFacts]) -> PairSummary:
     found = [
         _pair_test(
-            cells[pair.kernel, name], [cells[one, name] for one in pair.baselines], protocol, _unit(facts.get(name))
+            cells[pair.kernel, name],
+            [cells[one, name] for one in pair.baselines],
+            protocol,
+            main_metric(protocol).points_of(facts.get(name)),
         )
         for name in pair.datasets
     ]

@@ -154,7 +154,7 @@ def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True)
     Without deviations, words that are published instead of a number are left out, too. ``decimals`` are those of percentages.
     """
     has_rivals = len(summary.kernels) > 1
-    metric = main_metric(summary.protocol.task)
+    metric = main_metric(summary.protocol)
 
     def number(mean: float | None, deviation: float | None = None, words: str = "") -> str:
         digits = metric.decimals_of(mean, decimals)
@@ -186,7 +186,7 @@ def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True)
 
 def is_best(cell: Cell, summary: Summary, decimals: int = 2) -> bool:
     """Return whether no other kernel has a better printed number on the data set."""
-    metric = main_metric(summary.protocol.task)
+    metric = main_metric(summary.protocol)
 
     def printed(mean: float) -> float:
         return round(mean, metric.decimals_of(mean, decimals))
@@ -205,7 +205,7 @@ def _repeats(cell: Cell, n_planned: int) -> str:
 
 def other_tables(summary: Summary) -> Iterator[Table]:
     """Build a table for each other score that any fold has."""
-    for i, metric in enumerate(other_metrics(summary.protocol.task)):
+    for i, metric in enumerate(other_metrics(summary.protocol)):
         if any(cell.others[i].mean is not None for cell in summary.cells):
             name = f"{metric.name[0].upper()}{metric.name[1:]}{' in percent' * metric.in_percent}"
             caption = f"{name}, mean ± standard deviation over repeats."
@@ -303,10 +303,10 @@ def rank_table(comparison: ComparisonSummary) -> Table:
     return Table(f"Mean ranks, {comparison.name}; 1 is best.", ("kernel", *shown), tuple(rows))
 
 
-def pair_table(pair: PairSummary, task: str) -> Table:
+def pair_table(pair: PairSummary, metric: Metric) -> Table:
     """Build the table of the tests of one pair, data set by data set."""
     difference = f"{pair.kernel} minus {pair.baseline}, in points"
-    if task == "regression":
+    if not metric.higher_is_better:
         difference = (
             f"Errors of {pair.baseline} minus those of {pair.kernel}, in percent of the targets' standard deviation"
         )
@@ -477,8 +477,8 @@ def brief_text(summary: Summary) -> str:
     ``*`` marks a large difference from the published number, which is in the line below.
     """
     table = score_table(summary, decimals=1)
-    lines = [*_text_table(replace(table, head=(main_metric(summary.protocol.task).title, *table.head[1:])))]
-    metrics = other_metrics(summary.protocol.task)
+    lines = [*_text_table(replace(table, head=(main_metric(summary.protocol).title, *table.head[1:])))]
+    metrics = other_metrics(summary.protocol)
     cells = [cell for cell in summary.cells if cell.repeats]
     if cells and len(summary.cells) <= _MAX_CELLS:
         rows = (
