@@ -29,8 +29,6 @@ from treegram.models.ridge import number_folds
 from treegram.study.protocol import Protocol
 from treegram.study.store import DatasetFacts, Store
 
-__all__ = ["CheckedData", "Loaded", "check_data", "first_twins", "load_source", "outer_folds", "refuse_other_data"]
-
 _MOST_NAMED = 5  # classes in a warning
 _ROUNDS = 4  # of Weisfeiler-Lehman, by which twins are found
 _HASHED = (  # fields of Graphs, in an order that must not change: stores keep the digest

@@ -16,8 +16,6 @@ from treegram._core.types import Floats, Ints
 from treegram.study.protocol import Protocol
 from treegram.study.store import DatasetFacts, Row
 
-__all__ = ["Metric", "main_metric", "other_metrics", "roc_auc"]
-
 
 @dataclass(frozen=True)
 class Metric:

@@ -17,8 +17,6 @@ from treegram.study.metrics import main_metric
 from treegram.study.statistics import Ranking
 from treegram.study.summary import Cell, Summary
 
-__all__ = ["plot_ranks", "plot_scores", "plot_times"]
-
 _WIDTH = 7.0  # inches
 _ROW = 0.27  # inches for one kernel
 _FONT = 10  # points

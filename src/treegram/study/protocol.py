@@ -15,23 +15,6 @@ from typing import Any
 from treegram._core.errors import StudyError
 from treegram._core.text import suggest
 
-__all__ = [
-    "BASELINES",
-    "CONTROLS",
-    "SPLITS",
-    "Comparison",
-    "KernelSpec",
-    "Pair",
-    "Protocol",
-    "Published",
-    "Scope",
-    "Study",
-    "StudyEntry",
-    "as_table",
-    "entry_key",
-]
-
-
 # Changes to the data sets that show what scores depend on; `data` makes them.
 CONTROLS = {
     "permuted-targets": "the targets are permuted among the graphs, so that nothing can be learned",

@@ -31,21 +31,6 @@ from treegram.study.store import Store
 from treegram.study.summary import ROPE, ComparisonSummary, PairSummary, Summary, stored_study
 from treegram.study.tables import LEVEL, duration, is_best, measured, p_value, percent, signed
 
-__all__ = [
-    "agreement",
-    "best",
-    "bibliography",
-    "overall",
-    "pair_verdicts",
-    "progress",
-    "ranking_verdict",
-    "render_report",
-    "write_figures",
-    "write_folds",
-    "write_latex",
-    "write_report",
-]
-
 _MAX_NAMED = 6  # cells in a sentence
 _STYLE = {
     "svg.fonttype": "none",

@@ -43,8 +43,6 @@ from treegram.study.selection import (
 from treegram.study.store import GramTime, Row, Store
 from treegram.study.study_file import check_study
 
-__all__ = ["build_kernel", "run_checked", "run_study"]
-
 _MOST_HELD = 4 * 2**30  # bytes of Gram matrices that are kept for the next repeat
 _DIGITS = 12  # of a digest, in the record of a run
 _AUTO_DIGESTS = {"c3a7b50daad4": "1"}  # older stores have a digest of the source instead of AUTO_VERSION

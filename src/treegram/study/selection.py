@@ -43,8 +43,6 @@ from treegram.models.ridge import number_folds, select_ridge
 from treegram.study.metrics import roc_auc
 from treegram.study.protocol import Protocol, StudyEntry
 
-__all__ = ["SELECTIONS", "Grams", "baseline_versions", "joined", "select_auto", "select_gram", "unique"]
-
 _WIDTHS = (0.1, 1.0, 10.0)  # times one over the number of columns, which is scikit-learn's gamma="scale" here
 _FOREST = {"max_features": ("sqrt", 0.3), "min_samples_leaf": (1, 3)}
 _N_TREES = 200

@@ -22,8 +22,6 @@ import numpy as np
 from treegram._core.errors import StoreError
 from treegram._core.machine import describe_machine, package_versions
 
-__all__ = ["DatasetFacts", "GramTime", "Row", "Run", "Store"]
-
 T = TypeVar("T")
 
 _APPLICATION_ID = 0x5472476D  # "TrGm"; marks the file as ours

@@ -23,8 +23,6 @@ from treegram._core.text import suggest
 from treegram.study.metrics import main_metric
 from treegram.study.protocol import BASELINES, KernelSpec, Pair, Published, Study, StudyEntry, as_table
 
-__all__ = ["check_study", "parse_study", "read_study", "shipped_studies"]
-
 _SHOWN = 60  # characters of a wrong value
 
 

@@ -35,21 +35,6 @@ from treegram.study.statistics import (
 from treegram.study.store import DatasetFacts, Row, Run, Store
 from treegram.study.study_file import parse_study
 
-__all__ = [
-    "ROPE",
-    "Cell",
-    "ComparisonSummary",
-    "DatasetSummary",
-    "KernelSummary",
-    "Measured",
-    "PairSummary",
-    "PairTest",
-    "PairwiseTest",
-    "Summary",
-    "stored_study",
-    "summarize",
-]
-
 ROPE = 1.0  # differences of up to one point are of no practical importance
 
 

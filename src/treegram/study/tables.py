@@ -15,40 +15,6 @@ from treegram.study.metrics import Metric, main_metric, other_metrics
 from treegram.study.statistics import TTest
 from treegram.study.summary import Cell, ComparisonSummary, DatasetSummary, PairSummary, PairTest, Summary
 
-__all__ = [
-    "LATEX_TABLES",
-    "LEVEL",
-    "NONE",
-    "Table",
-    "TableCell",
-    "brief_text",
-    "chosen_table",
-    "dataset_table",
-    "duration",
-    "factor",
-    "fold_time_table",
-    "gram_time_table",
-    "is_best",
-    "kernel_table",
-    "latex_table",
-    "latex_text",
-    "markdown_bullets",
-    "markdown_table",
-    "markdown_text",
-    "measured",
-    "other_tables",
-    "p_value",
-    "pair_table",
-    "pairwise_table",
-    "percent",
-    "rank_table",
-    "score_table",
-    "signed",
-    "to_latex",
-    "unconverged",
-    "win_table",
-]
-
 LATEX_TABLES = ("scores", "ranks", "wins", "pairs")
 NONE = "\N{EN DASH}"  # where there is no number
 LEVEL = 0.05  # of significance, in tests of pairs
