@@ -208,7 +208,7 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("gramm", "treegram: error: unknown command 'gramm' (choose from gram, features, fit, predict, explain, evaluate, reproduce, report, info, precompile, completion, demo); did you mean gram?"),
+        ("gramm", "treegram: error: unknown command 'gramm' (choose from gram, fit, predict, explain, evaluate, reproduce, report, info, precompile, completion, demo); did you mean gram?"),
         ("--versoin", "treegram: error: unknown option --versoin; did you mean --version?"),
         ("gram TINY", "treegram gram: error: the following arguments are required: -o/--output"),
         ("info", "treegram info: error: the following arguments are required: DATA"),
@@ -330,7 +330,7 @@ def test_a_name_that_is_too_long_is_told_before_the_computation(run, folder, mon
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions as on Unix")
-@pytest.mark.parametrize("command", ["gram TINY -o K.npz", "features TINY -o K.npz"])
+@pytest.mark.parametrize("command", ["gram TINY -o K.npz", "fit TINY --kernel wl --folds 2 -o m.tgm"])
 def test_force_keeps_the_permissions(run, folder, command):
     assert run(*command.split())[0] == 0
     for name in files(folder):
@@ -620,15 +620,3 @@ def test_a_zarr_store_holds_one_matrix(option, folder, run):
     assert code == 2
     assert "A .zarr store holds one matrix" in err
     assert not (folder / "K.zarr").exists()
-
-
-def test_a_zarr_store_of_single_precision(folder, run, graphs):
-    import zarr
-
-    code, _, err = run("gram", "TINY", "-o", "K.zarr", "--depth", 1, "--dtype", "float32")
-    assert code == 0, err
-    assert zarr.open_array(folder / "K.zarr" / "gram", mode="r").dtype == np.float32
-    code, _, err = run("gram", "TINY", "-o", "K.npz", "--depth", 1, "--dtype", "float32")
-    assert code == 0, err
-    with np.load(folder / "K.npz") as file:
-        assert file["K"].dtype == np.float32

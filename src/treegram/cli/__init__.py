@@ -25,7 +25,6 @@ __all__ = ["COMMANDS", "main"]
 
 COMMANDS = {
     "gram": "compute the Gram matrix of a data set and save it",
-    "features": "compute explicit features of a data set, one row per graph, and save them",
     "fit": "choose a model, fit it to a data set, and save it",
     "predict": "predict new graphs with a saved model",
     "explain": "write a page that shows which nodes drive the predictions of a saved model",

@@ -231,7 +231,8 @@ def _transformer(kind: str, args: argparse.Namespace) -> Any:
     if kind == "proteins":
         attributes = "coordinates" if args.attributes is None else ",".join(args.attributes) or None
         missing = "skip" if args.skip_invalid else "error"
-        return treegram.ProteinGraphs(attributes, contact=args.contact or 8.0, chains=args.chains, missing=missing)
+        contact = 8.0 if args.contact is None else args.contact
+        return treegram.ProteinGraphs(attributes, contact=contact, chains=args.chains, missing=missing)
     if kind == "graphs":
         return None
     source, target = args.edge_columns or ("source", "target")

@@ -80,13 +80,8 @@ def add_kernel_options(
     *,
     default: str,
     several: bool = False,
-    estimator: Any = kernel_class,
 ) -> None:
-    """Add ``--kernel``, and an option for each parameter of the kernels that the arguments name.
-
-    ``estimator`` returns the class whose parameters belong to a name. With ``several``, ``--kernel`` may be repeated and
-    may be auto.
-    """
+    """Add ``--kernel``, which with ``several`` may be repeated, and an option for each parameter of the named kernels."""
     names = (*NAMES, AUTO) if several else NAMES
     read = partial(_read_name, names)
     parser.add_argument(
@@ -104,9 +99,9 @@ def add_kernel_options(
     chosen = chooser.parse_known_args(arguments)[0].kernel
     if not chosen and not {"-h", "--help"} & set(arguments):
         chosen = [default]
-    classes = {name: estimator(name) for name in chosen if name != AUTO}
-    for name, kind in classes.items():
-        _add_parameters(parser, name, kind)
+    for name in dict.fromkeys(chosen):
+        if name != AUTO:
+            _add_parameters(parser, name, kernel_class(name))
     parser.explain_unknown = partial(_explain_unknown, chosen)
 
 

@@ -6,9 +6,9 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import treegram
 from treegram._core.files import check_space, replacing
@@ -16,10 +16,7 @@ from treegram.cli._data import add_data_argument, load_data
 from treegram.cli._kernels import NAMES, add_kernel_options, kernel_class, parameter_values
 from treegram.cli._parser import Parser, add_jobs, add_output, check_output
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["EXAMPLES", "add_arguments", "run", "save_arrays"]
+__all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = (
     "treegram gram ENZYMES --kernel oddcl --depth 3 --lam 1.2 -o K.npz",
@@ -37,12 +34,6 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
         parser,
         "a .npz file holds the matrix K (with a leading axis for each option that has several values), graph_ids, y and meta (JSON: "
         "kernel, parameters, versions); a folder .zarr holds a matrix larger than memory, and a stopped run resumes",
-    )
-    parser.add_argument(
-        "--dtype",
-        choices=("float64", "float32"),
-        default="float64",
-        help="precision of the saved matrix (default: float64)",
     )
     add_jobs(parser)
     parser.add_argument(
@@ -75,6 +66,8 @@ def run(args: argparse.Namespace) -> None:
 def _write_npz(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]) -> None:
     import numpy as np
 
+    from treegram._core.machine import package_versions
+
     check_output(args.output, force=args.force)
     graphs, y = load_data(args.data, args)
     new, y_new = load_data(args.compare_with, args) if args.compare_with else (graphs, y)
@@ -88,9 +81,9 @@ def _write_npz(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]
         K = grams.reshape(*shape, *grams.shape[1:])
     else:
         K = kernel.fit_transform(graphs)
-    arrays = {"K": K.astype(args.dtype, copy=False), "graph_ids": np.arange(len(new)), "y": y_new}
+    arrays = {"K": K, "graph_ids": np.arange(len(new)), "y": y_new}
     arrays |= {name: np.array(values) for name, values in grid.items()}
-    meta = {
+    meta: dict[str, Any] = {
         "parameters": {key: value for key, value in kernel.get_params().items() if key not in grid},
         "grid": grid or None,
         "contents": repr(graphs),
@@ -98,7 +91,23 @@ def _write_npz(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]
     if args.compare_with:
         arrays |= {"fitted_ids": np.arange(len(graphs)), "fitted_y": y}
         meta["compared_with"] = args.compare_with
-    save_arrays(args, arrays, kernel, meta, _contents(args, K.shape), time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    approximation = _approximation(kernel)
+    meta = {
+        "kernel": args.kernel,
+        **meta,
+        **approximation,
+        "data": args.data,
+        "versions": package_versions(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 3),
+    }
+    present: dict[str, Any] = {name: array for name, array in arrays.items() if array is not None}
+    with replacing(args.output) as file:
+        np.savez(file, **present, meta=np.array(json.dumps(meta)))
+    form = "; {method}, {n_components} components, estimated Gram error {estimated_error:.1e}"
+    made = args.kernel + (form.format(**approximation) if approximation else "")
+    print(f"{args.output}: {_contents(args, K.shape)}, {made}, {seconds:.2f} s")
 
 
 def _write_zarr(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]) -> None:
@@ -110,7 +119,7 @@ def _write_zarr(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]
     graphs, _ = load_data(args.data, args)
     start = time.perf_counter()
     try:
-        K = treegram.gram_to_zarr(kernel, graphs, args.output, dtype=args.dtype, n_jobs=args.jobs)
+        K = treegram.gram_to_zarr(kernel, graphs, args.output, n_jobs=args.jobs)
     except KeyboardInterrupt:
         print(f"Interrupted; finished blocks are in {args.output}. Run the same command to resume.", file=sys.stderr)
         raise SystemExit(130) from None
@@ -122,33 +131,7 @@ def _contents(args: argparse.Namespace, shape: tuple[int, ...]) -> str:
     return f"{' x '.join(map(str, shape))} Gram matrix of {name}"
 
 
-def save_arrays(
-    args: argparse.Namespace,
-    arrays: Mapping[str, NDArray[Any] | None],
-    estimator: Any,
-    meta: Mapping[str, Any],
-    contents: str,
-    seconds: float,
-) -> None:
-    """Write a ``.npz`` file with the arrays that are not None and ``meta``, a JSON text; print one line about it."""
-    import numpy as np
-
-    from treegram._core.machine import package_versions
-
-    names = ("method", "n_components", "choice", "estimated_error") if hasattr(estimator, "choice_") else ()
-    approximation = {name: getattr(estimator, f"{name}_") for name in names}
-    everything = {
-        "kernel": args.kernel,
-        **meta,
-        **approximation,
-        "data": args.data,
-        "versions": package_versions(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(seconds, 3),
-    }
-    present: dict[str, Any] = {name: array for name, array in arrays.items() if array is not None}
-    with replacing(args.output) as file:
-        np.savez(file, **present, meta=np.array(json.dumps(everything)))
-    form = "; {method}, {n_components} components, estimated Gram error {estimated_error:.1e}"
-    made = args.kernel + (form.format(**approximation) if approximation else "")
-    print(f"{args.output}: {contents}, {made}, {seconds:.2f} s")
+def _approximation(kernel: Any) -> dict[str, Any]:
+    """Return how an approximate kernel was made, and how good it is; empty for an exact one."""
+    names = ("method", "n_components", "choice", "estimated_error") if hasattr(kernel, "choice_") else ()
+    return {name: getattr(kernel, f"{name}_") for name in names}

@@ -7,7 +7,7 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ the user. Several processes may share it; numba ignores a folder that it cannot 
 it: code in this folder is executed."""
 
 
-def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001 (the signature of all commands)
+def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
     """Describe where compiled code is kept; the command has no arguments."""
     parser.description = f"{parser.description}\n\n{_ABOUT}"
 
@@ -63,28 +63,21 @@ def _tasks() -> Iterator[Callable[[], object]]:
     from treegram.kernels.base import KERNELS
 
     graphs = treegram.load_digits_graphs(n_levels=3)[0][:24]
-    classes = [0, 1, 2] * 8
+    edges = [[(0, 1), (1, 2), (2, 0), (2, 3)], [(0, 1), (1, 2)]]
+    labels, edge_labels = [["C", "C", "O", "N"], ["C", "O", "O"]], [["-", "=", "-", "="], ["-", "="]]
+    others = treegram.Graphs.from_edges(edges * 6, labels=labels * 6, edge_labels=edge_labels * 6)
     for kernel in KERNELS.values():
         yield partial(_run_kernel, kernel(), graphs)
-        yield partial(_run_kernel, kernel(), _graphs_with_edge_labels())
+        yield partial(_run_kernel, kernel(), others)
         if hasattr(kernel, "_feature_rows"):
             yield partial(_run_kernel, treegram.FeatureMap(kernel()), graphs)
     for features in ({"n_components": 8, "n_features": 64}, {"n_features": None}):
         yield partial(_run_kernel, treegram.ODDCLFeatures(depth=1, **features), graphs)
-    for model in (
-        treegram.GraphSVC("oddcl", cv=3, probability=True),
-        treegram.GraphRidge("oddcl", cv=3),
-        treegram.GraphGP("oddcl"),
-    ):
-        yield partial(_run_model, model, graphs, classes)
+    classes = [0, 1, 2] * 8
+    svc = treegram.GraphSVC("oddcl", cv=3, probability=True)
+    for model in (svc, treegram.GraphRidge("oddcl", cv=3), treegram.GraphGP("oddcl")):
+        yield partial(model.fit, graphs, classes)
     yield partial(_read, graphs)
-
-
-def _graphs_with_edge_labels() -> treegram.Graphs:
-    edges = [[(0, 1), (1, 2), (2, 0), (2, 3)], [(0, 1), (1, 2)]]
-    labels = [["C", "C", "O", "N"], ["C", "O", "O"]]
-    edge_labels = [["-", "=", "-", "="], ["-", "="]]
-    return treegram.Graphs.from_edges(edges * 6, labels=labels * 6, edge_labels=edge_labels * 6)
 
 
 def _run_kernel(kernel: Any, graphs: treegram.Graphs) -> None:
@@ -97,15 +90,10 @@ def _run_kernel(kernel: Any, graphs: treegram.Graphs) -> None:
         kernel.gram_grid(graphs, {name: values[:2] for name, values in grid.items()})
 
 
-def _run_model(model: Any, graphs: treegram.Graphs, targets: list[int]) -> None:
-    model.fit(graphs, targets).predict(graphs[:5])
-
-
 def _read(graphs: treegram.Graphs) -> None:
     scaled = treegram.ScaleAttributes().fit_transform(graphs)  # numbers with many digits
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "scaled"
         treegram.save_tu(scaled, folder)
         treegram.load_tu(folder)
-        for _ in treegram.iter_tu(folder, chunk_size=5):
-            pass
+        list(treegram.iter_tu(folder, chunk_size=5))

@@ -28,7 +28,7 @@ class AttributedWalk(GraphKernel):
 
     .. math::
 
-        K(G, G') = \sum_{k=0}^{p} \delta^k \sum_{(v_0, \dots, v_k) \in G} \; \sum_{(v'_0, \dots, v'_k) \in G'} \;
+        K(G, G') = \sum_{k=0}^{p} \delta^k \sum_{(v_0, \ldots, v_k) \in G} \; \sum_{(v'_0, \ldots, v'_k) \in G'} \;
                    \prod_{i=0}^{k} k(v_i, v'_i)
 
     The sums run over all walks of :math:`k` steps, :math:`p` is ``n_steps`` and :math:`\delta` is ``decay``. :math:`k(v, v')` is

@@ -51,7 +51,7 @@ class WWL(GraphKernel):
     .. math:: W(G, G') = 1 - \frac{1}{h + 1} \sum_{i=0}^{h} \sum_c \min\left(\frac{f_{i,c}(G)}{n}, \frac{f_{i,c}(G')}{n'}\right)
 
     Here :math:`f_{i,c}(G)` is the number of nodes with the color :math:`c` after :math:`i` iterations. With ``method="sliced"``, a
-    node is the list of its vectors :math:`x_0, \dots, x_h`, where :math:`x_0` is its own, scaled, and :math:`x_{i+1}` the mean of
+    node is the list of its vectors :math:`x_0, \ldots, x_h`, where :math:`x_0` is its own, scaled, and :math:`x_{i+1}` the mean of
     :math:`x_i` and the neighbors' mean of :math:`x_i`; :math:`W` is the mean of the exact distances along random directions.
 
     Parameters

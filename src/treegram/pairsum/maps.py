@@ -68,7 +68,7 @@ class Constant:
 class Fourier:
     r"""Cosines and sines along m frequencies, for the Gaussian kernel.
 
-    .. math:: z(x) = m^{-1/2} (\cos w_1 x, \sin w_1 x, \dots, \cos w_m x, \sin w_m x)
+    .. math:: z(x) = m^{-1/2} (\cos w_1 x, \sin w_1 x, \ldots, \cos w_m x, \sin w_m x)
 
     With :math:`w \sim N(0, 2 \gamma I)` the expected inner product is :math:`\exp(-\gamma \|x - y\|^2)`. Pairs of cosine
     and sine, unlike cosines with random phases (:class:`sklearn.kernel_approximation.RBFSampler`), give
