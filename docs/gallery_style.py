@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import matplotlib as mpl
@@ -14,7 +15,8 @@ COLORS = ["#1b6b50", "#d55e00", "#0072b2", "#cc79a7", "#e69f00", "#56b4e9", "#5b
 
 
 def use(gallery_conf: Any = None, fname: Any = None) -> None:  # noqa: ARG001 (the signature that sphinx-gallery calls)
-    """Set matplotlib's parameters."""
+    """Set matplotlib's parameters, and silence what writing a PDF logs."""
+    logging.getLogger("fontTools").setLevel(logging.WARNING)
     mpl.rcParams.update(
         {
             "axes.prop_cycle": cycler(color=COLORS),

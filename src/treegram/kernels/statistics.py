@@ -77,7 +77,7 @@ class StatisticsKernel(GraphKernel):
 
     Notes
     -----
-    Positive semidefinite: exp(-|x - y|) and exp(-(x - y)²) are kernels of numbers, and a product of kernels is one.
+    Positive semidefinite: ``exp(-|x - y|)`` and ``exp(-(x - y)²)`` are kernels of numbers, and a product of kernels is one.
     The kernel of a graph without nodes is 0 with every graph, unless ``columns="graph_attributes"``.
     Time is that of :class:`GraphStatistics`, plus the number of pairs of graphs times the number of columns.
 
