@@ -361,9 +361,9 @@ class MoleculeGraphs(Source):
     hydrogens : bool, default=False
         Whether all hydrogens become nodes.
     descriptors : {"rdkit2d"} or None, default=None
-        Numbers about each molecule, which become ``graph_attributes``. "rdkit2d": all 2D descriptors of RDKit, which takes
-        about ten milliseconds per molecule. A descriptor that does not exist for a molecule (not a number) is 0, and values are
-        limited to ±1e12.
+        Numbers about each molecule, which become ``graph_attributes``. "rdkit2d": all 2D descriptors of RDKit, which
+        takes far longer than building the graph. A descriptor that does not exist for a molecule (not a number) is 0, and
+        values are limited to ±1e12.
     smiles_column : str or None, default=None
         Column with the SMILES, if molecules are passed as a table (pandas, polars).
     random_state : int, default=0
@@ -377,8 +377,8 @@ class MoleculeGraphs(Source):
     Notes
     -----
     A molecule that RDKit cannot read is an error, since a pipeline step must return one graph per molecule: find such
-    molecules first with :func:`invalid_molecules`. Computing coordinates takes about ten milliseconds per molecule;
-    cross-validation of the whole pipeline repeats it for each fold, so it is faster to convert once. Computed coordinates
+    molecules first with :func:`invalid_molecules`. Cross-validation of the whole pipeline converts the molecules again for
+    each fold; coordinates and descriptors take most of that time, so it is faster to convert once. Computed coordinates
     depend on the order of a molecule's atoms and on the version of RDKit. The distance between fragments of a salt is
     arbitrary.
 
