@@ -120,6 +120,7 @@ def test_a_model_for_each_target_of_the_graphs_that_have_one(run):
     assert code == 0
     assert "model_y.tgm: GraphGP of 24 graphs of nodes.csv, " in out
     assert "model_some.tgm: GraphGP of 18 graphs of nodes.csv (6 without a value of some left out), " in out
+    assert f"treegram evaluate {TABLES} --graphs graphs.csv --target some --kernel wl estimates how well" in out
     assert len(tg.load_model("model_some.tgm")[-1].kernel_.graphs_) == 18
     assert len(rows(run(f"predict model_some.tgm {TABLES}")[1])) == N_GRAPHS
 

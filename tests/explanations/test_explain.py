@@ -451,9 +451,7 @@ def test_kernels_without_trees_attribute_to_the_node_itself(name):
 def test_kernels_that_are_no_sums_over_nodes_are_refused(name):
     graphs = zoo.collect(zoo.PATH, zoo.CYCLE, zoo.STAR, zoo.TRIANGLE).pack()
     model = fitted_ridge(UNEXPLAINED[name], graphs)
-    with pytest.raises(
-        ParameterError, match=f"{name} cannot be explained. These kernels can be: .*CSM, GIK, "
-    ):
+    with pytest.raises(ParameterError, match=f"{name} cannot be explained. These kernels can be: .*CSM, GIK, "):
         explain(model, graphs)
     part = fitted_ridge(KernelSum([WL(), UNEXPLAINED[name]]), graphs)
     with pytest.raises(ParameterError, match=f"{name} cannot be explained"):

@@ -182,8 +182,8 @@ def _set_options(args: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value not in (None, False, [])}
 
 
-def data_words(args: argparse.Namespace) -> list[str]:
-    """Return the options for molecules, tables and structures that are set, as words of a command line without folders."""
+def data_words(args: argparse.Namespace, *, with_folders: bool = False) -> list[str]:
+    """Return the options for molecules, tables and structures that are set, as words of a command line."""
     words: list[str] = []
     for name, value in _set_options(args).items():
         if name == "target":
@@ -191,7 +191,7 @@ def data_words(args: argparse.Namespace) -> list[str]:
         elif value is True:
             words.append(_flag(name))
         else:
-            text = value.name if isinstance(value, Path) else str(value)
+            text = value.name if isinstance(value, Path) and not with_folders else str(value)
             words += [_flag(name), ",".join(value) if isinstance(value, list) else text]
     return words
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import treegram
 from treegram._core.text import counted
-from treegram.cli._data import Task, add_data_argument, has_real_targets, load_tasks
+from treegram.cli._data import Task, add_data_argument, data_words, has_real_targets, load_tasks
 from treegram.cli._kernels import AUTO, add_search_options, kernel_class, parameter_values, scales_of
 from treegram.cli._parser import Parser, add_jobs, add_output, check_output
 
@@ -91,8 +92,14 @@ def _fit(task: Task, transformer: Any, candidates: list[Candidate], path: Path, 
         f"{path}: {type(model).__name__} of {counted(len(task.graphs), 'graph')} of {args.data}{missing}, {seconds:.2f} s"
     )
     print(_score(model, task.y))
-    words = " ".join(f"--kernel {name}" for name in args.kernels or [AUTO])
-    print(f"treegram evaluate {args.data} {words} estimates how well such a model predicts new graphs.")
+    print(f"{_evaluation(task, args)} estimates how well such a model predicts new graphs.")
+
+
+def _evaluation(task: Task, args: argparse.Namespace) -> str:
+    """Return the command that evaluates such models."""
+    one_target = argparse.Namespace(**{**vars(args), "target": [task.target] if task.target else []})
+    words = ["treegram", "evaluate", *([] if args.nodes else [args.data]), *data_words(one_target, with_folders=True)]
+    return shlex.join([*words, *(word for name in args.kernels or [AUTO] for word in ("--kernel", name))])
 
 
 def _make_model(candidates: list[Candidate], args: argparse.Namespace, *, is_regression: bool) -> Any:
