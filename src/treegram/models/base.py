@@ -260,6 +260,7 @@ class CrossValidatedModel(KernelModel):
             The fitted model.
         """
         self._check_parameters()
+        self.__dict__.pop("calibration_", None)
         graphs, labels = check_fit(X, y)
         targets = self._read_targets(labels)
         strengths = check_strengths(self._strength, getattr(self, self._strength))[self._order]

@@ -28,6 +28,7 @@ from treegram.models.base import (
     check_weights,
     weigh_classes,
 )
+from treegram.models.conformal import PredictsSets
 from treegram.models.least_squares import all_classes, class_targets, fit_temperature, most_likely
 from treegram.models.search import list_candidates
 
@@ -35,7 +36,7 @@ __all__ = ["GraphClassifier"]
 
 
 @parameters
-class GraphClassifier(ClassifierMixin, GraphModel):
+class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
     r"""Classifier of graphs that combines several kernels, chosen and weighted by leave-one-out predictions.
 
     For each kernel there is a least squares machine on targets of 1 and -1, one for each class against the rest. What it
@@ -132,6 +133,7 @@ class GraphClassifier(ClassifierMixin, GraphModel):
             The fitted model.
         """
         self._check_parameters()
+        self._forget_calibration()
         graphs, labels = check_fit(X, y)
         self.classes_, codes = check_classes(labels)
         self._warn_of_single_graphs(codes)
@@ -230,6 +232,9 @@ class GraphClassifier(ClassifierMixin, GraphModel):
         for kernel, coefficients in zip(self.kernels_, self.dual_coefs_, strict=True):
             decisions += kernel.transform(graphs) @ coefficients
         return decisions
+
+    def _class_scores(self, X: Any) -> Floats:
+        return self.predict_proba(X)
 
     def _decision_parts(self) -> DecisionParts:
         check_is_fitted(self)

@@ -16,6 +16,7 @@ from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import split_pipeline
 from treegram.models.base import STRENGTHS, KernelModel, check_fit, check_numbers, check_strengths
+from treegram.models.conformal import PredictsIntervals
 from treegram.models.crossval import Fits
 from treegram.models.search import Data, Score
 
@@ -23,7 +24,7 @@ __all__ = ["GraphGP", "decompose", "self_kernels"]
 
 
 @parameters
-class GraphGP(RegressorMixin, KernelModel):
+class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
     r"""Gaussian process regression on graphs that chooses its kernel, the kernel's parameters and the noise.
 
     Targets less their mean, over their standard deviation, are taken for a sample of
@@ -114,6 +115,7 @@ class GraphGP(RegressorMixin, KernelModel):
             The fitted model.
         """
         self._check_parameters()
+        self._forget_calibration()
         graphs, targets = check_fit(X, y)
         numbers = check_numbers(targets)
         if len(numbers) < 2:
@@ -173,6 +175,10 @@ class GraphGP(RegressorMixin, KernelModel):
         prior = np.where(selves > 0, selves, self._prior)
         left = np.maximum(prior - explained, 0.0) + self.best_params_["noise"]
         return mean, self._unit * np.sqrt(self.scale_ * left)
+
+    def _mean_and_scale(self, X: Any) -> tuple[Floats, Floats]:
+        mean, std = self.predict(X, return_std=True)
+        return mean, np.maximum(std, np.finfo(np.float64).tiny)
 
 
 # -------------------------------------------------------------------- likelihoods

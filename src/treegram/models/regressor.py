@@ -21,6 +21,7 @@ from treegram.graphs import as_graphs
 from treegram.kernels.base import AUTO
 from treegram.models.auto import Fitted, Screening, evenly_spaced
 from treegram.models.base import KERNELS_ALLOWED, DecisionParts, GraphModel, check_fit, check_numbers
+from treegram.models.conformal import PredictsIntervals
 from treegram.models.gp import decompose, self_kernels
 from treegram.models.search import Candidate, list_candidates
 
@@ -35,7 +36,7 @@ MAX_ROUNDS = 100
 
 
 @parameters
-class GraphRegressor(RegressorMixin, GraphModel):
+class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
     r"""Gaussian process regression on graphs, on a sum of kernels with learned weights.
 
     Targets less their mean, over their standard deviation, are taken for a sample of
@@ -119,6 +120,7 @@ class GraphRegressor(RegressorMixin, GraphModel):
             The fitted model.
         """
         self._check_parameters()
+        self._forget_calibration()
         graphs, targets = check_fit(X, y)
         numbers = check_numbers(targets)
         if len(numbers) < 2:
@@ -216,6 +218,10 @@ class GraphRegressor(RegressorMixin, GraphModel):
             prior += weight * np.where(selves > 0, selves, usual)
         left = np.maximum(prior - ((rows @ self._half_inverse) ** 2).sum(axis=1), 0.0) + self.noise_
         return mean, self._unit * np.sqrt(self.scale_ * left)
+
+    def _mean_and_scale(self, X: Any) -> tuple[Floats, Floats]:
+        mean, std = self.predict(X, return_std=True)
+        return mean, np.maximum(std, np.finfo(np.float64).tiny)
 
     def _decision_parts(self) -> DecisionParts:
         check_is_fitted(self)

@@ -19,6 +19,7 @@ from treegram._core.parallel import one_blas_thread
 from treegram._core.params import Allowed, parameters
 from treegram._core.types import Floats, Ints
 from treegram.models.base import STRENGTHS, CrossValidatedModel, check_numbers, list_splits
+from treegram.models.conformal import PredictsIntervals
 from treegram.models.crossval import Fits, choose
 from treegram.models.scoring import NumberAnswers, Scorer, check_scoring, rate
 from treegram.models.search import Data, Score, Splits
@@ -27,7 +28,7 @@ __all__ = ["GraphRidge", "RidgeSelection", "number_folds", "select_ridge"]
 
 
 @parameters
-class GraphRidge(RegressorMixin, CrossValidatedModel):
+class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
     r"""Kernel ridge regression on graphs that chooses its kernel, the kernel's parameters and alpha.
 
     All Gram matrices of a grid are computed in one pass where the kernel can, each is scored with each alpha by

@@ -27,8 +27,9 @@ from treegram.models.base import (
     list_splits,
     weigh_classes,
 )
+from treegram.models.conformal import PredictsSets
 from treegram.models.crossval import Fits, count_fits, decide_held_out, folds, score
-from treegram.models.least_squares import class_targets
+from treegram.models.least_squares import all_classes, class_targets
 from treegram.models.probability import class_probabilities, couple, fit_sigmoids, fit_temperature
 from treegram.models.scoring import ClassAnswers, Scorer, check_scoring, rate
 from treegram.models.search import Data, Score, Splits
@@ -41,7 +42,7 @@ Weigh = Callable[[Ints], Floats | None]
 
 
 @parameters
-class GraphSVC(ClassifierMixin, CrossValidatedModel):
+class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
     """Support vector classifier of graphs that chooses its kernel, the kernel's parameters and C.
 
     All Gram matrices of a grid are computed in one pass where the kernel can, each is scored with each C by stratified
@@ -290,6 +291,10 @@ class GraphSVC(ClassifierMixin, CrossValidatedModel):
         rows = self.kernel_.transform(X)[:, self.support_]
         offsets = np.concatenate([[0], np.cumsum(self.n_support_)])
         return decide_by_machines(rows, offsets, self.dual_coef_[None], self.intercept_[None])[0]
+
+    def _class_scores(self, X: Any) -> Floats:
+        decisions = self.decision_function(X)
+        return all_classes(decisions.reshape(len(decisions), -1))
 
     def _decision_parts(self) -> DecisionParts:
         check_is_fitted(self)

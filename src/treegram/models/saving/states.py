@@ -335,7 +335,11 @@ def _check_search(model: Any) -> None:
 
 
 def _check_records(model: Any) -> None:
-    """Check the records of the candidates."""
+    """Check the records of the candidates, and the errors on calibration graphs, if any."""
+    if hasattr(model, "calibration_"):
+        errors = _floats(model.calibration_, np.shape(model.calibration_), "calibration_")
+        if errors.ndim != 1 or (errors[1:] < errors[:-1]).any():
+            raise ModelFileError("calibration_ must be ascending")
     kinds = {"candidate": str, "reason": str, "n_graphs": int, "score": float | None, "seconds": float, "note": str}
     results = model.search_results_
     if not isinstance(results, list) or not all(isinstance(record, dict) for record in results):
@@ -396,18 +400,37 @@ def _n_columns(step: Any) -> int | None:
 
 
 # The names of the learned attributes, of which the first shows that an estimator is fitted, and their check.
-_MODEL = ("kernel_", "best_params_", "search_results_", "dual_coef_", "intercept_")
+_MODEL = ("kernel_", "best_params_", "search_results_", "dual_coef_", "intercept_", "calibration_")
 _STATES: dict[str, tuple[tuple[str, ...], Callable[[Any], None]]] = {
     "BinEdgeAttributes": (("thresholds_",), _check_edge_bins),
     "FeatureMap": (("kernel_",), _check_feature_map),
     "GraphClassifier": (
-        ("kernels_", "classes_", "weights_", "alphas_", "dual_coefs_", "intercept_", "temperature_", "search_results_"),
+        (
+            "kernels_",
+            "classes_",
+            "weights_",
+            "alphas_",
+            "dual_coefs_",
+            "intercept_",
+            "temperature_",
+            "search_results_",
+            "calibration_",
+        ),
         _check_classifier,
     ),
     "GraphGP": ((*_MODEL, "log_marginal_likelihood_", "scale_", "_unit", "_prior", "_half_inverse"), _check_gp),
     "GraphRegressor": (
         (
-            *("kernels_", "weights_", "dual_coef_", "intercept_", "noise_", "scale_", "search_results_"),
+            *(
+                "kernels_",
+                "weights_",
+                "dual_coef_",
+                "intercept_",
+                "noise_",
+                "scale_",
+                "search_results_",
+                "calibration_",
+            ),
             *("log_marginal_likelihood_", "_unit", "_priors", "_half_inverse"),
         ),
         _check_regressor,

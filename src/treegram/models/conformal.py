@@ -1,0 +1,142 @@
+"""Intervals and sets of predictions that contain the truth with a stated probability, by split conformal prediction.
+
+The errors of a model on graphs that it has not seen, the **calibration** graphs, say how far new targets may be from its
+predictions. If calibration graphs and new graphs come from the same source, in any order, the truth is inside with at least the
+stated probability, on average over both: whatever the model, and however it was chosen (Vovk, Gammerman and Shafer 2005).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from treegram._core.errors import ParameterError
+from treegram._core.types import Floats
+from treegram.models.base import check_fit, check_numbers
+
+__all__ = ["PredictsIntervals", "PredictsSets"]
+
+
+class _Calibrated:
+    """Base of both: the sorted errors on the calibration graphs."""
+
+    calibration_: Floats
+
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Measure the errors on graphs that the model has not seen, for intervals or sets with a guarantee.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs that were not fitted, from the same source as those to predict. For a coverage of 0.9 there must be at least
+            9 of them; with 100 and more, coverage is close to what is asked for.
+        y : array-like of shape (n_graphs,)
+            Their targets.
+
+        Returns
+        -------
+        self
+            The fitted model; ``fit`` forgets the calibration.
+        """
+        check_is_fitted(self)
+        graphs, targets = check_fit(X, y)
+        self.calibration_ = np.sort(self._errors(graphs, targets))
+        return self
+
+    def _errors(self, X: Any, targets: NDArray[Any]) -> Floats:
+        raise NotImplementedError
+
+    def _forget_calibration(self) -> None:
+        vars(self).pop("calibration_", None)
+
+    def _largest_error(self, coverage: Any) -> float:
+        """Return the error that new graphs exceed with a probability of at most 1 - coverage; infinite for too few graphs."""
+        check_is_fitted(self)
+        if not hasattr(self, "calibration_"):
+            raise ValueError(
+                f"{type(self).__name__} is not calibrated: call calibrate(X, y) first, with graphs that were not fitted."
+            )
+        if not isinstance(coverage, float | np.floating) or not 0 < coverage < 1:
+            raise ParameterError(f"coverage must be a number between 0 and 1; got {coverage!r}.")
+        rank = int(np.ceil((len(self.calibration_) + 1) * coverage - 1e-9))
+        return float(self.calibration_[rank - 1]) if rank <= len(self.calibration_) else np.inf
+
+
+class PredictsIntervals(_Calibrated):
+    """Mixin of regressors."""
+
+    def prediction_interval(self, X: Any, coverage: float = 0.9) -> Floats:
+        """Return intervals that contain the targets of new graphs with at least the given probability.
+
+        Split conformal prediction: the guarantee holds by construction if the graphs of ``calibrate`` and those in X come from
+        the same source. It is an average over graphs, not a promise for each.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs, new to the model.
+        coverage : float, default=0.9
+            The probability.
+
+        Returns
+        -------
+        ndarray of shape (n_graphs, 2)
+            Lower and upper ends; infinite if there were fewer than coverage / (1 - coverage) calibration graphs. For Gaussian
+            processes, lengths are proportional to the standard deviations.
+        """
+        largest = self._largest_error(coverage)
+        mean, scale = self._mean_and_scale(X)
+        return np.column_stack([mean - largest * scale, mean + largest * scale])
+
+    def _errors(self, X: Any, targets: NDArray[Any]) -> Floats:
+        mean, scale = self._mean_and_scale(X)
+        errors: Floats = np.abs(check_numbers(targets) - mean) / scale
+        return errors
+
+    def _mean_and_scale(self, X: Any) -> tuple[Floats, Floats]:
+        """Return predictions, and the unit of their errors, which is above 0."""
+        mean: Floats = self.predict(X)  # type: ignore[attr-defined]
+        return mean, np.ones(len(mean))
+
+
+class PredictsSets(_Calibrated):
+    """Mixin of classifiers."""
+
+    classes_: NDArray[Any]
+
+    def prediction_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
+        """Return sets of classes that contain the classes of new graphs with at least the given probability.
+
+        Split conformal prediction: the guarantee holds by construction if the graphs of ``calibrate`` and those in X come from
+        the same source. It is an average over graphs, not a promise for each, nor for each class.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs, new to the model.
+        coverage : float, default=0.9
+            The probability.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_graphs, n_classes)
+            True for the classes in the set; columns as in ``classes_``. A graph of which the model is unsure has several, one
+            that is unlike all classes may have none. With fewer than coverage / (1 - coverage) calibration graphs, all are True.
+        """
+        largest = self._largest_error(coverage)
+        return -self._class_scores(X) <= largest
+
+    def _errors(self, X: Any, targets: NDArray[Any]) -> Floats:
+        codes = np.searchsorted(self.classes_, targets).clip(max=len(self.classes_) - 1)
+        unknown = np.flatnonzero(self.classes_[codes] != targets)
+        if len(unknown):
+            raise ValueError(f"y[{unknown[0]}] is {targets[unknown[0]]!s}, which is not one of the fitted classes.")
+        errors: Floats = -self._class_scores(X)[np.arange(len(codes)), codes]
+        return errors
+
+    def _class_scores(self, X: Any) -> Floats:
+        """Return a number for each graph and class, higher for likely classes, (n_graphs, n_classes)."""
+        raise NotImplementedError
