@@ -1,0 +1,44 @@
+"""
+Small subgraphs, counted and drawn
+==================================
+
+:class:`treegram.Graphlets` counts all connected subgraphs of at most five nodes. Without labels there are 31 kinds, and
+each has a name. Here they are drawn, from one node to five, with their numbers in 300 random
+graphs with planted motifs.
+"""
+
+import matplotlib.pyplot as plt
+import networkx as nx
+import numpy as np
+
+import treegram as tg
+
+kinds = [
+    graph
+    for graph in nx.graph_atlas_g()
+    if 0 < len(graph) <= 5 and nx.is_connected(graph)
+]
+kinds = tg.Graphs.from_networkx(kinds)
+drawn = tg.make_motifs(300, random_state=0)[0]
+drawn = tg.Graphs.from_arrays(drawn.offsets, drawn.edges())  # shape alone
+
+rows = tg.FeatureMap(tg.Graphlets(5, normalize=False)).fit(kinds)
+counts = np.asarray(rows.transform(drawn).sum(axis=0)).ravel()
+
+# %%
+# A graph with a certain number of nodes contains itself once, and nothing else of its own size. Its last feature, by
+# size, is its own name.
+
+names = rows.get_feature_names_out()
+own = rows.transform(kinds).toarray()
+sizes = np.array([kinds.sizes[column > 0].min() for column in own.T])
+
+fig, axes = plt.subplots(4, 8, figsize=(14, 8), layout="constrained")
+for i, ax in enumerate(axes.flat):
+    ax.axis("off")
+    if i < len(kinds):
+        (column,) = np.flatnonzero((own[i] > 0) & (sizes == kinds.sizes[i]))
+        title = f"{names[column]}\n{counts[column]:,.0f}"
+        tg.plot_graph(kinds, i, ax=ax, title=title)
+        ax.title.set_fontsize(8)
+plt.show()
