@@ -300,7 +300,7 @@ def test_a_node_adds_what_its_own_trees_give(name):
             np.testing.assert_allclose(value, (row @ model[1].coef_).item(), rtol=0, atol=1e-9)
 
 
-def test_what_is_no_sum_over_columns_is_told():
+def test_what_is_not_a_sum_over_columns_is_refused():
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     y = np.arange(len(graphs)) % 2
     rows = ODDCLFeatures(depth=1, n_features=None)
@@ -448,7 +448,7 @@ def test_kernels_without_trees_attribute_to_the_node_itself(name):
 
 
 @pytest.mark.parametrize("name", UNEXPLAINED)
-def test_kernels_that_are_no_sums_over_nodes_are_refused(name):
+def test_kernels_that_are_not_sums_over_nodes_are_refused(name):
     graphs = zoo.collect(zoo.PATH, zoo.CYCLE, zoo.STAR, zoo.TRIANGLE).pack()
     model = fitted_ridge(UNEXPLAINED[name], graphs)
     with pytest.raises(ParameterError, match=f"{name} cannot be explained. These kernels can be: .*CSM, GIK, "):
@@ -461,9 +461,9 @@ def test_kernels_that_are_no_sums_over_nodes_are_refused(name):
 def test_the_error_names_all_kernels_that_can_be_explained():
     """Of all kernels by name: what is named works, and what is not is refused."""
     graphs = zoo.collect(zoo.PATH, zoo.CYCLE, zoo.STAR, zoo.TRIANGLE).pack()
-    with pytest.raises(ParameterError) as told:
+    with pytest.raises(ParameterError) as caught:
         explain(fitted_ridge(OrderedTrees(), graphs), graphs)
-    named = set(re.findall(r"\b[A-Z]\w+", str(told.value).split("can be: ")[1])) - {"KernelSum"}
+    named = set(re.findall(r"\b[A-Z]\w+", str(caught.value).split("can be: ")[1])) - {"KernelSum"}
     explained = [cls for cls in REGISTERED.values() if cls._explained_by or hasattr(cls, "_column_parts")]
     assert named == {cls.__name__ for cls in explained}
     for cls in REGISTERED.values():

@@ -250,7 +250,7 @@ def test_pipelines_that_end_in_a_model_or_in_landmarks(tmp_path):
     np.testing.assert_allclose(numbers_after("together", page), landmarks.decision_function(graphs[0]), rtol=1e-5)
 
 
-def test_empty_graphs_and_graphs_that_are_too_large_are_told(model, tmp_path):
+def test_empty_graphs_and_graphs_that_are_too_large_are_described(model, tmp_path):
     star = [(0, i) for i in range(1, MOST_HOPS + 1)]
     chain = [(i, i + 1) for i in range(MOST_NODES)]
     graphs = Graphs.from_edges(

@@ -249,8 +249,9 @@ def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Any:
     """Return a function that lists the most similar training graphs of an explained graph, with pictures."""
     if not explanation._compares_graphs:
         return lambda _: []
-    fitted: Graphs = explanation._parts[0].kernel.graphs_
-    numbers = explanation._parts[0].numbers
+    # Draw the graphs as they came, if any kernel sees them without a transformer.
+    part = next((one for one in explanation._parts if one.seen is explanation.graphs), explanation._parts[0])
+    fitted, numbers = part.kernel.graphs_, part.numbers
     position_of = {int(number): i for i, number in enumerate(range(len(fitted)) if numbers is None else numbers)}
     targets = {} if fitted.targets is None or fitted.targets.ndim > 1 else dict(enumerate(fitted.targets))
     final = split_model(explanation._model)[-1]
