@@ -2,7 +2,7 @@
 Molecules: from SMILES to error bars
 ====================================
 
-A table of measured molecules, a table of new ones, and five lines to predictions with error bars. The tables are generated here:
+A table of measured molecules, a table of new ones, and six lines to predictions with error bars. The tables are generated here:
 molecules from common groups, with a solubility computed by Delaney's equation, and noise like that of measurements.
 """
 
@@ -39,7 +39,9 @@ for name, value, error in zip(new.graph_names[:5], mean, std, strict=False):
     print(f"{name}: {value:.2f} ± {error:.2f}")
 
 # %%
-# On the command line it takes two, and the first columns of the result are the name and the SMILES of each molecule::
+# On the command line it takes two lines, and the first columns of the result are the name and the SMILES of each molecule:
+#
+# .. code-block:: text
 #
 #     treegram fit measured.csv --target solubility -o model.tgm
 #     treegram predict model.tgm new.csv -o predictions.csv

@@ -50,9 +50,11 @@ explanation = tg.explain(model, graphs[40:])
 explanation.to_html(folder / "page.html", y=y[40:], title="Binding sites")
 
 # %%
-# On the command line it takes three::
+# On the command line it takes three lines:
 #
-#     treegram fit structures --graphs classes.csv --graph-column protein --target class --attributes invariant -o model.tgm
+# .. code-block:: text
+#
+#     treegram fit structures --graphs classes.csv --graph-column protein --target class -o model.tgm
 #     treegram predict model.tgm new_structures -o predictions.csv
 #     treegram explain model.tgm new_structures -o page.html
 #
