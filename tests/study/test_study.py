@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from treegram import StudyError, TreegramError
 from treegram.study.protocol import Comparison, KernelSpec, Pair, Protocol, Published, Study, StudyEntry, entry_key
+from treegram.study.run import build_kernel
 from treegram.study.study_file import check_study, parse_study, read_study, shipped_studies
 
 BASE = """\
@@ -474,3 +476,27 @@ def test_a_metric_belongs_to_its_task(write):
         read_study(write(text + 'metric = "RMSE"\n'))
     with pytest.raises(StudyError, match=r"unknown metric 'auc'"):
         read_study(write(text + 'metric = "auc"\n'))
+
+
+def test_a_kernel_of_another_package_is_known_by_its_name(write, monkeypatch):
+    """By its entry point, before anything has loaded it; it runs like any other, and its parameters are checked."""
+    from treegram import WL
+    from treegram.kernels import base
+
+    class Mine(WL):
+        name = "mine"
+
+    def entry_points(name, **_):
+        return [SimpleNamespace(value="mine:Mine", load=lambda: Mine)] if name == "mine" else []
+
+    monkeypatch.setattr(base, "entry_points", entry_points)
+    text = 'datasets = ["A"]\nkernels = [{ name = "k", kernel = "mine", param_grid = { n_iterations = [0, 1] } }]\n'
+    try:
+        study = read_study(write(text))
+        assert type(build_kernel(study.kernels[0].choices[0])) is Mine
+        with pytest.raises(StudyError, match="the kernel 'mine' has no parameter 'depth'"):
+            read_study(write(text.replace("n_iterations", "depth")))
+        with pytest.raises(StudyError, match="unknown kernel 'mime'; did you mean mine"):
+            read_study(write(text.replace('"mine"', '"mime"')))
+    finally:
+        base.KERNELS.pop("mine", None)
