@@ -142,7 +142,7 @@ class Pair:
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        """The baseline, or the several, as a tuple."""
+        """The baselines as a tuple, also if there is only one."""
         return (self.baseline,) if isinstance(self.baseline, str) else tuple(self.baseline)
 
 

@@ -71,7 +71,7 @@ class Grams:
 
     @property
     def n_bytes(self) -> int:
-        """The memory that they take."""
+        """Memory of the matrices, in bytes."""
         return sum(K.nbytes for K in self.matrices)
 
 

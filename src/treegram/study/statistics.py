@@ -1,9 +1,9 @@
 """Test which differences between kernels are more than chance: functions of arrays of accuracies, each returning one record.
 
-Over many data sets: :func:`friedman_nemenyi` for all kernels at once, :func:`bayesian_signed_rank` for two. On one data
-set: :func:`paired_t_test` over repeats as papers do it, :func:`t_test_from_summary` where only a table is published, and
-two tests that respect that folds share training graphs, :func:`corrected_resampled_t_test` and
-:func:`bayesian_correlated_t_test`; :func:`holm` corrects p-values of several data sets. Differences are always first minus second. Text and pictures are made elsewhere.
+Over many data sets: :func:`friedman_nemenyi` for all kernels at once, :func:`bayesian_signed_rank` for two. On one data set:
+:func:`paired_t_test` over repeats, as is common in papers; :func:`t_test_from_summary` where only a table is published; and two tests
+that allow for folds that share training graphs, :func:`corrected_resampled_t_test` and :func:`bayesian_correlated_t_test`.
+:func:`holm` corrects p-values for the number of tests. Differences are always first minus second.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def friedman_nemenyi(scores: ArrayLike, names: Sequence[str], alpha: float = 0.0
 
     .. math:: CD = q_{\alpha,k} \sqrt{k (k + 1) / 6 N}
 
-    where q is the quantile of the studentised range with infinitely many degrees of freedom, divided by the root of 2.
+    where q is the quantile of the studentized range with infinitely many degrees of freedom, divided by the root of 2.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def friedman_nemenyi(scores: ArrayLike, names: Sequence[str], alpha: float = 0.0
     ranks = stats.rankdata(-np.round(table, _DECIMALS), axis=1)
     mean_ranks = ranks.mean(axis=0)
     statistic, p_value = _friedman(ranks)
-    unit = sqrt(n_kernels * (n_kernels + 1) / (12 * n_datasets))  # a difference of mean ranks is a studentised range
+    unit = sqrt(n_kernels * (n_kernels + 1) / (12 * n_datasets))  # a difference of mean ranks is a studentized range
     critical = float(stats.studentized_range.isf(alpha, n_kernels, np.inf)) * unit
     gaps, places = np.unique(np.abs(mean_ranks[:, None] - mean_ranks), return_inverse=True)
     p_values = np.clip(stats.studentized_range.sf(gaps / unit, n_kernels, np.inf), 0.0, 1.0)[places]
@@ -133,7 +133,7 @@ def _friedman(ranks: Floats) -> tuple[float, float]:
 
 
 def _groups(mean_ranks: Floats, names: Sequence[str], critical: float) -> tuple[tuple[str, ...], ...]:
-    """Runs of kernels in order of rank, each as long as its ends differ by less than the critical difference."""
+    """Return runs of kernels in order of rank, each as long as its ends differ by less than the critical difference."""
     order = np.argsort(mean_ranks, kind="stable")
     ends = np.searchsorted(mean_ranks[order], mean_ranks[order] + critical)
     groups: list[tuple[str, ...]] = []
@@ -309,7 +309,7 @@ def bayesian_signed_rank(
 
 
 def holm(p_values: ArrayLike) -> list[float]:
-    """P-values corrected for being several: rejecting those below a level, one wrongly is no likelier than the level.
+    """Correct p-values for the number of tests: the probability of any false rejection at a level is at most the level.
 
     Holm's method: the smallest of m is multiplied by m, the next by m - 1, and so on; none becomes smaller than one before it.
 
@@ -337,7 +337,7 @@ def holm(p_values: ArrayLike) -> list[float]:
 
 
 def _correlated(differences: ArrayLike, test_fraction: float) -> tuple[float, float, float]:
-    """Mean of the folds' differences, its standard error after Nadeau and Bengio, and the degrees of freedom."""
+    """Return the mean of the folds' differences, its standard error after Nadeau and Bengio, and the degrees of freedom."""
     folds = _check_finite(differences, "differences", 2)
     _check_share(test_fraction, "test_fraction")
     if folds.size < 2:

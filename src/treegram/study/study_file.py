@@ -102,7 +102,7 @@ def _checked(name: str, table: Any, file: str, source: str, *, is_stored: bool) 
 
 
 class _InvalidKeyError(Exception):
-    """An error in a study, which begins with the key that it is about."""
+    """An error in a study; its message begins with the key."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}" if path else message)

@@ -160,7 +160,7 @@ class PairSummary:
 
     @property
     def baseline(self) -> str:
-        """The baseline, or the number of them, in words."""
+        """The baseline, or their number, in words."""
         return self.baselines[0] if len(self.baselines) == 1 else f"the best of {len(self.baselines)} others"
 
 
