@@ -52,6 +52,7 @@ from treegram import (
     make_motifs,
 )
 from treegram._core.errors import ParameterError
+from treegram.explanations.contributions import in_training
 from treegram.kernels import oddcl_features
 from treegram.kernels.base import KERNELS as REGISTERED
 from treegram.kernels.base import GraphKernel, parameters
@@ -741,6 +742,14 @@ def test_vectors_that_a_transformer_rounds_differently_are_still_known():
     model = fitted_ridge(ODDCL(depth=1), graphs[:3])
     shaken = replace(graphs, attributes=graphs.attributes * (1 + 1e-14))
     assert explain(model, shaken).in_training.tolist() == [True] * 3 + [False] * 3
+
+
+def test_training_graphs_are_found_without_an_explanation(three_classes):
+    graphs, y = three_classes
+    model = GraphSVC(WL(), param_grid={}, C=1, cv=3).fit(graphs[::2], y[::2])
+    assert in_training(model, graphs[:4]).tolist() == [True, False, True, False]
+    assert in_training(make_pipeline(Nystroem(WL(), 5), LogisticRegression()).fit(graphs, y), graphs) is None
+    assert in_training(make_pipeline(FeatureMap(WL()), KNeighborsClassifier()).fit(graphs, y), graphs) is None
 
 
 def test_the_notebook_view_is_short_and_text_is_text(three_classes):

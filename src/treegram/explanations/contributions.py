@@ -9,6 +9,7 @@ sampled, fitted or approximated: the contributions add up to the decision. Kerne
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -709,10 +710,11 @@ def _choose_graphs(graphs: Graphs, seen: list[Graphs]) -> Graphs:
 
 def in_training(model: Any, X: Any) -> NDArray[np.bool_] | None:
     """Return which graphs a model was fitted on; None if it does not keep its training graphs."""
-    try:
-        indices = _find_in_training(_read_model(model, X)[1])
-    except ParameterError:  # a model of another kind
-        return None
+    with warnings.catch_warnings(action="ignore"):  # predict has warned already
+        try:
+            indices = _find_in_training(_read_model(model, X)[1])
+        except ParameterError:  # a model of another kind
+            return None
     return None if indices is None else indices >= 0
 
 
