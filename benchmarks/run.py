@@ -25,6 +25,7 @@ NAMES = (
     "explain",
     "gp",
     "probability",
+    "search",
     "model_files",
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")
