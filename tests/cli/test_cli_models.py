@@ -148,8 +148,7 @@ def test_evaluate_compares_it_with_kernels(run):
         rows = [row for row in store.rows() if row.kernel == "auto"]
     assert [row.fold for row in rows] == [0, 1]
     for row in rows:
-        assert row.chosen.keys() == {"kernel", "C"}
-        assert row.n_fits > 10
+        assert row.chosen.keys() == {"kernel"}
         assert len(row.predicted) == len(row.actual) == 10
 
 
@@ -568,7 +567,7 @@ def test_explain_takes_and_draws_molecules_as_the_model_does(run, suffix):
     assert "2 of 2 graphs" in out
     page = Path("page.html").read_text(encoding="utf-8")
     assert page.count("<article") == 2
-    assert page.count('class="molecule"') == 2
+    assert page.count('class="molecule"') > 2  # and similar molecules of the training data
 
 
 def test_explain_refuses_models_that_it_cannot_explain(run, model):

@@ -6,7 +6,7 @@ import argparse
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treegram.cli._data import add_data_argument, data_words, has_real_targets, load_data, load_grouped
 from treegram.cli._kernels import (
@@ -21,9 +21,6 @@ from treegram.cli._kernels import (
 from treegram.cli._parser import Parser, at_least
 from treegram.cli.reproduce import add_run_options, run_and_print
 from treegram.study.protocol import CONTROLS, KernelSpec, Protocol, Study, StudyEntry
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 

@@ -20,7 +20,6 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from treegram._core.errors import ParameterError, StudyError
 from treegram._core.text import suggest
-from treegram.study.metrics import main_metric
 from treegram.study.protocol import BASELINES, KernelSpec, Pair, Published, Study, StudyEntry, as_table
 
 _SHOWN = 60  # characters of a wrong value
@@ -276,6 +275,8 @@ def _check_datasets(study: Study) -> None:
 
 
 def _check(study: Study, table: Mapping[str, Any], *, vocabulary: bool) -> None:
+    from treegram.study.metrics import main_metric  # numpy, which --help does not need
+
     _check_datasets(study)
     task = study.protocol.task
     for key in ("alpha",) if task == "classification" else ("C", "min_class_size"):
@@ -353,6 +354,8 @@ def _check_entry(entry: StudyEntry, study: Study, path: str) -> None:
 
 
 def _check_published(published: Published, study: Study, path: str) -> None:
+    from treegram.study.metrics import main_metric  # numpy, which --help does not need
+
     for key in ("accuracy", "deviation", "seconds"):
         _known_datasets(getattr(published, key), study, f"{path}.{key}")
     for name in published.deviation:
