@@ -158,7 +158,7 @@ def test_what_is_no_kernel_is_refused():
 
 
 def test_parameters_of_a_grid():
-    assert parameter_names(KernelSum([GraphHopper()])) == {"kernels", *GraphHopper().get_params()}
+    assert parameter_names(KernelSum([GraphHopper()])) == {"kernels", "weights", *GraphHopper().get_params()}
 
 
 def test_who_learns_from_data():
