@@ -101,7 +101,7 @@ class Table:
     caption: str
     head: tuple[str, ...]
     rows: tuple[tuple[TableCell, ...], ...]
-    kind: str = "numbers"  # nothing wraps; "notes": text wraps
+    kind: str = "numbers"  # nothing wraps; "numbers narrow": many columns; "notes": text wraps
 
 
 def _text_cells(texts: Iterable[str]) -> tuple[TableCell, ...]:
@@ -319,10 +319,10 @@ def win_table(summary: Summary) -> Table:
         for i, name in enumerate(names, start=1)
     )
     caption = (
-        "On how many data sets the kernel of the row is significantly better / worse than that of the column, which its number "
-        f"names: {_PAIRWISE}. Bold: more often better than worse."
+        "Number of data sets on which the kernel of the row is significantly better / worse than the kernel with the number of the "
+        f"column ({_PAIRWISE}). Bold: more often better than worse."
     )
-    return Table(caption, ("kernel", *map(str, range(1, len(names) + 1))), tuple(rows))
+    return Table(caption, ("kernel", *map(str, range(1, len(names) + 1))), tuple(rows), "numbers narrow")
 
 
 def pairwise_table(summary: Summary) -> Table:
