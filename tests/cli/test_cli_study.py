@@ -583,7 +583,7 @@ def test_draws_of_random_numbers_are_repeated(run, folder):
     assert [entry.reseed for entry in study.kernels] == [True, False]
     code, out, err = run(*words, "--kernel", "wl")
     assert is_one_line(code, out, err)
-    assert "--reseed has no effect on wl; it is for --kernel oddcl-approx, p2k." in err
+    assert "--reseed has no effect on wl; it is for --kernel oddcl-approx, p2k, wwl." in err
 
 
 RARE = [1] * 15 + [2] * 8 + [7]
