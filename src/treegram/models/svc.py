@@ -52,7 +52,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
     Parameters
     ----------
     kernel : "auto", GraphKernel, Pipeline, str or list of these, default="auto"
-        The kernels to choose from. "auto": some twelve candidates that suit the graphs, and sums of the best, chosen by
+        The kernels to choose from. "auto": candidates that suit the graphs, of which the best three are tried, chosen by
         cross-validation; see :doc:`/models`. Or a kernel, a pipeline of transformers that ends in one, the name of a kernel on
         the command line such as "wl", or a list of these.
     param_grid : "auto", dict, or list of these, default="auto"
