@@ -95,7 +95,10 @@ def made(tmp_path_factory):
 
 
 def write_own_files(folder):
-    """Write the tables and structures that docs/new_graphs.md reads."""
+    """Write the tables and structures that the README and docs/new_graphs.md read."""
+    smiles, y = tg.make_molecules(30, random_state=0)
+    rows = [f"{text},{number}" for text, number in zip(smiles, y, strict=True)]
+    (folder / "molecules.csv").write_text("\n".join(["smiles,solubility", *rows, ""]))
     for prefix in ("", "new_"):
         nodes = [f"g{i},{j},{'CO'[i % 2]},{i + j}.5" for i in range(20) for j in range(3)]
         edges = [f"g{i},{j},{j + 1}" for i in range(20) for j in range(2)]
