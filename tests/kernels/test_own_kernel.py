@@ -99,5 +99,7 @@ def test_a_name_belongs_to_one_kernel():
     assert register_kernel(Degrees) is Degrees
     with pytest.raises(ParameterError, match=r"name of Other is that of Degrees: 'degrees'"):
         register_kernel(type("Other", (Sizes,), {"name": "degrees"}))
-    with pytest.raises(ParameterError, match=r"name of Unnamed must be a word other than 'auto'; got ''"):
+    with pytest.raises(
+        ParameterError, match=r"name of Unnamed must be a word other than 'auto' and 'precomputed'; got ''"
+    ):
         register_kernel(type("Unnamed", (Sizes,), {"name": ""}))

@@ -50,6 +50,7 @@ __all__ = [
     "AUTO",
     "FLAG",
     "KERNELS",
+    "PRECOMPUTED",
     "ExplicitKernel",
     "Features",
     "GraphKernel",
@@ -79,6 +80,7 @@ ROWS_AT_ONCE = 32  # rows that are normalized together: their factors stay in ca
 
 ENTRY_POINTS = "treegram.kernels"  # the group in which installed packages list their kernels, by name
 AUTO = "auto"  # in the place of a kernel's name: models choose among candidates of their own
+PRECOMPUTED = "precomputed"  # in the place of a kernel's name: models take Gram matrices
 
 
 class _Registry(dict[str, "type[GraphKernel]"]):
@@ -117,8 +119,10 @@ def register_kernel(kind: Kind) -> Kind:
     subclass of GraphKernel
         The same class.
     """
-    if not kind.name or kind.name == AUTO:
-        raise ParameterError(f"name of {kind.__name__} must be a word other than {AUTO!r}; got {kind.name!r}.")
+    if kind.name in ("", AUTO, PRECOMPUTED):
+        raise ParameterError(
+            f"name of {kind.__name__} must be a word other than {AUTO!r} and {PRECOMPUTED!r}; got {kind.name!r}."
+        )
     if KERNELS.setdefault(kind.name, kind) is not kind:
         raise ParameterError(f"name of {kind.__name__} is that of {KERNELS[kind.name].__name__}: {kind.name!r}.")
     return kind

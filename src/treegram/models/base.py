@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from html import escape
 from typing import Any, ClassVar, Self, TypeAlias
@@ -18,6 +18,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._core.errors import ParameterError
 from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import (
     FLAG,
@@ -36,10 +37,20 @@ from treegram._core.params import (
 )
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.kernels.base import AUTO, GraphKernel
+from treegram.kernels.base import AUTO, PRECOMPUTED, GraphKernel
 from treegram.models.auto import Screening, search_auto
 from treegram.models.crossval import Fits, check_targets, encode_classes
-from treegram.models.search import Data, Score, Search, SearchResult, Splits, list_candidates
+from treegram.models.search import (
+    Candidate,
+    Data,
+    Precomputed,
+    Score,
+    Search,
+    SearchResult,
+    Splits,
+    check_gram,
+    list_candidates,
+)
 
 __all__ = [
     "KERNELS_ALLOWED",
@@ -141,6 +152,10 @@ class GraphModel(Checked, BaseEstimator):
         left = len(parts) - len(shown)
         return " + ".join([*shown, f"{left} more"] if left else shown)
 
+    def _read_new(self, X: Any) -> Any:
+        """Return new graphs as a collection."""
+        return as_graphs(X)
+
     @abstractmethod
     def _decision_parts(self) -> DecisionParts:
         """Return what the model decides by: fitted kernels with weights of their graphs, intercepts, and the names of outputs.
@@ -173,7 +188,7 @@ class KernelModel(GraphModel):
             raise ValueError(
                 f"param_grid cannot be used with kernel='auto', which has its own candidates; got {self.param_grid!r}."
             )
-        candidates = [] if self._is_auto else list_candidates(self.kernel, self.param_grid, self.n_jobs)
+        candidates = [] if self._is_auto else self._candidates()
         options: dict[str, Any] = {"max_seconds": self.max_seconds, "n_jobs": self.n_jobs, "verbose": self.verbose}
         search = Search(data, self._make_score, strength, **options)
         if self._is_auto:
@@ -185,6 +200,9 @@ class KernelModel(GraphModel):
         self.best_params_ = result.table["params"][result.index]
         self.search_results_ = result.records
         return result
+
+    def _candidates(self) -> list[Candidate]:
+        return list_candidates(self.kernel, self.param_grid, self.n_jobs)
 
     def _screening(self, data: Data) -> Screening:
         """Return the screening of the candidates for numbers; a classifier has its own."""
@@ -204,9 +222,19 @@ class KernelModel(GraphModel):
             K: Floats = self.kernel_.fit_transform(graphs)
         return K
 
-    def _decision_parts(self) -> DecisionParts:
+    def _kernel_on_graphs(self) -> Any:
+        """Return the fitted kernel; raise if there is none, but a Gram matrix of the user."""
         check_is_fitted(self)
-        return [(self.kernel_, self.dual_coef_[:, None])], np.array([self.intercept_]), ("prediction",)
+        if isinstance(self.kernel_, Precomputed):
+            raise ParameterError(
+                f"{type(self).__name__} with kernel='precomputed' cannot be explained: it knows a Gram matrix, but neither graphs nor "
+                "a kernel. Fit it on graphs with a kernel."
+            )
+        return self.kernel_
+
+    def _decision_parts(self) -> DecisionParts:
+        kernel = self._kernel_on_graphs()
+        return [(kernel, self.dual_coef_[:, None])], np.array([self.intercept_]), ("prediction",)
 
     def _describe_choice(self) -> str:
         if not self._is_auto or not hasattr(self, "best_params_"):
@@ -239,13 +267,18 @@ class CrossValidatedModel(KernelModel):
     cv: Any = 10
     random_state: Any = 0
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed
+        return tags
+
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose a kernel, its parameters and the strength of regularization, and fit them on all graphs.
 
         Parameters
         ----------
         X : Graphs or list of graphs
-            The graphs.
+            The graphs; with ``kernel="precomputed"`` their Gram matrix, an array of shape (n_graphs, n_graphs).
         y : array-like of shape (n_graphs,)
             One target for each graph: for a classifier its class (an integer, string or boolean), for a regressor a number.
         sample_weight : array-like of shape (n_graphs,), default=None
@@ -261,7 +294,7 @@ class CrossValidatedModel(KernelModel):
         """
         self._check_parameters()
         self.__dict__.pop("calibration_", None)
-        graphs, labels = check_fit(X, y)
+        graphs, labels = check_fit(X, y, check_gram if self._is_precomputed else as_graphs)
         targets = self._read_targets(labels)
         strengths = check_strengths(self._strength, getattr(self, self._strength))[self._order]
         weights = check_weights(sample_weight, len(targets))
@@ -271,7 +304,26 @@ class CrossValidatedModel(KernelModel):
             self.cv_results_, self.best_index_ = result.table, result.index
             self.best_score_ = float(result.table["mean_test_score"][result.index])
             self._fit_best(data, result.fits)
+        if self._is_precomputed:
+            for params in result.table["params"]:  # one of which is best_params_
+                params["kernel"] = PRECOMPUTED
         return self
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
+
+    def _candidates(self) -> list[Candidate]:
+        if not self._is_precomputed:
+            return super()._candidates()
+        if self.param_grid not in ("auto", {}):
+            raise ValueError(
+                f"param_grid cannot be used with kernel='precomputed', which has no parameters; got {self.param_grid!r}."
+            )
+        return [Candidate(PRECOMPUTED, Precomputed())]
+
+    def _read_new(self, X: Any) -> Any:
+        return self.kernel_.transform(X) if isinstance(self.kernel_, Precomputed) else super()._read_new(X)
 
     @abstractmethod
     def _read_targets(self, labels: NDArray[Any]) -> NDArray[Any]:
@@ -289,9 +341,9 @@ class CrossValidatedModel(KernelModel):
 # -------------------------------------------------------------------- arguments of fit
 
 
-def check_fit(X: Any, y: Any) -> tuple[Graphs, NDArray[Any]]:
-    """Return graphs and targets; raise unless there is one target for each graph."""
-    graphs, targets = as_graphs(X), check_targets(y)
+def check_fit(X: Any, y: Any, read: Callable[[Any], Any] = as_graphs) -> tuple[Any, NDArray[Any]]:
+    """Return graphs, as ``read`` gives them, and targets; raise unless there is one target for each graph."""
+    graphs, targets = read(X), check_targets(y)
     if len(graphs) != len(targets):
         raise ValueError(f"y must have one target for each graph: {len(graphs)} graphs, got {len(targets)} targets.")
     return graphs, targets

@@ -42,7 +42,7 @@ class _Calibrated:
             The fitted model; ``fit`` forgets the calibration.
         """
         check_is_fitted(self)
-        graphs, targets = check_fit(X, y)
+        graphs, targets = check_fit(X, y, self._read_new)  # type: ignore[attr-defined]
         self.calibration_ = np.sort(self._errors(graphs, targets))
         return self
 

@@ -41,14 +41,16 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
 
     Parameters
     ----------
-    kernel : "auto", GraphKernel, Pipeline, str or list of these, default="auto"
+    kernel : "auto", "precomputed", GraphKernel, Pipeline, str or list of these, default="auto"
         The kernels to choose from. "auto": candidates that suit the graphs, of which the best three are tried, chosen by
         cross-validation; see :doc:`/models`. Or a kernel, a pipeline of transformers that ends in one, the name of a kernel on
-        the command line such as "wl", or a list of these.
+        the command line such as "wl", or a list of these. "precomputed": X is a Gram matrix in ``fit``, and has a column for each
+        fitted graph elsewhere; such a model can be pickled, but not explained nor saved by :func:`save_model`.
     param_grid : "auto", dict, or list of these, default="auto"
         Values to try for each parameter of the kernel, such as ``{"depth": [1, 2], "lam": [0.5, 1]}``; ``{}`` takes the
         kernel as it is. "auto": its ``default_param_grid()``, for ODDCL and ODDST that of the paper (depth 0 to
-        3, lam 0.1 to 1.2). A list has one entry for each kernel; a single entry applies to all. Not with ``kernel="auto"``.
+        3, lam 0.1 to 1.2). A list has one entry for each kernel; a single entry applies to all. Not with
+        ``kernel="auto"`` or ``"precomputed"``.
     alpha : float or sequence of float, default=(0.0001, 0.001, 0.01, 0.1, 1, 10, 100)
         Values of alpha to try: the larger, the closer predictions stay to the mean.
     scoring : str, callable or None, default=None

@@ -17,14 +17,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
+from sklearn.base import BaseEstimator
 
+from treegram._core.errors import ParameterError
 from treegram._core.machine import available_bytes, spell_bytes
 from treegram._core.parallel import run_tasks
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import AUTO, KERNELS, GraphKernel
-from treegram.kernels.grid import grid_points, parameter_names, split_pipeline, with_parameters
+from treegram.kernels.base import AUTO, KERNELS, PRECOMPUTED, GraphKernel
+from treegram.kernels.grid import Grid, GridPoint, grid_points, parameter_names, split_pipeline, with_parameters
 from treegram.models.crossval import Fits, choose, distinct
 
 __all__ = [
@@ -34,11 +36,13 @@ __all__ = [
     "Candidate",
     "Data",
     "MakeScore",
+    "Precomputed",
     "Score",
     "Search",
     "SearchResult",
     "Splits",
     "Trial",
+    "check_gram",
     "check_memory",
     "chosen_name",
     "list_candidates",
@@ -55,6 +59,7 @@ TIME_IS_UP = "left out: time was up"
 HELD_AT_ONCE = 2**30  # bytes of Gram matrices that a search holds at once; one matrix where a single one is larger
 _COPIES = 3  # of a Gram matrix: itself, one more while it is computed, and its blocks in the folds
 _DIAGONAL = 0.1  # nearest similarity; usual data has 0.15 and more, vectors in too large a unit give 0.00 to 0.06
+_ASYMMETRY = 1e-8  # of a Gram matrix, over its largest entry: more than rounding
 _MIN_GRAPHS = 20  # to judge that similarity
 _ROWS = 200  # that are examined for it, evenly spread
 clock = time.monotonic  # measures max_seconds
@@ -64,7 +69,7 @@ clock = time.monotonic  # measures max_seconds
 class Data:
     """Graphs with targets, folds, and the strengths of regularization to try on them."""
 
-    graphs: Graphs
+    graphs: Any  # Graphs, or for kernel="precomputed" their Gram matrix
     targets: NDArray[Any]  # codes of classes, or numbers
     weights: Floats | None  # of the graphs
     strengths: Floats  # of regularization, in the order in which they are tried
@@ -160,6 +165,10 @@ def _named_kernel(name: str) -> GraphKernel:
     """Return the kernel of this name on the command line and in studies, with its default parameters."""
     if name == AUTO:
         raise ValueError("kernel 'auto' must be the only one, not in a list: it has candidates of its own.")
+    if name == PRECOMPUTED:
+        raise ValueError(
+            "kernel 'precomputed' must be the only one, not in a list, and only GraphSVC and GraphRidge take it."
+        )
     if name not in KERNELS:
         close = get_close_matches(name.lower(), KERNELS, n=3) or list(KERNELS)
         raise ValueError(f"kernel {name!r} is unknown. Did you mean {' or '.join(close)}?")
@@ -176,6 +185,69 @@ def _names(kernels: list[Any]) -> list[str]:
     short = [" > ".join(type(step).__name__ for step in some) for some in steps]
     long = [" > ".join(" ".join(repr(step).split()) for step in some) for some in steps]
     return [name if short.count(name) == 1 else long[i] for i, name in enumerate(short)]
+
+
+# -------------------------------------------------------------------- Gram matrices of the user
+
+
+class Precomputed(BaseEstimator):
+    """The kernel of ``kernel="precomputed"``: it takes Gram matrices where other kernels take graphs."""
+
+    def fit_transform(self, X: Floats) -> Floats:
+        """Return the Gram matrix, which has been checked."""
+        self.n_graphs_ = len(X)
+        return X
+
+    def transform(self, X: Any) -> Floats:
+        """Return the checked kernels of new graphs with the fitted ones."""
+        rows = _check_matrix(X)
+        if rows.shape[1] != self.n_graphs_:
+            raise ValueError(
+                f"X must have a column for each of the {self.n_graphs_} fitted graphs, as kernel='precomputed' takes kernels of new "
+                f"graphs with these; got shape {rows.shape}."
+            )
+        return rows
+
+    def _grid_names(self) -> dict[str, bool]:
+        return {}
+
+    def _with(self, values: Mapping[str, Any]) -> Precomputed:  # noqa: ARG002
+        return Precomputed()
+
+    def _check_parameters(self) -> None:
+        """Do nothing: there are no parameters."""
+
+    def _grid_pass(self, X: Floats, X_new: Floats, param_grid: Grid) -> list[GridPoint]:  # noqa: ARG002
+        return [GridPoint({}, X, X_new, np.empty(0))]
+
+
+def check_gram(X: Any) -> Floats:
+    """Return the Gram matrix of graphs to fit as an array; raise unless it is square, finite and symmetric."""
+    K = _check_matrix(X)
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"X must be the square Gram matrix of the graphs to fit with kernel='precomputed'; got shape {K.shape}."
+        )
+    difference = np.abs(K - K.T)
+    if difference.max(initial=0.0) > _ASYMMETRY * np.abs(K).max(initial=0.0):
+        i, j = np.unravel_index(int(difference.argmax()), K.shape)
+        raise ValueError(f"X must be a symmetric matrix; X[{i}, {j}] is {K[i, j]} and X[{j}, {i}] is {K[j, i]}.")
+    return K
+
+
+def _check_matrix(X: Any) -> Floats:
+    if isinstance(X, Graphs):
+        raise ParameterError("X must be a matrix with kernel='precomputed'; got graphs. For graphs, use a kernel.")
+    try:
+        matrix = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"X must be a matrix of numbers with kernel='precomputed'; got {type(X).__name__}.") from None
+    if matrix.ndim != 2:
+        raise ValueError(f"X must be a matrix with kernel='precomputed'; got shape {matrix.shape}.")
+    if not np.isfinite(matrix).all():
+        i, j = np.argwhere(~np.isfinite(matrix))[0]
+        raise ValueError(f"X must be finite; X[{i}, {j}] is {matrix[i, j]}.")
+    return matrix
 
 
 # -------------------------------------------------------------------- the search
@@ -252,7 +324,8 @@ class Search:
         data = self.data
         scored = [one for one in self.trials if len(one.points)]
         names = ", ".join(one.candidate.name for one in scored)
-        warn_if_diagonal([one.similarity for one in scored], names, has_attributes=data.graphs.n_attributes > 0)
+        has_attributes = data.graphs.n_attributes > 0 if isinstance(data.graphs, Graphs) else None
+        warn_if_diagonal([one.similarity for one in scored], names, has_attributes=has_attributes)
         rows = [(one.candidate, point) for one in scored for point in one.points]
         by_fold = np.concatenate([one.scores for one in scored])  # (n_points, n_folds, n_strengths)
         best, at_strength = choose(by_fold.mean(axis=1))
@@ -351,8 +424,11 @@ def nearest_similarity(K: Floats) -> float:
     return float(np.median(similarities.max(axis=1)))
 
 
-def warn_if_diagonal(similarities: Iterable[float], name: str, *, has_attributes: bool) -> None:
-    """Warn, with a cure, if all Gram matrices of a kernel are nearly the identity, by their `nearest_similarity`."""
+def warn_if_diagonal(similarities: Iterable[float], name: str, *, has_attributes: bool | None) -> None:
+    """Warn, with a cure, if all Gram matrices of a kernel are nearly the identity, by their `nearest_similarity`.
+
+    ``has_attributes`` is None for a matrix whose graphs are unknown.
+    """
     highest = 0.0
     for similarity in similarities:
         highest = max(highest, similarity)
@@ -362,6 +438,8 @@ def warn_if_diagonal(similarities: Iterable[float], name: str, *, has_attributes
         "The vectors are far apart for the width of the node kernel: scale them (ScaleAttributes, --scale standard), or make it "
         "wider (gamma='scale', --gamma scale)."
         if has_attributes
+        else "Use a kernel under which graphs have more in common."
+        if has_attributes is None
         else "Hardly any label or structure occurs in two graphs: use fewer distinct labels, or smaller depths."
     )
     warnings.warn(

@@ -51,14 +51,16 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
 
     Parameters
     ----------
-    kernel : "auto", GraphKernel, Pipeline, str or list of these, default="auto"
+    kernel : "auto", "precomputed", GraphKernel, Pipeline, str or list of these, default="auto"
         The kernels to choose from. "auto": candidates that suit the graphs, of which the best three are tried, chosen by
         cross-validation; see :doc:`/models`. Or a kernel, a pipeline of transformers that ends in one, the name of a kernel on
-        the command line such as "wl", or a list of these.
+        the command line such as "wl", or a list of these. "precomputed": X is a Gram matrix in ``fit``, and has a column for each
+        fitted graph elsewhere; such a model can be pickled, but not explained nor saved by :func:`save_model`.
     param_grid : "auto", dict, or list of these, default="auto"
         Values to try for each parameter of the kernel, such as ``{"depth": [1, 2], "lam": [0.5, 1]}``; ``{}`` takes the
         kernel as it is. "auto": its ``default_param_grid()``, for ODDCL and ODDST that of the paper (depth 0 to
-        3, lam 0.1 to 1.2). A list has one entry for each kernel; a single entry applies to all. Not with ``kernel="auto"``.
+        3, lam 0.1 to 1.2). A list has one entry for each kernel; a single entry applies to all. Not with
+        ``kernel="auto"`` or ``"precomputed"``.
     C : float or sequence of float, default=(0.01, 0.1, 1, 10, 100, 1000, 10000)
         Values of C to try: the larger, the fewer mistakes on the fitted graphs.
     class_weight : dict, "balanced" or None, default=None
@@ -297,18 +299,17 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         return all_classes(decisions.reshape(len(decisions), -1))
 
     def _decision_parts(self) -> DecisionParts:
-        check_is_fitted(self)
-        classes = self.classes_.tolist()
+        kernel, classes = self._kernel_on_graphs(), self.classes_.tolist()
         pairs = list(combinations(range(len(classes)), 2))
         starts = np.concatenate([[0], np.cumsum(self.n_support_)])
-        weights = np.zeros((len(split_pipeline(self.kernel_)[1].graphs_), len(pairs)))
+        weights = np.zeros((len(split_pipeline(kernel)[1].graphs_), len(pairs)))
         for pair, (i, j) in enumerate(pairs):
             for own, row in ((i, j - 1), (j, i)):  # the row with the coefficients of a class against the other
                 members = slice(starts[own], starts[own + 1])
                 weights[self.support_[members], pair] = self.dual_coef_[row, members]
         if len(classes) == 2:
-            return [(self.kernel_, -weights)], -self.intercept_, (classes[1],)
-        return [(self.kernel_, weights)], self.intercept_, tuple((classes[i], classes[j]) for i, j in pairs)
+            return [(kernel, -weights)], -self.intercept_, (classes[1],)
+        return [(kernel, weights)], self.intercept_, tuple((classes[i], classes[j]) for i, j in pairs)
 
 
 # -------------------------------------------------------------------- machines

@@ -29,6 +29,7 @@ from treegram.graphs.sources import ProteinGraphs, TableGraphs
 from treegram.kernels.base import KERNELS, GraphKernel
 from treegram.models.saving.container import FORMAT, read_container, write_container
 from treegram.models.saving.states import LINEAR_MODELS, check_pipeline, learned_state, restore_state
+from treegram.models.search import Precomputed
 
 __all__ = ["load_model", "save_model"]
 
@@ -213,6 +214,11 @@ def _widened(array: NDArray[Any]) -> NDArray[Any]:
 
 def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]], *, is_fitted: bool = True) -> dict[str, Any]:
     """Return an estimator as JSON and append its arrays to the list; without ``is_fitted``, leave out what it has learned."""
+    if isinstance(estimator, Precomputed):
+        raise ModelFileError(
+            "A model with kernel='precomputed' cannot be saved in a model file: it knows neither graphs nor a kernel. Fit it on "
+            "graphs with a kernel, or use joblib.dump."
+        )
     kind, known = type(estimator), _supported()
     name = kind.__name__ if known.get(kind.__name__) is kind else getattr(kind, "name", "")
     if known.get(name) is not kind:
