@@ -4,6 +4,7 @@ import re
 import sys
 from importlib.metadata import version as installed_version
 from inspect import unwrap
+from os.path import normpath
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,12 @@ def skip_foreign_member(app: Any, what: str, name: str, member: Any, skip: bool,
 
 def offer_other_files(app: Any, page: str, source: list[str]) -> None:  # noqa: ARG001
     """Make downloads of Markdown files outside this folder, such as benchmarks/RESULTS.md, which are not pages."""
-    source[0] = re.sub(r"\[([^\]]+)\]\((\.\./[^)#]+\.md)\)", r"{download}`\1 <\2>`", source[0])
+
+    def offer(link: re.Match[str]) -> str:
+        leaves = normpath(Path(page).parent / link[2]).startswith("..")
+        return f"{{download}}`{link[1]} <{link[2]}>`" if leaves else link[0]
+
+    source[0] = re.sub(r"\[([^\]]+)\]\((\.\./[^)#]+\.md)\)", offer, source[0])
 
 
 def link_scikit_learn(app: Any, environment: Any, reference: Any, content: nodes.Element) -> nodes.reference | None:  # noqa: ARG001

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import runpy
 from contextlib import chdir
 from io import BytesIO
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import gallery_style
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import networkx as nx
 import numpy as np
 from PIL import Image
 from rdkit import Chem
@@ -72,7 +74,9 @@ def _draw_nitro_compound(axes: Any) -> None:
     y = np.arange(len(smiles)) >= len(others)
     shown = len(smiles) - 2  # the model does not learn from it
     others_ids = np.delete(np.arange(len(smiles)), shown)
-    model = tg.GraphSVC(tg.WLOA(2, use_edge_labels=True), param_grid={}, C=1, cv=3).fit(graphs[others_ids], y[others_ids])
+    model = tg.GraphSVC(tg.WLOA(2, use_edge_labels=True), param_grid={}, C=1, cv=3).fit(
+        graphs[others_ids], y[others_ids]
+    )
     explanation = tg.explain(model, graphs[[shown]])
     molecule = Chem.MolFromSmiles(smiles[shown])
     rdDepictor.Compute2DCoords(molecule)
@@ -144,6 +148,179 @@ def draw_decision() -> Any:
     return figure
 
 
+# -------------------------------------------------------------------- families of kernels
+
+# A ring of four with two tails: its far corner is on two shortest paths from the node 0.
+LABELS = dict(enumerate("CNCOCC"))
+EDGES = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (0, 5)]
+POSITIONS = {0: (0, 0), 1: (0.8, 0.7), 2: (0.8, -0.7), 3: (1.6, 0), 4: (2.6, 0), 5: (-1, 0)}
+ORANGE, GRAY = "#d55e00", "0.55"
+
+
+def _panels(*titles: str, width: float = 3.1, height: float = 2.1) -> tuple[Any, Any]:
+    figure, panels = plt.subplots(1, len(titles), figsize=(width * len(titles), height), layout="constrained")
+    for axes, title in zip(panels, titles, strict=True):
+        axes.set_title(title, color=INK)
+        axes.set_aspect("equal")
+        axes.margins(0.16)
+        axes.axis("off")
+    return figure, panels
+
+
+def _draw_nodes(axes: Any, positions: Any, edges: Any, texts: Any, fill: Any, dark: Any = ()) -> None:
+    """Draw a graph with a text in each node; nodes in ``dark`` have white text."""
+    for a, b in edges:
+        axes.plot(*zip(positions[a], positions[b], strict=True), color=GRAY, linewidth=1.5, zorder=1)
+    for node, (x, y) in positions.items():
+        axes.scatter(x, y, s=330, color=fill.get(node, PALE), edgecolors=GREEN, linewidths=1.2, zorder=2)
+        color = "white" if node in dark else INK
+        axes.text(x, y, texts.get(node, ""), ha="center", va="center_baseline", color=color, zorder=3)
+
+
+def draw_trees() -> Any:
+    """Draw a graph, the shortest paths from one of its nodes, and the tree that they make."""
+    figure, panels = _panels("a graph", "shortest paths from one node", "as a tree, with a copy for each path")
+    root = {0: GREEN}
+    _draw_nodes(panels[0], POSITIONS, EDGES, LABELS, root, dark={0})
+    levels = {0: (0, 0), 5: (-1, -1), 2: (0, -1), 1: (1, -1), 3: (0.5, -2)}
+    _draw_nodes(panels[1], levels, [(0, 5), (0, 2), (0, 1), (2, 3), (1, 3)], LABELS, root, dark={0})
+    copies = {**levels, 3: (0, -2), 6: (1, -2)}
+    _draw_nodes(panels[2], copies, [(0, 5), (0, 2), (0, 1), (2, 3), (1, 6)], {**LABELS, 6: "O"}, root, dark={0})
+    return figure
+
+
+def draw_colors() -> Any:
+    """Draw the Weisfeiler-Lehman colors of the atoms of phenol after zero, one and two steps."""
+    figure, panels = _panels("labels", "colors after one step", "colors after two steps")
+    labels = dict(enumerate("CCCCCCO"))
+    graph = nx.cycle_graph(6)
+    graph.add_edge(0, 6)
+    positions = {**nx.circular_layout(nx.cycle_graph(6)), 6: (2, 0)}
+    colors = dict(labels)
+    for axes in panels:
+        known = list(dict.fromkeys(colors[node] for node in [3, 6, 0, 1]))
+        fill = {node: gallery_style.COLORS[known.index(color)] for node, color in colors.items()}
+        _draw_nodes(axes, positions, graph.edges, labels, fill, dark=set(labels))
+        colors = {node: repr((colors[node], sorted(colors[other] for other in graph[node]))) for node in labels}
+    return figure
+
+
+def draw_paths() -> Any:
+    """Draw a shortest path, a pair of nodes with its distance, and a walk."""
+    figure, panels = _panels("positions on a shortest path", "two ends and their distance", "a walk may turn back")
+    path = [5, 0, 1, 3]
+    _draw_nodes(
+        panels[0], POSITIONS, EDGES, dict(zip(path, "1234", strict=True)), dict.fromkeys(path, GREEN), dark=path
+    )
+    _draw_nodes(panels[1], POSITIONS, EDGES, LABELS, {5: GREEN, 4: GREEN}, dark={4, 5})
+    panels[1].annotate(
+        "",
+        (-0.85, -0.3),
+        (2.45, -0.3),
+        arrowprops={
+            "arrowstyle": "<->",
+            "color": ORANGE,
+            "linestyle": ":",
+            "connectionstyle": "arc3,rad=-0.45",
+            "linewidth": 1.6,
+        },
+    )
+    panels[1].text(0.8, -1.25, "4", ha="center", va="center", color=ORANGE)
+    _draw_nodes(panels[2], POSITIONS, EDGES, LABELS, dict.fromkeys([0, 1, 3], GREEN), dark={0, 1, 3})
+    for start, end in [(0, 1), (1, 3), (3, 1)]:
+        arrow = {
+            "arrowstyle": "->",
+            "color": ORANGE,
+            "connectionstyle": "arc3,rad=-0.4",
+            "linewidth": 1.6,
+            "shrinkA": 10,
+            "shrinkB": 10,
+        }
+        panels[2].annotate("", POSITIONS[end], POSITIONS[start], arrowprops=arrow, zorder=4)
+    return figure
+
+
+def draw_subgraphs() -> Any:
+    """Draw all connected graphs of two to four nodes."""
+    graphs = [graph for graph in nx.graph_atlas_g() if 2 <= len(graph) <= 4 and nx.is_connected(graph)]
+    figure, panels = _panels(*[""] * len(graphs), width=1.05, height=1.1)
+    for axes, graph in zip(panels, graphs, strict=True):
+        _draw_nodes(axes, nx.circular_layout(graph), graph.edges, {}, {})
+        for dots in axes.collections:
+            dots.set_sizes([70])
+        axes.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3))
+    return figure
+
+
+def draw_pairs() -> Any:
+    """Draw two balls of radius 1 in a graph, with the distance of their centers."""
+    figure, axes = plt.subplots(figsize=(7, 2.3), layout="constrained")
+    places = {
+        0: (0, 0.7),
+        1: (0, -0.7),
+        2: (1, 0),
+        3: (2.2, 0),
+        4: (3.4, 0),
+        5: (4.6, 0),
+        6: (5.6, 0.7),
+        7: (5.6, -0.7),
+        8: (6.8, 0.7),
+    }
+    edges = [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (5, 7), (6, 8)]
+    labels = dict(enumerate("CCNCCOCCN"))
+    balls = {2: GREEN, **dict.fromkeys([0, 1, 3], "#a9d5c3"), 5: ORANGE, **dict.fromkeys([4, 6, 7], "#f3c29f")}
+    _draw_nodes(axes, places, edges, labels, balls, dark={2, 5})
+    axes.annotate(
+        "",
+        (1, -0.25),
+        (4.6, -0.25),
+        arrowprops={
+            "arrowstyle": "<->",
+            "color": INK,
+            "linestyle": ":",
+            "connectionstyle": "arc3,rad=-0.2",
+            "linewidth": 1.4,
+        },
+    )
+    axes.text(2.8, -0.85, "distance 3", ha="center", va="center", color=INK)
+    axes.set_aspect("equal")
+    axes.margins(0.08, 0.3)
+    axes.axis("off")
+    return figure
+
+
+def draw_sum() -> Any:
+    """Draw the Gram matrices of two kernels on handwritten digits, and that of their sum."""
+    graphs, y = tg.load_digits_graphs()
+    few = np.flatnonzero(np.isin(y, [0, 1, 4, 6]))[:80]
+    few = few[np.argsort(y[few], kind="stable")]
+    kernels = {"WLCL(2)": tg.WLCL(2), "StatisticsKernel()": tg.StatisticsKernel()}
+    kernels["KernelSum of both"] = tg.KernelSum(list(kernels.values()))
+    figure, panels = _panels(*kernels, width=2.6, height=2.5)
+    for axes, kernel, sign in zip(panels, kernels.values(), ["+", "=", ""], strict=True):
+        axes.imshow(kernel.fit_transform(graphs[few]), cmap="Greens", interpolation="none")
+        axes.margins(0)
+        axes.text(1.08, 0.5, sign, transform=axes.transAxes, ha="center", va="center", fontsize=16, color=INK)
+    return figure
+
+
+def draw_approximation() -> Any:
+    """Return the figure of the gallery's example on approximations."""
+    plt.close("all")
+    return runpy.run_path(str(STATIC.parents[1] / "examples" / "4_scale" / "plot_approximation_error.py"))["fig"]
+
+
+FAMILIES = {
+    "trees": draw_trees,
+    "colors": draw_colors,
+    "paths_and_walks": draw_paths,
+    "subgraphs": draw_subgraphs,
+    "pairs_and_invariants": draw_pairs,
+    "columns_and_sums": draw_sum,
+    "approximation": draw_approximation,
+}
+
+
 def save(figure: Any, name: str, dpi: int) -> None:
     """Write a figure as PNG with 256 colors: a third of the size, and it looks the same."""
     with BytesIO() as file:
@@ -157,6 +334,8 @@ if __name__ == "__main__":
     mpl.rcParams["svg.hashsalt"] = "treegram"  # without it, ids are random
     save(draw_overview(), "overview.png", dpi=120)
     draw_decision().savefig(STATIC / "which_kernel.svg", metadata={"Date": None})
+    for family, draw in FAMILIES.items():
+        draw().savefig(STATIC / f"kernels_{family}.svg", metadata={"Date": None})
     for number, picture in enumerate(draw_page("tutorial.md"), start=1):
         save(picture, f"tutorial_{number}.png", dpi=80)
     (molecule,) = draw_page("molecules.md")

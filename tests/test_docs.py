@@ -28,7 +28,8 @@ from treegram.cli import COMMANDS, main
 from treegram.study.study_file import parse_study
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted([*DOCS.glob("*.md"), *DOCS.glob("kernels/*.md")])]
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 EXAMPLES = sorted((ROOT / "examples").glob("*/*.py"))
 DATA_SETS = ["BZR", "COX2", "DHFR", "ENZYMES", "MUTAG", "PROTEINS", "SYNTHETICnew", "mine", "new", "solubility"]
@@ -211,8 +212,9 @@ def test_mistakes_on_a_page_are_found(tmp_path, monkeypatch, capsys):
 def source(page, link):
     """Return the file that a link leads to; for a generated page, the file it is generated from."""
     path = Path(re.sub(r"\.html$", ".md", link))
-    if path.parts[0] == "auto_examples":
-        name = "GALLERY_HEADER.rst" if path.stem == "index" else Path(*path.parts[1:]).with_suffix(".py")
+    if "auto_examples" in path.parts[:2]:
+        parts = path.parts[path.parts.index("auto_examples") + 1 :]
+        name = "GALLERY_HEADER.rst" if path.stem == "index" else Path(*parts).with_suffix(".py")
         return ROOT / "examples" / name
     made = {"reference.rst": "make_reference.py", "commands.rst": "make_commands.py"}
     return page.parent / made.get(str(path), path)
@@ -283,8 +285,9 @@ def test_the_page_of_commands_has_every_option(capsys):
 
 def test_every_page_is_in_the_menu():
     menu = (ROOT / "docs" / "contents.rst").read_text(encoding="utf-8")
-    listed = re.findall(r"^   (\w+)$", menu, re.MULTILINE)
-    assert sorted(listed) == sorted([*(page.stem for page in PAGES[1:]), "reference", "commands"])
+    listed = re.findall(r"^   ((?!auto_examples)[\w/]+)$", menu, re.MULTILINE)
+    pages = [page.relative_to(DOCS).with_suffix("").as_posix() for page in PAGES[1:]]
+    assert sorted(listed) == sorted([*pages, "reference", "commands"])
 
 
 def test_the_readme_is_short_and_quotes_the_results():
