@@ -78,6 +78,10 @@ def _open(gemmi: Any, item: Any, graph: int) -> tuple[Any, str, str]:
     if isinstance(item, gemmi.Structure):
         title = f"Structure {graph}"
         return item, f"{title} ({item.name})" if item.name else title, item.name or title
+    if not isinstance(item, str | os.PathLike):
+        raise InvalidGraphError(
+            f"Structure {graph} must be a path of a PDB or mmCIF file, or a gemmi.Structure; got {type(item).__name__}."
+        )
     path = Path(item).expanduser()
     try:
         structure = gemmi.read_structure(str(path))
