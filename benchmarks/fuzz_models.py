@@ -231,14 +231,23 @@ def make_models() -> dict[str, Any]:
         "columns": make_pipeline(tg.ScaleAttributes(), columns, Ridge()),
         "counts": make_pipeline(tg.FeatureMap(tg.P2K(n_iterations=1)), LogisticRegression()),
         "nystroem": make_pipeline(tg.Nystroem(tg.ODDCL(depth=1), 5), LogisticRegression()),
+        "stack": tg.GraphClassifier([tg.WL(1, normalize="tanimoto"), "statistics", scaled]),
+        "weighted": tg.GraphRegressor([tg.WLOA(1), "statistics", scaled]),
     }
     kernels = {
-        name: getattr(tg, name)() for name in ("CSM", "GIK", "NSPDK", "ODDCLApprox", "ShortestPath", "WLCL", "WLOA")
+        name: getattr(tg, name)()
+        for name in (
+            *("AttributedWalk", "CSM", "GIK", "Graphlets", "NSPDK", "ODDCLApprox", "RandomWalk"),
+            *("ShortestPath", "StatisticsKernel", "WLCL", "WLOA", "WWL"),
+        )
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        fitted = {name: model.fit(graphs, y) for name, model in models.items()}
+        for name in ("stack", "weighted"):
+            fitted[name].calibrate(graphs[:12], y[:12])
         return {
-            **{name: model.fit(graphs, y) for name, model in models.items()},
+            **fitted,
             **{name: kernel.fit(graphs[:12]) for name, kernel in kernels.items()},
         }
 
