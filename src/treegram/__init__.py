@@ -93,7 +93,7 @@ _HOMES = {
         "ScaleAttributes",
         "TruncateLabels",
     ),
-    "models": ("GraphClassifier", "GraphGP", "GraphRegressor", "GraphRidge", "GraphSVC"),
+    "models": ("GraphClassifier", "GraphGP", "GraphRegressor", "GraphRidge", "GraphSVC", "MultiTargetRegressor"),
     "kernels.gram_store": ("gram_to_zarr",),
 }
 

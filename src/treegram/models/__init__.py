@@ -2,13 +2,15 @@
 
 `classifier` and `regressor` combine the kernels that `candidates` lists; `auto` screens these by the closed forms of
 `least_squares`. `svc`, `ridge` and `gp` share one search over kernels, parameters and strengths (`search`), and a fast solver of
-support vector machines (`solver`, `crossval`). `saving` writes all of them to files without code.
+support vector machines (`solver`, `crossval`). `multi_target` fits
+a copy of a regressor for each of several targets. `saving` writes models to files without code.
 """
 
 from treegram.models.classifier import GraphClassifier
 from treegram.models.gp import GraphGP
+from treegram.models.multi_target import MultiTargetRegressor
 from treegram.models.regressor import GraphRegressor
 from treegram.models.ridge import GraphRidge
 from treegram.models.svc import GraphSVC
 
-__all__ = ["GraphClassifier", "GraphGP", "GraphRegressor", "GraphRidge", "GraphSVC"]
+__all__ = ["GraphClassifier", "GraphGP", "GraphRegressor", "GraphRidge", "GraphSVC", "MultiTargetRegressor"]

@@ -84,7 +84,10 @@ def check_targets(y: Any) -> NDArray[Any]:
         raise ValueError("y is missing: give one target for each graph.")
     targets = np.asarray(y)
     if targets.ndim != 1:
-        raise ValueError(f"y must have one target for each graph; got an array of shape {targets.shape}.")
+        raise ValueError(
+            f"y must have one target for each graph; got an array of shape {targets.shape}. For several numbers for each graph use "
+            "MultiTargetRegressor."
+        )
     # Look at the original values: numpy turns a NaN among texts into a text, and drops a mask.
     for i, target in enumerate(y.tolist() if isinstance(y, np.ndarray) else y):
         if _is_missing(target):

@@ -223,6 +223,8 @@ def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]], *, is_fitted:
     name = kind.__name__ if known.get(kind.__name__) is kind else getattr(kind, "name", "")
     if known.get(name) is not kind:
         own = "Register it first with treegram.kernels.register_kernel" if isinstance(estimator, GraphKernel) else ""
+        if isinstance(estimator, models.MultiTargetRegressor):
+            own = "Save each of its estimators_ in a file of its own"
         raise ModelFileError(
             f"A {kind.__module__}.{kind.__name__} cannot be saved in a model file, only {', '.join(known)} and pipelines of these. "
             f"{own or 'For a support vector machine on a Gram matrix, use GraphSVC'}."

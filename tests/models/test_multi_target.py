@@ -1,0 +1,121 @@
+"""MultiTargetRegressor: each column as its regressor alone on the graphs that have a value."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import is_regressor
+from sklearn.metrics import r2_score
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+
+import treegram
+from treegram import (
+    ODDCL,
+    GraphGP,
+    GraphRegressor,
+    GraphRidge,
+    GraphSVC,
+    ModelFileError,
+    MultiTargetRegressor,
+    ScaleAttributes,
+    explain,
+    load_model,
+    save_model,
+)
+
+GP = GraphGP(ODDCL(depth=0), param_grid={})
+RIDGE = GraphRidge(ODDCL(depth=0), param_grid={}, alpha=[0.01, 1], cv=3)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """(graphs, two targets of which every third is missing in the first and some in the second)."""
+    graphs, _ = treegram.load_digits_graphs()
+    y = np.array([graph.attributes[:, 1:].mean(axis=0) for graph in graphs[:100]])
+    y[::3, 0] = np.nan
+    y[40:50, 1] = np.nan
+    return graphs[:100], y
+
+
+@pytest.mark.parametrize("estimator", [GP, RIDGE, make_pipeline(ScaleAttributes(), RIDGE)], ids=["gp", "ridge", "pipe"])
+def test_each_column_is_its_regressor_on_the_graphs_with_a_value(digits, estimator):
+    graphs, y = digits
+    model = MultiTargetRegressor(estimator).fit(graphs[:70], y[:70])
+    predicted = model.predict(graphs)
+    assert predicted.shape == (100, 2)
+    for j, column in enumerate(y[:70].T):
+        kept = np.flatnonzero(~np.isnan(column))
+        alone = estimator.fit(graphs[kept], column[kept])
+        np.testing.assert_array_equal(predicted[:, j], alone.predict(graphs))
+        np.testing.assert_array_equal(model.estimators_[j].predict(graphs), predicted[:, j])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(graphs), predicted)
+
+
+def test_standard_deviations(digits):
+    graphs, y = digits
+    model = MultiTargetRegressor(GP).fit(graphs, y.tolist())
+    mean, std = model.predict(graphs[:7], return_std=True)
+    assert mean.shape == std.shape == (7, 2)
+    for j, one in enumerate(model.estimators_):
+        np.testing.assert_array_equal(std[:, j], one.predict(graphs[:7], return_std=True)[1])
+    with pytest.raises(ValueError, match="return_std needs a regressor with standard deviations"):
+        MultiTargetRegressor(RIDGE).fit(graphs, y).predict(graphs, return_std=True)
+
+
+def test_the_score_leaves_missing_values_out(digits):
+    graphs, y = digits
+    model = MultiTargetRegressor(GP).fit(graphs[:70], y[:70])
+    expected = []
+    for j in range(2):
+        kept = 70 + np.flatnonzero(~np.isnan(y[70:, j]))
+        expected.append(r2_score(y[kept, j], model.predict(graphs[kept])[:, j]))
+    assert model.score(graphs[70:], y[70:]) == pytest.approx(np.mean(expected))
+    assert np.isfinite(cross_val_score(MultiTargetRegressor(GP), graphs, y, cv=3, error_score="raise")).all()
+    only = np.column_stack([np.full(30, np.nan), y[70:, 1]])
+    assert model.score(graphs[70:], only) == pytest.approx(expected[1])
+    with pytest.raises(ValueError, match="at least two values in some column"):
+        model.score(graphs[:5], np.full((5, 2), np.nan))
+    with pytest.raises(ValueError, match="y must have 2 columns, as in fit; got 1"):
+        model.score(graphs[:5], y[:5, :1])
+
+
+def test_the_default_is_the_automatic_regressor(digits):
+    graphs, y = digits
+    model = MultiTargetRegressor().fit(graphs[:40], y[:40, 1:])
+    assert isinstance(model.estimators_[0], GraphRegressor)
+    assert is_regressor(model)
+    assert model.predict(graphs[:3]).shape == (3, 1)
+
+
+def test_each_column_is_explained_and_saved_by_itself(digits, tmp_path):
+    graphs, y = digits
+    model = MultiTargetRegressor(RIDGE).fit(graphs, y)
+    explanation = explain(model.estimators_[1], graphs[:4])
+    np.testing.assert_allclose(explanation.decisions, model.predict(graphs[:4])[:, 1])
+    with pytest.raises(ModelFileError, match=r"MultiTargetRegressor cannot be saved.*Save each of its estimators_"):
+        save_model(model, tmp_path / "model.tgm")
+    save_model(model.estimators_[1], tmp_path / "second.tgm")
+    np.testing.assert_array_equal(load_model(tmp_path / "second.tgm").predict(graphs), model.predict(graphs)[:, 1])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda y: y[:, 0], r"a column for each target; got shape \(100,\)"),
+        (lambda y: y[:, :0], r"a column for each target; got shape \(100, 0\)"),
+        (lambda y: y[:9], "100 graphs, got 9 rows"),
+        (lambda y: [["a", "b"]] * 100, "y must be real numbers"),
+        (lambda y: np.where(y == y[1, 1], np.inf, y), r"y\[1, 1\] is inf"),
+        (lambda y: np.column_stack([y, [1.0] + [np.nan] * 99]), r"y\[:, 2\] must have a value for at least two.*got 1"),
+    ],
+)
+def test_wrong_targets_are_an_error(digits, change, message):
+    graphs, y = digits
+    with pytest.raises(ValueError, match=message):
+        MultiTargetRegressor(GP).fit(graphs, change(y))
+
+
+def test_a_classifier_is_an_error(digits):
+    with pytest.raises(ValueError, match="estimator of MultiTargetRegressor must be a regressor"):
+        MultiTargetRegressor(GraphSVC()).fit(*digits)
