@@ -18,7 +18,7 @@ from strategies import collections
 from treegram import AttributedWalk, Graphs, InvalidGraphError, ParameterError, RandomWalk, explain, load_tu
 from treegram.kernels import random_walk
 from treegram.models.ridge import GraphRidge
-from zoo import COLLECTIONS
+from zoo import COLLECTIONS, LAWS_HOLD_ON
 
 SEARCH = settings(max_examples=40, deadline=None)
 
@@ -170,6 +170,14 @@ def test_dense_graphs_are_compared_in_pairs_and_have_no_explicit_features():
     np.testing.assert_allclose(K, AttributedWalk(8, decay=0.001).fit_transform(graphs), atol=1e-12)
     with pytest.raises(ParameterError, match="too many sequences"):
         feature_rows(kernel, graphs)
+
+
+@pytest.mark.parametrize("kernel", [AttributedWalk, RandomWalk])
+def test_a_number_of_steps_that_overflows_is_refused(kernel):
+    """Found by fuzzing model files: compiled code wrote outside of its array."""
+    graphs = LAWS_HOLD_ON["mixed"].pack()
+    with pytest.raises(ParameterError, match="n_steps of .* must be a whole number"):
+        kernel(n_steps=2**63).fit(graphs)
 
 
 def test_labels_need_a_number_of_steps():

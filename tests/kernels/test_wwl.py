@@ -13,7 +13,7 @@ import naive
 import naive_wl
 from strategies import collections
 from treegram import WWL, load_tu
-from zoo import COLLECTIONS
+from zoo import COLLECTIONS, LAWS_HOLD_ON
 
 SEARCH = settings(max_examples=60, deadline=None)
 
@@ -82,6 +82,12 @@ def test_any_collection_equals_optimal_transport(collection, h, width, use_edge_
 def test_sliced_distances_are_exact_along_each_direction(collection, h):
     kernel = WWL(h, width=0.7, method="sliced", n_directions=3, random_state=1).fit(collection.pack())
     np.testing.assert_allclose(kernel.transform(collection.pack()), sliced(collection, h, 0.7, kernel), atol=1e-12)
+
+
+def test_a_width_beyond_64_bits_is_a_number():
+    """Found by fuzzing model files: numpy makes objects of such integers."""
+    graphs = LAWS_HOLD_ON["mixed"].pack()
+    np.testing.assert_array_equal(WWL(width=10**30).fit_transform(graphs), WWL(width=1e30).fit_transform(graphs))
 
 
 def test_scales_are_those_of_the_fitted_graphs():

@@ -17,7 +17,9 @@ from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.walks import WalkNodes, walk_contributions, walk_self_sums, walk_sums
 from treegram.structure.hashing import arc_hashes
 
-__all__ = ["AttributedWalk", "describe_walks"]
+__all__ = ["MOST_STEPS", "AttributedWalk", "describe_walks"]
+
+MOST_STEPS = 1000  # far beyond what makes a difference: compiled code trusts that there is an entry for each
 
 
 @parameters
@@ -99,7 +101,7 @@ class AttributedWalk(GraphKernel):
     _explained_by = "nodes"
     _one_pass = ("n_steps", "decay")
     _default_param_grid = {"n_steps": [1, 2, 3, 4], "decay": [0.01, 0.1, 1.0]}
-    _allowed = {**NODE_KERNEL, "n_steps": (Whole(0),), "decay": (Number(0, above=True),)}
+    _allowed = {**NODE_KERNEL, "n_steps": (Whole(0, MOST_STEPS),), "decay": (Number(0, above=True),)}
 
     n_steps: int = field(default=3, kw_only=False)
     decay: float = 0.1

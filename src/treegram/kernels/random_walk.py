@@ -16,7 +16,7 @@ from treegram._core.params import NOTHING, Number, Whole, Words, parameters
 from treegram._core.text import counted
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.attributed_walk import describe_walks
+from treegram.kernels.attributed_walk import MOST_STEPS, describe_walks
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
 from treegram.pairsum.attributes import Gaussian
@@ -128,7 +128,7 @@ class RandomWalk(ExplicitKernel):
     _default_param_grid = {"decay": [0.0001, 0.001, 0.01]}
     _allowed = {
         "decay": (Number(0, above=True),),
-        "n_steps": (Whole(0), NOTHING),
+        "n_steps": (Whole(0, MOST_STEPS), NOTHING),
         "kind": (Words("geometric", "exponential"),),
     }
 

@@ -122,7 +122,7 @@ class WWL(GraphKernel):
         "n_iterations": (Whole(0),),
         "width": (Number(0, above=True),),
         "method": (Words("categorical", "sliced"),),
-        "n_directions": (Whole(1),),
+        "n_directions": (Whole(1, 10**6),),
     }
 
     n_iterations: int = field(default=3, kw_only=False)
@@ -215,7 +215,7 @@ class WWL(GraphKernel):
                 done = left.n_iterations[i]
                 distances[i] = np.maximum(1.0 - shared / (done + 1), 0.0)
         has_nodes = (sizes[0] > 0)[:, None] & (sizes[1] > 0)
-        widths = np.array(left.widths)[:, None, None]
+        widths = np.array(left.widths, dtype=np.float64)[:, None, None]
         K = np.where(has_nodes, np.exp(-distances[:, None] / widths), 0.0)
         return K.reshape(K.shape[0] * K.shape[1], *K.shape[2:])
 

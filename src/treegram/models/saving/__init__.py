@@ -64,8 +64,9 @@ _LIMITS = {
     "depth": 1000,
     "n_iterations": 1000,
     "n_levels": 1000,
-    "radius": 1000,
-    "distance": 1000,
+    "radius": 100,
+    "distance": 100,
+    "n_steps": 100,
     "n_components": 10**6,
     "max_size": 6,  # of CSM, whose time grows exponentially with it
     "n_samples": 10**6,
