@@ -176,7 +176,7 @@ def test_dense_graphs_are_compared_in_pairs_and_have_no_explicit_features():
 def test_a_number_of_steps_that_overflows_is_refused(kernel):
     """Found by fuzzing model files: compiled code wrote outside of its array."""
     graphs = LAWS_HOLD_ON["mixed"].pack()
-    with pytest.raises(ParameterError, match="n_steps of .* must be a whole number"):
+    with pytest.raises(ParameterError, match=r"n_steps of .* must be a whole number"):
         kernel(n_steps=2**63).fit(graphs)
 
 
