@@ -61,9 +61,9 @@ def _supported() -> dict[str, type[Any]]:
 
 # Limits on parameters: a kernel is fitted when it is loaded, and a file must not make that take years.
 _LIMITS = {
-    "depth": 1000,
-    "n_iterations": 1000,
-    "n_levels": 1000,
+    "depth": 100,
+    "n_iterations": 100,
+    "n_levels": 100,
     "radius": 100,
     "distance": 100,
     "n_steps": 100,
