@@ -548,7 +548,7 @@ def test_a_file_cannot_ask_for_a_fit_that_takes_years(path, graphs):
     save_model(P2K(n_iterations=1).fit(graphs), path)
     content, arrays = parts(path.read_bytes())
     content["model"]["estimator"][1]["n_iterations"] = 2**31
-    refused(path, joined(content, arrays), "n_iterations of P2K is 2147483648; in a model file it may be 1000 at most")
+    refused(path, joined(content, arrays), "n_iterations of P2K is 2147483648; in a model file it may be 100 at most")
 
 
 def test_graphs_are_checked_before_compiled_loops_see_them(path, graphs):
