@@ -5,8 +5,8 @@ import math
 import pytest
 
 from treegram.kernels.base import KERNELS
-from treegram.study.protocol import BASELINES, KernelSpec, Pair, Protocol, entry_key
-from treegram.study.study_file import read_study, shipped_studies
+from treegram.study.protocol import BASELINES, KernelSpec, Pair, Protocol, entry_key, shipped_studies
+from treegram.study.study_file import read_study
 
 DATASETS = ("COX2", "BZR", "DHFR", "ENZYMES", "PROTEINS", "SYNTHETICnew")
 

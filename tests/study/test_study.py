@@ -9,9 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treegram import StudyError, TreegramError
-from treegram.study.protocol import Comparison, KernelSpec, Pair, Protocol, Published, Study, StudyEntry, entry_key
+from treegram.study.protocol import (
+    Comparison,
+    KernelSpec,
+    Pair,
+    Protocol,
+    Published,
+    Study,
+    StudyEntry,
+    entry_key,
+    shipped_studies,
+)
 from treegram.study.run import build_kernel
-from treegram.study.study_file import check_study, parse_study, read_study, shipped_studies
+from treegram.study.study_file import check_study, parse_study, read_study
 
 BASE = """\
 title = "A small study"
@@ -140,7 +150,7 @@ def test_an_entry_may_have_data_sets_of_its_own(write):
     text = 'datasets = ["A", "B"]\n[[kernels]]\nname = "k"\nkernel = "csm"\ndatasets = ["{}"]\n'
     (entry,) = read_study(write(text.format("B"))).kernels
     assert (entry.is_for("A"), entry.is_for("B")) == (False, True)
-    with pytest.raises(StudyError, match=r"mine.toml: kernels\[0\].datasets\[0\]: unknown data set 'C'"):
+    with pytest.raises(StudyError, match=r"mine.toml: kernels\[0\].datasets: unknown data set 'C'"):
         read_study(write(text.format("C")))
 
 
@@ -169,25 +179,27 @@ WRONG = [
     ('datasets = ["MUTAG", "mine"]\n\n', "", "the key 'datasets' is missing"),
     ('name = "second"', "", "kernels[1]: the key 'name' is missing"),
     # types
-    ('title = "A small study"', "title = 3", "title: must be a text that is not empty, got 3"),
-    ('title = "A small study"', 'title = " "', "title: must be a text that is not empty, got ' '"),
+    ('title = "A small study"', "title = 3", "title: must be a text, got 3"),
     ('datasets = ["MUTAG", "mine"]\n\n', 'datasets = "MUTAG"\n', "datasets: must be a list of at least one element"),
     ('"MUTAG", "mine"]\n\n', '"MUTAG", "MUTAG"]\n', "datasets[1]: duplicate 'MUTAG'"),
     ('["MUTAG", "mine"]\n\n', '["MUTAG", "data/mine"]\n', "datasets[1]: 'data/mine' is not the name of a data set"),
     ("[protocol]", "[[protocol]]", "protocol: must be a table, got a list"),
     ("param_grid = { n_iterations = [0, 2] }", "param_grid = [0]", "kernels[1].param_grid: must be a table"),
-    ("random_state = 3", "random_state = 2020-01-01", "kernels[2].choices[1].parameters.random_state: must be a text,"),
+    (
+        "random_state = 3",
+        "random_state = 2020-01-01",
+        "kernels[2].choices[1].parameters.random_state: must be a text or a number",
+    ),
     # protocol
     ("repeats = 2", "repeats = 0", "protocol.repeats: must be a whole number of at least 1, got 0"),
-    ("repeats = 2", "repeats = true", "protocol.repeats: must be a whole number of at least 1, got true"),
+    ("repeats = 2", "repeats = true", "protocol.repeats: must be a whole number of at least 1, got True"),
     ("inner_folds = 3", "inner_folds = 2.5", "protocol.inner_folds: must be a whole number of at least 2, got 2.5"),
-    ("seed = 7", "seed = -1", "protocol.seed: must be a whole number of at least 0 and of at most 4294967295, got -1"),
-    ("C = [1, 10.0]", "C = [1, 0]", "protocol.C[1]: must be a number above 0, got 0"),
-    ("C = [1, 10.0]", "C = [1, inf]", "protocol.C[1]: must be a number above 0, got inf"),
-    ("C = [1, 10.0]", "C = [10, 10.0]", "protocol.C[1]: duplicate 10.0"),
-    ('"all"\n\n', '"train"\n', "protocol.fitted_on: unknown fitted_on 'train'; did you mean training?"),
+    ("seed = 7", "seed = -1", "protocol.seed: must be a whole number of at least 0 and at most 4294967295, got -1"),
+    ("C = [1, 10.0]", "C = [1, 0]", "protocol.C[1]: must be a number greater than 0, got 0"),
+    ("C = [1, 10.0]", "C = [1, inf]", "protocol.C[1]: must be a number greater than 0, got inf"),
+    ('"all"\n\n', '"train"\n', "protocol.fitted_on: must be one of 'all', 'training', got 'train'"),
     ("C = [1, 10.0]", "alpha = [1.0]", 'protocol.alpha: cannot be combined with task = "classification"'),
-    ("seed = 7", 'control = "turned"', "protocol.control: unknown control 'turned'"),
+    ("seed = 7", 'control = "turned"', "protocol.control: must be one of 'permuted-targets', got 'turned'"),
     # kernels
     ('"oddcl" # the tree kernel', '"odcl"', "kernels[0].kernel: unknown kernel 'odcl'; did you mean oddcl?"),
     ('{ kernel = "wlcl" },', '{ kernel = "wcl" },', "kernels[1].sum[0].kernel: unknown kernel 'wcl'"),
@@ -199,16 +211,22 @@ WRONG = [
     (
         '{ counting = "visits" }',
         '{ counting = "visit" }',
-        "kernels[0].parameters.counting: unknown counting 'visit'; did",
+        "kernels[0].parameters.counting: counting of ODDCL must be one of",
     ),
-    ('{ counting = "visits" }', "{ n_jobs = 2 }", "kernels[0].parameters.n_jobs: changes no result"),
+    (
+        '{ counting = "visits" }',
+        "{ n_jobs = 2 }",
+        "kernels[0].parameters.n_jobs: the kernel 'oddcl' has no parameter 'n_jobs'",
+    ),
     ('name = "second"', 'name = "first"', "kernels[1]: duplicate 'first'"),
-    ('name = "second"', 'name = "a\\nb"', "kernels[1].name: a name must be one line of printable characters"),
-    (*entry(""), "kernels[3]: one of 'kernel', 'sum', 'choices' and 'baseline' is required"),
+    ('name = "second"', 'name = "a\\nb"', "kernels[1]: a name must be one line of printable characters"),
+    (*entry(""), "kernels[3]: give exactly one of 'kernel', 'sum', 'choices' and 'baseline'"),
     ('name = "second"', 'name = "second"\nkernel = "wl"', "kernels[1]: give either 'kernel', 'parameters' and"),
-    ('name = "third"', 'name = "third"\nkernel = "wl"', "kernels[2].kernel: cannot be combined with 'choices'"),
-    ('sum = [\n    { kernel = "wlcl" },', "sum = [", "kernels[1].sum: a sum must have at least two terms"),
-    (*entry('kernel = "auto"\nparameters = { depth = 1 }'), "kernels[3]: the kernel 'auto' cannot be combined"),
+    ('name = "third"', 'name = "third"\nkernel = "wl"', "kernels[2]: give exactly one of"),
+    (
+        *entry('kernel = "auto"\nparameters = { depth = 1 }'),
+        "kernels[3]: a baseline or the kernel 'auto' cannot be combined",
+    ),
     # grids
     ("n_iterations = [0, 2]", "n_iteration = [0, 2]", "kernels[1].param_grid.n_iteration[0]: the kernel 'wlcl' has no"),
     (
@@ -217,46 +235,41 @@ WRONG = [
         "kernels[2].choices[0].param_grid.n_iterations: must",
     ),
     ("    1,\n]", "    -1,\n]", "kernels[0].param_grid.lam[1]: lam of ODDCL must be a number greater than 0; got -1"),
-    ("    1,\n]", "    nan,\n]", "kernels[0].param_grid.lam[1]: must be a text, a finite number"),
+    ("    1,\n]", "    nan,\n]", "kernels[0].param_grid.lam[1]: must be a text or a number"),
     (
         "depth = [0, 1]",
         "depth = [0, true]",
-        "kernels[0].param_grid.depth[1]: the parameter 'depth' of the kernel 'oddcl'",
+        "kernels[0].param_grid.depth[1]: depth of ODDCL must be a whole number",
     ),
-    ("    1,\n]", "    0.5,\n]", "kernels[0].param_grid.lam[1]: duplicate 0.5"),
     ("n_iterations = [0, 2] }", "gamma = [1] }", "kernels[1].param_grid.gamma: also fixed in 'parameters'"),
-    ("timed = { depth = 1 }", "timed = { deep = 1 }", "kernels[0].timed.deep: the kernel 'oddcl' has no parameter"),
+    ("timed = { depth = 1 }", "timed = { deep = 1 }", "kernels[0].timed: the kernel 'oddcl' has no parameter"),
     (
         '"standard"',
         '"standart"',
         "kernels[1].sum[1].attributes: unknown transformation 'standart'; did you mean standard?",
     ),
     # published
-    ("seconds = { MUTAG", "seconds = { MUTAC", "kernels[0].published.seconds.MUTAC: unknown data set 'MUTAC'; did you"),
+    ("seconds = { MUTAG", "seconds = { MUTAC", "kernels[0].published.seconds: unknown data set 'MUTAC'; did you"),
     (
         "MUTAG = 81,",
         "MUTAG = 101,",
-        "kernels[0].published.accuracy.MUTAG: must be a number of at least 0 and of at most 100",
+        "kernels[0].published.accuracy.MUTAG: must be a number of at least 0 and at most 100 or a text, got 101",
     ),
     ("MUTAG = 1.5", "MUTAG = -1.5", "kernels[0].published.deviation.MUTAG: must be a number of at least 0, got -1.5"),
-    ("MUTAG = 1.5", '"mine" = 1.5', "kernels[0].published.deviation.mine: there is no published accuracy"),
-    ('MUTAG = "small"', 'MUTAGEN = "small"', "dataset_notes.MUTAGEN: unknown data set 'MUTAGEN'; did you mean MUTAG?"),
+    ('MUTAG = "small"', 'MUTAGEN = "small"', "dataset_notes: unknown data set 'MUTAGEN'; did you mean MUTAG?"),
     # comparisons and pairs
-    ('["first", "second", "third"]', '["first", "second", "tird"]', "comparisons[0].kernels[2]: unknown kernel 'tird'"),
-    ('["first", "second", "third"]', '["first", "second"]', "comparisons[0].kernels: a Friedman test needs at least 3"),
-    ('"mine"]\n\n[[pairs]]', '"x"]\n\n[[pairs]]', "comparisons[0].datasets[1]: unknown data set 'x'"),
+    ('["first", "second", "third"]', '["first", "second", "tird"]', "comparisons[0].kernels: unknown kernel 'tird'"),
+    ('["first", "second", "third"]', '["first", "second"]', "comparisons[0]: a Friedman test needs at least 3"),
+    ('"mine"]\n\n[[pairs]]', '"x"]\n\n[[pairs]]', "comparisons[0].datasets: unknown data set 'x'"),
     ('baseline = "third"', 'baseline = "fourth"', "pairs[0].baseline: unknown kernel 'fourth'"),
     ('baseline = "third"', 'baseline = ["third", "first"]', "pairs[0].baseline: 'first' is compared with itself"),
     # baselines, draws and repeats
     (*entry('baseline = "gni"'), "kernels[3].baseline: unknown baseline 'gni'; did you mean gin?"),
-    (*entry('baseline = "gin"\nkernel = "wl"'), "kernels[3].kernel: cannot be combined with 'baseline'"),
-    (
-        *entry('kernel = "p2k"\nparameters = { random_state = 1 }\nreseed = true'),
-        "kernels[3].reseed: sets random_state",
-    ),
+    (*entry('baseline = "gin"\nkernel = "wl"'), "kernels[3]: give exactly one of"),
+    (*entry('kernel = "p2k"\nparameters.random_state = 1\nreseed = true'), "kernels[3].reseed: sets random_state"),
+    (*entry('baseline = "gin"\nreseed = true'), "kernels[3]: a baseline or the kernel 'auto' cannot be combined"),
     ('note = "A note."', "reseed = true", "kernels[0].reseed: the kernel 'oddcl' has no parameter 'random_state'"),
-    ('note = "A note."', "reseed = false", "kernels[0].reseed: can only be true, got false"),
-    ("seed = 7", "repeats_on = { MUTAGG = 1 }", "protocol.repeats_on.MUTAGG: unknown data set 'MUTAGG'"),
+    ("seed = 7", "repeats_on = { MUTAGG = 1 }", "protocol.repeats_on: unknown data set 'MUTAGG'"),
     # syntax
     ('reference = "None"', 'reference = "None', "not valid TOML: "),
     ("seed = 7", "seed = 7\nseed = 8", "not valid TOML: Cannot overwrite a value (at line 17"),
@@ -302,7 +315,7 @@ def test_baselines_predict_no_numbers(write):
     text = 'datasets = ["A"]\n[protocol]\ntask = "regression"\n[[kernels]]\nname = "k"\n'
     with pytest.raises(StudyError, match=r"kernels\[0\].baseline: \"gin\" predicts classes"):
         read_study(write(text + 'baseline = "gin"\n'))
-    with pytest.raises(StudyError, match=r"kernels\[0\].published: accuracies cannot be combined with the metric"):
+    with pytest.raises(StudyError, match=r"kernels\[0\].published: accuracies cannot be combined with another metric"):
         read_study(write(text + 'kernel = "wl"\npublished.accuracy.A = 80\n'))
 
 
@@ -472,9 +485,9 @@ def test_the_key_is_the_same_on_every_machine():
 def test_a_metric_belongs_to_its_task(write):
     text = 'datasets = ["A"]\nkernels = [{ name = "k", kernel = "wl" }]\n[protocol]\n'
     assert read_study(write(text + 'metric = "ROC AUC"\n')).protocol.metric == "ROC AUC"
-    with pytest.raises(StudyError, match=r"protocol.metric: 'RMSE' cannot be combined with task = \"classification\""):
+    with pytest.raises(StudyError, match=r"protocol.metric: unknown classification metric 'RMSE'"):
         read_study(write(text + 'metric = "RMSE"\n'))
-    with pytest.raises(StudyError, match=r"unknown metric 'auc'"):
+    with pytest.raises(StudyError, match=r"unknown classification metric 'auc'"):
         read_study(write(text + 'metric = "auc"\n'))
 
 

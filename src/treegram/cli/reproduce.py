@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from treegram.cli._data import add_folder_options, load_data
 from treegram.cli._parser import Parser, add_jobs, at_least
-from treegram.study.study_file import shipped_studies
+from treegram.study.protocol import shipped_studies
 
 if TYPE_CHECKING:
     from treegram.study.protocol import Scope, Study

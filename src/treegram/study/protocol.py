@@ -10,6 +10,8 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from treegram._core.errors import StudyError
@@ -18,20 +20,22 @@ from treegram._core.text import suggest
 # Changes to the data sets that show what scores depend on; `data` makes them.
 CONTROLS = {
     "permuted-targets": "the targets are permuted among the graphs, so that nothing can be learned",
-    "without-twins": "of graphs that are equal in labels, vectors and edges only the first is kept",
 }
 
 # What outer folds keep together.
 SPLITS = {"groups": "graphs of one group", "scaffold": "molecules with the same Bemis-Murcko scaffold"}
 
-# Scores that can be tested, by task; `metrics` computes them.
-METRICS = ("accuracy", "balanced accuracy", "macro F1", "ROC AUC", "mean absolute error", "RMSE", "R²")
+# Scores that can be tested, by task, the default first; `metrics` computes them.
+METRICS = {
+    "classification": ("accuracy", "balanced accuracy", "macro F1", "ROC AUC"),
+    "regression": ("mean absolute error", "RMSE", "R²"),
+}
 
 # Models that an entry may name instead of kernels; `selection` has the functions.
 BASELINES = {
-    "summary-svm": "a support vector machine on means, variances and histograms of each graph's labels, vectors and degrees",
-    "summary-forest": "a random forest on the same numbers",
-    "boosting": "gradient boosting on GraphStatistics",
+    "summary-svm": "a support vector machine on summary statistics of each graph",
+    "summary-forest": "a random forest on summary statistics of each graph",
+    "boosting": "gradient boosting on summary statistics of each graph",
     "gin": "a graph isomorphism network, with early stopping",
 }
 
@@ -43,8 +47,7 @@ class KernelSpec:
     kernel: str = ""  # a key of treegram.kernels.base.KERNELS, or "auto"; empty for a sum
     parameters: Mapping[str, Any] = field(default_factory=dict)  # fixed
     param_grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # values in order of preference
-    # Names of transformations of the graphs, applied in order before the kernel.
-    attributes: tuple[str, ...] = field(default=(), metadata={"may_repeat": True})
+    attributes: tuple[str, ...] = ()  # names of transformations of the graphs, applied in order before the kernel
     sum: tuple[KernelSpec, ...] = ()  # the terms of a sum; param_grid is set in each of them
 
     @property
@@ -57,11 +60,9 @@ class KernelSpec:
 class Published:
     """Numbers that a paper prints for one kernel, by data set."""
 
-    # Percent, or words such as "out of memory".
-    accuracy: Mapping[str, float | str] = field(default_factory=dict, metadata={"least": 0.0, "most": 100.0})
-    # Standard deviation over repeats, percent.
-    deviation: Mapping[str, float] = field(default_factory=dict, metadata={"least": 0.0})
-    seconds: Mapping[str, float] = field(default_factory=dict, metadata={"above": 0.0})  # of one Gram matrix
+    accuracy: Mapping[str, float | str] = field(default_factory=dict)  # percent, or words such as "out of memory"
+    deviation: Mapping[str, float] = field(default_factory=dict)  # standard deviation over repeats, percent
+    seconds: Mapping[str, float] = field(default_factory=dict)  # of one Gram matrix
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,10 @@ class StudyEntry:
     timed: Mapping[str, Any] = field(default_factory=dict)  # parameters for the time of one Gram matrix
     note: str = ""
     published: Published = field(default_factory=Published)
-    fitted_on: str = field(default="", metadata={"words": ("training", "all")})  # overrides the protocol's unless empty
+    fitted_on: str = ""  # overrides the protocol's unless empty
     datasets: tuple[str, ...] = ()  # a subset of the study's; empty: all
     baseline: str = ""  # a name in BASELINES, instead of choices
-    repeats: int | None = field(default=None, metadata={"least": 1})  # upper limit, for expensive entries
+    repeats: int | None = None  # upper limit, for expensive entries
     reseed: bool = False  # set random_state to the number of the repeat, so that means are over draws, too
 
     def is_for(self, dataset: str) -> bool:
@@ -98,22 +99,20 @@ class StudyEntry:
 class Protocol:
     """The cross-validation by which the kernels are compared."""
 
-    repeats: int = field(default=10, metadata={"least": 1})
-    outer_folds: int = field(default=10, metadata={"least": 2})
-    inner_folds: int = field(default=10, metadata={"least": 2})
-    seed: int = field(default=0, metadata={"least": 0, "most": 2**32 - 1})
-    # Of a support vector machine.
-    C: tuple[float, ...] = field(default=(0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0), metadata={"above": 0.0})
-    # The graphs that scales, widths and samples are learned from: the training graphs of the outer fold, or all.
-    fitted_on: str = field(default="training", metadata={"words": ("training", "all")})
-    task: str = field(default="classification", metadata={"words": ("classification", "regression")})
-    # Of ridge regression.
-    alpha: tuple[float, ...] = field(default=(0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0), metadata={"above": 0.0})
-    min_class_size: int = field(default=1, metadata={"least": 1})  # graphs of smaller classes are left out
-    control: str = field(default="", metadata={"words": tuple(CONTROLS)})  # empty: data as they are
-    metric: str = field(default="", metadata={"words": METRICS})  # the tested score; empty: the first of the task
-    split: str = field(default="", metadata={"words": tuple(SPLITS)})  # what outer folds keep together; empty: nothing
-    repeats_on: Mapping[str, int] = field(default_factory=dict, metadata={"least": 1})  # upper limit by data set
+    repeats: int = 10
+    outer_folds: int = 10
+    inner_folds: int = 10
+    seed: int = 0
+    C: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)  # of a support vector machine
+    # The graphs that scales, widths and samples are learned from: the "training" graphs of the outer fold, or "all".
+    fitted_on: str = "training"
+    task: str = "classification"  # or "regression"
+    alpha: tuple[float, ...] = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)  # of ridge regression
+    min_class_size: int = 1  # graphs of smaller classes are left out
+    control: str = ""  # a key of CONTROLS; empty: data as they are
+    metric: str = ""  # the tested score; empty: the first of the task
+    split: str = ""  # what outer folds keep together, a key of SPLITS; empty: nothing
+    repeats_on: Mapping[str, int] = field(default_factory=dict)  # upper limit by data set
 
     @property
     def strengths(self) -> tuple[str, tuple[float, ...]]:
@@ -222,6 +221,12 @@ class Study:
             tuple(entry for entry in self.kernels if kernels is None or entry.name in kernels),
             planned if repeats is None else repeats,
         )
+
+
+def shipped_studies() -> tuple[str, ...]:
+    """Return the names of the studies that come with the package."""
+    files = resources.files("treegram.study").joinpath("papers").iterdir()
+    return tuple(sorted(Path(file.name).stem for file in files if file.name.endswith(".toml")))
 
 
 # -------------------------------------------------------------------- as plain data
