@@ -17,10 +17,9 @@ from treegram.study.protocol import BASELINES, Protocol, StudyEntry
 from treegram.study.run import run_study
 from treegram.study.selection import (
     SELECTIONS,
-    _arc_items,
-    _node_items,
+    Fold,
+    _inputs,
     _standardize,
-    _summarize_graphs,
     baseline_versions,
     select_auto,
 )
@@ -60,7 +59,7 @@ def test_a_baseline_learns_and_repeats_with_its_seed(monkeypatch, data, split, n
     monkeypatch.setattr(_gin, "_MAX_EPOCHS", 15)
     graphs, y = data
     train, test = split
-    found, again = (SELECTIONS[name](PROTOCOL, graphs, y, train, test, 5) for _ in range(2))
+    found, again = (SELECTIONS[name](Fold(PROTOCOL, graphs, y, train, test, 5)) for _ in range(2))
     assert found == again
     assert np.mean(np.array(found["predicted"]) == y[test]) > 0.6, "a third is chance"
     assert 0.5 < found["inner_score"] <= 1
@@ -74,7 +73,7 @@ def test_classes_of_test_graphs_play_no_part(monkeypatch, data, split, name):
     train, test = split
     others = y.copy()
     others[test] = (others[test] + 1) % 3
-    first, second = (SELECTIONS[name](PROTOCOL, graphs, one, train, test, 5) for one in (y, others))
+    first, second = (SELECTIONS[name](Fold(PROTOCOL, graphs, one, train, test, 5)) for one in (y, others))
     for known in ("predicted", "chosen", "inner_score", "n_fits"):
         assert first[known] == second[known]
 
@@ -88,19 +87,21 @@ def test_what_one_test_graph_is_does_not_change_the_others(monkeypatch, data, sp
     vectors = np.array(graphs.attributes)
     vectors[graphs.graph_ids == test[-1]] *= 1000
     other = replace(graphs, attributes=vectors)
-    first, second = (SELECTIONS[name](PROTOCOL, one, y, train, test, 5)["predicted"] for one in (graphs, other))
+    first, second = (SELECTIONS[name](Fold(PROTOCOL, one, y, train, test, 5))["predicted"] for one in (graphs, other))
     assert first[:-1] == second[:-1]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_two_classes_have_one_decision_each_above_zero_for_the_second(monkeypatch, data, split, name):
+def test_of_two_classes_the_predicted_one_has_the_higher_decision(monkeypatch, data, split, name):
     monkeypatch.setattr(_gin, "_MAX_EPOCHS", 3)
     graphs, y = data
     train, test = split
     seen = []
     monkeypatch.setattr(_gin, "roc_auc", lambda _actual, decisions: seen.append(decisions))
-    found = SELECTIONS[name](PROTOCOL, graphs, np.minimum(y, 1), train, test, 5)
+    found = SELECTIONS[name](Fold(PROTOCOL, graphs, np.minimum(y, 1), train, test, 5))
     (decisions,) = seen
+    if decisions.ndim == 2:
+        decisions = decisions[:, 1] - decisions[:, 0]
     clear = np.abs(decisions) > 1e-9
     assert decisions.shape == test.shape
     assert ((decisions > 0) == (np.array(found["predicted"]) == 1))[clear].all()
@@ -111,7 +112,7 @@ def test_a_baseline_predicts_numbers(data, split, name):
     graphs, y = data
     train, test = split
     numbers = y + 0.5 * graphs.sizes
-    found, again = (SELECTIONS[name](REGRESSION, graphs, numbers, train, test, 5) for _ in range(2))
+    found, again = (SELECTIONS[name](Fold(REGRESSION, graphs, numbers, train, test, 5)) for _ in range(2))
     assert found == again
     error = np.mean((np.array(found["predicted"]) - numbers[test]) ** 2)
     assert error < 0.5 * numbers[test].var()
@@ -126,7 +127,7 @@ def test_the_automatic_model_learns_from_training_graphs_alone(data, split, prot
     targets = y.astype(np.float64) if protocol is REGRESSION else y
     others = targets.copy()
     others[test] = others[test][::-1]
-    first, second = (select_auto(protocol, graphs, one, train, test, 5) for one in (targets, others))
+    first, second = (select_auto(Fold(protocol, graphs, one, train, test, 5)) for one in (targets, others))
     for known in ("predicted", "chosen", "inner_score", "n_fits"):
         assert first[known] == second[known]
     assert first["chosen"]["kernel"]
@@ -138,32 +139,21 @@ def test_the_automatic_model_learns_from_training_graphs_alone(data, split, prot
 # -------------------------------------------------------------------- numbers of graphs
 
 
-def test_a_row_has_means_variances_and_histograms(data):
+def test_a_network_sees_scaled_numbers_and_a_column_for_each_label(data):
     graphs, _ = data
     train = np.arange(60)
-    rows = _summarize_graphs(graphs, train)
-    assert rows.shape == (90, 2 + (3 * 2 + 3 * 8 + 3) + (2 + 8)), "sizes, nodes (degree, 2 numbers, 3 labels), edges"
-    np.testing.assert_allclose(rows[train].mean(axis=0), 0, atol=1e-9)
-    literal = np.array([graphs.attributes[graphs.graph_ids == i].mean(axis=0) for i in range(90)])
-    np.testing.assert_allclose(rows[:, 3:5], _standardize(literal, np.arange(90) < 60), atol=1e-9)
-    literal = np.array([graphs.attributes[graphs.graph_ids == i].var(axis=0) for i in range(90)])
-    np.testing.assert_allclose(rows[:, 6:8], _standardize(literal, np.arange(90) < 60), atol=1e-9)
+    inputs = _inputs(graphs, train)
+    assert (inputs.n_attributes, inputs.n_edge_attributes) == (1 + 2 + 3, 1), "degree, two numbers, three labels"
+    nodes = np.array(inputs.attributes)
+    np.testing.assert_allclose(nodes[graphs.graph_ids < 60, :3].mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_array_equal(nodes[:, 3:].argmax(axis=1), graphs.labels)
+    np.testing.assert_array_equal(nodes[:, 3:].sum(axis=1), 1)
 
 
-def test_bins_are_cut_at_quantiles_of_training_graphs(data):
-    graphs, _ = data
-    rows = _summarize_graphs(graphs, np.arange(60))
-    train_vectors = np.array(graphs.attributes)[graphs.graph_ids < 60, 0]
-    lowest = np.quantile(train_vectors, 1 / 8)
-    shares = np.array([(graphs.attributes[graphs.graph_ids == i, 0] <= lowest).mean() for i in range(90)])
-    np.testing.assert_allclose(rows[:, 2 + 6 + 8], _standardize(shares[:, None], np.arange(90) < 60)[:, 0], atol=1e-9)
-
-
-def test_graphs_without_anything_have_sizes_and_degrees():
-    graphs = Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)], []], n_nodes=[2, 3, 0])
-    assert (_node_items(graphs).n_labels, _arc_items(graphs).numbers.shape) == (0, (6, 0))
-    rows = _summarize_graphs(graphs, np.arange(2))
-    assert np.isfinite(rows).all()
+def test_graphs_without_anything_have_degrees():
+    inputs = _inputs(Graphs.from_edges([[(0, 1)], [(0, 1), (1, 2)], []], n_nodes=[2, 3, 0]), np.arange(2))
+    assert (inputs.n_attributes, inputs.n_edge_attributes) == (1, 0)
+    assert np.isfinite(inputs.attributes).all()
 
 
 def test_a_constant_column_becomes_zero():
@@ -227,7 +217,7 @@ def test_threads_of_torch_are_as_before(monkeypatch, data, split):
     before = torch.get_num_threads()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        _gin._gin(PROTOCOL, *data, *split, 0)
+        _gin._gin(Fold(PROTOCOL, *data, *split, 0))
     assert torch.get_num_threads() == before
     assert baseline_versions([StudyEntry("net", (), baseline="gin")]) == {"torch": torch.__version__}
 
@@ -235,9 +225,9 @@ def test_threads_of_torch_are_as_before(monkeypatch, data, split):
 @without_torch
 def test_other_threads_change_no_network(monkeypatch, data, split):
     monkeypatch.setattr(_gin, "_MAX_EPOCHS", 3)
-    alone = [_gin._gin(PROTOCOL, *data, *split, seed) for seed in (1, 2)]
+    alone = [_gin._gin(Fold(PROTOCOL, *data, *split, seed)) for seed in (1, 2)]
     with ThreadPoolExecutor(2) as pool:
-        together = list(pool.map(lambda seed: _gin._gin(PROTOCOL, *data, *split, seed), (1, 2)))
+        together = list(pool.map(lambda seed: _gin._gin(Fold(PROTOCOL, *data, *split, seed)), (1, 2)))
     assert alone == together
     assert alone[0] != alone[1]
 

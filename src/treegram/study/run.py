@@ -33,6 +33,7 @@ from treegram.study.data import CheckedData, Loaded, check_data, load_source, ou
 from treegram.study.protocol import KernelSpec, Protocol, Scope, Study, StudyEntry, entry_key
 from treegram.study.selection import (
     SELECTIONS,
+    Fold,
     Grams,
     baseline_versions,
     joined,
@@ -309,12 +310,12 @@ def _run_fold(inputs: _FoldInputs, repeat: int, fold: int, train: Ints, test: In
     start = time.thread_time()
     data, protocol, entry = inputs.data, inputs.protocol, inputs.entry
     seed = seed_of(protocol.seed, data.name, repeat, fold)
+    known = Fold(protocol, data.graphs, data.targets, train, test, seed)
     if entry.chooses_itself:
-        select = SELECTIONS[entry.baseline] if entry.baseline else select_auto
-        parts = select(protocol, data.graphs, data.targets, train, test, seed)
+        parts = SELECTIONS[entry.baseline](known) if entry.baseline else select_auto(known)
     else:
         pairs = zip(entry.choices, inputs.grams, strict=True)
         grams = [shared or _on_training(spec, inputs.seed, data.graphs, train, test) for spec, shared in pairs]
-        parts = select_gram(protocol, joined(grams), data.targets, train, test, seed)
+        parts = select_gram(known, joined(grams))
     seconds = time.thread_time() - start
     return Row(data.name, entry.name, repeat, fold, seconds=seconds, run=inputs.run, **parts)
