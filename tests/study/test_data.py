@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from treegram import Graphs, make_synthetic
 from treegram._core.errors import StudyError
 from treegram.study import Store, read_study, run_study, summarize
-from treegram.study.data import check_data, first_twins, load_source, outer_folds
+from treegram.study.data import check_data, load_source, outer_folds
 from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry, entry_key
 from treegram.study.report import render_report
 
@@ -35,38 +35,6 @@ def test_permuted_targets_are_the_same_ones(data):
     assert not np.array_equal(permuted.targets, plain.targets)
     np.testing.assert_array_equal(permuted.targets, again.targets)
     assert not np.array_equal(permuted.targets, other.targets)
-
-
-@given(st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
-def test_twins_are_found_in_any_order_of_nodes(seed):
-    rng = np.random.default_rng(seed)
-    n, m = int(rng.integers(2, 8)), int(rng.integers(1, 8))
-    edges, labels, vectors = rng.integers(0, n, (m, 2)), rng.integers(0, 2, n), rng.integers(0, 2, (n, 1)).astype(float)
-    edges = np.array([[a, b] for a, b in edges if a != b], dtype=np.int64).reshape(-1, 2)
-    order = rng.permutation(n)  # node i becomes node order[i]
-    back = np.argsort(order)
-    shifted = vectors.copy()
-    shifted[0] += 0.5
-    graphs = Graphs.from_edges(
-        [edges, order[edges], edges],
-        labels=[labels, labels[back], labels],
-        attributes=[vectors, vectors[back], shifted],
-    )
-    assert first_twins(graphs).tolist() == [0, 0, 2]
-
-
-def test_twins_are_left_out_and_counted(data):
-    graphs, y = data
-    ids = [*range(20), 3, 3, 7]
-    targets = np.array([*y, y[3], 9, y[7]])
-    with pytest.warns(
-        UserWarning, match=r"A: 3 graphs of 23 left out, each equal to an earlier one; 1 of these had another"
-    ):
-        found = checked("without-twins", graphs[ids], targets, np.arange(23) // 2, split="groups")
-    assert len(found.graphs) == 20
-    np.testing.assert_array_equal(found.targets, np.unique(y, return_inverse=True)[1])
-    np.testing.assert_array_equal(found.groups, np.arange(20) // 2)
 
 
 # -------------------------------------------------------------------- groups

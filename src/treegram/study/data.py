@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from treegram._core.errors import StudyError
 from treegram._core.text import counted, listed
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels import WL, FeatureMap
 from treegram.models.base import check_numbers
 from treegram.models.crossval import check_targets, encode_classes, folds, seed_of
 from treegram.models.ridge import number_folds
@@ -30,7 +29,6 @@ from treegram.study.protocol import Protocol
 from treegram.study.store import DatasetFacts, Store
 
 _MOST_NAMED = 5  # classes in a warning
-_ROUNDS = 4  # of Weisfeiler-Lehman, by which twins are found
 _HASHED = (  # fields of Graphs, in an order that must not change: stores keep the digest
     "offsets", "indptr", "indices", "labels", "label_values", "attributes", "edge_labels", "edge_label_values", "directed",
     "targets", "edge_attributes",
@@ -86,12 +84,12 @@ def _check_one(name: str, graphs: Graphs, y: Any, groups: Any = None, *, protoco
         if protocol.control == "permuted-targets":
             seed = seed_of(protocol.seed, name, protocol.control)
             targets = targets[np.random.default_rng(seed).permutation(n)]
-        kept = _without_twins(name, graphs, targets) if protocol.control == "without-twins" else np.arange(n)
-        if protocol.task == "classification":
-            kept = kept[_in_large_classes(name, targets[kept], protocol.min_class_size)]
-        graphs, targets = (graphs, targets) if len(kept) == n else (graphs[kept], targets[kept])
-        make = _with_numbers if protocol.task == "regression" else _with_classes
-        return make(name, graphs, targets, None if codes is None else codes[kept], protocol)
+        if protocol.task == "regression":
+            return _with_numbers(name, graphs, targets, codes, protocol)
+        kept = _in_large_classes(name, targets, protocol.min_class_size)
+        if len(kept) < n:
+            graphs, targets, codes = graphs[kept], targets[kept], None if codes is None else codes[kept]
+        return _with_classes(name, graphs, targets, codes, protocol)
     except ValueError as error:
         raise StudyError(f"{name}: {error}") from error
 
@@ -266,46 +264,3 @@ def refuse_other_data(data: Sequence[CheckedData], store: Store) -> None:
                 f"{changes or 'graphs of the same number and size, but with other edges, labels, vectors or targets'}. "
                 "Use another store."
             )
-
-
-# -------------------------------------------------------------------- equal graphs
-
-
-def _without_twins(name: str, graphs: Graphs, targets: Any) -> Ints:
-    """Return the ids of graphs that are not equal to an earlier one; a warning counts the others."""
-    first = first_twins(graphs)
-    kept = np.flatnonzero(first == np.arange(len(graphs)))
-    n_others = int((targets != targets[first]).sum())
-    warnings.warn(
-        f"{name}: {counted(len(graphs) - len(kept), 'graph')} of {len(graphs)} left out, each equal to an earlier one; "
-        f"{n_others} of these had another target.",
-        stacklevel=5,
-    )
-    return kept
-
-
-def first_twins(graphs: Graphs) -> Ints:
-    """Return for each graph the first one that equals it in labels, vectors and edges, up to the order of nodes.
-
-    Graphs are equal if the Weisfeiler-Lehman test on labels and exact vectors does not distinguish them; edge labels are
-    ignored.
-    """
-    codes = _node_codes(graphs)
-    colored = replace(graphs, labels=codes, label_values=tuple(range(int(codes.max(initial=-1)) + 1)))
-    colored = colored.assign(attributes=None)
-    rows = FeatureMap(WL(n_iterations=_ROUNDS, normalize=False)).fit_transform(colored).tocsr()
-    rows.sort_indices()
-    seen: dict[tuple[bytes, bytes], int] = {}
-    first = []
-    for i, (start, end) in enumerate(zip(rows.indptr[:-1], rows.indptr[1:], strict=True)):
-        key = rows.indices[start:end].tobytes(), rows.data[start:end].tobytes()
-        first.append(seen.setdefault(key, i))
-    return np.array(first, dtype=np.int64)
-
-
-def _node_codes(graphs: Graphs) -> Ints:
-    """Return an integer for each distinct pair of label and vector."""
-    labels = np.zeros(graphs.n_nodes) if graphs.labels is None else graphs.labels
-    vectors = np.zeros((graphs.n_nodes, 0)) if graphs.attributes is None else np.asarray(graphs.attributes)
-    table = np.column_stack([labels, vectors])
-    return np.unique(table, axis=0, return_inverse=True)[1].astype(np.int64).ravel()

@@ -26,7 +26,6 @@ class Metric:
     measure: Callable[[Row], float | None]  # None where it is not defined, or was not measured
     higher_is_better: bool = True
     in_percent: bool = True
-    plural: str = ""
     decimals: int | None = 2  # None: four digits
     # The score of always predicting the largest class, or the mean target.
     baseline: Callable[[DatasetFacts], float] = lambda facts: 100 / len(facts.class_counts)
@@ -135,20 +134,17 @@ _METRICS = {
             "accuracy",
             "Accuracy is in percent.",
             lambda row: row.score,
-            plural="accuracies",
             baseline=lambda facts: 100 * max(facts.class_counts.values()) / facts.n_graphs,
         ),
         Metric(
             "balanced accuracy",
             "Balanced accuracy is the mean over classes of the fraction of their test graphs that are predicted correctly.",
             _balanced_accuracy,
-            plural="balanced accuracies",
         ),
         Metric(
             "macro F1",
             "Macro F1 is the mean over classes of F1, the harmonic mean of precision and recall.",
             _macro_f1,
-            plural="macro F1 scores",
             baseline=_f1_of_largest,
         ),
         Metric(
@@ -156,7 +152,6 @@ _METRICS = {
             "ROC AUC is the area under the receiver operating characteristic of the decision values; for more than two classes "
             "the mean over each class against the rest, without classes that a fold does not test.",
             lambda row: row.roc_auc,
-            plural="areas under the ROC curve",
             baseline=lambda _: 50.0,
         ),
     ),
@@ -167,7 +162,6 @@ _METRICS = {
             lambda row: row.score,
             higher_is_better=False,
             in_percent=False,
-            plural="errors",
             decimals=None,
             baseline=lambda facts: facts.targets["mean_error"],
         ),
@@ -177,7 +171,6 @@ _METRICS = {
             lambda row: sqrt(_squared_error(row)),
             higher_is_better=False,
             in_percent=False,
-            plural="errors",
             decimals=None,
             baseline=lambda facts: facts.targets["deviation"],
         ),
@@ -186,7 +179,6 @@ _METRICS = {
             "R² is 1 - (mean squared error) / (variance of the fold's test targets): 1 is perfect, and 0 no better than their mean.",
             _r2,
             in_percent=False,
-            plural="values of R²",
             decimals=3,
             baseline=lambda _: 0.0,
         ),

@@ -29,9 +29,8 @@ from treegram.study.protocol import CONTROLS, SPLITS, entry_key
 from treegram.study.statistics import Posterior, Ranking, TTest, holm
 from treegram.study.store import Store
 from treegram.study.summary import ROPE, ComparisonSummary, PairSummary, Summary, stored_study
-from treegram.study.tables import LEVEL, duration, is_best, measured, p_value, percent, signed
+from treegram.study.tables import LEVEL, Table, duration, p_value, percent, signed
 
-_MAX_NAMED = 6  # cells in a sentence
 _STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "treegram",  # otherwise ids are random
@@ -71,15 +70,15 @@ def render_report(summary: Summary, ending: str) -> str:
         f"report{ending}",
         summary=summary,
         latest=max((run.started[:10] for run in summary.runs), default="nothing run yet"),
-        paragraphs=[text for text in (progress(summary), agreement(summary), best(summary)) if text],
-        sections=[(title, blocks) for title, blocks in _sections(summary).items() if blocks],
+        paragraphs=[text for text in (progress(summary), agreement(summary)) if text],
+        sections=list(_sections(summary)),
         text=tables.markdown_text,
         table=lambda table: Markup(tables.markdown_table(table)),  # several lines
         picture=_picture,
     )
 
 
-# -------------------------------------------------------------------- blocks of the report
+# -------------------------------------------------------------------- sections of the report
 
 
 @dataclass(frozen=True)
@@ -87,110 +86,83 @@ class Figure:
     """A picture, drawn when it is written. Markdown leaves it out: a table has the same numbers."""
 
     name: str  # of its file
-    description: str  # for those who cannot see it
     caption: str
     draw: Callable[[], Any]  # returns matplotlib's axes
 
 
-# ("heading", text), ("bullets", texts), ("facts", pairs), ("table", Table) or ("figures", Figures)
-Block = tuple[str, Any]
+@dataclass(frozen=True)
+class Section:
+    """A part of the report: sentences, then tables, then figures."""
+
+    title: str
+    sentences: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    figures: Sequence[Figure] = ()
 
 
-def _sections(summary: Summary) -> dict[str, list[Block]]:
-    has_folds = any(cell.folds for cell in summary.cells)
-    has_times = any(cell.gram_seconds for cell in summary.cells)
+def _sections(summary: Summary) -> Iterator[Section]:
     metric = main_metric(summary.protocol)
-    return {
-        metric.name.capitalize(): [
-            ("table", tables.score_table(summary)),
-            ("bullets", [*summary.remarks, tables.unconverged(summary)]),
-            ("figures", _score_figures(summary)),
-        ],
-        "Other scores": [("table", table) for table in tables.other_tables(summary)],
-        "Time of one Gram matrix": [("table", tables.gram_time_table(summary)), ("figures", _time_figures(summary))]
-        if has_times
-        else [],
-        "Time of one fold": [("table", tables.fold_time_table(summary))] if has_folds else [],
-        "Statistics": list(_statistics(summary)),
-        "Chosen parameters": [("table", tables.chosen_table(summary))] if has_folds else [],
-        "Data sets": [("table", tables.dataset_table(summary))],
-        "Kernels": [("table", tables.kernel_table(summary))],
-        "Definitions": [("bullets", _definitions(summary))],
-        "Provenance": [("facts", _provenance(summary))],
-    }
-
-
-def _score_figures(summary: Summary) -> list[Figure]:
-    metric = main_metric(summary.protocol)
-    return [
+    names = [dataset.name for dataset in summary.datasets]
+    scores = [
         Figure(
             f"scores {name}",
-            f"{metric.name.capitalize()} of each kernel on {name}.",
-            f"{name}: mean {metric.name.removeprefix('mean ')}; bars are standard deviations over repeats.",
+            f"{name}: {metric.name} of each kernel; bars are standard deviations over repeats.",
             partial(plot_scores, summary, name),
         )
-        for name in (dataset.name for dataset in summary.datasets)
+        for name in names
         if any(cell.mean is not None for cell in summary.column(name))
     ]
-
-
-def _time_figures(summary: Summary) -> list[Figure]:
-    return [
-        Figure(
-            f"times {name}",
-            f"Time of one Gram matrix on {name}.",
-            f"{name}: time of one Gram matrix.",
-            partial(plot_times, summary, name),
-        )
-        for name in (dataset.name for dataset in summary.datasets)
-        if any(cell.gram_seconds is not None for cell in summary.column(name))
-    ]
-
-
-def _statistics(summary: Summary) -> Iterator[Block]:
+    yield Section(metric.name.capitalize(), tables=[tables.score_table(summary)], figures=scores)
+    if remarks := [*filter(None, [*summary.remarks, tables.unconverged(summary)])]:
+        yield Section("Remarks", remarks)
+    if others := list(tables.other_tables(summary)):
+        yield Section("Other scores", tables=others)
+    if any(cell.folds for cell in summary.cells):
+        times = [
+            Figure(f"times {name}", f"{name}: time of one Gram matrix.", partial(plot_times, summary, name))
+            for name in names
+            if any(cell.gram_seconds is not None for cell in summary.column(name))
+        ]
+        yield Section("Time", tables=[tables.time_table(summary)], figures=times)
     for comparison in summary.comparisons:
-        yield from _comparison(comparison, main_metric(summary.protocol).plural)
+        yield _comparison(comparison)
     for pair in summary.pairs:
-        yield "heading", f"{pair.kernel} against {pair.baseline}"
+        table = tables.pair_table(pair, higher_is_better=metric.higher_is_better)
         overalls = ((pair.published, "by the published numbers"), (pair.ours, "by ours"))
-        yield "bullets", pair_verdicts(pair) + [overall(pair, one, where) for one, where in overalls if one]
-        yield "table", tables.pair_table(pair, main_metric(summary.protocol))
+        sentences = pair_verdicts(pair) + [overall(pair, one, where) for one, where in overalls if one]
+        yield Section(f"{pair.kernel} against {pair.baseline}", sentences, [table])
     if len(summary.kernels) > 2 and summary.pairwise:
-        yield "heading", "All pairs"
-        yield "table", tables.win_table(summary)
+        yield Section("All pairs", tables=[tables.win_table(summary)])
+    if any(cell.folds for cell in summary.cells):
+        yield Section("Chosen parameters", tables=[tables.chosen_table(summary)])
+    yield Section("Data sets", tables=[tables.dataset_table(summary)])
+    yield Section("Kernels", tables=[tables.kernel_table(summary)])
+    yield Section("Definitions", _definitions(summary))
+    yield Section("Provenance", _provenance(summary))
 
 
-def _comparison(comparison: ComparisonSummary, scores: str) -> Iterator[Block]:
-    yield "heading", f"Ranks: {comparison.name}"
-    said, ours, published = [], comparison.ours, comparison.published
-    if published:
-        said.append(ranking_verdict(published, "On the published table"))
+def _comparison(comparison: ComparisonSummary) -> Section:
+    sentences, figures = [], []
+    if published := comparison.published:
+        sentences.append(ranking_verdict(published, "On the published table"))
         if comparison.dropped:
-            said.append(f"This test leaves out {listed(comparison.dropped)}, for which not every number is published.")
-    said.append(
-        ranking_verdict(ours, "On our table")
-        if ours
-        else f"Our numbers cannot be ranked yet: there is no complete repeat of {_named(comparison.missing)}."
-    )
-    yield "bullets", said
-    if ours or published:
-        yield "table", tables.rank_table(comparison)
-        shown = [(ours, "our"), (published, "published")]
-        yield "figures", [_rank_figure(one, f"{whose} {scores}", comparison.name) for one, whose in shown if one]
-
-
-def _named(cells: Sequence[tuple[str, str]]) -> str:
-    """Name some cells, or give their number if they are many."""
-    if len(cells) > _MAX_NAMED:
-        return f"{len(cells)} cells"
-    return listed([f"{kernel} on {dataset}" for kernel, dataset in cells])
-
-
-def _rank_figure(ranking: Ranking, scores: str, name: str) -> Figure:
-    ranks = sorted(zip(ranking.mean_ranks, ranking.names, strict=True))
-    description = f"Mean ranks on {scores}: {', '.join(f'{kernel} {rank:.2f}' for rank, kernel in ranks)}."
-    caption = f"Critical-difference diagram of {scores}: a bar joins kernels that Nemenyi's test does not separate."
-    return Figure(f"ranks {name} {scores.split()[0]}", description, caption, partial(plot_ranks, ranking))
+            sentences.append(
+                f"This test leaves out {listed(comparison.dropped)}, for which not every number is published."
+            )
+    if ours := comparison.ours:
+        sentences.append(ranking_verdict(ours, "On our table"))
+    else:
+        missing = [f"{kernel} on {dataset}" for kernel, dataset in comparison.missing]
+        sentences.append(
+            f"Our numbers cannot be ranked yet: there is no complete repeat of {listed(missing[:5])}"
+            f"{' and others' if len(missing) > 5 else ''}."
+        )
+    for whose, ranking in (("our", ours), ("published", published)):
+        if ranking:
+            caption = f"Mean ranks on {whose} numbers: a bar joins kernels that Nemenyi's test does not separate."
+            figures.append(Figure(f"ranks {comparison.name} {whose}", caption, partial(plot_ranks, ranking)))
+    ranks = [tables.rank_table(comparison)] if figures else []
+    return Section(f"Ranks: {comparison.name}", sentences, ranks, figures)
 
 
 # -------------------------------------------------------------------- sentences
@@ -224,21 +196,6 @@ def agreement(summary: Summary) -> str:
         f"{len(cells) - lower - higher} within two standard deviations; {higher} of ours are higher and {lower} lower. The "
         f"median difference is {signed(middle)} points."
     )
-
-
-def best(summary: Summary) -> str:
-    """Name the best kernel or kernels of each data set."""
-    found, metric = [], main_metric(summary.protocol)
-    for dataset in summary.datasets:
-        cells = [cell for cell in summary.column(dataset.name) if is_best(cell, summary)]
-        if cells:
-            few = any(len(cell.repeats) < cell.n_planned for cell in cells)
-            after = f" after {counted(min(len(cell.repeats) for cell in cells), 'repeat')}" if few else ""
-            deviation, decimals = cells[0].deviation if len(cells) == 1 else None, metric.decimals_of(cells[0].mean)
-            number = measured(cells[0].mean, deviation, decimals=decimals)
-            found.append(f"on {dataset.name}, {listed([cell.kernel for cell in cells])} with {number}{after}")
-    what = f"highest mean {metric.name}" if metric.higher_is_better else f"lowest {metric.name}"
-    return f"The {what}: {'; '.join(found)}." if found else ""
 
 
 def ranking_verdict(ranking: Ranking, where: str) -> str:
@@ -326,7 +283,7 @@ def _definitions(summary: Summary) -> list[str]:
         protocol=summary.protocol,
         metric=main_metric(summary.protocol),
         others=other_metrics(summary.protocol),
-        model=_model(summary),
+        model="a support vector machine" if summary.protocol.task == "classification" else "kernel ridge regression",
         strength=strength,
         values=", ".join(f"{one:g}" for one in sorted(values)),
         learned=[
@@ -339,33 +296,27 @@ def _definitions(summary: Summary) -> list[str]:
     return list(filter(None, text.splitlines()))
 
 
-def _model(summary: Summary) -> str:
-    return "a support vector machine" if summary.protocol.task == "classification" else "kernel ridge regression"
-
-
-def _provenance(summary: Summary) -> list[tuple[str, str]]:
-    """Return the origin of the numbers, as names and values."""
+def _provenance(summary: Summary) -> list[str]:
+    """Return the origin of the numbers."""
     runs = summary.runs
     dates = sorted(run.started for run in runs)
     machines = [", ".join(f"{name} {value}" for name, value in run.machine.items()) for run in runs]
     versions = [", ".join(f"{name} {value}" for name, value in run.versions.items()) for run in runs]
-    others = " or a baseline" * any(kernel.is_baseline for kernel in summary.kernels)
-    n_failed = sum(cell.n_unconverged for cell in summary.cells)
-    found = [
-        ("study", f"{summary.study}, seed {summary.protocol.seed}"),
-        ("study file", f"SHA-256 {summary.digest}"),
-        ("runs", f"{len(runs)}, started {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}" if runs else "none"),
-        ("commands", "; ".join(dict.fromkeys(run.command for run in runs))),
-        ("machine", "; ".join(dict.fromkeys(machines))),
-        ("versions", "; ".join(dict.fromkeys(versions))),
-        ("outer folds", f"{sum(len(repeat) for cell in summary.cells for repeat in cell.folds):,}"),
-        ("fits", f"{summary.n_fits:,} of {_model(summary)}{others}, {n_failed:,} not converged"),
-        ("processor time of the folds", duration(sum(cell.cpu_seconds for cell in summary.cells))),
-    ]
-    return [(name, value) for name, value in found if value]
+    found = {
+        "study": f"{summary.study}, seed {summary.protocol.seed}",
+        "study file": f"SHA-256 {summary.digest}",
+        "runs": f"{len(runs)}, started {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}" if runs else "none",
+        "commands": "; ".join(dict.fromkeys(run.command for run in runs)),
+        "machine": "; ".join(dict.fromkeys(machines)),
+        "versions": "; ".join(dict.fromkeys(versions)),
+        "outer folds": f"{sum(len(repeat) for cell in summary.cells for repeat in cell.folds):,}",
+        "fits of models": f"{summary.n_fits:,}",
+        "processor time of the folds": duration(sum(cell.cpu_seconds for cell in summary.cells)),
+    }
+    return [f"{name}: {value}" for name, value in found.items() if value]
 
 
-# -------------------------------------------------------------------- pictures
+# -------------------------------------------------------------------- files
 
 
 @contextmanager
@@ -376,14 +327,18 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _picture(figure: Figure) -> str:
-    """Draw the figure; return it as the address of an SVG image inside the page."""
+def _drawn(figure: Figure, ending: str) -> bytes:
+    """Draw the figure as ``svg`` or ``pdf``, without its date."""
     with _style(), io.BytesIO() as file:
-        figure.draw().figure.savefig(file, format="svg", metadata={"Date": None})
-        return f"data:image/svg+xml;base64,{base64.b64encode(file.getvalue()).decode()}"
+        figure.draw().figure.savefig(
+            file, format=ending, metadata={"CreationDate" if ending == "pdf" else "Date": None}
+        )
+        return file.getvalue()
 
 
-# -------------------------------------------------------------------- for a paper
+def _picture(figure: Figure) -> str:
+    """Return the address of an SVG image inside the page."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(_drawn(figure, 'svg')).decode()}"
 
 
 def write_latex(summary: Summary, folder: str | os.PathLike[str]) -> list[Path]:
@@ -427,15 +382,10 @@ def write_figures(summary: Summary, folder: str | os.PathLike[str]) -> list[Path
     ImportError
         If matplotlib is not installed.
     """
-    blocks = [block for blocks in _sections(summary).values() for block in blocks]
     written = []
-    with _style():
-        for figure in (figure for kind, figures in blocks if kind == "figures" for figure in figures):
-            drawn, name = figure.draw().figure, re.sub(r"[^\w.-]+", "_", figure.name)
-            for ending, date in (("pdf", "CreationDate"), ("svg", "Date")):
-                with io.BytesIO() as file:
-                    drawn.savefig(file, format=ending, metadata={date: None})
-                    written.append(_write(Path(folder) / f"{name}.{ending}", file.getvalue()))
+    for figure in (figure for section in _sections(summary) for figure in section.figures):
+        name = re.sub(r"[^\w.-]+", "_", figure.name)
+        written += [_write(Path(folder) / f"{name}.{ending}", _drawn(figure, ending)) for ending in ("pdf", "svg")]
     return written
 
 

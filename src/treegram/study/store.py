@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -29,31 +28,24 @@ _VERSION = 5  # of the tables below
 _PATIENCE = 60.0  # seconds to wait for another process that writes
 
 _SCHEMA = """
-CREATE TABLE run (id INTEGER PRIMARY KEY, started TEXT, command TEXT, versions TEXT, machine TEXT);
-CREATE TABLE study (name TEXT PRIMARY KEY, text TEXT);
-CREATE TABLE dataset (
+CREATE TABLE IF NOT EXISTS run (id INTEGER PRIMARY KEY, started TEXT, command TEXT, versions TEXT, machine TEXT);
+CREATE TABLE IF NOT EXISTS study (name TEXT PRIMARY KEY, text TEXT);
+CREATE TABLE IF NOT EXISTS dataset (
     name TEXT PRIMARY KEY, n_graphs INTEGER, class_counts TEXT, mean_nodes REAL, mean_edges REAL, n_attributes INTEGER,
     digest TEXT, targets TEXT
 );
-CREATE TABLE result (
+CREATE TABLE IF NOT EXISTS result (
     key TEXT, dataset TEXT, kernel TEXT, repeat INTEGER, fold INTEGER, actual BLOB, predicted BLOB, chosen TEXT,
     inner_score REAL, n_fits INTEGER, n_unconverged INTEGER, seconds REAL, run INTEGER, roc_auc REAL,
     PRIMARY KEY (key, repeat, fold)
 ) WITHOUT ROWID;
-CREATE TABLE gram_time (
+CREATE TABLE IF NOT EXISTS gram_time (
     key TEXT PRIMARY KEY, dataset TEXT, kernel TEXT, parameters TEXT, seconds REAL, learns INTEGER, run INTEGER
 ) WITHOUT ROWID;
 """
 
-_SAFE = "Everything that was finished before is safe in it"
-_REASONS = {
-    sqlite3.SQLITE_FULL: f"could not be written: the disk is full. {_SAFE}; free some space and run the same command again.",
-    sqlite3.SQLITE_READONLY: f"could not be written: the file or its folder is read-only. {_SAFE}; work on a copy.",
-    sqlite3.SQLITE_BUSY: f"is locked by another process. {_SAFE}; run the same command again when that process has ended.",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened; the file must be readable, and its folder writable.",
-    sqlite3.SQLITE_NOTADB: "is not a store of results, or it is damaged; use another file, or a copy from a backup.",
-    sqlite3.SQLITE_CORRUPT: "is damaged; use another file, or a copy from a backup.",
-}
+_DAMAGED = "is not a store of results, or it is damaged; use another file, or a copy from a backup"
+_TARGETS = {"lowest", "highest", "mean", "deviation", "mean_error"}
 
 
 @dataclass(frozen=True)
@@ -121,6 +113,10 @@ class DatasetFacts:
     # For regression: lowest, highest, mean, deviation, and mean_error, the mean absolute error of predicting the mean.
     targets: Mapping[str, float] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if self.targets and (self.targets.keys() != _TARGETS or not all(map(math.isfinite, self.targets.values()))):
+            raise ValueError(f"The targets of {self.name} must be described by {', '.join(sorted(_TARGETS))}.")
+
 
 @dataclass(frozen=True)
 class Run:
@@ -133,7 +129,7 @@ class Run:
     machine: Mapping[str, Any]  # processor, cores, memory in GiB, system; never a host's name or a path
 
 
-class Store:
+class Store(contextlib.AbstractContextManager["Store"]):
     """An open file of results; a context manager that closes it.
 
     Open it by `Store.open`. Several processes may use one file at the same time, each with its own `Store`, and so must
@@ -166,8 +162,6 @@ class Store:
             If there is none, if it cannot be opened, is damaged, of another version, or another kind of file.
         """
         path = Path(path)
-        if path.is_dir():
-            raise StoreError(f"{path} is a folder; a store is a file, for example {path / 'results.sqlite'}.")
         if not path.exists() and not create:
             raise StoreError(f"There is no store {path}; check its name, or run a study that writes it.")
         if not path.parent.is_dir():
@@ -187,12 +181,7 @@ class Store:
         """Close the file; closing twice does no harm."""
         self._connection.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     # ------------------------------------------------------------------ about the run
@@ -235,15 +224,15 @@ class Store:
 
     def study_name(self) -> str | None:
         """Return the name of the study, or None if no study was put in."""
-        return self._study()[0]
+        return self._study("name")
 
     def study_text(self) -> str | None:
         """Return the text of the study file, or None if no study was put in."""
-        return self._study()[1]
+        return self._study("text")
 
-    def _study(self) -> tuple[str, str] | tuple[None, None]:
-        found = self._execute("SELECT name, text FROM study").fetchone()
-        return (str(found[0]), str(found[1])) if found else (None, None)
+    def _study(self, column: str) -> str | None:
+        found = self._execute(f"SELECT {column} FROM study").fetchone()
+        return str(found[0]) if found else None
 
     def put_dataset(self, facts: DatasetFacts) -> None:
         """Keep the properties of a data set, replacing those kept under its name."""
@@ -337,8 +326,8 @@ def _decode(kind: str, value: Any) -> Any:
     """Return what was encoded, for a field with this annotation; a file from elsewhere may hold anything."""
     if kind.startswith("Mapping"):
         content = json.loads(value)
-        if not isinstance(content, dict) or (kind == "Mapping[str, float]" and not _are_numbers(content)):
-            raise TypeError(f"{value!r} is not a table of the right kind")
+        if not isinstance(content, dict):
+            raise TypeError(f"{value!r} is not a table")
         return content
     if kind.startswith("tuple"):
         dtype = np.dtype(chr(value[0]))
@@ -348,11 +337,6 @@ def _decode(kind: str, value: Any) -> Any:
     if not isinstance(value, _TYPES[kind]):
         raise TypeError(f"{value!r} is not of type {kind}")
     return bool(value) if kind == "bool" else value
-
-
-def _are_numbers(content: dict[str, Any]) -> bool:
-    names = {"lowest", "highest", "mean", "deviation", "mean_error"}
-    return content.keys() in (set(), names) and all(isinstance(value, int | float) for value in content.values())
 
 
 # -------------------------------------------------------------------- the file
@@ -365,41 +349,33 @@ def _explaining(path: Path) -> Iterator[None]:
         yield
     except sqlite3.ProgrammingError:  # a mistake of the caller, such as a store that is closed
         raise
+    except (sqlite3.OperationalError, sqlite3.IntegrityError) as error:  # a full disk, a lock, a read-only file
+        raise StoreError(
+            f"{path} could not be read or written: {error}. Everything that was finished before is safe in it."
+        ) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-        reason = _REASONS.get(code, f"could not be read or written. {_SAFE}.")
-        raise StoreError(f"{path} {reason} (SQLite: {error}.)") from error
+        raise StoreError(f"{path} {_DAMAGED} ({error}).") from error
 
 
 def _prepare(path: Path, connection: sqlite3.Connection, *, create: bool) -> None:
     """Create the tables in an empty file, and check that a file has them."""
+
+    def ask(question: str) -> Any:
+        return connection.execute(question).fetchone()[0]
+
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA fullfsync = ON")  # macOS: through to the disk, as fsync means elsewhere
-    if create and _is_empty(connection):
-        connection.execute("BEGIN IMMEDIATE")  # two processes may create it at once
-        if _is_empty(connection):
-            for statement in _SCHEMA.split(";\n"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {_VERSION}")
-        connection.execute("COMMIT")
-    if _pragma(connection, "application_id") != _APPLICATION_ID:
-        content = "is empty" if _is_empty(connection) else "is an SQLite file of another program"
+    is_empty = ask("SELECT count(*) FROM sqlite_master") == 0
+    if is_empty and create:
+        marks = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {_VERSION};"
+        connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {marks} COMMIT")  # two processes may create it at once
+    if ask("PRAGMA application_id") != _APPLICATION_ID:
+        content = "is empty" if is_empty else "is an SQLite file of another program"
         raise StoreError(f"{path} {content}, not a store of results; use another file.")
-    version = _pragma(connection, "user_version")
-    if version != _VERSION:
+    if (version := ask("PRAGMA user_version")) != _VERSION:
         raise StoreError(
             f"{path} is a store of version {version}, but this treegram reads version {_VERSION}; use the treegram that "
             "wrote it, or another file."
         )
-    verdict = _pragma(connection, "quick_check(1)")
-    if verdict != "ok":
-        raise StoreError(f"{path} {_REASONS[sqlite3.SQLITE_CORRUPT]} (SQLite: {verdict}.)")
-
-
-def _is_empty(connection: sqlite3.Connection) -> bool:
-    return bool(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0)
-
-
-def _pragma(connection: sqlite3.Connection, name: str) -> Any:
-    return connection.execute(f"PRAGMA {name}").fetchone()[0]
+    if (verdict := ask("PRAGMA quick_check(1)")) != "ok":
+        raise StoreError(f"{path} {_DAMAGED} ({verdict}).")

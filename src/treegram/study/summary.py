@@ -190,6 +190,12 @@ class Summary:
         """Return the cells of a data set, in the order of the kernels."""
         return tuple(cell for cell in self.cells if cell.dataset == dataset)
 
+    def best_mean(self, dataset: str) -> float | None:
+        """Return the best mean of all kernels on a data set: the lowest error, or the highest of another score."""
+        means = [cell.mean for cell in self.column(dataset) if cell.mean is not None]
+        better = max if main_metric(self.protocol).higher_is_better else min
+        return better(means, default=None)
+
     @property
     def compared(self) -> tuple[Cell, ...]:
         """The cells that have a published number to be compared with, and a margin."""

@@ -6,12 +6,13 @@ A table is made once and has four forms: those here, and the one of the page's t
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
+from treegram._core.html import render
 from treegram._core.text import counted, visible
-from treegram.study.metrics import Metric, main_metric, other_metrics
+from treegram.study.metrics import main_metric, other_metrics
 from treegram.study.statistics import TTest
 from treegram.study.summary import Cell, ComparisonSummary, DatasetSummary, PairSummary, PairTest, Summary
 
@@ -22,8 +23,6 @@ _UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3)
 _ARROWS = {"up": "▲", "down": "▼", "": ""}
 _LEARNS_FROM = {None: NONE, "": "nothing", "training": "training graphs", "all": "all graphs"}
 _MAX_CELLS = 20  # whose other scores a terminal shows
-_MAX_ROWS = 45  # of a LaTeX table on one page
-_MAX_NAMED = 6  # cells in a sentence; of more, only the number is given
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$", "|": r"$|$", '"': "''",
@@ -35,10 +34,10 @@ _LATEX = {
 # -------------------------------------------------------------------- numbers
 
 
-def measured(mean: float | None, deviation: float | None = None, words: str = "", *, decimals: int = 2) -> str:
-    """Return ``83.01 ± 1.95``, ``83.0 ±1.9``, or the words that are printed instead."""
+def measured(mean: float | None, deviation: float | None = None, *, decimals: int = 2) -> str:
+    """Return ``83.01 ± 1.95`` or, with one decimal, ``83.0 ±1.9``."""
     if mean is None:
-        return words or NONE
+        return NONE
     space = " " if decimals > 1 else ""
     return f"{mean:.{decimals}f}" + ("" if deviation is None else f" ±{space}{deviation:.{decimals}f}")
 
@@ -57,14 +56,6 @@ def duration(seconds: float | None) -> str:
     name, unit = next((one for one in _UNITS if seconds >= one[1]), _UNITS[-1])
     value = seconds / unit
     return f"{value:.0f} {name}" if value >= 100 else f"{value:.3g} {name}" if value >= 10 else f"{value:.2g} {name}"
-
-
-def factor(ratio: float | None) -> str:
-    """Return ``5,800 ×``, with two digits."""
-    if ratio is None:
-        return ""
-    number = f"{float(f'{ratio:.2g}'):,.0f}" if ratio >= 10 else f"{ratio:.2g}"
-    return f"{number} \N{MULTIPLICATION SIGN}"
 
 
 def p_value(p: float) -> str:
@@ -88,9 +79,8 @@ class TableCell:
 
     text: str
     published: str = ""  # the number that it is compared with
-    change: str = ""  # the difference
-    mark: str = ""  # "up" or "down" where the difference is large
-    remarks: tuple[str, ...] = ()
+    mark: str = ""  # ▲ or ▼ where the difference is large
+    notes: tuple[str, ...] = ()  # small lines below the text
     is_best: bool = False
 
 
@@ -122,25 +112,25 @@ def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True)
     has_rivals = len(summary.kernels) > 1
     metric = main_metric(summary.protocol)
 
-    def number(mean: float | None, deviation: float | None = None, words: str = "") -> str:
-        digits = metric.decimals_of(mean, decimals)
-        return measured(mean, deviation if deviations else None, words if deviations else "", decimals=digits)
+    def number(mean: float | None, deviation: float | None = None) -> str:
+        return measured(mean, deviation if deviations else None, decimals=metric.decimals_of(mean, decimals))
 
     def show(cell: Cell) -> TableCell:
-        published = number(cell.published, cell.published_deviation, cell.published_words)
+        published = cell.published_words if deviations else ""
+        if cell.published is not None:
+            published = number(cell.published, cell.published_deviation)
+        mark = _ARROWS[cell.mark]
+        difference = "" if cell.difference is None else signed(cell.difference)
         failed = f"{counted(cell.n_unconverged, 'fit')} not converged" if cell.n_unconverged else ""
-        return TableCell(
-            text=number(cell.mean, cell.deviation),
-            published="" if published == NONE else published,
-            change="" if cell.difference is None else f"{_ARROWS[cell.mark]} {signed(cell.difference)}".strip(),
-            mark=cell.mark,
-            remarks=tuple(filter(None, [_repeats(cell, summary.protocol.repeats), failed])),
-            is_best=has_rivals and is_best(cell, summary, decimals),
-        )
+        compared = " ".join(filter(None, [published, mark, difference]))
+        notes = [compared, _repeats(cell, summary.protocol.repeats), failed]
+        is_best = has_rivals and cell.mean is not None and number(cell.mean) == best[cell.dataset]
+        return TableCell(number(cell.mean, cell.deviation), published, mark, tuple(filter(None, notes)), is_best)
 
+    best = {dataset.name: number(summary.best_mean(dataset.name)) for dataset in summary.datasets}
     caption = [
         f"{metric.name.capitalize()}{' in percent' if metric.in_percent else ''}, mean ± standard deviation over repeats.",
-        "Below it the published number and the difference; ▲ and ▼ mark differences of more than two standard deviations."
+        "Small or in parentheses: the published number. ▲ and ▼ mark differences of more than two standard deviations."
         if summary.has_published
         else "",
         f"Bold: our {'highest' if metric.higher_is_better else 'lowest'} number." if has_rivals else "",
@@ -148,17 +138,6 @@ def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True)
     table = _by_kernel(" ".join(filter(None, caption)), summary, show)
     baselines = (TableCell(number(dataset.baseline)) for dataset in summary.datasets)
     return replace(table, rows=((TableCell(summary.baseline_name), *baselines), *table.rows))
-
-
-def is_best(cell: Cell, summary: Summary, decimals: int = 2) -> bool:
-    """Return whether no other kernel has a better printed number on the data set."""
-    metric = main_metric(summary.protocol)
-
-    def printed(mean: float) -> float:
-        return round(mean, metric.decimals_of(mean, decimals))
-
-    means = [printed(one.mean) for one in summary.column(cell.dataset) if one.mean is not None]
-    return cell.mean is not None and printed(cell.mean) == (max if metric.higher_is_better else min)(means)
 
 
 def _repeats(cell: Cell, n_planned: int) -> str:
@@ -175,37 +154,29 @@ def other_tables(summary: Summary) -> Iterator[Table]:
         if any(cell.others[i].mean is not None for cell in summary.cells):
             name = f"{metric.name[0].upper()}{metric.name[1:]}{' in percent' * metric.in_percent}"
             caption = f"{name}, mean ± standard deviation over repeats."
-            yield _by_kernel(caption, summary, partial(_other_score, i=i, metric=metric, decimals=2))
+            yield _by_kernel(caption, summary, lambda cell, i=i: TableCell(_other_score(summary, cell, i)))  # type: ignore[misc]
 
 
-def _other_score(cell: Cell, i: int, metric: Metric, decimals: int) -> TableCell:
-    one = cell.others[i]
-    return TableCell(measured(one.mean, one.deviation, decimals=metric.decimals_of(one.mean, decimals)))
+def _other_score(summary: Summary, cell: Cell, i: int, decimals: int = 2) -> str:
+    one, metric = cell.others[i], other_metrics(summary.protocol)[i]
+    return measured(one.mean, one.deviation, decimals=metric.decimals_of(one.mean, decimals))
 
 
-def gram_time_table(summary: Summary) -> Table:
-    """Build the table of the times of one Gram matrix, with published ones."""
-    has_published = any(cell.published_seconds for cell in summary.cells)
-    caption = "Processor time of one full Gram matrix on one thread" + (
-        "; below it the published time, and how many times as fast ours is." if has_published else "."
-    )
+def time_table(summary: Summary) -> Table:
+    """Build the table of the times of one Gram matrix and of one outer fold."""
 
     def show(cell: Cell) -> TableCell:
-        published = duration(cell.published_seconds) if cell.published_seconds else ""
-        return TableCell(duration(cell.gram_seconds), published, factor(cell.speed_up))
+        published = f"published {duration(cell.published_seconds)}" if cell.published_seconds else ""
+        fold = f"fold {duration(cell.fold_seconds)}" if cell.fold_seconds else ""
+        return TableCell(duration(cell.gram_seconds), notes=tuple(filter(None, [published, fold])))
 
-    table = _by_kernel(caption, summary, show)
-    names = (TableCell(kernel.name, remarks=(kernel.timed,) * bool(kernel.timed)) for kernel in summary.kernels)
-    return replace(table, rows=tuple((name, *row[1:]) for name, row in zip(names, table.rows, strict=True)))
-
-
-def fold_time_table(summary: Summary) -> Table:
-    """Build the table of the times of one outer fold."""
     caption = (
-        "Mean processor time of an outer fold: to choose inside it, to fit, and to predict. Gram matrices that all folds "
-        "share, of kernels that learn nothing from data, are computed once and not included."
+        "Processor time of one full Gram matrix on one thread. Below it the mean time of an outer fold: to choose inside it, to "
+        "fit, and to predict, without Gram matrices that all folds share."
     )
-    return _by_kernel(caption, summary, lambda cell: TableCell(duration(cell.fold_seconds)))
+    table = _by_kernel(caption, summary, show)
+    names = (TableCell(kernel.name, notes=(kernel.timed,) * bool(kernel.timed)) for kernel in summary.kernels)
+    return replace(table, rows=tuple((name, *row[1:]) for name, row in zip(names, table.rows, strict=True)))
 
 
 def chosen_table(summary: Summary) -> Table:
@@ -215,7 +186,7 @@ def chosen_table(summary: Summary) -> Table:
         if not cell.chosen:
             return TableCell(NONE)
         combination, count = cell.chosen[0]
-        return TableCell(combination, remarks=(percent(count / sum(n for _, n in cell.chosen)),))
+        return TableCell(combination, notes=(percent(count / sum(n for _, n in cell.chosen)),))
 
     caption = "The most frequent choice of inner cross-validation, with its share of the outer folds."
     return replace(_by_kernel(caption, summary, show), kind="notes")
@@ -261,18 +232,21 @@ def kernel_table(summary: Summary) -> Table:
 
 def rank_table(comparison: ComparisonSummary) -> Table:
     """Build the table of mean ranks."""
+    rankings = {"our table": comparison.ours, "published table": comparison.published}
     shown = {
-        f"{whose} table": one for whose, one in (("our", comparison.ours), ("published", comparison.published)) if one
+        title: dict(zip(one.names, one.mean_ranks, strict=True)) for title, one in rankings.items() if one is not None
     }
-    ranks = [dict(zip(one.names, one.mean_ranks, strict=True)) for one in shown.values()]
-    rows = (_text_cells([kernel, *(measured(one.get(kernel)) for one in ranks)]) for kernel in comparison.kernels)
+    rows = (
+        _text_cells([kernel, *(measured(ranks.get(kernel)) for ranks in shown.values())])
+        for kernel in comparison.kernels
+    )
     return Table(f"Mean ranks, {comparison.name}; 1 is best.", ("kernel", *shown), tuple(rows))
 
 
-def pair_table(pair: PairSummary, metric: Metric) -> Table:
+def pair_table(pair: PairSummary, *, higher_is_better: bool) -> Table:
     """Build the table of the tests of one pair, data set by data set."""
     difference = f"{pair.kernel} minus {pair.baseline}, in points"
-    if not metric.higher_is_better:
+    if not higher_is_better:
         difference = (
             f"Errors of {pair.baseline} minus those of {pair.kernel}, in percent of the targets' standard deviation"
         )
@@ -285,21 +259,20 @@ def pair_table(pair: PairSummary, metric: Metric) -> Table:
 def _pair_row(test: PairTest, pair: PairSummary, *, has_published: bool) -> tuple[TableCell, ...]:
     outcomes, p = test.posterior, [test.corrected.p_value if test.corrected else None, test.holm]
     shares = (outcomes.first_better, outcomes.practically_equal, outcomes.second_better) if outcomes else ()
-    ours = _difference(test.corrected)
     return (
-        TableCell(test.dataset, remarks=(f"against {test.baseline}",) * (len(pair.baselines) > 1)),
+        TableCell(test.dataset, notes=(f"against {test.baseline}",) * (len(pair.baselines) > 1)),
         *([_difference(test.published)] if has_published else []),
-        replace(ours, remarks=(*ours.remarks, counted(test.n_repeats, "repeat"))) if test.n_repeats else ours,
+        _difference(test.corrected, counted(test.n_repeats, "repeat")),
         *(TableCell(NONE if one is None else p_value(one).removeprefix("= ")) for one in p),
         TableCell(", ".join(map(percent, shares)) or NONE),
     )
 
 
-def _difference(test: TTest | None) -> TableCell:
+def _difference(test: TTest | None, *notes: str) -> TableCell:
     if test is None:
         return TableCell(NONE)
     low, high = test.interval
-    return TableCell(signed(test.difference), remarks=(f"{signed(low)} to {signed(high)}",))
+    return TableCell(signed(test.difference), notes=(f"{signed(low)} to {signed(high)}", *notes))
 
 
 _PAIRWISE = f"corrected resampled t-test, level {LEVEL}, p-values after Holm's correction for all pairs of kernels on the data set"
@@ -308,15 +281,19 @@ _PAIRWISE = f"corrected resampled t-test, level {LEVEL}, p-values after Holm's c
 def win_table(summary: Summary) -> Table:
     """Build the table that counts on how many data sets each kernel is significantly better and worse than each other one."""
     names = [kernel.name for kernel in summary.kernels]
-    counts: dict[tuple[str, str], list[int]] = {}
+    wins: Counter[tuple[str, str]] = Counter()
+    tested = set()
     for one in summary.pairwise:
-        is_win, is_loss = (one.p_value < LEVEL and sign * one.test.difference > 0 for sign in (1, -1))
-        for pair, added in (((one.kernel, one.other), (is_win, is_loss)), ((one.other, one.kernel), (is_loss, is_win))):
-            counts[pair] = [before + more for before, more in zip(counts.get(pair, (0, 0)), added, strict=True)]
-    shown = {pair: TableCell(f"{wins} / {losses}", is_best=wins > losses) for pair, (wins, losses) in counts.items()}
+        pair = (one.kernel, one.other) if one.test.difference > 0 else (one.other, one.kernel)
+        wins[pair] += one.p_value < LEVEL
+        tested |= {pair, pair[::-1]}
+
+    def show(pair: tuple[str, str]) -> TableCell:
+        n_wins, n_losses = wins[pair], wins[pair[::-1]]
+        return TableCell(f"{n_wins} / {n_losses}", is_best=n_wins > n_losses) if pair in tested else TableCell(NONE)
+
     rows = (
-        (TableCell(f"{i} {name}"), *(shown.get((name, other), TableCell(NONE)) for other in names))
-        for i, name in enumerate(names, start=1)
+        (TableCell(f"{i} {name}"), *(show((name, other)) for other in names)) for i, name in enumerate(names, start=1)
     )
     caption = (
         "Number of data sets on which the kernel of the row is significantly better / worse than the kernel with the number of the "
@@ -345,7 +322,7 @@ def pairwise_table(summary: Summary) -> Table:
     return Table(caption, ("pair", *datasets), tuple(rows))
 
 
-# -------------------------------------------------------------------- Markdown
+# -------------------------------------------------------------------- Markdown and LaTeX
 
 
 def markdown_text(value: str) -> str:
@@ -361,77 +338,26 @@ def markdown_bullets(items: Iterable[str]) -> str:
 
 def markdown_table(table: Table, *, compact: bool = False) -> str:
     """Return a Markdown table; a compact one has one line per cell: ``86.7 (92.8) ▼``."""
-    show = partial(_compact_cell, text=markdown_text, bold="**{}**") if compact else _markdown_cell
-    lines = [list(map(markdown_text, table.head)), ["---"] * len(table.head)]
-    lines += [list(map(show, row)) for row in table.rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _markdown_cell(cell: TableCell) -> str:
-    lines = [markdown_text(line) for line in cell.text.split("\n")]
-    if cell.is_best:
-        lines[0] = f"**{lines[0]}**"
-    if cell.published:
-        change = f"**{markdown_text(cell.change)}**" if cell.mark else markdown_text(cell.change)
-        lines.append(f"<sub>published {markdown_text(cell.published)}{f', {change}' if change else ''}</sub>")
-    return "<br>".join([*lines, *(f"<sub>{markdown_text(remark)}</sub>" for remark in cell.remarks)])
-
-
-def _compact_cell(cell: TableCell, text: Callable[[str], str], bold: str) -> str:
-    published = f"({text(cell.published)})" if cell.published else ""
-    shown = bold.format(text(cell.text)) if cell.is_best else text(cell.text)
-    return " ".join(filter(None, [shown, published, text(_ARROWS[cell.mark])]))
-
-
-# -------------------------------------------------------------------- LaTeX
+    return render("treegram.study", "table.md", table=table, compact=compact, text=markdown_text)
 
 
 def latex_text(value: str) -> str:
     """Return any text as LaTeX that prints it; characters that no standard font has become question marks."""
-    known = (_LATEX.get(c, c if ord(c) < 0x180 else "?") for c in visible(" ".join(value.split())))
-    return "".join(known)
-
-
-def latex_table(table: Table, label: str) -> str:
-    """Return a table with caption and label for the packages booktabs and amssymb; one that is too long for a page needs longtable."""
-    show = partial(_compact_cell, text=latex_text, bold=r"\textbf{{{}}}")
-    lines = [[latex_text(name) for name in table.head], *(list(map(show, row)) for row in table.rows)]
-    head, *body = (f"{' & '.join(line)} \\\\" for line in lines)
-    caption = latex_text(table.caption.replace("Below it the published number", "In parentheses the published number"))
-    caption, columns = rf"\caption{{{caption}}}\label{{{label}}}", "l" + "r" * (len(table.head) - 1)
-    if len(body) > _MAX_ROWS:
-        packages, begin, end = "booktabs,amssymb,longtable", rf"\begin{{longtable}}{{{columns}}}", r"\end{longtable}"
-        begin, end_of_head = f"{begin}\n{caption} \\\\", "\n\\endhead"
-    else:
-        packages, end, end_of_head = "booktabs,amssymb", "\\end{tabular}\n\\end{table}", ""
-        begin = f"\\begin{{table}}\n\\centering\n{caption}\n\\begin{{tabular}}{{{columns}}}"
-    return "\n".join(
-        [
-            f"% Needs \\usepackage{{{packages}}}; written by treegram report.",
-            begin,
-            r"\toprule",
-            head,
-            rf"\midrule{end_of_head}",
-            *body,
-            r"\bottomrule",
-            end,
-            "",
-        ]
-    )
+    return "".join(_LATEX.get(c, c if ord(c) < 0x180 else "?") for c in visible(" ".join(value.split())))
 
 
 def to_latex(summary: Summary, name: str) -> str:
     """Return the tables of a name, see :meth:`Summary.to_latex`."""
     if name not in LATEX_TABLES:
         raise ValueError(f"table must be one of {', '.join(map(repr, LATEX_TABLES))}; got {name!r}.")
-    has_pairs = bool(summary.pairwise)
-    found = {
-        "scores": [score_table(summary)],
-        "ranks": [rank_table(one) for one in summary.comparisons if one.ours or one.published],
-        "wins": [win_table(summary)] if has_pairs else [],
-        "pairs": [pairwise_table(summary)] if has_pairs else [],
-    }[name]
-    return "\n".join(latex_table(table, f"tab:{name}{i or ''}") for i, table in enumerate(found))
+    found = {"scores": [score_table(summary)], "ranks": [], "wins": [], "pairs": []}
+    found["ranks"] = [rank_table(one) for one in summary.comparisons if one.ours or one.published]
+    if summary.pairwise:
+        found["wins"], found["pairs"] = [win_table(summary)], [pairwise_table(summary)]
+    return "\n".join(
+        render("treegram.study", "table.tex", table=table, label=f"tab:{name}{i or ''}", text=latex_text)
+        for i, table in enumerate(found[name])
+    )
 
 
 # -------------------------------------------------------------------- plain text
@@ -448,14 +374,18 @@ def brief_text(summary: Summary) -> str:
     cells = [cell for cell in summary.cells if cell.repeats]
     if cells and len(summary.cells) <= _MAX_CELLS:
         rows = (
-            (
-                *_text_cells([cell.kernel, cell.dataset]),
-                *(_other_score(cell, i, one, 1) for i, one in enumerate(metrics)),
-            )
+            _text_cells([cell.kernel, cell.dataset, *(_other_score(summary, cell, i, 1) for i in range(len(metrics)))])
             for cell in cells
         )
         lines += _text_table(Table("", ("also", "data set", *(metric.title for metric in metrics)), tuple(rows)))
-    return "\n".join([*lines, *map(visible, _below_the_table(summary))])
+    planned, folds = summary.protocol.repeats, summary.protocol.outer_folds
+    spread = f"mean ± standard deviation over {planned} repeats of" if planned > 1 else "mean over one"
+    lines.append(f"{spread} {folds}-fold cross-validation")
+    if any(cell.mark for cell in summary.cells):
+        lines.append("* differs from the published number by more than two standard deviations")
+    if few := sum(0 < len(cell.repeats) < planned for cell in summary.cells):
+        lines.append(f"{few} of {counted(len(summary.cells), 'cell')} with fewer than {counted(planned, 'repeat')}")
+    return "\n".join([*lines, *filter(None, [unconverged(summary)])])
 
 
 def _text_table(table: Table) -> Iterator[str]:
@@ -469,22 +399,6 @@ def _text_table(table: Table) -> Iterator[str]:
     rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
     head, *body = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
     yield from (head, rule, *body, rule)
-
-
-def _below_the_table(summary: Summary) -> Iterator[str]:
-    """Explain the numbers of a table in a terminal."""
-    planned, folds = summary.protocol.repeats, summary.protocol.outer_folds
-    spread = f"mean ± standard deviation over {planned} repeats of" if planned > 1 else "mean over one"
-    yield f"{spread} {folds}-fold cross-validation"
-    if any(cell.mark for cell in summary.cells):
-        yield "* differs from the published number by more than two standard deviations"
-    few = [cell for cell in summary.cells if 0 < len(cell.repeats) < planned]
-    if len(few) > _MAX_NAMED:
-        yield f"{len(few)} of {len(summary.cells)} cells have fewer than {counted(planned, 'repeat')}"
-    elif few:
-        yield f"fewer repeats: {', '.join(f'{cell.kernel} on {cell.dataset} ({_repeats(cell, planned)})' for cell in few)}"
-    if sentence := unconverged(summary):
-        yield sentence
 
 
 def unconverged(summary: Summary) -> str:
