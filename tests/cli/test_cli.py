@@ -229,12 +229,10 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
         ("gram TINY --node-kernel rfb -o K.npz", "'sigmoid', got 'rfb'; did you mean rbf?"),
         ("gram TINY --depth 0,-2 -o K.npz", "argument --depth: expected a whole number of at least 0, got '-2'"),
         ("gram TINY -o K.txt", "The output must end in .npz or .zarr; got 'K.txt'."),
-        ("gram TINY --depth 1 --depth 2 -o K.npz", "--depth takes one value, but is given more than once"),
         ("gram TINY --workers 2 -o K.npz", "unknown option --workers"),
         ("gram TINY -o none/K.npz", "The folder none of the output file does not exist"),
         ("gram TINY -o TINY/folder.npz", "TINY/folder.npz is a folder; the output must be a file."),
         ("gram ENZMES --no-download -o K.npz", "Unknown data set 'ENZMES'"),
-        ("gram digts -o K.npz", "did you mean digits?"),
         ("gram none/TINY -o K.npz", "The folder none/TINY does not exist"),
         ("gram TINY --node-kernel chi2 -o K.npz", "egative"),
         ("gram TINY --lam 1e200 --no-normalize -o K.npz", "lam ** size overflows: at depth=3"),
@@ -368,13 +366,13 @@ def test_info_tells_what_is_there(run, folder):
     assert (code, err) == (0, "")
     for line in (
         "TINY: 8 graphs, undirected",
-        "nodes        32 in all; per graph mean 4.00, min 4, max 4",
-        "edges        20 in all; per graph mean 2.50, min 2, max 3",
-        "degrees      mean 1.25, min 0, max 2",
-        "classes      2: -1 (4), 1 (4); largest 50.0%",
-        "node labels  2: 1 (50.0%), 2 (50.0%)",
-        "edge labels  2: 0 (60.0%), 1 (40.0%)",
-        "attributes   2 columns, 32 distinct vectors",
+        "nodes         32 in all; per graph mean 4.00, min 4, max 4",
+        "edges         20 in all; per graph mean 2.50, min 2, max 3",
+        "degrees       mean 1.25, min 0, max 2",
+        "classes       2: -1 (4), 1 (4); largest 50.0%",
+        "node labels   2: 1 (50.0%), 2 (50.0%)",
+        "edge labels   2: 0 (60.0%), 1 (40.0%)",
+        "attributes    2 columns, 32 distinct vectors",
         "- 4 nodes have no neighbor, in 4 graphs.",
     ):
         assert line in out
@@ -484,15 +482,15 @@ def test_info_takes_measured_targets_as_numbers(run, folder):
     Path("TINY/TINY_graph_labels.txt").unlink()
     Path("TINY/TINY_graph_attributes.txt").write_text("".join(f"{i / 2}, 1.0\n" for i in range(N_GRAPHS)))
     out = run("info", "TINY")[1]
-    assert "targets      numbers, mean 1.75, min 0, max 3.5" in out
-    assert "             numbers, mean 1.00, min 1, max 1" in out
+    assert "targets       numbers, mean 1.75, min 0, max 3.5" in out
+    assert "targets       numbers, mean 1.00, min 1, max 1" in out
 
 
 def test_info_cuts_long_lists_short(run, folder):
     n = 30
     save_tu(Graphs.from_edges([[]] * n, labels=[[i] for i in range(n)], attributes=[np.arange(25.0)[None]] * n), "MANY")
     out = run("info", "MANY")[1]
-    assert "targets      none" in out
+    assert "  targets" not in out
     assert "9 (3.3%), and 20 more" in out
     assert "... and 5 more columns (--json has all)" in out
 

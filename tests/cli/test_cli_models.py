@@ -89,8 +89,7 @@ def test_fit_saves_a_classifier_with_probabilities(run):
     assert first.startswith("model.tgm: GraphSVC of 20 graphs of TRAIN, ")
     assert re.match(r"Best of \d+ candidates by cross-validation: kernel=WL", second)
     assert second.endswith("its accuracy 1.000 is optimistic.")
-    words = "treegram evaluate TRAIN --kernel wl --kernel oddst"
-    assert third == f"{words} estimates how well such a model predicts new graphs."
+    assert third.startswith("treegram evaluate, with the same data and kernels, estimates how well")
     assert isinstance(model, GraphSVC)
     assert list(map(repr, model.kernel)) == ["WL()", "ODDST()"]
     assert model.cv == 3
@@ -105,7 +104,6 @@ def test_fit_needs_no_kernel(run):
     assert out.startswith(str(model.search_summary()))
     assert "m.tgm: GraphClassifier of 20 graphs of TRAIN, " in out
     assert "Leave-one-out accuracy 1.000, optimistic: kernels and weights were chosen by it.\n" in out
-    assert "treegram evaluate TRAIN --kernel auto estimates how well" in out
     assert list(rows(run("predict m.tgm NEW")[1])[0]) == [
         "graph",
         "prediction",
@@ -199,9 +197,11 @@ def test_fit_refuses_scales_that_have_no_effect(run, kernel):
 
 def test_several_targets_need_several_files(run):
     Path("molecules.csv").write_text("smiles,a,b\nCCO,0,1\nCCN,1,0\n")
-    message = "With several targets the output must contain {target}, as in model_{target}.tgm; got 'model.tgm'."
+    message = (
+        "With several targets, each once, the output must contain {target}, as in model_{target}.tgm; got model.tgm."
+    )
     refused(run, "fit molecules.csv --target a --target b -o model.tgm", message)
-    refused(run, "fit molecules.csv --target a --target a -o model.tgm", "--target names a column twice: a, a.")
+    refused(run, "fit molecules.csv --target a --target a -o model.tgm", message)
     refused(
         run, "info molecules.csv --target a --target b", "--target is given 2 times; only treegram fit takes several"
     )
@@ -479,7 +479,7 @@ def test_explain_draws_molecules(run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("NEW --select 4-6", "--select names graph 6, but NEW has only graphs 0 to 5"),
+        ("NEW --select 4-6", "Graph 6 cannot be explained: NEW has 6 graphs, counted from 0."),
         ("NEW --select 6-4", "expected numbers and ranges such as 0-19"),
         ("NEW --select -1", "expected numbers and ranges"),
         ("NEW --select 1,,2", "expected numbers and ranges"),

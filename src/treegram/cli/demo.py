@@ -19,9 +19,13 @@ _FEWEST, _ALL = 150, 1797  # with 150, every digit has a member in every fold
 
 def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
     """Add the arguments of the command."""
-    folder = Path("demo")
     parser.add_argument(
-        "-o", "--output", metavar="FOLDER", type=Path, default=folder, help="folder for the picture (default: demo)"
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        type=Path,
+        default=Path("demo"),
+        help="folder for the picture (default: demo)",
     )
     parser.add_argument(
         "--graphs", metavar="N", type=int, default=_ALL, help=f"use the first N of the {_ALL} digits (default: all)"

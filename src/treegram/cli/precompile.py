@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 import time
 import warnings
@@ -45,17 +44,7 @@ def run(args: argparse.Namespace) -> None:  # noqa: ARG001
     seconds = time.perf_counter() - start
     count = jit.compilations.count
     done = f"Compiled {count} functions" if count else "Everything was compiled already"
-    print(f"{done}; this took {seconds:.0f} s. The code is in {_cache_folder()}")
-
-
-def _cache_folder() -> str:
-    """Return the folder in or below which compiled code is kept."""
-    from treegram.datasets import table
-    from treegram.models import solver
-
-    caches = [getattr(loop, "_cache", None) for loop in (table.scan_table, solver.climb_path)]
-    folders = [cache.cache_path for cache in caches if cache is not None and cache.cache_path]
-    return os.path.commonpath(folders) if folders else "no folder: none is writable"
+    print(f"{done}; this took {seconds:.0f} s.")
 
 
 def _tasks() -> Iterator[Callable[[], object]]:
