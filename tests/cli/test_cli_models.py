@@ -217,12 +217,16 @@ def test_fit_saves_a_gaussian_process_for_numbers(run, words):
 
 
 def test_fit_refuses_what_cannot_be_fitted(run):
-    refused(run, "fit NUMBERS --task classification -o model.tgm", "The targets of NUMBERS are numbers, such as ")
+    refused(
+        run,
+        "fit NUMBERS --task classification -o model.tgm",
+        "y must be classes: integers, strings or booleans; got numbers such as 0.0.",
+    )
     save_tu(make_graphs(targets=["no", "yes"] * 10), "WORDS")
     refused(
         run,
         "fit WORDS --task regression -o model.tgm",
-        "The targets of WORDS are classes, such as no, not numbers. Use",
+        "y must be real numbers; got an array of dtype <U3.",
     )
     refused(run, "fit TRAIN --task words -o model.tgm", "--task: invalid choice: 'words'")
     refused(run, "fit TRAIN --kernel lw -o model.tgm", "unknown kernel 'lw'")
@@ -304,7 +308,7 @@ def test_predict_refuses_files_that_hold_no_model(run, model):
     Path("half.tgm").write_bytes(Path("model.tgm").read_bytes()[:1000])
     refused(run, "predict half.tgm NEW -o out.csv", "half.tgm cannot be loaded: it is damaged")
     save_model(GraphSVC(), "unfitted.tgm")
-    refused(run, "predict unfitted.tgm NEW -o out.csv", "unfitted.tgm holds a GraphSVC that is not fitted; fit it")
+    refused(run, "predict unfitted.tgm NEW -o out.csv", "This GraphSVC instance is not fitted yet.")
 
 
 def test_predict_takes_graphs_without_nodes_or_edges_and_a_single_graph(run, model):
@@ -581,6 +585,6 @@ def test_explain_refuses_models_that_it_cannot_explain(run, model):
     )
     refused(run, "explain ordered.tgm NEW -o page.html", "OrderedTrees cannot be explained")
     save_model(GraphSVC(), "unfitted.tgm")
-    refused(run, "explain unfitted.tgm NEW -o page.html", "unfitted.tgm holds a GraphSVC that is not fitted; fit it")
+    refused(run, "explain unfitted.tgm NEW -o page.html", "This GraphSVC instance is not fitted yet.")
     Path("page.html").write_text("older")
     refused(run, "explain model.tgm NEW -o page.html", "page.html exists already; use --force")

@@ -322,17 +322,12 @@ def has_real_targets(y: NDArray[Any]) -> bool:
 def load_model_and_data(args: argparse.Namespace) -> tuple[Any, Loaded]:
     """Load MODEL, without a first step that makes graphs, and DATA, which that step converts."""
     from sklearn.base import clone
-    from sklearn.exceptions import NotFittedError
-    from sklearn.utils.validation import check_is_fitted
 
     model = treegram.load_model(args.model)
-    holds = f"{args.model} holds a {type(model).__name__}"
     if not hasattr(model, "predict"):
-        raise ValueError(f"{holds}, which cannot predict; fit a model with treegram fit.")
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        raise ValueError(f"{holds} that is not fitted; fit it before saving.") from None
+        raise ValueError(
+            f"{args.model} holds a {type(model).__name__}, which cannot predict; fit a model with treegram fit."
+        )
     first = model[0] if hasattr(model, "steps") else None
     kinds = {name: kind for kind, name in _TRANSFORMERS.items()}
     expected, kind = kinds.get(type(first).__name__, "graphs"), _kind(args.data, args)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import warnings
 from collections.abc import Collection, Sequence
@@ -40,31 +39,18 @@ def _read_table(path: Path, as_text: Collection[str]) -> Table:
             name: np.array([str(value) for value in column], dtype=object) if name in as_text else column
             for name, column in columns.items()
         }
-    names, rows = _read_rows(path)
-    cells = list(zip(*rows, strict=True)) if rows else [()] * len(names)
-    return {name: _column(texts, is_text=name in as_text) for name, texts in zip(names, cells, strict=True)}
-
-
-def _read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
-    separators = {".csv": ",", ".tsv": "\t"}
-    if path.suffix.lower() not in separators:
+    delimiter = {".csv": ",", ".tsv": "\t"}.get(path.suffix.lower())
+    if delimiter is None:
         raise DatasetError(f"{path}: the name of a table must end in .csv, .tsv or .parquet.")
-    rows: list[list[str]] = []
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, delimiter=separators[path.suffix.lower()], strict=True)
-            names = [name.strip() for name in next(reader, [])]
-            for row in reader:
-                if row and len(row) != len(names):
-                    raise DatasetError(
-                        f"{path}:{reader.line_num}: expected {len(names)} fields, as the first line has, got {len(row)}."
-                    )
-                rows += [row] if row else []
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DatasetError(f"{path}: the file cannot be read as a table in UTF-8 ({error}).") from error
+            rows = np.loadtxt(file, object, comments=None, delimiter=delimiter, quotechar='"', ndmin=2)
+    except ValueError as error:  # rows of different lengths, or bytes that are not UTF-8
+        raise DatasetError(f"{path}: {error}.") from error
+    names = [name.strip() for name in rows[0]] if rows.size else []
     if not names or len(set(names)) < len(names):
-        raise DatasetError(f"{path}:1: the first line must name the columns, each with another name; got {names}.")
-    return names, rows
+        raise DatasetError(f"{path}: the first line must name the columns, each with another name; got {names}.")
+    return {name: _column(cells, is_text=name in as_text) for name, cells in zip(names, rows[1:].T, strict=True)}
 
 
 def _column(cells: Sequence[str], *, is_text: bool) -> NDArray[Any]:

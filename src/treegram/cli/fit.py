@@ -98,12 +98,6 @@ def _fit(loaded: Loaded, target: str, candidates: list[Candidate], path: Path, a
 
 def _make_model(candidates: list[Candidate], args: argparse.Namespace, y: Any) -> Any:
     """Return the automatic model, or one that chooses among the candidates."""
-    if args.task == "classification" and has_real_targets(y):
-        raise ValueError(f"The targets of {args.data} are numbers, such as {y[0]}, not classes. Use --task regression.")
-    if args.task == "regression" and y.dtype.kind not in "buif":
-        raise ValueError(
-            f"The targets of {args.data} are classes, such as {y[0]}, not numbers. Use --task classification."
-        )
     is_regression = args.task == "regression" if args.task else has_real_targets(y)
     if not candidates:
         return (treegram.GraphRegressor if is_regression else treegram.GraphClassifier)(n_jobs=args.jobs)

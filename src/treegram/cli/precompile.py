@@ -60,12 +60,11 @@ def _tasks() -> Iterator[Callable[[], object]]:
         yield partial(_run_kernel, kernel(), others)
         if hasattr(kernel, "_feature_rows"):
             yield partial(_run_kernel, treegram.FeatureMap(kernel()), graphs)
-    for features in ({"n_components": 8, "n_features": 64}, {"n_features": None}):
-        yield partial(_run_kernel, treegram.ODDCLFeatures(depth=1, **features), graphs)
-    classes = [0, 1, 2] * 8
+    for n_features in (64, None):
+        yield partial(_run_kernel, treegram.ODDCLFeatures(depth=1, n_components=8, n_features=n_features), graphs)
     svc = treegram.GraphSVC("oddcl", cv=3, probability=True)
     for model in (svc, treegram.GraphRidge("oddcl", cv=3), treegram.GraphGP("oddcl")):
-        yield partial(model.fit, graphs, classes)
+        yield partial(model.fit, graphs, [0, 1, 2] * 8)
     yield partial(_read, graphs)
 
 
