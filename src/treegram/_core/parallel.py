@@ -15,12 +15,13 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextvars import ContextVar
+from datetime import timedelta
 from html import escape
 from itertools import starmap
-from queue import SimpleQueue
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import joblib
 from joblib.parallel import get_active_backend
@@ -72,47 +73,35 @@ def _run_in_threads(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...
     A pool would take longer to start than some steps take, and the caller's thread would sleep: two threads that start just
     then may share one core for 20 ms. A caller that leaves early does not wait for the other threads.
     """
-    waiting, finished = deque(enumerate(tasks)), SimpleQueue[_Outcome]()
+    futures = deque(Future[Any]() for _ in tasks)
+    waiting = deque(zip(futures, tasks, strict=True))
+
+    def run_next() -> bool:
+        """Run the next task, and return whether there was one."""
+        try:
+            future, task = waiting.popleft()
+        except IndexError:
+            return False
+        try:
+            future.set_result(function(*task))
+        except Exception as error:
+            future.set_exception(error)
+        return True
+
+    def run_all() -> None:
+        while run_next():
+            pass
+
     for _ in range(n_threads - 1):
-        _thread.start_new_thread(_run_all, (function, waiting, finished))
-    outcomes: dict[int, _Outcome] = {}
+        _thread.start_new_thread(run_all, ())
     try:
-        for number in range(len(tasks)):
-            while number not in outcomes:
-                if finished.empty():
-                    _run_next(function, waiting, finished)
-                outcome = finished.get()
-                outcomes[outcome.number] = outcome
-            outcome = outcomes.pop(number)
-            if outcome.error is not None:
-                raise outcome.error
-            yield outcome.result
+        while futures:
+            future = futures.popleft()
+            while not future.done() and run_next():
+                pass
+            yield future.result()
     finally:
         waiting.clear()
-
-
-class _Outcome(NamedTuple):
-    number: int  # of the task
-    result: Any
-    error: Exception | None
-
-
-def _run_all(function: Callable[..., Any], waiting: deque[Any], finished: SimpleQueue[_Outcome]) -> None:
-    while _run_next(function, waiting, finished):
-        pass
-
-
-def _run_next(function: Callable[..., Any], waiting: deque[Any], finished: SimpleQueue[_Outcome]) -> bool:
-    """Run the next task, and return whether there was one."""
-    try:
-        number, task = waiting.popleft()
-    except IndexError:
-        return False
-    try:
-        finished.put(_Outcome(number, function(*task), None))
-    except Exception as error:
-        finished.put(_Outcome(number, None, error))
-    return True
 
 
 @contextlib.contextmanager
@@ -253,35 +242,10 @@ def _describe(done: int, total: int | None, label: str, elapsed: float) -> str:
 
 
 def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes:02d} min"
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+    return str(timedelta(seconds=round(seconds)))
 
 
 # -------------------------------------------------------------------- displays of progress
-
-
-class _Display:
-    """A place to show progress; this one shows nothing."""
-
-    patience, period = _PATIENCE, _PATIENCE  # seconds before the first update, and between two updates
-
-    def update(self, line: str, fraction: float | None) -> None:
-        """Show the line, and the fraction of the work that is done where it is known."""
-
-    def close(self, line: str, seconds: float) -> None:
-        """Finish after some seconds; the line summarizes the work."""
-
-
-def _display() -> _Display | None:
-    """Return the progress display, or None."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        return _TerminalLine()
-    if is_notebook():
-        return _NotebookBar()
-    return _LogLines() if _is_verbose.get() and sys.stderr is not None else None
 
 
 def is_notebook() -> bool:
@@ -290,49 +254,57 @@ def is_notebook() -> bool:
     return get_ipython is not None and hasattr(get_ipython(), "kernel")
 
 
-class _TerminalLine(_Display):
-    period = 0.2
+class _TerminalLine:
+    """A line that each update overwrites."""
+
+    patience, period = _PATIENCE, 0.2  # seconds before the first update, and between two updates
     width = 0
 
-    def update(self, line: str, fraction: float | None) -> None:  # noqa: ARG002
+    def update(self, line: str, fraction: float | None = None) -> None:  # noqa: ARG002
+        """Show the line, and the fraction of the work that is done where it is known."""
         line = line[: shutil.get_terminal_size().columns - 1]
         sys.stderr.write("\r" + line.ljust(self.width) + ("" if line else "\r"))
         sys.stderr.flush()
         self.width = len(line)
 
     def close(self, line: str, seconds: float) -> None:  # noqa: ARG002
+        """Finish after some seconds; the line summarizes the work."""
         if self.width:
-            self.update("", None)
+            self.update("")
 
 
-class _NotebookBar(_Display):
+class _NotebookBar(_TerminalLine):
     period = 0.5
     handle: Any = None
 
-    def update(self, line: str, fraction: float | None) -> None:
-        value = "" if fraction is None else f' value="{fraction:.3f}"'
-        self._show(f"<progress{value}></progress> {escape(line)}", line)
-
-    def close(self, line: str, seconds: float) -> None:  # noqa: ARG002
-        if self.handle is not None:
-            self._show("", "")
-
-    def _show(self, html: str, text: str) -> None:
+    def update(self, line: str, fraction: float | None = None) -> None:
         from IPython.display import display
 
-        content = {"text/html": html, "text/plain": text}
+        value = "" if fraction is None else f' value="{fraction:.3f}"'
+        html = f"<progress{value}></progress> {escape(line)}" if line else ""
+        content = {"text/html": html, "text/plain": line}
         if self.handle is None:
             self.handle = display(content, raw=True, display_id=True)
         else:
             self.handle.update(content, raw=True)
+        self.width = len(line)
 
 
-class _LogLines(_Display):
+class _LogLines(_TerminalLine):
     patience = period = 30.0
 
-    def update(self, line: str, fraction: float | None) -> None:  # noqa: ARG002
+    def update(self, line: str, fraction: float | None = None) -> None:  # noqa: ARG002
         print(line, file=sys.stderr, flush=True)
 
     def close(self, line: str, seconds: float) -> None:
         if seconds >= _PATIENCE:
-            print(line, file=sys.stderr, flush=True)
+            self.update(line)
+
+
+def _display() -> _TerminalLine | None:
+    """Return the progress display, or None."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        return _TerminalLine()
+    if is_notebook():
+        return _NotebookBar()
+    return _LogLines() if _is_verbose.get() and sys.stderr is not None else None

@@ -7,6 +7,7 @@ declares its own parameters in ``_allowed`` and inherits those of its bases.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Integral, Real
@@ -48,26 +49,6 @@ Allowed: TypeAlias = tuple[Alternative, ...]
 
 
 @dataclass(frozen=True)
-class Whole:
-    """A whole number within inclusive bounds."""
-
-    least: int | None = None
-    most: int | None = None
-
-    def accepts(self, value: Any) -> bool:
-        """Return whether the value is such a number; True and False are not."""
-        if not isinstance(value, Integral) or isinstance(value, bool):
-            return False
-        number = int(value)
-        return (self.least is None or number >= self.least) and (self.most is None or number <= self.most)
-
-    def __str__(self) -> str:
-        if self.least is not None and self.least == self.most:
-            return str(self.least)
-        return "a whole number" + _range(self.least, self.most, "of at least")
-
-
-@dataclass(frozen=True)
 class Number:
     """A finite number within inclusive bounds; with ``above``, the lower bound is exclusive."""
 
@@ -75,25 +56,32 @@ class Number:
     most: float | None = None
     above: bool = False
 
+    _noun: ClassVar[str] = "a number"
+    _kind: ClassVar[type[Any]] = Real
+
     def accepts(self, value: Any) -> bool:
         """Return whether the value is such a number; True and False are not."""
-        if not isinstance(value, Real) or isinstance(value, bool):
+        if not isinstance(value, self._kind) or isinstance(value, bool) or not -math.inf < value < math.inf:
             return False
-        number = float(value)
-        if not np.isfinite(number):
-            return False
-        if self.least is not None and (number <= self.least if self.above else number < self.least):
-            return False
-        return self.most is None or number <= self.most
+        is_large = self.least is None or value > self.least or (value == self.least and not self.above)
+        return is_large and (self.most is None or bool(value <= self.most))
 
     def __str__(self) -> str:
-        return "a number" + _range(self.least, self.most, "greater than" if self.above else "of at least")
+        if self.least is not None and self.least == self.most:
+            return f"{self.least:.15g}"
+        lower = "greater than" if self.above else "at least"
+        bounds = [] if self.least is None else [f"{lower} {self.least:.15g}"]
+        bounds += [] if self.most is None else [f"at most {self.most:.15g}"]
+        if not bounds:
+            return self._noun
+        return f"{self._noun} {'' if self.above else 'of '}{' and '.join(bounds)}"
 
 
-def _range(least: float | None, most: float | None, lower: str) -> str:
-    bounds = [f"{lower} {least:.15g}"] if least is not None else []
-    bounds += [f"{'of ' * (not bounds)}at most {most:.15g}"] if most is not None else []
-    return " " + " and ".join(bounds) if bounds else ""
+class Whole(Number):
+    """A whole number within inclusive bounds."""
+
+    _noun = "a whole number"
+    _kind = Integral
 
 
 class Words:

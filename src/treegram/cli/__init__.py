@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 
 from treegram._core.errors import TreegramError
 from treegram._core.text import suggest
@@ -64,7 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as end:  # argparse raises it after --help or an error
         return end.code if isinstance(end.code, int) else 0
     except BrokenPipeError:
-        _silence_stdout()
+        with contextlib.suppress(OSError, ValueError):  # discard the rest, or Python complains at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
         print("Interrupted; no partial files were left.", file=sys.stderr)
@@ -90,6 +93,9 @@ def _dispatch(arguments: list[str]) -> None:
     module.add_arguments(parser, arguments[1:])
     parser.add_argument("--verbose", action="store_true", help="log progress to stderr when it is not a terminal")
     args = parser.read(arguments[1:])
+    # Stores record the command without the folders of this machine.
+    words = [Path(word).resolve().name if os.sep in word else word for word in arguments]
+    args.command_line = shlex.join(["treegram", *words])
     from treegram._core.parallel import verbosely  # imports joblib, which --help does not need
 
     with verbosely(args.verbose):
@@ -125,9 +131,3 @@ def _one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return " ".join(str(error).split()) or type(error).__name__
-
-
-def _silence_stdout() -> None:
-    """Discard unflushed output, so that Python does not complain at exit."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import functools
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,62 +19,45 @@ __all__ = ["Parser", "add_jobs", "add_output", "at_least", "check_output"]
 class Parser(argparse.ArgumentParser):
     """A parser without abbreviations that suggests the closest option; use :meth:`read` instead of ``parse_args``."""
 
-    def __init__(self, prog: str, about: str, examples: Sequence[str], usage: str | None = None, **kwargs: Any) -> None:
+    def __init__(self, prog: str, about: str, examples: Sequence[str], **kwargs: Any) -> None:
         lines = "\n".join(f"  {example}" for example in examples)
         super().__init__(
             prog=prog,
-            usage=usage,
             description=about[:1].upper() + about[1:] + ("" if "\n" in about else "."),
             epilog=f"example{'s' if len(examples) > 1 else ''}:\n{lines}",
             formatter_class=functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=28),
             allow_abbrev=False,
             **kwargs,
         )
-        self.explain_unknown: Callable[[str], str] = lambda _: (
-            ""
-        )  # why this command does not have an option, if there is a reason
-        self.checks: list[Callable[[Parser, argparse.Namespace], None]] = []  # what else must hold of the arguments
+        self.explain_unknown: Callable[[str], str] = lambda _: ""  # why this command does not have an option
+        self.check: Callable[[argparse.Namespace], None] = lambda _: None  # raises an error about the arguments
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parse the arguments; report unknown options before missing ones."""
-        self._check_options(arguments)
+        for argument in takewhile(lambda word: word != "--", arguments):
+            option = argument.partition("=")[0]
+            if option.startswith("--") and option not in self._option_string_actions:
+                hint = self.explain_unknown(option) or suggest(option, self._option_string_actions)
+                self.error(f"unknown option {option}{hint}")
         known, rest = self.parse_known_args(arguments)
         if rest:
             self.error(f"unexpected argument {rest[0]!r}")
-        for check in self.checks:
-            check(self, known)
+        self.check(known)
         return known
 
     def error(self, message: str) -> NoReturn:
         """Exit with code 2 and one line on stderr."""
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
-    def _check_options(self, arguments: Sequence[str]) -> None:
-        """Refuse unknown options, and options with one value that occur twice."""
-        known = self._option_string_actions
-        used = set()
-        for argument in arguments:
-            option = argument.partition("=")[0]
-            if argument == "--":
-                return
-            if option in known:
-                action = known[option]
-                if action in used and action.nargs != 0 and not isinstance(action, argparse._AppendAction):
-                    self.error(f"{option} takes one value, but is given more than once")
-                used.add(action)
-            elif option.startswith("--"):
-                self.error(f"unknown option {option}{self.explain_unknown(option) or suggest(option, known)}")
 
+def at_least(least: int) -> Callable[[str], int]:
+    """Return an argparse type for whole numbers of at least this size."""
 
-def at_least(least: float, kind: type[int] | type[float] = int) -> Callable[[str], Any]:
-    """Return an argparse type for numbers of at least this size."""
-
-    def read(text: str) -> float:
+    def read(text: str) -> int:
         with contextlib.suppress(ValueError):
-            if (value := kind(text)) >= least:
+            if (value := int(text)) >= least:
                 return value
-        name = "whole number" if kind is int else "number"
-        raise argparse.ArgumentTypeError(f"expected a {name} of at least {least}, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, got {text!r}")
 
     return read
 

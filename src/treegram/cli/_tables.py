@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import warnings
 from collections.abc import Collection, Sequence
@@ -10,19 +9,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treegram._core.errors import DatasetError
+from treegram._core.optional import optional_module
 from treegram._core.text import suggest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from treegram import TableGraphs
+    from treegram import Graphs, TableGraphs
+    from treegram._core.types import Ints
 
-__all__ = ["choose_columns", "read_graph_tables", "read_table", "read_target", "used_columns"]
+    Values = tuple[Ints, NDArray[Any]]  # the ids of the graphs that have a value, and the values
+
+__all__ = ["choose_columns", "read_graph_tables", "read_targets", "used_columns"]
 
 Table = dict[str, "NDArray[Any]"]
 
 
-def read_table(path: Path, as_text: Collection[str] = ()) -> Table:
+def _read_table(path: Path, as_text: Collection[str]) -> Table:
     """Return the columns of a file by name; a column of numbers is float64 with nan for empty cells, others have None there.
 
     Columns in ``as_text`` are texts, such as names of graphs: they must be equal in all tables.
@@ -30,39 +33,24 @@ def read_table(path: Path, as_text: Collection[str] = ()) -> Table:
     import numpy as np
 
     if path.suffix.lower() == ".parquet":
-        from treegram._core.optional import optional_module
-
         table = optional_module("pyarrow.parquet", "Parquet files").read_table(path)
         columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
         return {
             name: np.array([str(value) for value in column], dtype=object) if name in as_text else column
             for name, column in columns.items()
         }
-    names, rows = _read_rows(path)
-    cells = list(zip(*rows, strict=True)) if rows else [()] * len(names)
-    return {name: _column(texts, is_text=name in as_text) for name, texts in zip(names, cells, strict=True)}
-
-
-def _read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
-    separators = {".csv": ",", ".tsv": "\t"}
-    if path.suffix.lower() not in separators:
+    delimiter = {".csv": ",", ".tsv": "\t"}.get(path.suffix.lower())
+    if delimiter is None:
         raise DatasetError(f"{path}: the name of a table must end in .csv, .tsv or .parquet.")
-    rows: list[list[str]] = []
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, delimiter=separators[path.suffix.lower()], strict=True)
-            names = [name.strip() for name in next(reader, [])]
-            for row in reader:
-                if row and len(row) != len(names):
-                    raise DatasetError(
-                        f"{path}:{reader.line_num}: expected {len(names)} fields, as the first line has, got {len(row)}."
-                    )
-                rows += [row] if row else []
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DatasetError(f"{path}: the file cannot be read as a table in UTF-8 ({error}).") from error
+            rows = np.loadtxt(file, object, comments=None, delimiter=delimiter, quotechar='"', ndmin=2)
+    except ValueError as error:  # rows of different lengths, or bytes that are not UTF-8
+        raise DatasetError(f"{path}: {error}.") from error
+    names = [name.strip() for name in rows[0]] if rows.size else []
     if not names or len(set(names)) < len(names):
-        raise DatasetError(f"{path}:1: the first line must name the columns, each with another name; got {names}.")
-    return names, rows
+        raise DatasetError(f"{path}: the first line must name the columns, each with another name; got {names}.")
+    return {name: _column(cells, is_text=name in as_text) for name, cells in zip(names, rows[1:].T, strict=True)}
 
 
 def _column(cells: Sequence[str], *, is_text: bool) -> NDArray[Any]:
@@ -80,56 +68,61 @@ def _column(cells: Sequence[str], *, is_text: bool) -> NDArray[Any]:
 # -------------------------------------------------------------------- nodes and edges
 
 
-def choose_columns(transformer: TableGraphs, tables: dict[str, Table]) -> TableGraphs:
-    """Return the transformer with the columns that it does not name: "label", and all others that hold numbers."""
-    chosen = transformer.get_params()
-    ids = {"nodes": {transformer.graph, transformer.node}}
-    ids["edges"] = {transformer.graph, transformer.source, transformer.target}
-    for name, label, attributes in (("nodes", "label", "attributes"), ("edges", "edge_label", "edge_attributes")):
-        columns = tables[name]
-        if chosen[label] is None and "label" in columns:
-            chosen[label] = "label"
-        others = [column for column in columns if column not in {*ids[name], chosen[label]}]
-        if chosen[attributes] is None:
-            chosen[attributes] = [column for column in others if columns[column].dtype.kind in "fiu"]
-            if unused := [column for column in others if column not in chosen[attributes]]:
-                warnings.warn(
-                    f"The table of {name} has columns of text that are not used: {', '.join(unused)}. "
-                    f"--{label.replace('_', '-')} says which of them is the label.",
-                    stacklevel=2,
-                )
-        chosen[attributes] = chosen[attributes] or None
-    return type(transformer)(**chosen)
-
-
 def read_graph_tables(transformer: TableGraphs, nodes: Path, edges: Path, graphs: Path | None) -> dict[str, Table]:
     """Read the tables that the transformer needs; names of graphs and nodes, and labels, are texts."""
     texts = {transformer.graph, transformer.node, transformer.source, transformer.target}
     tables = {
-        "nodes": read_table(nodes, {*texts, transformer.label or "label"}),
-        "edges": read_table(edges, {*texts, transformer.edge_label or "label"}),
+        "nodes": _read_table(nodes, {*texts, transformer.label or "label"}),
+        "edges": _read_table(edges, {*texts, transformer.edge_label or "label"}),
     }
-    if transformer.graph_attributes and graphs is None:
-        raise ValueError(f"--graphs FILE is needed: graphs have the vector {', '.join(transformer.graph_attributes)}.")
-    if transformer.graph_attributes and graphs is not None:
-        tables["graphs"] = read_table(graphs, texts)
+    if transformer.graph_attributes:
+        if graphs is None:
+            raise ValueError("--graphs FILE is needed: it has the vectors of graphs.")
+        tables["graphs"] = _read_table(graphs, texts)
     return tables
+
+
+def choose_columns(transformer: TableGraphs, tables: dict[str, Table], chosen: Collection[str]) -> TableGraphs:
+    """Set the parameters that are not chosen: the column "label", and as attributes all others that hold numbers."""
+    ids = {
+        "nodes": {transformer.graph, transformer.node},
+        "edges": {transformer.graph, transformer.source, transformer.target},
+    }
+    for name, label, attributes in (("nodes", "label", "attributes"), ("edges", "edge_label", "edge_attributes")):
+        columns = tables[name]
+        if label not in chosen and "label" in columns:
+            transformer.set_params(**{label: "label"})
+        if attributes in chosen:
+            continue
+        others = [column for column in columns if column not in {*ids[name], getattr(transformer, label)}]
+        numbers = [column for column in others if columns[column].dtype.kind in "fiu"]
+        transformer.set_params(**{attributes: numbers or None})
+        if len(numbers) < len(others):
+            unused = ", ".join(column for column in others if column not in numbers)
+            warnings.warn(
+                f"The table of {name} has columns of text that are not used: {unused}. --{label.replace('_', '-')} says which of "
+                "them is the label.",
+                stacklevel=2,
+            )
+    return transformer
 
 
 def used_columns(transformer: TableGraphs, tables: dict[str, Table]) -> dict[str, Table]:
     """Return the tables without the columns that the transformer does not name: it would warn of them."""
     names: set[str] = set()
     for value in transformer.get_params().values():
-        names |= {value} if isinstance(value, str) else set(value or ()) if value is not True else set()
-    return {key: {name: column for name, column in table.items() if name in names} for key, table in tables.items()}
+        names.update([value] if isinstance(value, str) else value if isinstance(value, list | tuple) else [])
+    return {key: {name: table[name] for name in table if name in names} for key, table in tables.items()}
 
 
 # -------------------------------------------------------------------- one row per graph
 
 
-def read_target(path: Path, graph_column: str, target: str, names: Sequence[str]) -> list[Any]:
-    """Return the target of each graph, by name; None if the table has no value for it."""
-    table = read_table(path, {graph_column})
+def read_targets(path: Path, graph_column: str, target: str, graphs: Graphs) -> Values:
+    """Return the values of a column for the graphs that have one; whole numbers are integers."""
+    import numpy as np
+
+    table = _read_table(path, {graph_column})
     for column, option in ((graph_column, "--graph-column"), (target, "--target")):
         if column not in table:
             hint = suggest(column, table) or f". Name the right one with {option}."
@@ -138,10 +131,17 @@ def read_target(path: Path, graph_column: str, target: str, names: Sequence[str]
     for name, value in zip(table[graph_column].tolist(), table[target].tolist(), strict=True):
         if name in values:
             raise DatasetError(f"{path}: the graph {name!r} has more than one row.")
-        values[name] = None if value is None or value != value else value
+        values[name] = value
+    names = np.asarray(graphs.graph_names).tolist()
     if unknown := values.keys() - set(names):
         warnings.warn(
             f"{path}: {len(unknown)} of {len(values)} rows name graphs that the data do not have, such as {min(map(str, unknown))!r}.",
             stacklevel=2,
         )
-    return [values.get(name) for name in names]
+    found = [values.get(name) for name in names]
+    ids = [i for i, value in enumerate(found) if value is not None and value == value]
+    if not ids:
+        raise DatasetError(f"{path}: no graph has a value of {target!r}.")
+    y = np.array([found[i] for i in ids])
+    is_whole = y.dtype.kind == "f" and bool((y == y.round()).all())
+    return np.array(ids), y.astype(np.int64) if is_whole else y

@@ -9,23 +9,19 @@ from pathlib import Path
 
 import treegram
 from treegram._core.files import check_writable, replacing
-from treegram.cli._parser import Parser
+from treegram._core.optional import blank_axes
+from treegram.cli._parser import Parser, at_least
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = ("treegram demo -o demo",)
-_FEWEST, _ALL = 150, 1797  # with 150, every digit has a member in every fold
 
 
 def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: ARG001 (the signature of all commands)
     """Add the arguments of the command."""
-    folder = Path("demo")
-    parser.add_argument(
-        "-o", "--output", metavar="FOLDER", type=Path, default=folder, help="folder for the picture (default: demo)"
-    )
-    parser.add_argument(
-        "--graphs", metavar="N", type=int, default=_ALL, help=f"use the first N of the {_ALL} digits (default: all)"
-    )
+    picture = "folder for the picture (default: demo)"
+    parser.add_argument("-o", "--output", metavar="FOLDER", type=Path, default=Path("demo"), help=picture)
+    parser.add_argument("--graphs", metavar="N", type=at_least(1), help="use only the first N of the 1797 digits")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -34,8 +30,6 @@ def run(args: argparse.Namespace) -> None:
     from sklearn.model_selection import StratifiedKFold, cross_val_score
     from sklearn.svm import SVC
 
-    if not _FEWEST <= args.graphs <= _ALL:
-        raise ValueError(f"--graphs must be from {_FEWEST} to {_ALL}; got {args.graphs}.")
     args.output.mkdir(parents=True, exist_ok=True)
     picture = args.output / "gram.png"
     check_writable(picture)
@@ -57,15 +51,14 @@ def run(args: argparse.Namespace) -> None:
     start = _print_step("SVM", start, f"{accuracy}; largest class {np.bincount(y).max() / len(y):.1%}")
 
     try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        print("no picture: matplotlib is not installed")
+        axes = blank_axes()
+    except ImportError as error:
+        print(f"no picture: {error}")
         return
-    figure = Figure(figsize=(8, 7), layout="constrained")
     title = f"{len(K)} handwritten digits, sorted by digit: ODDCL kernel, depth 2"
-    treegram.plot_gram(K, y, ax=figure.subplots(), title=title)
+    treegram.plot_gram(K, y, ax=axes, title=title)
     with replacing(picture) as file:
-        figure.savefig(file, format="png", dpi=150)
+        axes.figure.savefig(file, format="png", dpi=150)
     _print_step("picture", start, str(picture))
 
 

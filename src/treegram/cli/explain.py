@@ -5,15 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import treegram
 from treegram._core.text import counted
-from treegram.cli._data import add_data_argument, add_model_argument, load_input, training_note
+from treegram.cli._data import add_data_argument, add_model_argument, load_model_and_data, training_note
 from treegram.cli._parser import Parser, add_output, check_output
-
-if TYPE_CHECKING:
-    from treegram._core.types import Ints
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -32,7 +28,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
     parser.add_argument(
         "--select",
         metavar="LIST",
-        type=_ranges,
+        type=_numbers,
         help="numbers of the graphs to explain, from 0, such as 3,7,12-15 (default: the first 20)",
     )
     parser.add_argument(
@@ -53,51 +49,42 @@ def run(args: argparse.Namespace) -> None:
     """Explain and write; check all that can be checked before the computation."""
     check_output(args.output, force=args.force)
     smiles = None if args.smiles is None else _read_smiles(args.smiles)
-    loaded = load_input(args)
-    chosen = _chosen(args, len(loaded.graphs))
-    molecules = smiles or loaded.molecules
-    if molecules is not None and len(molecules) != len(loaded.graphs):
+    model, loaded = load_model_and_data(args)
+    graphs, molecules = loaded.graphs, smiles or loaded.molecules
+    if molecules is not None and len(molecules) != len(graphs):
         raise ValueError(
-            f"{args.smiles}: molecules must have one entry per graph, {len(loaded.graphs)}; it has {len(molecules)}."
+            f"{args.smiles}: molecules must have one entry per graph, {len(graphs)}; it has {len(molecules)}."
         )
+    chosen = args.select or list(range(min(len(graphs), _LIMIT)))
+    last = max(chosen, default=0)
+    if last >= len(graphs):
+        raise ValueError(f"Graph {last} cannot be explained: {args.data} has {len(graphs)} graphs, counted from 0.")
+    targets = [y for ids, y in loaded.targets.values() if len(ids) == len(graphs)]
     name = Path(args.data).name
-    explanation = treegram.explain(loaded.model, loaded.graphs[chosen], attribute_to=args.attribute_to)
+    explanation = treegram.explain(model, graphs[chosen], attribute_to=args.attribute_to)
     explanation.to_html(
         args.output,
-        y=None if loaded.y is None else loaded.y[chosen],
-        names=None if loaded.graphs.graph_names is not None else [f"Graph {number}" for number in chosen.tolist()],
+        y=targets[0][chosen] if targets else None,
+        names=None if graphs.graph_names is not None else [f"Graph {number}" for number in chosen],
         molecules=None if molecules is None else [molecules[i] for i in chosen],
         title=f"{name}, explained",
         source=f"treegram explain {args.model.name} {name}",
     )
-    some = f"{len(chosen)} of {counted(len(loaded.graphs), 'graph')}"
+    some = f"{len(chosen)} of {counted(len(graphs), 'graph')}"
     print(f"{args.output}: {some} of {args.data}, explained by {args.model}")
     if note := training_note(explanation.in_training):
         print(note)
 
 
-def _ranges(text: str) -> list[range]:
-    """Read ``0-3,7`` as ranges; for argparse."""
-    ranges = []
+def _numbers(text: str) -> list[int]:
+    """Read ``0-3,7`` as numbers; for argparse."""
+    numbers: list[int] = []
     for word in text.split(","):
-        found = re.fullmatch(r"\s*(\d{1,12})(?:-(\d{1,12}))?\s*", word)
+        found = re.fullmatch(r"\s*(\d{1,7})(?:-(\d{1,7}))?\s*", word)
         if found is None or int(found[2] or found[1]) < int(found[1]):
             raise argparse.ArgumentTypeError(f"expected numbers and ranges such as 0-19 or 3,7,12-15; got {text!r}")
-        ranges.append(range(int(found[1]), int(found[2] or found[1]) + 1))
-    return ranges
-
-
-def _chosen(args: argparse.Namespace, n_graphs: int) -> Ints:
-    import numpy as np
-
-    if not n_graphs:
-        raise ValueError(f"{args.data} has no graphs, so there is nothing to explain.")
-    if args.select is None:
-        return np.arange(min(n_graphs, _LIMIT))
-    last = max(one[-1] for one in args.select)
-    if last >= n_graphs:
-        raise ValueError(f"--select names graph {last}, but {args.data} has only graphs 0 to {n_graphs - 1}.")
-    return np.array(list(dict.fromkeys(number for one in args.select for number in one)))
+        numbers += range(int(found[1]), int(found[2] or found[1]) + 1)
+    return list(dict.fromkeys(numbers))
 
 
 def _read_smiles(path: Path) -> list[str]:

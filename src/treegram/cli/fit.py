@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import treegram
 from treegram._core.text import counted
-from treegram.cli._data import Task, add_data_argument, data_words, has_real_targets, load_tasks
+from treegram.cli._data import Loaded, add_data_argument, has_real_targets, load
 from treegram.cli._kernels import AUTO, add_search_options, kernel_class, parameter_values, scales_of
 from treegram.cli._parser import Parser, add_jobs, add_output, check_output
 
@@ -27,7 +26,6 @@ EXAMPLES = (
     "treegram fit ./structures --graphs classes.csv --target class -o proteins.tgm",
 )
 Candidate = tuple[Any, dict[str, list[Any]]]  # a kernel, and the grid of its parameters
-_PLACE = "{target}"  # in the name of the output
 
 
 def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
@@ -36,7 +34,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
     add_output(
         parser,
         "model file, with the graphs of DATA; it holds no code, and treegram predict reads it. With several targets, its name "
-        f"must contain {_PLACE}: each gets a model of its own, fitted on the graphs that have a value",
+        "must contain {target}: each gets a model of its own, fitted on the graphs that have a value",
     )
     models = "classification with probabilities, or regression with error bars"
     add_search_options(parser, arguments, AUTO, models)
@@ -45,71 +43,27 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Fit and save; check all that can be checked before the computation."""
-    paths = _output_paths(args)
-    for path in paths:
+    targets = getattr(args, "target", [""])
+    paths = {target: Path(str(args.output).replace("{target}", target)) for target in targets}
+    if len(set(paths.values())) < len(targets):
+        raise ValueError(
+            f"With several targets, each once, the output must contain {{target}}, as in model_{{target}}.tgm; got {args.output}."
+        )
+    for path in paths.values():
         check_output(path, force=args.force)
     names = list(dict.fromkeys(args.kernels or [AUTO]))
     if AUTO in names and len(names) > 1:
         raise ValueError("--kernel auto cannot be combined with other kernels: it tries all that suit the data.")
     scales = scales_of(args, names)
-    tasks, transformer = load_tasks(args.data, args)
-    for task in tasks:
-        if task.y is None:
-            raise ValueError(
-                f"{args.data} has no targets, so there is nothing to learn; add graph labels or graph attributes to a data set, or name "
-                "the targets of molecules, tables and structures with --target."
-            )
     candidates = [pair for name in names if name != AUTO for pair in _candidates(name, scales[name], args)]
-    for path, task in zip(paths, tasks, strict=True):
-        _fit(task, transformer, candidates, path, args)
-
-
-def _output_paths(args: argparse.Namespace) -> list[Path]:
-    """Return the output file of each target."""
-    name, targets = str(args.output), list(dict.fromkeys(args.target))
-    if len(targets) < len(args.target):
-        raise ValueError(f"--target names a column twice: {', '.join(args.target)}.")
-    if len(targets) > 1 and _PLACE not in name:
+    loaded = load(args.data, args)
+    if not loaded.targets:
         raise ValueError(
-            f"With several targets the output must contain {_PLACE}, as in model_{_PLACE}.tgm; got {name!r}."
+            f"{args.data} has no targets, so there is nothing to learn; add graph labels or graph attributes to a data set, or name "
+            "the targets of molecules, tables and structures with --target."
         )
-    return [Path(name.replace(_PLACE, target)) for target in targets or [""]]
-
-
-def _fit(task: Task, transformer: Any, candidates: list[Candidate], path: Path, args: argparse.Namespace) -> None:
-    from sklearn.pipeline import Pipeline
-
-    model = _make_model(candidates, args, is_regression=_is_regression(args, task.y))
-    start = time.perf_counter()
-    model.fit(task.graphs, task.y)
-    steps = [(type(step).__name__.lower(), step) for step in (transformer, model) if step is not None]
-    treegram.save_model(Pipeline(steps) if transformer is not None else model, path)
-    seconds = time.perf_counter() - start
-    if not candidates:
-        print(model.search_summary())
-    missing = f" ({task.n_missing:,} without a value of {task.target} left out)" if task.n_missing else ""
-    print(
-        f"{path}: {type(model).__name__} of {counted(len(task.graphs), 'graph')} of {args.data}{missing}, {seconds:.2f} s"
-    )
-    print(_score(model, task.y))
-    print(f"{_evaluation(task, args)} estimates how well such a model predicts new graphs.")
-
-
-def _evaluation(task: Task, args: argparse.Namespace) -> str:
-    """Return the command that evaluates such models."""
-    one_target = argparse.Namespace(**{**vars(args), "target": [task.target] if task.target else []})
-    words = ["treegram", "evaluate", *([] if args.nodes else [args.data]), *data_words(one_target, with_folders=True)]
-    return shlex.join([*words, *(word for name in args.kernels or [AUTO] for word in ("--kernel", name))])
-
-
-def _make_model(candidates: list[Candidate], args: argparse.Namespace, *, is_regression: bool) -> Any:
-    """Return the automatic model, or one that chooses among the candidates."""
-    if not candidates:
-        return (treegram.GraphRegressor if is_regression else treegram.GraphClassifier)(n_jobs=args.jobs)
-    kernels, grids = [kernel for kernel, _ in candidates], [grid for _, grid in candidates]
-    if is_regression:
-        return treegram.GraphGP(kernels, param_grid=grids, n_jobs=args.jobs)
-    return treegram.GraphSVC(kernels, param_grid=grids, cv=args.folds, probability=True, n_jobs=args.jobs)
+    for target, path in paths.items():
+        _fit(loaded, target, candidates, path, args)
 
 
 def _candidates(name: str, scales: Sequence[str], args: argparse.Namespace) -> Iterator[Candidate]:
@@ -124,14 +78,33 @@ def _candidates(name: str, scales: Sequence[str], args: argparse.Namespace) -> I
         yield kernel if scale == "raw" else make_pipeline(treegram.ScaleAttributes(scale), kernel), grid
 
 
-def _is_regression(args: argparse.Namespace, y: Any) -> bool:
-    if args.task == "classification" and has_real_targets(y):
-        raise ValueError(f"The targets of {args.data} are numbers, such as {y[0]}, not classes. Use --task regression.")
-    if args.task == "regression" and y.dtype.kind not in "buif":
-        raise ValueError(
-            f"The targets of {args.data} are classes, such as {y[0]}, not numbers. Use --task classification."
-        )
-    return args.task == "regression" if args.task else has_real_targets(y)
+def _fit(loaded: Loaded, target: str, candidates: list[Candidate], path: Path, args: argparse.Namespace) -> None:
+    from sklearn.pipeline import make_pipeline
+
+    graphs, y = loaded.with_target(target)
+    model = _make_model(candidates, args, y)
+    start = time.perf_counter()
+    model.fit(graphs, y)
+    treegram.save_model(model if loaded.transformer is None else make_pipeline(loaded.transformer, model), path)
+    seconds = time.perf_counter() - start
+    n_missing = len(loaded.graphs) - len(graphs)
+    missing = f" ({n_missing:,} without a value of {target} left out)" if n_missing else ""
+    if not candidates:
+        print(model.search_summary())
+    print(f"{path}: {type(model).__name__} of {counted(len(graphs), 'graph')} of {args.data}{missing}, {seconds:.2f} s")
+    print(_score(model, y))
+    print("treegram evaluate, with the same data and kernels, estimates how well such a model predicts new graphs.")
+
+
+def _make_model(candidates: list[Candidate], args: argparse.Namespace, y: Any) -> Any:
+    """Return the automatic model, or one that chooses among the candidates."""
+    is_regression = args.task == "regression" if args.task else has_real_targets(y)
+    if not candidates:
+        return (treegram.GraphRegressor if is_regression else treegram.GraphClassifier)(n_jobs=args.jobs)
+    kernels, grids = [kernel for kernel, _ in candidates], [grid for _, grid in candidates]
+    if is_regression:
+        return treegram.GraphGP(kernels, param_grid=grids, n_jobs=args.jobs)
+    return treegram.GraphSVC(kernels, param_grid=grids, cv=args.folds, probability=True, n_jobs=args.jobs)
 
 
 def _score(model: Any, y: Any) -> str:

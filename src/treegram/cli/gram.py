@@ -53,17 +53,20 @@ def run(args: argparse.Namespace) -> None:
     kernel = kind(**{name: given[0] for name, given in values.items() if name not in grid}, n_jobs=args.jobs)
     if grid and args.compare_with:
         raise ValueError(f"--compare-with takes one value of each parameter; got several for {', '.join(grid)}.")
-    if args.nodes and args.compare_with:
+    if "nodes" in args and args.compare_with:
         raise ValueError("--compare-with compares two values of DATA; it cannot be combined with --nodes and --edges.")
-    if args.output.suffix == ".zarr":
-        _write_zarr(args, kernel, grid)
-    elif args.output.suffix == ".npz":
-        _write_npz(args, kernel, grid)
-    else:
+    write = {".npz": _write_npz, ".zarr": _write_zarr}.get(args.output.suffix)
+    if write is None:
         raise ValueError(f"The output must end in .npz or .zarr; got {str(args.output)!r}.")
+    start = time.perf_counter()
+    shape, made = write(args, kernel, grid)
+    data = f"{args.compare_with} compared with {args.data}" if args.compare_with else args.data
+    matrix = f"{' x '.join(map(str, shape))} Gram matrix of {data}"
+    print(f"{args.output}: {matrix}, {args.kernel}{made}, {time.perf_counter() - start:.2f} s")
 
 
-def _write_npz(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]) -> None:
+def _write_npz(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]) -> tuple[tuple[int, ...], str]:
+    """Write the matrix, and return its shape and how an approximate kernel was made."""
     import numpy as np
 
     from treegram._core.machine import package_versions
@@ -73,65 +76,42 @@ def _write_npz(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]
     new, y_new = load_data(args.compare_with, args) if args.compare_with else (graphs, y)
     shape = [len(values) for values in grid.values()]
     check_space(args.output, 8 * len(graphs) * len(new) * int(np.prod(shape)))
-    start = time.perf_counter()
+    arrays = {"graph_ids": np.arange(len(new)), "y": y_new}
     if args.compare_with:
-        K = kernel.fit(graphs).transform(new)
+        arrays |= {"K": kernel.fit(graphs).transform(new), "fitted_ids": np.arange(len(graphs)), "fitted_y": y}
     elif grid:
         grams = np.stack([gram for _, gram in kernel.gram_grid(graphs, grid)])
-        K = grams.reshape(*shape, *grams.shape[1:])
+        arrays |= {"K": grams.reshape(*shape, *grams.shape[1:])} | {name: np.array(grid[name]) for name in grid}
     else:
-        K = kernel.fit_transform(graphs)
-    arrays = {"K": K, "graph_ids": np.arange(len(new)), "y": y_new}
-    arrays |= {name: np.array(values) for name, values in grid.items()}
-    meta: dict[str, Any] = {
-        "parameters": {key: value for key, value in kernel.get_params().items() if key not in grid},
-        "grid": grid or None,
-        "contents": repr(graphs),
-    }
-    if args.compare_with:
-        arrays |= {"fitted_ids": np.arange(len(graphs)), "fitted_y": y}
-        meta["compared_with"] = args.compare_with
-    seconds = time.perf_counter() - start
-    approximation = _approximation(kernel)
+        arrays["K"] = kernel.fit_transform(graphs)
+    approximation = ("method", "n_components", "choice", "estimated_error") if hasattr(kernel, "choice_") else ()
     meta = {
         "kernel": args.kernel,
-        **meta,
-        **approximation,
+        "parameters": {key: value for key, value in kernel.get_params().items() if key not in grid},
+        "grid": grid or None,
+        **{name: getattr(kernel, f"{name}_") for name in approximation},
         "data": args.data,
+        "compared_with": args.compare_with,
+        "contents": repr(graphs),
         "versions": package_versions(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(seconds, 3),
     }
     present: dict[str, Any] = {name: array for name, array in arrays.items() if array is not None}
     with replacing(args.output) as file:
         np.savez(file, **present, meta=np.array(json.dumps(meta)))
     form = "; {method}, {n_components} components, estimated Gram error {estimated_error:.1e}"
-    made = args.kernel + (form.format(**approximation) if approximation else "")
-    print(f"{args.output}: {_contents(args, K.shape)}, {made}, {seconds:.2f} s")
+    return present["K"].shape, form.format(**meta) if approximation else ""
 
 
-def _write_zarr(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]) -> None:
+def _write_zarr(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]) -> tuple[tuple[int, ...], str]:
     """Write a Zarr store block by block; it resumes where it stopped, so that it needs no --force."""
     if grid or args.compare_with:
         raise ValueError(
             "A .zarr store holds one matrix: give one value of each parameter and omit --compare-with, or write a .npz file."
         )
     graphs, _ = load_data(args.data, args)
-    start = time.perf_counter()
     try:
-        K = treegram.gram_to_zarr(kernel, graphs, args.output, n_jobs=args.jobs)
+        return treegram.gram_to_zarr(kernel, graphs, args.output, n_jobs=args.jobs).shape, ""
     except KeyboardInterrupt:
         print(f"Interrupted; finished blocks are in {args.output}. Run the same command to resume.", file=sys.stderr)
         raise SystemExit(130) from None
-    print(f"{args.output}: {_contents(args, K.shape)}, {args.kernel}, {time.perf_counter() - start:.2f} s")
-
-
-def _contents(args: argparse.Namespace, shape: tuple[int, ...]) -> str:
-    name = f"{args.compare_with} compared with {args.data}" if args.compare_with else args.data
-    return f"{' x '.join(map(str, shape))} Gram matrix of {name}"
-
-
-def _approximation(kernel: Any) -> dict[str, Any]:
-    """Return how an approximate kernel was made, and how good it is; empty for an exact one."""
-    names = ("method", "n_components", "choice", "estimated_error") if hasattr(kernel, "choice_") else ()
-    return {name: getattr(kernel, f"{name}_") for name in names}

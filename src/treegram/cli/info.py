@@ -47,33 +47,36 @@ def _render(summary: dict[str, Any]) -> Iterator[str]:
     for name in ("nodes", "edges"):
         yield _line(name, f"{summary[name]['total']} in all; per graph {_spread(summary[name])}")
     yield _line("degrees", _spread(summary["degrees"]))
-    yield from _targets(summary["targets"])
+    targets = summary["targets"] or {"columns": []}
+    if "classes" in targets:
+        classes = _values(targets["classes"], "{} ({})")
+        yield _line("classes", f"{classes}; largest {targets['majority']:.1%}")
+    else:
+        yield from (_line("targets", f"numbers, {_spread(column)}") for column in targets["columns"])
     for name in ("node_labels", "edge_labels"):
-        yield _line(name.replace("_", " "), _values(summary[name], share=True) if summary[name] else "none")
-    yield from _attributes("attributes", summary["attributes"])
-    for name in ("edge", "graph"):
-        if summary[f"{name}_attributes"]:
-            yield from _attributes(f"{name} vectors", summary[f"{name}_attributes"])
+        if summary[name]:
+            yield _line(name.replace("_", " "), _values(summary[name], "{0} ({2:.1%})"))
+    for name in ("attributes", "edge_attributes", "graph_attributes"):
+        if summary[name]:
+            yield from _attributes(name.replace("_attributes", " vectors"), summary[name])
     if summary["warnings"]:
         yield "warnings"
         yield from (f"  - {sentence}" for sentence in summary["warnings"])
 
 
 def _line(name: str, text: str) -> str:
-    return f"  {name:13}{text}"
+    return f"  {name:14}{text}"
 
 
 def _spread(numbers: dict[str, Any]) -> str:
     return f"mean {numbers['mean']:.2f}, min {numbers['min']:g}, max {numbers['max']:g}"
 
 
-def _values(entries: list[dict[str, Any]], *, share: bool) -> str:
-    """Return distinct values with their counts, or with their percentages."""
+def _values(entries: list[dict[str, Any]], form: str) -> str:
+    """Return the distinct values, each in a form that takes its name, count and share."""
     total = sum(entry["count"] for entry in entries)
-    form = "{name} ({share:.1%})" if share else "{name} ({count})"
     shown = [
-        form.format(name=_name(entry["value"]), count=entry["count"], share=entry["count"] / total)
-        for entry in entries[:_MOST_VALUES]
+        form.format(_name(entry["value"]), entry["count"], entry["count"] / total) for entry in entries[:_MOST_VALUES]
     ]
     rest = [f"and {len(entries) - _MOST_VALUES} more"] if len(entries) > _MOST_VALUES else []
     return f"{len(entries)}: {', '.join(shown + rest)}"
@@ -85,33 +88,16 @@ def _name(value: Any) -> str:
     return str(value) if str(value).isprintable() else ascii(value)  # a terminal must not obey control characters
 
 
-def _targets(targets: dict[str, Any] | None) -> Iterator[str]:
-    if targets is None:
-        yield _line("targets", "none")
-    elif targets["kind"] == "classes":
-        yield _line("classes", f"{_values(targets['classes'], share=False)}; largest {targets['majority']:.1%}")
-    else:
-        for i, column in enumerate(targets["columns"]):
-            yield _line("targets" if i == 0 else "", f"numbers, {_spread(column)}")
-
-
-def _attributes(name: str, attributes: dict[str, Any] | None) -> Iterator[str]:
-    if attributes is None:
-        yield _line(name, "none")
-        return
-    columns, kernel = attributes["columns"], attributes.get("node_kernel")
-    yield _line(
-        name,
-        f"{counted(attributes['n_columns'], 'column')}, {attributes['n_distinct']} distinct vectors",
-    )
-    width = max(len(_name(column["name"])) for column in [{"name": "column"}, *columns[:_MOST_COLUMNS]])
+def _attributes(name: str, attributes: dict[str, Any]) -> Iterator[str]:
+    yield _line(name, f"{counted(attributes['n_columns'], 'column')}, {attributes['n_distinct']} distinct vectors")
+    columns = attributes["columns"][:_MOST_COLUMNS]
+    width = max(len(_name(column["name"])) for column in [{"name": "column"}, *columns])
     yield f"    {'column':{width}} {'min':>11} {'max':>11} {'mean':>11} {'sd':>11}"
-    for column in columns[:_MOST_COLUMNS]:
+    for column in columns:
         numbers = " ".join(f"{column[key]:11.4g}" for key in ("min", "max", "mean", "sd"))
         yield f"    {_name(column['name']):{width}} {numbers}"
-    if len(columns) > _MOST_COLUMNS:
-        yield f"    ... and {len(columns) - _MOST_COLUMNS} more columns (--json has all)"
-    if kernel:
-        yield _line(
-            "node kernel", f"rbf, gamma {kernel['gamma']:.3g}: median {kernel['median']:.3g} over pairs of equal label"
-        )
+    if attributes["n_columns"] > _MOST_COLUMNS:
+        yield f"    ... and {attributes['n_columns'] - _MOST_COLUMNS} more columns (--json has all)"
+    if kernel := attributes.get("node_kernel"):
+        numbers = f"gamma {kernel['gamma']:.3g}: median {kernel['median']:.3g} over pairs of equal label"
+        yield _line("node kernel", f"rbf, {numbers}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 import time
 import warnings
@@ -45,17 +44,7 @@ def run(args: argparse.Namespace) -> None:  # noqa: ARG001
     seconds = time.perf_counter() - start
     count = jit.compilations.count
     done = f"Compiled {count} functions" if count else "Everything was compiled already"
-    print(f"{done}; this took {seconds:.0f} s. The code is in {_cache_folder()}")
-
-
-def _cache_folder() -> str:
-    """Return the folder in or below which compiled code is kept."""
-    from treegram.datasets import table
-    from treegram.models import solver
-
-    caches = [getattr(loop, "_cache", None) for loop in (table.scan_table, solver.climb_path)]
-    folders = [cache.cache_path for cache in caches if cache is not None and cache.cache_path]
-    return os.path.commonpath(folders) if folders else "no folder: none is writable"
+    print(f"{done}; this took {seconds:.0f} s.")
 
 
 def _tasks() -> Iterator[Callable[[], object]]:
@@ -71,12 +60,11 @@ def _tasks() -> Iterator[Callable[[], object]]:
         yield partial(_run_kernel, kernel(), others)
         if hasattr(kernel, "_feature_rows"):
             yield partial(_run_kernel, treegram.FeatureMap(kernel()), graphs)
-    for features in ({"n_components": 8, "n_features": 64}, {"n_features": None}):
-        yield partial(_run_kernel, treegram.ODDCLFeatures(depth=1, **features), graphs)
-    classes = [0, 1, 2] * 8
+    for n_features in (64, None):
+        yield partial(_run_kernel, treegram.ODDCLFeatures(depth=1, n_components=8, n_features=n_features), graphs)
     svc = treegram.GraphSVC("oddcl", cv=3, probability=True)
     for model in (svc, treegram.GraphRidge("oddcl", cv=3), treegram.GraphGP("oddcl")):
-        yield partial(model.fit, graphs, classes)
+        yield partial(model.fit, graphs, [0, 1, 2] * 8)
     yield partial(_read, graphs)
 
 

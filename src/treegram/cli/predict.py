@@ -8,13 +8,13 @@ import inspect
 import io
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import treegram
 from treegram._core.files import replacing
 from treegram._core.text import counted
-from treegram.cli._data import LoadedInput, add_data_argument, add_model_argument, load_input, training_note
+from treegram.cli._data import add_data_argument, add_model_argument, load_model_and_data, training_note
 from treegram.cli._parser import Parser, add_output, check_output
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
@@ -34,8 +34,8 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: AR
     add_data_argument(parser, for_model=True, with_targets=False)
     add_output(
         parser,
-        "CSV file with the name of each graph (or else its number, from 0), the SMILES of molecules, the prediction, and the probability of each class or the standard deviation, where the "
-        "model has them (default: stdout)",
+        "CSV file with the name of each graph (or else its number, from 0), the SMILES of molecules, the prediction, and the "
+        "probability of each class or the standard deviation, where the model has them (default: stdout)",
         required=False,
     )
     parser.add_argument("--json", action="store_true", help="write JSON lines, one object per graph, instead of CSV")
@@ -47,10 +47,18 @@ def run(args: argparse.Namespace) -> None:
         check_output(args.output, force=args.force)
     from treegram.explanations.contributions import in_training
 
-    loaded = load_input(args)
-    columns = _names(loaded) | _predictions(loaded.model, loaded.graphs)
-    text = _json_lines(columns) if args.json else _table(columns)
-    if note := training_note(in_training(loaded.model, loaded.graphs)):
+    model, loaded = load_model_and_data(args)
+    names = loaded.graphs.graph_names
+    columns = {"graph": list(range(len(loaded.graphs))) if names is None else names.tolist()}
+    if loaded.smiles is not None:
+        columns["smiles"] = loaded.smiles
+    columns |= _predictions(model, loaded.graphs)
+    rows = list(zip(*columns.values(), strict=True))
+    if args.json:
+        text = "".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
+    else:
+        text = _table([tuple(columns), *rows])
+    if note := training_note(in_training(model, loaded.graphs)):
         print(f"treegram: note: {note}", file=sys.stderr)
     if args.output is None:
         sys.stdout.write(text)
@@ -60,41 +68,21 @@ def run(args: argparse.Namespace) -> None:
     print(f"{args.output}: predictions of {args.model} for {counted(len(loaded.graphs), 'graph')} of {args.data}")
 
 
-def _names(loaded: LoadedInput) -> dict[str, Any]:
-    """Return the first columns: the name or else the number of each graph, and its SMILES if it is a molecule."""
-    import numpy as np
-
-    names = loaded.graphs.graph_names
-    columns = {"graph": np.arange(len(loaded.graphs)) if names is None else names}
-    return columns if loaded.smiles is None else columns | {"smiles": np.array(loaded.smiles, dtype=object)}
-
-
-def _predictions(model: Any, graphs: treegram.Graphs) -> dict[str, Any]:
-    """Return the other columns."""
+def _predictions(model: Any, graphs: treegram.Graphs) -> dict[str, list[Any]]:
     last = model[-1] if hasattr(model, "steps") else model
     if "return_std" in inspect.signature(last.predict).parameters:
         mean, std = model.predict(graphs, return_std=True)
-        return {"prediction": mean, "std": std}
-    columns = {"prediction": model.predict(graphs)}
+        return {"prediction": mean.tolist(), "std": std.tolist()}
+    columns = {"prediction": model.predict(graphs).tolist()}
     if hasattr(model, "predict_proba"):
         names = [f"probability of {name}" for name in model.classes_.tolist()]
-        columns |= dict(zip(names, model.predict_proba(graphs).T, strict=True))
+        columns |= zip(names, model.predict_proba(graphs).T.tolist(), strict=True)
     return columns
 
 
-def _rows(columns: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
-    return zip(*(column.tolist() for column in columns.values()), strict=True)
-
-
-def _json_lines(columns: dict[str, Any]) -> str:
-    return "".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in _rows(columns))
-
-
-def _table(columns: dict[str, Any]) -> str:
+def _table(rows: Sequence[tuple[Any, ...]]) -> str:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    for row in (columns, *_rows(columns)):
-        writer.writerow(map(_printable, row))
+    csv.writer(text, lineterminator="\n").writerows([map(_printable, row) for row in rows])
     return text.getvalue()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -55,12 +54,7 @@ def run(args: argparse.Namespace) -> None:
         else load_data(str(folders.get(name, name)), args)
         for name in scope.datasets
     }
-    # The store records the command without the folders of this machine.
-    words = ["treegram", "reproduce", study.name]
-    for option in ("datasets", "kernels"):
-        words += [f"--{option}", *getattr(args, option)] if getattr(args, option) else []
-    words += ["--repeats", str(args.repeats)] if args.repeats else []
-    run_and_print(study, scope, data, args, shlex.join([*words, "--jobs", str(args.jobs)]))
+    run_and_print(study, scope, data, args)
 
 
 # -------------------------------------------------------------------- shared with treegram evaluate
@@ -81,7 +75,7 @@ def add_run_options(parser: Parser, repeats: str) -> None:
     )
 
 
-def run_and_print(study: Study, scope: Scope, data: Mapping[str, Any], args: argparse.Namespace, command: str) -> None:
+def run_and_print(study: Study, scope: Scope, data: Mapping[str, Any], args: argparse.Namespace) -> None:
     """Run what is missing on the data sets, and print the table of all results."""
     from treegram.study.data import check_data
     from treegram.study.run import run_checked
@@ -93,7 +87,7 @@ def run_and_print(study: Study, scope: Scope, data: Mapping[str, Any], args: arg
     checked = check_data(data, study.protocol)  # before there is a store: unusable data leave no file behind
     with Store.open(path) as store:
         try:
-            run_checked(study, scope, checked, store, command=command, n_jobs=args.jobs)
+            run_checked(study, scope, checked, store, command=args.command_line, n_jobs=args.jobs)
         except KeyboardInterrupt:
             print(f"Interrupted; finished folds are in {path}. Run the same command to resume.", file=sys.stderr)
             raise SystemExit(130) from None

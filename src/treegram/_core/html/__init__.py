@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from treegram._core.text import visible
@@ -23,12 +23,11 @@ def render(package: str, template: str, **values: object) -> str:
 
 @cache
 def _environment(package: str) -> Environment:
-    templates = resources.files(package) / "templates"
     environment = Environment(
         autoescape=True,
         finalize=lambda value: visible(value) if type(value) is str else value,
         keep_trailing_newline=True,
-        loader=FunctionLoader(lambda name: (templates / name).read_text("utf-8")),
+        loader=PackageLoader(package),
         lstrip_blocks=True,
         trim_blocks=True,
         undefined=StrictUndefined,
