@@ -33,7 +33,7 @@ from treegram.graphs.molecule_files import (
     read_records,
     read_targets,
 )
-from treegram.graphs.sources import Source, make_source
+from treegram.graphs.transforms import Source, make_source
 
 __all__ = ["MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"]
 
