@@ -744,12 +744,11 @@ def test_every_collection_has_a_view(name):
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        ([0, 3], "nodes must be numbers from 0 to 2; got 3"),
-        ([-1], "nodes must be numbers from 0 to 2; got -1"),
-        ([0, 0], "nodes must name each node once"),
-        ([0.5], "nodes must be whole numbers, or a mask of 3 entries; got an array of dtype float64"),
-        ([True, False], "nodes must be whole numbers, or a mask of 3 entries; got an array of dtype bool"),
-        ([[0]], "nodes must be whole numbers"),
+        ([0, 3], r"nodes must be numbers from 0 to 2, or a mask of 3 entries; got \[0, 3\]"),
+        ([-1], r"nodes must be numbers from 0 to 2, .* got \[-1\]"),
+        ([0.5], r"nodes must be numbers from 0 to 2, .* got \[0.5\]"),
+        ([True, False], "or a mask of 3 entries; got"),
+        ([[0]], r"nodes must be numbers .* got \[\[0\]\]"),
     ],
 )
 def test_subgraphs_refuse_what_names_no_nodes(nodes, message):

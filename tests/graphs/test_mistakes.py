@@ -107,7 +107,6 @@ def test_weights_in_matrices_that_nobody_asked_for_are_reported():
     [
         (({(0, 1): 1},), {"node_data": "vectors"}, "node_data must be one of 'labels', 'attributes'; got 'vectors'"),
         ({(0, 1): 1}, {}, "Graph 0: expected a tuple .*; got dict"),
-        (({(0, 1): 1}, {0: "C", 1: "O"}, {(0, 7): "="}), {}, "Graph 0: edge labels refer to the node 7"),
         ((5,), {}, "Graph 0: expected a dictionary or list of edges, or an adjacency matrix; got int"),
     ],
 )

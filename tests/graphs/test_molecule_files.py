@@ -183,7 +183,8 @@ def test_bad_records_are_left_out_with_a_report():
     text[3] = text[3].replace(">  <y>", ">  <x>")
     Path("molecules.sdf").write_text("$$$$\n".join(text))
     with pytest.warns(
-        UserWarning, match=r"^3 molecules of 12 skipped: molecules\.sdf: record 2 \(''\): RDKit .* no property 'y'; it has"
+        UserWarning,
+        match=r"^3 molecules of 12 skipped: molecules\.sdf: record 2 \(''\): RDKit .* no property 'y'; it has",
     ):
         graphs, y = tg.load_molecules("molecules.sdf", target="y", on_error="skip")
     assert len(graphs) == 9

@@ -178,20 +178,6 @@ def arrow():
     return tables(pytest.importorskip("pyarrow").table)
 
 
-class Stream:
-    """A table that has nothing but Arrow's interface."""
-
-    def __init__(self, content):
-        self.table = pytest.importorskip("pyarrow").table(content)
-
-    def __arrow_c_stream__(self, requested_schema=None):
-        return self.table.__arrow_c_stream__(requested_schema)
-
-
-def arrow_stream():
-    return tables(Stream)
-
-
 def grakel_tuples():
     """GraKeL has no room for labels and vectors at once, so that the vectors come in a second step."""
     made = []
@@ -215,7 +201,6 @@ READERS = [
     pandas,
     polars,
     arrow,
-    arrow_stream,
 ]
 
 

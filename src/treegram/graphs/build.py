@@ -6,6 +6,7 @@ Compiled loops trust the arrays of a collection and do not check bounds, so noth
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -183,11 +184,16 @@ def _check_joinable(parts: list[Graphs]) -> None:
         full = [part if part._n_rows(rows) else None for part in parts]
         columns = [None if part is None else getattr(part, vectors) for part in full]
         widths = [part and (0 if array is None else array.shape[1]) for part, array in zip(full, columns, strict=True)]
-        check(widths, lambda width, thing=thing: f"{counted(width, 'attribute')} per {thing}")
-        check(
-            [None if part is None else getattr(part, names) for part in full],
-            lambda found, vectors=vectors: f"the {vectors} {', '.join(found)}",
-        )
+        check(widths, partial(_describe_width, thing))
+        check([part and getattr(part, names) for part in full], partial(_describe_names, vectors))
+
+
+def _describe_width(thing: str, width: int) -> str:
+    return f"{counted(width, 'attribute')} per {thing}"
+
+
+def _describe_names(vectors: str, names: tuple[str, ...]) -> str:
+    return f"the {vectors} {', '.join(names)}"
 
 
 # -------------------------------------------------------------------- a finished collection

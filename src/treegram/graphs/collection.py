@@ -201,17 +201,15 @@ class Graphs(FromLibraries):
                 ("node_names", node_names),
             )
         )
-        if attributes is not None:
-            attributes = check.each_graph(_node_vectors, attributes, names)
-        if edge_attributes is not None:
-            edge_attributes = check.each_graph(_edge_vectors, edge_attributes, names)
+        vectors = None if attributes is None else check.each_graph(_node_vectors, attributes, names)
+        edge_vectors = None if edge_attributes is None else check.each_graph(_edge_vectors, edge_attributes, names)
         counts = {} if n_nodes is None else {"n_nodes": check.each_graph(check.check_count, n_nodes, names)}
-        data = {"labels": labels, "attributes": attributes, "node_names": node_names}
+        data = {"labels": labels, "attributes": vectors, "node_names": node_names}
         sizes = check.count_rows(data, names, "node", counts)
         if sizes is None:
             sizes = [int(pair.max(initial=-1)) + 1 for pair in pairs]
         n_edges = [len(pair) for pair in pairs]
-        edge_data = {"edge_labels": edge_labels, "edge_attributes": edge_attributes}
+        edge_data = {"edge_labels": edge_labels, "edge_attributes": edge_vectors}
         check.count_rows(edge_data, names, "edge", {"edges": n_edges})
         offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
         owners = np.repeat(np.arange(len(pairs)), n_edges)
@@ -219,12 +217,12 @@ class Graphs(FromLibraries):
             offsets,
             check.shift_edges(np.concatenate([np.empty((0, 2), np.int64), *pairs]), owners, offsets, names),
             labels=None if labels is None else list(chain.from_iterable(labels)),
-            attributes=None if attributes is None else stack_vectors(attributes, "attributes"),
+            attributes=None if vectors is None else stack_vectors(vectors, "attributes"),
             edge_labels=None if edge_labels is None else list(chain.from_iterable(edge_labels)),
-            edge_attributes=None if edge_attributes is None else stack_vectors(edge_attributes, "edge_attributes"),
+            edge_attributes=None if edge_vectors is None else stack_vectors(edge_vectors, "edge_attributes"),
             directed=directed,
             targets=targets,
-            graph_names=graph_names if names is None else names.tolist(),
+            graph_names=None if names is None else names.tolist(),
             node_names=None if node_names is None else list(chain.from_iterable(node_names)),
             attribute_names=attribute_names,
             edge_attribute_names=edge_attribute_names,

@@ -72,7 +72,8 @@ class FromLibraries:
         >>> Graphs.from_networkx([water], label="element")
         Graphs(1 graph, 3 nodes, 2 edges, undirected, 2 labels)
         """
-        from treegram.graphs.libraries import Roles, read_networkx
+        from treegram.graphs.libraries import read_networkx
+        from treegram.graphs.tables import Roles
 
         defaults = {"label": "label", "attributes": "attributes"}
         roles = Roles(label, attributes, edge_label, edge_attributes, defaults=defaults)
@@ -228,7 +229,8 @@ class FromLibraries:
         >>> Graphs.from_igraph([ring], attributes="charge")
         Graphs(1 graph, 4 nodes, 4 edges, undirected, no labels, 1 attribute)
         """
-        from treegram.graphs.libraries import Roles, read_igraph
+        from treegram.graphs.libraries import read_igraph
+        from treegram.graphs.tables import Roles
 
         defaults = {"label": "label", "attributes": "attributes"}
         roles = Roles(label, attributes, edge_label, edge_attributes, defaults=defaults)
@@ -281,7 +283,8 @@ class FromLibraries:
         UserWarning
             Once, if some data of nodes or edges are not used.
         """
-        from treegram.graphs.libraries import Roles, read_pyg
+        from treegram.graphs.libraries import read_pyg
+        from treegram.graphs.tables import Roles
 
         defaults = {"attributes": "x", "edge_attributes": "edge_attr", "targets": "y"}
         if edge_label == edge_attributes:

@@ -23,7 +23,7 @@ from treegram.graphs.labels import OneHot, split_one_hot
 from treegram.graphs.tables import Roles, Table, as_column, build_graphs, list_names
 
 _ENTRIES = ("edges", "edge_labels", "edge_attributes")
-_STORAGE = {"edge_index", "num_nodes", "batch", "ptr"}  # keys of PyTorch Geometric that are not data
+_STORAGE = {"num_nodes", "batch", "ptr"}  # keys of PyTorch Geometric that are not data
 _ONE_HOT = "one-hot label"
 
 
@@ -173,25 +173,23 @@ def read_pyg(data: Any, roles: Roles, targets: Any, *, one_hot: OneHot, directed
     items = [_pyg_arrays(item, i) for i, item in enumerate(_pyg_list(data))]
     sizes, content = [size for size, _ in items], [arrays for _, arrays in items]
     offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    pairs = [arrays["edge_index"].T.reshape(-1, 2) for arrays in content]
+    pairs = [arrays.pop("edge_index").T for arrays in content]
     n_edges = [len(pair) for pair in pairs]
-    joined = np.concatenate([np.empty((0, 2), np.int64), *pairs])
-    chosen = _as_list(roles.label) + _as_list(roles.attributes)
-    nodes = _pyg_columns(content, sizes, "nodes", chosen, targets)
-    edge_columns = _pyg_columns(
-        content, n_edges, "edges", _as_list(roles.edge_label) + _as_list(roles.edge_attributes), targets
-    )
-    if one_hot is not False:
-        roles = _split_one_hot(nodes, roles, one_hot)
-    tables = _tables(nodes, edge_columns, Finder(offsets), np.repeat(offsets[:-1], n_edges)[:, None] + joined)
+    edges = np.concatenate([np.empty((0, 2), np.int64), *pairs])
+    edges = shift_edges(edges, np.repeat(np.arange(len(items)), n_edges), offsets)
     if isinstance(targets, str):
         targets = _pyg_targets(content, targets, is_default=targets == roles.defaults["targets"])
+    node_columns = _pyg_columns(content, sizes, "nodes", [roles.label, roles.attributes])
+    edge_columns = _pyg_columns(content, n_edges, "edges", [roles.edge_label, roles.edge_attributes])
+    if one_hot is not False:
+        roles = _split_one_hot(node_columns, roles, one_hot)
+    nodes, edge_table = _tables(node_columns, edge_columns, Finder(offsets), edges)
     return build_graphs(
         "Graphs.from_pyg",
         roles,
-        (*tables, None),
+        (nodes, edge_table, None),
         offsets=offsets,
-        edges=shift_edges(joined, np.repeat(np.arange(len(items)), n_edges), offsets),
+        edges=edges,
         directed=directed,
         targets=targets,
     )
@@ -217,7 +215,8 @@ def _pyg_arrays(item: Any, graph: int) -> tuple[int, dict[str, NDArray[Any]]]:
         raise InvalidGraphError(
             f"Graph {graph}: expected a Data object with one kind of nodes; got {type(item).__name__}."
         )
-    arrays = {key: _to_numpy(item[key], key) for key in item.keys() if item[key] is not None}  # noqa: SIM118 (no mapping)
+    keys = [key for key in item.keys() if key not in _STORAGE and item[key] is not None]  # noqa: SIM118 (no mapping)
+    arrays = {key: _to_numpy(item[key], key) for key in keys}
     if "edge_index" not in arrays:
         raise InvalidGraphError(f"Graph {graph}: there is no 'edge_index'; it has {list_names(arrays)}.")
     index = arrays["edge_index"]
@@ -236,46 +235,26 @@ def _to_numpy(value: Any, key: str) -> NDArray[Any]:
     return as_column(value, key) if isinstance(value, list | tuple | np.ndarray) else np.array(value)
 
 
-def _as_list(names: str | Sequence[str] | None) -> list[str]:
-    return [] if names is None else [names] if isinstance(names, str) else list(names)
-
-
 def _pyg_columns(
-    content: list[dict[str, NDArray[Any]]], lengths: list[int], things: str, chosen: list[str], targets: Any
+    content: list[dict[str, NDArray[Any]]], lengths: list[int], things: str, roles: list[Any]
 ) -> dict[str, NDArray[Any]]:
-    """Return the chosen data of all nodes or edges, and other data that have as many rows, to warn of them."""
+    """Return the chosen data of all nodes or edges, and other data with as many rows, so that they are reported as unused."""
+    chosen = [name for names in roles if names for name in ([names] if isinstance(names, str) else names)]
+    known = {key for arrays in content for key in arrays}
     columns = {}
-    for key in dict.fromkeys(key for arrays in content for key in arrays if key not in _STORAGE):
-        blocks = [arrays.get(key) for arrays in content]
-        wrong = [
-            i
-            for i, (block, length) in enumerate(zip(blocks, lengths, strict=True))
-            if block is not None and (not block.ndim or len(block) != length)
-        ]
-        if key in chosen and wrong:
-            block = blocks[wrong[0]]
+    for key in [*chosen, *sorted(key for key in known if ("edge" in key) == (things == "edges"))]:
+        blocks: dict[int, Any] = {i: content[i].get(key) for i, length in enumerate(lengths) if length}
+        wrong = [i for i, block in blocks.items() if np.shape(block)[:1] != (lengths[i],)]
+        if wrong and key in chosen and key in known:
             raise InvalidGraphError(
                 f"Graph {wrong[0]}: {key!r} must have one row for each of its {lengths[wrong[0]]} {things}; got an array of shape "
-                f"{np.shape(block)}."
+                f"{np.shape(blocks[wrong[0]])}."
             )
-        if key in chosen or (not wrong and ("edge" in key) == (things == "edges") and key != targets):
-            columns[key] = _stack_blocks(blocks, lengths, key)
+        if len({np.shape(block)[1:] for block in blocks.values()}) > 1 and not wrong:
+            raise InvalidGraphError(f"The rows of {key!r} must be of one length in all graphs.")
+        if not wrong and key in known:
+            columns[key] = np.concatenate(list(blocks.values()) or [np.empty(0)])
     return columns
-
-
-def _stack_blocks(blocks: list[NDArray[Any] | None], lengths: list[int], key: str) -> NDArray[Any]:
-    """Stack the rows of all graphs; a graph that has none gets rows of None, which are reported if they are used."""
-    present = [block for block in blocks if block is not None and len(block)]
-    if len({block.shape[1:] for block in present}) > 1:
-        raise InvalidGraphError(f"The rows of {key!r} must be of one length in all graphs.")
-    if present and len(present) == np.count_nonzero(lengths):
-        return np.concatenate(present)
-    rows = [
-        row
-        for block, length in zip(blocks, lengths, strict=True)
-        for row in ([None] * length if block is None else block)
-    ]
-    return np.fromiter(rows, dtype=object, count=len(rows))
 
 
 def _split_one_hot(nodes: dict[str, NDArray[Any]], roles: Roles, one_hot: OneHot) -> Roles:
@@ -301,7 +280,7 @@ def _pyg_targets(content: list[dict[str, NDArray[Any]]], name: str, *, is_defaul
     for i, arrays in enumerate(content):
         if name not in arrays:
             raise InvalidGraphError(f"targets: graph {i} has no {name!r}; it has {list_names(arrays)}.")
-        value = arrays[name]
+        value = arrays.pop(name)
         if value.size != 1 and not (value.ndim == 2 and len(value) == 1):
             raise InvalidGraphError(
                 f"targets: {name!r} of graph {i} has the shape {value.shape}; expected one entry, or one row, for the whole graph."
@@ -372,11 +351,11 @@ def read_grakel(
         if value not in arguments:
             raise InvalidGraphError(f"{argument} must be one of 'labels', 'attributes'; got {value!r}.")
     roles = {arguments[node_data]: "data", f"edge_{arguments[edge_data]}": "data"}
-    names = ("label", "attributes", "edge_label", "edge_attributes")
+    label, vector, edge_label, edge_vector = map(roles.get, ("label", "attributes", "edge_label", "edge_attributes"))
     return _build(
         [_from_grakel(item, i) for i, item in enumerate(graphs)],
         "Graphs.from_grakel",
-        Roles(*(roles.get(name) for name in names), defaults=roles),
+        Roles(label, vector, edge_label, edge_vector, defaults=roles),
         targets,
         directed=directed,
     )
@@ -395,11 +374,6 @@ def _from_grakel(item: Any, graph: int) -> _Item:
     labels = labels if isinstance(labels, Mapping) else dict(enumerate(labels or ()))
     edge_labels = edge_labels or {}
     number = {name: i for i, name in enumerate(dict.fromkeys([*labels, *names]))}
-    for name in dict.fromkeys(end for pair in edge_labels for end in pair):
-        if name not in number:
-            raise InvalidGraphError(
-                f"Graph {graph}: edge labels refer to the node {name!r}, which the graph does not have."
-            )
     nodes = [{"data": labels[name]} if name in labels else {} for name in number]
     edges: list[dict[str, Any]] = [{"data": edge_labels[pair]} if pair in edge_labels else {} for pair in weights]
     if any(weight != 1 for weight in weights.values()):

@@ -1,6 +1,6 @@
 """Build Graphs from named columns: tables of pandas, polars or Arrow, dictionaries, or the data of other libraries' graphs.
 
-None of these libraries is imported, except pyarrow for a table that only has Arrow's stream interface.
+None of these libraries is imported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treegram._core.errors import InvalidGraphError
-from treegram._core.optional import optional_module
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, parameters
 from treegram._core.text import suggest
 from treegram._core.types import Floats, Ints
@@ -44,11 +43,9 @@ class Table:
         self, columns: Any, name: str, n_rows: int | None = None, where: Callable[[int], str] | None = None
     ) -> None:
         if not isinstance(columns, Mapping) and not (hasattr(columns, "columns") and hasattr(columns, "__getitem__")):
-            if not hasattr(columns, "__arrow_c_stream__"):
-                raise InvalidGraphError(
-                    f"{name} must be a table of pandas, polars or Arrow, or a dictionary of columns; got {type(columns).__name__}."
-                )
-            columns = optional_module("pyarrow", "Streams of Arrow").table(columns)
+            raise InvalidGraphError(
+                f"{name} must be a table of pandas, polars or Arrow, or a dictionary of columns; got {type(columns).__name__}."
+            )
         listed = getattr(columns, "column_names", None)  # Arrow: its columns are not their names
         self.columns, self.name = columns, name
         self.names = [str(column) for column in (listed or getattr(columns, "columns", columns))]
@@ -64,7 +61,7 @@ class Table:
         if column not in self.names:
             if not self.n_rows:
                 return np.empty(0)
-            hint = suggest(str(column), [name for name in self.names if isinstance(name, str)])
+            hint = suggest(str(column), self.names)
             raise InvalidGraphError(
                 f"{argument}: the {self.name} have no {column!r}; they have {list_names(self.names)}{hint or '.'}"
             )
