@@ -398,7 +398,9 @@ class Graphs(FromLibraries):
 
     def _n_rows(self, kind: str) -> int:
         """Return the number of rows of the fields of a kind, as in ``check.ROWS``."""
-        return {"nodes": self.n_nodes, "arcs": len(self.indices), "graphs": len(self)}[kind]
+        if kind == "graphs":
+            return len(self)
+        return self.n_nodes if kind == "nodes" else len(self.indices)
 
     def _edge_arcs(self) -> Ints:
         """Return one position in ``indices`` per edge."""
