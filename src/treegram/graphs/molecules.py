@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from treegram._core.errors import DatasetError, InvalidGraphError, TreegramError
 from treegram._core.parallel import track
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Whole, Words, check_value, parameters
-from treegram._core.text import counted, suggest
+from treegram._core.text import counted
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
 from treegram.graphs.check import check_names
@@ -34,6 +34,7 @@ from treegram.graphs.molecule_files import (
     read_records,
     read_targets,
 )
+from treegram.graphs.tables import Table, list_names
 from treegram.graphs.transforms import Source, make_source
 
 __all__ = ["MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"]
@@ -388,12 +389,16 @@ class MoleculeGraphs(Source):
         Graphs
             One graph per molecule, in the same order.
         """
-        return _convert(_list_records(X, self.smiles_column), self, "raise", advice=_ADVICE_IN_PIPELINES).graphs()
+        return self._convert(_list_records(X, self.smiles_column), "raise", advice=_ADVICE_IN_PIPELINES).graphs()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         return tags
+
+    def _convert(self, records: Iterable[Record], on_error: str, **errors: Any) -> Converted:
+        self._check_parameters()
+        return Converted(self, *_apply(self._build, records, on_error, **errors))
 
     def _build(self, molecule: Any) -> _OneGraph:
         """Return the graph of a SMILES or an RDKit molecule; parameters were checked before."""
@@ -469,11 +474,6 @@ class Converted:
         )
 
 
-def _convert(records: Iterable[Record], transformer: MoleculeGraphs, on_error: str, **errors: Any) -> Converted:
-    transformer._check_parameters()
-    return Converted(transformer, *_apply(transformer._build, records, on_error, **errors))
-
-
 def _apply(
     action: Callable[[Any], Any],
     records: Iterable[Record],
@@ -523,16 +523,12 @@ def _list_records(molecules: Any, smiles_column: str | None = None) -> list[Reco
     if isinstance(molecules, Graphs) or not isinstance(molecules, Iterable):
         raise InvalidGraphError(f"Expected a list of SMILES or RDKit molecules; got {type(molecules).__name__}.")
     if hasattr(molecules, "columns"):
-        names = [str(column) for column in molecules.columns]
+        table = Table(molecules, "molecules")
         if smiles_column is None:
             raise InvalidGraphError(
-                f"The molecules are a table with the columns {', '.join(names)}: set smiles_column to the one with the SMILES."
+                f"The molecules are a table with {list_names(table.names)}: set smiles_column to the column with the SMILES."
             )
-        if smiles_column not in names:
-            hint = suggest(smiles_column, names)
-            raise InvalidGraphError(f"The table has no column {smiles_column!r}; it has {', '.join(names)}{hint}.")
-        column: Any = molecules
-        molecules = column[smiles_column]
+        molecules = table.find("smiles_column", smiles_column)
     elif isinstance(molecules, np.ndarray) and molecules.ndim == 2 and molecules.shape[1] == 1:
         molecules = molecules[:, 0]
     return [Record(f"Molecule {i}", molecule) for i, molecule in enumerate(molecules)]
@@ -560,7 +556,7 @@ def read_molecules(
     if graph_names is not None:
         names: Any = check_names(graph_names, len(records), "graph_names", "molecules")
         records = [record._replace(name=name) for record, name in zip(records, names, strict=True)]
-    converted = _convert(records, transformer, on_error)
+    converted = transformer._convert(records, on_error)
     return converted.graphs(None if y is None else y[converted.kept])
 
 
@@ -631,10 +627,8 @@ def convert_file(
     path: str | os.PathLike[str], transformer: MoleculeGraphs, *, on_error: str, **columns: str | None
 ) -> Converted:
     """Convert the molecules of a file, of which at least one must be valid; ``columns`` are those of ``read_records``."""
-    if not Path(path).exists():  # checked before RDKit, which may be missing, is imported
-        raise DatasetError(f"{os.fspath(path)} cannot be read: No such file or directory.")
     records = read_records(Path(path), **columns)
-    converted = _convert(records, transformer, on_error, error=DatasetError)
+    converted = transformer._convert(records, on_error, error=DatasetError)
     if not converted.valid:
         reason = f": {next(iter(converted.invalid.values()))}" if converted.invalid else ""
         raise DatasetError(f"{os.fspath(path)} has no valid molecule{reason}.")
@@ -663,7 +657,7 @@ def invalid_molecules(molecules: Any, **kwargs: Any) -> dict[int, str]:
     {1: 'RDKit says: unclosed ring', 2: 'RDKit says: Explicit valence for atom # 1 O, 3, is greater than permitted'}
     """
     transformer = make_source(MoleculeGraphs, kwargs, "invalid_molecules")
-    return _convert(_list_records(molecules, transformer.smiles_column), transformer, "collect").invalid
+    return transformer._convert(_list_records(molecules, transformer.smiles_column), "collect").invalid
 
 
 def scaffold_groups(molecules: Any) -> NDArray[Any]:

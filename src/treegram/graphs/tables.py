@@ -56,8 +56,8 @@ class Table:
         self.n_rows: int = max(lengths, default=0) if n_rows is None else n_rows
         self.where = where or (lambda row: f"{name}: row {row}")
 
-    def take(self, argument: str, column: str) -> NDArray[Any]:
-        """Return the column that an argument names, which must have no missing values."""
+    def find(self, argument: str, column: str) -> NDArray[Any]:
+        """Return the column that an argument names."""
         if column not in self.names:
             if not self.n_rows:
                 return np.empty(0)
@@ -66,7 +66,11 @@ class Table:
                 f"{argument}: the {self.name} have no {column!r}; they have {list_names(self.names)}{hint or '.'}"
             )
         self.used.add(column)
-        values = as_column(self.columns[column], column)
+        return as_column(self.columns[column], column)
+
+    def take(self, argument: str, column: str) -> NDArray[Any]:
+        """Return the column that an argument names, which must have no missing values."""
+        values = self.find(argument, column)
         is_missing = _missing(values)
         if is_missing.any():
             row = int(is_missing.argmax())
