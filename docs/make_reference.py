@@ -24,7 +24,7 @@ SECTIONS = (
     (
         "Graphs from files and tables",
         "Molecules, protein structures and tables become graphs; see :doc:`own_data` and :doc:`molecules`.",
-        "graphs.molecules graphs.sources",
+        "graphs.molecules graphs.proteins graphs.tables",
     ),
     (
         "Data sets",

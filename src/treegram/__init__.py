@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from treegram.explanations.plots import *
     from treegram.graphs import Graphs as Graphs
     from treegram.graphs.molecules import *
-    from treegram.graphs.sources import *
+    from treegram.graphs.proteins import *
     from treegram.graphs.statistics import *
+    from treegram.graphs.tables import *
     from treegram.graphs.transforms import *
     from treegram.kernels import *
     from treegram.kernels.gram_store import *
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 # Where each public name lives; ``treegram.NAME`` is its one public path.
 _HOMES = {
     "graphs.molecules": ("MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"),
-    "graphs.sources": ("ProteinGraphs", "TableGraphs"),
+    "graphs.proteins": ("ProteinGraphs",),
+    "graphs.tables": ("TableGraphs",),
     "datasets.parquet": ("iter_parquet", "load_parquet", "save_parquet"),
     "datasets": (
         "iter_tu",

@@ -120,7 +120,7 @@ def test_the_text_and_the_survey_show_them():
             "Graph 0: the edge between its nodes 1 and 0 .* different attributes. If",
         ),
         ([[], [(0, 1)]], [[], [[np.nan]]], r"Graph 1: the attributes of its edge \(0, 1\) are not finite: \[nan\]"),
-        ([[(0, 1)]], [[[1.0], [2.0]]], "Graph 0: 1 edge but 2 edge vectors"),
+        ([[(0, 1)]], [[[1.0], [2.0]]], "Graph 0: the numbers of edges disagree: 1 from edges, 2 from edge_attributes"),
         (
             [[(0, 1)], [(0, 1)]],
             [[[1.0]], [[1.0, 2.0]]],
@@ -153,9 +153,9 @@ def test_the_class_itself_checks_them():
         (np.array([[1.0], [2.0]]), "in both directions, with the same label and attributes"),
         (
             np.array([[1.0]]),
-            "edge_attributes must be a contiguous 2-dimensional array of float64 of length 2, one row per arc",
+            r"edge_attributes must have the shape \(2, n_attributes\), one row per edge; got \(1, 1\)",
         ),
-        (np.array([[np.inf], [np.inf]]), "edge_attributes must be finite"),
+        (np.array([[np.inf], [np.inf]]), r"Graph 0: the attributes of its edge \(0, 1\) are not finite"),
     ):
         with pytest.raises(InvalidGraphError, match=message):
             Graphs(**{**content, "edge_attributes": wrong})

@@ -536,9 +536,12 @@ def test_a_collection_made_from_its_own_arrays_is_equal(graphs):
         ({"label_values": ["C", "N", "O"]}, "label_values must be a tuple"),
         ({"label_values": ("C", None, "O")}, r"label_values\[1\] must be an integer, a string"),
         ({"label_values": ("C", Color.RED, "O")}, r"label_values\[1\] must be a plain int"),
-        ({"attributes": np.zeros((7, 2))}, "attributes must be .* of length 8, one row per node"),
-        ({"attributes": np.full((8, 2), np.nan)}, "attributes must be finite"),
-        ({"targets": np.zeros(3)}, "targets must be an array with one entry per graph, 4"),
+        (
+            {"attributes": np.zeros((7, 2))},
+            r"attributes must have the shape \(8, n_attributes\), one row per node; got \(7, 2\)",
+        ),
+        ({"attributes": np.full((8, 2), np.nan)}, r"Graph 0: the attributes of its node 0 are not finite"),
+        ({"targets": np.zeros(3)}, "targets must have one entry per graph: 4 graphs"),
         ({"directed": 1}, "directed must be True or False; got 1"),
     ],
 )
@@ -592,7 +595,10 @@ NAN, INF = float("nan"), float("inf")
         ({"edges": [[]], "labels": [[(1, INF)]]}, r"labels\[0\] must be .* got inf"),
         ({"edges": [[]], "labels": [[{}]]}, r"labels\[0\] must be .* got \{\}"),
         ({"edges": [[]], "labels": [[(1, {2})]]}, r"labels\[0\] must be .* got \{2\}"),
-        ({"edges": [[(0, 1)]], "edge_labels": [[]]}, "Graph 0: 1 edge but 0 edge labels"),
+        (
+            {"edges": [[(0, 1)]], "edge_labels": [[]]},
+            "Graph 0: the numbers of edges disagree: 1 from edges, 0 from edge_labels",
+        ),
         ({"edges": [[(0, 1)]], "edge_labels": [[b"x"]]}, r"edge_labels\[0\] must be .* got b'x'"),
         (
             {"edges": [[], [(0, 1), (1, 0)]], "edge_labels": [[], [1, 2]]},
@@ -619,17 +625,19 @@ NAN, INF = float("nan"), float("inf")
         ({"edges": [[]], "targets": 1}, r"targets must have one entry per graph: 1 graphs, got .* \(\)"),
         ({"edges": [[], []], "targets": [[1], [1, 2]]}, "targets must form a regular array"),
         ({"edges": [[]], "attributes": [MASKED]}, "Graph 0: attributes must have no masked values"),
-        ({"edges": [[]], "attributes": [[MASKED, MASKED]]}, "Graph 0: attributes must have no masked values"),
         ({"edges": [np.ma.array([[0, 1]], mask=[[0, 1]])]}, "Graph 0: edges must have no masked values"),
         ({"edges": [[], []], "targets": MASKED}, "targets must have no masked values"),
-        ({"edges": [[]], "labels": [np.ma.array([1, 2], mask=[0, 1])]}, "labels must have no masked values"),
+        ({"edges": [[]], "labels": [np.ma.array([1, 2], mask=[0, 1])]}, r"labels\[1\] must be .* got masked"),
         (
             {"edges": [[]], "attributes": [np.array(["2020-01-01", "NaT"], "M8[D]")]},
-            "must be real numbers; got dtype date",
+            "must be one vector of numbers per node.*got dtype date",
         ),
-        ({"edges": [[]], "attributes": [np.array([1, "NaT"], "m8[s]")]}, "must be real numbers; got dtype timedelta64"),
+        (
+            {"edges": [[]], "attributes": [np.array([1, "NaT"], "m8[s]")]},
+            "must be one vector of numbers per node.*got dtype timedelta64",
+        ),
         ({"edges": [[]], "attributes": [[10**400]]}, "Graph 0: attributes must be one vector of numbers"),
-        ({"edges": [[]], "attributes": [[1 + 2j]]}, "Graph 0: attributes must be real numbers; got dtype complex128"),
+        ({"edges": [[]], "attributes": [[1 + 2j]]}, "Graph 0: attributes must be one vector .*got dtype complex128"),
         ({"edges": [[]], "labels": [np.array(["NaT"], "M8[ns]")]}, r"labels\[0\] must be .* got np.datetime64"),
     ],
 )
@@ -662,7 +670,7 @@ def test_from_edges_refuses_what_makes_no_sense(content, message):
         ({"labels": {0: 1, 1: 2, 2: 3}}, "labels must be a sequence with one entry for each of the nodes; got dict"),
         ({"offsets": np.ma.array([0, 2, 3], mask=[0, 0, 1])}, "offsets must have no masked values"),
         ({"attributes": np.ma.array([1.0, 2.0, 3.0], mask=[0, 0, 1])}, "attributes must have no masked values"),
-        ({"attributes": np.array([1, 2, 3]) * 1j}, "attributes must be real numbers; got dtype complex128"),
+        ({"attributes": np.array([1, 2, 3]) * 1j}, "attributes must be one vector of numbers .*got dtype complex128"),
     ],
 )
 def test_from_arrays_refuses_what_makes_no_sense(content, message):
@@ -735,12 +743,11 @@ def test_every_collection_has_a_view(name):
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        ([0, 3], "nodes must be numbers from 0 to 2; got 3"),
-        ([-1], "nodes must be numbers from 0 to 2; got -1"),
-        ([0, 0], "nodes must name each node once"),
-        ([0.5], "nodes must be whole numbers, or a mask of 3 entries; got an array of dtype float64"),
-        ([True, False], "nodes must be whole numbers, or a mask of 3 entries; got an array of dtype bool"),
-        ([[0]], "nodes must be whole numbers"),
+        ([0, 3], r"nodes must be numbers from 0 to 2, or a mask of 3 entries; got \[0, 3\]"),
+        ([-1], r"nodes must be numbers from 0 to 2, .* got \[-1\]"),
+        ([0.5], r"nodes must be numbers from 0 to 2, .* got \[0.5\]"),
+        ([True, False], "or a mask of 3 entries; got"),
+        ([[0]], r"nodes must be numbers .* got \[\[0\]\]"),
     ],
 )
 def test_subgraphs_refuse_what_names_no_nodes(nodes, message):

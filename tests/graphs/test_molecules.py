@@ -252,7 +252,7 @@ def test_empty_molecules_salts_and_duplicates_are_fine():
         ("CCO", "must be a list"),
         (Chem.MolFromSmiles("C"), "must be a list"),
         (3, "a list of SMILES or RDKit molecules; got int"),
-        (pd.DataFrame({"a": ["C"]}), "columns a: set smiles_column"),
+        (pd.DataFrame({"a": ["C"]}), "a table with 'a': set smiles_column"),
     ],
 )
 def test_what_is_no_list_of_molecules_is_refused(molecules, message):
@@ -323,7 +323,10 @@ def test_tables_are_taken_by_column(table):
     model = make_pipeline(tg.MoleculeGraphs(smiles_column="smiles"), tg.GraphSVC(tg.WL(), param_grid={}, C=1, cv=2))
     model.fit(table({"name": ["?"] * 12, "smiles": ALCOHOLS + AMINES}), CLASSES)
     assert model.predict(table({"smiles": ["CCO"]})).tolist() == ["alcohol"]
-    with pytest.raises(tg.InvalidGraphError, match="no column 'smiles'; it has SMILE; did you mean SMILE"):
+    with pytest.raises(
+        tg.InvalidGraphError,
+        match="smiles_column: the molecules have no 'smiles'; they have 'SMILE'; did you mean SMILE",
+    ):
         model.predict(table({"SMILE": ["CCO"]}))
 
 

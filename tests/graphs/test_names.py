@@ -265,7 +265,7 @@ def test_tables_keep_ids_and_column_names():
         ({"graph": ["a", "a"]}, "graphs: row 1 and row 0 have the same graph 'a'"),
         ({"graph": ["b"]}, "nodes: there are nodes of graph 'a', which is not in the graph table"),
         ({"graph": ["a", "b"]}, "graphs: row 1 has graph 'b', which has no node in the node table"),
-        ({"name": ["a"]}, "graph: the columns of graphs do not include 'graph'; they have 'name'"),
+        ({"name": ["a"]}, "graph: the graphs have no 'graph'; they have 'name'"),
         (None, "graph_attributes are columns of the table of graphs: pass it as graphs"),
     ],
 )

@@ -69,14 +69,14 @@ def test_the_usual_names_may_be_missing():
     [
         (
             {"label": "lable"},
-            r"label: no node of any graph has 'lable'; they have 'attributes', .*'x'; did you mean label\?",
+            r"label: the nodes have no 'lable'; they have 'attributes', .*'x'; did you mean label\?",
         ),
-        ({"attributes": "charges"}, r"attributes: no node of any graph has 'charges'; .* did you mean charge\?"),
+        ({"attributes": "charges"}, r"attributes: the nodes have no 'charges'; .* did you mean charge\?"),
         (
             {"attributes": ["x", "charges"]},
-            r"attributes: no node of any graph has 'charges'; .* did you mean charge\?",
+            r"attributes: the nodes have no 'charges'; .* did you mean charge\?",
         ),
-        ({"label": "zzz"}, r"label: no node of any graph has 'zzz'; they have 'attributes', 'charge', 'label', 'x'\.$"),
+        ({"label": "zzz"}, r"label: the nodes have no 'zzz'; they have 'attributes', 'charge', 'label', 'x'\.$"),
     ],
 )
 def test_a_name_that_was_given_must_exist(arguments, message):
@@ -86,7 +86,7 @@ def test_a_name_that_was_given_must_exist(arguments, message):
 
 
 def test_nodes_without_any_data_are_reported_as_such():
-    with pytest.raises(InvalidGraphError, match="no node of any graph has 'element'; they have no data"):
+    with pytest.raises(InvalidGraphError, match="the nodes have no 'element'; they have no data"):
         Graphs.from_networkx([networkx.path_graph(2)], label="element")
 
 
@@ -165,14 +165,18 @@ def vector_at_b(value):
         (
             [molecule(), without("b", "label")],
             {},
-            "Graph 1: node 'b' has no 'label'; it has 'attributes', 'charge', 'x'",
+            r"Graph 1: node 1 \('b'\) has no value for 'label'",
         ),
-        ([without("c", "attributes")], {}, "Graph 0: node 'c' has no 'attributes'"),
-        ([molecule()], {"attributes": ["x", "y"]}, "attributes: no node of any graph has 'y'"),
-        ([molecule()], {"edge_label": "color"}, "edge_label: no edge of any graph has 'color'; they have 'bond'"),
-        ([vector_at_b([1.0])], {}, "Graph 0: attributes must be one vector of numbers per node, all of one length"),
+        ([without("c", "attributes")], {}, r"Graph 0: node 2 \('c'\) has no value for 'attributes'"),
+        ([molecule()], {"attributes": ["x", "y"]}, "attributes: the nodes have no 'y'"),
+        ([molecule()], {"edge_label": "color"}, "edge_label: the edges have no 'color'; they have 'bond'"),
+        (
+            [vector_at_b([1.0])],
+            {},
+            r"attributes: Graph 0: node 1 \('b'\) has .*; expected a number, or vectors of one length",
+        ),
         ([vector_at_b([1.0, np.nan])], {}, "Graph 0: the attributes of its node 1 .'b'. are not finite"),
-        ([vector_at_b("ab")], {}, "Graph 0: attributes must be one vector of numbers per node"),
+        ([vector_at_b("ab")], {}, r"attributes: Graph 0: node 1 \('b'\) has 'ab' for 'attributes'; expected a number"),
         ([molecule()], {"targets": [1, 2]}, "targets must have one entry per graph"),
     ],
 )

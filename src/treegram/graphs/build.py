@@ -5,7 +5,8 @@ Compiled loops trust the arrays of a collection and do not check bounds, so noth
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,15 @@ from numpy.typing import NDArray
 from treegram._core.errors import InvalidGraphError
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
-from treegram.graphs.check import COLUMN_NAMES, ROWS, Finder, check_ascending, check_edges, check_extras
+from treegram.graphs.check import (
+    COLUMN_NAMES,
+    ROWS,
+    Finder,
+    check_ascending,
+    check_edge_vectors,
+    check_edges,
+    check_extras,
+)
 from treegram.graphs.labels import check_label, join_codes, plain_label
 
 if TYPE_CHECKING:
@@ -28,18 +37,16 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
-def stack_vectors(titles: list[str], blocks: list[Floats], name: str = "attributes") -> Floats:
-    """Stack the vectors of all graphs, which must be of one length."""
-    dimension: int | None = None
-    for title, block in zip(titles, blocks, strict=True):
-        if not len(block):
-            continue
-        if dimension is not None and block.shape[1] != dimension:
-            raise InvalidGraphError(
-                f"{title}: {name} have {block.shape[1]} columns, those of earlier graphs {dimension}."
-            )
-        dimension = block.shape[1]
-    return np.concatenate([np.empty((0, dimension or 0)), *(b for b in blocks if len(b))])
+def stack_vectors(blocks: list[Floats], name: str) -> Floats:
+    """Stack the vectors of all graphs, which must be of one length; graphs without rows fit any."""
+    full = [block for block in blocks if len(block)]
+    if len({block.shape[1] for block in full}) > 1:
+        width = full[0].shape[1]
+        graph = next(i for i, block in enumerate(blocks) if len(block) and block.shape[1] != width)
+        raise InvalidGraphError(
+            f"Graph {graph}: {name} have {blocks[graph].shape[1]} columns, those of earlier graphs {width}."
+        )
+    return np.concatenate(full) if full else np.empty((0, 0))
 
 
 # -------------------------------------------------------------------- neighbors
@@ -149,93 +156,84 @@ def _join_rows(parts: list[Graphs]) -> dict[str, Any]:
             made[name] = None if any(array is None for array in arrays) else np.concatenate(arrays)
         for name, owner in COLUMN_NAMES.items():
             if owner in names:
-                made[name] = full[0].__dict__.get(name) if all(getattr(part, name) for part in full) else None
+                made[name] = full[0].__dict__[name] if all(getattr(part, name) for part in full) else None
     return made
 
 
 def _check_joinable(parts: list[Graphs]) -> None:
     """Raise if two parts differ in what they hold; vectors are compared only where there are nodes or edges."""
-    first: dict[str, tuple[int, str]] = {}
-    for i, part in enumerate(parts):
-        kinds = {
-            "labels": "no labels" if part.labels is None else "labels",
-            "edge labels": "no edge labels" if part.edge_labels is None else "edge labels",
-            "direction": f"{'directed' if part.directed else 'undirected'} edges",
-        }
-        for rows, name, thing in (
-            ("nodes", "attributes", "node"),
-            ("arcs", "edge_attributes", "edge"),
-            ("graphs", "graph_attributes", "graph"),
-        ):
-            if part._n_rows(rows):
-                vectors, columns = getattr(part, name), getattr(part, name[:-1] + "_names")
-                kinds[name] = f"{counted(0 if vectors is None else vectors.shape[1], 'attribute')} per {thing}"
-                if columns is not None:
-                    kinds[f"names of {name}"] = f"the {name} {', '.join(columns)}"
-        for kind, mine in kinds.items():
-            other, theirs = first.setdefault(kind, (i, mine))
-            if mine != theirs:
+
+    def check(values: list[Any], describe: Callable[[Any], str]) -> None:
+        known = [(i, value) for i, value in enumerate(values) if value is not None]
+        for i, value in known:
+            if value != known[0][1]:
+                other, first = known[0]
                 raise InvalidGraphError(
-                    f"Collections of different kinds cannot be joined: part {other} has {theirs}, part {i} has {mine}."
+                    f"Collections of different kinds cannot be joined: part {other} has {describe(first)}, part {i} has "
+                    f"{describe(value)}."
                 )
+
+    check([part.labels is None for part in parts], lambda lacks: "no labels" if lacks else "labels")
+    check([part.edge_labels is None for part in parts], lambda lacks: "no edge labels" if lacks else "edge labels")
+    check([part.directed for part in parts], lambda directed: f"{'directed' if directed else 'undirected'} edges")
+    for rows, thing, vectors, names in (
+        ("nodes", "node", "attributes", "attribute_names"),
+        ("arcs", "edge", "edge_attributes", "edge_attribute_names"),
+        ("graphs", "graph", "graph_attributes", "graph_attribute_names"),
+    ):
+        full = [part if part._n_rows(rows) else None for part in parts]
+        columns = [None if part is None else getattr(part, vectors) for part in full]
+        widths = [part and (0 if array is None else array.shape[1]) for part, array in zip(full, columns, strict=True)]
+        check(widths, partial(_describe_width, thing))
+        check([part and getattr(part, names) for part in full], partial(_describe_names, vectors))
+
+
+def _describe_width(thing: str, width: int) -> str:
+    return f"{counted(width, 'attribute')} per {thing}"
+
+
+def _describe_names(vectors: str, names: tuple[str, ...]) -> str:
+    return f"the {vectors} {', '.join(names)}"
 
 
 # -------------------------------------------------------------------- a finished collection
 
 
 def check_collection(fields: dict[str, Any]) -> None:
-    """Raise if the fields of a Graphs do not fit together; names may be any sequences of strings and are converted."""
+    """Raise if the fields of a Graphs do not fit together; vectors, names and targets are converted."""
     if not isinstance(fields["directed"], bool):
         raise InvalidGraphError(f"directed must be True or False; got {fields['directed']!r}.")
-    offsets = _check_array(fields, "offsets", np.int64, 1)
+    offsets = _check_ints(fields, "offsets")
     check_ascending(offsets, "offsets")
     n_nodes = int(offsets[-1])
-    indptr = _check_array(fields, "indptr", np.int64, 1, n_nodes + 1, "one entry per node and one more")
+    indptr = _check_ints(fields, "indptr", n_nodes + 1, "one entry per node and one more")
     check_ascending(indptr, "indptr")
     n_arcs = int(indptr[-1])
-    indices = _check_array(fields, "indices", np.int64, 1, n_arcs, "one entry per arc, as indptr says")
+    indices = _check_ints(fields, "indices", n_arcs, "one entry per arc, as indptr says")
     _check_labels(fields, "label", n_nodes, "one per node")
     _check_labels(fields, "edge_label", n_arcs, "one per arc")
-    _check_vectors(fields, "attributes", n_nodes, "one row per node")
-    _check_vectors(fields, "edge_attributes", n_arcs, "one row per arc")
     sources = np.repeat(np.arange(n_nodes), np.diff(indptr))
-    check_edges(np.stack([sources, indices], axis=1), offsets)
+    finder = Finder(offsets)
+    arcs = check_edges(np.stack([sources, indices], axis=1), finder)
+    if fields["edge_attributes"] is not None:
+        fields["edge_attributes"] = check_edge_vectors(fields["edge_attributes"], arcs, finder)
     edge_data = {name: fields[name] for name in ("edge_labels", "edge_attributes") if fields[name] is not None}
     if not _is_compressed(sources, indices, n_nodes, edge_data, directed=fields["directed"]):
         raise InvalidGraphError(
             "indices must list the neighbors of each node sorted, each once and without the node itself, and an undirected edge "
             "in both directions, with the same label and attributes. Graphs.from_arrays takes edges in any order."
         )
-    fields.update(check_extras(fields))
-    targets = fields["targets"]
-    n_graphs = len(offsets) - 1
-    if targets is not None and not (isinstance(targets, np.ndarray) and targets.ndim and len(targets) == n_graphs):
-        raise InvalidGraphError(f"targets must be an array with one entry per graph, {n_graphs}; {_got(targets)}.")
+    check_extras(fields)
 
 
-def _check_array(
-    fields: dict[str, Any], name: str, dtype: type, ndim: int, length: int | None = None, meaning: str = ""
-) -> NDArray[Any]:
+def _check_ints(fields: dict[str, Any], name: str, length: int | None = None, meaning: str = "") -> Ints:
     array = fields[name]
-    if (
-        not isinstance(array, np.ndarray)
-        or array.dtype != dtype
-        or array.ndim != ndim
-        or not array.flags.c_contiguous
-        or (length is not None and len(array) != length)
-    ):
+    is_right = isinstance(array, np.ndarray) and array.dtype == np.int64 and array.ndim == 1
+    if not is_right or not array.flags.c_contiguous or length not in (None, len(array)):
         wanted = "" if length is None else f" of length {length}, {meaning}"
-        raise InvalidGraphError(
-            f"{name} must be a contiguous {ndim}-dimensional array of {dtype.__name__}{wanted}; {_got(array)}."
-        )
-    return array
-
-
-def _check_vectors(fields: dict[str, Any], name: str, length: int, meaning: str) -> None:
-    if fields[name] is not None:
-        vectors = _check_array(fields, name, np.float64, 2, length, meaning)
-        if not np.isfinite(vectors).all():
-            raise InvalidGraphError(f"{name} must be finite numbers.")
+        raise InvalidGraphError(f"{name} must be a contiguous 1-dimensional array of int64{wanted}; {_got(array)}.")
+    ints: Ints = array
+    return ints
 
 
 def _check_labels(fields: dict[str, Any], name: str, length: int, meaning: str) -> None:
@@ -244,7 +242,7 @@ def _check_labels(fields: dict[str, Any], name: str, length: int, meaning: str) 
         raise InvalidGraphError(f"{name}_values must be a tuple; {_got(values)}.")
     if fields[f"{name}s"] is None:
         return
-    codes = _check_array(fields, f"{name}s", np.int64, 1, length, meaning)
+    codes = _check_ints(fields, f"{name}s", length, meaning)
     if len(codes) and not (codes.min() >= 0 and codes.max() < len(values)):
         raise InvalidGraphError(
             f"{name}s must be numbers from 0 to {len(values) - 1}, indices into {name}_values; they range from {codes.min()} "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -117,8 +118,7 @@ class Graphs(FromLibraries):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        check_collection(self.__dict__)  # a file may hold anything
-        self._freeze()  # pickle and copy do not keep arrays read-only
+        self.__post_init__()  # a file may hold anything, and pickle does not keep arrays read-only
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: FBT001 (numpy's protocol)
         """Return one row per graph, as scikit-learn expects; a single graph has one axis, so a list of graphs is an array of rows."""
@@ -189,8 +189,7 @@ class Graphs(FromLibraries):
         """
         edges = check.as_list(edges, "edges")
         names = check.check_names(graph_names, len(edges), "graph_names", "graphs")
-        titles = [check.graph_title(i, names) for i in range(len(edges))]
-        pairs = [check.as_pairs(e, f"{title}: edges") for e, title in zip(edges, titles, strict=True)]
+        pairs = check.each_graph(check.as_pairs, edges, names)
         n_nodes, labels, attributes, edge_labels, edge_attributes, node_names = (
             None if lists is None else check.as_list(lists, name, len(pairs))
             for name, lists in (
@@ -202,28 +201,29 @@ class Graphs(FromLibraries):
                 ("node_names", node_names),
             )
         )
-        vectors = edge_vectors = None
-        if attributes is not None:
-            vectors = [check.check_vectors(a, title) for a, title in zip(attributes, titles, strict=True)]
-        if edge_attributes is not None:
-            given = zip(edge_attributes, titles, strict=True)
-            edge_vectors = [check.check_vectors(a, title, "edge_attributes", "edge") for a, title in given]
+        vectors = None if attributes is None else check.each_graph(_node_vectors, attributes, names)
+        edge_vectors = None if edge_attributes is None else check.each_graph(_edge_vectors, edge_attributes, names)
+        counts = {} if n_nodes is None else {"n_nodes": check.each_graph(check.check_count, n_nodes, names)}
         data = {"labels": labels, "attributes": vectors, "node_names": node_names}
-        offsets = np.concatenate([[0], np.cumsum(check.graph_sizes(titles, pairs, n_nodes, data), dtype=np.int64)])
-        check.check_edge_counts(titles, pairs, edge_labels, "edge label")
-        check.check_edge_counts(titles, pairs, edge_vectors, "edge vector")
-        owners = np.repeat(np.arange(len(pairs)), [len(pair) for pair in pairs])
+        sizes = check.count_rows(data, names, "node", counts)
+        if sizes is None:
+            sizes = [int(pair.max(initial=-1)) + 1 for pair in pairs]
+        n_edges = [len(pair) for pair in pairs]
+        edge_data = {"edge_labels": edge_labels, "edge_attributes": edge_vectors}
+        check.count_rows(edge_data, names, "edge", {"edges": n_edges})
+        offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        owners = np.repeat(np.arange(len(pairs)), n_edges)
         return cls.from_arrays(
             offsets,
             check.shift_edges(np.concatenate([np.empty((0, 2), np.int64), *pairs]), owners, offsets, names),
-            labels=None if labels is None else [label for graph in labels for label in graph],
-            attributes=None if vectors is None else stack_vectors(titles, vectors),
-            edge_labels=None if edge_labels is None else [label for graph in edge_labels for label in graph],
-            edge_attributes=None if edge_vectors is None else stack_vectors(titles, edge_vectors, "edge_attributes"),
+            labels=None if labels is None else list(chain.from_iterable(labels)),
+            attributes=None if vectors is None else stack_vectors(vectors, "attributes"),
+            edge_labels=None if edge_labels is None else list(chain.from_iterable(edge_labels)),
+            edge_attributes=None if edge_vectors is None else stack_vectors(edge_vectors, "edge_attributes"),
             directed=directed,
             targets=targets,
             graph_names=None if names is None else names.tolist(),
-            node_names=None if node_names is None else [name for graph in node_names for name in graph],
+            node_names=None if node_names is None else list(chain.from_iterable(node_names)),
             attribute_names=attribute_names,
             edge_attribute_names=edge_attribute_names,
             graph_attributes=graph_attributes,
@@ -293,15 +293,13 @@ class Graphs(FromLibraries):
             check.check_names(node_names, n_nodes, "node_names", "nodes"),
         )
         codes, values = (None, ()) if labels is None else encode_labels(labels, n_nodes, "labels", "nodes")
-        pairs = check.check_edges(edges, starts, finder.graph_names)
+        pairs = check.check_edges(edges, finder)
         edge_data: dict[str, NDArray[Any]] = {}
         edge_values: tuple[Hashable, ...] = ()
         if edge_labels is not None:
             edge_data["labels"], edge_values = encode_labels(edge_labels, len(pairs), "edge_labels", "edges")
         if edge_attributes is not None:
-            edge_data["attributes"] = check.check_rows(
-                edge_attributes, len(pairs), "edge_attributes", "edge", lambda row: finder.edge_vector(pairs[row])
-            )
+            edge_data["attributes"] = check.check_edge_vectors(edge_attributes, pairs, finder)
         indptr, indices, arc_data = compress_edges(pairs, finder, edge_data, directed=directed)
         content: dict[str, Any] = {
             "offsets": starts,
@@ -309,12 +307,12 @@ class Graphs(FromLibraries):
             "indices": indices,
             "labels": codes,
             "label_values": values,
-            "attributes": _check_attributes(attributes, finder),
+            "attributes": attributes,
             "edge_labels": arc_data.get("labels"),
             "edge_label_values": edge_values,
             "edge_attributes": arc_data.get("attributes"),
             "directed": bool(directed),
-            "targets": None if targets is None else check.check_targets(targets, len(starts) - 1),
+            "targets": targets,
             "graph_names": finder.graph_names,
             "node_names": finder.node_names,
             "attribute_names": attribute_names,
@@ -322,7 +320,8 @@ class Graphs(FromLibraries):
             "graph_attributes": graph_attributes,
             "graph_attribute_names": graph_attribute_names,
         }
-        return cls._trusted(**content | check.check_extras(content))
+        check.check_extras(content)
+        return cls._trusted(**content)
 
     @classmethod
     def concatenate(cls, parts: Iterable[Graphs]) -> Graphs:
@@ -399,7 +398,9 @@ class Graphs(FromLibraries):
 
     def _n_rows(self, kind: str) -> int:
         """Return the number of rows of the fields of a kind, as in ``check.ROWS``."""
-        return {"nodes": self.n_nodes, "arcs": len(self.indices), "graphs": len(self)}[kind]
+        if kind == "graphs":
+            return len(self)
+        return self.n_nodes if kind == "nodes" else len(self.indices)
 
     def _edge_arcs(self) -> Ints:
         """Return one position in ``indices`` per edge."""
@@ -503,13 +504,7 @@ class Graphs(FromLibraries):
             raise TypeError(f"assign got an unexpected keyword argument {name!r}{hint}")
         unnamed = {name: None for name, owner in check.COLUMN_NAMES.items() if owner in kwargs}
         content = {**self.__dict__, **unnamed, **kwargs}
-        if kwargs.get("targets") is not None:
-            content["targets"] = check.check_targets(kwargs["targets"], len(self))
-        if kwargs.get("attributes") is not None:
-            content["attributes"] = _check_attributes(
-                kwargs["attributes"], check.Finder(self.offsets, self.graph_names, self.node_names)
-            )
-        content |= check.check_extras(content)
+        check.check_extras(content)
         return Graphs._trusted(**content)
 
     def _chosen(self, key: Any) -> Ints:
@@ -579,11 +574,12 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
-def _check_attributes(attributes: ArrayLike | None, finder: check.Finder) -> Floats | None:
-    """Convert one finite vector per node."""
-    if attributes is None:
-        return None
-    return check.check_rows(attributes, int(finder.offsets[-1]), "attributes", "node", finder.node_vector)
+def _node_vectors(vectors: ArrayLike) -> Floats:
+    return check.as_vectors(vectors, "attributes", "node")
+
+
+def _edge_vectors(vectors: ArrayLike) -> Floats:
+    return check.as_vectors(vectors, "edge_attributes", "edge")
 
 
 def as_graphs(X: Any) -> Graphs:

@@ -5,7 +5,7 @@ They are in a base class of their own because their documentation is long. Each 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -72,10 +72,12 @@ class FromLibraries:
         >>> Graphs.from_networkx([water], label="element")
         Graphs(1 graph, 3 nodes, 2 edges, undirected, 2 labels)
         """
-        from treegram.graphs.libraries import Roles, read_networkx
+        from treegram.graphs.libraries import read_networkx
+        from treegram.graphs.tables import Roles
 
         defaults = {"label": "label", "attributes": "attributes"}
-        return read_networkx(graphs, Roles(label, attributes, edge_label, edge_attributes, targets, defaults))
+        roles = Roles(label, attributes, edge_label, edge_attributes, defaults=defaults)
+        return read_networkx(graphs, roles, targets)
 
     def to_networkx(self) -> list[Any]:
         """Return one networkx graph per graph; :meth:`from_networkx` converts back.
@@ -227,10 +229,12 @@ class FromLibraries:
         >>> Graphs.from_igraph([ring], attributes="charge")
         Graphs(1 graph, 4 nodes, 4 edges, undirected, no labels, 1 attribute)
         """
-        from treegram.graphs.libraries import Roles, read_igraph
+        from treegram.graphs.libraries import read_igraph
+        from treegram.graphs.tables import Roles
 
         defaults = {"label": "label", "attributes": "attributes"}
-        return read_igraph(graphs, Roles(label, attributes, edge_label, edge_attributes, targets, defaults))
+        roles = Roles(label, attributes, edge_label, edge_attributes, defaults=defaults)
+        return read_igraph(graphs, roles, targets)
 
     @classmethod
     def from_pyg(
@@ -279,14 +283,14 @@ class FromLibraries:
         UserWarning
             Once, if some data of nodes or edges are not used.
         """
-        from treegram.graphs.libraries import Roles
-        from treegram.graphs.pyg import read_pyg
+        from treegram.graphs.libraries import read_pyg
+        from treegram.graphs.tables import Roles
 
         defaults = {"attributes": "x", "edge_attributes": "edge_attr", "targets": "y"}
         if edge_label == edge_attributes:
             edge_attributes = None
-        roles = Roles(label, attributes, edge_label, edge_attributes, targets, defaults)
-        return read_pyg(data, roles, one_hot=one_hot, directed=directed)
+        roles = Roles(label, attributes, edge_label, edge_attributes, defaults=defaults)
+        return read_pyg(data, roles, targets, one_hot=one_hot, directed=directed)
 
     @classmethod
     def from_tables(
@@ -295,7 +299,7 @@ class FromLibraries:
         edges: Any,
         graphs: Any = None,
         *,
-        targets: ArrayLike | Mapping[Any, Any] | str | None = None,
+        targets: ArrayLike | str | None = None,
         **kwargs: Any,
     ) -> Graphs:
         """Build a collection from a table of nodes, a table of edges and, optionally, a table of graphs.
@@ -308,9 +312,9 @@ class FromLibraries:
             One row per edge.
         graphs : pandas, polars or Arrow table, or mapping of names to columns, optional
             One row per graph; every graph must have a node.
-        targets : str, mapping, or array-like of shape (n_graphs,), optional
+        targets : str, or array-like of shape (n_graphs,), optional
             One class or number per graph: a column of the graph table, or of the node table where it is constant within each
-            graph, a mapping from graph names, or an array in the order of the graphs.
+            graph, or an array in the order of the graphs.
         **kwargs
             Parameters of :class:`TableGraphs`, which name columns: ``label``, ``attributes``, ``edge_label``,
             ``edge_attributes``, ``graph_attributes``, ``graph``, ``node``, ``source``, ``target``; and ``directed``.
@@ -333,8 +337,8 @@ class FromLibraries:
         >>> Graphs.from_tables(nodes, edges, label="element", attributes="charge")
         Graphs(2 graphs, 3 nodes, 1 edge, undirected, 3 labels, 1 attribute)
         """
-        from treegram.graphs.sources import TableGraphs, make_source
-        from treegram.graphs.tables import read_tables
+        from treegram.graphs.tables import TableGraphs, read_tables
+        from treegram.graphs.transforms import make_source
 
         return read_tables(nodes, edges, graphs, make_source(TableGraphs, kwargs, "Graphs.from_tables"), targets)
 
@@ -432,7 +436,7 @@ class FromLibraries:
         from treegram.graphs.libraries import read_adjacency
 
         return read_adjacency(
-            matrices, labels=labels, attributes=attributes, entries=entries, directed=directed, targets=targets
+            matrices, entries=entries, labels=labels, attributes=attributes, directed=directed, targets=targets
         )
 
     @classmethod
@@ -460,7 +464,7 @@ class FromLibraries:
         UserWarning
             Once, if residues without a CA atom were skipped.
         """
-        from treegram.graphs.proteins import read_pdb
-        from treegram.graphs.sources import ProteinGraphs, make_source
+        from treegram.graphs.proteins import ProteinGraphs, read_pdb
+        from treegram.graphs.transforms import make_source
 
         return read_pdb(structures, make_source(ProteinGraphs, kwargs, "Graphs.from_pdb"), targets)

@@ -13,9 +13,8 @@ from treegram._core.types import Ints
 
 
 def refuse_masked(values: object, name: str) -> None:
-    """Raise if a masked array, or a row of a list, hides values."""
-    rows = values if isinstance(values, list | tuple) else (values,)
-    if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
+    """Raise if a masked array hides values."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InvalidGraphError(
             f"{name} must have no masked values. Fill them first, or remove the nodes or edges that they belong to."
         )
@@ -71,11 +70,14 @@ def encode_labels(
         rows, codes = np.unique(labels, axis=0, return_inverse=True)
         return codes.reshape(-1).astype(np.int64), tuple(tuple(row) for row in rows.tolist())
     plain = [plain_label(value) for value in labels]
-    found: set[Hashable] = set()
-    for i, value in enumerate(plain):
-        if not _is_hashable(value) or value not in found:
+    try:
+        found = {value: i for i, value in enumerate(plain)}
+    except TypeError:  # a label that is not hashable
+        for i, value in enumerate(plain):
             check_label(value, name, i)
-            found.add(value)
+        raise
+    for value, i in found.items():
+        check_label(value, name, i)
     values = sorted(found, key=_sort_key)
     code = {value: i for i, value in enumerate(values)}
     return np.array([code[value] for value in plain], dtype=np.int64), tuple(values)
@@ -85,14 +87,6 @@ def _sort_key(value: Hashable) -> tuple[Any, ...]:
     if isinstance(value, tuple):
         return ("tuple", tuple(_sort_key(part) for part in value))
     return (type(value).__name__, value)
-
-
-def _is_hashable(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 def join_codes(

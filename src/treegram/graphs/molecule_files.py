@@ -1,19 +1,17 @@
 """Files of molecules, record by record: SMILES (.smi), SDF (.sdf) and tables with a column of SMILES (.csv, .tsv).
 
-Every record knows its ``file:line``. A problem with one record is noted in it, so that the caller can skip it; a problem with
+Every record knows its file and line. A problem with one record is noted in it, so that the caller can skip it; a problem with
 the file is a DatasetError.
 """
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
@@ -27,7 +25,6 @@ _DEFAULT_COLUMN = "smiles"
 _NAME_COLUMNS = ("id", "name")
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "-", "?"}
 _MOST_NAMES = 20  # in a message
-_LONGEST_RECORD = 1 << 26  # characters; a file with a longer record is not SDF
 
 import_rdkit = partial(optional_module, "rdkit.Chem", "Molecules")
 
@@ -75,15 +72,6 @@ def read_records(
         ) from error
 
 
-def _checked_record(where: str, molecule: Any, target: str | None, name: str) -> Record:
-    problem = ""
-    if isinstance(molecule, str) and not molecule:
-        problem = "the SMILES is missing"
-    elif target is not None and _is_missing(target):
-        problem = f"its target is {target!r}, which is not a value" if target else "its target is missing"
-    return Record(where, molecule, target, name, problem)
-
-
 # -------------------------------------------------------------------- tables
 
 
@@ -104,51 +92,51 @@ def _read_csv(file: TextIO, path: Path, columns: _Columns, *, delimiter: str) ->
 
 
 def _read_smi(file: TextIO, path: Path, columns: _Columns) -> Iterator[Record]:
-    """Read lines that begin with a SMILES; spaces separate columns, which the first line may name (SMILES first)."""
+    """Read lines that begin with a SMILES; spaces separate columns, which the first line may name, else they have numbers."""
     if columns.smiles not in (None, _DEFAULT_COLUMN):
         raise DatasetError(f"{path}: the SMILES come first in each line of a .smi file; leave out the column.")
-    indices: list[int | None] = []
-    for number, line in enumerate(file, start=1):
-        row = line.split()
-        has_names = number == 1 and bool(row) and row[0].lower() == _DEFAULT_COLUMN
-        if number == 1:
-            indices = _find_columns(row, columns, path) if has_names else _number_columns(columns, path)
-        if row and not has_names:
+    rows = ((number, line.split()) for number, line in enumerate(file, start=1))
+    number, first = next(rows, (1, []))
+    names = first
+    if not first or first[0].lower() != _DEFAULT_COLUMN:
+        names = [_DEFAULT_COLUMN, *map(str, range(2, len(first) + 1))]
+        if columns.name is None and columns.target != "2" and len(first) > 1:
+            columns = columns._replace(name="2")
+    indices = _find_columns(names, columns, path)
+    if first and names is not first:
+        yield _row_record(f"{path}:{number}", first, indices)
+    for number, row in rows:
+        if row:
             yield _row_record(f"{path}:{number}", row, indices)
 
 
 def _row_record(where: str, row: list[str], indices: list[int | None]) -> Record:
     """Return the record of the columns of SMILES, target and name in a row, which may be too short."""
     smiles, target, name = (None if i is None else "".join(row[i : i + 1]).strip() for i in indices)
-    return _checked_record(where, smiles, target, name or "")
+    return Record(where, smiles, target, name or "", _target_problem(target) if smiles else "the SMILES is missing")
+
+
+def _target_problem(target: str | None) -> str:
+    if target is None:
+        return ""
+    number = _number(target)
+    if target.lower() in _MISSING or (number is not None and not math.isfinite(number)):
+        return f"its target is {target!r}, which is not a value" if target else "its target is missing"
+    return ""
 
 
 def _find_columns(names: list[str], columns: _Columns, path: Path) -> list[int | None]:
-    """Return the indices of the columns of SMILES, target and name in a table with a header."""
-    smiles = _find_column(names, columns.smiles or _DEFAULT_COLUMN, path, "--smiles-column")
-    target = None if columns.target is None else _find_column(names, columns.target, path, "--target")
+    """Return the indices of the columns of SMILES, target and name."""
+    smiles = _find_column(names, columns.smiles or _DEFAULT_COLUMN, path)
+    target = None if columns.target is None else _find_column(names, columns.target, path)
     if columns.name is not None:
-        return [smiles, target, _find_column(names, columns.name, path, "name_column")]
+        return [smiles, target, _find_column(names, columns.name, path)]
     known = [name.lower() for name in names]
     found = (known.index(name) for name in _NAME_COLUMNS if name in known)
     return [smiles, target, next((i for i in found if i != target), None)]
 
 
-def _number_columns(columns: _Columns, path: Path) -> list[int | None]:
-    """Return the same indices for lines without a header, where a column is named by its number."""
-    numbers: list[int | None] = []
-    for role, text in (("target", columns.target), ("name", columns.name)):
-        if text is not None and not (text.isdecimal() and int(text) >= 2):
-            raise DatasetError(
-                f"{path}: its columns have no names, so the {role} must be the number of a column, 2 or more; got {text!r}. A "
-                f"first line such as 'SMILES {text}' names them."
-            )
-        numbers.append(None if text is None else int(text) - 1)
-    target, name = numbers
-    return [0, target, 1 if name is None and target != 1 else name]
-
-
-def _find_column(names: list[str], wanted: str, path: Path, option: str) -> int:
+def _find_column(names: list[str], wanted: str, path: Path) -> int:
     """Return the index of a column; case is ignored unless a column matches exactly."""
     if not names:
         raise DatasetError(f"{path}: the file is empty; its first line must name the columns.")
@@ -157,14 +145,15 @@ def _find_column(names: list[str], wanted: str, path: Path, option: str) -> int:
     if len(found) > 1:
         raise DatasetError(f"{path}:1: {len(found)} columns are called {wanted!r}; rename all but one.")
     if not found:
-        hint = suggest(wanted, names) or f". Name the right one (on the command line with {option})."
-        raise DatasetError(f"{path}:1: no column is called {wanted!r}; the first line names {_list_names(names)}{hint}")
+        hint = suggest(wanted, names) or "."
+        raise DatasetError(f"{path}:1: no column is called {wanted!r}; there are {_list_names(names)}{hint}")
     return found[0]
 
 
-def _list_names(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:_MOST_NAMES]))
-    return shown + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
+def _list_names(names: Iterable[str]) -> str:
+    known = list(map(repr, names))
+    more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    return (", ".join(known[:_MOST_NAMES]) + more) or "none"
 
 
 # -------------------------------------------------------------------- SDF
@@ -174,44 +163,20 @@ def _read_sdf(file: TextIO, path: Path, columns: _Columns) -> Iterator[Record]:
     if columns.smiles is not None:
         raise DatasetError(f"{path}: an SDF file holds molecules, not a column of SMILES; leave out the column.")
     supplier = import_rdkit().SDMolSupplier()
-
-    def parse(text: str) -> Any:
-        supplier.SetData(text, sanitize=True, removeHs=False)
-        return next(iter(supplier), None)
-
-    for first_line, text in _split_sdf(file, path):
-        where = f"{path}:{first_line}"
+    supplier.SetData(file.read(), sanitize=True, removeHs=False)
+    for i in range(len(supplier)):
+        where = f"{path}: record {i + 1}"
         try:
-            mol = parse_molecule(parse, text)
+            mol = parse_molecule(supplier.__getitem__, i)
         except InvalidMoleculeError as invalid:
             yield Record(where, "", problem=str(invalid))
             continue
-        properties = {name: mol.GetProp(name).strip() for name in mol.GetPropNames()}
-        lacking = {name for name in (columns.target, columns.name) if name is not None} - properties.keys()
-        if lacking:
-            problem = f"it has no property {min(lacking)!r}; it has {_list_names(list(properties)) or 'none'}"
-            yield Record(where, mol, problem=problem)
-        else:
-            target, name = (None if key is None else properties[key] for key in (columns.target, columns.name))
-            yield _checked_record(where, mol, target, name or "")
-
-
-def _split_sdf(file: TextIO, path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the number of the first line and the text of each record."""
-    lines: list[str] = []
-    first, size = 1, 0
-    for number, line in enumerate(file, start=1):
-        lines.append(line)
-        size += len(line)
-        if size > _LONGEST_RECORD:
-            raise DatasetError(
-                f"{path}:{first}: this record has more than {_LONGEST_RECORD} characters; no $$$$ ends it."
-            )
-        if line.startswith("$$$$"):
-            yield first, "".join(lines)
-            lines, first, size = [], number + 1, 0
-    if "".join(lines).strip():
-        yield first, "".join(lines)
+        known = {name: mol.GetProp(name).strip() for name in mol.GetPropNames()}
+        lacking = {columns.target, columns.name} - known.keys() - {None}
+        problem = f"it has no property {min(map(str, lacking))!r}; it has {_list_names(known)}" if lacking else ""
+        target = None if columns.target is None else known.get(columns.target, "")
+        name = known.get(columns.name or "", "")
+        yield Record(where, mol, target, name, problem or _target_problem(target))
 
 
 SUFFIXES: dict[str, Callable[[TextIO, Path, _Columns], Iterator[Record]]] = {
@@ -222,38 +187,26 @@ SUFFIXES: dict[str, Callable[[TextIO, Path, _Columns], Iterator[Record]]] = {
 }
 
 
-# -------------------------------------------------------------------- RDKit's parsers
-
-
-def parse_molecule(parse: Callable[[str], Any], text: str) -> Any:
-    """Return the molecule that a parser of RDKit finds in a text; raise with RDKit's reason if it finds none."""
+def parse_molecule(parse: Callable[[Any], Any], source: Any) -> Any:
+    """Return the molecule that RDKit finds; raise with RDKit's reason, such as ``unclosed ring``, if it finds none."""
     from rdkit import rdBase
 
-    capture: Any = getattr(rdBase, "CaptureErrorLog", lambda: contextlib.nullcontext(SimpleNamespace(messages="")))
+    capture: Any = rdBase.CaptureErrorLog
     with capture() as log:
-        mol = parse(text)
-    if mol is None:
-        raise InvalidMoleculeError(_reason(log.messages))
-    return mol
-
-
-def _reason(messages: str) -> str:
-    """Shorten RDKit's message, for example to ``syntax error around position 3``."""
-    lines = [re.sub(r"^\[[\d:]+\] *((SMILES Parse )?(Error|ERROR):)? *", "", line) for line in messages.splitlines()]
-    first = next((line for line in lines if line), "")
-    if not first:
-        return "RDKit cannot read it"
-    first = re.split(r" while parsing: | for input: ", first)[0].rstrip(". :")
-    position = re.search(r"around position \d+", messages)
-    return f"RDKit says: {first}{' ' + position.group() if position else ''}"
+        mol = parse(source)
+    if mol is not None:
+        return mol
+    lines = [
+        re.sub(r"^\[[\d:]+\] *((SMILES Parse )?(Error|ERROR):)? *", "", text) for text in log.messages.splitlines()
+    ]
+    reason = re.split(r" while parsing: | for input: ", next(filter(None, lines), "RDKit cannot read it"))[0].rstrip(
+        ". :"
+    )
+    position = re.search(r"around position \d+", log.messages)
+    raise InvalidMoleculeError(f"RDKit says: {reason}{' ' + position.group() if position else ''}")
 
 
 # -------------------------------------------------------------------- targets
-
-
-def _is_missing(text: str) -> bool:
-    number = _number(text)
-    return text.lower() in _MISSING or (number is not None and not math.isfinite(number))
 
 
 def _number(text: str) -> float | None:

@@ -12,6 +12,7 @@ import os
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from treegram._core.errors import DatasetError, InvalidGraphError, TreegramError
 from treegram._core.parallel import track
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Whole, Words, check_value, parameters
-from treegram._core.text import counted, suggest
+from treegram._core.text import counted
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
 from treegram.graphs.check import check_names
@@ -33,7 +34,8 @@ from treegram.graphs.molecule_files import (
     read_records,
     read_targets,
 )
-from treegram.graphs.sources import Source, make_source
+from treegram.graphs.tables import Table, list_names
+from treegram.graphs.transforms import Source, make_source
 
 __all__ = ["MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"]
 
@@ -51,14 +53,6 @@ _ADVICE_IN_PIPELINES = (
 )
 
 
-def _quiet() -> contextlib.AbstractContextManager[Any]:
-    """Silence RDKit's messages to stderr."""
-    import_rdkit()
-    from rdkit import rdBase
-
-    return rdBase.BlockLogs()
-
-
 @contextlib.contextmanager
 def _rdkit_errors() -> Iterator[None]:
     """Turn RDKit's errors about a molecule into an InvalidMoleculeError."""
@@ -70,31 +64,7 @@ def _rdkit_errors() -> Iterator[None]:
 
 
 def _is_molecule(value: Any) -> bool:
-    """Return whether a value is an RDKit molecule."""
     return isinstance(value, import_rdkit().Mol)
-
-
-def _show_molecule(molecule: Any) -> str:
-    """Return the SMILES of a molecule for a message, cut if it is long."""
-    text = molecule
-    if _is_molecule(molecule):
-        with contextlib.suppress(Exception):  # some invalid molecules have no SMILES
-            text = import_rdkit().MolToSmiles(molecule)
-    shown = repr(text) if isinstance(text, str) else type(text).__name__
-    return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
-
-
-def _to_smiles(mol: Any) -> str:
-    """Return the SMILES of a molecule, without explicit hydrogens."""
-    return str(import_rdkit().MolToSmiles(import_rdkit().RemoveHs(mol)))
-
-
-def _name_molecule(mol: Any) -> str:
-    """Return the name of a molecule, as in the first line of an SDF record; empty if it has none."""
-    return str(mol.GetProp("_Name")).strip() if mol.HasProp("_Name") else ""
-
-
-# -------------------------------------------------------------------- parsing
 
 
 def _to_molecule(value: Any) -> Any:
@@ -116,52 +86,47 @@ def _to_molecule(value: Any) -> Any:
     return copy
 
 
+def _show_molecule(molecule: Any) -> str:
+    """Return the SMILES of a molecule for a message, cut if it is long."""
+    text = molecule
+    if _is_molecule(molecule):
+        with contextlib.suppress(Exception):  # some invalid molecules have no SMILES
+            text = import_rdkit().MolToSmiles(molecule)
+    shown = repr(text) if isinstance(text, str) else type(text).__name__
+    return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
+
+
 # -------------------------------------------------------------------- atoms, with and without hydrogens
 
 
-@dataclass(frozen=True)
 class _Atoms:
-    """A molecule in two forms: ``nodes`` has the atoms that become nodes, ``full`` has all hydrogens as well."""
+    """A molecule in two forms: ``nodes`` has the atoms that become nodes, ``full`` has all hydrogens as well.
 
-    nodes: Any
-    full: Any
+    ``indices`` has the position in ``full`` of each node.
+    """
 
-    @classmethod
-    def of(cls, mol: Any, *, hydrogens: bool, full: bool, embedded: bool, seed: int) -> _Atoms:
-        """Return both forms of a molecule, which is not changed.
-
-        ``full=False`` skips the second form, which only attributes need. With ``embedded`` there are 3D coordinates, those
-        of the molecule or new ones.
-        """
+    def __init__(self, mol: Any, *, hydrogens: bool, embedded: bool, seed: int) -> None:
+        """Make both forms of a molecule, which is not changed; ``embedded`` computes 3D coordinates if it has none."""
         chem = import_rdkit()
-        if not full and not hydrogens:
-            nodes = chem.RemoveHs(mol)
-            return cls(nodes, nodes)
         has_coordinates = mol.GetNumConformers() > 0 and mol.GetConformer().Is3D()
-        complete = chem.AddHs(mol, addCoords=has_coordinates)
-        if embedded and not has_coordinates and complete.GetNumAtoms():
-            _embed(complete, seed)
-        for i, atom in enumerate(complete.GetAtoms()):
+        self.full = chem.AddHs(mol, addCoords=has_coordinates)
+        if embedded and not has_coordinates and self.full.GetNumAtoms():
+            _embed(self.full, seed)
+        for i, atom in enumerate(self.full.GetAtoms()):
             atom.SetIntProp(_INDEX, i)
-        return cls(complete if hydrogens else chem.RemoveHs(complete), complete)
+        self.nodes = self.full if hydrogens else chem.RemoveHs(self.full)
+        self.indices = [atom.GetIntProp(_INDEX) for atom in self.nodes.GetAtoms()]
 
-    def indices(self) -> list[int]:
-        """Return the index in ``full`` of each node."""
-        return [atom.GetIntProp(_INDEX) for atom in self.nodes.GetAtoms()]
-
-    def add_hydrogens(self, values: Floats) -> Floats:
-        """Return the rows of the nodes, each with those of its hydrogens that are not nodes added."""
-        indices = self.indices()
-        sums = values.copy()
-        for i in sorted(set(range(len(values))) - set(indices)):
-            sums[self.full.GetAtomWithIdx(i).GetNeighbors()[0].GetIdx()] += values[i]
-        return sums[indices]
+    def add_hydrogens(self, values: Any) -> Floats:
+        """Return the values of the nodes, each with those of its hydrogens that are not nodes added."""
+        sums = np.array(values, dtype=np.float64)
+        for i in sorted(set(range(len(sums))) - set(self.indices)):
+            sums[self.full.GetAtomWithIdx(i).GetNeighbors()[0].GetIdx()] += sums[i]
+        return sums[self.indices]
 
     def positions(self) -> Floats:
         """Return the 3D coordinates of the nodes."""
-        if not self.full.GetNumAtoms():
-            return np.empty((0, 3))
-        return np.asarray(self.full.GetConformer().GetPositions(), dtype=np.float64)[self.indices()]
+        return np.asarray(self.full.GetConformer().GetPositions(), dtype=np.float64)[self.indices]
 
 
 def _embed(mol: Any, seed: int) -> None:
@@ -197,19 +162,17 @@ LABELS: dict[str, Callable[[Any], Hashable]] = {
 _STEREO = {"STEREOE": " E", "STEREOZ": " Z"}
 
 
-def _label_atoms(atoms: _Atoms, names: Sequence[str]) -> list[Hashable]:
-    """Return one label per node: a value, or a tuple if there are several names."""
+def _label_atoms(mol: Any, names: Sequence[str]) -> list[Hashable]:
+    """Return one label per atom: a value, or a tuple if there are several names."""
     if "chirality" in names:
-        import_rdkit().AssignStereochemistry(atoms.nodes, cleanIt=True, force=True)
-    rows = [tuple(LABELS[name](atom) for name in names) for atom in atoms.nodes.GetAtoms()]
+        import_rdkit().AssignStereochemistry(mol, cleanIt=True, force=True)
+    rows = [tuple(LABELS[name](atom) for name in names) for atom in mol.GetAtoms()]
     return [row[0] for row in rows] if len(names) == 1 else list(rows)
 
 
-def _label_bonds(mol: Any) -> tuple[list[tuple[int, int]], list[str]]:
-    """Return the bonds as pairs of atoms, and their types: single, double, double E, double Z, triple, aromatic and so on."""
-    bonds = list(mol.GetBonds())
-    labels = [str(bond.GetBondType()).lower() + _STEREO.get(str(bond.GetStereo()), "") for bond in bonds]
-    return [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds], labels
+def _label_bond(bond: Any) -> str:
+    """Return the type of a bond: single, double, double E, double Z, triple, aromatic and so on."""
+    return str(bond.GetBondType()).lower() + _STEREO.get(str(bond.GetStereo()), "")
 
 
 # -------------------------------------------------------------------- descriptors of the whole molecule
@@ -248,29 +211,29 @@ def _partial_charges(atoms: _Atoms) -> Floats:
             f"the partial charge of atom {atom.GetIdx()} ({atom.GetSymbol()}) is not a number: Gasteiger's method has no "
             "parameters for this element in this state. Leave 'partial_charge' out of the attributes, or leave the molecule out"
         )
-    return charges[atoms.indices(), None]
+    return charges[atoms.indices]
 
 
 def _masses(atoms: _Atoms) -> Floats:
-    return np.array([[atom.GetMass()] for atom in atoms.nodes.GetAtoms()])
+    return np.array([atom.GetMass() for atom in atoms.nodes.GetAtoms()])
 
 
 def _crippen(atoms: _Atoms, column: int) -> Floats:
     from rdkit.Chem import rdMolDescriptors
 
-    rows = np.array(rdMolDescriptors._CalcCrippenContribs(atoms.full)).reshape(-1, 2)
-    return atoms.add_hydrogens(rows[:, [column]])
+    return atoms.add_hydrogens([row[column] for row in rdMolDescriptors._CalcCrippenContribs(atoms.full)])
 
 
 def _polar_surfaces(atoms: _Atoms) -> Floats:
     from rdkit.Chem import rdMolDescriptors
 
-    return atoms.add_hydrogens(np.array(rdMolDescriptors._CalcTPSAContribs(atoms.full), dtype=np.float64)[:, None])
+    return atoms.add_hydrogens(rdMolDescriptors._CalcTPSAContribs(atoms.full))
 
 
 def _centroid_distances(atoms: _Atoms) -> Floats:
     positions = atoms.positions()
-    return np.linalg.norm(positions - positions.mean(axis=0, keepdims=True), axis=1, keepdims=True)
+    distances: Floats = np.linalg.norm(positions - positions.mean(axis=0, keepdims=True), axis=1)
+    return distances
 
 
 def _distance_profiles(atoms: _Atoms) -> Floats:
@@ -283,18 +246,17 @@ def _distance_profiles(atoms: _Atoms) -> Floats:
     return np.column_stack([others.mean(axis=1), others.std(axis=1), others.max(axis=1)])
 
 
-@dataclass(frozen=True)
-class _Attribute:
+class _Attribute(NamedTuple):
     measure: Callable[[_Atoms], Floats]
-    columns: tuple[str, ...] = ()  # names, if there are several columns
+    columns: tuple[str, ...] = ("",)  # names, if there are several columns
     needs_coordinates: bool = False
 
 
 ATTRIBUTES: dict[str, _Attribute] = {
     "partial_charge": _Attribute(_partial_charges),
     "mass": _Attribute(_masses),
-    "logp": _Attribute(lambda atoms: _crippen(atoms, 0)),
-    "refractivity": _Attribute(lambda atoms: _crippen(atoms, 1)),
+    "logp": _Attribute(partial(_crippen, column=0)),
+    "refractivity": _Attribute(partial(_crippen, column=1)),
     "polar_surface": _Attribute(_polar_surfaces),
     "coordinates": _Attribute(_Atoms.positions, ("x", "y", "z"), needs_coordinates=True),
     "centroid_distance": _Attribute(_centroid_distances, needs_coordinates=True),
@@ -304,19 +266,23 @@ ATTRIBUTES: dict[str, _Attribute] = {
 
 def _attribute_columns(names: Sequence[str]) -> list[str]:
     """Return the names of the columns, such as "mass" and "coordinates x"."""
-    return [f"{name} {column}".rstrip() for name in names for column in ATTRIBUTES[name].columns or ("",)]
+    return [f"{name} {column}".rstrip() for name in names for column in ATTRIBUTES[name].columns]
 
 
-def _measure_atoms(atoms: _Atoms, names: Sequence[str]) -> Floats:
-    """Return one row per node: the columns of each name, in the order of the names."""
-    if not names or not atoms.nodes.GetNumAtoms():
-        return np.empty((atoms.nodes.GetNumAtoms(), len(_attribute_columns(names))))
-    columns = [ATTRIBUTES[name].measure(atoms) for name in names]
-    for name, values in zip(names, columns, strict=True):
-        is_wrong = ~np.isfinite(values).all(axis=1)
-        if is_wrong.any():
-            raise InvalidMoleculeError(f"{name!r} of atom {is_wrong.argmax()} is not a finite number")
-    return np.hstack(columns)
+def _measure_atoms(mol: Any, names: Sequence[str], *, hydrogens: bool, seed: int) -> tuple[Any, Floats]:
+    """Return the molecule whose atoms are the nodes, and a row for each with the columns of each name."""
+    if not names and not hydrogens:
+        nodes = import_rdkit().RemoveHs(mol)
+        return nodes, np.empty((nodes.GetNumAtoms(), 0))
+    embedded = any(ATTRIBUTES[name].needs_coordinates for name in names)
+    atoms = _Atoms(mol, hydrogens=hydrogens, embedded=embedded, seed=seed)
+    if not names or not atoms.indices:
+        return atoms.nodes, np.empty((len(atoms.indices), len(_attribute_columns(names))))
+    columns = np.column_stack([ATTRIBUTES[name].measure(atoms) for name in names])
+    if not np.isfinite(columns).all():
+        atom, column = np.argwhere(~np.isfinite(columns))[0]
+        raise InvalidMoleculeError(f"{_attribute_columns(names)[column]!r} of atom {atom} is not a finite number")
+    return atoms.nodes, columns
 
 
 # -------------------------------------------------------------------- the transformer
@@ -423,27 +389,34 @@ class MoleculeGraphs(Source):
         Graphs
             One graph per molecule, in the same order.
         """
-        return _convert(_list_records(X, self.smiles_column), self, "raise", advice=_ADVICE_IN_PIPELINES).graphs()
+        return self._convert(_list_records(X, self.smiles_column), "raise", advice=_ADVICE_IN_PIPELINES).graphs()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         return tags
 
+    def _convert(self, records: Iterable[Record], on_error: str, **errors: Any) -> Converted:
+        self._check_parameters()
+        return Converted(self, *_apply(self._build, records, on_error, **errors))
+
     def _build(self, molecule: Any) -> _OneGraph:
         """Return the graph of a SMILES or an RDKit molecule; parameters were checked before."""
-        mol = _to_molecule(molecule)
-        columns = _as_tuple(self.attributes)
-        embedded = any(ATTRIBUTES[name].needs_coordinates for name in columns)
+        chem, mol = import_rdkit(), _to_molecule(molecule)
         with _rdkit_errors():
-            atoms = _Atoms.of(
-                mol, hydrogens=self.hydrogens, full=bool(columns), embedded=embedded, seed=int(self.random_state)
+            nodes, vectors = _measure_atoms(
+                mol, _as_tuple(self.attributes), hydrogens=self.hydrogens, seed=int(self.random_state)
             )
-            edges, bonds = _label_bonds(atoms.nodes)
-            smiles = molecule if isinstance(molecule, str) else _to_smiles(mol)
-            labels, vectors = _label_atoms(atoms, _as_tuple(self.labels)), _measure_atoms(atoms, columns)
-            numbers = None if self.descriptors is None else _describe_molecule(mol)
-            return _OneGraph(edges, labels, vectors, bonds, _name_molecule(mol), smiles, numbers)
+            bonds = list(nodes.GetBonds())
+            return _OneGraph(
+                edges=[(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds],
+                labels=_label_atoms(nodes, _as_tuple(self.labels)),
+                vectors=vectors,
+                bonds=[_label_bond(bond) for bond in bonds],
+                name=str(mol.GetProp("_Name")).strip() if mol.HasProp("_Name") else "",
+                smiles=molecule if isinstance(molecule, str) else str(chem.MolToSmiles(chem.RemoveHs(mol))),
+                descriptors=None if self.descriptors is None else _describe_molecule(mol),
+            )
 
 
 def _as_tuple(names: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -501,11 +474,6 @@ class Converted:
         )
 
 
-def _convert(records: Iterable[Record], transformer: MoleculeGraphs, on_error: str, **errors: Any) -> Converted:
-    transformer._check_parameters()
-    return Converted(transformer, *_apply(transformer._build, records, on_error, **errors))
-
-
 def _apply(
     action: Callable[[Any], Any],
     records: Iterable[Record],
@@ -518,11 +486,14 @@ def _apply(
 
     An invalid molecule is raised as ``error`` with advice, or skipped with a warning, or only collected.
     """
+    import_rdkit()
+    from rdkit import rdBase
+
     valid: dict[int, tuple[Record, Any]] = {}
     invalid: dict[int, str] = {}
     skipped = []
     total = len(records) if isinstance(records, list) else None
-    with _quiet():
+    with rdBase.BlockLogs():  # RDKit's messages to stderr
         for i, record in enumerate(track(records, total, "molecules")):
             try:
                 if record.problem:
@@ -552,16 +523,12 @@ def _list_records(molecules: Any, smiles_column: str | None = None) -> list[Reco
     if isinstance(molecules, Graphs) or not isinstance(molecules, Iterable):
         raise InvalidGraphError(f"Expected a list of SMILES or RDKit molecules; got {type(molecules).__name__}.")
     if hasattr(molecules, "columns"):
-        names = [str(column) for column in molecules.columns]
+        table = Table(molecules, "molecules")
         if smiles_column is None:
             raise InvalidGraphError(
-                f"The molecules are a table with the columns {', '.join(names)}: set smiles_column to the one with the SMILES."
+                f"The molecules are a table with {list_names(table.names)}: set smiles_column to the column with the SMILES."
             )
-        if smiles_column not in names:
-            hint = suggest(smiles_column, names)
-            raise InvalidGraphError(f"The table has no column {smiles_column!r}; it has {', '.join(names)}{hint}.")
-        column: Any = molecules
-        molecules = column[smiles_column]
+        molecules = table.find("smiles_column", smiles_column)
     elif isinstance(molecules, np.ndarray) and molecules.ndim == 2 and molecules.shape[1] == 1:
         molecules = molecules[:, 0]
     return [Record(f"Molecule {i}", molecule) for i, molecule in enumerate(molecules)]
@@ -589,7 +556,7 @@ def read_molecules(
     if graph_names is not None:
         names: Any = check_names(graph_names, len(records), "graph_names", "molecules")
         records = [record._replace(name=name) for record, name in zip(records, names, strict=True)]
-    converted = _convert(records, transformer, on_error)
+    converted = transformer._convert(records, on_error)
     return converted.graphs(None if y is None else y[converted.kept])
 
 
@@ -660,10 +627,8 @@ def convert_file(
     path: str | os.PathLike[str], transformer: MoleculeGraphs, *, on_error: str, **columns: str | None
 ) -> Converted:
     """Convert the molecules of a file, of which at least one must be valid; ``columns`` are those of ``read_records``."""
-    if not Path(path).exists():  # checked before RDKit, which may be missing, is imported
-        raise DatasetError(f"{os.fspath(path)} cannot be read: No such file or directory.")
     records = read_records(Path(path), **columns)
-    converted = _convert(records, transformer, on_error, error=DatasetError)
+    converted = transformer._convert(records, on_error, error=DatasetError)
     if not converted.valid:
         reason = f": {next(iter(converted.invalid.values()))}" if converted.invalid else ""
         raise DatasetError(f"{os.fspath(path)} has no valid molecule{reason}.")
@@ -692,7 +657,7 @@ def invalid_molecules(molecules: Any, **kwargs: Any) -> dict[int, str]:
     {1: 'RDKit says: unclosed ring', 2: 'RDKit says: Explicit valence for atom # 1 O, 3, is greater than permitted'}
     """
     transformer = make_source(MoleculeGraphs, kwargs, "invalid_molecules")
-    return _convert(_list_records(molecules, transformer.smiles_column), transformer, "collect").invalid
+    return transformer._convert(_list_records(molecules, transformer.smiles_column), "collect").invalid
 
 
 def scaffold_groups(molecules: Any) -> NDArray[Any]:
@@ -718,11 +683,11 @@ def scaffold_groups(molecules: Any) -> NDArray[Any]:
     import_rdkit()
     from rdkit.Chem.Scaffolds import MurckoScaffold
 
-    _to_smiles: Any = MurckoScaffold.MurckoScaffoldSmiles
+    to_smiles: Any = MurckoScaffold.MurckoScaffoldSmiles
 
     def to_scaffold(molecule: Any) -> Any:
         with _rdkit_errors():
-            return _to_smiles(mol=_to_molecule(molecule))
+            return to_smiles(mol=_to_molecule(molecule))
 
     found, _ = _apply(to_scaffold, _list_records(molecules), "raise", advice="invalid_molecules finds all.")
     return np.array([scaffold for _, scaffold in found.values()], dtype=str)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,16 +17,91 @@ from scipy.spatial import cKDTree
 from treegram._core.errors import DatasetError, InvalidGraphError
 from treegram._core.optional import optional_module
 from treegram._core.parallel import track
+from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Number, Whole, Words, parameters
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.graphs.sources import ProteinGraphs
+from treegram.graphs.transforms import Source
+
+__all__ = ["ProteinGraphs"]
 
 _ATTRIBUTES = {
     "coordinates": ("x", "y", "z"),
     "invariant": ("distance to centroid", "distance to previous residue", "distance to next residue"),
     None: None,
 }
+
+
+@parameters
+class ProteinGraphs(Source):
+    """Turn protein structures into graphs of residues, as the first step of a pipeline. Requires gemmi.
+
+    A node is an amino acid, and its label is the residue's name. Residues whose CA atoms are close are joined by edges.
+
+    Parameters
+    ----------
+    attributes : {"coordinates", "invariant"} or None, default="coordinates"
+        Vector of each residue. "coordinates": the position of its CA atom. "invariant": the distances of its CA atom to the
+        centroid of the graph and to the residues before and after it in the sequence (0 if there is none), which do not change
+        when the structure is rotated or moved.
+    contact : float, default=8.0
+        Distance in ångströms up to which two CA atoms are joined by an edge.
+    sequence : bool, default=False
+        Whether consecutive residues of the sequence are joined regardless of their distance.
+    chains : str, list of str or None, default=None
+        Names of the chains to use; None: all. Each name must exist in every structure.
+    model : int, default=0
+        Model of the structure to use, counted from 0.
+    missing : {"error", "skip"}, default="error"
+        Whether a residue without a CA atom raises an error, or is skipped with a warning.
+
+    See Also
+    --------
+    Graphs.from_pdb : Convert structures once.
+
+    Notes
+    -----
+    Of alternate locations of an atom, the first with the highest occupancy is used. Residues are consecutive if their
+    numbers are.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from treegram import GraphSVC, ProteinGraphs
+    >>> model = make_pipeline(ProteinGraphs(contact=6), GraphSVC())  # model.fit(paths, y); model.predict(new_paths)
+    """
+
+    _allowed: ClassVar[Mapping[str, Allowed]] = {
+        "attributes": (Words("coordinates", "invariant"), NOTHING),
+        "contact": (Number(0, above=True),),
+        "sequence": (FLAG,),
+        "chains": (Instance((str, list, tuple), "a name or a list of names"), NOTHING),
+        "model": (Whole(0),),
+        "missing": (Words("error", "skip"),),
+    }
+
+    attributes: str | None = field(default="coordinates", kw_only=False)
+    contact: float = 8.0
+    sequence: bool = False
+    chains: str | Sequence[str] | None = None
+    model: int = 0
+    missing: str = "error"
+
+    def transform(self, X: Any) -> Graphs:
+        """Turn structures into graphs.
+
+        Parameters
+        ----------
+        X : list of paths or of gemmi.Structure
+            Files in PDB or mmCIF format, also gzipped.
+
+        Returns
+        -------
+        Graphs
+            One graph per structure, in the same order.
+        """
+        self._check_parameters()
+        return Graphs.from_pdb(X, **self.get_params())
 
 
 class _Residues(NamedTuple):

@@ -1,81 +1,126 @@
-"""Convert a table of nodes and a table of edges to Graphs: pandas, polars, Arrow, or a dictionary of arrays.
+"""Build Graphs from named columns: tables of pandas, polars or Arrow, dictionaries, or the data of other libraries' graphs.
 
-None of these libraries is imported, except pyarrow for a table that only has Arrow's stream interface.
+None of these libraries is imported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treegram._core.errors import InvalidGraphError
-from treegram._core.optional import optional_module
-from treegram._core.types import Ints
+from treegram._core.params import FLAG, NOTHING, Allowed, Instance, parameters
+from treegram._core.text import suggest
+from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.graphs.check import as_array, as_column, as_exact
-from treegram.graphs.labels import plain_label
-from treegram.graphs.libraries import list_names, missing_name, name_columns, warn_of_unused
-from treegram.graphs.sources import TableGraphs
+from treegram.graphs.check import as_vectors
+from treegram.graphs.labels import plain_label, refuse_masked
+from treegram.graphs.transforms import Source
+
+__all__ = ["TableGraphs"]
+
+_NAME: Allowed = (Instance((str,), "a name"),)
+_NAMES: Allowed = (Instance((str, list, tuple), "a name or a list of names"), NOTHING)
+
+
+# -------------------------------------------------------------------- named columns
 
 
 class Table:
-    """A table whose columns are converted to numpy arrays on demand."""
+    """Named columns with one row per node, edge or graph, which are converted to numpy arrays on demand.
 
-    def __init__(self, table: Any, name: str) -> None:
-        self.name = name
-        if not isinstance(table, Mapping) and not (hasattr(table, "columns") and hasattr(table, "__getitem__")):
-            if not hasattr(table, "__arrow_c_stream__"):
-                raise InvalidGraphError(
-                    f"{name} must be a table of pandas, polars or Arrow, or a dictionary of columns; got {type(table).__name__}."
-                )
-            table = optional_module("pyarrow", "Streams of Arrow").table(table)
-        self._table = table
-        listed = getattr(self._table, "column_names", None)  # Arrow: its columns are not their names
-        self.names = [str(column) for column in (listed or getattr(self._table, "columns", self._table))]
+    ``where`` describes a row in messages; ``rows`` selects and sorts the rows.
+    """
+
+    rows: Ints | slice = slice(None)
+
+    def __init__(
+        self, columns: Any, name: str, n_rows: int | None = None, where: Callable[[int], str] | None = None
+    ) -> None:
+        if not isinstance(columns, Mapping) and not (hasattr(columns, "columns") and hasattr(columns, "__getitem__")):
+            raise InvalidGraphError(
+                f"{name} must be a table of pandas, polars or Arrow, or a dictionary of columns; got {type(columns).__name__}."
+            )
+        listed = getattr(columns, "column_names", None)  # Arrow: its columns are not their names
+        self.columns, self.name = columns, name
+        self.names = [str(column) for column in (listed or getattr(columns, "columns", columns))]
         self.used: set[str] = set()
-        lengths = {len(self._table[column]) for column in self.names}
+        lengths = {len(columns[column]) for column in self.names}
         if len(lengths) > 1:
             raise InvalidGraphError(f"{name}: columns must be of one length; got {sorted(lengths)}.")
-        self.n_rows: int = lengths.pop() if lengths else 0
+        self.n_rows: int = max(lengths, default=0) if n_rows is None else n_rows
+        self.where = where or (lambda row: f"{name}: row {row}")
 
-    def __getitem__(self, column: str) -> NDArray[Any]:
-        """Return a column, which must have no missing values."""
-        self.used.add(column)
-        found = self._table[column]
-        if hasattr(found, "combine_chunks"):
-            values = np.asarray(found.to_numpy(zero_copy_only=False))
-        else:
-            plain = found.to_numpy() if hasattr(found, "to_numpy") else found
-            values = as_column(plain, f"{self.name}: the column {column!r}")
-        is_missing = _missing(values)
-        if is_missing.any():
-            raise InvalidGraphError(
-                f"{self.name}: the column {column!r} has no value in row {int(is_missing.argmax())}. Fill or remove such rows first."
-            )
-        return values
-
-    def take(self, argument: str, column: str) -> NDArray[Any]:
+    def find(self, argument: str, column: str) -> NDArray[Any]:
         """Return the column that an argument names."""
         if column not in self.names:
-            raise missing_name(argument, column, self.names, f"the columns of {self.name} do not include")
-        return self[column]
+            if not self.n_rows:
+                return np.empty(0)
+            hint = suggest(str(column), self.names)
+            raise InvalidGraphError(
+                f"{argument}: the {self.name} have no {column!r}; they have {list_names(self.names)}{hint or '.'}"
+            )
+        self.used.add(column)
+        return as_column(self.columns[column], column)
 
-    def unused(self) -> set[str]:
-        """Return the columns that were not used."""
-        return set(self.names) - self.used
+    def take(self, argument: str, column: str) -> NDArray[Any]:
+        """Return the column that an argument names, which must have no missing values."""
+        values = self.find(argument, column)
+        is_missing = _missing(values)
+        if is_missing.any():
+            row = int(is_missing.argmax())
+            raise InvalidGraphError(
+                f"{self.where(row)} has no value for {column!r}. Fill or remove missing values first."
+            )
+        return values[self.rows]
+
+    def vectors(self, argument: str, names: str | Sequence[str]) -> tuple[Floats, list[str]]:
+        """Return the columns that form the vectors, each of numbers or of vectors, and a name for each number."""
+        blocks, titles = [np.empty((self.n_rows, 0))], []
+        for name in [names] if isinstance(names, str) else names:
+            column = self.take(argument, name)
+            rows = column.tolist() if column.dtype == object else column
+            try:
+                block = as_vectors(rows, argument, self.name[:-1])
+            except InvalidGraphError:
+                row = next((i for i, value in enumerate(rows) if not _is_vector(value, np.shape(rows[0]))), 0)
+                raise InvalidGraphError(
+                    f"{argument}: {self.where(row)} has {plain_label(rows[row])!r:.60} for {name!r}; expected a number, or "
+                    "vectors of one length."
+                ) from None
+            width = block.shape[1]
+            blocks.append(block)
+            titles += [name] if width == 1 else [f"{name}[{j}]" for j in range(width)]
+        return np.hstack(blocks), titles
+
+
+def _is_vector(value: Any, shape: tuple[int, ...]) -> bool:
+    try:
+        return len(shape) < 2 and np.asarray(value, dtype=np.float64).shape == shape
+    except (TypeError, ValueError):
+        return False
+
+
+def as_column(values: Any, name: str) -> NDArray[Any]:
+    """Convert the values of a column; a list becomes an array of objects, so that numpy changes no entry."""
+    if hasattr(values, "combine_chunks"):  # Arrow
+        return np.asarray(values.to_numpy(zero_copy_only=False))
+    plain = values.to_numpy() if hasattr(values, "to_numpy") else values
+    if isinstance(plain, np.ndarray):
+        refuse_masked(plain, f"the column {name!r}")
+        return np.asarray(plain)
+    return np.fromiter(plain, dtype=object, count=len(plain))
 
 
 def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return where values are missing: nan, None, or a missing value of pandas."""
-    if values.dtype.kind == "f":
-        return np.isnan(values)
-    if values.dtype.kind in "mM":
-        return np.isnat(values)
     if values.dtype != object:
-        return np.zeros(len(values), dtype=bool)
+        return np.isnan(values) if values.ndim == 1 and values.dtype.kind in "fmM" else np.zeros(1, dtype=bool)
     return np.array([_is_missing(value) for value in values], dtype=bool)
 
 
@@ -85,161 +130,245 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, float) and value != value
 
 
+def list_names(names: Iterable[Any]) -> str:
+    """List names in a message."""
+    return ", ".join(sorted(map(repr, names))) or "no data"
+
+
+# -------------------------------------------------------------------- from columns to graphs
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The names of the label, the vector and so on; a name equal to its default may be missing."""
+
+    label: str | None
+    attributes: str | Sequence[str] | None
+    edge_label: str | None
+    edge_attributes: str | Sequence[str] | None
+    graph_attributes: str | Sequence[str] | None = None
+    defaults: Mapping[str, str] = field(default_factory=dict)
+
+    def chosen(self, argument: str, table: Table | None) -> Any:
+        """Return the name or names in an argument, or None if a default does not exist in the table."""
+        names = getattr(self, argument)
+        is_default = argument in self.defaults and names == self.defaults[argument]
+        return None if is_default and (table is None or names not in table.names) else names
+
+
+def build_graphs(
+    method: str, roles: Roles, tables: tuple[Table, Table, Table | None], *, stacklevel: int = 4, **arrays: Any
+) -> Graphs:
+    """Build a collection from tables of nodes, edges and graphs and further arguments of ``from_arrays``.
+
+    ``method`` is the method that the user called.
+    """
+    nodes, edges, graphs = tables
+    for argument, table in (("label", nodes), ("edge_label", edges)):
+        name = roles.chosen(argument, table)
+        if name is not None:
+            arrays[f"{argument}s"] = table.take(argument, name)
+    for argument, vectors in (("attributes", nodes), ("edge_attributes", edges), ("graph_attributes", graphs)):
+        names = roles.chosen(argument, vectors)
+        if names is None:
+            continue
+        if vectors is None:
+            raise InvalidGraphError(f"{argument} are columns of the table of graphs: pass it as graphs.")
+        arrays[argument], titles = vectors.vectors(argument, names)
+        if names != roles.defaults.get(argument) and vectors.n_rows:  # a default name says nothing about the columns
+            arrays[f"{argument[:-1]}_names"] = titles
+    _warn_of_unused(method, nodes, edges, stacklevel)
+    return Graphs.from_arrays(**arrays)
+
+
+def _warn_of_unused(method: str, nodes: Table, edges: Table, stacklevel: int) -> None:
+    unused = [(table.name, set(table.names) - table.used) for table in (nodes, edges)]
+    parts = [f"These data of the {things} are not used: {list_names(names)}." for things, names in unused if names]
+    if parts:
+        warnings.warn(
+            f"{' '.join(parts)} The arguments of {method} select the label, the attributes, the edge label and the edge attributes.",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+# -------------------------------------------------------------------- tables
+
+
+@parameters
+class TableGraphs(Source):
+    """Turn tables of nodes, edges and graphs into graphs, as the first step of a pipeline.
+
+    Parameters
+    ----------
+    label : str or None, default=None
+        Column of the node table with the discrete label.
+    attributes : str, list of str or None, default=None
+        Columns of the node table that form the vector of a node.
+    edge_label : str or None, default=None
+        Column of the edge table with the discrete label.
+    edge_attributes : str, list of str or None, default=None
+        Columns of the edge table that form the vector of an edge.
+    graph_attributes : str, list of str or None, default=None
+        Columns of the graph table that form the vector of a graph.
+    graph : str, default="graph"
+        Column with the name of the graph, in the tables of nodes and graphs, and in the edge table unless node names are
+        unique.
+    node : str, default="node"
+        Column of the node table with the name of the node.
+    source : str, default="source"
+        Column of the edge table with the name of the first node.
+    target : str, default="target"
+        Column of the edge table with the name of the second node.
+    directed : bool, default=False
+        Whether edges are directed, from source to target.
+
+    See Also
+    --------
+    Graphs.from_tables : Convert tables once.
+
+    Examples
+    --------
+    >>> from treegram import TableGraphs
+    >>> nodes = {"graph": ["a", "a", "b"], "node": [1, 2, 1], "element": ["C", "O", "N"]}
+    >>> edges = {"graph": ["a"], "source": [1], "target": [2]}
+    >>> TableGraphs("element").fit_transform({"nodes": nodes, "edges": edges})
+    Graphs(2 graphs, 3 nodes, 1 edge, undirected, 3 labels)
+    """
+
+    _allowed: ClassVar[Mapping[str, Allowed]] = {
+        "label": (*_NAME, NOTHING),
+        "attributes": _NAMES,
+        "edge_label": (*_NAME, NOTHING),
+        "edge_attributes": _NAMES,
+        "graph_attributes": _NAMES,
+        **dict.fromkeys(("graph", "node", "source", "target"), _NAME),
+        "directed": (FLAG,),
+    }
+
+    label: str | None = field(default=None, kw_only=False)
+    attributes: str | Sequence[str] | None = None
+    edge_label: str | None = None
+    edge_attributes: str | Sequence[str] | None = None
+    graph_attributes: str | Sequence[str] | None = None
+    graph: str = "graph"
+    node: str = "node"
+    source: str = "source"
+    target: str = "target"
+    directed: bool = False
+
+    def transform(self, X: Any) -> Graphs:
+        """Turn tables into graphs.
+
+        Parameters
+        ----------
+        X : dict with the keys "nodes", "edges" and, optionally, "graphs"
+            The tables: pandas, polars, Arrow, or dictionaries of columns.
+
+        Returns
+        -------
+        Graphs
+            The graphs, in the order of the table of graphs, or else in which their names first appear in the table of nodes.
+        """
+        self._check_parameters()
+        if not isinstance(X, Mapping) or not {"nodes", "edges"} <= set(X) <= {"nodes", "edges", "graphs"}:
+            raise InvalidGraphError(
+                "X must be a dict of tables, {'nodes': ..., 'edges': ...}, and 'graphs' if there is one."
+            )
+        return Graphs.from_tables(**X, **self.get_params())
+
+
 def read_tables(nodes: Any, edges: Any, graphs: Any, options: TableGraphs, targets: Any) -> Graphs:
     """Build a collection from tables; see :meth:`treegram.Graphs.from_tables`."""
     node_table, edge_table = Table(nodes, "nodes"), Table(edges, "edges")
     graph_table = None if graphs is None else Table(graphs, "graphs")
-    codes, graph_names = _numbered(_plain(node_table.take("graph", options.graph)))
+    owners = _plain(node_table.take("graph", options.graph))
+    wanted = owners if graph_table is None else _plain(graph_table.take("graph", options.graph))
+    graph_names = list(dict.fromkeys(wanted))
     if graph_table is not None:
-        codes, graph_names = _reorder(codes, graph_names, _plain(graph_table.take("graph", options.graph)))
+        _check_graph_table(wanted, owners)
+    position = {name: i for i, name in enumerate(graph_names)}
+    codes = np.array([position[name] for name in owners], dtype=np.int64)
     order = np.argsort(codes, kind="stable")
-    ranks = np.argsort(order)
-    owners = _plain(edge_table[options.graph]) if options.graph in edge_table.names else None
     node_names = _plain(node_table.take("node", options.node))
-    number = _numbers(node_names, [graph_names[code] for code in codes] if owners is not None else None)
-    ends = [
-        _look_up(edge_table, argument, getattr(options, argument), number, owners) for argument in ("source", "target")
-    ]
-    labels = None if options.label is None else node_table.take("label", options.label)[order]
-    edge_labels = None if options.edge_label is None else edge_table.take("edge_label", options.edge_label)
-    vectors, attribute_names = _vectors(node_table, "attributes", options.attributes)
-    edge_vectors, edge_attribute_names = _vectors(edge_table, "edge_attributes", options.edge_attributes)
-    graph_vectors, graph_attribute_names = _vectors(graph_table, "graph_attributes", options.graph_attributes)
-    y = _targets(targets, node_table, graph_table, codes, graph_names)
-    warn_of_unused(node_table.unused(), edge_table.unused(), "Graphs.from_tables", stacklevel=4)
-    return Graphs.from_arrays(
-        np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(graph_names)))]),
-        np.stack([ranks[end] for end in ends], axis=1),
-        labels=labels,
-        attributes=None if vectors is None else vectors[order],
-        edge_labels=edge_labels,
-        edge_attributes=edge_vectors,
+    pairs = np.argsort(order)[_look_up_ends(node_names, owners, edge_table, options)]
+    if isinstance(targets, str):
+        targets = _targets(targets, node_table, graph_table, codes, graph_names)
+    node_table.rows = order
+    names = [item.name for item in fields(Roles) if item.name != "defaults"]
+    return build_graphs(
+        "Graphs.from_tables",
+        Roles(**{name: getattr(options, name) for name in names}),
+        (node_table, edge_table, graph_table),
+        offsets=np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(graph_names)))]),
+        edges=pairs,
         directed=options.directed,
-        targets=y,
+        targets=targets,
         graph_names=list(map(str, graph_names)),
         node_names=[str(node_names[row]) for row in order],
-        attribute_names=attribute_names,
-        edge_attribute_names=edge_attribute_names,
-        graph_attributes=graph_vectors,
-        graph_attribute_names=graph_attribute_names,
     )
-
-
-# -------------------------------------------------------------------- names of graphs and nodes
 
 
 def _plain(values: NDArray[Any]) -> list[Hashable]:
     return [plain_label(value) for value in values.tolist()]
 
 
-def _numbered(names: Iterable[Hashable]) -> tuple[Ints, list[Hashable]]:
-    """Number the names in order of first appearance, and return the distinct names."""
-    numbers: dict[Hashable, int] = {}
-    codes = [numbers.setdefault(name, len(numbers)) for name in names]
-    return np.array(codes, dtype=np.int64), list(numbers)
-
-
-def _reorder(codes: Ints, names: list[Hashable], wanted: list[Hashable]) -> tuple[Ints, list[Hashable]]:
-    """Number the graphs of the nodes in the order of the graph table, which must list each of them once."""
-    _, distinct = _numbered(wanted)
-    if len(distinct) < len(wanted):
+def _check_graph_table(wanted: list[Hashable], owners: list[Hashable]) -> None:
+    """Raise unless the graph table lists each graph that has nodes once."""
+    known, used = set(wanted), set(owners)
+    if len(known) < len(wanted):
         row = next(row for row, name in enumerate(wanted) if name in wanted[:row])
         raise InvalidGraphError(
             f"graphs: row {row} and row {wanted.index(wanted[row])} have the same graph {wanted[row]!r}."
         )
-    position = {name: i for i, name in enumerate(wanted)}
-    for name in names:
-        if name not in position:
+    for name in owners:
+        if name not in known:
             raise InvalidGraphError(f"nodes: there are nodes of graph {name!r}, which is not in the graph table.")
     for row, name in enumerate(wanted):
-        if name not in set(names):
+        if name not in used:
             raise InvalidGraphError(f"graphs: row {row} has graph {name!r}, which has no node in the node table.")
-    return np.array([position[name] for name in names], dtype=np.int64)[codes], wanted
 
 
-def _numbers(names: list[Hashable], owners: list[Hashable] | None) -> dict[Hashable, int]:
-    """Return the row of each node: by graph and name, or by name alone if edges do not name their graph."""
-    keys: Sequence[Hashable] = names if owners is None else list(zip(owners, names, strict=True))
+def _look_up_ends(names: list[Hashable], owners: list[Hashable], edges: Table, options: TableGraphs) -> Ints:
+    """Return the rows of the ends of each edge in the node table: by graph and name, or by name if edges do not name their graph."""
+    is_local = options.graph in edges.names
     number: dict[Hashable, int] = {}
-    for row, key in enumerate(keys):
+    for row, key in enumerate(zip(owners, names, strict=True) if is_local else names):
         if number.setdefault(key, row) != row:
             hint = (
-                "" if owners is not None else " Edges need a column with their graph unless names of nodes are unique."
+                f" of graph {owners[row]!r}."
+                if is_local
+                else ". Edges need a column with their graph unless names are unique."
             )
-            raise InvalidGraphError(
-                f"nodes: row {row} and row {number[key]} have the same node {names[row]!r}"
-                f"{'' if owners is None else f' of graph {owners[row]!r}'}.{hint}"
-            )
-    return number
-
-
-def _look_up(
-    table: Table, argument: str, column: str, number: Mapping[Hashable, int], owners: list[Hashable] | None
-) -> Ints:
-    names = _plain(table.take(argument, column))
-    keys: Sequence[Hashable] = names if owners is None else list(zip(owners, names, strict=True))
-    rows = np.array([number.get(key, -1) for key in keys], dtype=np.int64)
-    if (rows < 0).any():
-        row = int((rows < 0).argmax())
-        where = "" if owners is None else f" of graph {owners[row]!r}"
-        raise InvalidGraphError(
-            f"edges: row {row} has {argument} {names[row]!r}{where}, which is not in the node table."
-        )
+            raise InvalidGraphError(f"nodes: row {row} and row {number[key]} have the same node {names[row]!r}{hint}")
+    graphs = _plain(edges.take("graph", options.graph)) if is_local else []
+    rows = np.empty((edges.n_rows, 2), dtype=np.int64)
+    for column, argument in enumerate(("source", "target")):
+        ends = _plain(edges.take(argument, getattr(options, argument)))
+        for row, key in enumerate(zip(graphs, ends, strict=True) if is_local else ends):
+            if key not in number:
+                where = f" of graph {graphs[row]!r}" if is_local else ""
+                raise InvalidGraphError(
+                    f"edges: row {row} has {argument} {ends[row]!r}{where}, which is not in the node table."
+                )
+            rows[row, column] = number[key]
     return rows
 
 
-# -------------------------------------------------------------------- vectors and targets
-
-
-def _vectors(
-    table: Table | None, argument: str, chosen: str | Sequence[str] | None
-) -> tuple[NDArray[Any] | None, list[str] | None]:
-    """Return the columns that form the vectors, one of numbers or lists, or several of numbers; and the names of all."""
-    if chosen is None:
-        return None, None
-    if table is None:
-        raise InvalidGraphError(f"{argument} are columns of the table of graphs: pass it as graphs.")
-    names = [chosen] if isinstance(chosen, str) else list(chosen)
-    columns = [_numbers_of(table, argument, name) for name in names]
-    if len(columns) > 1 and any(column.ndim > 1 for column in columns):
-        raise InvalidGraphError(f"{argument}: a column of lists must be the only one; got {list_names(names)}.")
-    joined = np.stack(columns, axis=1) if len(columns) > 1 else (*columns, np.empty((table.n_rows, 0)))[0]
-    return joined, name_columns(names, columns)
-
-
-def _numbers_of(table: Table, argument: str, name: str) -> NDArray[Any]:
-    column = table.take(argument, name)
-    if column.dtype.kind in "OUS" and len(column) and isinstance(column[0], str):
-        raise InvalidGraphError(
-            f"{argument}: the column {name!r} of {table.name} holds text, such as {plain_label(column[0])!r}; numbers were expected."
-        )
-    if column.dtype == object and len(column):  # lists; Graphs reports what is not a vector
-        return as_array(column.tolist(), f"{argument}: the column {name!r}")
-    return column
-
-
-def _targets(targets: Any, nodes: Table, graphs: Table | None, codes: Ints, graph_names: list[Hashable]) -> Any:
-    """Return one target per graph: from a column, by the name of the graph, or in the order of the graphs."""
-    if isinstance(targets, str) and graphs is not None and (targets in graphs.names or targets not in nodes.names):
-        chosen = graphs.take("targets", targets)
-        return as_exact(chosen.tolist(), f"targets: the column {targets!r}") if chosen.dtype == object else chosen
-    if isinstance(targets, str):
-        values = nodes.take("targets", targets)
+def _targets(name: str, nodes: Table, graphs: Table | None, codes: Ints, graph_names: list[Hashable]) -> Any:
+    """Return one target per graph: from the graph table, or from the node table, where it is constant within each graph."""
+    if graphs is not None and (name in graphs.names or name not in nodes.names):
+        values = graphs.take("targets", name)
+    else:
+        values = nodes.take("targets", name)
         first = np.full(len(graph_names), -1)
         first[codes[::-1]] = np.arange(len(codes))[::-1]
-        unequal = values[first[codes]] != values
-        if np.any(unequal):
-            row = int(np.argmax(unequal))
+        unequal = np.flatnonzero(values[first[codes]] != values)
+        if len(unequal):
+            row = unequal[0]
             raise InvalidGraphError(
-                f"targets: the column {targets!r} must have one value per graph; graph {graph_names[codes[row]]!r} has "
+                f"targets: the column {name!r} must have one value per graph; graph {graph_names[codes[row]]!r} has "
                 f"{plain_label(values[first[codes[row]]])!r} and, in row {row}, {plain_label(values[row])!r}."
             )
-        chosen = values[first]
-        return as_exact(chosen.tolist(), f"targets: the column {targets!r}") if chosen.dtype == object else chosen
-    if isinstance(targets, Mapping):
-        known = {plain_label(name): value for name, value in targets.items()}
-        for name in graph_names:
-            if name not in known:
-                raise InvalidGraphError(f"targets: there is no target for graph {name!r}.")
-        return as_exact([known[name] for name in graph_names], "targets")
-    return targets
+        values = values[first]
+    return values.tolist() if values.dtype == object else values

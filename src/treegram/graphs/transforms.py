@@ -7,11 +7,10 @@ study files use to the classes.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.errors import InvalidGraphError
 from treegram._core.params import Allowed, Checked, Number, Whole, Words, parameters
-from treegram._core.text import counted
+from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.check import Finder
@@ -42,7 +41,7 @@ MAX_TAIL_RATIO = 5.0
 _LEAST_VARIANCE = 1e-10  # of a principal component, relative to the largest: below, it is rounding
 
 
-class GraphTransformer(Checked, TransformerMixin, BaseEstimator, ABC):
+class GraphTransformer(Checked, TransformerMixin, BaseEstimator):
     """Base class: graphs in, graphs out. A subclass that learns from data overrides ``_learn``."""
 
     _learned: ClassVar[str | None] = None  # an attribute that exists after fit, in transformers that learn
@@ -99,9 +98,46 @@ class GraphTransformer(Checked, TransformerMixin, BaseEstimator, ABC):
     def _learn(self, graphs: Graphs) -> None:
         """Set the learned attributes."""
 
-    @abstractmethod
     def _change(self, graphs: Graphs) -> Graphs:
         """Return the transformed graphs."""
+        raise NotImplementedError
+
+
+class Source(GraphTransformer):
+    """Base class: molecules, files or tables in, graphs out, and nothing is learned."""
+
+    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
+        """Check the parameters; nothing is learned.
+
+        Parameters
+        ----------
+        X : ignored
+            What ``transform`` turns into graphs.
+        y : ignored
+            Present for compatibility with scikit-learn pipelines.
+
+        Returns
+        -------
+        self
+            The transformer.
+        """
+        self._check_parameters()
+        return self
+
+
+AnySource = TypeVar("AnySource", bound=Source)
+
+
+def make_source(kind: type[AnySource], options: dict[str, Any], owner: str) -> AnySource:
+    """Return a transformer with checked parameters; ``owner`` is the function that an error names."""
+    known = list(kind._allowed)
+    for name in options:
+        if name not in known:
+            hint = suggest(name, known) or f"; it takes {', '.join(known)}."
+            raise TypeError(f"{owner} got an unexpected keyword argument {name!r}{hint}")
+    source = kind(**options)
+    source._check_parameters()
+    return source
 
 
 # -------------------------------------------------------------------- node attributes

@@ -25,7 +25,8 @@ from treegram._core.machine import package_versions
 from treegram._core.params import Checked
 from treegram.graphs import transforms
 from treegram.graphs.molecules import MoleculeGraphs
-from treegram.graphs.sources import ProteinGraphs, TableGraphs
+from treegram.graphs.proteins import ProteinGraphs
+from treegram.graphs.tables import TableGraphs
 from treegram.kernels.base import KERNELS, GraphKernel
 from treegram.models.saving.container import FORMAT, read_container, write_container
 from treegram.models.saving.states import LINEAR_MODELS, check_pipeline, learned_state, restore_state
