@@ -264,7 +264,7 @@ def test_an_archive_that_lies_about_its_size(home, mirror, monkeypatch):
         at = data.index(mark) + offset
         data[at : at + 4] = (10).to_bytes(4, "little")
     mirror(bytes(data))
-    with pytest.raises(DatasetError, match=r"The archive of 'SET' is damaged"):
+    with pytest.raises(DatasetError, match=r"The archive of 'SET' cannot be unpacked"):
         load_tu("SET", data_dir=home)
     assert_nothing_stays(home)
 
@@ -281,7 +281,7 @@ def test_an_archive_that_lies_about_its_size(home, mirror, monkeypatch):
 )
 def test_damaged_archives(home, mirror, damage):
     mirror(damage(zipped(members(node_labels="1\n2\n3\n" * 100))))
-    with pytest.raises(DatasetError, match="The archive of 'SET' is damaged or not a zip file"):
+    with pytest.raises(DatasetError, match="The archive of 'SET' cannot be unpacked"):
         load_tu("SET", data_dir=home)
     assert_nothing_stays(home)
 
@@ -289,19 +289,17 @@ def test_damaged_archives(home, mirror, damage):
 def test_a_damaged_bzip2_stream(home, mirror):
     data = zipped(members(), zipfile.ZIP_BZIP2)
     mirror(data.replace(b"BZh9", b"BZh0"))  # bz2 raises a plain OSError
-    with pytest.raises(DatasetError, match="The archive of 'SET' is damaged or not a zip file"):
+    with pytest.raises(DatasetError, match="The archive of 'SET' cannot be unpacked"):
         load_tu("SET", data_dir=home)
     assert_nothing_stays(home)
 
 
 def test_a_member_before_the_start_of_the_archive(home, mirror):
     data = bytearray(zipped(members()))
-    at = (
-        data.index(b"PK\x05\x06") + 16
-    )  # where the list of members begins: zipfile shifts all positions by the difference
+    at = data.index(b"PK\x05\x06") + 16  # start of the list of members: zipfile shifts all positions by the difference
     data[at : at + 4] = (int.from_bytes(data[at : at + 4], "little") + 50).to_bytes(4, "little")
     mirror(bytes(data))
-    with pytest.raises(DatasetError, match="The archive of 'SET' is damaged or not a zip file"):
+    with pytest.raises(DatasetError, match="The archive of 'SET' cannot be unpacked"):
         load_tu("SET", data_dir=home)
     assert_nothing_stays(home)
 
@@ -309,7 +307,7 @@ def test_a_member_before_the_start_of_the_archive(home, mirror):
 def test_a_name_that_is_no_text(home, mirror):
     data = zipped([*members(), ("SET/\u00e9\u00e9.txt", "x")]).replace("\u00e9\u00e9".encode(), b"\xff\xfe\xff\xfe")
     mirror(data)
-    with pytest.raises(DatasetError, match="The archive of 'SET' is damaged or not a zip file"):
+    with pytest.raises(DatasetError, match="The archive of 'SET' cannot be unpacked"):
         load_tu("SET", data_dir=home)
     assert_nothing_stays(home)
 

@@ -121,6 +121,12 @@ def test_labels_of_any_kind_read_back_equal(tmp_path):
     assert pq.read_table(tmp_path / "rows.parquet")["node_label"][1].as_py() == ['"N"', '["C", 1]']
 
 
+def test_labels_that_are_all_tuples_of_one_length_read_back_equal(tmp_path):
+    graphs = Graphs.from_edges([[(0, 1)]], labels=[[("C", 1), ("O", 2)]])
+    save_parquet(graphs, tmp_path / "rows.parquet")
+    assert load_parquet(tmp_path / "rows.parquet")[0] == graphs
+
+
 def test_a_stream_is_written_piece_by_piece(tmp_path):
     graphs = Graphs.from_edges(
         [[(0, 1)], [(0, 1)], [(0, 1)]],
@@ -255,16 +261,16 @@ def test_a_name_must_exist_and_what_is_not_used_is_named(write):
     ("changes", "message"),
     [
         ({"edge_index": None}, "expected one row per graph with a column 'edge_index'"),
-        ({"edge_index": [1, 2]}, "column 'edge_index' must hold lists of lists in each row; it holds int64"),
+        ({"edge_index": [1, 2]}, "column 'edge_index' must hold two lists of whole numbers in each row"),
         ({"edge_index": [[["a"], ["b"]], [[], []]]}, "column 'edge_index' must hold whole numbers; it holds string"),
         ({"edge_index": [[[0.5], [1.5]], [[], []]]}, "column 'edge_index' must hold whole numbers; it holds double"),
-        ({"edge_index": [ROWS["edge_index"][0], None]}, "row 1, column 'edge_index': there is a missing list"),
-        ({"edge_index": [[[0], None], [[], []]]}, "row 0, column 'edge_index': there is a missing list"),
+        ({"edge_index": [ROWS["edge_index"][0], None]}, "row 1, column 'edge_index': there is a missing value"),
+        ({"edge_index": [[[0], None], [[], []]]}, "row 0, column 'edge_index': there is a missing value"),
         ({"edge_index": [[[], []], [[0, None], [1, 0]]]}, "row 1, column 'edge_index': there is a missing value"),
-        ({"edge_index": [[[], []], [[0]]]}, "row 1, column 'edge_index': expected two lists, .* got 1"),
+        ({"edge_index": [[[], []], [[0]]]}, "row 1, column 'edge_index': expected two lists of one length"),
         (
             {"edge_index": [[[], []], [[0, 1], [0]]]},
-            "row 1, column 'edge_index': expected two lists of one length; got 2 and 1",
+            "row 1, column 'edge_index': expected two lists of one length",
         ),
         (
             {"edge_index": [[[], []], [[0], [2]]], "edge_attr": None},
@@ -275,16 +281,16 @@ def test_a_name_must_exist_and_what_is_not_used_is_named(write):
             {"edge_index": [[[], []], [[0], [2**62]]], "edge_attr": None},
             r"row 1: edge \(0, 4611686018427387904\)",
         ),
-        ({"num_nodes": [3, -2]}, "row 1, .* contradictory: -2 and 2"),
+        ({"num_nodes": [3, -2]}, "row 1, .* contradictory: -2 in 'num_nodes' and 2 in 'node_feat'"),
         ({"num_nodes": [3, -2], "node_feat": None}, "row 1, .* number of nodes must be from 0 .* got -2"),
         ({"num_nodes": [3, 2**62], "node_feat": None}, "row 1, .* number of nodes must be .* got 4611686018427387904"),
         ({"num_nodes": [2**31 - 1, 2**31 - 1], "node_feat": None}, "at most 2,147,483,647 in one collection"),
         ({"num_nodes": [3, None]}, "row 1, column 'num_nodes': there is a missing value"),
         ({"num_nodes": ["3", "2"]}, "column 'num_nodes' must hold whole numbers"),
-        ({"num_nodes": [4, 2]}, "row 0, .* number of nodes is contradictory: 4 and 3"),
+        ({"num_nodes": [4, 2]}, "row 0, .* number of nodes is contradictory: 4 in 'num_nodes' and 3 in 'node_feat'"),
         (
             {"node_feat": [[[1.0], [2.0], [3.0]], [[1.0], [1.0, 2.0]]]},
-            "row 1, column 'node_feat': expected lists of 1 numbers",
+            "row 1, column 'node_feat': expected 1 values, as before; got 2",
         ),
         (
             {"node_feat": [[[1.0], [2.0], [3.0]], [[1.0], [None]]]},
@@ -295,14 +301,17 @@ def test_a_name_must_exist_and_what_is_not_used_is_named(write):
             "row 1: the attributes of its node 1 are not finite",
         ),
         ({"node_feat": [["a", "b", "c"], ["d", "e"]]}, "column 'node_feat' must hold numbers; it holds string"),
-        ({"edge_attr": [[[1.0]] * 4, [[1.0]]]}, "row 1, column 'edge_attr': expected 2 entries, one per edge; got 1"),
+        (
+            {"edge_attr": [[[1.0]] * 4, [[1.0]]]},
+            "row 1, the number of edges is contradictory: 2 in 'edge_index' and 1 in 'edge_attr'",
+        ),
         ({"edge_attr": [[[1.0]] * 4, [[1.0], [np.inf]]]}, r"row 1: the attributes of its edge \(1, 0\) are not finite"),
         (
             {"edge_attr": [[[1.0]] * 4, [[1.0], [2.0]]]},
             "row 1: the edge .* listed more than once with different attributes",
         ),
-        ({"y": [[1], [2, 3]]}, "row 1, column 'y': expected 1 values, as in the row before; got 2"),
-        ({"y": [[1], None]}, "row 1, column 'y': there is a missing list"),
+        ({"y": [[1], [2, 3]]}, "row 1, column 'y': expected 1 values, as before; got 2"),
+        ({"y": [[1], None]}, "row 1, column 'y': there is a missing value"),
         ({"y": [{"a": 1}, {"a": 2}]}, "column 'y' must hold numbers or strings"),
         ({"metadata": {b"treegram": b"{"}}, "the metadata 'treegram' cannot be read"),
         ({"metadata": {b"treegram": b"[" * 100_000}}, "the metadata 'treegram' cannot be read"),
@@ -321,7 +330,7 @@ def test_bad_rows_get_a_clear_error(write, changes, message):
     path = write(**changes)
     with pytest.raises(DatasetError, match=message):
         load_parquet(path)
-    if "at most" not in message and "row before" not in message:  # these are seen in several rows at once
+    if "at most" not in message and "as before" not in message:  # these are seen in several rows at once
         with pytest.raises(DatasetError, match=r"rows.parquet: "):
             list(iter_parquet(path, chunk_size=1))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from treegram import DatasetError, Graphs, iter_tu, load_tu, save_tu
-from treegram.datasets import table as _table
+from treegram.datasets import tu
 
 N_FOLDERS = 600
 TOKENS = [
@@ -127,7 +127,7 @@ def outcome(read):
 
 
 def test_damaged_folders_are_accepted_by_both_readers_or_by_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(_table, "BLOCK_BYTES", 16)  # rows on either side of a border between blocks
+    monkeypatch.setattr(tu, "_BLOCK", 2)  # lines on either side of a border between blocks
     rng, sets = random.Random(0), originals(tmp_path)
     folder = tmp_path / "damaged"
     folder.mkdir()

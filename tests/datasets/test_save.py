@@ -130,14 +130,6 @@ def test_labels_that_are_no_numbers_become_numbers_with_names(tmp_path):
     assert "README.txt" not in files
 
 
-def test_a_long_name_of_a_class_takes_no_room_in_every_graph(tmp_path):
-    graphs = Graphs.from_edges([[(0, 1)]] * 3, targets=np.array(["a", "b" * 1000, "a"], dtype=object))
-    save_tu(graphs, tmp_path / "SET")
-    again, y = load_tu(tmp_path / "SET")
-    assert again == graphs
-    assert y.dtype == object
-
-
 def test_two_folders_that_number_their_labels_anew_are_not_confused(tmp_path):
     first = Graphs.from_edges([[(0, 1)]], labels=[["C", "O"]], targets=["a"])
     second = Graphs.from_edges([[(0, 1)]], labels=[["Br", "O"]], targets=["b"])
@@ -198,12 +190,11 @@ def one_node(**content):
         (one_node(attributes=[np.empty((1, 0))]), "cannot hold attributes of length 0"),
         (
             one_node(targets=[np.nan]),
-            "can hold targets that are whole numbers up to 2.53, finite numbers or strings; got float64",
+            "can hold targets that are whole numbers below 2.53, finite numbers or strings; got float64",
         ),
         (one_node(targets=[2**60]), "can hold targets .* got int64"),
         (one_node(targets=[1j]), "can hold targets .* got complex128"),
         (one_node(targets=[None]), "can hold targets .* got object"),
-        (one_node(targets=np.array(["a\0"], dtype=object)), "can hold targets .* got object"),
         (one_node(targets=[[1]]), r"cannot hold targets of shape \(1, 1\)"),
         (one_node(targets=[[[1]]]), r"cannot hold targets of shape \(1, 1, 1\)"),
     ],

@@ -4,16 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treegram import DatasetError
-from treegram.datasets import table as _table
-from treegram.datasets.table import join_blocks, read_blocks
+from treegram.datasets.table import Table, read_table
 
 
 def read_numbers(path, n_columns=None):
-    return join_blocks(read_blocks(path, whole=False, n_columns=n_columns))
+    return read_table(path, whole=False, n_columns=n_columns)
 
 
 def read_integers(path):
-    return join_blocks(read_blocks(path, whole=True))
+    return read_table(path, whole=True)
 
 
 @pytest.fixture
@@ -111,21 +110,19 @@ def test_real_tables_are_what_numpy_reads(data_dir):
         ("\n \n", ": the file is empty"),
         ("1, 2\n3\n", ":2: expected 2 numbers, got 1: '3'"),
         ("1, 2\n3, 4, 5\n", ":2: expected 2 numbers, got 3: '3, 4, 5'"),
-        ("1, 2\n3, 4 5\r\n", ":2: expected 2 numbers, got 3: '3, 4 5'"),
-        ("1, 2\n3,\n", ":2: expected a number on either side of each comma, got '3,'"),
-        ("1, 2\n3, 4,\n", ":2: expected a number on either side of each comma, got '3, 4,'"),
-        ("1, 2\n,3, 4\n", ":2: expected a number on either side of each comma, got ',3, 4'"),
-        ("1, 2\n3,, 4\n", ":2: expected a number on either side of each comma, got '3,, 4'"),
-        ("1, 2\n,\n", ":2: expected a number on either side of each comma, got ','"),
-        ("1, 2\n\n3, 4\n", ":2: expected 2 numbers, got a blank line in the middle"),
-        ("\n1, 2\n", ":1: expected 2 numbers, got a blank line"),
+        ("1, 2\n3, 4 5\r\n", ":2: expected a finite number, got '4 5'"),
+        ("1, 2\n3,\n", ":2: expected a finite number, got ''"),
+        ("1, 2\n3, 4,\n", ":2: expected 2 numbers, got 3: '3, 4,'"),
+        ("1, 2\n,3, 4\n", ":2: expected 2 numbers, got 3: ',3, 4'"),
+        ("1, 2\n3,, 4\n", ":2: expected 2 numbers, got 3: '3,, 4'"),
+        ("1, 2\n,\n", ":2: expected a finite number, got ''"),
+        ("1, 2\n\n3, 4\n", ":2: there is a blank line in the middle"),
+        ("\n1, 2\n", ":1: there is a blank line"),
         ("1, 2\nx, 4\n", ":2: expected a finite number, got 'x'"),
         ("1, 2\n3, nan\n", ":2: expected a finite number, got 'nan'"),
         ("1, 2\n3, -inf\n5\n", ":2: expected a finite number, got '-inf'"),
         ("1, 2\n3, 1e999\n", ":2: expected a finite number, got '1e999'"),
         ("1, 2\n3, 1_0\n", ":2: expected a finite number, got '1_0'"),
-        ("1, 2\n3\v 4\n", r":2: expected a finite number, got '3\\x0b'"),
-        ("1, 2\n3, \f4\n", r":2: expected a finite number, got '\\x0c4'"),
         ("1, 2\n3, 0x10\n", ":2: expected a finite number, got '0x10'"),
         ("1, 2\n3, 1.2.3\n", ":2: expected a finite number, got '1.2.3'"),
         ("1, 2\n3, 1-2\n", ":2: expected a finite number, got '1-2'"),
@@ -156,24 +153,22 @@ def test_a_long_first_line_takes_no_memory_for_short_ones(table):
 
 
 def test_whole_numbers_are_integers(table):
-    read = read_integers(table("1, -2.0\n3e2, 9007199254740992.0"))
+    read = read_integers(table("1, -2.0\n3e2, 9007199254740991.0"))
     assert read.dtype == np.int64
-    assert read.tolist() == [[1, -2], [300, 2**53]]
+    assert read.tolist() == [[1, -2], [300, 2**53 - 1]]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1\n2.5\n", ":2: expected a whole number .* got 2.5"),
-        ("1\n2\n9007199254740994", ":3: expected a whole number .* got 9007199254740994"),
-        ("9007199254740993", ":1: expected a whole number .* got 9007199254740993[.]"),
-        ("-9007199254740993", ":1: expected a whole number .* got -9007199254740993[.]"),
-        ("9007199254740992.5", ":1: expected a whole number .* got 9007199254740992.5"),
-        ("123456789012345.0001", ":1: expected a whole number .* got 123456789012345.0001"),
-        ("1e-9999999999999999999", ":1: expected a whole number .* got 1e-9999999999999999999"),
-        ("1\n" + 70 * "9", ":2: expected a whole number .* got 9{60}[.]{3}"),
-        ("1e300\n0.5", ":1: expected a whole number .* got 1e"),
-        ("0.5\n1e300", ":1: expected a whole number .* got 0.5"),
+        ("1\n2.5\n", ":2: expected a whole number .* got '2.5"),
+        ("1\n2\n9007199254740994", ":3: expected a whole number .* got '9007199254740994"),
+        ("9007199254740993", ":1: expected a whole number .* got '9007199254740993'"),
+        ("-9007199254740993", ":1: expected a whole number .* got '-9007199254740993'"),
+        ("9007199254740992.5", ":1: expected a whole number .* got '9007199254740992.5"),
+        ("1\n" + 70 * "9", ":2: expected a whole number .* got '9{60}[.]{3}"),
+        ("1e300\n0.5", ":1: expected a whole number .* got '1e"),
+        ("0.5\n1e300", ":1: expected a whole number .* got '0.5"),
         ("1\nC\n", ":2: expected a finite number, got 'C'"),
     ],
 )
@@ -211,14 +206,19 @@ def test_many_digits_and_any_exponent(tmp_path_factory, parts):
     assert read_numbers(path)[:, 0].tobytes() == np.array([float(token) for token in tokens]).tobytes()
 
 
-@pytest.mark.parametrize("block", [1, 2, 7, 1000])
-def test_blocks_make_no_difference(table, monkeypatch, block):
-    monkeypatch.setattr(_table, "BLOCK_BYTES", block)
+@pytest.mark.parametrize("n_rows", [1, 2, 7, 50, 1000])
+def test_a_table_can_be_read_in_pieces(table, n_rows):
     text = "\ufeff" + "".join(f"{i}, {i / 7}\n" for i in range(50)) + "\n \n\n"
-    blocks = list(read_blocks(table(text), whole=False))
-    assert join_blocks(iter(blocks)).tolist() == [[i, i / 7] for i in range(50)]
-    assert [int(one.rows[0, 0]) for one in blocks] == [one.first_row for one in blocks]
-    with pytest.raises(DatasetError, match=r"T_table.txt:51: expected 2 numbers, got a blank line in the middle"):
-        read_numbers(table(text + "1, 2\n"))
-    with pytest.raises(DatasetError, match=r"T_table.txt:52: expected 2 numbers, got 1: '7'"):
-        read_numbers(table(text.rstrip() + "\n1, 2\n7\n"))
+    reader = Table(table(text), whole=False)
+    pieces = [reader.read(n_rows)]
+    while len(pieces[-1]):
+        pieces.append(reader.read(n_rows))
+    assert np.concatenate(pieces).tolist() == [[i, i / 7] for i in range(50)]
+    assert reader.n_read == reader.count_rows() == 50
+    for more, message in (
+        ("\n1, 2\n", ":51: there is a blank line in the middle"),
+        ("1, 2\n7", ":52: expected 2 numbers"),
+    ):
+        reader = Table(table(text.rstrip() + "\n" + more), whole=False)
+        with pytest.raises(DatasetError, match="T_table.txt" + message):
+            [reader.read(n_rows) for _ in range(53)]

@@ -224,9 +224,8 @@ def test_names_of_labels_and_classes(write):
         ({"node_label_names": "9" * 5000}, "SET_node_label_names.txt:1: expected a label as JSON"),
         (
             {"graph_label_names": "1\n2\n"},
-            "SET_graph_label_names.txt:1: expected the name of a class in quotes, got '1'",
+            "SET_graph_label_names.txt:1: expected the name of a class in quotes, got 1",
         ),
-        ({"graph_label_names": '"a\\u0000"\n'}, "SET_graph_label_names.txt:1: expected the name of a class in quotes"),
         ({"graph_label_names": '"a"\n"b"\n'}, "SET_graph_labels.txt:1: expected a number from 0 to 1, .* got -1"),
         (
             {"graph_label_names": '"a"\n', "graph_labels": "0, 0\n0, 0\n"},
@@ -257,11 +256,11 @@ def test_names_that_make_no_sense_are_refused(write, changes, message):
         ({"node_attributes": "\n"}, "SET_node_attributes.txt: the file is empty"),
         ({"graph_labels": ""}, "SET_graph_labels.txt: the file is empty"),
         ({"A": "1, 2\n2\n"}, "SET_A.txt:2: expected 2 numbers, got 1: '2'"),
-        ({"A": "1, 2\n2, 1.5\n"}, "SET_A.txt:2: expected a whole number .* got 1.5"),
+        ({"A": "1, 2\n2, 1.5\n"}, "SET_A.txt:2: expected a whole number .* got '1.5"),
         ({"A": "1, 2\n2, 0\n"}, r"SET_A.txt:2: the edge \(2, 0\) names a node that does not exist; .* from 1 to 5"),
         ({"A": "1, 2\n6, 1\n"}, r"SET_A.txt:2: the edge \(6, 1\) names a node that does not exist; .* from 1 to 5"),
         ({"A": "1, 2\n3, 4\n"}, r"SET_A.txt:2: the edge \(3, 4\) joins two graphs, 1 and 2"),
-        ({"graph_indicator": "1\n1\n1.5\n2\n2\n"}, "SET_graph_indicator.txt:3: expected a whole number .* got 1.5"),
+        ({"graph_indicator": "1\n1\n1.5\n2\n2\n"}, "SET_graph_indicator.txt:3: expected a whole number .* got '1.5"),
         ({"graph_indicator": "1\n1\n0\n2\n2\n"}, "SET_graph_indicator.txt:3: expected a graph id of 1 or more, got 0"),
         (
             {"graph_indicator": "1\n-1\n1\n2\n2\n"},
@@ -276,7 +275,7 @@ def test_names_that_make_no_sense_are_refused(write, changes, message):
             {"graph_labels": "1\n"},
             "SET_graph_labels.txt:1: expected 2 lines, .* got 1; .*indicator.txt:4 names graph 2",
         ),
-        ({"graph_labels": "1\n0.5\n"}, "SET_graph_labels.txt:2: expected a whole number .* got 0.5"),
+        ({"graph_labels": "1\n0.5\n"}, "SET_graph_labels.txt:2: expected a whole number .* got '0.5"),
         (
             {"graph_labels": None, "graph_attributes": "1\n"},
             "SET_graph_attributes.txt:1: expected 2 lines, one per graph",
@@ -288,7 +287,7 @@ def test_names_that_make_no_sense_are_refused(write, changes, message):
         ({"node_labels": "7\n7\n8\n7\n"}, "SET_node_labels.txt:4: expected 5 lines, one for each of the nodes, got 4"),
         ({"node_labels": "7\n7\n8\n7\n9\n9\n"}, "SET_node_labels.txt:6: expected 5 lines, one for each of the nodes"),
         ({"node_labels": "7\n7\nC\n7\n9\n"}, "SET_node_labels.txt:3: expected a finite number, got 'C'"),
-        ({"node_labels": "7\n7\n0.5\n7\n9\n"}, "SET_node_labels.txt:3: expected a whole number .* got 0.5"),
+        ({"node_labels": "7\n7\n0.5\n7\n9\n"}, "SET_node_labels.txt:3: expected a whole number .* got '0.5"),
         ({"node_attributes": "1\n2\n3\n4\n"}, "SET_node_attributes.txt:4: expected 5 lines, one for each of the nodes"),
         ({"node_attributes": "1\n2\nnan\n4\n5\n"}, "SET_node_attributes.txt:3: expected a finite number, got 'nan'"),
         ({"node_attributes": "1\n2\ninf\n4\n5\n"}, "SET_node_attributes.txt:3: expected a finite number, got 'inf'"),

@@ -17,6 +17,7 @@ from treegram import (
     WL,
     WLOA,
     FeatureMap,
+    GraphClassifier,
     GraphGP,
     GraphRidge,
     Graphs,
@@ -28,7 +29,9 @@ from treegram import (
     ScaleAttributes,
     StatisticsKernel,
     explain,
+    load_model,
     make_motifs,
+    save_model,
 )
 from treegram._core.errors import InvalidGraphError, ParameterError
 from treegram.explanations.drawing import MOST_NODES, graph_picture, tree_picture
@@ -118,6 +121,20 @@ def test_the_most_similar_training_graphs_are_shown(half_model, motifs, tmp_path
     names = re.findall(r"<figcaption><b>motif (\d+)<", page)
     assert len(names) == 6
     assert all(int(name) % 2 == 0 for name in names)  # names of training graphs
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_of_similar_training_graphs_survive_in_a_model_file(tmp_path, n_classes):
+    graphs, y, _ = make_motifs(30, motifs=("house", "cycle", "clique")[:n_classes], random_state=0)
+    names = np.array(["one", "two", "three"])[y]
+    bare = graphs.assign(targets=None)
+    model = GraphClassifier(["wl", "wloa"]).fit(bare[::2], names[::2])
+    save_model(model, tmp_path / "model.tgm")
+    loaded = load_model(tmp_path / "model.tgm")
+    found = explain(loaded, bare[[1]]).similar_graphs(0)
+    assert [one["target"] for one in found] == [names[::2][one["index"]] for one in found]
+    page = written(tmp_path, loaded, bare[[1]])
+    assert re.findall(r"<br>class (\w+)<br>", page) == [one["target"] for one in found]
 
 
 def test_of_several_classes_each_other_one_can_be_chosen(tmp_path):

@@ -12,7 +12,8 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -27,7 +28,7 @@ from treegram._core.files import replacing
 from treegram._core.optional import optional_module
 from treegram._core.params import Whole, check_value
 from treegram._core.text import suggest
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Ints
 from treegram.datasets.table import parse_label
 from treegram.graphs import Graphs, as_graphs
 from treegram.graphs.check import MAX_NODES, shift_edges
@@ -47,7 +48,7 @@ _DEFAULTS = {
     "targets": "y",
 }
 _OWN = {"graph_names": "graph_name", "node_names": "node_name", "graph_attributes": "graph_attr"}  # only in our files
-_COLUMN_NAMES = ("attribute_names", "edge_attribute_names", "graph_attribute_names")
+_NAMES_OF = {role: role[:-1] + "_names" for role in ("attributes", "edge_attributes", "graph_attributes")}
 
 
 def load_parquet(
@@ -128,7 +129,6 @@ def load_parquet(
         edge_attributes=edge_attributes,
         targets=targets,
     )
-    reader.warn_of_unused()
     graphs = Graphs.concatenate(list(reader.read(_LOAD_ROWS)) or [reader.read_empty()])
     return graphs, None if graphs.targets is None else graphs.targets.copy()
 
@@ -170,8 +170,7 @@ def iter_parquet(
     [4, 4, 2]
     """
     check_value("chunk_size", "iter_parquet", chunk_size, (Whole(1),))
-    reader = _Reader(path, **{**_DEFAULTS, **kwargs})
-    reader.warn_of_unused()
+    reader = _Reader(path, **kwargs)
     return ((graphs, graphs.targets) for graphs in reader.read(int(chunk_size)))
 
 
@@ -247,33 +246,32 @@ def save_parquet(graphs: Any, path: str | os.PathLike[str], y: ArrayLike | None 
 def _collections(graphs: Any, y: ArrayLike | None) -> Iterator[Graphs]:
     """Yield the collections to write, with their targets."""
     if isinstance(graphs, Graphs | list | tuple | np.ndarray):
-        yield _with_targets(as_graphs(graphs), y)
+        graphs = as_graphs(graphs)
+        yield graphs if y is None else graphs.assign(targets=y)
         return
     if y is not None:
         raise DatasetError("y can be passed with a collection or a list of graphs; an iterator has its own targets.")
     for item in graphs:
-        yield _with_targets(*item) if isinstance(item, tuple) else as_graphs(item)
-
-
-def _with_targets(graphs: Graphs, y: ArrayLike | None) -> Graphs:
-    return graphs if y is None else graphs.assign(targets=y)
+        chunk, targets = item if isinstance(item, tuple) else (item, None)
+        yield from _collections(as_graphs(chunk), targets)
 
 
 def _to_table(graphs: Graphs) -> Any:
     """Convert graphs to an Arrow table; its metadata is what the columns do not show."""
     arrow = _import_arrow()
-    nodes, arcs = graphs.offsets, graphs.indptr[graphs.offsets]
-    notes: dict[str, Any] = {"directed": graphs.directed, "json": []}
-    notes |= {name: getattr(graphs, name) for name in _COLUMN_NAMES if getattr(graphs, name) is not None}
-    columns = {"edge_index": _edge_index(graphs, np.diff(arcs))}
+    nodes, arcs, each = graphs.offsets, graphs.indptr[graphs.offsets], np.arange(len(graphs) + 1)
+    notes: dict[str, Any] = {"directed": graphs.directed, "json": [], "widths": {}}
+    notes |= {name: getattr(graphs, name) for name in _NAMES_OF.values() if getattr(graphs, name) is not None}
+    columns = {"edge_index": _edge_index(graphs, np.diff(arcs)), "num_nodes": arrow.array(graphs.sizes)}
     for name, starts, vectors in (
         ("node_feat", nodes, graphs.attributes),
         ("edge_attr", arcs, graphs.edge_attributes),
-        ("graph_attr", None, graphs.graph_attributes),
+        ("graph_attr", each, graphs.graph_attributes),
     ):
         if vectors is not None:
-            columns[name] = _vectors(vectors) if starts is None else _lists(starts, _vectors(vectors))
-            notes[f"width of {name}"] = vectors.shape[1]
+            notes["widths"][name] = vectors.shape[1]
+            rows = _lists(np.arange(len(vectors) + 1) * vectors.shape[1], vectors.ravel())
+            columns[name] = _lists(starts, rows)
     for name, starts, codes, values in (
         ("node_label", nodes, graphs.labels, graphs.label_values),
         ("edge_label", arcs, graphs.edge_labels, graphs.edge_label_values),
@@ -284,7 +282,6 @@ def _to_table(graphs: Graphs) -> Any:
         columns["graph_name"] = arrow.array(graphs.graph_names, arrow.string())
     if graphs.node_names is not None:
         columns["node_name"] = _lists(nodes, arrow.array(graphs.node_names, arrow.string()))
-    columns["num_nodes"] = arrow.array(graphs.sizes)
     if graphs.targets is not None:
         columns["y"] = _targets(graphs.targets)
     return arrow.table(columns, metadata={_KEY: json.dumps(notes)})
@@ -293,10 +290,6 @@ def _to_table(graphs: Graphs) -> Any:
 def _lists(offsets: Ints, values: Any) -> Any:
     arrow = _import_arrow()
     return arrow.ListArray.from_arrays(offsets.astype(np.int32), arrow.array(values))
-
-
-def _vectors(rows: Floats) -> Any:
-    return _lists(np.arange(len(rows) + 1) * rows.shape[1], rows.ravel())
 
 
 def _edge_index(graphs: Graphs, n_arcs: Ints) -> Any:
@@ -329,17 +322,17 @@ def _targets(targets: NDArray[Any]) -> Any:
             f"A Parquet file can hold targets that are numbers or strings, of shape (n_graphs,) or (n_graphs, n_columns) with "
             f"two columns or more; got {targets.dtype} of shape {targets.shape}."
         )
+    width = 1 if targets.ndim == 1 else targets.shape[1]
     arrow = _import_arrow()
-    rows = targets.reshape(len(targets), -1) if len(targets) else targets.reshape(0, 1)
-    kind = arrow.string() if rows.dtype.kind in "UO" else None
-    return _lists(np.arange(len(rows) + 1) * rows.shape[1], arrow.array(rows.ravel(), type=kind))
+    values = arrow.array(targets.ravel(), arrow.string() if targets.dtype.kind in "UO" else None)
+    return _lists(np.arange(len(targets) + 1) * width, values)
 
 
 # -------------------------------------------------------------------- reading
 
 
 class _Reader:
-    """An open file, and the roles of its columns."""
+    """An open file, and the column of each role."""
 
     def __init__(
         self,
@@ -349,278 +342,232 @@ class _Reader:
         directed: bool | None = None,
         **columns: str | None,
     ) -> None:
-        for role in columns.keys() - _DEFAULTS.keys():
-            raise TypeError(f"iter_parquet() got an unexpected keyword argument {role!r}")
+        if unknown := columns.keys() - _DEFAULTS.keys():
+            raise TypeError(f"iter_parquet() got an unexpected keyword argument {unknown.pop()!r}")
         parquet = optional_module("pyarrow.parquet", "Parquet files")
-        self.path = os.fspath(Path(path).expanduser())
-        self.file = self._guarded(lambda: parquet.ParquetFile(self.path))
+        self.path, self.one_hot = os.fspath(Path(path).expanduser()), one_hot
+        with _reading(self.path):
+            self.file = parquet.ParquetFile(self.path)
         self.names = self.file.schema_arrow.names
         if len(set(self.names)) < len(self.names) or "edge_index" not in self.names:
             raise DatasetError(
                 f"{self.path}: expected one row per graph with a column 'edge_index', and distinct column names; it has "
                 f"{', '.join(map(repr, self.names)) or 'no columns'}."
             )
-        self.notes = self._read_notes(self.file.schema_arrow.metadata or {})
-        self.directed = bool(self.notes.get("directed", False) if directed is None else directed)
-        self.one_hot = one_hot
-        if one_hot is not False:
-            columns["label"] = None
-        for first, second in (("label", "attributes"), ("edge_label", "edge_attributes")):
-            if columns[first] == columns[second] == _DEFAULTS[second]:
-                columns[second] = None
-        own = _OWN if _KEY in (self.file.schema_arrow.metadata or {}) else {}
-        self.columns = {role: name for role, name in (columns | own).items() if name is not None and name in self.names}
+        columns = _DEFAULTS | columns | ({} if one_hot is False else {"label": None})
         for role, name in columns.items():
             if name is not None and name not in (*self.names, _DEFAULTS[role]):
                 raise DatasetError(
                     f"{self.path}: {role}: there is no column {name!r}; there are {', '.join(map(repr, self.names))}"
                     f"{suggest(name, self.names) or '.'}"
                 )
-
-    def warn_of_unused(self) -> None:
-        """Warn of columns without a role."""
-        unused = set(self.names).difference(self.columns.values(), ("edge_index", "num_nodes"))
-        if unused:
+        for first, second in (("label", "attributes"), ("edge_label", "edge_attributes")):
+            if columns[first] == columns[second]:
+                columns[second] = None
+        metadata = self.file.schema_arrow.metadata or {}
+        self.notes = self._read_notes(metadata.get(_KEY, b"{}"))
+        self.directed = bool(self.notes.get("directed", False) if directed is None else directed)
+        columns |= _OWN if _KEY in metadata else {}
+        self.columns = {role: name for role, name in columns.items() if name is not None and name in self.names}
+        if unused := set(self.names).difference(self.columns.values(), ("edge_index", "num_nodes")):
             shown = ", ".join(sorted(map(repr, unused)))
             warnings.warn(f"{self.path}: these columns are not used: {shown}.", UserWarning, stacklevel=3)
 
     def read(self, n_rows: int) -> Iterator[Graphs]:
         """Yield the graphs of n_rows rows at a time."""
         wanted = [name for name in self.names if name in {"edge_index", "num_nodes", *self.columns.values()}]
-        batches = self._guarded(lambda: self.file.iter_batches(n_rows, columns=wanted))
         first_row = 0
-        while (batch := self._guarded(lambda: next(batches, None))) is not None:
-            yield self._convert(batch, first_row)
-            first_row += len(batch)
+        with _reading(self.path):
+            for batch in self.file.iter_batches(n_rows, columns=wanted):
+                yield self._convert(_Batch(batch, self.path, first_row))
+                first_row += len(batch)
 
     def read_empty(self) -> Graphs:
         """Return a collection of no graphs, with the kinds of data that the columns have."""
-        arrow = _import_arrow()
-        return self._convert(arrow.RecordBatch.from_pylist([], schema=self.file.schema_arrow), 0)
+        return self._convert(_Batch(self.file.schema_arrow.empty_table(), self.path, 0))
 
-    def _guarded(self, action: Callable[[], Any]) -> Any:
-        """Return the result of an action, with the errors of pyarrow turned into a DatasetError."""
+    def _read_notes(self, text: bytes) -> dict[str, Any]:
         try:
-            return action()
-        except (OSError, ValueError, KeyError, NotImplementedError, TypeError, MemoryError) as error:
-            text = " ".join(str(error).split())
-            raise DatasetError(f"{self.path}: the file cannot be read as Parquet ({text[:200]}).") from None
-
-    def _read_notes(self, metadata: dict[bytes, bytes]) -> dict[str, Any]:
-        try:
-            notes: Any = json.loads(metadata.get(_KEY, b"{}"))
+            notes: Any = json.loads(text)
         except (ValueError, RecursionError):
             notes = None
-        if not isinstance(notes, dict):
+        if not isinstance(notes, dict) or not isinstance(notes.get("widths", {}), dict):
             raise DatasetError(f"{self.path}: the metadata 'treegram' cannot be read.")
         return notes
 
-    def _convert(self, batch: Any, first_row: int) -> Graphs:
+    def _convert(self, batch: _Batch) -> Graphs:
         """Convert some rows to graphs."""
-        data = {role: _Column(batch[name], name, self.path, first_row) for role, name in self.columns.items()}
-        edges = _Column(batch["edge_index"], "edge_index", self.path, first_row)
-        n_edges, sources, ends = edges.pairs()
-        counts: dict[str, Ints] = {}
+        n_edges, pairs = batch.edges()
+        n_nodes: dict[str, Ints] = {}
         if "num_nodes" in self.names:
-            counts["num_nodes"] = _Column(batch["num_nodes"], "num_nodes", self.path, first_row).whole_numbers()
-        labels = self._read_labels("label", data, counts)
-        vectors = self._read_vectors("attributes", data, counts)
-        if self.one_hot is not False and vectors is not None:
-            where = f"{self.path}: column {self.columns['attributes']!r}"
-            labels, vectors = split_one_hot(vectors, self.one_hot, where)
-        edge_counts: dict[str, Ints] = {}
-        edge_labels = self._read_labels("edge_label", data, edge_counts)
-        edge_vectors = self._read_vectors("edge_attributes", data, edge_counts)
-        for role, found in edge_counts.items():
-            if (found != n_edges).any():
-                row = int((found != n_edges).argmax())
-                raise data[role].error(row, f"expected {n_edges[row]} entries, one per edge; got {found[row]}.")
+            n_nodes["num_nodes"] = batch.rows("num_nodes", 0, "iu")[1][:, 0]
+        edge_counts = {"edge_index": n_edges}
+        labels = self._read_labels("label", batch, n_nodes)
+        vectors = self._read_vectors("attributes", batch, n_nodes)
+        edge_labels = self._read_labels("edge_label", batch, edge_counts)
+        edge_vectors = self._read_vectors("edge_attributes", batch, edge_counts)
+        batch.check_equal(edge_counts, "number of edges")
         owners = np.repeat(np.arange(len(n_edges)), n_edges)
-        sizes = _graph_sizes(edges, counts, owners, np.maximum(sources, ends))
+        if not n_nodes:
+            sizes = np.zeros(len(n_edges), np.int64)
+            np.maximum.at(sizes, owners, pairs.max(axis=1, initial=-1) + 1)
+            n_nodes["edge_index"] = sizes
+        batch.check_equal(n_nodes, "number of nodes")
+        sizes = next(iter(n_nodes.values()))
+        is_wrong = (sizes < 0) | (sizes > MAX_NODES)
+        if is_wrong.any():
+            row = int(is_wrong.argmax())
+            raise batch.error(row, f"the number of nodes must be from 0 to {MAX_NODES}; got {sizes[row]}.")
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         try:
+            if self.one_hot is not False and vectors is not None:
+                labels, vectors = split_one_hot(vectors, self.one_hot, f"column {self.columns['attributes']!r}")
             graphs = Graphs.from_arrays(
                 offsets,
-                shift_edges(np.stack([sources, ends], axis=1), owners, offsets),
+                shift_edges(pairs, owners, offsets),
                 labels=labels,
                 attributes=vectors,
                 edge_labels=edge_labels,
                 edge_attributes=edge_vectors,
                 directed=self.directed,
-                targets=data["targets"].targets() if "targets" in data else None,
             )
-            return graphs.assign(**self._extras(data))
+            return graphs.assign(**self._read_extras(batch))
         except InvalidGraphError as error:
             graph = re.match(r"Graph (\d+): (.*)", str(error), re.DOTALL)
-            text = f"row {first_row + int(graph[1])}: {graph[2]}" if graph else str(error)
+            text = f"row {batch.first_row + int(graph[1])}: {graph[2]}" if graph else str(error)
             raise DatasetError(f"{self.path}: {text}") from None
 
-    def _extras(self, data: dict[str, _Column]) -> dict[str, Any]:
-        """Return names, and numbers about whole graphs."""
+    def _read_labels(self, role: str, batch: _Batch, counts: dict[str, Ints]) -> NDArray[Any] | None:
+        """Read discrete labels: whole numbers or rows of them, strings, or what JSON in strings describes."""
+        if role not in self.columns:
+            return None
+        name = self.columns[role]
+        counts[name], rows = batch.rows(name, 1, "iubO")
+        if rows.dtype != object:
+            return rows
+        texts, codes = np.unique(rows, return_inverse=True)
+        is_json = name in self.notes.get("json", ())
+        known = [parse_label(text.encode(), f"{self.path}: column {name!r}") if is_json else text for text in texts]
+        return np.fromiter(known, dtype=object, count=len(known))[codes.ravel()]
+
+    def _read_vectors(self, role: str, batch: _Batch, counts: dict[str, Ints]) -> NDArray[Any] | None:
+        if role not in self.columns:
+            return None
+        name = self.columns[role]
+        counts[name], rows = batch.rows(name, 1, "iubf")
+        width = self.notes.get("widths", {}).get(name)
+        return rows.reshape(len(rows), width) if not rows.size and isinstance(width, int) else rows
+
+    def _read_extras(self, batch: _Batch) -> dict[str, Any]:
+        """Return targets, names, and numbers about whole graphs."""
         found: dict[str, Any] = {}
-        if "graph_names" in data:
-            found["graph_names"] = data["graph_names"].strings(0)
-        if "node_names" in data:
-            found["node_names"] = data["node_names"].strings(1)
-        if "graph_attributes" in data:
-            rows = data["graph_attributes"].targets()
-            width = self.notes.get("width of graph_attr")
-            found["graph_attributes"] = rows.reshape(len(rows), width if isinstance(width, int) else -1)
-        for role in ("attributes", "edge_attributes", "graph_attributes"):
-            name = role.replace("attributes", "attribute_names")
-            if role in data and name in self.notes and not (role == "attributes" and self.one_hot is not False):
+        if "targets" in self.columns:
+            rows = batch.rows(self.columns["targets"], 0, "iubfO")[1]
+            targets = rows[:, 0] if rows.shape[1] == 1 else rows
+            found["targets"] = targets.astype(str) if targets.dtype == object else targets
+        if "graph_names" in self.columns:
+            found["graph_names"] = batch.rows("graph_name", 0, "O")[1][:, 0]
+        if "node_names" in self.columns:
+            found["node_names"] = batch.rows("node_name", 1, "O")[1][:, 0]
+        found["graph_attributes"] = self._read_vectors("graph_attributes", batch, {})
+        for role, name in _NAMES_OF.items():
+            if role in self.columns and name in self.notes and not (role == "attributes" and self.one_hot is not False):
                 found[name] = self.notes[name]
         return found
 
-    def _read_labels(self, role: str, data: dict[str, _Column], counts: dict[str, Ints]) -> NDArray[Any] | None:
-        """Read discrete labels: whole numbers or rows of them, strings, or what JSON in strings describes."""
-        if role not in data:
-            return None
-        column = data[role]
-        if not column.holds_strings():
-            counts[role], rows = column.vectors("iub")
-            return rows
-        (counts[role],), values, _ = column.flatten(1)
-        encoded = values if hasattr(values, "dictionary") else values.dictionary_encode()
-        known = encoded.dictionary.to_pylist()
-        if column.name in self.notes.get("json", ()):
-            known = [parse_label(text.encode(), f"{self.path}: column {column.name!r}") for text in known]
-        labels = np.empty(len(known), dtype=object)
-        labels[:] = known
-        return labels[np.asarray(encoded.indices)]
 
-    def _read_vectors(self, role: str, data: dict[str, _Column], counts: dict[str, Ints]) -> NDArray[Any] | None:
-        if role not in data:
-            return None
-        counts[role], rows = data[role].vectors()
-        width = self.notes.get(f"width of {data[role].name}")
-        return rows.reshape(0, width) if not len(rows) and isinstance(width, int) else rows
-
-
-def _graph_sizes(edges: _Column, counts: dict[str, Ints], owners: Ints, largest: Ints) -> Ints:
-    """Return the number of nodes of each row: as columns say, or else from the largest node of an edge."""
-    if not counts:
-        sizes = np.zeros(len(edges.array), np.int64)
-        np.maximum.at(sizes, owners, largest + 1)
-        return sizes
-    sizes, *others = counts.values()
-    for other in others:
-        if (other != sizes).any():
-            row = int((other != sizes).argmax())
-            raise edges.error(row, f"the number of nodes is contradictory: {sizes[row]} and {other[row]}.")
-    is_wrong = (sizes < 0) | (sizes > MAX_NODES)
-    if is_wrong.any():
-        row = int(is_wrong.argmax())
-        raise edges.error(row, f"the number of nodes must be from 0 to {MAX_NODES}; got {sizes[row]}.")
-    return sizes
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    """Turn the errors of pyarrow into a DatasetError."""
+    try:
+        yield
+    except DatasetError:
+        raise
+    except (OSError, ValueError, KeyError, NotImplementedError, TypeError, MemoryError) as error:
+        text = " ".join(str(error).split())
+        raise DatasetError(f"{path}: the file cannot be read as Parquet ({text[:200]}).") from None
 
 
 @dataclass(frozen=True)
-class _Column:
-    """One column of some consecutive rows; ``path`` and ``first_row`` are for messages."""
+class _Batch:
+    """Some consecutive rows of a file; ``path`` and ``first_row`` are for messages."""
 
-    array: Any
-    name: str
+    table: Any
     path: str
     first_row: int
 
     def error(self, row: int, text: str) -> DatasetError:
         """Return the error for a row, counted within these rows."""
-        return DatasetError(f"{self.path}: row {self.first_row + row}, column {self.name!r}: {text}")
+        return DatasetError(f"{self.path}: row {self.first_row + row}, {text}")
 
-    def whole_numbers(self) -> Ints:
-        """Return one whole number per row."""
-        return self._numbers(self.flatten(0)[1], "iu").astype(np.int64)
-
-    def pairs(self) -> tuple[Ints, Ints, Ints]:
-        """Return the number of edges of each row, and the sources and ends of all edges."""
-        (n_lists, lengths), values, _ = self.flatten(2)
-        if (n_lists != 2).any():
-            row = int((n_lists != 2).argmax())
-            raise self.error(row, f"expected two lists, the sources and the ends of the edges; got {n_lists[row]}.")
-        if (lengths[::2] != lengths[1::2]).any():
-            row = int((lengths[::2] != lengths[1::2]).argmax())
-            raise self.error(
-                row, f"expected two lists of one length; got {lengths[2 * row]} and {lengths[2 * row + 1]}."
-            )
-        nodes = self._numbers(values, "iu").astype(np.int64)
+    def edges(self) -> tuple[Ints, Ints]:
+        """Return the number of edges of each row, and all edges, numbered within their graphs."""
+        levels, values = self._flatten("edge_index", "iu")
+        if len(levels) != 2:
+            raise DatasetError(f"{self.path}: column 'edge_index' must hold two lists of whole numbers in each row.")
+        n_lists, lengths = levels
+        is_wrong = n_lists != 2 if (n_lists != 2).any() else lengths[::2] != lengths[1::2]
+        if is_wrong.any():
+            row = int(is_wrong.argmax())
+            raise self.error(row, "column 'edge_index': expected two lists of one length, the sources and the ends.")
         is_source = np.repeat(np.arange(len(lengths)) % 2 == 0, lengths)
-        return lengths[::2], nodes[is_source], nodes[~is_source]
+        return lengths[::2], np.stack([values[is_source], values[~is_source]], axis=1).astype(np.int64)
 
-    def vectors(self, kinds: str = "iufb") -> tuple[Ints, NDArray[Any]]:
-        """Return the number of vectors of each row, and all vectors; single numbers are vectors of length 1."""
-        if not _is_list(self.array.type) or not _is_list(self.array.type.value_type):
-            (counts,), values, _ = self.flatten(1)
-            return counts, self._numbers(values, kinds)[:, None]
-        (counts, lengths), values, _ = self.flatten(2)
-        width = int(lengths[0]) if len(lengths) else 0
+    def rows(self, name: str, depth: int, kinds: str) -> tuple[Ints, NDArray[Any]]:
+        """Return the values of a column as one row per graph (``depth`` 0), or per node or edge (1), and the rows per graph.
+
+        All that is nested deeper than ``depth`` belongs to one row, and all rows must be of one length.
+        """
+        levels, values = self._flatten(name, kinds)
+        if len(levels) < depth:
+            raise DatasetError(
+                f"{self.path}: column {name!r} must hold a list in each row; it holds numbers or strings."
+            )
+        counts = levels[0] if depth else np.ones(len(self.table), np.int64)
+        lengths = np.ones(int(counts.sum()), np.int64)
+        for level in levels[depth:]:
+            ends = np.cumsum(np.concatenate([[0], level]))
+            lengths = np.diff(ends[np.concatenate([[0], np.cumsum(lengths)])])
+        width = int(lengths[0]) if len(lengths) else 1
         if (lengths != width).any():
             i = int((lengths != width).argmax())
             row = int(np.repeat(np.arange(len(counts)), counts)[i])
-            raise self.error(row, f"expected lists of {width} numbers, as before; got {lengths[i]}.")
-        return counts, self._numbers(values, kinds).reshape(len(lengths), width)
+            raise self.error(row, f"column {name!r}: expected {width} values, as before; got {lengths[i]}.")
+        return counts, values.reshape(len(lengths), width)
 
-    def holds_strings(self) -> bool:
-        """Return whether rows are lists of strings."""
-        return _is_list(self.array.type) and "string" in str(self.array.type.value_type)
-
-    def strings(self, depth: int) -> list[str]:
-        """Return the strings of all rows, or of the list in each row."""
-        values = self.flatten(depth)[1]
-        if "string" not in str(values.type):
-            raise DatasetError(f"{self.path}: column {self.name!r} must hold strings; it holds {values.type}.")
-        found: list[str] = values.to_pylist()
-        return found
-
-    def targets(self) -> NDArray[Any]:
-        """Return one value, or one row of values, per row; a list in a list counts as its contents."""
-        depth, kind = 0, self.array.type
-        while _is_list(kind):
-            depth, kind = depth + 1, kind.value_type
-        _, values, owners = self.flatten(depth)
-        counts = np.bincount(owners, minlength=len(self.array))
-        if len(counts) and (counts != counts[0]).any():
-            row = int((counts != counts[0]).argmax())
-            raise self.error(row, f"expected {counts[0]} values, as in the row before; got {counts[row]}.")
-        found = np.asarray(values.to_numpy(zero_copy_only=False))
-        if "string" in str(values.type):
-            found = np.array(found.tolist(), dtype=str) if len(found) else found
-        elif found.dtype.kind not in "iufb":
-            raise DatasetError(
-                f"{self.path}: column {self.name!r} must hold numbers or strings; it holds {values.type}."
-            )
-        rows = found.reshape(len(counts), -1) if len(counts) else found[:, None]
-        return rows[:, 0] if rows.shape[1] == 1 else rows
-
-    def flatten(self, depth: int) -> tuple[list[Ints], Any, Ints]:
-        """Return the lengths of the lists at each level, all values, and the row of each value."""
-        arrow_compute = optional_module("pyarrow.compute", "Parquet files")
-        levels, array, owners = [], self.array, np.arange(len(self.array))
-        for _ in range(depth):
-            if not _is_list(array.type):
-                kind = "a list" if depth == 1 else "lists of lists"
-                raise DatasetError(
-                    f"{self.path}: column {self.name!r} must hold {kind} in each row; it holds {self.array.type}."
+    def check_equal(self, counts: dict[str, Ints], noun: str) -> None:
+        """Raise if columns contradict each other."""
+        (first, expected), *others = counts.items()
+        for name, found in others:
+            if (found != expected).any():
+                row = int((found != expected).argmax())
+                raise self.error(
+                    row, f"the {noun} is contradictory: {expected[row]} in {first!r} and {found[row]} in {name!r}."
                 )
-            self._refuse_nulls(array, owners, "a missing list")
-            lengths = np.asarray(arrow_compute.list_value_length(array)).astype(np.int64)
-            levels.append(lengths)
-            array, owners = array.flatten(), np.repeat(owners, lengths)
-        self._refuse_nulls(array, owners, "a missing value")
-        return levels, array, owners
 
-    def _refuse_nulls(self, array: Any, owners: Ints, noun: str) -> None:
-        if array.null_count:
-            raise self.error(int(owners[np.asarray(array.is_null()).argmax()]), f"there is {noun}.")
-
-    def _numbers(self, values: Any, kinds: str) -> NDArray[Any]:
-        numbers = np.asarray(values.to_numpy(zero_copy_only=False))
-        if numbers.dtype.kind in kinds:
-            return numbers
-        if not len(numbers) and numbers.dtype == object:  # an empty column of no known type
-            return np.empty(0, np.int64)
-        noun = "whole numbers" if "f" not in kinds else "numbers"
-        raise DatasetError(f"{self.path}: column {self.name!r} must hold {noun}; it holds {values.type}.")
+    def _flatten(self, name: str, kinds: str) -> tuple[list[Ints], NDArray[Any]]:
+        """Return the lengths of the lists at each level of a column, and all values."""
+        compute = optional_module("pyarrow.compute", "Parquet files")
+        array = self.table[name]
+        array = array.combine_chunks() if hasattr(array, "combine_chunks") else array
+        levels, owners = [], np.arange(len(array))
+        while True:
+            if array.null_count:
+                row = int(owners[np.asarray(array.is_null()).argmax()])
+                raise self.error(row, f"column {name!r}: there is a missing value.")
+            if not _is_list(array.type):
+                break
+            levels.append(np.asarray(compute.list_value_length(array)).astype(np.int64))
+            array, owners = array.flatten(), np.repeat(owners, levels[-1])
+        values = np.asarray(array.to_numpy(zero_copy_only=False))
+        if not len(values) and str(array.type) == "null":  # an empty column of no known type
+            values = np.empty(0, np.int64)
+        is_text = "string" in str(array.type)
+        if values.dtype.kind not in kinds or (values.dtype == object and not is_text):
+            numbers = [] if "i" not in kinds else ["numbers"] if "f" in kinds else ["whole numbers"]
+            expected = " or ".join(numbers + ["strings"] * ("O" in kinds))
+            raise DatasetError(f"{self.path}: column {name!r} must hold {expected}; it holds {array.type}.")
+        return levels, values
 
 
 def _is_list(kind: Any) -> bool:

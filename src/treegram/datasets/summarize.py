@@ -5,9 +5,9 @@ Nothing is printed here; ``treegram info`` does that. All costs are linear in th
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -86,14 +86,9 @@ def summarize_graphs(graphs: Any, y: ArrayLike | None = None) -> dict[str, Any]:
 
 
 def _range(values: NDArray[Any]) -> dict[str, Any]:
-    if not values.size:
-        return {"total": 0, "mean": 0.0, "min": 0, "max": 0}
-    return {
-        "total": values.sum().item(),
-        "mean": float(values.mean()),
-        "min": values.min().item(),
-        "max": values.max().item(),
-    }
+    values = values if values.size else np.zeros(1, np.int64)
+    total, low, high = values.sum().item(), values.min().item(), values.max().item()
+    return {"total": total, "mean": float(values.mean()), "min": low, "max": high}
 
 
 def _targets(y: NDArray[Any]) -> dict[str, Any]:
@@ -136,19 +131,12 @@ def _columns(vectors: Floats | None, names: Sequence[str] | None, chosen: Any = 
     deviations = vectors.std(axis=0) if len(vectors) else np.zeros(vectors.shape[1])
     return {
         "n_columns": vectors.shape[1],
-        "n_distinct": _n_distinct(vectors),
+        "n_distinct": len(np.unique(vectors, axis=0)) if vectors.size else min(len(vectors), 1),
         "columns": [
             {"name": name, **_range(column), "sd": float(sd)}
             for name, column, sd in zip(names or map(str, range(vectors.shape[1])), vectors.T, deviations, strict=True)
         ],
     }
-
-
-def _n_distinct(vectors: Floats) -> int:
-    if not vectors.size:
-        return min(len(vectors), 1)
-    rows = np.ascontiguousarray(vectors + 0.0)  # -0.0 becomes 0.0
-    return len(np.unique(rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))))
 
 
 def _node_kernel(graphs: Graphs, vectors: Floats) -> dict[str, Any] | None:
@@ -174,19 +162,16 @@ def _node_kernel(graphs: Graphs, vectors: Floats) -> dict[str, Any] | None:
 
 def _shape(graphs: Graphs, edges_per_graph: Ints) -> dict[str, int]:
     """Count graphs and nodes of special kinds."""
-    arcs = csr_matrix(
-        (np.ones(len(graphs.indices), np.int8), graphs.indices, graphs.indptr), shape=(graphs.n_nodes, graphs.n_nodes)
-    )
+    arcs = csr_matrix((np.ones(len(graphs.indices), np.int8), graphs.indices, graphs.indptr), (graphs.n_nodes,) * 2)
     n_components, component = connected_components(arcs, directed=graphs.directed, connection="weak")
     owner = np.zeros(n_components, np.int64)
     owner[component] = graphs.graph_ids
-    components_per_graph = np.bincount(owner, minlength=len(graphs))
-    is_isolated = (graphs.degrees == 0) & (np.bincount(graphs.indices, minlength=graphs.n_nodes) == 0)
+    is_isolated = np.bincount(component, minlength=n_components) == 1
     return {
-        "distinct_structures": len({_digest(graphs, i, [], []) for i in range(len(graphs))}),
+        "distinct_structures": len(set(_digests(graphs, [], []))),
         "isolated_nodes": int(is_isolated.sum()),
-        "graphs_with_isolated_nodes": len(np.unique(graphs.graph_ids[is_isolated])),
-        "disconnected_graphs": int((components_per_graph > 1).sum()),
+        "graphs_with_isolated_nodes": len(np.unique(owner[is_isolated])),
+        "disconnected_graphs": int((np.bincount(owner, minlength=len(graphs)) > 1).sum()),
         "graphs_without_nodes": int((graphs.sizes == 0).sum()),
         "graphs_without_edges": int(((edges_per_graph == 0) & (graphs.sizes > 0)).sum()),
     }
@@ -194,28 +179,24 @@ def _shape(graphs: Graphs, edges_per_graph: Ints) -> dict[str, int]:
 
 def _copies(graphs: Graphs, y: NDArray[Any] | None) -> dict[str, int]:
     """Count graphs that equal an earlier one node by node, and those of them with a different target."""
-    at_nodes = [array for array in (graphs.labels, graphs.attributes) if array is not None]
-    at_arcs = [array for array in (graphs.edge_labels, graphs.edge_attributes) if array is not None]
     first: dict[bytes, int] = {}
-    counts = Counter[str]()
-    for i in range(len(graphs)):
-        original = first.setdefault(_digest(graphs, i, at_nodes, at_arcs), i)
-        counts["graphs"] += original != i
-        counts["other_target"] += y is not None and bool(np.any(y[original] != y[i]))
-    return {"graphs": counts["graphs"], "other_target": counts["other_target"]}
+    digests = _digests(graphs, [graphs.labels, graphs.attributes], [graphs.edge_labels, graphs.edge_attributes])
+    originals = [first.setdefault(digest, i) for i, digest in enumerate(digests)]
+    other = [y is not None and bool(np.any(y[original] != y[i])) for i, original in enumerate(originals)]
+    return {"graphs": len(graphs) - len(first), "other_target": sum(other)}
 
 
-def _digest(graphs: Graphs, i: int, at_nodes: list[NDArray[Any]], at_arcs: list[NDArray[Any]]) -> bytes:
-    """Hash one graph: its neighbors, and its rows of the arrays."""
-    nodes = slice(graphs.offsets[i], graphs.offsets[i + 1])
-    arcs = slice(graphs.indptr[nodes.start], graphs.indptr[nodes.stop])
-    arrays = [graphs.indptr[nodes] - arcs.start, graphs.indices[arcs] - nodes.start]
-    arrays += [array[nodes] for array in at_nodes] + [array[arcs] for array in at_arcs]
-    digest = blake2b(digest_size=16)
-    for array in arrays:
-        digest.update(len(array).to_bytes(8, "little"))
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.digest()
+def _digests(
+    graphs: Graphs, at_nodes: list[NDArray[Any] | None], at_arcs: list[NDArray[Any] | None]
+) -> Iterator[bytes]:
+    """Yield a hash of each graph: its neighbors, and its rows of the arrays."""
+    degrees = graphs.degrees
+    for first, last in pairwise(graphs.offsets.tolist()):
+        nodes, arcs = slice(first, last), slice(graphs.indptr[first], graphs.indptr[last])
+        rows = [np.array([last - first]), degrees[nodes], graphs.indices[arcs] - first]
+        rows += [array[nodes] for array in at_nodes if array is not None]
+        rows += [array[arcs] for array in at_arcs if array is not None]
+        yield blake2b(b"".join(row.tobytes() for row in rows), digest_size=16).digest()
 
 
 # -------------------------------------------------------------------- warnings
@@ -266,15 +247,19 @@ def _warn_of_targets(targets: dict[str, Any] | None) -> Iterator[str]:
 def _warn_of_shape(shape: dict[str, int], n_graphs: int) -> Iterator[str]:
     if n_graphs > 1 and shape["distinct_structures"] == 1:
         yield "All graphs have the same structure, node by node: they can differ only in labels and attributes."
-    if shape["graphs_without_nodes"]:
-        yield f"{counted(shape['graphs_without_nodes'], 'graph has', 'graphs have')} no nodes: kernel values are 0."
-    if shape["graphs_without_edges"]:
-        yield f"{counted(shape['graphs_without_edges'], 'graph has', 'graphs have')} nodes but no edges."
-    if shape["disconnected_graphs"]:
-        yield f"{counted(shape['disconnected_graphs'], 'graph is', 'graphs are')} not connected."
-    if shape["isolated_nodes"]:
-        where = counted(shape["graphs_with_isolated_nodes"], "graph")
-        yield f"{counted(shape['isolated_nodes'], 'node has', 'nodes have')} no neighbor, in {where}."
+    for kind, one, several, rest in (
+        ("graphs_without_nodes", "graph has", "graphs have", "no nodes: kernel values are 0"),
+        ("graphs_without_edges", "graph has", "graphs have", "nodes but no edges"),
+        ("disconnected_graphs", "graph is", "graphs are", "not connected"),
+        (
+            "isolated_nodes",
+            "node has",
+            "nodes have",
+            f"no neighbor, in {counted(shape['graphs_with_isolated_nodes'], 'graph')}",
+        ),
+    ):
+        if shape[kind]:
+            yield f"{counted(shape[kind], one, several)} {rest}."
 
 
 def _warn_of_attributes(attributes: dict[str, Any], n_nodes: int) -> Iterator[str]:
@@ -282,26 +267,22 @@ def _warn_of_attributes(attributes: dict[str, Any], n_nodes: int) -> Iterator[st
     if constant and n_nodes:
         words = ("column", "is") if len(constant) == 1 else ("columns", "are")
         yield f"Attribute {words[0]} {', '.join(constant)} {words[1]} constant."
-    deviations = {column["name"]: column["sd"] for column in attributes["columns"] if column["sd"] > 0}
-    if deviations and max(deviations.values()) > _SCALE_RATIO * min(deviations.values()):
-        wide, narrow = max(deviations, key=lambda i: deviations[i]), min(deviations, key=lambda i: deviations[i])
+    deviations = sorted((column["sd"], column["name"]) for column in attributes["columns"] if column["sd"] > 0)
+    if deviations and deviations[-1][0] > _SCALE_RATIO * deviations[0][0]:
+        (low, narrow), (high, wide) = deviations[0], deviations[-1]
         yield (
-            f"Attribute scales differ by {deviations[wide] / deviations[narrow]:.0f}x (standard deviation of column {wide}: "
-            f"{deviations[wide]:.3g}, of column {narrow}: {deviations[narrow]:.3g}): the wide ones dominate the node kernel."
+            f"Attribute scales differ by {high / low:.0f}x (standard deviation of column {wide}: {high:.3g}, of column "
+            f"{narrow}: {low:.3g}): the wide ones dominate the node kernel."
         )
     if attributes["n_distinct"] < _FEW_VECTORS * n_nodes:
         yield f"Only {attributes['n_distinct']} distinct vectors at {n_nodes} nodes."
-    kernel = attributes["node_kernel"]
-    if kernel is None:
-        return
-    subject = f"At the default gamma = {kernel['gamma']:.3g} the node kernel"
-    if kernel["far_apart"] > 0.5:
-        yield (
-            f"{subject} is below 1e-6 for {kernel['far_apart']:.0%} of the node pairs with equal labels: only nearly equal "
-            "vectors count. Try a smaller gamma or scaled attributes."
-        )
-    if kernel["alike"] > 0.5:
-        yield (
-            f"{subject} is above 0.99 for {kernel['alike']:.0%} of the node pairs with equal labels: vectors hardly count. "
-            "Try a larger gamma or scaled attributes."
-        )
+    kernel = attributes["node_kernel"] or {"far_apart": 0.0, "alike": 0.0}
+    for kind, bound, effect, change in (
+        ("far_apart", "below 1e-6", "only nearly equal vectors count", "smaller"),
+        ("alike", "above 0.99", "vectors hardly count", "larger"),
+    ):
+        if kernel[kind] > 0.5:
+            yield (
+                f"At the default gamma = {kernel['gamma']:.3g} the node kernel is {bound} for {kernel[kind]:.0%} of the node "
+                f"pairs with equal labels: {effect}. Try a {change} gamma or scaled attributes."
+            )

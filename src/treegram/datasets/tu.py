@@ -10,7 +10,9 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +25,7 @@ from treegram._core.params import Whole, check_value
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.datasets.fetch import data_home, fetch, is_known, unknown_set
-from treegram.datasets.table import (
-    LARGEST,
-    Block,
-    LabelNames,
-    check_named,
-    class_names,
-    join_blocks,
-    read_blocks,
-    read_label_names,
-    with_label_names,
-)
+from treegram.datasets.table import LARGEST, LabelNames, Table, read_table
 from treegram.graphs import Graphs
 
 __all__ = ["find_folder", "iter_tu", "load_tu", "save_tu"]
@@ -45,6 +37,7 @@ _EDGE_TABLES = ("edge_labels", "edge_attributes")
 _GRAPH_TABLES = ("graph_labels", "graph_attributes")
 _NAME_TABLES = ("node_label_names", "edge_label_names", "graph_label_names")
 _MAX_EMPTY_GRAPHS = 1_000_000  # a larger gap between graph ids is a mistake, not a million graphs without nodes
+_BLOCK = 1 << 16  # lines of edges that are counted at once
 
 _Files = dict[str, Path]  # the files that exist, by kind
 
@@ -115,7 +108,8 @@ def load_tu(
     (Graphs(2 graphs, 5 nodes, 3 edges, undirected, no labels, targets), array([-1,  1]))
     """
     folder = find_folder(name_or_path, data_dir, download=download)
-    graphs, notes = _Reader(find_files(folder), directed=directed).read()
+    notes: list[str] = []
+    [graphs] = _read(folder, None, notes, directed=directed)
     if notes:
         warnings.warn(f"{folder}: {' '.join(notes)}", UserWarning, stacklevel=2)
     return graphs, None if graphs.targets is None else graphs.targets.copy()
@@ -160,7 +154,7 @@ def iter_tu(
 
     Notes
     -----
-    Memory is that of one chunk, plus the size and the target of every graph. Many data sets are sorted by class: shuffle
+    Memory is that of one chunk, plus a number per node and the target of every graph. Many data sets are sorted by class: shuffle
     such data before a model learns from it chunk by chunk.
 
     Examples
@@ -175,7 +169,15 @@ def iter_tu(
     """
     check_value("chunk_size", "iter_tu", chunk_size, (Whole(1),))
     folder = find_folder(name_or_path, data_dir, download=download)
-    return _Reader(find_files(folder), directed=directed).read_chunks(int(chunk_size))
+    return _iterate(folder, int(chunk_size), directed=directed)
+
+
+def _iterate(folder: Path, chunk_size: int, *, directed: bool) -> Iterator[tuple[Graphs, NDArray[Any] | None]]:
+    notes: list[str] = []
+    for graphs in _read(folder, chunk_size, notes, directed=directed):
+        yield graphs, None if graphs.targets is None else graphs.targets.copy()
+    if notes:
+        warnings.warn(f"{folder}: {' '.join(notes)}", UserWarning, stacklevel=2)
 
 
 def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = None) -> None:
@@ -229,7 +231,7 @@ def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = N
     if not _NAME.fullmatch(name):
         raise DatasetError(f"name must be letters, digits and _ . + -, and begin with a letter or digit; got {name!r}.")
     _check_storable(graphs)
-    files = _tables(graphs)
+    files = _format_tables(graphs)
     try:
         _write_folder(goal, {f"{name}_{kind}": lines for kind, lines in files.items()})
     except OSError as error:
@@ -244,49 +246,44 @@ def find_folder(
 ) -> Path:
     """Return the folder of a data set, after downloading it if necessary."""
     path = Path(name_or_path).expanduser()
-    if _set_names(path):
+    is_path = not isinstance(name_or_path, str) or {"/", os.sep} & set(name_or_path) or path.is_absolute()
+    if is_path or _set_names(path):
         return path
-    if not isinstance(name_or_path, str) or {"/", os.sep} & set(name_or_path) or path.is_absolute():
-        return _check_folder(path)
-    name, home = name_or_path, data_home(data_dir)
+    name, home = str(name_or_path), data_home(data_dir)
     if not _NAME.fullmatch(name):  # only a plain name is ever joined to the data directory
         raise unknown_set(name, home)
     folder = home / name
     if folder.is_dir() and any(folder.iterdir()):
         return folder
     if download:
-        return fetch(name, home, lambda unpacked: _Reader(find_files(unpacked), directed=False).read())
+        return fetch(name, home, lambda unpacked: list(_read(unpacked, None, [], directed=False)))
     if is_known(name):
         raise DatasetError(f"The data set {name!r} is not in {home}; load it with download=True, or pass its folder.")
     raise unknown_set(name, home)
 
 
-def _set_names(folder: Path) -> list[str]:
+def _set_names(folder: Path) -> set[str]:
     """Return the names of the data sets in a folder, from its files."""
-    if not folder.is_dir():
-        return []
     endings = [f"_{kind}.txt" for kind in _REQUIRED]
-    return sorted({file.name.removesuffix(ending) for ending in endings for file in folder.glob("*" + ending)})
+    return {file.name.removesuffix(ending) for ending in endings for file in folder.glob("*" + ending)}
 
 
-def _check_folder(folder: Path) -> Path:
-    if not _set_names(folder):
-        if folder.is_file():
-            raise DatasetError(
-                f"{folder} is a file; expected a folder with data in the TU format. Other files must end in .parquet (graphs), "
-                "or .smi, .sdf, .csv or .tsv (molecules)."
-            )
+def _find_files(folder: Path) -> _Files:
+    """Return the files of the one data set in a folder."""
+    if folder.is_file():
+        raise DatasetError(
+            f"{folder} is a file; expected a folder with data in the TU format. Other files must end in .parquet (graphs), "
+            "or .smi, .sdf, .csv or .tsv (molecules)."
+        )
+    names = _set_names(folder)
+    if not names:
         problem = "holds no NAME_A.txt" if folder.is_dir() else "does not exist"
         raise DatasetError(f"The folder {folder} {problem}; expected a folder with data in the TU format.")
-    return folder
-
-
-def find_files(folder: Path) -> _Files:
-    """Return the files of the one data set in a folder."""
-    names = _set_names(_check_folder(folder))
     if len(names) > 1 and folder.name not in names:
-        raise DatasetError(f"{folder} holds several data sets ({', '.join(names)}); give each a folder of its own.")
-    name = names[0] if len(names) == 1 else folder.name
+        raise DatasetError(
+            f"{folder} holds several data sets ({', '.join(sorted(names))}); give each a folder of its own."
+        )
+    name = folder.name if folder.name in names else names.pop()
     kinds = (*_REQUIRED, *_NODE_TABLES, *_EDGE_TABLES, *_GRAPH_TABLES, *_NAME_TABLES)
     files = {kind: folder / f"{name}_{kind}.txt" for kind in kinds}
     for kind, path in files.items():
@@ -301,310 +298,210 @@ def find_files(folder: Path) -> _Files:
     return {kind: path for kind, path in files.items() if path.is_file()}
 
 
-# -------------------------------------------------------------------- the reader
+# -------------------------------------------------------------------- reading
+# Nodes and graphs are numbered from 1 in files, from 0 in arrays.
 
 
-class _Reader:
-    """Reads the files of one data set, whole or in chunks. Nodes and graphs are numbered from 1 in files, from 0 in arrays."""
-
-    def __init__(self, files: _Files, *, directed: bool) -> None:
-        self.files, self.directed = files, directed
-        self.names = read_label_names(files)
-        self.targets, self.graph_attributes = _read_targets(files, self.names.get("graph_labels"))
-        self.skipped: set[str] = set()  # tables that undirected graphs cannot hold
-        self.n_loops = self.n_repeated = 0
-
-    def read(self) -> tuple[Graphs, list[str]]:
-        """Return all graphs, and sentences about what the graphs do not show."""
-        owners = join_blocks(_owner_blocks(self.files["graph_indicator"]))[:, 0] - 1
-        largest = int(owners.argmax())
-        n_graphs = self._count_graphs(int(owners[largest]) + 1, largest + 1, len(owners))
-        sizes = np.bincount(owners, minlength=n_graphs)
-        edges = join_blocks(_edge_blocks(self.files["A"], len(owners), owners.__getitem__)) - 1
-        tables = {kind: join_blocks(self._blocks(kind, len(owners))) for kind in self._present(_NODE_TABLES)}
-        tables |= {kind: join_blocks(self._blocks(kind, len(edges))) for kind in self._present(_EDGE_TABLES)}
-        pairs = edges
-        if (np.diff(owners) < 0).any():
-            order = np.argsort(owners, kind="stable")
-            pairs = np.argsort(order)[edges]
-            tables |= {kind: tables[kind][order] for kind in self._present(_NODE_TABLES)}
-        if (
-            not self.directed
-            and "edge_attributes" in tables
-            and _depends_on_direction(edges, tables["edge_attributes"])
-        ):
-            self.skipped.add("edge_attributes")
-        return self._build(slice(None), sizes, edges, pairs, tables, 0), self._notes()
-
-    def read_chunks(self, chunk_size: int) -> Iterator[tuple[Graphs, NDArray[Any] | None]]:
-        """Yield the graphs in chunks."""
-        sizes = self._read_sizes()
-        if not self.directed and "edge_attributes" in self.files:
-            chunks = self._read_tables(sizes, chunk_size, ("edge_attributes",))
-            if any(_depends_on_direction(edges, rows["edge_attributes"]) for edges, _, rows in chunks):
-                self.skipped.add("edge_attributes")
-        starts = range(0, len(sizes), chunk_size)
-        first_node = 0
-        for start, (edges, line, tables) in zip(
-            starts, self._read_tables(sizes, chunk_size, (*_NODE_TABLES, *_EDGE_TABLES)), strict=True
-        ):
-            chosen = slice(start, start + chunk_size)
-            graphs = self._build(chosen, sizes[chosen], edges, edges - first_node, tables, line)
-            first_node += graphs.n_nodes
-            yield graphs, None if graphs.targets is None else graphs.targets.copy()
-        if notes := self._notes():
-            warnings.warn(f"{self.files['A'].parent}: {' '.join(notes)}", UserWarning, stacklevel=2)
-
-    def _read_sizes(self) -> Ints:
-        """Return the number of nodes of each graph; the nodes must be listed graph by graph."""
-        path = self.files["graph_indicator"]
-        ids, counts, last = [], [], 1
-        for block in _owner_blocks(path):
-            owners = block.rows[:, 0]
-            _check_order(owners, last, path, block.first_row, "nodes")
-            last = int(owners[-1])
-            found, n_found = np.unique(owners, return_counts=True)
-            ids.append(found)
-            counts.append(n_found)
-        owners, n_nodes = np.concatenate(ids), np.concatenate(counts)
-        first_line = int(n_nodes[owners < last].sum()) + 1
-        sizes = np.zeros(self._count_graphs(last, first_line, int(n_nodes.sum())), np.int64)
-        np.add.at(sizes, owners - 1, n_nodes)
-        return sizes
-
-    def _read_tables(
-        self, sizes: Ints, chunk_size: int, kinds: tuple[str, ...]
-    ) -> Iterator[tuple[Ints, int, dict[str, NDArray[Any]]]]:
-        """Yield the edges, the number of lines before them, and the rows of some other tables, chunk by chunk."""
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        n_nodes = int(offsets[-1])
-        path = self.files["A"]
-        pairs = _Rows(_edge_blocks(path, n_nodes, lambda nodes: np.searchsorted(offsets, nodes, "right") - 1))
-        tables = {kind: _Rows(self._blocks(kind)) for kind in self._present(kinds)}
-        for start in range(0, len(sizes), chunk_size):
-            first, last = offsets[start], offsets[min(start + chunk_size, len(sizes))]
-            line = pairs.n_taken
-            edges = pairs.take_up_to(last)
-            _check_order(edges[:, 0], first + 1, path, line, "edges")
-            lengths = {kind: int(last - first) if kind in _NODE_TABLES else len(edges) for kind in tables}
-            rows = {kind: table.take(lengths[kind]) for kind, table in tables.items()}
-            if any(len(rows[kind]) < lengths[kind] for kind in rows):
-                break
-            yield edges - 1, line, rows
-        n_edges = pairs.count_all()
-        for kind, table in tables.items():
-            _check_length(self.files[kind], table.count_all(), n_nodes if kind in _NODE_TABLES else n_edges, kind)
-
-    def _present(self, kinds: tuple[str, ...]) -> list[str]:
-        return [kind for kind in kinds if kind in self.files and kind not in self.skipped]
-
-    def _blocks(self, kind: str, length: int | None = None) -> Iterator[Block]:
-        """Yield a table with one row per node or edge; ``length`` is the number of rows, if it is known."""
-        n_rows = 0
-        path, names = self.files[kind], self.names.get(kind)
-        may_be_empty = length == 0 or (length is None and kind in _EDGE_TABLES)
-        for block in read_blocks(path, whole=not kind.endswith("attributes"), may_be_empty=may_be_empty):
-            check_named(block, path, names)
-            n_rows += len(block.rows)
-            yield block
-        if length is not None:
-            _check_length(path, n_rows, length, kind)
-
-    def _count_graphs(self, largest: int, line: int, n_nodes: int) -> int:
-        """Return the number of graphs; ``largest`` is the largest graph id, which is in the line ``line``."""
-        where = f"{self.files['graph_indicator']}:{line}"
-        if self.targets is None:
-            if largest > n_nodes + _MAX_EMPTY_GRAPHS:
-                raise DatasetError(f"{where}: graph id {largest} is too large for a data set of {n_nodes} nodes.")
-            return largest
-        if len(self.targets) < largest:
-            path = next(self.files[kind] for kind in _GRAPH_TABLES if kind in self.files)
-            raise DatasetError(
-                f"{path}:{len(self.targets)}: expected {largest} lines, one per graph, got {len(self.targets)}; "
-                f"{where} names graph {largest}."
-            )
-        return len(self.targets)
-
-    def _build(
-        self,
-        chosen: slice,
-        sizes: Ints,
-        edges: Ints,
-        pairs: Ints,
-        tables: dict[str, NDArray[Any]],
-        n_lines_before: int,
-    ) -> Graphs:
-        """Build the chosen graphs from tables; ``edges`` are numbered as in the files, ``pairs`` as in the collection."""
-        edge_data: dict[str, Any] = {
-            kind: tables[kind] for kind in _EDGE_TABLES if kind in tables and kind not in self.skipped
-        }
-        self.n_loops += int(np.count_nonzero(edges[:, 0] == edges[:, 1]))
-        self.n_repeated += _count_repeated(edges)
-        try:
-            graphs = Graphs.from_arrays(
-                np.concatenate([[0], np.cumsum(sizes)]),
-                pairs,
-                labels=tables.get("node_labels"),
-                attributes=tables.get("node_attributes"),
-                **edge_data,
-                directed=self.directed,
-                targets=None if self.targets is None else self.targets[chosen],
-                graph_attributes=None if self.graph_attributes is None else self.graph_attributes[chosen],
-            )
-        except InvalidGraphError:
-            if not edge_data:
-                raise
-            raise self._contradiction(edges, edge_data, n_lines_before) from None
-        return with_label_names(graphs, self.names)
-
-    def _contradiction(self, edges: Ints, edge_data: dict[str, NDArray[Any]], n_lines_before: int) -> DatasetError:
-        """Return the error for an edge that has two labels or two vectors, with both lines."""
-        kind, row, first = next(_contradictions(edges, edge_data, directed=self.directed))
-        noun = "another label" if kind == "edge_labels" else "other attributes"
-        values = [", ".join(map(str, edge_data[kind][i].tolist())) for i in (row, first)]
-        hint = (
-            ""
-            if self.directed
-            else f" If {kind.removeprefix('edge_')} depend on the direction, load with directed=True."
-        )
-        return DatasetError(
-            f"{self.files[kind]}:{n_lines_before + row + 1}: the edge ({edges[row, 0] + 1}, {edges[row, 1] + 1}) has {noun} "
-            f"here, {values[0]}, than in line {n_lines_before + first + 1}, {values[1]}.{hint}"
-        )
-
-    def _notes(self) -> list[str]:
-        """Return one sentence for each thing in the files that the graphs do not show."""
-        files, found = self.files, []
-        if self.skipped:
-            found.append(
+def _read(folder: Path, chunk_size: int | None, notes: list[str], *, directed: bool) -> Iterator[Graphs]:
+    """Yield the graphs in chunks, or all at once; ``notes`` receives sentences about what the graphs do not show."""
+    files = _find_files(folder)
+    names = _read_names(files)
+    targets, graph_attributes = _read_targets(files, names.get("graph_labels"))
+    owners, n_graphs = _read_owners(files, targets)
+    order = None if (np.diff(owners) >= 0).all() else np.argsort(owners, kind="stable")
+    if chunk_size is not None and order is not None:
+        raise _not_in_order(files["graph_indicator"], int((np.diff(owners) < 0).argmax()) + 1, "nodes")
+    starts = np.append(np.arange(0, n_graphs, chunk_size or n_graphs), n_graphs)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=n_graphs))])
+    n_nodes = np.diff(offsets[starts])
+    n_edges = _count_edges(files["A"], owners, offsets[starts]) if chunk_size else [None]
+    tables = partial(_read_tables, files, names, owners, n_nodes, n_edges)
+    kinds = [kind for kind in (*_NODE_TABLES, *_EDGE_TABLES) if kind in files]
+    if not directed and "edge_attributes" in kinds:
+        vectors = tables(["edge_attributes"])
+        if any(_depends_on_direction(edges, rows["edge_attributes"]) for edges, rows in vectors):
+            kinds.remove("edge_attributes")
+            notes.append(
                 f"The edge attributes in {files['edge_attributes'].name} are left out: they differ between the two directions "
                 "of an edge. Load with directed=True to keep them."
             )
-        where = f"(in {files['A'].name})"
-        if self.n_loops:
-            found.append(f"{counted(self.n_loops, 'self loop is', 'self loops are')} dropped {where}.")
-        if self.n_repeated:
-            found.append(f"{counted(self.n_repeated, 'line repeats', 'lines repeat')} an earlier one {where}.")
-        return found
-
-
-class _Rows:
-    """A table that is read piece by piece."""
-
-    def __init__(self, blocks: Iterator[Block]) -> None:
-        self._blocks = blocks
-        self._rest = next(blocks).rows
-        self.n_taken = 0
-
-    def take(self, n_rows: int) -> NDArray[Any]:
-        """Return the next rows; fewer at the end of the table."""
-        while len(self._rest) < n_rows and self._read_block():
-            pass
-        return self._split(n_rows)
-
-    def take_up_to(self, number: int) -> NDArray[Any]:
-        """Return the next rows, up to the first row that begins with a larger number."""
-        while not (self._rest[:, 0] > number).any() and self._read_block():
-            pass
-        return self._split(int(np.append(self._rest[:, 0] > number, True).argmax()))
-
-    def count_all(self) -> int:
-        """Read the rest of the table, and return its number of rows."""
-        return self.n_taken + len(self._rest) + sum(len(block.rows) for block in self._blocks)
-
-    def _read_block(self) -> bool:
-        block = next(self._blocks, None)
-        if block is not None:
-            self._rest = np.concatenate([self._rest, block.rows])
-        return block is not None
-
-    def _split(self, n_rows: int) -> NDArray[Any]:
-        rows, self._rest = self._rest[:n_rows], self._rest[n_rows:]
-        self.n_taken += len(rows)
-        return rows
-
-
-# -------------------------------------------------------------------- tables
-
-
-def _owner_blocks(path: Path) -> Iterator[Block]:
-    """Yield the graph of each node, numbered from 1."""
-    for block in read_blocks(path, whole=True, n_columns=1):
-        if block.rows.min() < 1:
-            row = int((block.rows[:, 0] < 1).argmax())
-            raise DatasetError(
-                f"{path}:{block.first_row + row + 1}: expected a graph id of 1 or more, got {block.rows[row, 0]}."
+    line = n_loops = n_repeated = 0
+    for (start, stop), (edges, data) in zip(pairwise(starts), tables(kinds), strict=True):
+        n_loops += int(np.count_nonzero(edges[:, 0] == edges[:, 1]))
+        n_repeated += _count_repeated(edges)
+        pairs = edges - offsets[start]
+        if order is not None:
+            pairs = np.argsort(order)[edges]
+            data |= {kind: data[kind][order] for kind in _NODE_TABLES if kind in data}
+        try:
+            yield Graphs.from_arrays(
+                offsets[start : stop + 1] - offsets[start],
+                pairs,
+                labels=data.get("node_labels"),
+                attributes=data.get("node_attributes"),
+                edge_labels=data.get("edge_labels"),
+                edge_attributes=data.get("edge_attributes"),
+                directed=directed,
+                targets=None if targets is None else targets[start:stop],
+                graph_attributes=None if graph_attributes is None else graph_attributes[start:stop],
             )
-        yield block
+        except InvalidGraphError as error:
+            raise _contradiction(files, edges, data, line, directed=directed) or error from None
+        line += len(edges)
+    if n_loops:
+        notes.append(f"{counted(n_loops, 'self loop is', 'self loops are')} dropped (in {files['A'].name}).")
+    if n_repeated:
+        notes.append(f"{counted(n_repeated, 'line repeats', 'lines repeat')} an earlier one (in {files['A'].name}).")
 
 
-def _edge_blocks(path: Path, n_nodes: int, owner_of: Callable[[Ints], Ints]) -> Iterator[Block]:
-    """Yield node pairs, numbered from 1, each within one graph; ``owner_of`` maps nodes to graphs, both from 0."""
-    for block in read_blocks(path, whole=True, n_columns=2, may_be_empty=True):
-        edges, first = block.rows, block.first_row + 1
-        if edges.size and (edges.min() < 1 or edges.max() > n_nodes):
-            row = int(((edges < 1) | (edges > n_nodes)).any(axis=1).argmax())
-            raise DatasetError(
-                f"{path}:{first + row}: the edge ({edges[row, 0]}, {edges[row, 1]}) names a node that does not exist; "
-                f"expected numbers from 1 to {n_nodes}, the number of nodes."
-            )
-        owners = owner_of(edges - 1)
-        crossing = owners[:, 0] != owners[:, 1]
-        if crossing.any():
-            row = int(crossing.argmax())
-            raise DatasetError(
-                f"{path}:{first + row}: the edge ({edges[row, 0]}, {edges[row, 1]}) joins two graphs, "
-                f"{owners[row, 0] + 1} and {owners[row, 1] + 1}; expected both ends in one graph."
-            )
-        yield block
+def _read_names(files: _Files) -> dict[str, LabelNames]:
+    """Read the names of node labels, edge labels and classes, by the table that they belong to."""
+    found = {}
+    for kind in ("node_labels", "edge_labels", "graph_labels"):
+        path = files.get(f"{kind.removesuffix('s')}_names")
+        if path is not None:
+            if kind not in files:
+                raise DatasetError(
+                    f"{path} names the numbers of a table of {kind.replace('_', ' ')}, but there is none."
+                )
+            found[kind] = LabelNames(path)
+    return found
 
 
 def _read_targets(files: _Files, names: LabelNames | None) -> tuple[NDArray[Any] | None, Floats | None]:
     """Return the targets and the graph attributes; without graph labels, the graph attributes are the targets."""
-    tables = {kind: files[kind] for kind in _GRAPH_TABLES if kind in files}
-    labels, numbers = (
-        join_blocks(read_blocks(tables[kind], whole=kind == "graph_labels")) if kind in tables else None
-        for kind in _GRAPH_TABLES
-    )
-    if labels is None:
+    numbers = read_table(files["graph_attributes"], whole=False) if "graph_attributes" in files else None
+    if "graph_labels" not in files:
         return (numbers[:, 0] if numbers is not None and numbers.shape[1] == 1 else numbers), None
+    table = Table(files["graph_labels"], whole=True)
+    labels = table.read()
     if numbers is not None and len(numbers) != len(labels):
-        path = files["graph_attributes"]
         raise DatasetError(
-            f"{path}:{len(numbers)}: expected {len(labels)} lines, one per graph label, got {len(numbers)}."
+            f"{files['graph_attributes']}:{len(numbers)}: expected {len(labels)} lines, one per graph label, got {len(numbers)}."
         )
     if names is not None:
-        check_named(Block(labels, 0), files["graph_labels"], names)
-        return class_names(names)[labels[:, 0]], numbers
+        for line, name in enumerate(names.values, 1):
+            if not isinstance(name, str):
+                raise DatasetError(f"{names.path}:{line}: expected the name of a class in quotes, got {name!r}.")
+        return names.apply(labels, table).astype(str), numbers
     return (labels[:, 0] if labels.shape[1] == 1 else labels), numbers
 
 
-def _check_length(path: Path, n_rows: int, length: int, kind: str) -> None:
-    if n_rows != length:
-        noun = "nodes" if kind in _NODE_TABLES else "edges"
-        raise DatasetError(f"{path}:{n_rows}: expected {length} lines, one for each of the {noun}, got {n_rows}.")
-
-
-def _check_order(numbers: Ints, first: int, path: Path, n_lines_before: int, noun: str) -> None:
-    """Raise if nodes are not sorted by graph, or if an edge belongs to a graph of an earlier chunk."""
-    is_wrong = np.diff(numbers, prepend=first) < 0 if noun == "nodes" else numbers < first
-    if is_wrong.any():
+def _read_owners(files: _Files, targets: NDArray[Any] | None) -> tuple[Ints, int]:
+    """Return the graph of each node, and the number of graphs."""
+    table = Table(files["graph_indicator"], whole=True, n_columns=1)
+    owners = table.read()[:, 0]
+    if owners.min() < 1:
+        row = int((owners < 1).argmax())
+        raise table.error(row, f"expected a graph id of 1 or more, got {owners[row]}.")
+    row, largest = int(owners.argmax()), int(owners.max())
+    if targets is None:
+        if largest > len(owners) + _MAX_EMPTY_GRAPHS:
+            raise table.error(row, f"graph id {largest} is too large for a data set of {len(owners)} nodes.")
+        return owners - 1, largest
+    if len(targets) < largest:
+        path = files["graph_labels" if "graph_labels" in files else "graph_attributes"]
         raise DatasetError(
-            f"{path}:{n_lines_before + int(is_wrong.argmax()) + 1}: {noun} must be listed graph by graph to be read in "
-            "chunks; load_tu reads them in any order."
+            f"{path}:{len(targets)}: expected {largest} lines, one per graph, got {len(targets)}; "
+            f"{table.path}:{row + 1} names graph {largest}."
         )
+    return owners - 1, len(targets)
 
 
-def _contradictions(
-    edges: Ints, edge_data: dict[str, NDArray[Any]], *, directed: bool
-) -> Iterator[tuple[str, int, int]]:
-    """Yield each table, row and earlier row in which one edge has different data; self loops do not count."""
-    for kind, rows in edge_data.items():
-        seen: dict[tuple[int, ...], int] = {}
-        for row, pair in enumerate(edges.tolist()):
+def _read_edges(table: Table, n_rows: int | None, owners: Ints) -> Ints:
+    """Return the next node pairs, each within one graph."""
+    edges = table.read(n_rows)
+    first = table.n_read - len(edges)
+    if edges.size and (edges.min() < 1 or edges.max() > len(owners)):
+        row = int(((edges < 1) | (edges > len(owners))).any(axis=1).argmax())
+        raise table.error(
+            first + row,
+            f"the edge ({edges[row, 0]}, {edges[row, 1]}) names a node that does not exist; expected numbers from 1 to "
+            f"{len(owners)}, the number of nodes.",
+        )
+    graphs = owners[edges - 1] + 1
+    is_crossing = graphs[:, 0] != graphs[:, 1]
+    if is_crossing.any():
+        row = int(is_crossing.argmax())
+        raise table.error(
+            first + row,
+            f"the edge ({edges[row, 0]}, {edges[row, 1]}) joins two graphs, {graphs[row, 0]} and {graphs[row, 1]}; expected "
+            "both ends in one graph.",
+        )
+    return edges - 1
+
+
+def _count_edges(path: Path, owners: Ints, first_nodes: Ints) -> list[int]:
+    """Count the lines of each chunk of nodes; they must be in the order of the chunks."""
+    table = Table(path, whole=True, n_columns=2, may_be_empty=True)
+    counts = np.zeros(len(first_nodes) - 1, np.int64)
+    last = 0
+    while len(edges := _read_edges(table, _BLOCK, owners)):
+        chunks = np.searchsorted(first_nodes, edges[:, 0], "right") - 1
+        steps = np.diff(chunks, prepend=last)
+        if (steps < 0).any():
+            raise _not_in_order(path, table.n_read - len(edges) + int((steps < 0).argmax()), "edges")
+        last = chunks[-1]
+        counts += np.bincount(chunks, minlength=len(counts))
+    return counts.tolist()
+
+
+def _read_tables(
+    files: _Files,
+    names: dict[str, LabelNames],
+    owners: Ints,
+    n_nodes: Ints,
+    n_edges: Sequence[int | None],
+    kinds: list[str],
+) -> Iterator[tuple[Ints, dict[str, NDArray[Any]]]]:
+    """Yield the edges and the rows of some other tables, chunk by chunk."""
+    pairs = Table(files["A"], whole=True, n_columns=2, may_be_empty=True)
+    tables = {
+        kind: Table(files[kind], whole=kind.endswith("labels"), may_be_empty=kind in _EDGE_TABLES) for kind in kinds
+    }
+    for n_chunk_nodes, n_chunk_edges in zip(n_nodes.tolist(), n_edges, strict=True):
+        edges = _read_edges(pairs, n_chunk_edges, owners)
+        data = {}
+        for kind, table in tables.items():
+            n_rows = n_chunk_nodes if kind in _NODE_TABLES else len(edges)
+            rows = table.read(n_rows)
+            if len(rows) < n_rows:
+                break
+            data[kind] = names[kind].apply(rows, table) if kind in names else rows
+        if len(data) < len(tables):
+            break
+        yield edges, data
+    for kind, table in tables.items():
+        n_rows, noun = (len(owners), "nodes") if kind in _NODE_TABLES else (pairs.count_rows(), "edges")
+        if table.count_rows() != n_rows:
+            raise table.error(
+                table.n_read - 1, f"expected {n_rows} lines, one for each of the {noun}, got {table.n_read}."
+            )
+
+
+def _not_in_order(path: Path, row: int, noun: str) -> DatasetError:
+    return DatasetError(
+        f"{path}:{row + 1}: {noun} must be listed graph by graph to be read in chunks; load_tu reads them in any order."
+    )
+
+
+def _contradiction(
+    files: _Files, edges: Ints, data: dict[str, NDArray[Any]], line: int, *, directed: bool
+) -> DatasetError | None:
+    """Return the error for an edge that has two labels or two vectors, with both lines; self loops do not count."""
+    for kind in _EDGE_TABLES:
+        rows, seen = data.get(kind, edges[:0]).tolist(), {}
+        for row, (pair, value) in enumerate(zip(edges.tolist(), rows, strict=False)):
             first = seen.setdefault(tuple(pair if directed else sorted(pair)), row)
-            if (rows[row] != rows[first]).any() and pair[0] != pair[1]:
-                yield kind, row, first
+            if value != rows[first] and pair[0] != pair[1]:
+                here, there = (str(rows[i]).strip("[]()") for i in (row, first))
+                noun = "another label" if kind == "edge_labels" else "other attributes"
+                hint = "" if directed else " If they depend on the direction, load with directed=True."
+                return DatasetError(
+                    f"{files[kind]}:{line + row + 1}: the edge ({pair[0] + 1}, {pair[1] + 1}) has {noun} here, {here}, than in "
+                    f"line {line + first + 1}, {there}.{hint}"
+                )
+    return None
 
 
 def _depends_on_direction(edges: Ints, vectors: Floats) -> bool:
@@ -622,8 +519,6 @@ def _depends_on_direction(edges: Ints, vectors: Floats) -> bool:
 def _count_repeated(edges: Ints) -> int:
     """Count the lines that repeat an earlier line, except for self loops."""
     keys = edges[:, 1] * (int(edges.max(initial=0)) + 1) + edges[:, 0]
-    if (keys[1:] > keys[:-1]).all():  # many files are sorted like this
-        return 0
     keys = np.sort(keys[edges[:, 0] != edges[:, 1]])
     return int(np.count_nonzero(keys[1:] == keys[:-1]))
 
@@ -638,9 +533,10 @@ def _check_storable(graphs: Graphs) -> None:
         raise DatasetError(
             f"Graph {len(graphs) - 1}, the last one, has no node: without targets a TU folder cannot represent it."
         )
-    for name, vectors in (("attributes", graphs.attributes), ("edge attributes", graphs.edge_attributes)):
+    for name in ("attributes", "edge_attributes", "graph_attributes"):
+        vectors = getattr(graphs, name)
         if vectors is not None and len(vectors) and not vectors.shape[1]:
-            raise DatasetError(f"A TU folder cannot hold {name} of length 0.")
+            raise DatasetError(f"A TU folder cannot hold {name.replace('_', ' ')} of length 0.")
 
 
 def _write_folder(goal: Path, files: dict[str, list[str]]) -> None:
@@ -655,73 +551,60 @@ def _write_folder(goal: Path, files: dict[str, list[str]]) -> None:
         (work / goal.name).rename(goal)
 
 
-def _tables(graphs: Graphs) -> dict[str, list[str]]:
+def _format_tables(graphs: Graphs) -> dict[str, list[str]]:
+    """Return the lines of each file."""
     sources = np.repeat(np.arange(graphs.n_nodes), graphs.degrees)
-    pairs = np.stack([sources, graphs.indices], axis=1) + 1
-    files = {"A": _join(pairs.tolist()), "graph_indicator": _join((graphs.graph_ids[:, None] + 1).tolist())}
+    rows: dict[str, NDArray[Any] | None] = {
+        "A": np.stack([sources, graphs.indices], axis=1) + 1,
+        "graph_indicator": graphs.graph_ids[:, None] + 1,
+        "node_attributes": graphs.attributes,
+        "edge_attributes": graphs.edge_attributes,
+    }
+    files = {kind: _format_rows(values) for kind, values in rows.items() if values is not None}
     if graphs.labels is not None:
-        files |= _label_files("node_label", graphs.labels, graphs.label_values)
+        files |= _format_labels("node_label", graphs.labels, graphs.label_values)
     if graphs.edge_labels is not None:
-        files |= _label_files("edge_label", graphs.edge_labels, graphs.edge_label_values)
-    if graphs.attributes is not None:
-        files["node_attributes"] = _join(graphs.attributes.tolist())
-    if graphs.edge_attributes is not None:
-        files["edge_attributes"] = _join(graphs.edge_attributes.tolist())
+        files |= _format_labels("edge_label", graphs.edge_labels, graphs.edge_label_values)
     if graphs.targets is not None:
-        files |= _target_files(graphs.targets)
+        files |= _format_targets(graphs.targets)
     if graphs.graph_attributes is not None:
-        if "graph_labels" not in files or not graphs.graph_attributes.shape[1]:
+        if "graph_labels" not in files:
             raise DatasetError(
-                "A TU folder can hold graph attributes only beside targets that are classes, and at least one; save_parquet has no "
-                "such limits."
+                "A TU folder can hold graph attributes only beside targets that are classes; save_parquet has no such limits."
             )
-        files["graph_attributes"] = _join(graphs.graph_attributes.tolist())
+        files["graph_attributes"] = _format_rows(graphs.graph_attributes)
     return files
 
 
-def _join(rows: Iterable[Sequence[float]]) -> list[str]:
+def _format_rows(rows: NDArray[Any]) -> list[str]:
     """Format one line per row; repr gives the shortest digits that read back as the same double."""
-    return [", ".join(map(repr, row)) for row in rows]
+    return [", ".join(map(repr, row)) for row in rows.tolist()]
 
 
-def _label_files(kind: str, codes: Ints, values: Sequence[Hashable]) -> dict[str, list[str]]:
+def _format_labels(kind: str, codes: Ints, values: Sequence[Hashable]) -> dict[str, list[str]]:
     """Format the table of labels, and the file of names if the labels are not whole numbers."""
     used, numbers = np.unique(codes, return_inverse=True)
     labels: list[Any] = [values[code] for code in used]
-    names = []
-    if all(map(_is_whole, labels)):
-        texts = list(map(str, labels))
-    elif _are_rows(labels):
-        texts = [", ".join(map(str, label)) for label in labels]
+    rows = [label if isinstance(label, tuple) and len(label) > 1 else (label,) for label in labels]
+    if len(set(map(len, rows))) <= 1 and all(isinstance(n, int) and abs(n) <= LARGEST for row in rows for n in row):
+        texts, names = [", ".join(map(str, row)) for row in rows], {}
     else:
-        texts, names = list(map(str, range(len(labels)))), list(map(json.dumps, labels))
-    files = {f"{kind}s": [texts[number] for number in numbers.tolist()]}
-    return files | ({f"{kind}_names": names} if names else {})
+        texts, names = list(map(str, range(len(labels)))), {f"{kind}_names": list(map(json.dumps, labels))}
+    return {f"{kind}s": [texts[number] for number in numbers.tolist()], **names}
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and abs(value) <= LARGEST
-
-
-def _are_rows(labels: list[Any]) -> bool:
-    """Return whether the labels are tuples of whole numbers, all of one length of at least 2."""
-    if not all(isinstance(label, tuple) and all(map(_is_whole, label)) for label in labels):
-        return False
-    return len({len(label) for label in labels}) == 1 and len(labels[0]) > 1
-
-
-def _target_files(targets: NDArray[Any]) -> dict[str, list[str]]:
+def _format_targets(targets: NDArray[Any]) -> dict[str, list[str]]:
     """Format the targets: whole numbers and strings are classes, other numbers are measured values."""
     rows = targets[:, None] if targets.ndim == 1 else targets
     if rows.ndim != 2 or (targets.ndim == 2 and rows.shape[1] < 2):
         raise DatasetError(f"A TU folder cannot hold targets of shape {targets.shape}.")
     if rows.dtype.kind in "biu" and (not rows.size or int(np.abs(rows.astype(object)).max()) <= LARGEST):
-        return {"graph_labels": _join(rows.astype(np.int64).tolist())}
+        return {"graph_labels": _format_rows(rows.astype(np.int64))}
     if rows.dtype.kind == "f" and rows.dtype.itemsize <= 8 and np.isfinite(rows).all():
-        return {"graph_attributes": _join(rows.astype(np.float64).tolist())}
-    if targets.ndim == 1 and all(isinstance(target, str) and not target.endswith("\0") for target in targets.tolist()):
+        return {"graph_attributes": _format_rows(rows.astype(np.float64))}
+    if targets.ndim == 1 and all(isinstance(target, str) for target in targets.tolist()):
         classes, numbers = np.unique(targets.astype(object), return_inverse=True)
-        return _label_files("graph_label", numbers, classes.tolist())
+        return _format_labels("graph_label", numbers, classes.tolist())
     raise DatasetError(
-        f"A TU folder can hold targets that are whole numbers up to 2^53, finite numbers or strings; got {targets.dtype} {targets!r}."
+        f"A TU folder can hold targets that are whole numbers below 2^53, finite numbers or strings; got {targets.dtype} {targets!r}."
     )

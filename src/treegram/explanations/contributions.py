@@ -271,7 +271,8 @@ class Explanation:
         -------
         list of dict
             For each, the most similar first: ``index`` among the training graphs, ``name`` (None for graphs without names),
-            ``similarity``, and ``contribution`` to the decision. The similarity is the normalized kernel; of several kernels,
+            ``target`` (its class or number; None if the model does not keep it), ``similarity``, and ``contribution`` to the
+            decision. The similarity is the normalized kernel; of several kernels,
             their mean, weighted by how much the model relies on each. Empty for linear models that do not compare graphs.
         """
         contrast = self._contrast(graph, output)
@@ -287,6 +288,7 @@ class Explanation:
             {
                 "index": one if numbers is None else int(numbers[one]),
                 "name": None if names is None else str(names[one]),
+                "target": self._training_targets.get(one),
                 "similarity": float(similarities[one]),
                 "contribution": float(contributions[one]),
             }
@@ -499,6 +501,17 @@ class Explanation:
         for size, part in zip(sizes, self._parts, strict=True):
             total += size / (sum(sizes) or 1.0) * part.similarities
         return total
+
+    @cached_property
+    def _training_targets(self) -> dict[int, Any]:
+        """Class or number of the training graphs, as far as the model keeps them."""
+        final, fitted = split_model(self._model)[-1], self._parts[0].kernel.graphs_
+        if hasattr(final, "train_codes_"):
+            return dict(enumerate(final.classes_[final.train_codes_].tolist()))
+        if hasattr(final, "n_support_"):  # a support vector machine knows the classes of its support vectors
+            classes = np.repeat(final.classes_, final.n_support_)
+            return dict(zip(final.support_.tolist(), classes.tolist(), strict=True))
+        return {} if fitted.targets is None or fitted.targets.ndim > 1 else dict(enumerate(fitted.targets.tolist()))
 
     @cached_property
     def _training_indices(self) -> Ints | None:

@@ -7,7 +7,7 @@ import hashlib
 import inspect
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
 from itertools import islice
@@ -245,22 +245,15 @@ def _verdict(explanation: Explanation, i: int, targets: NDArray[Any] | None) -> 
     return "correct" if explanation.predictions[i] == targets[i] else "wrong"
 
 
-def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Any:
+def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Callable[[int], list[dict[str, Any]]]:
     """Return a function that lists the most similar training graphs of an explained graph, with pictures."""
-    if not explanation._compares_graphs:
-        return lambda _: []
     # Draw the graphs as they came, if any kernel sees them without a transformer.
     part = next((one for one in explanation._parts if one.seen is explanation.graphs), explanation._parts[0])
-    fitted, numbers = part.kernel.graphs_, part.numbers
-    position_of = {int(number): i for i, number in enumerate(range(len(fitted)) if numbers is None else numbers)}
-    targets = {} if fitted.targets is None or fitted.targets.ndim > 1 else dict(enumerate(fitted.targets))
-    final = split_model(explanation._model)[-1]
-    if hasattr(final, "n_support_"):  # a support vector machine keeps the classes of its support vectors
-        targets = dict(zip(final.support_.tolist(), np.repeat(final.classes_, final.n_support_), strict=True))
 
     @cache
     def draw(number: int, name: str | None) -> dict[str, Any]:
-        graph = fitted[position_of[number]]
+        position = number if part.numbers is None else int(np.flatnonzero(part.numbers == number)[0])
+        graph = part.kernel.graphs_[position]
         molecule = read_molecule(name, graph) if are_molecules else None
         if molecule is not None:
             return molecule_picture(molecule, graph, None, f"The molecule {name}")
@@ -269,12 +262,15 @@ def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Any:
         return graph_picture(graph, None, f"Training graph with {counted(graph.n_nodes, 'node')}", size=1.5)
 
     def find(i: int) -> list[dict[str, Any]]:
-        found = explanation.similar_graphs(i, _N_SIMILAR)
-        for one in found:
-            one["target"] = _shown(targets[one["index"]]) if one["index"] in targets else ""
-            one["picture"] = draw(one["index"], one["name"])
-            one["name"] = one["name"] or f"Training graph {one['index']}"
-        return found
+        return [
+            {
+                **one,
+                "target": "" if one["target"] is None else _shown(one["target"]),
+                "picture": draw(one["index"], one["name"]),
+                "name": one["name"] or f"Training graph {one['index']}",
+            }
+            for one in explanation.similar_graphs(i, _N_SIMILAR)
+        ]
 
     return find
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +12,8 @@ import sklearn
 from sklearn.base import clone
 
 from treegram._core.errors import ParameterError, StoreError
-from treegram._core.files import only_writer, scratch_folder
-from treegram._core.machine import package_versions, spell_bytes
+from treegram._core.files import check_space, only_writer, scratch_folder
+from treegram._core.machine import package_versions
 from treegram._core.optional import optional_module
 from treegram._core.parallel import send_tasks
 from treegram._core.params import Whole, Words, check_value
@@ -87,26 +84,26 @@ def gram_to_zarr(
     array([[1.   , 0.963],
            [0.963, 1.   ]])
     """
-    _zarr()
+    zarr = _zarr()
     graphs, folder = as_graphs(X), Path(path)
     check_value("chunk", "gram_to_zarr", chunk, (Whole(1),))
     check_value("dtype", "gram_to_zarr", dtype, (Words("float32", "float64"),))
     split_pipeline(kernel)[1]._check_parameters()
     record = _record(kernel, graphs, chunk, dtype)
-    store = _Store(folder, n_blocks=-(-len(graphs) // chunk))
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        store.create(record, len(graphs), chunk, dtype)
+        _create(folder, record)
     with only_writer(folder):
-        store.check(record)
-        diagonal, others = store.missing()
-        _check_space(folder, (len(diagonal) + 2 * len(others)) * chunk**2 * np.dtype(dtype).itemsize)
+        _check_record(folder, record)
+        _remove_leftovers(folder)
+        diagonal, others = _find_missing(folder, -(-len(graphs) // chunk))
+        check_space(folder / "gram", (len(diagonal) + 2 * len(others)) * chunk**2 * np.dtype(dtype).itemsize)
         if diagonal or others:
             blocks, fitted = _fit(kernel, graphs, chunk)
             for missing in (diagonal, others):  # the diagonal first: it has the values that normalization needs
                 tasks = [(i, j, blocks[i], blocks[j]) for i, j in missing]
-                for _ in send_tasks(_write_block, (fitted, store), tasks, n_jobs=n_jobs, label="blocks"):
+                for _ in send_tasks(_write_block, (fitted, folder), tasks, n_jobs=n_jobs, label="blocks"):
                     pass
-    return store.open_array("gram", "r")
+    return zarr.open_array(folder / "gram", mode="r")
 
 
 def _zarr() -> Any:
@@ -126,15 +123,6 @@ def _record(kernel: Any, graphs: Graphs, chunk: int, dtype: str) -> dict[str, An
     return {"kernel": text, "graphs": graphs_digest(graphs), "n_graphs": len(graphs), "chunk": chunk, "dtype": dtype}
 
 
-def _check_space(folder: Path, n_bytes: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if n_bytes > free:
-        raise OSError(
-            f"{folder} needs {spell_bytes(n_bytes)} more, but its disk has {spell_bytes(free)} left. Use another disk, or "
-            "dtype='float32' for half of the space; Nystroem needs no matrix at all."
-        )
-
-
 # -------------------------------------------------------------------- blocks
 
 
@@ -148,9 +136,9 @@ def _fit(kernel: Any, graphs: Graphs, chunk: int) -> tuple[list[Graphs], GraphKe
     return [graphs[first : first + chunk] for first in range(0, len(graphs), chunk)], final
 
 
-def _write_block(shared: tuple[GraphKernel, _Store], i: int, j: int, rows: Graphs, columns: Graphs) -> None:
+def _write_block(shared: tuple[GraphKernel, Path], i: int, j: int, rows: Graphs, columns: Graphs) -> None:
     """Compute a block, and write it with its mirror image."""
-    kernel, store = shared
+    kernel, folder = shared
     left = kernel._describe(rows, kernel._own_grid())
     right = None if i == j else kernel._describe(columns, kernel._own_grid())
     K = kernel._pair_sums(left, right)
@@ -159,118 +147,97 @@ def _write_block(shared: tuple[GraphKernel, _Store], i: int, j: int, rows: Graph
         if i == j:
             self_kernels = kernel._finite(K.diagonal().copy())
             complete_gram(K, self_kernels, kernel._normalization)
-            store.write("gram", (i, i), K)
-            store.write("self_kernels", (i,), self_kernels)
+            _write(folder / "gram", (i, i), K)
+            _write(folder / "self_kernels", (i,), self_kernels)
         else:
             if kernel.normalize:
-                normalize_gram(K, store.self_kernels(i), store.self_kernels(j), kernel._normalization)
-            store.write("gram", (i, j), K)
-            store.write("gram", (j, i), K.T)
+                self_kernels = _zarr().open_array(folder / "self_kernels", mode="r")
+                own, other = (np.asarray(self_kernels.get_block_selection(block)) for block in (i, j))
+                normalize_gram(K, own, other, kernel._normalization)
+            _write(folder / "gram", (i, j), K)
+            _write(folder / "gram", (j, i), K.T)
     except OSError as error:
         raise OSError(
-            f"{store.folder} cannot be written ({error.strerror or error}). Finished blocks are kept: fix the cause and repeat "
-            "the call."
+            f"{folder} cannot be written ({error.strerror or error}). Finished blocks are kept: fix the cause and repeat the call."
         ) from error
+
+
+def _write(path: Path, block: tuple[int, ...], values: Floats) -> None:
+    """Write a block of an array; Zarr writes it under a temporary name and renames it."""
+    array = _zarr().open_array(path, mode="r+")
+    with np.errstate(over="ignore"):
+        narrowed = values.astype(array.dtype)
+    if not np.isfinite(narrowed).all():
+        raise ValueError(f"Some kernel values are too large for {array.dtype}: use dtype='float64', or normalize=True.")
+    array.set_block_selection(block, narrowed)
 
 
 # -------------------------------------------------------------------- the store
 
 
-@dataclass(frozen=True)
-class _Store:
-    """A Zarr group on disk; workers get only its path."""
-
-    folder: Path
-    n_blocks: int
-
-    def create(self, record: dict[str, Any], n: int, chunk: int, dtype: str) -> None:
-        """Create an empty store; its folder appears when it is complete."""
-        zarr = _zarr()
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
-        with scratch_folder(self.folder.parent) as scratch:
-            new = _Store(scratch / "store", self.n_blocks)
-            group = zarr.create_group(new.folder, zarr_format=3)
-            for name, shape, kind in (("gram", (n, n), dtype), ("self_kernels", (n,), "float64")):
-                # A checksum and no compression: the digits of kernel values are random.
-                compressors = [zarr.codecs.Crc32cCodec()]
-                chunks = (chunk,) * len(shape)
-                group.create_array(
-                    name, shape=shape, chunks=chunks, dtype=kind, compressors=compressors, fill_value=np.nan
-                )
-            group.update_attributes({**record, "layout": new._layout(), "versions": package_versions()})
-            try:
-                if self.folder.exists():
-                    self.folder.rmdir()  # an empty folder
-                new.folder.rename(self.folder)
-            except OSError:
-                if not self.folder.exists():  # else another process was faster
-                    raise
-
-    def check(self, record: dict[str, Any]) -> None:
-        """Check that this is the store of the record, and remove chunks that a killed process has left unfinished."""
-        try:
-            attributes = dict(_zarr().open_group(self.folder, mode="r").attrs)
-            record = {**record, "layout": self._layout()}
-        except Exception as error:  # whatever Zarr raises for damaged metadata
-            raise StoreError(
-                f"{self.folder} cannot be read as a store of gram_to_zarr ({error}). Choose another path, or remove it."
-            ) from error
-        for name, value in record.items():
-            if attributes.get(name) != value:
-                raise StoreError(
-                    f"{self.folder} holds another matrix: its {name} is {attributes.get(name)!r}, now it is {value!r}. Choose "
-                    "another path, or remove the folder."
-                )
-        files = list(self.folder.rglob("*"))
-        for path in files:
-            if path.is_symlink():
-                raise StoreError(f"{path} is a symbolic link, which a store cannot contain. Remove it.")
-        for path in files:
-            if _LEFTOVER.fullmatch(path.name):
-                path.unlink(missing_ok=True)
-
-    def missing(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """Return the blocks (i, j) on the diagonal and those above it that are missing or damaged, here or mirrored."""
-        diagonal = [
-            (i, i) for i in range(self.n_blocks) if not (self._has("gram", i, i) and self._has("self_kernels", i))
-        ]
-        others = [
-            (i, j)
-            for j in range(self.n_blocks)
-            for i in range(j)
-            if not (self._has("gram", i, j) and self._has("gram", j, i))
-        ]
-        return diagonal, others
-
-    def open_array(self, name: str, mode: Any) -> Any:
-        """Open one of the two arrays."""
-        return _zarr().open_array(self.folder / name, mode=mode)
-
-    def write(self, name: str, block: tuple[int, ...], values: Floats) -> None:
-        """Write a block; Zarr writes it under a temporary name and renames it."""
-        array = self.open_array(name, "r+")
-        with np.errstate(over="ignore"):
-            narrowed = values.astype(array.dtype)
-        if not np.isfinite(narrowed).all():
-            raise ValueError(
-                f"Some kernel values are too large for {array.dtype}: use dtype='float64', or normalize=True."
+def _create(folder: Path, record: dict[str, Any]) -> None:
+    """Create an empty store; its folder appears when it is complete."""
+    zarr, n = _zarr(), record["n_graphs"]
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with scratch_folder(folder.parent) as scratch:
+        group = zarr.create_group(scratch / "store", zarr_format=3)
+        for name, shape, dtype in (("gram", (n, n), record["dtype"]), ("self_kernels", (n,), "float64")):
+            group.create_array(
+                name,
+                shape=shape,
+                chunks=(record["chunk"],) * len(shape),
+                dtype=dtype,
+                compressors=[zarr.codecs.Crc32cCodec()],  # a checksum: the digits of kernel values cannot be compressed
+                fill_value=np.nan,
             )
-        array.set_block_selection(block, narrowed)
+        group.update_attributes({**record, "versions": package_versions()})
+        if folder.exists():
+            folder.rmdir()  # it is empty
+        (scratch / "store").rename(folder)
 
-    def self_kernels(self, i: int) -> Floats:
-        """Return the kernels of the graphs of a row of blocks with themselves."""
-        return np.asarray(self.open_array("self_kernels", "r").get_block_selection(i))
 
-    def _has(self, name: str, *block: int) -> bool:
-        if not self.folder.joinpath(name, "c", *map(str, block)).is_file():
-            return False
+def _check_record(folder: Path, record: dict[str, Any]) -> None:
+    """Raise if this is not the store of the record."""
+    n, chunk = record["n_graphs"], record["chunk"]
+    record = {**record, "shapes": [(n, n), (chunk, chunk), (n,), (chunk,)]}
+    try:
+        group = _zarr().open_group(folder, mode="r")
+        shapes = [shape for name in ("gram", "self_kernels") for shape in (group[name].shape, group[name].chunks)]
+        attributes = {**group.attrs, "dtype": str(group["gram"].dtype), "shapes": shapes}
+    except Exception as error:  # whatever Zarr raises for damaged metadata
+        raise StoreError(
+            f"{folder} cannot be read as a store of gram_to_zarr ({error}). Choose another path, or remove it."
+        ) from error
+    for name, value in record.items():
+        if attributes.get(name) != value:
+            raise StoreError(
+                f"{folder} holds another matrix: its {name} is {attributes.get(name)!r}, now it is {value!r}. Choose another "
+                "path, or remove the folder."
+            )
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove chunks that a killed process has left unfinished."""
+    files = list(folder.rglob("*"))
+    for path in files:
+        if path.is_symlink():
+            raise StoreError(f"{path} is a symbolic link, which a store cannot contain. Remove it.")
+    for path in files:
+        if _LEFTOVER.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+
+
+def _find_missing(folder: Path, n_blocks: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return the blocks (i, j) on the diagonal and those above it that are missing or damaged, here or mirrored."""
+    arrays = {name: _zarr().open_array(folder / name, mode="r") for name in ("gram", "self_kernels")}
+
+    def exists(name: str, *block: int) -> bool:
         try:
-            self.open_array(name, "r").get_block_selection(block)
+            arrays[name].get_block_selection(block)
         except (ValueError, OSError):  # a wrong length or checksum
             return False
-        return True
+        return folder.joinpath(name, "c", *map(str, block)).is_file()
 
-    def _layout(self) -> str:
-        """Return a digest of Zarr's metadata of both arrays: their shapes, types and checksums."""
-        texts = [(self.folder / name / "zarr.json").read_bytes() for name in ("gram", "self_kernels")]
-        return hashlib.sha256(b"".join(texts)).hexdigest()
+    diagonal = [(i, i) for i in range(n_blocks) if not (exists("gram", i, i) and exists("self_kernels", i))]
+    pairs = [(i, j) for j in range(n_blocks) for i in range(j)]
+    return diagonal, [(i, j) for i, j in pairs if not (exists("gram", i, j) and exists("gram", j, i))]

@@ -18,7 +18,7 @@ from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import as_graphs
 from treegram.kernels.base import AUTO
-from treegram.models.auto import Screening, choose_stack
+from treegram.models.auto import N_LANDMARKS, TOO_MANY, Screening, choose_stack, evenly_spaced
 from treegram.models.base import (
     KERNELS_ALLOWED,
     DecisionParts,
@@ -74,6 +74,8 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
         for each class otherwise.
     intercept_ : ndarray of shape (n_outputs,)
         The number that is added to the weighted sums of kernels.
+    train_codes_ : ndarray of shape (n_fitted,)
+        For each graph that kernels were fitted on, the position of its class in ``classes_``.
     temperature_ : float
         Factor between decisions and logarithms of probabilities.
     loo_decisions_ : ndarray of shape (n_graphs,) or (n_graphs, n_classes)
@@ -155,6 +157,8 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
         self.dual_coefs_ = [w * one.coefficients for w, one in zip(self.weights_, machines, strict=True)]
         self.intercept_ = self.weights_ @ [one.intercept for one in machines]
         decisions = np.tensordot(self.weights_, [one.held_out for one in machines], 1)
+        compared = codes if len(codes) <= TOO_MANY else codes[evenly_spaced(Y, N_LANDMARKS)]
+        self.train_codes_ = compared.astype(np.int64)
         self.temperature_ = fit_temperature(decisions, codes, screening.weights)
         self.loo_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
         self.search_results_ = screening.records

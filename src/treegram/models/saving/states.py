@@ -298,6 +298,7 @@ def _check_classifier(model: Any) -> None:
         raise ModelFileError(f"dual_coefs_ must be a list of {n_kernels} arrays")
     for kernel, coefficients in zip(model.kernels_, model.dual_coefs_, strict=True):
         _floats(coefficients, (_count_fitted(kernel), n_outputs), "dual_coefs_")
+    _integers(model.train_codes_, len(model.dual_coefs_[0]), "train_codes_", n_classes)
     _floats(model.intercept_, (n_outputs,), "intercept_")
     _floats(model.alphas_, (n_kernels,), "alphas_")
     _numbers(model, "temperature_")
@@ -412,6 +413,7 @@ _STATES: dict[str, tuple[tuple[str, ...], Callable[[Any], None]]] = {
             "alphas_",
             "dual_coefs_",
             "intercept_",
+            "train_codes_",
             "temperature_",
             "search_results_",
             "calibration_",
