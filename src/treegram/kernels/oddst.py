@@ -95,6 +95,8 @@ class ODDST(ExplicitKernel):
     depth: int = field(default=3, kw_only=False)
     lam: float = 1.0
     counting: str = "paper"
+    missing_labels: str = "degree"
+    use_edge_labels: bool = False
 
     @property
     def tree_sizes_(self) -> Floats:

@@ -8,12 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.params import Allowed, Whole, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
+from treegram.kernels.base import arc_matrix
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
 from treegram.structure.wl import ColorFeatures, color_features, read_color, wl_colors
@@ -95,6 +95,8 @@ class WL(ExplicitKernel):
     _allowed = COLORS
 
     n_iterations: int = field(default=3, kw_only=False)
+    missing_labels: str = "degree"
+    use_edge_labels: bool = False
 
     @property
     def color_iterations_(self) -> Ints:
@@ -150,8 +152,7 @@ def spread_over_trees(graphs: Graphs, levels: Floats) -> Floats:
     number of walks of at most i steps, node w gets the sum over v of levels[i, v] / c_i(v) times the number of these walks from v
     that end at w.
     """
-    n = graphs.n_nodes
-    steps = sp.csr_matrix((np.ones(len(graphs.indices)), graphs.indices, graphs.indptr), shape=(n, n))
+    n, steps = graphs.n_nodes, arc_matrix(graphs)
     total = np.zeros_like(levels[0])
     walks, sizes = np.ones(n), np.zeros(n)  # of exactly and of at most i steps, from each node
     for depth, level in enumerate(levels):

@@ -97,6 +97,8 @@ class WLOA(ExplicitKernel):
     _allowed = COLORS
 
     n_iterations: int = field(default=3, kw_only=False)
+    missing_labels: str = "degree"
+    use_edge_labels: bool = False
 
     def _features(self, graphs: Graphs, grid: Grid) -> list[UnfoldedColors]:
         return [_unfold(group) for group in color_groups(self, graphs, grid["n_iterations"], graphs.offsets)]
