@@ -47,6 +47,7 @@ from treegram.pairsum.attributes import scaled_gamma
 from treegram.pairsum.tiles import complete
 from treegram.structure.features import Features, gather
 
+# What kernels of your own need; modules of the package also import helpers that are not listed.
 __all__ = [
     "AUTO",
     "FLAG",
@@ -60,23 +61,9 @@ __all__ = [
     "Number",
     "Whole",
     "Words",
-    "accumulate_steps",
-    "arc_matrix",
-    "complete_gram",
     "gather",
-    "inverse_roots",
-    "learn_gamma",
-    "node_vectors",
-    "normalization_of",
-    "normalize_gram",
-    "outside_level",
     "parameters",
     "register_kernel",
-    "split_steps",
-    "unused_data",
-    "used_labels",
-    "warn_of_unknown_labels",
-    "warn_of_unused",
 ]
 
 ROWS_AT_ONCE = 32  # rows that are normalized together: their factors stay in cache
