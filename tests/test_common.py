@@ -57,7 +57,7 @@ VARIANTS = {
         {"radius": 1, "match": "none", "use_edge_labels": True, "normalize": False},
     ],
     "GraphHopper": [{"use_labels": True}, *NODE_KERNEL_VARIANTS],
-    "Graphlets": [{"max_size": 5, "use_labels": True}, {"use_edge_labels": True}],
+    "Graphlets": [{"max_size": 5}, {"max_size": 1}],
     "NSPDK": [{"radius": 2, "distance": 0}, {"use_edge_labels": True}],
     "RandomWalk": [
         {"n_steps": 3, "use_labels": True, "decay": 0.3},

@@ -2,7 +2,7 @@
 Small subgraphs, counted and drawn
 ==================================
 
-:class:`treegram.Graphlets` counts all connected subgraphs of at most five nodes. Without labels there are 31 kinds, and
+:class:`treegram.Graphlets` counts all connected subgraphs of at most five nodes. There are 31 kinds, and
 each has a name. Here they are drawn, from one node to five, with their numbers in 300 random
 graphs with planted motifs.
 """

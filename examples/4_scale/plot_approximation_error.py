@@ -24,7 +24,6 @@ def error(kernel):
 
 methods = {
     "rff": "rff: random frequencies",
-    "orf": "orf: orthogonal frequencies",
     "qmc": "qmc: Sobol frequencies",
     "nystroem": "nystroem: pivots among the nodes",
 }

@@ -247,7 +247,7 @@ def test_linear_models_on_features(name):
 HASHED = {
     "hashed": ODDCLFeatures(depth=2, lam=1.2, n_features=64),
     "few columns, not normalized": ODDCLFeatures(depth=1, n_features=5, normalize=False),
-    "Fourier": ODDCLFeatures(depth=1, method="orf", n_components=8, n_features=64),
+    "Fourier": ODDCLFeatures(depth=1, method="rff", n_components=8, n_features=64),
     "a column for each": ODDCLFeatures(depth=2, n_features=None, gamma="scale"),
     "a column for each, not normalized": ODDCLFeatures(depth=1, lam=0.5, n_features=None, normalize=False),
 }

@@ -1,5 +1,8 @@
 """Where GraKeL computes something else than the definition, shown; ours follows the definition (docs/from_grakel.md)."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -44,3 +47,9 @@ def test_grakels_labeled_walks_are_wrong_by_default():
     own = RandomWalk(0.1, n_steps=40, use_labels=True, normalize=False).fit_transform(graphs)[0, 0]
     assert own + 6 == pytest.approx(right, rel=1e-12)
     assert abs(fast - right) > 0.02
+
+
+def test_the_page_names_every_kernel_of_grakel():
+    page = (Path(__file__).parents[2] / "docs/from_grakel.md").read_text()
+    kernels = set(grakel.kernels.__all__) - {"Kernel", "default_executor"}
+    assert not [name for name in kernels if not re.search(rf"\| .*`{name}\b.* \|", page)]

@@ -105,7 +105,7 @@ def test_without_variance_gamma_scale_is_the_default(make, attributes):
 
 
 def test_gamma_scale_of_features_needs_a_fit():
-    options = {"method": "orf", "n_components": 64, "n_features": None}
+    options = {"method": "rff", "n_components": 64, "n_features": None}
     graphs = graphs_of(50.0)
     gamma = 1 / graphs.attributes.var(axis=0).sum()
     rows = [ODDCLFeatures(gamma=value, **options).fit_transform(graphs).toarray() for value in ("scale", gamma)]

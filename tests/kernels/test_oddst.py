@@ -38,7 +38,7 @@ def test_inner_products_of_features_are_the_kernel(options):
     kernel = ODDST(**options).fit(MIXED.pack())
     Z = feature_rows(kernel, MIXED.pack())
     assert sp.issparse(Z)
-    assert Z.shape == (len(MIXED), len(kernel.tree_sizes_))
+    assert Z.shape == (len(MIXED), len(kernel._fitted_features.sizes))
     np.testing.assert_allclose((Z @ Z.T).toarray(), kernel.transform(MIXED.pack()), rtol=1e-12, atol=1e-15)
 
 
@@ -48,7 +48,7 @@ def test_features_of_new_graphs_multiply_to_transform(options):
     old, new = MIXED.take([1, 3, 6]), MIXED.take([0, 2, 4, 5, 7, 8, 9])
     kernel = ODDST(**options).fit(old.pack())
     Z, Z_new = feature_rows(kernel, old.pack()), feature_rows(kernel, new.pack())
-    assert Z_new.shape == (len(new), len(kernel.tree_sizes_))
+    assert Z_new.shape == (len(new), len(kernel._fitted_features.sizes))
     np.testing.assert_allclose((Z_new @ Z.T).toarray(), kernel.transform(new.pack()), rtol=1e-12, atol=1e-15)
     if options["normalize"]:
         lengths = np.sqrt(np.asarray(Z_new.multiply(Z_new).sum(axis=1))).ravel()
@@ -70,7 +70,7 @@ def test_features_multiply_to_the_kernel_on_any_collection(drawn, normalize):
 def test_features_are_counts_times_a_power_of_lam():
     for lam in (1.0, 0.25):
         kernel = ODDST(depth=2, lam=lam, normalize=False).fit(MIXED.pack())
-        counts = feature_rows(kernel, MIXED.pack()).toarray() / lam ** (kernel.tree_sizes_ / 2)
+        counts = feature_rows(kernel, MIXED.pack()).toarray() / lam ** (kernel._fitted_features.sizes / 2)
         np.testing.assert_allclose(counts, counts.round(), rtol=1e-12)
         assert counts.max() > 1
 
@@ -89,7 +89,7 @@ def test_counts_by_name_equal_the_oracle(name, counting):
 
 def test_sizes_are_the_nodes_of_the_trees():
     kernel = ODDST(depth=3).fit(MIXED.pack())
-    assert [len(re.findall("[CNO]", name)) for name in names_of(kernel)] == kernel.tree_sizes_.tolist()
+    assert [len(re.findall("[CNO]", name)) for name in names_of(kernel)] == kernel._fitted_features.sizes.tolist()
 
 
 # -------------------------------------------------------------------- reading a tree back
@@ -126,7 +126,7 @@ def test_every_feature_can_be_read_and_encoded_again(use_edge_labels):
     kernel = ODDST(depth=3, counting="visits", use_edge_labels=use_edge_labels, normalize=False)
     kernel.fit(collection.pack())
     names = names_of(kernel)
-    assert len(set(names)) == len(kernel.tree_sizes_) > 50
+    assert len(set(names)) == len(kernel._fitted_features.sizes) > 50
     parsed = [parse(name) for name in names]
     drawn = Collection(
         [edges for _, edges, _ in parsed],
@@ -136,11 +136,11 @@ def test_every_feature_can_be_read_and_encoded_again(use_edge_labels):
         [found for _, _, found in parsed] if use_edge_labels else None,
     )
     Z = feature_rows(kernel, drawn.pack())
-    own = Z[np.arange(len(kernel.tree_sizes_)), np.arange(len(kernel.tree_sizes_))]
+    own = Z[np.arange(len(kernel._fitted_features.sizes)), np.arange(len(kernel._fitted_features.sizes))]
     assert (np.asarray(own) > 0).all()
     # No feature of a tree's graph is larger than the tree, and only those of its size unroll all of it.
-    sizes = kernel.tree_sizes_
-    assert all((sizes[Z[t].indices] <= sizes[t]).all() for t in range(len(kernel.tree_sizes_)))
+    sizes = kernel._fitted_features.sizes
+    assert all((sizes[Z[t].indices] <= sizes[t]).all() for t in range(len(kernel._fitted_features.sizes)))
 
 
 def test_a_feature_is_read_as_the_documentation_says():
@@ -156,7 +156,6 @@ def test_nothing_can_be_read_before_fit():
     for read in (
         lambda: kernel.transform(MIXED.pack()),
         lambda: FeatureMap(ODDST()).transform(MIXED.pack()),
-        lambda: kernel.tree_sizes_,
     ):
         with pytest.raises(NotFittedError, match=r"ODDST|FeatureMap"):
             read()
@@ -164,6 +163,6 @@ def test_nothing_can_be_read_before_fit():
 
 def test_without_trees_there_are_no_features():
     kernel = ODDST().fit([])
-    assert len(kernel.tree_sizes_) == 0
+    assert len(kernel._fitted_features.sizes) == 0
     assert feature_rows(kernel, MIXED.pack()).shape == (len(MIXED), 0)
     assert feature_names(kernel) == []

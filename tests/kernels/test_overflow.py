@@ -102,7 +102,7 @@ def test_normalized_results_are_exact_for_large_trees(make):
     collection = layers(3, 7)
     expected = exact_gram(make, collection, 2.0, depth=6, counting="visits")
     kernel = kernel_of(make, lam=2.0, depth=6, counting="visits")
-    assert ODDST(6).fit(collection.pack()).tree_sizes_.max() > 1024
+    assert ODDST(6).fit(collection.pack())._fitted_features.sizes.max() > 1024
     np.testing.assert_allclose(kernel.fit_transform(collection.pack()), expected, rtol=0, atol=1e-11)
 
 

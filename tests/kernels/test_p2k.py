@@ -93,7 +93,7 @@ def literal_columns(kernel, fitted, collection):
 
 
 def literal_draws(kernel):
-    draws = kernel._learned.draws
+    draws = kernel._draws
 
     def at(t):
         def coordinate(label):
@@ -191,7 +191,7 @@ def test_hellinger_hashes_square_roots():
     """A distribution (1/2, 1/2) projects to (r1 + r2) / sqrt(2), whatever the labels."""
     graphs = Graphs.from_edges([[(0, 1), (1, 2)]], labels=[["A", "B", "C"]])
     kernel = P2K(1, label_metric="hellinger").fit(graphs)
-    draws = kernel._learned.draws
+    draws = kernel._draws
     r = label_directions(np.array([hash_label(x) for x in "AC"], np.uint64), draws.label_seeds[1], "hellinger")
     expected = hash_values(r.sum() / np.sqrt(2), draws.label_offsets[1], 1e-5)
     assert kernel._fitted.labels[1, 1] == expected

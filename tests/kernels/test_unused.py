@@ -46,11 +46,11 @@ def test_one_warning_names_all_that_is_unused_and_how_to_use_it():
     graphs = graphs_with(VECTORS, EDGE_LABELS)
     (message,) = messages(lambda: WL().fit(graphs))
     assert message.startswith("WL does not use the node vectors and edge labels of these graphs.")
-    assert "for node vectors, use AttributedWalk, CSM, GIK" in message
+    assert "for node vectors, use WLCL, ODDCL or another kernel of vectors" in message
     assert "for edge labels, set use_edge_labels=True" in message
     (message,) = messages(lambda: ShortestPath().fit_transform(graphs_with(EDGE_LABELS)))
     assert "node labels and edge labels" in message
-    assert "set use_labels=True; for edge labels, use AttributedWalk, CSM, GIK" in message
+    assert "set use_labels=True; for edge labels, use WL, WLCL or ODDCL with use_edge_labels=True" in message
     (message,) = messages(lambda: FeatureMap(ODDST()).fit(graphs_with(VECTORS)))
     assert message.startswith("ODDST does not use the node vectors")
     (message,) = messages(lambda: GraphGP("wl").fit(graphs_with(VECTORS), [0.0, 1.0] * 6))

@@ -181,7 +181,7 @@ def test_a_number_of_steps_that_overflows_is_refused(kernel):
 
 
 def test_labels_need_a_number_of_steps():
-    with pytest.raises(ParameterError, match="n_steps of RandomWalk must be a whole number with use_labels"):
+    with pytest.raises(ParameterError, match="n_steps of RandomWalk must be a number with use_labels"):
         RandomWalk(use_labels=True).fit(COLLECTIONS["path"].pack())
 
 

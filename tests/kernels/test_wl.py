@@ -230,7 +230,7 @@ def test_features_of_new_graphs_give_the_kernel():
 def test_colors_in_words():
     graphs = Graphs.from_edges([[(0, 1), (1, 2)]], labels=["CNO"], edge_labels=[[1, 2]])
     kernel = WL(2).fit(graphs)
-    words = set(zip(kernel.color_iterations_, feature_names(kernel), strict=True))
+    words = set(zip(kernel._fitted_features.iterations, feature_names(kernel), strict=True))
     assert words == {
         *((0, word) for word in ("C", "N", "O")),
         *((1, word) for word in ("C(N)", "N(C,O)", "O(N)")),

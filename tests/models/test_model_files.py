@@ -195,7 +195,7 @@ def test_transformers_come_back(transformer, graphs, new, path):
         ODDCLFeatures(),
         ODDCLFeatures(n_features=None),
         ODDCLFeatures(gamma="scale"),
-        ODDCLFeatures(method="orf", n_components=8, n_features=64),
+        ODDCLFeatures(method="rff", n_components=8, n_features=64),
         ODDCLFeatures(method="nystroem", n_components=8, node_kernel="laplacian", random_state=None),
         Nystroem(WL(), 5),
         Nystroem(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), tolerance=0.1),
@@ -495,7 +495,7 @@ def test_a_factor_of_landmarks_that_is_none_is_refused(graphs, path):
 
 
 def test_maps_of_vectors_and_linear_models_that_make_no_sense_are_refused(graphs, y, path):
-    features = ODDCLFeatures(method="orf", n_components=8, n_features=64).fit(graphs)
+    features = ODDCLFeatures(method="rff", n_components=8, n_features=64).fit(graphs)
     save_model(features, path)
     content, arrays = parts(path.read_bytes())
     text = json.dumps(content).replace('"Fourier"', '"Taylor"')
@@ -534,7 +534,7 @@ def test_what_fit_refuses_is_refused(graphs, path):
 @pytest.mark.filterwarnings("ignore:.*hashed to 64 columns")
 def test_weights_that_do_not_fit_the_columns_before_them_are_refused(n_features, make_last, graphs, y, path):
     """Compiled loops of explain would read beyond the end of the weights."""
-    features = ODDCLFeatures(depth=1, method="orf", n_components=8, n_features=n_features).fit(graphs)
+    features = ODDCLFeatures(depth=1, method="rff", n_components=8, n_features=n_features).fit(graphs)
     for n_weights in (0, features.n_features_out_ - 1, features.n_features_out_ + 1):
         last = make_last().fit(features.transform(graphs), y)
         last.n_features_in_ = n_weights

@@ -57,7 +57,7 @@ def test_random_features_have_length_1(method):
     np.testing.assert_allclose(np.linalg.norm(Z, axis=1), 1.0, rtol=1e-14)
 
 
-@pytest.mark.parametrize(("method", "rate"), [("rff", 0.5), ("orf", 0.5), ("qmc", 0.75)])
+@pytest.mark.parametrize(("method", "rate"), [("rff", 0.5), ("qmc", 0.75)])
 def test_errors_fall_with_the_number_of_components(method, rate):
     """As the root for independent frequencies, nearly in proportion for quasi-random ones."""
     X = points(60, 2)
@@ -66,22 +66,6 @@ def test_errors_fall_with_the_number_of_components(method, rate):
         for n in (64, 4096)
     ]
     assert errors[1] < 2 * errors[0] * 64**-rate
-
-
-def test_orthogonal_features_beat_independent_ones_in_many_dimensions():
-    X = points(60, 16)
-    rff, orf = (
-        np.mean([error(fourier_map(method, 16, 128, 1 / 16, seed), X, Gaussian(1 / 16)) for seed in range(10)])
-        for method in ("rff", "orf")
-    )
-    assert orf < 0.9 * rff
-
-
-def test_orthogonal_frequencies_are_orthogonal():
-    frequencies = fourier_map("orf", 4, 16, 0.5, 0).frequencies
-    for block in (frequencies[:, :4], frequencies[:, 4:]):
-        gram = block.T @ block
-        np.testing.assert_allclose(gram, np.diag(gram.diagonal()), atol=1e-12)
 
 
 @pytest.mark.parametrize("method", RANDOM)

@@ -80,8 +80,8 @@ def test_an_allocation_that_fails_says_what_it_was_for(monkeypatch):
 @pytest.mark.parametrize(
     "transformer",
     [
-        ODDCLFeatures(depth=1, method="orf", n_components=64, n_features=1 << 18),
-        ODDCLFeatures(depth=1, method="orf", n_components=1 << 12, n_features=None),
+        ODDCLFeatures(depth=1, method="rff", n_components=64, n_features=1 << 18),
+        ODDCLFeatures(depth=1, method="rff", n_components=1 << 12, n_features=None),
         FeatureMap(WL(n_iterations=3), sparse_output=False),
         Nystroem(WL(), 300),
     ],

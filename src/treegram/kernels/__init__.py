@@ -1,4 +1,4 @@
-"""Kernels: scikit-learn estimators from graphs to Gram matrices and rows of features, one published kernel per file.
+"""Kernels: scikit-learn estimators from graphs to Gram matrices and rows of features, one idea per file.
 
 ``base`` has what all kernels share, ``explicit`` and ``node_pairs`` the two families, ``grid`` the computation of many parameters at
 once. The features of nodes come from ``treegram.structure``, and the sums over pairs of graphs from ``treegram.pairsum``.
@@ -23,9 +23,7 @@ from treegram.kernels.p2k import P2K
 from treegram.kernels.random_walk import RandomWalk
 from treegram.kernels.shortest_path import ShortestPath
 from treegram.kernels.statistics import StatisticsKernel
-from treegram.kernels.wl import WL
-from treegram.kernels.wlcl import WLCL
-from treegram.kernels.wloa import WLOA
+from treegram.kernels.wl import WL, WLCL, WLOA
 from treegram.kernels.wwl import WWL
 
 __all__ = [
@@ -53,24 +51,6 @@ __all__ = [
     "StatisticsKernel",
 ]
 
-for _kind in (
-    AttributedWalk,
-    CSM,
-    GIK,
-    GraphHopper,
-    Graphlets,
-    NSPDK,
-    ODDCL,
-    ODDCLApprox,
-    ODDST,
-    OrderedTrees,
-    P2K,
-    RandomWalk,
-    ShortestPath,
-    StatisticsKernel,
-    WL,
-    WLCL,
-    WLOA,
-    WWL,
-):
-    register_kernel(_kind)
+for _name in sorted(__all__, key=str.lower):
+    if getattr(_kind := globals()[_name], "name", ""):
+        register_kernel(_kind)

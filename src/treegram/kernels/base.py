@@ -15,11 +15,12 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
@@ -46,6 +47,7 @@ from treegram.pairsum.attributes import scaled_gamma
 from treegram.pairsum.tiles import complete
 from treegram.structure.features import Features, gather
 
+# What kernels of your own need; modules of the package also import helpers that are not listed.
 __all__ = [
     "AUTO",
     "FLAG",
@@ -59,21 +61,9 @@ __all__ = [
     "Number",
     "Whole",
     "Words",
-    "accumulate_steps",
-    "complete_gram",
     "gather",
-    "inverse_roots",
-    "learn_gamma",
-    "normalization_of",
-    "normalize_gram",
-    "outside_level",
     "parameters",
     "register_kernel",
-    "split_steps",
-    "unused_data",
-    "used_labels",
-    "warn_of_unknown_labels",
-    "warn_of_unused",
 ]
 
 ROWS_AT_ONCE = 32  # rows that are normalized together: their factors stay in cache
@@ -128,6 +118,11 @@ def register_kernel(kind: Kind) -> Kind:
     return kind
 
 
+def normalization_of(kernel: Any) -> str:
+    """Return "cosine", "tanimoto", or "" for none."""
+    return str(kernel.normalize) if isinstance(kernel.normalize, str) else "cosine" * bool(kernel.normalize)
+
+
 @parameters
 class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     """Base of all kernels: scikit-learn transformers from graphs to rows of a Gram matrix."""
@@ -151,6 +146,8 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     normalize: bool | str = True
     n_jobs: int | None = None
 
+    _normalization = property(normalization_of)
+
     @property
     def learns_from_data(self) -> bool:
         """True if a value depends on more than its two graphs, such as a scale or a sample taken in ``fit``.
@@ -158,11 +155,6 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         Such a kernel must be fitted inside each fold; any other may be computed once for all graphs, and sliced.
         """
         return getattr(self, "gamma", None) == "scale"
-
-    @property
-    def _normalization(self) -> str:
-        """Return "cosine", "tanimoto", or "" for none."""
-        return normalization_of(self)
 
     def default_param_grid(self) -> dict[str, list[Any]]:
         """Return the values that models search by default.
@@ -390,7 +382,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     def _check_alike(self, graphs: Graphs, fitted: Graphs) -> None:
         if not graphs.n_nodes or not fitted.n_nodes:
             return
-        if self.uses_attributes and graphs.n_attributes != fitted.n_attributes:
+        if self._uses_vectors and graphs.n_attributes != fitted.n_attributes:
             new, old = _count_of(graphs.n_attributes), _count_of(fitted.n_attributes)
             self._refuse(f"The nodes of the new graphs (X) have {new}", f"on nodes with {old}")
         if (graphs.labels is None) != (fitted.labels is None):
@@ -410,8 +402,13 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     def _uses_labels(self) -> bool:
         return bool(getattr(self, "use_labels", True))
 
+    @property
+    def _uses_vectors(self) -> bool:
+        return self.uses_attributes
+
     def _unused_data(self, graphs: Graphs) -> dict[str, str]:
-        return unused_data(self, graphs)
+        """Return the data of the graphs that this kernel does not use, each with a way to use it."""
+        return unused_data(self, graphs, uses_labels=self._uses_labels, uses_vectors=self._uses_vectors)
 
     def _refuse(self, now: str, then: str) -> None:
         raise InvalidGraphError(
@@ -481,15 +478,21 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """Compute the kernel of each graph with itself, not normalized: (n_points, n_graphs)."""
 
 
-def normalization_of(kernel: Any) -> str:
-    """Return "cosine", "tanimoto", or "" for none."""
-    return str(kernel.normalize) if isinstance(kernel.normalize, str) else "cosine" * bool(kernel.normalize)
+def arc_matrix(graphs: Graphs) -> sp.csr_matrix:
+    """Return the adjacency matrix of all nodes."""
+    ones, n = np.ones(len(graphs.indices)), graphs.n_nodes
+    return sp.csr_matrix((ones, graphs.indices, graphs.indptr), shape=(n, n))
+
+
+def node_vectors(graphs: Graphs) -> Floats:
+    """Return the vectors of all nodes; without attributes they have no columns."""
+    return np.zeros((graphs.n_nodes, 0)) if graphs.attributes is None else graphs.attributes
 
 
 def learn_gamma(kernel: Any, graphs: Graphs) -> None:
     """Set ``gamma_`` of a kernel whose gamma follows from the vectors of the fitted nodes."""
     if getattr(kernel, "gamma", None) == "scale":
-        kernel.gamma_ = scaled_gamma(np.zeros((0, 0)) if graphs.attributes is None else graphs.attributes)
+        kernel.gamma_ = scaled_gamma(node_vectors(graphs))
 
 
 def _count_of(n_attributes: int) -> str:
@@ -514,30 +517,27 @@ def warn_of_unknown_labels(kernel: object, graphs: Graphs, is_known: NDArray[np.
     if 2 * n_known >= n_nodes:
         return
     new = [graphs.label_values[code] for code in np.flatnonzero((counts > 0) & ~is_known)]
-    how_many = (
-        f"Only {n_known} of {n_nodes} nodes of the new graphs (X) have"
-        if n_known
-        else "No node of the new graphs (X) has"
-    )
+    how_many = f"Only {n_known} of {n_nodes} nodes" if n_known else "No node"
     warnings.warn(
-        f"{how_many} a label that {type(kernel).__name__} was fitted on: they have {_some(new)}{known}. Do both use the same names for "
+        f"{how_many} of the new graphs (X) {'have' if n_known else 'has'} a label that {type(kernel).__name__} was fitted on: they have {_some(new)}{known}. Do both use the same names for "
         "labels?",
         UserWarning,
         stacklevel=outside_level(),
     )
 
 
-def unused_data(kernel: Any, graphs: Graphs) -> dict[str, str]:
-    """Return the data of the graphs that a kernel does not use, each with a way to use it."""
+def unused_data(
+    estimator: Any, graphs: Graphs, *, uses_labels: bool = True, uses_vectors: bool = True
+) -> dict[str, str]:
+    """Return the data of the graphs that an estimator does not use, each with a way to use it."""
     unused = {}
-    if not getattr(kernel, "use_labels", True) and _vary(graphs.labels):
-        unused["node labels"] = "set use_labels=True"
-    if not getattr(kernel, "uses_attributes", True) and graphs.n_attributes:
-        unused["node vectors"] = f"use {_kernels_that(lambda kind: kind.uses_attributes)}"
-    if not getattr(kernel, "use_edge_labels", False) and _vary(graphs.edge_labels):
-        has_option = hasattr(kernel, "use_edge_labels")
-        others = _kernels_that(lambda kind: hasattr(kind, "use_edge_labels"))
-        unused["edge labels"] = "set use_edge_labels=True" if has_option else f"use {others} with use_edge_labels=True"
+    if not uses_labels and _vary(graphs.labels):
+        unused["node labels"] = "set use_labels=True" if hasattr(estimator, "use_labels") else "use WL or ODDST"
+    if not uses_vectors and graphs.n_attributes:
+        unused["node vectors"] = "use WLCL, ODDCL or another kernel of vectors"
+    if not getattr(estimator, "use_edge_labels", False) and _vary(graphs.edge_labels):
+        has_option = hasattr(estimator, "use_edge_labels")
+        unused["edge labels"] = f"{'set' if has_option else 'use WL, WLCL or ODDCL with'} use_edge_labels=True"
     if graphs.n_edge_attributes:
         unused["edge vectors"] = "put BinEdgeAttributes() before a kernel with use_edge_labels=True"
     return unused
@@ -557,10 +557,6 @@ def warn_of_unused(kernel: object, unused: Mapping[str, str]) -> None:
 
 def _vary(codes: Ints | None) -> bool:
     return codes is not None and len(codes) > 0 and bool((codes != codes[0]).any())
-
-
-def _kernels_that(use: Callable[[type[GraphKernel]], bool]) -> str:
-    return ", ".join(sorted(kind.__name__ for kind in KERNELS.values() if use(kind)))
 
 
 def used_labels(graphs: Graphs) -> list[Hashable]:

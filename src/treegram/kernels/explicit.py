@@ -83,9 +83,6 @@ class ExplicitKernel(HasFeatures):
     uses_attributes: ClassVar[bool] = False
     _adds_up: ClassVar[bool] = False  # whether a larger value of the one-pass parameter only adds features
 
-    missing_labels: str = "degree"
-    use_edge_labels: bool = False
-
     @abstractmethod
     def _features(self, graphs: Graphs, grid: Grid) -> Sequence[Features]:
         """Compute phi: one row per graph, for each point of the grid of one-pass parameters.

@@ -91,6 +91,8 @@ class NSPDK(ExplicitKernel):
 
     radius: int = field(default=1, kw_only=False)
     distance: int = 1
+    missing_labels: str = "degree"
+    use_edge_labels: bool = False
 
     def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:  # noqa: ARG002 (one group)
         return [ball_pair_features(graphs, self.radius, self.distance, **self._options())]

@@ -8,12 +8,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from treegram._core.params import Allowed, Number, Whole, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import normalization_of
+from treegram.kernels.base import arc_matrix, normalization_of
 from treegram.kernels.grid import Grid, GridPoint, grid_params
 from treegram.kernels.node_pairs import NodePairKernel, NodeView, WeightedFeatures, entry_contributions, view_nodes
 from treegram.structure.features import Features
@@ -244,9 +243,8 @@ def grid_pass(one_pass: Callable[[Grid], list[GridPoint]], kernel: Any, graphs: 
 
 def _most_walks(graphs: Graphs, depth: int) -> float:
     """Return the largest number of walks of at most ``depth`` steps from a node; infinity for too many."""
-    n = graphs.n_nodes
-    neighbors = sp.csr_matrix((np.ones(len(graphs.indices)), graphs.indices, graphs.indptr), shape=(n, n))
-    walks = total = np.ones(n)
+    neighbors = arc_matrix(graphs)
+    walks = total = np.ones(graphs.n_nodes)
     for _ in range(min(depth, int(graphs.sizes.max(initial=0)))):  # no shortest path is longer
         walks = neighbors @ walks
         total = total + walks

@@ -1,34 +1,73 @@
-"""ODDCL_Approx: the paper's kernel with explicit vectors in the place of the node kernel."""
+"""ODDCL_Approx: the paper's kernel with explicit vectors in the place of the node kernel, and the choice of these.
+
+The error of a map is always measured, on pairs of graphs whose exact kernel is computed. The rule of ``method="auto"``:
+
+1. the exact sums, where the estimator can fall back to them and there are at most ``EXACT_PAIRS`` pairs of nodes;
+2. where there are no more distinct vectors than components allowed, a factorization of their kernel matrix, which is exact;
+3. Nystroem with 16, 24, 36, ... components until the error is within the tolerance;
+4. if that takes too many components, the exact sums; where the estimator needs a map, Nystroem with the largest number of
+   components, and a warning.
+"""
 
 from __future__ import annotations
 
-from dataclasses import field
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
-from treegram._core.parallel import one_blas_thread
-from treegram._core.params import parameters
-from treegram._core.types import Floats
-from treegram.graphs import Graphs
-from treegram.kernels.grid import Grid, GridPoint
-from treegram.kernels.node_pairs import NodePairKernel, view_nodes
-from treegram.kernels.oddcl import TREE_GRID, TREES, grid_pass, tree_groups
-from treegram.kernels.vector_sums import (
-    VECTOR_MAP,
-    PairSample,
-    choose_map,
-    draw_seed,
-    map_nodes,
-    vector_pair_sums,
-    vector_self_sums,
-)
-from treegram.structure.features import Features
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
 
-__all__ = ["ODDCLApprox"]
+from treegram._core.parallel import one_blas_thread
+from treegram._core.params import NOTHING, Allowed, Number, Whole, Words, parameters
+from treegram._core.types import Floats, Hashes, Ints
+from treegram.graphs import Graphs
+from treegram.kernels.base import normalization_of, normalize_gram, outside_level
+from treegram.kernels.grid import Grid
+from treegram.kernels.node_pairs import (
+    NodeView,
+    WeightedFeatures,
+    by_point,
+    node_pair_sums,
+    node_self_sums,
+    view_nodes,
+)
+from treegram.kernels.oddcl import ODDCL, view_trees
+from treegram.pairsum.attributes import Gaussian
+from treegram.pairsum.maps import FREQUENCIES, Constant, VectorMap, distinct_rows, evaluate, fourier_map, nystroem_map
+from treegram.pairsum.vectors import Entries, add_products, component_ranges, make_entries, self_products
+from treegram.structure.features import Features
+from treegram.structure.hashing import equal_rows
+
+__all__ = [
+    "VECTOR_MAP",
+    "ODDCLApprox",
+    "PairSample",
+    "choose_map",
+    "draw_seed",
+    "map_nodes",
+    "show_choice",
+    "vector_self_sums",
+]
+
+VECTOR_MAP: Mapping[str, Allowed] = {
+    "method": (Words(*FREQUENCIES, "nystroem", "auto"),),
+    "n_components": (Whole(1), NOTHING),
+    "tolerance": (Number(0, above=True),),
+}
+
+MAX_COMPONENTS = 1024  # without n_components; beyond, the exact kernel costs less than the vectors
+FEWEST_COMPONENTS = 16  # the first number tried; then half as many again, and so on
+EXACT_PAIRS = 3e8  # pairs of nodes that the exact sums compare in about a second, the time of a search for a map
+SAMPLE_GRAPHS = 48  # on either side of the sample of pairs: about two thousand pairs
+SAMPLE_GRAPH_NODES = 20_000  # on either side, so that large graphs do not make the sample expensive
 
 
 @parameters
-class ODDCLApprox(NodePairKernel):
+class ODDCLApprox(ODDCL):
     r"""Tree kernel for graphs with labels and vectors, the node kernel replaced by explicit vectors (ODDCL_Approx).
 
     The kernel of :class:`ODDCL` with :math:`\langle z(x), z(x') \rangle` in the place of :math:`k_A(x, x')`, so that a
@@ -63,9 +102,9 @@ class ODDCLApprox(NodePairKernel):
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether trees also carry the labels of their edges.
-    method : {"auto", "rff", "orf", "qmc", "nystroem"}, default="auto"
-        How z is made. "rff": random Fourier features, as in the paper; "orf": with orthogonal frequencies; "qmc": with
-        frequencies from scrambled Sobol points; "nystroem": from pivots among the vectors of the fitted nodes, drawn by randomly
+    method : {"auto", "rff", "qmc", "nystroem"}, default="auto"
+        How z is made. "rff": random Fourier features, as in the paper; "qmc": with frequencies
+        from scrambled Sobol points; "nystroem": from pivots among the vectors of the fitted nodes, drawn by randomly
         pivoted Cholesky. "auto": no map but the exact kernel for up to 3e8 pairs of nodes with equal labels (about a thousand to
         some thousand graphs); else, with at most ``n_components`` distinct vectors, a factorization of their kernel matrix,
         which is exact; else "nystroem" up to the tolerance; and the exact kernel if that takes too many components.
@@ -143,15 +182,9 @@ class ODDCLApprox(NodePairKernel):
     """
 
     name = "oddcl-approx"
-    _one_pass = ("depth", "lam")
     _explained_by = ""  # sums of vectors are not sums over nodes
-    _default_param_grid = TREE_GRID
-    _allowed = {**TREES, **VECTOR_MAP}
+    _allowed = VECTOR_MAP
 
-    depth: int = field(default=3, kw_only=False)
-    lam: float = 1.0
-    counting: str = "paper"
-    use_edge_labels: bool = False
     method: str = "auto"
     n_components: int | None = None
     tolerance: float = 0.01
@@ -167,23 +200,9 @@ class ODDCLApprox(NodePairKernel):
         seed = draw_seed(self.random_state)
         with one_blas_thread():
             sample = cache(partial(PairSample.draw, self, graphs, seed))  # drawn when a map is tried
-            view = view_nodes(self, graphs)
-            choice = choose_map(
-                self, view, graphs.n_attributes, lambda z: sample().error_of(z), seed, can_be_exact=True
-            )
-        self.map_ = choice.vector_map
-        self.method_ = choice.method
-        self.choice_ = choice.describe(choice.error)
-        self.n_components_ = 0 if choice.vector_map is None else choice.vector_map.n_components
-        self.estimated_error_ = choice.error
+            choice = choose_map(self, graphs, lambda z: sample().error_of(z), seed, can_be_exact=True)
         self._is_complete = choice.is_complete
-        choice.warn(self, choice.error, self.tolerance)
-
-    def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:
-        return tree_groups(self, graphs, grid["depth"], grid["lam"])
-
-    def _grid_pass(self, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
-        return grid_pass(partial(super()._grid_pass, X, X_new), self, X, param_grid)
+        show_choice(self, choice, choice.error, self.tolerance)
 
     def _describe(self, graphs: Graphs, grid: Grid) -> Any:
         view = super()._describe(graphs, grid)
@@ -204,3 +223,205 @@ class ODDCLApprox(NodePairKernel):
             return super()._self_sums(described.view)
         with one_blas_thread():
             return vector_self_sums(described, self.map_, self.n_jobs)
+
+
+# -------------------------------------------------------------------- sums of explicit vectors
+
+
+@dataclass(frozen=True)
+class MappedView:
+    """Graphs as the sums of explicit vectors see them, for any map."""
+
+    view: NodeView
+    vectors: Floats  # the distinct attribute vectors
+    rows: Ints  # of each node: its vector
+    entries: list[Entries]  # for each group of features, which vectors make up the sums of each feature and graph
+
+    def aligned(self, *codes: Hashes) -> list[Entries]:
+        """Return the entries of the features with the given sorted codes, for each group, without other features."""
+        matrices = (group.aligned(some) for group, some in zip(self.view.groups, codes, strict=True))
+        return [_entries(self.view, matrix, self.rows) for matrix in matrices]
+
+
+def map_nodes(view: NodeView) -> MappedView:
+    """Find the distinct vectors, and those that make up the sums."""
+    vectors, rows = distinct_rows(view.nodes.vectors)
+    return MappedView(view, vectors, rows, [_entries(view, group.counts, rows) for group in view.groups])
+
+
+def _entries(view: NodeView, counts: sp.csr_matrix, rows: Ints) -> Entries:
+    return make_entries(counts, view.nodes.graph_ids, view.nodes.n_graphs, rows)
+
+
+def _weights(group: Features) -> Floats:
+    """Return the weights of each column, shape (n_columns, n_weights)."""
+    return group.weights[group.kinds] if isinstance(group, WeightedFeatures) else np.ones((len(group.codes), 1))
+
+
+def vector_pair_sums(left: MappedView, right: MappedView | None, vector_map: VectorMap, n_jobs: int | None) -> Floats:
+    """Compute the kernel of all pairs of graphs for each point of the grid, not normalized; ``right=None``: left with itself."""
+    other = left if right is None else right
+    entries = left.entries if right is None else left.aligned(*(group.codes for group in right.view.groups))
+    weights = [_weights(group) for group in other.view.groups]
+    shape = (len(weights), weights[0].shape[1], left.view.nodes.n_graphs, other.view.nodes.n_graphs)
+    out = np.zeros(shape)
+    for columns in component_ranges(vector_map.n_components, len(left.vectors) + len(other.vectors)):
+        z = evaluate(vector_map, left.vectors, columns, n_jobs=n_jobs)
+        y = z if right is None else evaluate(vector_map, right.vectors, columns, n_jobs=n_jobs)
+        for mine, theirs, some, sums in zip(entries, other.entries, weights, out, strict=True):
+            add_products(mine, z, theirs, y, some, sums, n_jobs=n_jobs)
+    return by_point(other.view, out)
+
+
+def vector_self_sums(mapped: MappedView, vector_map: VectorMap, n_jobs: int | None) -> Floats:
+    """Compute the kernel of each graph with itself for each point of the grid, not normalized."""
+    weights = [_weights(group) for group in mapped.view.groups]
+    scaled = [
+        [_scaled(entries, column) for column in some.T] for entries, some in zip(mapped.entries, weights, strict=True)
+    ]
+    out = np.zeros((len(weights), weights[0].shape[1], mapped.view.nodes.n_graphs))
+    for columns in component_ranges(vector_map.n_components, len(mapped.vectors)):
+        z = evaluate(vector_map, mapped.vectors, columns, n_jobs=n_jobs)
+        for i, some in enumerate(scaled):
+            for k, entries in enumerate(some):
+                self_products(entries, z, out[i, k], n_jobs=n_jobs)
+    return by_point(mapped.view, out)
+
+
+def _scaled(entries: Entries, weights: Floats) -> Entries:
+    """Return entries whose squares carry the weights of their trees."""
+    if (weights == 1.0).all():
+        return entries
+    n_terms = np.diff(entries.starts[entries.trees])
+    return replace(entries, values=entries.values * np.repeat(np.sqrt(weights), n_terms))
+
+
+# -------------------------------------------------------------------- the error of a map
+
+
+@dataclass(frozen=True)
+class PairSample:
+    """Pairs of graphs whose exact kernel is known: all pairs between two random samples."""
+
+    left: Graphs
+    right: Graphs
+    exact: Floats
+    mapped: tuple[MappedView, MappedView]
+    normalization: str
+    n_jobs: int | None
+
+    @classmethod
+    def draw(cls, estimator: Any, graphs: Graphs, seed: int) -> PairSample:
+        """Draw about two thousand pairs, fewer if graphs are few or large."""
+        random = np.random.default_rng([seed, len(graphs)])
+        left, right = (graphs[_draw_graphs(graphs, random)] for _ in range(2))
+        views = (view_trees(estimator, left), view_trees(estimator, right))
+        exact = node_pair_sums(*views, estimator.n_jobs)
+        normalization = normalization_of(estimator)
+        if normalization:
+            rows, columns = (node_self_sums(view, estimator.n_jobs) for view in views)
+            normalize_gram(exact, rows, columns, normalization)
+        mapped = (map_nodes(views[0]), map_nodes(views[1]))
+        return cls(left, right, exact.reshape(exact.shape[-2:]), mapped, normalization, estimator.n_jobs)
+
+    def error_of(self, vector_map: VectorMap) -> float:
+        """Return the relative error that a map makes on these pairs."""
+        approximate = vector_pair_sums(*self.mapped, vector_map, self.n_jobs)
+        if self.normalization:
+            rows, columns = (vector_self_sums(side, vector_map, self.n_jobs) for side in self.mapped)
+            normalize_gram(approximate, rows, columns, self.normalization)
+        return self.error_against(approximate.reshape(self.exact.shape))
+
+    def error_against(self, approximate: Floats) -> float:
+        """Return the Frobenius norm of the difference divided by that of the exact values; 0 where both are 0."""
+        difference, size = float(np.linalg.norm(approximate - self.exact)), float(np.linalg.norm(self.exact))
+        return difference / size if size else float(difference > 0)
+
+
+def _draw_graphs(graphs: Graphs, random: np.random.Generator) -> Ints:
+    order = random.permutation(len(graphs))[:SAMPLE_GRAPHS]
+    n_within = int((np.cumsum(graphs.sizes[order]) <= SAMPLE_GRAPH_NODES).sum())
+    return np.sort(order[: max(1, n_within)])
+
+
+# -------------------------------------------------------------------- the choice of a map
+
+
+@dataclass(frozen=True)
+class MapChoice:
+    """A map, the method that made it, and the reason; ``vector_map=None`` means the exact sums."""
+
+    vector_map: VectorMap | None
+    method: str
+    reason: str
+    error: float = 0.0
+    is_complete: bool = False  # whether every distinct vector could be a pivot, so that nothing is approximated
+
+
+def draw_seed(random_state: Any) -> int:
+    """Draw the number that determines everything random."""
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def choose_map(
+    estimator: Any, graphs: Graphs, error_of: Callable[[VectorMap], float], seed: int, *, can_be_exact: bool
+) -> MapChoice:
+    """Make the map that the estimator's parameters ask for, by the rule above for ``method="auto"``."""
+    method, most, view = estimator.method, estimator.n_components or MAX_COMPONENTS, view_nodes(estimator, graphs)
+    is_auto = method == "auto"
+    if not graphs.n_attributes or not graphs.n_nodes:
+        if is_auto and can_be_exact:
+            return MapChoice(None, "exact", "exact: without attributes k_A is 1")
+        reason = "distinct: without attributes k_A is 1, and one component is exact"
+        return MapChoice(Constant(), "distinct", reason, is_complete=True)
+    if method in FREQUENCIES and not isinstance(view.node_kernel, Gaussian):
+        raise ValueError(
+            f"method={method!r} approximates the Gaussian kernel alone; with another node_kernel than 'rbf' use "
+            "method='nystroem' or 'auto'."
+        )
+    if is_auto and can_be_exact and (n_pairs := _count_pairs(view)) <= EXACT_PAIRS:
+        return MapChoice(None, "exact", f"exact: {n_pairs:.1e} pairs of nodes with equal labels are few enough")
+    vectors, numbers = distinct_rows(view.nodes.vectors)  # sorted: the map does not depend on the order of nodes
+    if is_auto and len(vectors) <= most:
+        found: VectorMap = nystroem_map(vectors, np.ones(len(vectors)), view.node_kernel, len(vectors), seed=0)
+        reason = f"distinct: the kernel matrix of the {len(vectors)} distinct vectors is factorized, which is exact"
+        return MapChoice(found, "distinct", reason, error_of(found), is_complete=True)
+    weights = np.bincount(numbers).astype(np.float64)
+    n = most if estimator.n_components is not None and not is_auto else min(FEWEST_COMPONENTS, most)
+    while True:
+        if isinstance(view.node_kernel, Gaussian) and method in FREQUENCIES:
+            found = fourier_map(method, vectors.shape[1], n, view.node_kernel.gamma, seed)
+        else:
+            found = nystroem_map(vectors, weights, view.node_kernel, n, seed=seed)
+        error = error_of(found)
+        if error <= estimator.tolerance or n >= most:
+            break
+        n = min(n + n // 2, most)
+    used = "nystroem" if is_auto else method
+    reason = f"{used} with {found.n_components} components"
+    if is_auto and can_be_exact and error > estimator.tolerance:
+        return MapChoice(None, "exact", f"exact: {reason} would have an estimated Gram error of {error:.1e}")
+    return MapChoice(found, used, reason, error, is_complete=method not in FREQUENCIES and len(vectors) <= n)
+
+
+def _count_pairs(view: NodeView) -> float:
+    """Return the number of pairs of nodes with equal labels, where equal nodes of a graph count once."""
+    nodes = view.nodes
+    _, first = equal_rows(nodes.vectors, nodes.graph_ids, nodes.blocks)
+    sizes = np.unique(nodes.blocks[first], return_counts=True)[1].astype(np.float64)
+    return float((sizes**2).sum()) / 2
+
+
+def show_choice(estimator: Any, choice: MapChoice, error: float, limit: float) -> None:
+    """Set the public attributes for a map, and warn if its number of components was chosen and its error is above the limit."""
+    estimator.map_, estimator.method_, estimator.estimated_error_ = choice.vector_map, choice.method, error
+    estimator.n_components_ = 0 if choice.vector_map is None else choice.vector_map.n_components
+    estimator.choice_ = f"{choice.reason}; estimated Gram error {error:.1e}."
+    if (estimator.method == "auto" or estimator.n_components is None) and error > limit:
+        warnings.warn(
+            f"{estimator.choice_} This is more than tolerance={estimator.tolerance:g}. Scale the attributes "
+            "(ScaleAttributes) or lower gamma if nodes should be more alike, give a larger tolerance, n_components or "
+            "n_features, or use the exact kernel ODDCL.",
+            UserWarning,
+            stacklevel=outside_level(),
+        )

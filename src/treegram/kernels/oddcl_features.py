@@ -14,20 +14,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.errors import InvalidGraphError
 from treegram._core.parallel import one_blas_thread
-from treegram._core.params import NOTHING, Checked, Whole, parameters
+from treegram._core.params import FLAG, NOTHING, Checked, Whole, parameters
 from treegram._core.types import Floats, Hashes
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.base import (
     GraphKernel,
     inverse_roots,
     learn_gamma,
+    node_vectors,
     unused_data,
     warn_of_unknown_labels,
     warn_of_unused,
 )
-from treegram.kernels.node_pairs import NODE_KERNEL, view_nodes
+from treegram.kernels.node_pairs import NODE_KERNEL
 from treegram.kernels.oddcl import TREES, count_trees, spread_counted_trees, view_trees, weigh
-from treegram.kernels.vector_sums import VECTOR_MAP, PairSample, choose_map, draw_seed, map_nodes, vector_self_sums
+from treegram.kernels.oddcl_approx import (
+    VECTOR_MAP,
+    PairSample,
+    choose_map,
+    draw_seed,
+    map_nodes,
+    show_choice,
+    vector_self_sums,
+)
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.maps import evaluate
 from treegram.pairsum.products import sum_rows
@@ -80,8 +89,8 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether trees also carry the labels of their edges.
-    method : {"auto", "rff", "orf", "qmc", "nystroem"}, default="auto"
-        How z is made, as in :class:`ODDCLApprox`. "rff", "orf" and "qmc" do not look at the data; "nystroem" and "auto"
+    method : {"auto", "rff", "qmc", "nystroem"}, default="auto"
+        How z is made, as in :class:`ODDCLApprox`. "rff" and "qmc" do not look at the data; "nystroem" and "auto"
         are fitted on a sample of graphs, the first chunk of a stream for instance.
     n_components : int or None, default=None
         Number of components of z (for "auto" the largest one). None: 16, 24, 36, ... up to 1024, until the error that z makes
@@ -156,7 +165,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     >>> (Z @ Z.T).toarray().round(3)
     array([[1.   , 0.838],
            [0.838, 1.   ]])
-    >>> ODDCLFeatures(depth=1, method="orf", n_components=64, random_state=0).fit_transform(graphs).shape
+    >>> ODDCLFeatures(depth=1, method="qmc", n_components=64, random_state=0).fit_transform(graphs).shape
     (2, 4096)
     """
 
@@ -166,6 +175,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         **NODE_KERNEL,
         **VECTOR_MAP,
         "n_features": (Whole(1), NOTHING),
+        "normalize": (FLAG,),
     }
 
     depth: int = field(default=3, kw_only=False)
@@ -205,23 +215,18 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         learn_gamma(self, graphs)
         with one_blas_thread():
             sample = PairSample.draw(self, graphs, self._seed)
-            view = view_nodes(self, graphs)
-            choice = choose_map(self, view, graphs.n_attributes, sample.error_of, self._seed, can_be_exact=False)
+            choice = choose_map(self, graphs, sample.error_of, self._seed, can_be_exact=False)
             assert choice.vector_map is not None  # the exact sums were not on offer
-            self.map_ = choice.vector_map
-            self.method_ = choice.method
-            self.n_components_ = choice.vector_map.n_components
+            self.map_, self.n_components_ = choice.vector_map, choice.vector_map.n_components
             self.n_attributes_in_ = graphs.n_attributes
             self._kind = _kind(graphs)
             self._labels = _label_hashes(graphs)
             self._codes = None if self.n_features is not None else count_trees(self, graphs, self.depth).codes
             self.n_features_out_ = self.n_features if self._codes is None else len(self._codes) * self.n_components_
-            self.estimated_error_ = self._error_on(sample)
+            error = self._error_on(sample)
         if self.n_features is not None:
             choice = replace(choice, reason=f"{choice.reason}, hashed to {self.n_features} columns")
-        self.choice_ = choice.describe(self.estimated_error_)
-        is_in_tolerance = choice.error <= self.tolerance
-        choice.warn(self, self.estimated_error_, FAR * self.tolerance if is_in_tolerance else self.tolerance)
+        show_choice(self, choice, error, self.tolerance * (FAR if choice.error <= self.tolerance else 1.0))
         return self
 
     def transform(self, X: Any) -> Floats | sp.csr_matrix:
@@ -278,7 +283,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
             (trees,) = view.groups
             rows: Any = hash_graphs(
                 graphs.offsets,
-                _vectors(graphs),
+                node_vectors(graphs),
                 trees.counts,
                 trees.codes,
                 self.map_,
@@ -312,7 +317,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
                 columns = np.minimum(np.searchsorted(self._codes, phi.codes), max(len(self._codes) - 1, 0))
                 is_known = self._codes[columns] == phi.codes if len(self._codes) else np.zeros(len(columns), bool)
                 places = (columns * n, is_known.astype(float), np.ones(n))
-            contributions = entry_products(_vectors(graphs), weighted, places, self.map_, weights)
+            contributions = entry_products(node_vectors(graphs), weighted, places, self.map_, weights)
             if self.normalize:
                 lengths = inverse_roots(self._rows_and_squares(graphs)[1])
                 contributions *= np.repeat(lengths[graphs.graph_ids], np.diff(phi.counts.indptr))[:, None]
@@ -354,10 +359,6 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         return graphs
 
 
-def _vectors(graphs: Graphs) -> Floats:
-    return np.zeros((graphs.n_nodes, 0)) if graphs.attributes is None else graphs.attributes
-
-
 def _label_hashes(graphs: Graphs) -> Hashes:
     """Return the labels that some node has, as hashes (graphs are not kept); none for graphs without labels."""
     return np.unique(node_hashes(graphs, "constant")) if graphs.labels is not None else np.empty(0, np.uint64)
@@ -365,12 +366,6 @@ def _label_hashes(graphs: Graphs) -> Hashes:
 
 def _kind(graphs: Graphs) -> str | None:
     """Return what graphs of one map have in common, in words; None for graphs without nodes, which fit any map."""
-    if not graphs.n_nodes:
-        return None
-    return ", ".join(
-        (
-            f"{graphs.n_attributes} attributes",
-            "labels" if graphs.labels is not None else "no labels",
-            "directed edges" if graphs.directed else "undirected edges",
-        )
-    )
+    labels = "no labels" if graphs.labels is None else "labels"
+    direction = "directed" if graphs.directed else "undirected"
+    return f"{graphs.n_attributes} attributes, {labels}, {direction} edges" if graphs.n_nodes else None

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.params import parameters
 from treegram._core.types import Floats
@@ -59,8 +58,6 @@ class ODDST(ExplicitKernel):
         The fitted graphs.
     n_attributes_in_ : int
         Dimension of their vectors, which this kernel does not use.
-    tree_sizes_ : ndarray of shape (n_trees,)
-        Number of nodes of each tree after unrolling.
 
     See Also
     --------
@@ -95,13 +92,8 @@ class ODDST(ExplicitKernel):
     depth: int = field(default=3, kw_only=False)
     lam: float = 1.0
     counting: str = "paper"
-
-    @property
-    def tree_sizes_(self) -> Floats:
-        """Number of nodes of each tree after unrolling."""
-        check_is_fitted(self)
-        sizes: Floats = self._fitted_features.sizes
-        return sizes
+    missing_labels: str = "degree"
+    use_edge_labels: bool = False
 
     def _features(self, graphs: Graphs, grid: Grid) -> list[Phi]:
         points = []

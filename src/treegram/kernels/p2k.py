@@ -16,30 +16,18 @@ from treegram._core.machine import require
 from treegram._core.params import FLAG, Number, Whole, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import accumulate_steps, split_steps
+from treegram.kernels.base import accumulate_steps, inverse_roots, node_vectors, split_steps
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.grid import Grid
 from treegram.kernels.wl import COLOR_GRID
 from treegram.pairsum.products import Binned, bin_counts, bin_products, bin_squares
-from treegram.structure.propagation import METRICS, Draws, draw, hash_values, label_bins, propagate, transition
+from treegram.structure.propagation import METRICS, draw, hash_values, label_bins, propagate, transition
 
 __all__ = ["P2K"]
 
 # Densities of hundreds of attributes may exceed any number. From here on (1e260) all are in the farthest bin, however wide.
 LARGEST_LOG_DENSITY = 600.0
 RIDGE = 0.01  # added to the covariance of the mixtures, as the authors' code does
-
-
-@dataclass(frozen=True)
-class Learned:
-    """Statistics of the fitted graphs, and random draws."""
-
-    mean: Floats
-    scale: Floats
-    samples: Floats  # (n_samples, n_attributes); without rows where attributes do not spread
-    covariance: Floats
-    widths: Floats  # (n_columns,): of the bins
-    draws: Draws
 
 
 @dataclass(frozen=True)
@@ -199,8 +187,7 @@ class P2K(HasFeatures):
         described = self._describe(graphs, self._own_grid())
         rows = sp.hstack(self._bin_counts(described), format="csr")
         if self.normalize:
-            lengths = np.sqrt(self._self_sums(described)[0])
-            rows = sp.csr_matrix(sp.diags_array(np.where(lengths > 0, 1.0 / np.maximum(lengths, 1.0), 0.0)) @ rows)
+            rows = sp.csr_matrix(sp.diags_array(inverse_roots(self._self_sums(described)[0])) @ rows)
         return rows
 
     def _bin_counts(self, described: BinView) -> list[sp.csr_matrix]:
@@ -229,44 +216,35 @@ class P2K(HasFeatures):
     # ---------------------------------------------------------------- what is learned
 
     def _learn(self, graphs: Graphs, grid: Grid) -> None:
-        self._learned = self._learned_from(graphs, max(grid["n_iterations"]))
-        self.mean_, self.scale_ = self._learned.mean, self._learned.scale
-        self.samples_, self.covariance_ = self._learned.samples, self._learned.covariance
-
-    def _learned_from(self, graphs: Graphs, n_iterations: int) -> Learned:
-        if self.mode == "hash" and self.attribute_metric == "hellinger":
+        n_iterations, is_gmm = max(grid["n_iterations"]), self.mode == "gmm"
+        if not is_gmm and self.attribute_metric == "hellinger":
             raise ValueError(
                 "attribute_metric='hellinger' takes square roots, and attributes may be negative; use it with mode='gmm', "
                 "or choose another metric."
             )
-        require(
-            16.0 * (n_iterations + 1) * max(graphs.n_nodes, 1), f"The bins of all nodes after {n_iterations} iterations"
-        )
-        rng = check_random_state(self.random_state)
-        vectors = _vectors(graphs)
+        n_bins = (n_iterations + 1) * max(graphs.n_nodes, 1)
+        require(16.0 * n_bins, f"The bins of all nodes after {n_iterations} iterations")
+        rng, vectors = check_random_state(self.random_state), node_vectors(graphs)
         # In sorted order sums have the same bits, and samples are the same, however graphs and nodes are ordered.
         vectors = vectors[np.lexsort(vectors.T[::-1])] if vectors.size else vectors
-        mean, scale = np.zeros(vectors.shape[1]), np.ones(vectors.shape[1])
+        d = vectors.shape[1]
+        self.mean_, self.scale_ = np.zeros(d), np.ones(d)
         if self.standardize and len(vectors) > 1:
-            mean, scale = _scaling(vectors)
-        vectors = (vectors - mean) / scale
-        samples = vectors[rng.permutation(len(vectors))[: self.n_samples]] if self.mode == "gmm" else vectors[:0]
+            self.mean_, self.scale_ = _scaling(vectors)
+        vectors = (vectors - self.mean_) / self.scale_
+        self.samples_ = vectors[rng.permutation(len(vectors))[: self.n_samples]] if is_gmm else vectors[:0]
+        self.covariance_ = _covariance(vectors) if is_gmm else np.zeros((0, 0))
         # Without attributes there is one column, the same for all nodes.
-        n_columns = (len(samples) if self.mode == "gmm" else vectors.shape[1]) if vectors.shape[1] else 1
-        draws = draw(rng, n_iterations, n_columns, self.attribute_metric)
-        covariance = _covariance(vectors) if self.mode == "gmm" else np.zeros((0, 0))
-        return Learned(mean, scale, samples, covariance, self._widths(vectors, samples, covariance, n_columns), draws)
+        n_columns = (len(self.samples_) if is_gmm else d) if d else 1
+        self._draws = draw(rng, n_iterations, n_columns, self.attribute_metric)
+        self._widths = np.full(n_columns, 1.0 if self.attribute_width == "scale" else float(self.attribute_width))
+        if self.attribute_width == "scale" and vectors.size:
+            lower, upper = np.percentile(self._columns(vectors), [25, 75], axis=0)
+            self._widths = np.where(upper > lower, upper - lower, 1.0)
 
-    def _widths(self, vectors: Floats, samples: Floats, covariance: Floats, n_columns: int) -> Floats:
-        """Return the width of each column's bins, for scaled vectors."""
-        if self.attribute_width != "scale":
-            return np.full(n_columns, float(self.attribute_width))
-        if not vectors.size:
-            return np.ones(n_columns)
-        lower, upper = np.percentile(
-            _densities(vectors, samples, covariance) if self.mode == "gmm" else vectors, [25, 75], axis=0
-        )
-        return np.where(upper > lower, upper - lower, 1.0)
+    def _columns(self, vectors: Floats) -> Floats:
+        """Return the columns of scaled vectors at iteration 0: densities at the sample points, or the vectors themselves."""
+        return _densities(vectors, self.samples_, self.covariance_) if self.mode == "gmm" else vectors
 
     # ---------------------------------------------------------------- what the sums need
 
@@ -274,30 +252,30 @@ class P2K(HasFeatures):
         grid, positions = split_steps(grid)
         labels = label_bins(
             graphs if self.use_labels else replace(graphs, labels=None),
-            self._learned.draws,
+            self._draws,
             metric=self.label_metric,
             width=self.label_width,
             missing_labels=self.missing_labels if self.use_labels else "constant",
         )
-        spreads = self.mode == "gmm"
+        vectors, columns = node_vectors(graphs), np.zeros((graphs.n_nodes, len(self._widths)))
+        if vectors.size and vectors.shape[1] == len(self.mean_):  # else the fitted graphs have no nodes
+            columns = self._columns((vectors - self.mean_) / self.scale_)
         return BinView(
             n_graphs=len(graphs),
             graph_ids=graphs.graph_ids,
             labels=labels,
-            columns=_columns(graphs, self._learned, spreads=spreads),
-            step=transition(graphs) if spreads else None,
+            columns=columns,
+            step=transition(graphs) if self.mode == "gmm" else None,
             steps=list(grid["n_iterations"]),
             positions=positions,
         )
 
     def _binned(self, described: BinView) -> Iterator[Binned]:
         """Yield the bins of all nodes, one iteration after the other."""
-        draws, widths, last = self._learned.draws, self._learned.widths[:, None], len(described.labels) - 1
-        columns: Any = (
-            [described.columns] * (last + 1)
-            if described.step is None
-            else propagate(described.step, described.columns, last)
-        )
+        draws, widths, n_iterations = self._draws, self._widths[:, None], len(described.labels) - 1
+        columns: Any = [described.columns] * (n_iterations + 1)
+        if described.step is not None:
+            columns = propagate(described.step, described.columns, n_iterations)
         for t, spread in enumerate(columns):
             values = np.sqrt(spread) if self.attribute_metric == "hellinger" else spread
             projected = values.T * draws.directions[t][:, None]
@@ -314,10 +292,6 @@ class P2K(HasFeatures):
 
     def _self_sums(self, described: BinView) -> Floats:
         return described.add_up((bin_squares(own) for own in self._binned(described)), described.n_graphs)
-
-
-def _vectors(graphs: Graphs) -> Floats:
-    return np.empty((graphs.n_nodes, 0)) if graphs.attributes is None else graphs.attributes
 
 
 def _scaling(vectors: Floats) -> tuple[Floats, Floats]:
@@ -340,15 +314,6 @@ def _covariance(vectors: Floats) -> Floats:
     if not np.isfinite(covariance).all():
         raise ValueError("The covariance of the attributes overflows: they are too large. Use standardize=True.")
     return covariance
-
-
-def _columns(graphs: Graphs, learned: Learned, *, spreads: bool) -> Floats:
-    """Return the columns of all nodes at iteration 0: scaled attributes, or densities at the sample points."""
-    vectors, n_columns = _vectors(graphs), learned.draws.directions.shape[1]
-    if not vectors.size or vectors.shape[1] != len(learned.mean):  # no vectors here, or no nodes in the fitted graphs
-        return np.zeros((graphs.n_nodes, n_columns))
-    vectors = (vectors - learned.mean) / learned.scale
-    return _densities(vectors, learned.samples, learned.covariance) if spreads else vectors
 
 
 def _densities(vectors: Floats, samples: Floats, covariance: Floats) -> Floats:

@@ -17,13 +17,15 @@ from treegram._core.text import counted
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.kernels.attributed_walk import MOST_STEPS, describe_walks
+from treegram.kernels.base import arc_matrix
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
+from treegram.kernels.node_pairs import node_blocks
 from treegram.pairsum.attributes import Gaussian
 from treegram.pairsum.products import sum_rows
 from treegram.pairsum.walks import walk_contributions, walk_self_sums, walk_sums
 from treegram.structure.features import Features, gather, order_by_row
-from treegram.structure.hashing import GOLDEN, arc_hashes, edge_name, mix, node_hashes, node_name
+from treegram.structure.hashing import GOLDEN, arc_hashes, edge_name, mix, node_name
 
 __all__ = ["RandomWalk"]
 
@@ -136,20 +138,14 @@ class RandomWalk(ExplicitKernel):
     n_steps: int | None = None
     kind: str = "geometric"
     use_labels: bool = False
+    missing_labels: str = "degree"
+    use_edge_labels: bool = False
 
-    def _learn(self, graphs: Graphs, grid: Grid) -> None:
-        super()._learn(graphs, grid)
-        self._in_pairs = False
-        if self._has_labels:
-            if self.n_steps is None:
-                raise ParameterError(
-                    "n_steps of RandomWalk must be a whole number with use_labels or use_edge_labels; got None."
-                )
-            self._in_pairs = _most_sequences(self, graphs) > MOST_SEQUENCES
-
-    @property
-    def _has_labels(self) -> bool:
-        return self.use_labels or self.use_edge_labels
+    def _learn(self, graphs: Graphs, grid: Grid) -> None:  # noqa: ARG002
+        self._has_labels = self.use_labels or self.use_edge_labels
+        if self._has_labels and self.n_steps is None:
+            raise ParameterError("n_steps of RandomWalk must be a number with use_labels or use_edge_labels; got None.")
+        self._in_pairs = self._has_labels and _most_sequences(self, graphs) > MOST_SEQUENCES
 
     def _describe(self, graphs: Graphs, grid: Grid) -> Any:
         if not self._in_pairs:
@@ -205,14 +201,13 @@ class RandomWalk(ExplicitKernel):
         whatever the other graph.
         """
         radii = _spectral_radii(graphs)
-        worst = int(radii.argmax()) if len(radii) else 0
         radius = float(radii.max(initial=0.0)) or 1.0
         if self.n_steps is not None:
             return radius, self.n_steps
         limit = NEAREST if self.kind == "geometric" else LARGEST_EXPONENT
         if decay * radius**2 > limit:
             raise InvalidGraphError(
-                f"Graph {worst}: its walks of all lengths do not converge. Its largest eigenvalue is {radius:.4g}, so that decay of "
+                f"Graph {radii.argmax()}: its walks of all lengths do not converge. Its largest eigenvalue is {radius:.4g}, so that decay of "
                 f"RandomWalk must be at most {limit / radius**2:.3g}; got {decay:.3g}. Use a smaller decay, or limit n_steps."
             )
         root = np.sqrt(decay) * radius
@@ -235,14 +230,9 @@ class RandomWalk(ExplicitKernel):
 # -------------------------------------------------------------------- without labels
 
 
-def _arc_matrix(graphs: Graphs) -> sp.csr_matrix:
-    shape = (graphs.n_nodes, graphs.n_nodes)
-    return sp.csr_matrix((np.ones(len(graphs.indices)), graphs.indices, graphs.indptr), shape=shape)
-
-
 def _spectral_radii(graphs: Graphs) -> Floats:
     """Return upper bounds of the largest eigenvalues: |A^k|^(1 / k); with directions, where walks may grow faster, |A|."""
-    step, sizes = _arc_matrix(graphs), graphs.sizes
+    step, sizes = arc_matrix(graphs), graphs.sizes
     starts, walks, logs = graphs.offsets[:-1][sizes > 0], np.ones(graphs.n_nodes), np.zeros((sizes > 0).sum())
     n_powers = 1 if graphs.directed else N_POWERS
     for _ in range(n_powers if graphs.n_nodes else 0):
@@ -258,13 +248,10 @@ def _spectral_radii(graphs: Graphs) -> Floats:
 
 def _numbers_of_walks(graphs: Graphs, n_steps: int, scale: float, *, by_node: bool) -> WalkFeatures:
     """Count the walks of each number of steps, divided by scale ** steps: one row per graph, or per first node."""
-    n, walks, rows = (
-        graphs.n_nodes,
-        np.ones(graphs.n_nodes),
-        np.arange(graphs.n_nodes + 1) if by_node else graphs.offsets,
-    )
+    n, walks = graphs.n_nodes, np.ones(graphs.n_nodes)
+    rows = np.arange(n + 1) if by_node else graphs.offsets
     require(24.0 * len(rows) * (n_steps + 1), f"Numbers of walks of up to {n_steps} steps")
-    step, add = _arc_matrix(graphs) / scale, sp.csr_matrix((walks, np.arange(n), rows), shape=(len(rows) - 1, n))
+    step, add = arc_matrix(graphs) / scale, sp.csr_matrix((walks, np.arange(n), rows), shape=(len(rows) - 1, n))
     counts, steps = np.empty((len(rows) - 1, n_steps + 1)), np.arange(n_steps + 1)
     for k in steps:
         counts[:, k] = add @ walks
@@ -277,14 +264,13 @@ def _numbers_of_walks(graphs: Graphs, n_steps: int, scale: float, *, by_node: bo
 
 
 def _hashes(kernel: RandomWalk, graphs: Graphs) -> tuple[Hashes, Hashes]:
-    nodes = node_hashes(graphs, kernel.missing_labels) if kernel.use_labels else np.zeros(graphs.n_nodes, np.uint64)
-    return nodes, arc_hashes(graphs, use_edge_labels=kernel.use_edge_labels)
+    return node_blocks(kernel, graphs), arc_hashes(graphs, use_edge_labels=kernel.use_edge_labels)
 
 
 def _most_sequences(kernel: RandomWalk, graphs: Graphs) -> float:
     """Return a bound of the number of sequences of the longest walks, over all nodes: their walks, or all that labels allow."""
     n_labels = float(np.prod([len(np.unique(hashes)) for hashes in _hashes(kernel, graphs)]))
-    step, most, limit = _arc_matrix(graphs), np.ones(graphs.n_nodes), 1.0
+    step, most, limit = arc_matrix(graphs), np.ones(graphs.n_nodes), 1.0
     for _ in range(kernel.n_steps or 0):
         limit = min(limit * n_labels, 1e300)
         most = np.minimum(step @ most, limit)
@@ -301,31 +287,24 @@ def _label_sequences(kernel: RandomWalk, graphs: Graphs, n_steps: int, *, by_nod
         ends = (sources[is_same], graphs.indices[is_same])
         matrices[example] = sp.csr_matrix((np.ones(len(ends[0])), ends), shape=(n, n))
     level, nodes = gather(np.arange(n + 1), labels, np.ones(n))
-    arcs, rests, found = np.full(len(nodes), -1), np.zeros(len(nodes), np.uint64), []
+    arcs, rests, levels = np.full(len(nodes), -1), np.zeros(len(nodes), np.uint64), []
     for k in range(n_steps + 1):
         if k:
-            longer = sp.vstack(
-                [matrix @ level.counts for matrix in matrices.values()] or [level.counts[:0]], format="csr"
-            )
+            longer = [matrix @ level.counts for matrix in matrices.values()]
+            longer = sp.vstack(longer or [level.counts[:0]], format="csr")
             n_walks = np.diff(longer.indptr)
             starts = np.repeat(np.tile(np.arange(n), len(matrices)), n_walks)
             arcs = np.repeat(np.repeat(np.array([*matrices], np.int64), n), n_walks)
             rests = level.codes[longer.indices]
-            codes = _joined(_joined(rests, bonds[arcs]), labels[starts])
+            codes = mix.py_func(mix.py_func(rests + bonds[arcs] * GOLDEN) + labels[starts] * GOLDEN)
             order, stops = order_by_row(starts, n)
             level, seen = gather(np.append(0, stops), codes[order], longer.data[order])
             nodes, arcs, rests = (column[order[seen]] for column in (starts, arcs, rests))
-        entries = level.counts if by_node else sum_rows(level.counts, graphs.offsets)
-        rows = np.repeat(np.arange(entries.shape[0]), np.diff(entries.indptr))
-        own = (level.codes, np.full(len(nodes), k), nodes, arcs, rests)
-        found.append((rows, entries.data, *(column[entries.indices] for column in own)))
-    rows, values, codes, *described = (np.concatenate(column) for column in zip(*found, strict=True))
-    order, stops = order_by_row(rows, n if by_node else len(graphs))
-    features, seen = gather(np.append(0, stops), codes[order], values[order])
-    features.counts.sort_indices()
-    return WalkFeatures(features.counts, features.codes, *(column[order[seen]] for column in described))
-
-
-def _joined(codes: Hashes, more: Hashes) -> Hashes:
-    joined: Hashes = mix.py_func(codes + more * GOLDEN)
-    return joined
+        counts = level.counts if by_node else sum_rows(level.counts, graphs.offsets)
+        levels.append((counts, level.codes, np.full(len(nodes), k), nodes, arcs, rests))
+    all_counts, *columns = zip(*levels, strict=True)
+    codes, *described = map(np.concatenate, columns)
+    order = np.argsort(codes)
+    counts = sp.hstack(all_counts, format="csr")[:, order]
+    counts.sort_indices()
+    return WalkFeatures(counts, codes[order], *(column[order] for column in described))

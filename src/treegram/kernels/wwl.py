@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from treegram._core.jit import jit
@@ -16,7 +15,7 @@ from treegram._core.parallel import run_tasks
 from treegram._core.params import Number, Whole, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import GraphKernel
+from treegram.kernels.base import GraphKernel, arc_matrix, node_vectors
 from treegram.kernels.grid import Grid
 from treegram.kernels.wl import COLOR_GRID, color_groups
 from treegram.structure.features import Features, common_codes
@@ -142,25 +141,18 @@ class WWL(GraphKernel):
     def _uses_labels(self) -> bool:
         return self.method == "categorical"
 
-    def _unused_data(self, graphs: Graphs) -> dict[str, str]:
-        unused = super()._unused_data(graphs)
-        if self.method == "categorical" and graphs.n_attributes:
-            unused["node vectors"] = "set method='sliced'"
-        if self.method == "sliced" and graphs.labels is not None:
-            unused["node labels"] = "set method='categorical'"
-        return unused
+    @property
+    def _uses_vectors(self) -> bool:
+        return self.method == "sliced"
 
     def _learn(self, graphs: Graphs, grid: Grid) -> None:
         if self.method == "sliced":
-            vectors = _vectors(graphs)
+            vectors = node_vectors(graphs)
             peaks = np.maximum(np.abs(vectors).max(axis=0, initial=0.0), np.finfo(float).tiny)  # no square overflows
             spreads = (vectors / peaks).std(axis=0) * peaks if len(vectors) else np.zeros(vectors.shape[1])
             self.scale_ = np.where(spreads > 0, spreads, 1.0)
-            shape = (
-                max(grid["n_iterations"]) + 1,
-                self.n_directions,
-                vectors.shape[1],
-            )  # more iterations only add to these
+            shape = (max(grid["n_iterations"]) + 1, self.n_directions, vectors.shape[1])
+            # More iterations only add to these.
             self._directions = check_random_state(self.random_state).standard_normal(shape)
 
     def _describe(self, graphs: Graphs, grid: Grid) -> Distributions:
@@ -178,12 +170,11 @@ class WWL(GraphKernel):
         """Return the nodes along each direction, sorted within each graph, for each number of iterations."""
         n, directions = graphs.n_nodes, self._directions
         require(16.0 * len(n_iterations) * self.n_directions * n, "The nodes along all directions")
-        vectors = _vectors(graphs)
+        vectors = node_vectors(graphs)
         if vectors.shape[1] != len(self.scale_):  # the fitted graphs, or these, have no nodes
             vectors = np.zeros((n, len(self.scale_)))
         vectors = vectors / self.scale_
-        step = sp.csr_matrix((np.ones(len(graphs.indices)), graphs.indices, graphs.indptr), shape=(n, n))
-        degrees = np.diff(graphs.indptr)[:, None]
+        step, degrees = arc_matrix(graphs), np.diff(graphs.indptr)[:, None]
         values, total, squares = {}, np.zeros((self.n_directions, n)), np.zeros((self.n_directions, 1))
         for i, own in enumerate(directions):
             total, squares = total + own @ vectors.T, squares + (own**2).sum(axis=1, keepdims=True)
@@ -200,20 +191,18 @@ class WWL(GraphKernel):
         distances = np.zeros((len(left.n_iterations), *map(len, sizes)))
         if self.method == "sliced":
             starts = range(0, len(sizes[0]), GRAPHS_PER_TASK)
-            tasks = [(left, columns, right is None, first, distances) for first in starts]
-            for _ in run_tasks(_fill_distances, tasks, n_jobs=self.n_jobs, label="distances"):
+            sides = (left.values, columns.values, left.offsets, columns.offsets)
+            tasks = [(*sides, first, right is None, distances) for first in starts]
+            for _ in run_tasks(fill_distances, tasks, n_jobs=self.n_jobs, label="distances"):
                 pass
         else:
-            shared, done = np.zeros(distances.shape[1:]), -1  # over all iterations done
-            for i in np.argsort(left.n_iterations):
-                for own, other in zip(
-                    *(side.colors[done + 1 : left.n_iterations[i] + 1] for side in (left, columns)), strict=True
-                ):
-                    codes = common_codes(own.codes, other.codes)
-                    pair = [level.aligned(codes).tocsc() for level in (own, other)]
-                    add_minima(*((m.indptr, m.indices, m.data) for m in pair), shared)
-                done = left.n_iterations[i]
-                distances[i] = np.maximum(1.0 - shared / (done + 1), 0.0)
+            shared = np.zeros(distances.shape[1:])  # over all iterations so far
+            for iteration, (own, other) in enumerate(zip(left.colors, columns.colors, strict=True)):
+                codes = common_codes(own.codes, other.codes)
+                pair = [level.aligned(codes).tocsc() for level in (own, other)]
+                add_minima(*((m.indptr, m.indices, m.data) for m in pair), shared)
+                for i in np.flatnonzero(np.equal(left.n_iterations, iteration)):
+                    distances[i] = np.maximum(1.0 - shared / (iteration + 1), 0.0)
         has_nodes = (sizes[0] > 0)[:, None] & (sizes[1] > 0)
         widths = np.array(left.widths, dtype=np.float64)[:, None, None]
         K = np.where(has_nodes, np.exp(-distances[:, None] / widths), 0.0)
@@ -222,16 +211,6 @@ class WWL(GraphKernel):
     def _self_sums(self, described: Distributions) -> Floats:
         n_points = len(described.n_iterations) * len(described.widths)
         return np.tile((np.diff(described.offsets) > 0).astype(float), (n_points, 1))
-
-
-def _vectors(graphs: Graphs) -> Floats:
-    return np.zeros((graphs.n_nodes, 0)) if graphs.attributes is None else np.asarray(graphs.attributes)
-
-
-def _fill_distances(left: Distributions, right: Distributions, upper: bool, first: int, distances: Floats) -> None:  # noqa: FBT001
-    last = min(first + GRAPHS_PER_TASK, len(left.offsets) - 1)
-    for i in range(len(distances)):
-        add_distances(left.values[i], right.values[i], left.offsets, right.offsets, first, last, upper, distances[i])
 
 
 # -------------------------------------------------------------------- compiled
@@ -249,22 +228,24 @@ def add_minima(left, right, out):
 
 
 @jit
-def add_distances(left, right, left_offsets, right_offsets, first, last, upper, out):
-    """Set out[g, h] to the mean over directions of the area between two quantile functions, for first <= g < last.
+def fill_distances(left, right, left_offsets, right_offsets, first, upper, out):
+    """Set out[s, g, h] to the mean over directions of the area between two quantile functions, for GRAPHS_PER_TASK graphs g from first.
 
-    ``left`` and ``right`` are values (n_directions, n_nodes), sorted within each graph. With ``upper``, only h >= g.
+    ``left`` and ``right`` are values (n_steps, n_directions, n_nodes), sorted within each graph. With ``upper``, only h >= g.
     """
-    for g in range(first, last):
+    n_steps, n_directions, _ = left.shape
+    for g in range(first, min(first + GRAPHS_PER_TASK, len(left_offsets) - 1)):
         a, n = left_offsets[g], left_offsets[g + 1] - left_offsets[g]
         for h in range(g if upper else 0, len(right_offsets) - 1):
             b, m = right_offsets[h], right_offsets[h + 1] - right_offsets[h]
-            total = 0.0
-            for d in range(len(left)):
-                i, j, at = 0, 0, 0  # in units of 1 / (n m)
-                while i < n and j < m:
-                    end = min((i + 1) * m, (j + 1) * n)
-                    total += (end - at) * abs(left[d, a + i] - right[d, b + j])
-                    i += (i + 1) * m == end
-                    j += (j + 1) * n == end
-                    at = end
-            out[g, h] = total / max(1, n * m * len(left))
+            for s in range(n_steps):
+                total = 0.0
+                for d in range(n_directions):
+                    i, j, at = 0, 0, 0  # in units of 1 / (n m)
+                    while i < n and j < m:
+                        end = min((i + 1) * m, (j + 1) * n)
+                        total += (end - at) * abs(left[s, d, a + i] - right[s, d, b + j])
+                        i += (i + 1) * m == end
+                        j += (j + 1) * n == end
+                        at = end
+                out[s, g, h] = total / max(1, n * m * n_directions)

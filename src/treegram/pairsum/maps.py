@@ -1,7 +1,7 @@
 """Explicit maps z of vectors, whose inner products equal or approximate a node kernel: <z(x), z(y)> ~ k_A(x, y).
 
 A map is a frozen object: ``map(X)`` returns one row per vector, ``map(X, columns)`` only some components, so that callers need
-not hold all of them. Random Fourier features of three kinds do not depend on data; a pivot map is made of pivots among the
+not hold all of them. Random Fourier features of two kinds do not depend on data; a pivot map is made of pivots among the
 vectors. ``treegram.pairsum.vectors`` sums mapped vectors over graphs.
 """
 
@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 
+FREQUENCIES = ("qmc", "rff")  # how random Fourier features draw their frequencies
 ROWS_PER_CALL = 2048  # vectors mapped at once: what is computed on the way to their rows stays small
 PROPOSALS = 384  # pivots proposed at a time: enough that a pass over all items pays
 CANDIDATES, CANDIDATES_PER_PIVOT = 8192, 8  # vectors looked at, in all at least and for each pivot: more gain little
@@ -133,46 +134,17 @@ def _fill_rows(vector_map: VectorMap, X: Floats, columns: slice, first: int, row
 # -------------------------------------------------------------------- random Fourier features
 
 
-def _independent(n: int, d: int, random: np.random.Generator) -> Floats:
-    """Draw n standard normal vectors of dimension d."""
-    return random.standard_normal((n, d))
-
-
-def _orthogonal(n: int, d: int, random: np.random.Generator) -> Floats:
-    """Draw standard normal vectors, d at a time orthogonal to each other (Yu et al. 2016)."""
-    directions = [_rotation(d, random) for _ in range(-(-n // d))]
-    lengths = np.sqrt(random.chisquare(d, n))
-    rows: Floats = np.concatenate(directions)[:n] * lengths[:, None]
-    return rows
-
-
-def _rotation(d: int, random: np.random.Generator) -> Floats:
-    """Draw a random orthogonal matrix; the signs make it uniform (QR alone is not)."""
-    q, r = np.linalg.qr(random.standard_normal((d, d)))
-    rotation: Floats = q * np.sign(r.diagonal())
-    return rotation
-
-
-def _quasi_random(n: int, d: int, random: np.random.Generator) -> Floats:
-    """Map scrambled Sobol points to normal quantiles: each point is normal, and together they are spread evenly."""
-    points: Floats = MultivariateNormalQMC(np.zeros(d), seed=random).random(1 << max(n - 1, 0).bit_length())
-    return points[:n]  # Sobol points come in powers of two; the first n of them are spread nearly as well
-
-
-FREQUENCIES: dict[str, Callable[[int, int, np.random.Generator], Floats]] = {
-    "orf": _orthogonal,
-    "qmc": _quasi_random,
-    "rff": _independent,
-}
-
-
 def fourier_map(method: str, n_attributes: int, n_components: int, gamma: float, seed: int) -> Fourier:
     """Make random Fourier features with frequencies drawn by ``method``; an odd number of components is raised by one.
 
     The same arguments give the same map on any machine: it does not depend on data.
     """
-    n = (n_components + 1) // 2
-    frequencies = FREQUENCIES[method](n, n_attributes, np.random.default_rng(seed))
+    n, random = (n_components + 1) // 2, np.random.default_rng(seed)
+    if method == "qmc":  # scrambled Sobol points come in powers of two; the first n of them are spread nearly as evenly
+        sampler = MultivariateNormalQMC(np.zeros(n_attributes), seed=random)
+        frequencies = sampler.random(1 << max(n - 1, 0).bit_length())[:n]
+    else:
+        frequencies = random.standard_normal((n, n_attributes))
     return Fourier(np.ascontiguousarray(np.sqrt(2.0 * gamma) * frequencies.T))
 
 
