@@ -15,7 +15,6 @@ from treegram import (
     ShortestPath,
 )
 from treegram._core import machine
-from treegram.pairsum import matching
 
 SMALL = [(0, 1), (1, 2)]
 PATH = [(i, i + 1) for i in range(299)]
@@ -47,26 +46,6 @@ def little_memory(monkeypatch):
 def test_a_graph_that_does_not_fit_is_named(kernel, edges, n, what):
     with pytest.raises(MemoryError, match=rf"Graph 1: .*{what}.* would take [0-9.]+ [MG]iB of memory"):
         kernel.fit(collection(edges, n))
-
-
-def fail(*_):
-    raise AssertionError("the work has begun")
-
-
-def test_matchings_that_never_end_are_announced(monkeypatch):
-    """A star of 600 nodes against itself: 599! / 595! to the left, as many to the right, in any of 4! orders."""
-    monkeypatch.setattr(machine, "available_bytes", lambda: float("inf"))
-    monkeypatch.setattr(matching, "_sum_cliques", fail)
-    told = r"graph 1 has 599 neighbors.* up to 6.8e\+20 matchings of 5 nodes.* smaller max_size"
-    for compute in (CSM(5).fit, CSM(5).fit_transform):
-        with pytest.raises(AssertionError, match="the work has begun"), pytest.warns(UserWarning, match=told):
-            compute(collection(STAR, 600))
-
-
-def test_matchings_are_refused_before_they_are_grown(monkeypatch):
-    monkeypatch.setattr(matching, "_tile", fail)
-    with pytest.raises(MemoryError, match=r"Graph 1: its matchings would take 82.1 MiB of memory; 1 MiB are free"):
-        CSM(5).fit_transform(collection(STAR, 600))
 
 
 def test_an_allocation_that_fails_says_what_it_was_for(monkeypatch):

@@ -2,9 +2,8 @@
 
 A matching is a bijection phi between a set of nodes of either graph that keeps edges, their kinds, and the lack of edges;
 it is connected if the matched subgraph is. Such matchings are the cliques of a product graph of n n' nodes, which is never built.
-There are three ways to sum over them:
+There are two ways to sum over them:
 
-- counting: up to two nodes, where the node kernel is 1 for all nodes of a block. Equal nodes and edges are counted, graph by graph.
 - closed forms: up to three nodes with one kind of edge. A few sparse-times-dense matrix products and one pass over the
   triangles, so that a pair of nodes costs about as much as its degrees. They count more than matchings and subtract the rest,
   which costs rounding errors of the size of the diagonal, not of an entry.
@@ -18,24 +17,20 @@ entry of the normalized matrix by more than rounding does.
 
 from __future__ import annotations
 
-import warnings
 from collections import namedtuple
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import pairwise
-from math import factorial, perm
+from math import factorial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from treegram._core.jit import contracted, jit, pasted
 from treegram._core.machine import allocate, require
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel
-from treegram.pairsum.products import feature_products, sum_rows
+from treegram.pairsum.paths import row_spans
 from treegram.pairsum.tiles import (
     Layout,
     Rows,
@@ -44,28 +39,22 @@ from treegram.pairsum.tiles import (
     clear,
     cut,
     fill_matrix,
+    first_from,
     kernel_rows,
     number_alike,
 )
-from treegram.structure.features import Features, gather
-from treegram.structure.hashing import GOLDEN, mix
 
 __all__ = ["Matchables", "match_contributions", "match_self_sums", "match_sums"]
 
-TILE_COLUMNS = (
-    512  # the node kernel of one graph with as many columns, and its products, stay in the second-level cache
-)
-# Compiled code cannot be interrupted: this many multiplications, or steps of the enumeration, keep a call well under a second.
-COST_PER_CALL, STEPS_PER_CALL = 1 << 28, 1 << 21
-PER_SECOND = 1e8  # matchings that a processor meets, roughly: 2.5e7 of a star of 15 nodes in 0.17 s
-PATIENCE = 3 * 3600  # seconds for two nodes and their neighbors; warn about work that may take longer
-KERNEL_ROWS = 1024  # rows of a node kernel that is not the Gaussian, computed at a time
+# The node kernel of one graph with this many columns, and its products, stay in the second-level cache.
+TILE_COLUMNS = 512
+STEPS_PER_CALL = 1 << 21  # of the enumeration: compiled code cannot be interrupted, and this takes well under a second
 ROWS_PER_TASK = 1024  # rows of one task that computes contributions
 
 # The row graphs: their nodes (as ``pairsum.tiles`` takes them), arcs with the kinds of their edges (from 1), and triangles.
 # Neighbors are numbered within their graph.
 Graphs = namedtuple("Graphs", "rows offsets indptr indices codes triangles triangle_starts")
-# A tile of columns with the same; all of it is numbered by column.
+# A tile of columns with the same, numbered by column; triangles (3, n) are sorted by their first column.
 Tile = namedtuple("Tile", "columns indptr indices codes triangles")
 # The node kernel, and below which values it is 0; what a matching must weigh to count; bits of an arc's code.
 Limits = namedtuple("Limits", "kernel threshold floor bits")
@@ -82,9 +71,8 @@ Cliques = namedtuple(
 # Marks of nodes that are matched already. No arc has these bits, and they differ: such a node is like no other node.
 _ROW_MEMBER, _COLUMN_MEMBER = np.int64(1) << np.int64(62), np.int64(1) << np.int64(61)
 MASK_BITS = 61
-# State of both loops: the graph, the row in it, the first graph (kernel values start there), the one after the last, steps.
-GRAPH, ROW, FIRST, LAST, BUDGET = range(5)
-COLUMN, DEPTH = 5, 6  # of the enumeration: the column of its first pair, and how many pairs it has
+# State of the enumeration: the graph, the row in it, the column of its first pair, and how many pairs it has.
+GRAPH, ROW, COLUMN, DEPTH = range(4)
 
 
 @dataclass(frozen=True)
@@ -125,16 +113,6 @@ def match_sums(
     """
     left = _without_vectors(left, node_kernel)
     columns = left if right is None else _without_vectors(right, node_kernel)
-    if _can_count([left, columns], node_kernel, max_size, threshold):
-        return np.stack(
-            [
-                feature_products(
-                    sum_rows(mine.aligned(theirs.codes), left.offsets) / size,
-                    sum_rows(theirs.counts, columns.offsets).multiply(symmetries / size).tocsr(),
-                )
-                for size, ((mine, _), (theirs, symmetries)) in _counted(left, columns, max_size)
-            ]
-        )
     sums = np.zeros((max_size, left.n_graphs, columns.n_graphs))
     if len(left.blocks) and len(columns.blocks):
         job = _MatchJob.prepare(left, columns, node_kernel, max_size, threshold)
@@ -149,10 +127,7 @@ def match_self_sums(
     """Return the sums of each graph with itself: the diagonal of :func:`match_sums`, shape (max_size, n_graphs)."""
     nodes = _without_vectors(nodes, node_kernel)
     sums = np.zeros((max_size, nodes.n_graphs))
-    if _can_count([nodes], node_kernel, max_size, threshold):
-        for size, ((counted, symmetries), _) in _counted(nodes, nodes, max_size):
-            sums[size - 1] = (sum_rows(counted.counts, nodes.offsets) / size).power(2) @ symmetries
-    elif len(nodes.blocks):
+    if len(nodes.blocks):
         job = _MatchJob.prepare(nodes, nodes, node_kernel, max_size, threshold)
         tiles = cut(nodes.offsets, 1 + len(nodes.blocks) // TILE_COLUMNS)
         results = run_tasks(_own_sums, [(job, span) for span in tiles], n_jobs=n_jobs, label="matchings")
@@ -173,7 +148,7 @@ def match_contributions(
 ) -> Floats:
     """Return what each node of the left adds to the sums of size_weights[s] weights[i, j] S_s(G, G_i) over the graphs of the right.
 
-    A matching is divided equally among its nodes. Shape (n_nodes, n_outputs); the same bits for any ``n_jobs``.
+    A matching is divided equally among its nodes; all matchings are enumerated. Shape (n_nodes, n_outputs); the same bits for any ``n_jobs``.
     """
     max_size = len(size_weights)
     left, right = _without_vectors(left, node_kernel), _without_vectors(right, node_kernel)
@@ -181,15 +156,6 @@ def match_contributions(
     size_weights = size_weights / np.arange(1, max_size + 1)
     spans = cut(left.offsets, 1 + len(left.blocks) // ROWS_PER_TASK)
     if not len(left.blocks) or not len(right.blocks):
-        return contributions
-    if _has_closed_form([left, right], max_size):
-        # A node adds what the sums lose without it, and no matching that contains it goes farther than max_size - 1 edges.
-        sums = partial(match_sums, right=right, node_kernel=node_kernel, max_size=max_size, threshold=threshold)
-        for first, last in spans:
-            nodes = np.arange(left.offsets[first], left.offsets[last])
-            balls, rests = (_balls(left, nodes, max_size - 1, with_center=flag) for flag in (True, False))
-            lost = sums(balls, n_jobs=n_jobs) - sums(rests, n_jobs=n_jobs)
-            contributions[nodes] = np.einsum("sng,s,go->no", lost, size_weights, weights)
         return contributions
     job = _MatchJob.prepare(left, right, node_kernel, max_size, threshold)
     tasks = [(job, rows, size_weights, weights) for rows in spans]
@@ -199,78 +165,12 @@ def match_contributions(
     return contributions
 
 
-def _balls(graphs: Matchables, centers: Ints, radius: int, *, with_center: bool) -> Matchables:
-    """Return for each center, as a graph of its own, the nodes within ``radius`` edges and the edges between them."""
-    n, indptr = len(graphs.blocks), graphs.indptr
-    neighbors = sp.csr_matrix((np.ones(len(graphs.indices)), graphs.indices, indptr), shape=(n, n))
-    reached = sp.identity(n, format="csr")[centers]
-    for _ in range(radius):
-        reached = reached + reached @ neighbors
-    balls, nodes = reached.nonzero()
-    kept = np.lexsort((nodes, balls))
-    balls, nodes = balls[kept].astype(np.int64), nodes[kept].astype(np.int64)
-    if not with_center:
-        balls, nodes = balls[nodes != centers[balls]], nodes[nodes != centers[balls]]
-    degrees = np.diff(indptr)[nodes]
-    sources = np.repeat(np.arange(len(nodes)), degrees)
-    arcs = np.arange(len(sources)) + np.repeat(indptr[nodes] - np.cumsum(degrees) + degrees, degrees)
-    keys, targets = balls * n + nodes, balls[sources] * n + graphs.indices[arcs]
-    positions = np.minimum(np.searchsorted(keys, targets), max(len(keys) - 1, 0))
-    is_inside = keys[positions] == targets
-    return Matchables(
-        offsets=np.searchsorted(balls, np.arange(len(centers) + 1)),
-        blocks=graphs.blocks[nodes],
-        vectors=graphs.vectors[nodes],
-        indptr=np.searchsorted(sources[is_inside], np.arange(len(nodes) + 1)),
-        indices=positions[is_inside],
-        kinds=graphs.kinds[arcs[is_inside]],
-    )
-
-
-# -------------------------------------------------------------------- counting
+# -------------------------------------------------------------------- preparation
 
 
 def _without_vectors(nodes: Matchables, node_kernel: NodeKernel) -> Matchables:
     """Return the same nodes without vectors where the node kernel is 1 for any vectors, however far apart."""
     return replace(nodes, vectors=np.zeros((len(nodes.blocks), 1))) if node_kernel == Gaussian(0.0) else nodes
-
-
-def _can_count(sides: list[Matchables], node_kernel: NodeKernel, max_size: int, threshold: float) -> bool:
-    """Check that the node kernel is 1 within each block, and matchings are so small that counts give their sums."""
-    if max_size > 2 or threshold >= 1 or not isinstance(node_kernel, Gaussian):
-        return False
-    vectors = [nodes.vectors for nodes in sides if len(nodes.vectors)]
-    return all(bool((some == vectors[0][0]).all()) for some in vectors)
-
-
-def _counted(left: Matchables, right: Matchables, max_size: int) -> Iterator[tuple[int, tuple[Any, Any]]]:
-    """Yield the sizes 1 .. max_size with the counts of both sides.
-
-    A matching maps a subgraph to an equal one in as many ways as it has symmetries:
-    S_s(G, G') = sum over distinct subgraphs P of s nodes: |Aut(P)| N_P(G) N_P(G').
-    """
-    for size in range(1, max_size + 1):
-        mine = _count(left, size)
-        yield size, (mine, mine if left is right else _count(right, size))
-
-
-def _count(nodes: Matchables, size: int) -> tuple[Features, Floats]:
-    """Count for each node the subgraphs of one node, or of two with an edge, that contain it; return also their symmetries."""
-    n = len(nodes.blocks)
-    if size == 1:
-        features, firsts = gather(np.arange(n + 1), nodes.blocks, np.ones(n))
-        return features, np.ones(len(firsts))
-    sources = np.repeat(np.arange(n), np.diff(nodes.indptr))
-    forward = nodes.blocks[sources]
-    for item in (nodes.kinds, nodes.blocks[nodes.indices]):
-        forward = mix.py_func(forward * GOLDEN + item + GOLDEN)
-    backward = forward[np.lexsort((sources, nodes.indices))]  # of the same edge from its other end
-    features, firsts = gather(nodes.indptr, np.minimum(forward, backward), np.ones(len(sources)))
-    features.counts.sum_duplicates()
-    return features, 1.0 + (forward == backward)[firsts]
-
-
-# -------------------------------------------------------------------- preparation
 
 
 @dataclass(frozen=True)
@@ -299,9 +199,7 @@ class _MatchJob:
                 f"max_size={max_size} is too large for graphs with {n_kinds} kinds of edges: the most that can be "
                 f"matched is {1 + MASK_BITS // bits} nodes. Use a smaller max_size, or no edge labels."
             )
-        is_closed = _has_closed_form([left, right], max_size)
-        if not is_closed:
-            _check_hubs(left, right, max_size)
+        is_closed = max_size <= 3 and n_kinds <= 1
         layout = Layout.make(left, right, node_kernel)
         exponent = 53 * np.log(2) + _log_most_matchings([left, right], max_size)
         graphs = [
@@ -326,36 +224,6 @@ class _MatchJob:
             floor=float(np.exp(-exponent)) if isinstance(node_kernel, Gaussian) else 0.0,
             bits=bits,
         )
-
-
-def _has_closed_form(sides: list[Matchables], max_size: int) -> bool:
-    """Check that at most three nodes are matched, and all edges are of one kind."""
-    kinds = np.concatenate([nodes.kinds for nodes in sides])
-    return max_size <= 3 and (not len(kinds) or bool((kinds == kinds[0]).all()))
-
-
-def _check_hubs(left: Matchables, right: Matchables, max_size: int) -> None:
-    """Raise if the matchings of the two nodes with the most neighbors do not fit into memory; warn if they take hours."""
-    (graph, degree), (other, other_degree) = (_hub(nodes) for nodes in (left, right))
-    require(16.0 * degree * other_degree * (max_size * (max_size + 1) // 2), f"Graph {graph}: its matchings")
-    counts = {s: perm(degree, s - 1) * perm(other_degree, s - 1) // factorial(s - 1) for s in range(1, max_size + 1)}
-    size = max(counts, key=counts.__getitem__)
-    if counts[size] > PER_SECOND * PATIENCE:
-        warnings.warn(
-            f"CSM may not finish in reasonable time. A node of graph {graph} has {degree} neighbors, and one of graph {other} has "
-            f"{other_degree}: around these two alone there are up to {counts[size]:.1e} matchings of {size} nodes, and a processor "
-            f"checks about {PER_SECOND:.0e} per second. Use a smaller max_size (up to 3 without edge labels is fast), use_labels=True "
-            "or a threshold, or leave such graphs out.",
-            UserWarning,
-            stacklevel=2,
-        )
-
-
-def _hub(nodes: Matchables) -> tuple[int, int]:
-    """Return the graph of the node with the most neighbors, and their number."""
-    degrees = np.diff(nodes.indptr)
-    node = int(degrees.argmax())
-    return int(np.searchsorted(nodes.offsets, node, side="right")) - 1, int(degrees[node])
 
 
 def _list_triangles(nodes: Matchables, *, is_needed: bool) -> tuple[Ints, Ints]:
@@ -400,14 +268,12 @@ def _own_sums(job: _MatchJob, span: Span) -> Floats:
 def _sum_rows(job: _MatchJob, span: Span, rows: Span) -> Floats:
     """Return the sums of some row graphs with a tile, shape (rows[1], sizes, column graphs); rows before are 0."""
     out, tile = np.zeros((rows[1], job.max_size, span[1] - span[0])), _tile(job, span)
-    if not job.is_closed:
+    if job.is_closed:
+        held = _new_closed(job, tile, rows)
+        for graphs, limits in _calls(job, tile, rows):
+            sum_closed(graphs, job.left, tile, limits, held, out)
+    else:
         _sum_cliques(job, tile, rows, _new_cliques(job, tile, rows), out)
-        return out
-    held = _new_closed(job, tile, rows)
-    for (first, last), limits in _calls(job, tile, rows):
-        state = np.array([first, 0, first, last, COST_PER_CALL])
-        while state[GRAPH] < last:
-            sum_closed(state, job.left, tile, limits, held, out)
     return out
 
 
@@ -427,18 +293,14 @@ def _sum_cliques(job: _MatchJob, tile: Any, rows: Span, held: Any, out: Floats) 
     for (first, last), limits in _calls(job, tile, rows):
         start = job.left.offsets[first] - job.left.offsets[rows[0]]
         own = held._replace(contributions=held.contributions[start:])
-        state = np.array([first, -1, first, last, STEPS_PER_CALL, -1, 0])
+        state = np.array([first, -1, -1, 0])
         while state[GRAPH] < last:
-            sum_cliques(state, job.left, tile, limits, own, out)
+            sum_cliques(state, (first, last), STEPS_PER_CALL, job.left, tile, limits, own, out)
 
 
 def _calls(job: _MatchJob, tile: Any, rows: Span) -> Iterator[tuple[Span, Any]]:
-    """Yield spans of row graphs whose node kernel is computed together (all of them for the Gaussian), and that kernel."""
-    sizes = np.diff(job.left.offsets)[slice(*rows)]
-    is_gaussian = isinstance(job.layout.node_kernel, Gaussian)
-    portions = np.zeros_like(sizes) if is_gaussian else np.cumsum(sizes) // KERNEL_ROWS
-    cuts = rows[0] + np.flatnonzero(np.diff(portions)) + 1
-    for first, last in pairwise([rows[0], *cuts.tolist(), rows[1]]):
+    """Yield spans of row graphs for one call of a compiled loop each, with their node kernel."""
+    for first, last in row_spans(job.left.offsets, rows):
         nodes = (int(job.left.offsets[first]), int(job.left.offsets[last]))
         kernel = job.layout.kernel(nodes, tile.columns, job.reach)
         yield (first, last), Limits(kernel, job.threshold, job.floor, job.bits)
@@ -461,7 +323,7 @@ def _tile(job: _MatchJob, span: Span) -> Any:
         indptr=indptr,
         indices=position[graphs.indices[arcs] + np.repeat(first_nodes, degrees)],
         codes=graphs.codes[arcs],
-        triangles=triangles[np.argsort(triangles[:, 0], kind="stable")],
+        triangles=np.ascontiguousarray(triangles[np.argsort(triangles[:, 0], kind="stable")].T),
     )
 
 
@@ -530,12 +392,11 @@ def list_triangles(offsets, indptr, indices, starts, triangles):
 
 
 @contracted
-def _fill_kappa(g, state, graphs, tile, limits, held):
+def _fill_kappa(g, first_graph, graphs, tile, limits, held):
     """Fill kappa (rows of graph g x columns) and its windows; kernel values begin with the rows of ``first_graph``."""
     first, last, threshold = graphs.offsets[g], graphs.offsets[g + 1], limits.threshold
     kappa, windows = held.kappa, held.windows
-    base = graphs.offsets[state[FIRST]]
-    kernel_rows(first, last, base, graphs.rows, tile.columns, limits.kernel, kappa, windows)
+    kernel_rows(first, last, graphs.offsets[first_graph], graphs.rows, tile.columns, limits.kernel, kappa, windows)
     for v in range(last - first):
         clear(kappa[v, : windows[v, 0]])
         clear(kappa[v, windows[v, 1] :])
@@ -569,27 +430,6 @@ def _add_neighbors(source, n_rows, indptr, indices, target):
             target[v, j], target[v1, j], target[v2, j], target[v3, j] = a, b, c, d
 
 
-@jit
-def _first_triangle(column, triangles):
-    """Return the first of the sorted triangles whose first column is not before this one."""
-    low, high = 0, len(triangles)
-    while low < high:
-        middle = (low + high) // 2
-        if triangles[middle, 0] < column:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@pasted
-def _hull(first, last, window):
-    """Return the smallest span with first .. last - 1 and a window, which may be empty."""
-    if window[0] == window[1]:
-        return first, last
-    return min(first, window[0]), max(last, window[1])
-
-
 @contracted
 def _add_paths(kappa, right, left, both, two, three):
     """Add what one row gives to the sums of its columns: pairs, and paths of three nodes whose ends may be adjacent."""
@@ -605,9 +445,9 @@ def _open_column_paths(kappa, left, near, span, triangles, three):
 
     Each has a column in the row's own window, and all three in the span of its and its neighbors' windows.
     """
-    first, last = span
-    for i in range(_first_triangle(first, triangles), _first_triangle(near[1], triangles)):
-        a, b, c = triangles[i, 0], triangles[i, 1], triangles[i, 2]
+    (first, last), firsts = span, triangles[0]
+    for i in range(first_from(first, 0, len(firsts), firsts), first_from(near[1], 0, len(firsts), firsts)):
+        a, b, c = firsts[i], triangles[1, i], triangles[2, i]
         if c < near[0] or c >= last:
             continue
         mixed = kappa[b] * left[c] + kappa[c] * left[b]
@@ -615,23 +455,20 @@ def _open_column_paths(kappa, left, near, span, triangles, three):
 
 
 @contracted
-def _open_row_paths(ka, kb, kc, ma, mb, mc, three):
-    """Do the same for one triangle of the row's graph, for all columns at once."""
-    for j in range(len(three)):
+def _add_triangle(ka, kb, kc, ma, mb, mc, window, triangles, three):
+    """Subtract the paths within one triangle of the row's graph, and add that triangle with all of the columns'.
+
+    The first as in ``_open_column_paths``, for all columns at once. A pair of triangles adds the permanent of kappa between them,
+    times 8: the six bijections count once as triangles; as paths, each was counted once and subtracted twice for each of the
+    three nodes that may be in the middle, and adding three corrects that. Sums are halved later: 2 (1 + 3) = 8. Triangles whose
+    first column is outside of the window (first, end) add nothing.
+    """
+    (first, last, end), firsts = window, triangles[0]
+    for j in range(first, last):
         mixed = kb[j] * mc[j] + kc[j] * mb[j]
         three[j] -= 2.0 * (ka[j] * (mb[j] * mc[j] - mixed) + ma[j] * (mixed - kb[j] * kc[j]))
-
-
-@contracted
-def _add_triangles(ka, kb, kc, first, last, triangles, three):
-    """Add one triangle of the row's graph with all of the columns': the permanent of kappa between them, times 8.
-
-    The six bijections count once as triangles. As paths, each was counted once and subtracted twice for each of the three
-    nodes that may be in the middle: adding three corrects that. Sums are halved later: 2 (1 + 3) = 8. Triangles whose first
-    column is before ``first``, or from ``last`` on, add nothing.
-    """
-    for i in range(_first_triangle(first, triangles), _first_triangle(last, triangles)):
-        x, y, z = triangles[i, 0], triangles[i, 1], triangles[i, 2]
+    for i in range(first_from(first, 0, len(firsts), firsts), first_from(end, 0, len(firsts), firsts)):
+        x, y, z = firsts[i], triangles[1, i], triangles[2, i]
         three[x] += 8.0 * (
             ka[x] * (kb[y] * kc[z] + kb[z] * kc[y])
             + ka[y] * (kb[x] * kc[z] + kb[z] * kc[x])
@@ -655,7 +492,9 @@ def _sum_row(v, arcs, tile, held):
         return
     first, last = windows[v, 0], windows[v, 1]
     for i in range(indptr[v], indptr[v + 1]):
-        first, last = _hull(first, last, windows[indices[i]])
+        low, high = windows[indices[i], 0], windows[indices[i], 1]
+        if low < high:
+            first, last = min(first, low), max(last, high)
     left, both = held.left[first:last], held.both[first:last]
     clear(left)
     clear(both)
@@ -675,34 +514,16 @@ def _sum_triangle(a, b, c, tile, held):
     wa, wb, wc = held.windows[a], held.windows[b], held.windows[c]
     if wa[0] == wa[1] or wb[0] == wb[1] or wc[0] == wc[1]:
         return
-    ka, kb, kc = held.kappa[a], held.kappa[b], held.kappa[c]
-    first, last = min(wa[0], wb[0], wc[0]), max(wa[1], wb[1], wc[1])
-    _open_row_paths(
-        ka[first:last], kb[first:last], kc[first:last],
-        held.right[a, first:last], held.right[b, first:last], held.right[c, first:last], held.three[first:last],
-    )  # fmt: skip
     # The first column of a triangle is not after the window that ends first: one of its nodes is matched with that row.
-    _add_triangles(ka, kb, kc, first, min(wa[1], wb[1], wc[1]), tile.triangles, held.three)
+    window = (min(wa[0], wb[0], wc[0]), max(wa[1], wb[1], wc[1]), min(wa[1], wb[1], wc[1]))
+    _add_triangle(
+        held.kappa[a], held.kappa[b], held.kappa[c], held.right[a], held.right[b], held.right[c], window,
+        tile.triangles, held.three,
+    )  # fmt: skip
 
 
 @contracted
-def _begin_graph(g, state, graphs, tile, limits, held, totals):
-    """Fill kappa of one row graph, add up its sums by graph, and prepare for larger matchings."""
-    n = graphs.offsets[g + 1] - graphs.offsets[g]
-    _fill_kappa(g, state, graphs, tile, limits, held)
-    clear(held.one)
-    for v in range(n):
-        low, high = held.windows[v, 0], held.windows[v, 1]
-        add_scaled(1.0, held.kappa[v, low:high], held.one[low:high])
-    _add_by_graph(held.one, 1.0, tile.columns.graphs, totals[0])
-    if len(totals) > 1:
-        clear(held.two)
-        clear(held.three)
-        _add_neighbors(held.kappa, n, tile.indptr, tile.indices, held.right)
-
-
-@contracted
-def sum_closed(state, graphs, tile, limits, held, out):
+def sum_closed(span, graphs, tile, limits, held, out):
     """Set out[graph of row, s, graph of column] to S_(s+1), the sum over matchings of s + 1 nodes, s < out.shape[1] <= 3.
 
     With the node kernel kappa (rows x columns), the adjacency matrices A of the row's and B of the column's graph, M = kappa B,
@@ -713,35 +534,28 @@ def sum_closed(state, graphs, tile, limits, held, out):
     - those with ends adjacent in the row's graph: one sum over columns for each of its triangles (a, b, c), of
       kappa_a M_b M_c + ... - kappa_a kappa_b M_c - ...; the same with N for the columns' triangles;
     - triangles: the permanent of kappa between each two.
-
-    state[ROW] counts the rows of a graph, and then its triangles.
     """
-    g, at, steps, max_size = state[GRAPH], state[ROW], 0, out.shape[1]
-    n_columns = len(tile.columns.graphs)
-    while g < state[LAST] and steps <= state[BUDGET]:
-        first, n = graphs.offsets[g], graphs.offsets[g + 1] - graphs.offsets[g]
-        n_items = n + graphs.triangle_starts[g + 1] - graphs.triangle_starts[g]
-        if at == 0:
-            _begin_graph(g, state, graphs, tile, limits, held, out[g])
-            steps += 8 * n * n_columns
-        at = n_items if max_size == 1 else at
-        while at < n_items and (at == 0 or steps <= state[BUDGET]):  # a graph is begun only once
-            if at < n:
-                _sum_row(at, (graphs.indptr[first:], graphs.indices), tile, held)
-            else:
-                i = graphs.triangle_starts[g] + at - n
-                a, b, c = graphs.triangles[i, 0] - first, graphs.triangles[i, 1] - first, graphs.triangles[i, 2] - first
-                _sum_triangle(a, b, c, tile, held)
-            steps += 16 * n_columns + 8 * len(tile.triangles)
-            at += 1
-        if at < n_items:
-            break
-        if max_size > 1:
-            _add_by_graph(held.two, 0.5, tile.columns.graphs, out[g, 1])
-        if max_size > 2:
-            _add_by_graph(held.three, 0.5, tile.columns.graphs, out[g, 2])
-        g, at = g + 1, 0
-    state[GRAPH], state[ROW] = g, at
+    for g in range(span[0], span[1]):
+        first, n, totals = graphs.offsets[g], graphs.offsets[g + 1] - graphs.offsets[g], out[g]
+        _fill_kappa(g, span[0], graphs, tile, limits, held)
+        clear(held.one)
+        for v in range(n):
+            low, high = held.windows[v, 0], held.windows[v, 1]
+            add_scaled(1.0, held.kappa[v, low:high], held.one[low:high])
+        _add_by_graph(held.one, 1.0, tile.columns.graphs, totals[0])
+        if len(totals) == 1:
+            continue
+        clear(held.two)
+        clear(held.three)
+        _add_neighbors(held.kappa, n, tile.indptr, tile.indices, held.right)
+        for v in range(n):
+            _sum_row(v, (graphs.indptr[first:], graphs.indices), tile, held)
+        for i in range(graphs.triangle_starts[g], graphs.triangle_starts[g + 1]):
+            a, b, c = graphs.triangles[i, 0] - first, graphs.triangles[i, 1] - first, graphs.triangles[i, 2] - first
+            _sum_triangle(a, b, c, tile, held)
+        _add_by_graph(held.two, 0.5, tile.columns.graphs, totals[1])
+        if len(totals) > 2:
+            _add_by_graph(held.three, 0.5, tile.columns.graphs, totals[2])
 
 
 # -------------------------------------------------------------------- compiled: enumeration, any number of nodes
@@ -870,28 +684,29 @@ def _begin_pair(v, j, depth, held, contributions):
     if depth > 0:
         return
     clear(held.totals)
-    held.stack[0, 0], held.stack[0, 1], held.weights[0] = v, j, held.kappa[v, j]
-    held.totals[0] = held.kappa[v, j]
+    held.stack[0, 0], held.stack[0, 1] = v, j
+    held.totals[0], held.weights[0] = held.kappa[v, j], held.kappa[v, j]
     if len(contributions):
         contributions[v] += held.size_weights[0] * held.kappa[v, j]
 
 
 @contracted
-def sum_cliques(state, graphs, tile, limits, held, out):
+def sum_cliques(state, span, budget, graphs, tile, limits, held, out):
     """Add S_(s+1), the sum over connected matchings of s + 1 nodes, to out[graph of row, s, graph of column], s < out.shape[1].
 
-    held.contributions, which begin with the rows of the graph state[FIRST], get size_weights[s] times the sum over those that
-    contain the row. state[COLUMN] is -1 before a row is begun, state[ROW] and it before a graph is.
+    The rows are those of the graphs span[0] .. span[1] - 1. After about ``budget`` steps, ``state`` holds the position to go on:
+    state[COLUMN] is -1 before a row is begun, state[ROW] and it before a graph is. held.contributions, which begin with the rows
+    of the graph span[0], get size_weights[s] times the sum over those that contain the row.
     """
-    g, v, j, depth, budget = state[GRAPH], state[ROW], state[COLUMN], state[DEPTH], state[BUDGET]
-    while g < state[LAST] and budget >= 0:
+    g, v, j, depth = state[GRAPH], state[ROW], state[COLUMN], state[DEPTH]
+    while g < span[1] and budget >= 0:
         first, n = graphs.offsets[g], graphs.offsets[g + 1] - graphs.offsets[g]
         sides = (
             (graphs.indptr[first:], graphs.indices, graphs.codes),
             (tile.indptr, tile.indices, tile.codes),
         )
         if v < 0:
-            _fill_kappa(g, state, graphs, tile, limits, held)
+            _fill_kappa(g, span[0], graphs, tile, limits, held)
             budget -= n * len(tile.columns.graphs)
             v = 0
         while v < n and budget >= 0:
@@ -899,7 +714,7 @@ def sum_cliques(state, graphs, tile, limits, held, out):
             while j < held.windows[v, 1] and budget >= 0:
                 if abs(held.kappa[v, j]) > limits.floor:
                     graph = tile.columns.graphs[j]
-                    contributions = held.contributions[first - graphs.offsets[state[FIRST]] :, graph]
+                    contributions = held.contributions[first - graphs.offsets[span[0]] :, graph]
                     _begin_pair(v, j, depth, held, contributions)
                     depth, steps = _enumerate(depth, budget, v, limits, sides, held, contributions)
                     budget -= steps
