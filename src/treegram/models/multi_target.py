@@ -36,8 +36,7 @@ class MultiTargetRegressor(RegressorMixin, Checked, BaseEstimator):
     Attributes
     ----------
     estimators_ : list of regressors
-        The fitted copies, one for each target. Explain and save each by itself: ``explain(model.estimators_[0], X)``,
-        ``save_model(model.estimators_[0], path)``.
+        The fitted copies, one for each target. Explain each by itself: ``explain(model.estimators_[0], X)``.
 
     See Also
     --------
