@@ -54,6 +54,7 @@ from treegram.models.search import (
 
 __all__ = [
     "KERNELS_ALLOWED",
+    "SPLITS",
     "STRENGTHS",
     "CrossValidatedModel",
     "DecisionParts",
@@ -70,6 +71,7 @@ __all__ = [
 ]
 
 STRENGTHS: Allowed = (Number(0, above=True), LIST)
+SPLITS: Allowed = (Whole(2), SPLITTER, LIST)
 KERNELS_ALLOWED: Allowed = (Words(AUTO), Instance((list, tuple), "a list of kernels"))
 _MOST_SHOWN = 5  # kernels in the repr of an automatic model
 DecisionParts: TypeAlias = tuple[list[tuple[Any, Floats]], Floats, tuple[Any, ...]]
@@ -81,10 +83,11 @@ class SearchSummary:
     columns = ("score", "seconds", "candidate", "reason or note")
 
     def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
-        scored = [record for record in records if record["score"] is not None]
-        others = [record for record in records if record["score"] is None]
-        ordered = [*sorted(scored, key=lambda record: (-record["n_graphs"], -record["score"])), *others]
-        self.rows = [_summary_row(record) for record in ordered]
+        self.rows = []
+        for record in sorted(records, key=_rank):
+            text = ": ".join(filter(None, [record["note"], record["reason"]]))
+            scored = [f"{record['score']:.4f}", f"{record['seconds']:.1f}"] if record["score"] is not None else ["", ""]
+            self.rows.append((*scored, record["candidate"], text))
 
     def __str__(self) -> str:
         rows = [self.columns, *self.rows]
@@ -103,11 +106,10 @@ class SearchSummary:
         return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
 
 
-def _summary_row(record: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    if record["score"] is None:
-        return "", "", record["candidate"], record["note"]
-    text = ": ".join(filter(None, [record["note"], record["reason"]]))
-    return f"{record['score']:.4f}", f"{record['seconds']:.1f}", record["candidate"], text
+def _rank(record: Mapping[str, Any]) -> tuple[bool, float, float]:
+    """Return a key that puts the best score on the most graphs first, and leaves candidates without a score in their order."""
+    score = record["score"]
+    return (True, 0, 0.0) if score is None else (False, -record["n_graphs"], -score)
 
 
 @parameters
@@ -169,12 +171,8 @@ class KernelModel(GraphModel):
     """Base of the models that choose one kernel, its parameters and a strength of regularization."""
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {
-        "kernel": (
-            Instance((GraphKernel, Pipeline), "a kernel"),
-            Instance((str,), "the name of a kernel"),
-            Instance((list, tuple), "a list of these"),
-        ),
-        "param_grid": (Words("auto"), Instance((dict,), "a dict of lists"), Instance((list, tuple), "a list of these")),
+        "kernel": (Instance((GraphKernel, Pipeline, str, list, tuple), "a kernel, its name, or a list of these"),),
+        "param_grid": (Words("auto"), Instance((dict, list, tuple), "a dict of lists, or a list of these")),
         "max_seconds": (Number(0), NOTHING),
     }
 
@@ -190,14 +188,18 @@ class KernelModel(GraphModel):
             )
         candidates = [] if self._is_auto else self._candidates()
         options: dict[str, Any] = {"max_seconds": self.max_seconds, "n_jobs": self.n_jobs, "verbose": self.verbose}
-        search = Search(data, self._make_score, strength, **options)
+        search = Search(data, self._make_score(data), strength, **options)
         if self._is_auto:
             result = search_auto(search, self._screening(data))
+            for record in result.records[: -len(search.records)]:  # of the others, by another score than the model's
+                if record["score"] is not None:
+                    record["note"] += f" (leave-one-out score {record['score']:.4f})"
+                    record["score"] = None
         else:
             search.try_all(candidates)
             result = search.conclude()
-        self.kernel_ = clone(result.kernel)
         self.best_params_ = result.table["params"][result.index]
+        self.kernel_ = clone(self.best_params_["kernel"])
         self.search_results_ = result.records
         return result
 
@@ -227,8 +229,7 @@ class KernelModel(GraphModel):
         check_is_fitted(self)
         if isinstance(self.kernel_, Precomputed):
             raise ParameterError(
-                f"{type(self).__name__} with kernel='precomputed' cannot be explained: it knows a Gram matrix, but neither graphs nor "
-                "a kernel. Fit it on graphs with a kernel."
+                f"{type(self).__name__} with kernel='precomputed' cannot be explained: it knows no graphs. Fit it on graphs."
             )
         return self.kernel_
 
@@ -257,7 +258,7 @@ class CrossValidatedModel(KernelModel):
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "scoring": (Instance((str,), "the name of a scorer of scikit-learn"), FUNCTION, NOTHING),
-        "cv": (Whole(2), SPLITTER, LIST),
+        "cv": SPLITS,
         "random_state": SEED,
     }
     _strength: ClassVar[str]

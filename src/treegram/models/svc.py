@@ -333,7 +333,7 @@ def _score_machines(
     predicted = classes[vote(decisions, len(classes))]
     of_test = (data.graphs[test], classes[codes[test]], weights)
     scores = [
-        rate(scorer, ClassAnswers(classes, some, one_against_rest(decided, len(classes))), *of_test)
+        rate(scorer, ClassAnswers(some, classes, one_against_rest(decided, len(classes))), *of_test)
         for some, decided in zip(predicted, decisions, strict=True)
     ]
     return np.array(scores, dtype=np.float64), fits

@@ -113,16 +113,13 @@ def select_gram(protocol: Protocol, grams: Grams, targets: Any, train: Ints, tes
     """Select a Gram matrix and the regularization strength by inner cross-validation."""
     name, values = protocol.strengths
     strengths, n_folds = np.array(values, dtype=np.float64), protocol.inner_folds
-    best: Any
-    if protocol.task == "regression":
-        best = select_ridge(grams.matrices, targets, train, test, strengths, n_folds=n_folds, seed=seed)
-        strength, inner_score, decisions = best.alpha, best.inner_score, None
-    else:
-        best = select(grams.matrices, targets, train, test, strengths, n_folds=n_folds, seed=seed)
-        strength, inner_score, decisions = best.C, best.inner_accuracy, best.decisions
-    chosen = {**grams.chosen[best.gram], name: strength}
+    select_one = select_ridge if protocol.task == "regression" else select
+    best = select_one(grams.matrices, targets, train, test, strengths, n_folds=n_folds, seed=seed)
+    chosen = {**grams.chosen[best.gram], name: best.strength}
     fits = best.fits
-    return _row(targets[test], best.predicted, decisions, chosen, inner_score, fits.n_fits, fits.n_unconverged)
+    return _row(
+        targets[test], best.predicted, best.decisions, chosen, best.inner_score, fits.n_fits, fits.n_unconverged
+    )
 
 
 def select_auto(
