@@ -52,24 +52,6 @@ from treegram.models.search import (
     list_candidates,
 )
 
-__all__ = [
-    "KERNELS_ALLOWED",
-    "SPLITS",
-    "STRENGTHS",
-    "CrossValidatedModel",
-    "DecisionParts",
-    "GraphModel",
-    "KernelModel",
-    "SearchSummary",
-    "check_classes",
-    "check_fit",
-    "check_numbers",
-    "check_strengths",
-    "check_weights",
-    "list_splits",
-    "weigh_classes",
-]
-
 STRENGTHS: Allowed = (Number(0, above=True), LIST)
 SPLITS: Allowed = (Whole(2), SPLITTER, LIST)
 KERNELS_ALLOWED: Allowed = (Words(AUTO), Instance((list, tuple), "a list of kernels"))
@@ -359,13 +341,12 @@ def check_weights(sample_weight: Any, n_graphs: int) -> Floats | None:
         raise ValueError(
             f"sample_weight must have one number for each of {n_graphs} graphs; got shape {weights.shape}."
         )
-    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(wrong):
+    is_valid = np.isfinite(weights) & (weights >= 0)
+    if not is_valid.all() or not weights.any():
+        first = int(np.argmin(is_valid))
         raise ValueError(
-            f"sample_weight must be finite and not negative; sample_weight[{wrong[0]}] is {weights[wrong[0]]}."
+            f"sample_weight must be finite, not negative, and not 0 for all; sample_weight[{first}] is {weights[first]}."
         )
-    if not weights.any():
-        raise ValueError("sample_weight must be above 0 for some graph; all weights are 0.")
     return weights
 
 
@@ -374,11 +355,9 @@ def check_strengths(name: str, values: Any) -> Floats:
     try:
         strengths = np.unique(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number or a list of numbers; got {values!r}.") from None
-    if not strengths.size:
-        raise ValueError(f"{name} must hold at least one value; got {values!r}.")
-    if not (np.isfinite(strengths).all() and strengths[0] > 0):
-        raise ValueError(f"{name} must be positive and finite; got {values!r}.")
+        strengths = np.empty(0)
+    if not strengths.size or not (np.isfinite(strengths).all() and strengths[0] > 0):
+        raise ValueError(f"{name} must be positive and finite; got {values!r}. Give a number, or a list of numbers.")
     return strengths
 
 
@@ -422,15 +401,14 @@ def weigh_classes(
 
 def check_numbers(targets: NDArray[Any]) -> Floats:
     """Return targets as finite numbers."""
-    wrong = ValueError(
-        f"y must be real numbers; got an array of dtype {targets.dtype}. For classes use GraphClassifier or GraphSVC."
-    )
-    if targets.dtype.kind == "c":
-        raise wrong
     try:
-        numbers = targets.astype(np.float64)
+        numbers = targets.astype(np.float64) if targets.dtype.kind != "c" else None
     except (TypeError, ValueError):
-        raise wrong from None
+        numbers = None
+    if numbers is None:
+        raise ValueError(
+            f"y must be real numbers; got an array of dtype {targets.dtype}. For classes use GraphClassifier or GraphSVC."
+        )
     if not np.isfinite(numbers).all():
         raise ValueError(f"y must be finite numbers; got {numbers[~np.isfinite(numbers)][0]}.")
     return numbers

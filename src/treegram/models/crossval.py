@@ -20,23 +20,7 @@ from sklearn.model_selection import StratifiedKFold
 from treegram._core.parallel import one_blas_thread
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
-from treegram.models.solver import TOLERANCE, fit_machines, one_against_rest, vote
-
-__all__ = [
-    "Fits",
-    "Selection",
-    "check_targets",
-    "choose",
-    "choose_by_folds",
-    "count_fits",
-    "decide_held_out",
-    "distinct",
-    "encode_classes",
-    "folds",
-    "score",
-    "seed_of",
-    "select",
-]
+from treegram.models.solver import TOLERANCE, decide, fit_machines, one_against_rest, vote
 
 _DIGITS = 12  # to which Gram matrices and mean accuracies are compared: beyond, there is only rounding
 
@@ -161,7 +145,7 @@ def decide_held_out(
     """Return decisions on the test part for each C and each pair of classes, (n_C, n_test, n_pairs)."""
     machines = fit_machines(K, codes, int(codes.max()) + 1, train, Cs, weights=weights)
     rows = K.take(test, axis=0).take(machines.order, axis=1)
-    return machines.decide(rows), count_fits(machines.gaps)
+    return decide(rows, machines.offsets, machines.coefficients, machines.intercepts), count_fits(machines.gaps)
 
 
 def choose(scores: Floats) -> tuple[int, int]:

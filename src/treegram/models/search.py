@@ -29,24 +29,6 @@ from treegram.kernels.base import AUTO, KERNELS, PRECOMPUTED
 from treegram.kernels.grid import Grid, GridPoint, grid_points, parameter_names, split_pipeline, with_parameters
 from treegram.models.crossval import Fits, choose, distinct
 
-__all__ = [
-    "CHOSEN",
-    "HELD_AT_ONCE",
-    "TIME_IS_UP",
-    "Candidate",
-    "Data",
-    "Precomputed",
-    "Score",
-    "Search",
-    "SearchResult",
-    "Splits",
-    "check_gram",
-    "list_candidates",
-    "nearest_similarity",
-    "warn_if_diagonal",
-    "with_jobs",
-]
-
 ParamGrid: TypeAlias = Mapping[str, Sequence[Any]]
 Splits: TypeAlias = list[tuple[Ints, Ints]]
 

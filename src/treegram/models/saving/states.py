@@ -163,12 +163,6 @@ def _check_kernel(name: str, value: Any, sizes: Sizes) -> None:
         raise ModelFileError(f"{name} must be fitted on as many graphs as the other kernels")
 
 
-def _check_explicit(name: str, value: Any, sizes: Sizes) -> None:
-    _check_kernel(name, value, sizes)
-    if not hasattr(value, "_feature_rows"):
-        raise ModelFileError(f"{type(value).__name__} has no explicit features")
-
-
 def _check_classes(name: str, value: Any, sizes: Sizes) -> None:
     if not isinstance(value, np.ndarray) or value.ndim != 1 or len(value) < 2:
         raise ModelFileError(f"{name} must be an array of at least two classes")
@@ -203,11 +197,6 @@ def _check_map(name: str, value: Any, sizes: Sizes) -> None:
 
 
 # -------------------------------------------------------------------- attributes that depend on each other
-
-
-def _check_scaler(scaler: Any) -> None:
-    if scaler.n_attributes_in_ not in (0, len(scaler.scale_)):
-        raise ModelFileError("scale_ must have a number for each attribute")
 
 
 def _check_nystroem_can_be_saved(features: Any) -> None:
@@ -288,7 +277,6 @@ def _n_columns(step: Any) -> int | None:
 
 _OBJECTS: dict[str, Callable[[str, Any, Sizes], None]] = {
     "classes": _check_classes,
-    "explicit": _check_explicit,
     "intercepts": _check_intercepts,
     "kernel": _check_kernel,
     "map": _check_map,
@@ -317,7 +305,7 @@ _LINEAR_REGRESSOR = {"n_features_in_": "size n_features", "coef_": "finite n_fea
 _LINEAR_CLASSIFIER = {"classes_": "classes", **_LINEAR_REGRESSOR, "coef_": "finite n_outputs n_features"}
 _RULES: dict[str, dict[str, str]] = {
     "BinEdgeAttributes": {"thresholds_": "each increasing *"},
-    "FeatureMap": {"kernel_": "explicit"},
+    "FeatureMap": {"kernel_": "kernel"},
     "GraphClassifier": {
         **_COMBINED,
         "classes_": "classes",
@@ -377,5 +365,4 @@ _LAST_CHECKS: dict[str, Callable[[Any], None]] = {
     "GraphGP": _check_noise,
     "GraphSVC": _check_support,
     "ODDCLFeatures": _restore_map,
-    "ScaleAttributes": _check_scaler,
 }
