@@ -17,7 +17,7 @@ import treegram as tg
 from common import load, table
 from treegram.models.crossval import decide_held_out
 from treegram.models.probability import class_probabilities, couple, fit_sigmoid, fit_sigmoids, fit_temperature
-from treegram.models.solver import fit_machines, one_against_rest, vote
+from treegram.models.solver import decide, fit_machines, one_against_rest, vote
 
 SETS = ("MUTAG", "ENZYMES", "BZR", "PROTEINS", "Cuneiform")
 C = np.array([10.0])
@@ -54,7 +54,7 @@ def measure(name: str) -> list[object]:
         held_out = np.concatenate([decide_held_out(K, codes, a, b, C)[0][0] for a, b in folds])
         known = codes[np.concatenate([b for _, b in folds])]
         machines = fit_machines(K, codes, n_classes, train, C)
-        new = machines.decide(K[np.ix_(test, machines.order)])[0]
+        new = decide(K[np.ix_(test, machines.order)], machines.offsets, machines.coefficients, machines.intercepts)[0]
         theirs = CalibratedClassifierCV(
             SVC(kernel="precomputed", C=C[0]),
             cv=StratifiedKFold(INNER, shuffle=True, random_state=1),

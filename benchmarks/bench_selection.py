@@ -114,8 +114,8 @@ def measure(name: str, n_folds: int) -> tuple[list[object], Fits]:
         our_time += seconds
         seconds, (score, predicted) = timed(plain_selection, data, plain, fold)
         plain_time += seconds
-        worst = max(worst, abs(chosen.inner_accuracy - score))
-        scores.append(f"{chosen.inner_accuracy:.4f} / {score:.4f}")
+        worst = max(worst, abs(chosen.inner_score - score))
+        scores.append(f"{chosen.inner_score:.4f} / {score:.4f}")
         n_same += int((chosen.predicted == predicted).sum())
         n_tested += len(predicted)
         fits += chosen.fits

@@ -23,7 +23,7 @@ print(graphs)
 # are not normalized.
 
 kernels = [tg.WL(normalize=False), tg.WLCL(gamma="scale", normalize=False)]
-model = tg.GraphRidge(kernels, param_grid={"n_iterations": [0, 1, 2]}, cv=5)
+model = tg.GraphRidge(kernels, param_grid={"n_iterations": [0, 1, 2]})
 model.fit(graphs[:200], y[:200])
 predicted = model.predict(graphs[200:])
 error = np.sqrt(np.mean((predicted - y[200:]) ** 2))

@@ -26,8 +26,12 @@ from treegram import (
 from treegram.models import auto, search
 from treegram.models.candidates import auto_candidates, narrow_gamma
 from treegram.models.least_squares import class_targets
-from treegram.models.search import chosen_name
 from treegram.pairsum.attributes import scaled_gamma
+
+
+def chosen_name(records):
+    return next(record["candidate"] for record in records if record["note"] == "chosen")
+
 
 FEW = {"C": [1, 100], "cv": 3}
 

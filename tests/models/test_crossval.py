@@ -47,8 +47,8 @@ def test_selection_equals_a_loop_with_grid_search(digits, seed, n_classes):
         searches.append(search.fit(K[np.ix_(train, train)], codes[train]))
     best = max(searches, key=lambda search: round(search.best_score_, 12))  # of equals the first, and its smallest C
     gram = searches.index(best)
-    assert (ours.gram, ours.C) == (gram, best.best_params_["C"])
-    assert ours.inner_accuracy == pytest.approx(best.best_score_, abs=1e-12)
+    assert (ours.gram, ours.strength) == (gram, best.best_params_["C"])
+    assert ours.inner_score == pytest.approx(best.best_score_, abs=1e-12)
     np.testing.assert_array_equal(ours.predicted, best.predict(grams[gram][np.ix_(test, train)]))
     assert ours.fits.n_fits > 0
     assert ours.fits.n_unconverged == 0
@@ -77,12 +77,12 @@ def test_the_test_part_changes_nothing_but_its_own_predictions(digits):
         K[np.ix_(test, test)] = rng.normal(size=(len(test), len(test)))
         K[np.ix_(train, test)] = rng.normal(size=(len(train), len(test)))
     after = select(noisy, scrambled, train, test, CS, n_folds=5, seed=0)
-    assert (after.gram, after.C, after.inner_accuracy) == (before.gram, before.C, before.inner_accuracy)
+    assert (after.gram, after.strength, after.inner_score) == (before.gram, before.strength, before.inner_score)
     np.testing.assert_array_equal(after.predicted, before.predicted)
     for K in noisy:
         K[np.ix_(test, train)] = -K[np.ix_(test, train)]
     turned = select(noisy, scrambled, train, test, CS, n_folds=5, seed=0)
-    assert (turned.gram, turned.C, turned.inner_accuracy) == (before.gram, before.C, before.inner_accuracy)
+    assert (turned.gram, turned.strength, turned.inner_score) == (before.gram, before.strength, before.inner_score)
     assert (turned.predicted != before.predicted).any()
 
 
@@ -93,7 +93,7 @@ def test_labels_of_the_training_part_matter(digits):
     shuffled = codes.copy()
     shuffled[train] = np.random.default_rng(0).permutation(shuffled[train])
     before, after = (select(grams, y, train, test, CS, n_folds=5, seed=0) for y in (codes, shuffled))
-    assert after.inner_accuracy < before.inner_accuracy - 0.2
+    assert after.inner_score < before.inner_score - 0.2
 
 
 def test_unconverged_fits_are_counted():

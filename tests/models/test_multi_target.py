@@ -16,12 +16,9 @@ from treegram import (
     GraphRegressor,
     GraphRidge,
     GraphSVC,
-    ModelFileError,
     MultiTargetRegressor,
     ScaleAttributes,
     explain,
-    load_model,
-    save_model,
 )
 
 GP = GraphGP(ODDCL(depth=0), param_grid={})
@@ -59,7 +56,7 @@ def test_standard_deviations(digits):
     assert mean.shape == std.shape == (7, 2)
     for j, one in enumerate(model.estimators_):
         np.testing.assert_array_equal(std[:, j], one.predict(graphs[:7], return_std=True)[1])
-    with pytest.raises(ValueError, match="return_std needs a regressor with standard deviations"):
+    with pytest.raises(TypeError, match="return_std"):
         MultiTargetRegressor(RIDGE).fit(graphs, y).predict(graphs, return_std=True)
 
 
@@ -88,15 +85,11 @@ def test_the_default_is_the_automatic_regressor(digits):
     assert model.predict(graphs[:3]).shape == (3, 1)
 
 
-def test_each_column_is_explained_and_saved_by_itself(digits, tmp_path):
+def test_each_column_is_explained_by_itself(digits):
     graphs, y = digits
     model = MultiTargetRegressor(RIDGE).fit(graphs, y)
     explanation = explain(model.estimators_[1], graphs[:4])
     np.testing.assert_allclose(explanation.decisions, model.predict(graphs[:4])[:, 1])
-    with pytest.raises(ModelFileError, match=r"MultiTargetRegressor cannot be saved.*Save each of its estimators_"):
-        save_model(model, tmp_path / "model.tgm")
-    save_model(model.estimators_[1], tmp_path / "second.tgm")
-    np.testing.assert_array_equal(load_model(tmp_path / "second.tgm").predict(graphs), model.predict(graphs)[:, 1])
 
 
 @pytest.mark.parametrize(
@@ -104,8 +97,8 @@ def test_each_column_is_explained_and_saved_by_itself(digits, tmp_path):
     [
         (lambda y: y[:, 0], r"a column for each target; got shape \(100,\)"),
         (lambda y: y[:, :0], r"a column for each target; got shape \(100, 0\)"),
-        (lambda y: y[:9], "100 graphs, got 9 rows"),
-        (lambda y: [["a", "b"]] * 100, "y must be real numbers"),
+        (lambda y: y[:9], r"a row for each of 100 graphs .*; got shape \(9, 2\)"),
+        (lambda y: [["a", "b"]] * 100, "could not convert string to float"),
         (lambda y: np.where(y == y[1, 1], np.inf, y), r"y\[1, 1\] is inf"),
         (lambda y: np.column_stack([y, [1.0] + [np.nan] * 99]), r"y\[:, 2\] must have a value for at least two.*got 1"),
     ],

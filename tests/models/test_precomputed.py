@@ -68,10 +68,10 @@ def test_scikit_learn_slices_rows_and_columns(digits):
     ("change", "message"),
     [
         (lambda K: K[:10], r"X must be the square Gram matrix .* got shape \(10, 90\)"),
-        (lambda K: K[0], r"X must be a matrix .* got shape \(90,\)"),
-        (lambda K: np.where(np.eye(90) * np.arange(90) == 7, np.nan, K), r"X must be finite; X\[7, 7\] is nan"),
-        (lambda K: K + np.triu(K, 80), r"X must be a symmetric matrix; X\[\d+, \d+\] is"),
-        (lambda K: [["a"] * 90] * 90, "X must be a matrix of numbers"),
+        (lambda K: K[0], "Expected 2D array, got 1D array"),
+        (lambda K: np.where(np.eye(90) * np.arange(90) == 7, np.nan, K), "Input X contains NaN"),
+        (lambda K: K + np.triu(K, 80), "X must be a symmetric matrix"),
+        (lambda K: [["a"] * 90] * 90, "could not convert string to float"),
         (lambda K: K[:80, :80], "80 graphs, got 90 targets"),
     ],
 )
@@ -89,7 +89,7 @@ def test_wrong_use_is_an_error(digits, tmp_path):
         GraphSVC("precomputed", param_grid={"depth": [1]}).fit(K, y)
     with pytest.raises(ValueError, match="'precomputed' must be the only one"):
         GraphSVC(["wl", "precomputed"]).fit(graphs, y)
-    with pytest.raises(ValueError, match="only GraphSVC and GraphRidge take it"):
+    with pytest.raises(ValueError, match="for GraphSVC and GraphRidge alone"):
         GraphGP("precomputed").fit(graphs, y)
     model = GraphSVC("precomputed", C=1, cv=2).fit(K, y)
     with pytest.raises(ValueError, match=r"a column for each of the 90 fitted graphs.*got shape \(90, 60\)"):

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 
 from treegram import ODDCL, load_tu
 from treegram.models import solver
-from treegram.models.solver import MORE, fit_machines, fit_path, vote, walk_faces
+from treegram.models.solver import MORE, decide, fit_machines, fit_path, vote, walk_faces
 
 CS = 10.0 ** np.arange(-2, 5)
 SAME, CONVERGED, UNCONVERGED = range(3)  # what became of the machines at one C; SAME: as at the next smaller C
@@ -53,7 +53,9 @@ def fitted_path(K, y, Cs, tol):
 def svc_path(K, codes, n_classes, train, test, Cs, tol):
     """(predicted classes, (n_C, n_test); the worst status of the machines at each C)."""
     fitted = fit_machines(K, codes, n_classes, train, Cs, tol)
-    predicted = vote(fitted.decide(K[np.ix_(test, fitted.order)]), n_classes)
+    predicted = vote(
+        decide(K[np.ix_(test, fitted.order)], fitted.offsets, fitted.coefficients, fitted.intercepts), n_classes
+    )
     return predicted, np.where(fitted.gaps < 0, SAME, np.where(fitted.gaps < tol, CONVERGED, UNCONVERGED))
 
 

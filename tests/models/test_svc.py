@@ -102,8 +102,8 @@ def test_it_is_one_step_of_nested_cross_validation(data):
     for train, test in folds(codes, 3, 0):
         expected = select(grams, codes, train, test, np.array(CS), n_folds=4, seed=5)
         model = GraphSVC(ODDCL(), param_grid=GRID, C=CS, cv=4, random_state=5).fit(graphs[train], y[train])
-        assert model.best_score_ == pytest.approx(expected.inner_accuracy)
-        assert model.best_params_["C"] == expected.C
+        assert model.best_score_ == pytest.approx(expected.inner_score)
+        assert model.best_params_["C"] == expected.strength
         np.testing.assert_array_equal(model.predict(graphs[test]), model.classes_[expected.predicted])
 
 
@@ -213,6 +213,35 @@ def test_regression_learns(numbers):
     assert model.best_params_["alpha"] < 1
 
 
+@pytest.mark.parametrize("scoring", [None, "neg_mean_absolute_error"])
+@pytest.mark.parametrize("weights", [None, [0.5, 1, 2, 3] * 5])
+def test_without_folds_every_graph_is_left_out_once(numbers, weights, scoring):
+    """Against a literal loop over the graphs."""
+    graphs, y = numbers[0][:20], numbers[1][:20]
+    model = GraphRidge(ODDCL(), param_grid=GRID, alpha=ALPHAS, scoring=scoring).fit(graphs, y, sample_weight=weights)
+    results = model.cv_results_
+    for i, params in enumerate(results["params"]):
+        K, predicted = params["kernel"].fit_transform(graphs), []
+        for left_out in range(20):
+            others = np.delete(np.arange(20), left_out)
+            own = None if weights is None else np.array(weights)[others]
+            center = np.average(y[others], weights=own)
+            theirs = KernelRidge(kernel="precomputed", alpha=params["alpha"])
+            theirs.fit(K[np.ix_(others, others)], y[others] - center, sample_weight=own)
+            predicted.append(theirs.predict(K[left_out, others][None])[0] + center)
+        errors = np.array(predicted) - y
+        expected = -np.average(np.abs(errors), weights=weights)
+        if scoring is None:
+            expected = 1 - np.average(errors**2, weights=weights) / y.var()
+        assert results["mean_test_score"][i] == pytest.approx(expected)
+    assert model.best_score_ == results["mean_test_score"].max() == results["split0_test_score"].max()
+
+
+def test_groups_need_a_splitter(numbers):
+    with pytest.raises(ValueError, match="groups need a splitter, such as cv=GroupKFold"):
+        GraphRidge(ODDCL(), param_grid={}).fit(*numbers[:2], groups=np.arange(50))
+
+
 def test_a_shifted_and_scaled_target_gives_shifted_and_scaled_predictions(numbers):
     graphs, y, new, _ = numbers
     model, moved = (GraphRidge(ODDCL(), param_grid=GRID, cv=4).fit(graphs, target) for target in (y, 1e-9 * y + 5))
@@ -222,8 +251,11 @@ def test_a_shifted_and_scaled_target_gives_shifted_and_scaled_predictions(number
 
 def test_folds_of_one_graph_and_a_target_that_never_changes(numbers):
     graphs, y, _, _ = numbers
-    leave_one_out = GraphRidge(ODDCL(), param_grid=GRID, cv=12).fit(graphs[:12], y[:12])
-    assert np.isfinite(leave_one_out.cv_results_["mean_test_score"]).all()
+    by_folds = GraphRidge(ODDCL(), param_grid=GRID, cv=12).fit(graphs[:12], y[:12])
+    in_closed_form = GraphRidge(ODDCL(), param_grid=GRID).fit(graphs[:12], y[:12])
+    np.testing.assert_allclose(
+        in_closed_form.cv_results_["mean_test_score"], by_folds.cv_results_["mean_test_score"], rtol=1e-6
+    )
     constant = GraphRidge(ODDCL(), param_grid=GRID, alpha=ALPHAS, cv=3).fit(graphs, np.full(50, 7))
     np.testing.assert_allclose(constant.predict(graphs), 7)
     assert repr(constant.best_params_["kernel"]) == "ODDCL(depth=0, lam=0.5)"
@@ -361,8 +393,8 @@ def test_what_they_are():
         ({"kernel": [ODDCL(), ScaleAttributes()]}, r"kernel\[1\] must be a graph kernel, or a pipeline"),
         ({"kernel": make_pipeline(ScaleAttributes())}, "kernel must be a graph kernel, or a pipeline"),
         ({"kernel": 7}, "kernel of Graph"),
-        ({"kernel": "odcl"}, "kernel 'odcl' is unknown. Did you mean oddcl"),
-        ({"kernel": [ODDCL(), "w"]}, "kernel 'w' is unknown. Did you mean"),
+        ({"kernel": "odcl"}, "kernel 'odcl' is unknown; did you mean oddcl"),
+        ({"kernel": [ODDCL(), "w"]}, "kernel 'w' is unknown; did you mean"),
         ({"scoring": "acuracy"}, "scoring must be the name of a scikit-learn scorer.*got 'acuracy'"),
         ({"scoring": lambda model, X, y: np.nan}, "score that is not a finite number for ODDCL"),
         ({"cv": []}, "cv must give at least one pair"),
@@ -388,9 +420,9 @@ def test_wrong_parameters_are_an_error(model, two, parameters, message):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([], "must hold at least one value"),
+        ([], r"must be positive and finite; got \[\]"),
         ([1, 0], r"must be positive and finite; got \[1, 0\]"),
-        (["a"], r"must be a number or a list of numbers; got \['a'\]"),
+        (["a"], r"must be positive and finite; got \['a'\]"),
         ([1, -1], "must be positive"),
         ([1, np.inf], "finite"),
         ([1, np.nan], "finite"),
@@ -449,11 +481,11 @@ def test_folds_are_lowered_where_graphs_are_few(two):
     assert "split1_test_score" in model.cv_results_
     assert "split2_test_score" not in model.cv_results_
     with pytest.warns(UserWarning, match="4 graphs are too few for cv=10: 4 folds are used"):
-        GraphRidge(ODDCL(depth=0), param_grid={}).fit(graphs[:4], [1, 2, 3, 4])
+        GraphRidge(ODDCL(depth=0), param_grid={}, cv=10).fit(graphs[:4], [1, 2, 3, 4])
 
 
 def test_too_few_graphs_are_an_error(two):
-    with pytest.raises(ValueError, match="at least two graphs, for two folds; got 1"):
+    with pytest.raises(ValueError, match="at least two graphs; got 1"):
         GraphRidge().fit(two[0][:1], [1])
     with pytest.raises(ValueError, match="got no graphs"):
         GraphSVC().fit(two[0][:0], [])

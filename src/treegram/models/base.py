@@ -52,24 +52,8 @@ from treegram.models.search import (
     list_candidates,
 )
 
-__all__ = [
-    "KERNELS_ALLOWED",
-    "STRENGTHS",
-    "CrossValidatedModel",
-    "DecisionParts",
-    "GraphModel",
-    "KernelModel",
-    "SearchSummary",
-    "check_classes",
-    "check_fit",
-    "check_numbers",
-    "check_strengths",
-    "check_weights",
-    "list_splits",
-    "weigh_classes",
-]
-
 STRENGTHS: Allowed = (Number(0, above=True), LIST)
+SPLITS: Allowed = (Whole(2), SPLITTER, LIST)
 KERNELS_ALLOWED: Allowed = (Words(AUTO), Instance((list, tuple), "a list of kernels"))
 _MOST_SHOWN = 5  # kernels in the repr of an automatic model
 DecisionParts: TypeAlias = tuple[list[tuple[Any, Floats]], Floats, tuple[Any, ...]]
@@ -81,10 +65,11 @@ class SearchSummary:
     columns = ("score", "seconds", "candidate", "reason or note")
 
     def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
-        scored = [record for record in records if record["score"] is not None]
-        others = [record for record in records if record["score"] is None]
-        ordered = [*sorted(scored, key=lambda record: (-record["n_graphs"], -record["score"])), *others]
-        self.rows = [_summary_row(record) for record in ordered]
+        self.rows = []
+        for record in sorted(records, key=_rank):
+            text = ": ".join(filter(None, [record["note"], record["reason"]]))
+            scored = [f"{record['score']:.4f}", f"{record['seconds']:.1f}"] if record["score"] is not None else ["", ""]
+            self.rows.append((*scored, record["candidate"], text))
 
     def __str__(self) -> str:
         rows = [self.columns, *self.rows]
@@ -103,11 +88,10 @@ class SearchSummary:
         return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
 
 
-def _summary_row(record: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    if record["score"] is None:
-        return "", "", record["candidate"], record["note"]
-    text = ": ".join(filter(None, [record["note"], record["reason"]]))
-    return f"{record['score']:.4f}", f"{record['seconds']:.1f}", record["candidate"], text
+def _rank(record: Mapping[str, Any]) -> tuple[bool, float, float]:
+    """Return a key that puts the best score on the most graphs first, and leaves candidates without a score in their order."""
+    score = record["score"]
+    return (True, 0, 0.0) if score is None else (False, -record["n_graphs"], -score)
 
 
 @parameters
@@ -169,12 +153,8 @@ class KernelModel(GraphModel):
     """Base of the models that choose one kernel, its parameters and a strength of regularization."""
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {
-        "kernel": (
-            Instance((GraphKernel, Pipeline), "a kernel"),
-            Instance((str,), "the name of a kernel"),
-            Instance((list, tuple), "a list of these"),
-        ),
-        "param_grid": (Words("auto"), Instance((dict,), "a dict of lists"), Instance((list, tuple), "a list of these")),
+        "kernel": (Instance((GraphKernel, Pipeline, str, list, tuple), "a kernel, its name, or a list of these"),),
+        "param_grid": (Words("auto"), Instance((dict, list, tuple), "a dict of lists, or a list of these")),
         "max_seconds": (Number(0), NOTHING),
     }
 
@@ -190,14 +170,18 @@ class KernelModel(GraphModel):
             )
         candidates = [] if self._is_auto else self._candidates()
         options: dict[str, Any] = {"max_seconds": self.max_seconds, "n_jobs": self.n_jobs, "verbose": self.verbose}
-        search = Search(data, self._make_score, strength, **options)
+        search = Search(data, self._make_score(data), strength, **options)
         if self._is_auto:
             result = search_auto(search, self._screening(data))
+            for record in result.records[: -len(search.records)]:  # of the others, by another score than the model's
+                if record["score"] is not None:
+                    record["note"] += f" (leave-one-out score {record['score']:.4f})"
+                    record["score"] = None
         else:
             search.try_all(candidates)
             result = search.conclude()
-        self.kernel_ = clone(result.kernel)
         self.best_params_ = result.table["params"][result.index]
+        self.kernel_ = clone(self.best_params_["kernel"])
         self.search_results_ = result.records
         return result
 
@@ -227,8 +211,7 @@ class KernelModel(GraphModel):
         check_is_fitted(self)
         if isinstance(self.kernel_, Precomputed):
             raise ParameterError(
-                f"{type(self).__name__} with kernel='precomputed' cannot be explained: it knows a Gram matrix, but neither graphs nor "
-                "a kernel. Fit it on graphs with a kernel."
+                f"{type(self).__name__} with kernel='precomputed' cannot be explained: it knows no graphs. Fit it on graphs."
             )
         return self.kernel_
 
@@ -257,7 +240,7 @@ class CrossValidatedModel(KernelModel):
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "scoring": (Instance((str,), "the name of a scorer of scikit-learn"), FUNCTION, NOTHING),
-        "cv": (Whole(2), SPLITTER, LIST),
+        "cv": SPLITS,
         "random_state": SEED,
     }
     _strength: ClassVar[str]
@@ -358,13 +341,12 @@ def check_weights(sample_weight: Any, n_graphs: int) -> Floats | None:
         raise ValueError(
             f"sample_weight must have one number for each of {n_graphs} graphs; got shape {weights.shape}."
         )
-    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(wrong):
+    is_valid = np.isfinite(weights) & (weights >= 0)
+    if not is_valid.all() or not weights.any():
+        first = int(np.argmin(is_valid))
         raise ValueError(
-            f"sample_weight must be finite and not negative; sample_weight[{wrong[0]}] is {weights[wrong[0]]}."
+            f"sample_weight must be finite, not negative, and not 0 for all; sample_weight[{first}] is {weights[first]}."
         )
-    if not weights.any():
-        raise ValueError("sample_weight must be above 0 for some graph; all weights are 0.")
     return weights
 
 
@@ -373,11 +355,9 @@ def check_strengths(name: str, values: Any) -> Floats:
     try:
         strengths = np.unique(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number or a list of numbers; got {values!r}.") from None
-    if not strengths.size:
-        raise ValueError(f"{name} must hold at least one value; got {values!r}.")
-    if not (np.isfinite(strengths).all() and strengths[0] > 0):
-        raise ValueError(f"{name} must be positive and finite; got {values!r}.")
+        strengths = np.empty(0)
+    if not strengths.size or not (np.isfinite(strengths).all() and strengths[0] > 0):
+        raise ValueError(f"{name} must be positive and finite; got {values!r}. Give a number, or a list of numbers.")
     return strengths
 
 
@@ -421,15 +401,14 @@ def weigh_classes(
 
 def check_numbers(targets: NDArray[Any]) -> Floats:
     """Return targets as finite numbers."""
-    wrong = ValueError(
-        f"y must be real numbers; got an array of dtype {targets.dtype}. For classes use GraphClassifier or GraphSVC."
-    )
-    if targets.dtype.kind == "c":
-        raise wrong
     try:
-        numbers = targets.astype(np.float64)
+        numbers = targets.astype(np.float64) if targets.dtype.kind != "c" else None
     except (TypeError, ValueError):
-        raise wrong from None
+        numbers = None
+    if numbers is None:
+        raise ValueError(
+            f"y must be real numbers; got an array of dtype {targets.dtype}. For classes use GraphClassifier or GraphSVC."
+        )
     if not np.isfinite(numbers).all():
         raise ValueError(f"y must be finite numbers; got {numbers[~np.isfinite(numbers)][0]}.")
     return numbers

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,22 +20,7 @@ from sklearn.model_selection import StratifiedKFold
 from treegram._core.parallel import one_blas_thread
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
-from treegram.models.solver import TOLERANCE, fit_machines, one_against_rest, vote
-
-__all__ = [
-    "Fits",
-    "Selection",
-    "check_targets",
-    "choose",
-    "count_fits",
-    "decide_held_out",
-    "distinct",
-    "encode_classes",
-    "folds",
-    "score",
-    "seed_of",
-    "select",
-]
+from treegram.models.solver import TOLERANCE, decide, fit_machines, one_against_rest, vote
 
 _DIGITS = 12  # to which Gram matrices and mean accuracies are compared: beyond, there is only rounding
 
@@ -56,10 +41,12 @@ class Selection:
     """The choice made in the training part of a fold, and its predictions of the test part."""
 
     gram: int  # index of the Gram matrix
-    C: float
-    inner_accuracy: float
-    predicted: Ints  # (n_test,) classes
-    decisions: Floats  # (n_test,) above 0 for the second of two classes, or (n_test, n_classes)
+    strength: float  # C, or alpha
+    inner_score: float  # mean over the inner folds
+    predicted: NDArray[Any]  # (n_test,) classes or numbers
+    decisions: (
+        Floats | None
+    )  # (n_test,) above 0 for the second of two classes, or (n_test, n_classes); None for numbers
     fits: Fits
 
 
@@ -158,13 +145,31 @@ def decide_held_out(
     """Return decisions on the test part for each C and each pair of classes, (n_C, n_test, n_pairs)."""
     machines = fit_machines(K, codes, int(codes.max()) + 1, train, Cs, weights=weights)
     rows = K.take(test, axis=0).take(machines.order, axis=1)
-    return machines.decide(rows), count_fits(machines.gaps)
+    return decide(rows, machines.offsets, machines.coefficients, machines.intercepts), count_fits(machines.gaps)
 
 
 def choose(scores: Floats) -> tuple[int, int]:
     """Return the best of (n_grams, n_C) mean accuracies; ties go to the first Gram matrix, then to the first C."""
     gram, c = np.unravel_index(int(np.argmax(np.round(scores, _DIGITS))), scores.shape)
     return int(gram), int(c)
+
+
+def choose_by_folds(
+    grams: Sequence[Floats],
+    n_strengths: int,
+    splits: Sequence[tuple[Ints, Ints]],
+    score_fold: Callable[[Floats, Ints, Ints], tuple[Floats, Fits]],
+) -> tuple[int, int, float, Fits]:
+    """Return the positions of the best Gram matrix and strength, their mean score over the folds, and the number of fits."""
+    scores = np.zeros((len(grams), n_strengths))
+    fits = Fits()
+    for g, K in enumerate(grams):
+        for train, test in splits:
+            some, n_fits = score_fold(K, train, test)
+            scores[g] += some / len(splits)
+            fits += n_fits
+    g, s = choose(scores)
+    return g, s, float(scores[g, s]), fits
 
 
 def select(
@@ -175,19 +180,16 @@ def select(
     Only the last step uses rows of ``test``, and only their columns of ``train``.
     """
     inner = [(train[a], train[b]) for a, b in folds(codes[train], n_folds, seed)]
-    scores = np.zeros((len(grams), len(Cs)))
-    fits = Fits()
+
+    def accuracies(K: Floats, part: Ints, held_out: Ints) -> tuple[Floats, Fits]:
+        return score(K, codes, part, held_out, Cs)
+
     with one_blas_thread():
-        for g, K in enumerate(grams):
-            for part, held_out in inner:
-                accuracy, some = score(K, codes, part, held_out, Cs)
-                scores[g] += accuracy / n_folds
-                fits += some
-        g, c = choose(scores)
-        decisions, some = decide_held_out(grams[g], codes, train, test, Cs[: c + 1])
+        g, c, accuracy, fits = choose_by_folds(grams, len(Cs), inner, accuracies)
+        decisions, last = decide_held_out(grams[g], codes, train, test, Cs[: c + 1])
     n_classes = int(codes.max()) + 1
     predicted, clear = vote(decisions[-1], n_classes), one_against_rest(decisions[-1], n_classes)
-    return Selection(g, float(Cs[c]), float(scores[g, c]), predicted, clear, fits + some)
+    return Selection(g, float(Cs[c]), accuracy, predicted, clear, fits + last)
 
 
 def count_fits(gaps: Floats) -> Fits:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from inspect import signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -36,8 +35,7 @@ class MultiTargetRegressor(RegressorMixin, Checked, BaseEstimator):
     Attributes
     ----------
     estimators_ : list of regressors
-        The fitted copies, one for each target. Explain and save each by itself: ``explain(model.estimators_[0], X)``,
-        ``save_model(model.estimators_[0], path)``.
+        The fitted copies, one for each target. Explain each by itself: ``explain(model.estimators_[0], X)``.
 
     See Also
     --------
@@ -85,11 +83,9 @@ class MultiTargetRegressor(RegressorMixin, Checked, BaseEstimator):
         if not is_regressor(estimator):
             raise ParameterError(f"estimator of MultiTargetRegressor must be a regressor; got {estimator!r}.")
         graphs, columns = _check_fit(X, y)
-        few = [j for j, (ids, _) in enumerate(columns) if len(ids) < 2]
-        if few:
-            raise ValueError(
-                f"y[:, {few[0]}] must have a value for at least two graphs; got {len(columns[few[0]][0])}. Leave this column out."
-            )
+        for j, (ids, _) in enumerate(columns):
+            if len(ids) < 2:
+                raise ValueError(f"y[:, {j}] must have a value for at least two graphs; got {len(ids)}. Leave it out.")
         self.estimators_ = [clone(estimator).fit(graphs[ids], values) for ids, values in columns]
         return self
 
@@ -115,11 +111,6 @@ class MultiTargetRegressor(RegressorMixin, Checked, BaseEstimator):
         graphs = as_graphs(X)
         if not return_std:
             return np.column_stack([one.predict(graphs) for one in self.estimators_])
-        first = self.estimators_[0]
-        if "return_std" not in signature(first.predict).parameters:
-            raise ParameterError(
-                f"return_std needs a regressor with standard deviations, such as GraphGP; got {first!r}."
-            )
         means, stds = zip(*(one.predict(graphs, return_std=True) for one in self.estimators_), strict=True)
         return np.column_stack(means), np.column_stack(stds)
 
@@ -150,18 +141,12 @@ class MultiTargetRegressor(RegressorMixin, Checked, BaseEstimator):
 
 def _check_fit(X: Any, y: Any) -> tuple[Graphs, list[tuple[Any, Floats]]]:
     """Return graphs, and for each target the ids of those that have a value with their values."""
-    graphs = as_graphs(X)
-    try:
-        targets = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("y must be real numbers, or NaN where a graph has no value.") from None
-    if targets.ndim != 2 or not targets.shape[1]:
+    graphs, targets = as_graphs(X), np.asarray(y, dtype=np.float64)
+    if targets.ndim != 2 or not targets.shape[1] or len(targets) != len(graphs):
         raise ValueError(
-            f"y must have a row for each graph and a column for each target; got shape {targets.shape}. For a single target use "
-            "GraphRegressor, GraphRidge or GraphGP itself."
+            f"y must have a row for each of {len(graphs)} graphs and a column for each target; got shape {targets.shape}. For a "
+            "single target use GraphRegressor, GraphRidge or GraphGP itself."
         )
-    if len(targets) != len(graphs):
-        raise ValueError(f"y must have a row for each graph: {len(graphs)} graphs, got {len(targets)} rows.")
     if np.isinf(targets).any():
         i, j = np.argwhere(np.isinf(targets))[0]
         raise ValueError(f"y must be finite, or NaN where a graph has no value; y[{i}, {j}] is {targets[i, j]}.")

@@ -12,6 +12,7 @@ from itertools import combinations
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.special import softmax
 
 from treegram._core.types import Floats, Ints
 
@@ -120,7 +121,5 @@ def class_probabilities(
 
 
 def _sharpen(probabilities: Floats, temperature: float) -> Floats:
-    logarithms = np.log(np.maximum(probabilities, _SMALLEST)) / temperature
-    p = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
-    sharpened: Floats = p / p.sum(axis=1, keepdims=True)
+    sharpened: Floats = softmax(np.log(np.maximum(probabilities, _SMALLEST)) / temperature, axis=1)
     return sharpened

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -16,23 +15,25 @@ from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.parallel import one_blas_thread
-from treegram._core.params import Allowed, parameters
+from treegram._core.params import NOTHING, Allowed, parameters
 from treegram._core.types import Floats, Ints
-from treegram.models.base import STRENGTHS, CrossValidatedModel, check_numbers, list_splits
+from treegram.models.base import SPLITS, STRENGTHS, CrossValidatedModel, check_numbers, list_splits
 from treegram.models.conformal import PredictsIntervals
-from treegram.models.crossval import Fits, choose
+from treegram.models.crossval import Fits, Selection, choose_by_folds
 from treegram.models.scoring import NumberAnswers, Scorer, check_scoring, rate
 from treegram.models.search import Data, Score, Splits
 
-__all__ = ["GraphRidge", "RidgeSelection", "number_folds", "select_ridge"]
+__all__ = ["GraphRidge", "number_folds", "select_ridge"]
+
+_SMALLEST_WEIGHT = 1e-9  # of the largest: takes the place of 0 where every graph is left out once
 
 
 @parameters
 class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
     r"""Kernel ridge regression on graphs that chooses its kernel, the kernel's parameters and alpha.
 
-    All Gram matrices of a grid are computed in one pass where the kernel can, each is scored with each alpha by
-    cross-validation on the same folds, and the best pair is fitted on all graphs:
+    All Gram matrices of a grid are computed in one pass where the kernel can, each is scored with each alpha by its predictions
+    of graphs that are left out, and the best pair is fitted on all graphs:
 
     .. math:: \hat y(G) = \bar y + \sum_i c_i K(G, G_i), \quad c = (K + \alpha I)^{-1} (y - \bar y)
 
@@ -56,8 +57,9 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
     scoring : str, callable or None, default=None
         The score to maximize: the name of a scikit-learn scorer such as "neg_mean_absolute_error", or a function
         ``(model, X, y) -> number``. None: 1 - (mean squared error) / (variance of all fitted targets).
-    cv : int, splitter or iterable, default=10
-        Number of shuffled folds, or a scikit-learn splitter, or pairs of (training ids, test ids).
+    cv : int, splitter, iterable or None, default=None
+        None: every graph is left out once, in closed form, at the cost of a single fit. Or a number of shuffled folds, or a
+        scikit-learn splitter, or pairs of (training ids, test ids).
     random_state : int, RandomState instance or None, default=0
         Seed of the folds, where ``cv`` is a number.
     max_seconds : float or None, default=None
@@ -80,7 +82,7 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
     best_params_ : dict
         Parameters of a model without a search: the best kernel, not fitted, an empty ``param_grid``, and alpha.
     best_score_ : float
-        Its mean score over the folds.
+        Its mean score over the folds, or its score on the graphs that were left out.
     best_index_ : int
         Its row in ``cv_results_``.
     cv_results_ : dict of arrays
@@ -91,7 +93,7 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
     intercept_ : float
         The weighted mean of the fitted targets.
     n_fits_ : int
-        Number of fits: one for each candidate, fold and alpha.
+        Number of fits: one for each candidate, fold (leaving one out counts as a single fold) and alpha.
 
     See Also
     --------
@@ -100,7 +102,7 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
     Notes
     -----
     Ties go to the first kernel, then to the first point of its grid, then to the largest alpha. A kernel or transformer that
-    learns from data learns from all fitted graphs, before they are divided into folds; it never sees a target. One
+    learns from data learns from all fitted graphs, including those that are left out; it never sees a target. One
     eigendecomposition for each matrix and fold serves all alphas. Gram matrices are computed in blocks of 1 GiB, or one at a
     time where a single one is larger; peak memory is about three times that.
 
@@ -109,7 +111,7 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
     >>> from treegram import ODDCL, GraphRidge, load_digits_graphs
     >>> graphs, _ = load_digits_graphs()
     >>> y = [graph.attributes[:, 2].mean() for graph in graphs[:104]]  # how dark the inked pixels are
-    >>> model = GraphRidge(ODDCL(), cv=5).fit(graphs[:100], y[:100])
+    >>> model = GraphRidge(ODDCL()).fit(graphs[:100], y[:100])
     >>> model.best_params_
     {'kernel': ODDCL(depth=0, lam=0.1), 'param_grid': {}, 'alpha': 0.0001}
     >>> model.predict(graphs[100:104]).round(1)
@@ -118,31 +120,38 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
     [2.0, 2.1, 2.3, 1.9]
     """
 
-    _allowed: ClassVar[Mapping[str, Allowed]] = {"alpha": STRENGTHS}
+    _allowed: ClassVar[Mapping[str, Allowed]] = {"alpha": STRENGTHS, "cv": (NOTHING, *SPLITS)}
     _strength = "alpha"
     _order = slice(None, None, -1)
 
     alpha: float | Sequence[float] = (0.0001, 0.001, 0.01, 0.1, 1, 10, 100)
+    cv: Any = None
 
     def _read_targets(self, labels: NDArray[Any]) -> Floats:
         return check_numbers(labels)
 
     def _splits(self, targets: Floats, groups: Any) -> Splits:
+        n_graphs = len(targets)
+        if n_graphs < 2:
+            raise ValueError(f"GraphRidge needs at least two graphs; got {n_graphs}.")
+        if self.cv is None:
+            if groups is not None:
+                raise ValueError(
+                    "groups need a splitter, such as cv=GroupKFold(5); without cv, single graphs are left out."
+                )
+            everyone = np.arange(n_graphs)
+            return [(everyone, everyone)]
         if not isinstance(self.cv, Integral):
             return list_splits(self.cv, targets, groups)
-        n_folds = min(int(self.cv), len(targets))
-        if n_folds < 2:
-            raise ValueError(f"GraphRidge needs at least two graphs, for two folds; got {len(targets)}.")
+        n_folds = min(int(self.cv), n_graphs)
         if n_folds < int(self.cv):
             warnings.warn(
-                f"{len(targets)} graphs are too few for cv={self.cv}: {n_folds} folds are used.",
-                UserWarning,
-                stacklevel=3,
+                f"{n_graphs} graphs are too few for cv={self.cv}: {n_folds} folds are used.", UserWarning, stacklevel=3
             )
-        return number_folds(len(targets), n_folds, self.random_state)
+        return number_folds(n_graphs, n_folds, self.random_state)
 
     def _make_score(self, data: Data) -> Score:
-        return partial(_score_ridges, data=data, scorer=check_scoring(self.scoring))
+        return partial(_score_ridges, data=data, scorer=check_scoring(self.scoring), leaves_one_out=self.cv is None)
 
     def _fit_best(self, data: Data, fits: Fits) -> None:
         self.n_fits_ = fits.n_fits
@@ -177,37 +186,25 @@ def number_folds(n_graphs: int, n_folds: int, seed: Any) -> list[tuple[Ints, Int
     return [(train.astype(np.int64), test.astype(np.int64)) for train, test in splitter.split(np.empty(n_graphs))]
 
 
-@dataclass(frozen=True)
-class RidgeSelection:
-    """The choice made in the training part of a fold, and its predictions of the test part."""
-
-    gram: int  # index of the Gram matrix
-    alpha: float
-    inner_score: float  # 1 - (mean squared error) / (variance of the training targets), mean over the inner folds
-    predicted: Floats  # (n_test,) numbers
-    fits: Fits
-
-
 def select_ridge(
     grams: Sequence[Floats], y: Floats, train: Ints, test: Ints, alphas: Floats, *, n_folds: int, seed: int
-) -> RidgeSelection:
+) -> Selection:
     """Choose a Gram matrix and an alpha by cross-validation inside ``train``, fit on all of it, predict ``test``.
 
-    Ties go to the first Gram matrix, then to the first alpha. Only the last step uses rows of ``test``, and only their columns
-    of ``train``.
+    The score is 1 - (mean squared error) / (variance of the training targets). Ties go to the first Gram matrix, then to the
+    first alpha. Only the last step uses rows of ``test``, and only their columns of ``train``.
     """
     variance = float(y[train].var()) or 1.0
     inner = [(train[a], train[b]) for a, b in number_folds(len(train), n_folds, seed)]
-    scores = np.zeros((len(grams), len(alphas)))
+
+    def score(K: Floats, part: Ints, held_out: Ints) -> tuple[Floats, Fits]:
+        errors = (_predict_ridges(K, y, part, held_out, alphas) - y[held_out][:, None]) ** 2
+        return 1.0 - errors.mean(axis=0) / variance, Fits(len(alphas))
+
     with one_blas_thread():
-        for g, K in enumerate(grams):
-            for part, held_out in inner:
-                errors = (_predict_ridges(K, y, part, held_out, alphas) - y[held_out][:, None]) ** 2
-                scores[g] += (1.0 - errors.mean(axis=0) / variance) / n_folds
-        g, a = choose(scores)
+        g, a, inner_score, fits = choose_by_folds(grams, len(alphas), inner, score)
         predicted = _predict_ridges(grams[g], y, train, test, alphas[a : a + 1])[:, 0]
-    fits = Fits(len(grams) * len(inner) * len(alphas) + 1)
-    return RidgeSelection(g, float(alphas[a]), float(scores[g, a]), predicted, fits)
+    return Selection(g, float(alphas[a]), inner_score, predicted, None, fits + Fits(1))
 
 
 def _predict_ridges(
@@ -229,11 +226,34 @@ def _ridge_coefficients(K: Floats, y: Floats, alphas: Floats, weights: Floats | 
     return coefficients
 
 
-def _score_ridges(K: Floats, train: Ints, test: Ints, *, data: Data, scorer: Scorer | None) -> tuple[Floats, Fits]:
+def _predict_left_out(K: Floats, y: Floats, alphas: Floats, weights: Floats | None) -> Floats:
+    """Return what a ridge fitted on all other graphs predicts for each graph, (n_graphs, n_alphas).
+
+    With A = K + alpha / weights and m_i the mean of the other targets, the prediction misses y_i by
+    (A^-1 (y - m_i))_i / (A^-1)_ii: one eigendecomposition serves all graphs and all alphas.
+    """
+    weights = np.ones(len(y)) if weights is None else np.maximum(weights, _SMALLEST_WEIGHT * weights.max())
+    roots = np.sqrt(weights)[:, None]
+    values, vectors = np.linalg.eigh(roots * K * roots.T)
+    inverse = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)  # eigenvalues, (n_graphs, n_alphas)
+    from_targets = vectors @ (vectors.T @ (roots * y[:, None]) * inverse)
+    from_ones = vectors @ (vectors.T @ roots * inverse)
+    others = (weights @ y - weights * y) / (weights.sum() - weights)
+    missed = (from_targets - others[:, None] * from_ones) / (roots * (vectors**2 @ inverse))
+    predicted: Floats = y[:, None] - missed
+    return predicted
+
+
+def _score_ridges(
+    K: Floats, train: Ints, test: Ints, *, data: Data, scorer: Scorer | None, leaves_one_out: bool
+) -> tuple[Floats, Fits]:
     """Return the score on the test part for each alpha."""
     y, alphas = data.targets, data.strengths
     own, of_test = (None if data.weights is None else data.weights[part] for part in (train, test))
-    predicted = _predict_ridges(K, y, train, test, alphas, own)
+    if leaves_one_out:
+        predicted = _predict_left_out(K, y, alphas, own)
+    else:
+        predicted = _predict_ridges(K, y, train, test, alphas, own)
     if scorer is None:
         errors = np.average((predicted - y[test][:, None]) ** 2, axis=0, weights=of_test)
         return 1.0 - errors / (y.var() or 1.0), Fits(len(alphas))

@@ -15,13 +15,11 @@ __all__ = ["ClassAnswers", "NumberAnswers", "Scorer", "check_scoring", "rate"]
 Scorer = Callable[[Any, Any, Any], float]
 
 
-class ClassAnswers(ClassifierMixin, BaseEstimator):
-    """A candidate as a scorer sees it: its classes, predictions and decisions."""
+class _Answers(BaseEstimator):
+    """A candidate as a scorer sees it: its classes, if any, predictions and decisions."""
 
-    def __init__(self, classes_: Any = None, predicted: Any = None, decisions: Any = None) -> None:
-        self.classes_ = classes_
-        self.predicted = predicted
-        self.decisions = decisions
+    def __init__(self, predicted: Any = None, classes_: Any = None, decisions: Any = None) -> None:
+        self.predicted, self.classes_, self.decisions = predicted, classes_, decisions
 
     def predict(self, X: Any) -> Any:  # noqa: ARG002
         """Return the predictions, for any X."""
@@ -32,15 +30,12 @@ class ClassAnswers(ClassifierMixin, BaseEstimator):
         return self.decisions
 
 
-class NumberAnswers(RegressorMixin, BaseEstimator):
-    """A candidate as a scorer sees it: its predictions."""
+class ClassAnswers(ClassifierMixin, _Answers):
+    """The answers of a classifier."""
 
-    def __init__(self, predicted: Any = None) -> None:
-        self.predicted = predicted
 
-    def predict(self, X: Any) -> Any:  # noqa: ARG002
-        """Return the predictions, for any X."""
-        return self.predicted
+class NumberAnswers(RegressorMixin, _Answers):
+    """The answers of a regressor."""
 
 
 def check_scoring(scoring: Any) -> Scorer | None:

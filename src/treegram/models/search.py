@@ -10,7 +10,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from math import prod
 from typing import Any, TypeAlias
 
@@ -18,38 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
 
 from treegram._core.errors import ParameterError
-from treegram._core.machine import available_bytes, spell_bytes
+from treegram._core.machine import require
 from treegram._core.parallel import run_tasks
-from treegram._core.text import counted
+from treegram._core.text import counted, suggest
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import AUTO, KERNELS, PRECOMPUTED, GraphKernel
+from treegram.kernels.base import AUTO, KERNELS, PRECOMPUTED
 from treegram.kernels.grid import Grid, GridPoint, grid_points, parameter_names, split_pipeline, with_parameters
 from treegram.models.crossval import Fits, choose, distinct
-
-__all__ = [
-    "CHOSEN",
-    "HELD_AT_ONCE",
-    "TIME_IS_UP",
-    "Candidate",
-    "Data",
-    "MakeScore",
-    "Precomputed",
-    "Score",
-    "Search",
-    "SearchResult",
-    "Splits",
-    "Trial",
-    "check_gram",
-    "check_memory",
-    "chosen_name",
-    "list_candidates",
-    "nearest_similarity",
-    "warn_if_diagonal",
-    "with_jobs",
-]
 
 ParamGrid: TypeAlias = Mapping[str, Sequence[Any]]
 Splits: TypeAlias = list[tuple[Ints, Ints]]
@@ -77,7 +55,6 @@ class Data:
 
 
 Score: TypeAlias = Callable[[Floats, Ints, Ints], tuple[Floats, Fits]]  # of a Gram matrix, training and test ids
-MakeScore: TypeAlias = Callable[[Data], Score]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,43 +69,24 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """The scores of a candidate, or why it has none."""
+    """The scores of a candidate."""
 
     candidate: Candidate
-    n_graphs: int
-    note: str = ""
-    seconds: float = 0.0
-    points: Sequence[dict[str, Any]] = ()  # of the grid
-    scores: Floats = field(default_factory=lambda: np.empty((0, 1, 1)))  # (n_points, n_folds, n_strengths)
-    fits: Fits = field(default_factory=Fits)
-    similarity: float = 1.0  # nearest_similarity of the best point
-
-    @property
-    def score(self) -> float:
-        """Return the best mean over the folds, or -inf."""
-        return float(self.scores.mean(axis=1).max(initial=-np.inf))
-
-    def record(self) -> dict[str, Any]:
-        """Return the trial as plain values, for ``search_results_``."""
-        return {
-            "candidate": self.candidate.name,
-            "reason": self.candidate.reason,
-            "n_graphs": self.n_graphs,
-            "score": self.score if len(self.points) else None,
-            "seconds": self.seconds,
-            "note": self.note or ("nearly diagonal" if self.similarity < _DIAGONAL else ""),
-        }
+    record: dict[str, Any]  # for search_results_
+    points: list[dict[str, Any]]  # of the grid
+    scores: Floats  # (n_points, n_folds, n_strengths)
+    fits: Fits
+    similarity: float  # the largest nearest_similarity of its Gram matrices
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The best kernel, not fitted, and all scores."""
+    """All scores, and the index of the best."""
 
-    kernel: Any
-    index: int  # of the best row of the table
     table: dict[str, Any]  # as scikit-learn's cv_results_
+    index: int  # of the best row
     fits: Fits
-    records: list[dict[str, Any]]  # one for each trial
+    records: list[dict[str, Any]]  # one for each candidate
 
 
 # -------------------------------------------------------------------- candidates of the user
@@ -145,13 +103,12 @@ def list_candidates(kernel: Any, param_grid: Any, n_jobs: int | None) -> list[Ca
         raise ValueError(
             f"param_grid must have one entry for each kernel: {len(kernels)} kernels, got {len(grids)} entries."
         )
-    names = _names(kernels)
     candidates = []
-    for i, (one, grid) in enumerate(zip(kernels, grids, strict=True)):
+    for i, (name, one, grid) in enumerate(zip(_names(kernels), kernels, grids, strict=True)):
         if grid != "auto" and not isinstance(grid, Mapping):
             raise ValueError(f"param_grid[{i}] must be 'auto' or a dict of parameter: list of values; got {grid!r}.")
         values = split_pipeline(one)[1].default_param_grid() if grid == "auto" else grid
-        candidates.append(Candidate(names[i], with_jobs(one, n_jobs), values))
+        candidates.append(Candidate(name, with_jobs(one, n_jobs), values))
     return candidates
 
 
@@ -161,29 +118,24 @@ def with_jobs(kernel: Any, n_jobs: int | None) -> Any:
     return with_parameters(kernel, {"n_jobs": n_jobs} if has_jobs else {})
 
 
-def _named_kernel(name: str) -> GraphKernel:
+def _named_kernel(name: str) -> Any:
     """Return the kernel of this name on the command line and in studies, with its default parameters."""
-    if name == AUTO:
-        raise ValueError("kernel 'auto' must be the only one, not in a list: it has candidates of its own.")
-    if name == PRECOMPUTED:
+    if name in (AUTO, PRECOMPUTED):
         raise ValueError(
-            "kernel 'precomputed' must be the only one, not in a list, and only GraphSVC and GraphRidge take it."
+            f"kernel {name!r} must be the only one, not in a list; 'precomputed' is for GraphSVC and GraphRidge alone."
         )
     if name not in KERNELS:
-        close = get_close_matches(name.lower(), KERNELS, n=3) or list(KERNELS)
-        raise ValueError(f"kernel {name!r} is unknown. Did you mean {' or '.join(close)}?")
-    kernel: GraphKernel = KERNELS[name]()
-    return kernel
+        raise ValueError(f"kernel {name!r} is unknown{suggest(name, KERNELS) or '. Known are ' + ', '.join(KERNELS)}")
+    return KERNELS[name]()
 
 
 def _names(kernels: list[Any]) -> list[str]:
     """Name kernels by the classes of their steps, with parameters where two have the same classes."""
-    steps = []
+    short, long = [], []
     for i, kernel in enumerate(kernels):
         before, final = split_pipeline(kernel, "kernel" if len(kernels) == 1 else f"kernel[{i}]")
-        steps.append([*before, final])
-    short = [" > ".join(type(step).__name__ for step in some) for some in steps]
-    long = [" > ".join(" ".join(repr(step).split()) for step in some) for some in steps]
+        short.append(" > ".join(type(step).__name__ for step in [*before, final]))
+        long.append(" > ".join(" ".join(repr(step).split()) for step in [*before, final]))
     return [name if short.count(name) == 1 else long[i] for i, name in enumerate(short)]
 
 
@@ -203,8 +155,7 @@ class Precomputed(BaseEstimator):
         rows = _check_matrix(X)
         if rows.shape[1] != self.n_graphs_:
             raise ValueError(
-                f"X must have a column for each of the {self.n_graphs_} fitted graphs, as kernel='precomputed' takes kernels of new "
-                f"graphs with these; got shape {rows.shape}."
+                f"X must have a column for each of the {self.n_graphs_} fitted graphs with kernel='precomputed'; got shape {rows.shape}."
             )
         return rows
 
@@ -228,25 +179,15 @@ def check_gram(X: Any) -> Floats:
         raise ValueError(
             f"X must be the square Gram matrix of the graphs to fit with kernel='precomputed'; got shape {K.shape}."
         )
-    difference = np.abs(K - K.T)
-    if difference.max(initial=0.0) > _ASYMMETRY * np.abs(K).max(initial=0.0):
-        i, j = np.unravel_index(int(difference.argmax()), K.shape)
-        raise ValueError(f"X must be a symmetric matrix; X[{i}, {j}] is {K[i, j]} and X[{j}, {i}] is {K[j, i]}.")
+    if np.abs(K - K.T).max(initial=0.0) > _ASYMMETRY * np.abs(K).max(initial=0.0):
+        raise ValueError("X must be a symmetric matrix with kernel='precomputed'; X and its transpose differ.")
     return K
 
 
 def _check_matrix(X: Any) -> Floats:
     if isinstance(X, Graphs):
         raise ParameterError("X must be a matrix with kernel='precomputed'; got graphs. For graphs, use a kernel.")
-    try:
-        matrix = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"X must be a matrix of numbers with kernel='precomputed'; got {type(X).__name__}.") from None
-    if matrix.ndim != 2:
-        raise ValueError(f"X must be a matrix with kernel='precomputed'; got shape {matrix.shape}.")
-    if not np.isfinite(matrix).all():
-        i, j = np.argwhere(~np.isfinite(matrix))[0]
-        raise ValueError(f"X must be finite; X[{i}, {j}] is {matrix[i, j]}.")
+    matrix: Floats = check_array(X, dtype=np.float64, ensure_min_samples=0, ensure_min_features=0, input_name="X")
     return matrix
 
 
@@ -259,61 +200,62 @@ class Search:
     def __init__(
         self,
         data: Data,
-        make_score: MakeScore,
+        score: Score,
         strength: str,
         *,
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        check_memory(len(data.graphs))
-        self.data, self.make_score, self.strength = data, make_score, strength
+        n_graphs = len(data.graphs)
+        require(
+            _COPIES * 8 * n_graphs**2,
+            f"A search over {n_graphs:,} graphs, with {_COPIES} Gram matrices at once,",
+            "Fit on fewer graphs, or avoid Gram matrices: make_pipeline(Nystroem(kernel), LinearSVC()).",
+        )
+        self.data, self.score, self.strength = data, score, strength
         self.n_jobs, self.verbose = n_jobs, verbose
-        self.clock = clock
-        self.deadline = None if max_seconds is None else clock() + max_seconds
+        self.deadline = np.inf if max_seconds is None else clock() + max_seconds
         self.trials: list[Trial] = []
-
-    def is_out_of_time(self) -> bool:
-        """Return whether no new work should begin."""
-        return self.deadline is not None and self.clock() >= self.deadline
+        self.records: list[dict[str, Any]] = []
 
     def try_all(self, candidates: Iterable[Candidate]) -> None:
         """Try candidates while there is time, and the first in any case."""
-        score = self.make_score(self.data)
         for candidate in candidates:
-            if self.trials and self.is_out_of_time():
-                self.add(Trial(candidate, len(self.data.graphs), TIME_IS_UP))
-            else:
-                self.add(self._try(candidate, score))
+            record: dict[str, Any] = {"candidate": candidate.name, "reason": candidate.reason}
+            record |= {"n_graphs": len(self.data.graphs), "score": None, "seconds": 0.0, "note": TIME_IS_UP}
+            self.records.append(record)
+            if len(self.records) == 1 or self.deadline == np.inf or clock() < self.deadline:
+                self.trials.append(self._try(candidate, record))
+            elif self.verbose:
+                print(f"{candidate.name}: {TIME_IS_UP}")
 
-    def add(self, trial: Trial) -> None:
-        """Record a trial, and print it if the search is verbose."""
-        self.trials.append(trial)
-        if self.verbose:
-            scored = f"{counted(len(trial.points), 'point')}, best score {trial.score:.4f}, {trial.seconds:.1f} s"
-            print(f"{trial.candidate.name}: {scored if len(trial.points) else trial.note}")
-
-    def _try(self, candidate: Candidate, score: Score) -> Trial:
+    def _try(self, candidate: Candidate, record: dict[str, Any]) -> Trial:
         """Score all points of a candidate's grid."""
-        start, graphs = self.clock(), self.data.graphs
+        start = clock()
         points: list[dict[str, Any]] = []
-        scores: list[Floats] = []
+        blocks: list[Floats] = []
         fits, similarity = Fits(), 0.0
-        for some_points, grams in _gram_blocks(candidate, graphs):
-            some_scores, some_fits = self._score_grams(candidate.name, grams, score)
+        for some_points, grams in _gram_blocks(candidate, self.data.graphs):
+            some_scores, some_fits = self._score_grams(candidate.name, grams)
             points += some_points
-            scores.append(some_scores)
+            blocks.append(some_scores)
             fits += some_fits
             similarity = max(similarity, *map(nearest_similarity, grams))
-        seconds = self.clock() - start
-        return Trial(candidate, len(graphs), "", seconds, points, np.concatenate(scores), fits, similarity)
+        scores = np.concatenate(blocks)
+        note = "nearly diagonal" if similarity < _DIAGONAL else ""
+        record |= {"score": float(scores.mean(axis=1).max()), "seconds": clock() - start, "note": note}
+        if self.verbose:
+            scored = f"best score {record['score']:.4f}, {record['seconds']:.1f} s"
+            print(f"{candidate.name}: {counted(len(points), 'point')}, {scored}")
+        return Trial(candidate, record, points, scores, fits, similarity)
 
-    def _score_grams(self, name: str, grams: list[Floats], score: Score) -> tuple[Floats, Fits]:
+    def _score_grams(self, name: str, grams: list[Floats]) -> tuple[Floats, Fits]:
         """Return the scores of some Gram matrices, (n_grams, n_folds, n_strengths); equal matrices are scored once."""
         kept, positions = distinct(grams)
         splits = self.data.splits
         tasks = [(K, train, test) for K in kept for train, test in splits]
-        outcomes = list(run_tasks(score, tasks, n_jobs=self.n_jobs, label=f"cross-validating {name}"))
+        outcomes = list(run_tasks(self.score, tasks, n_jobs=self.n_jobs, label=f"cross-validating {name}"))
         scores = np.array([some for some, _ in outcomes], dtype=np.float64).reshape(len(kept), len(splits), -1)
         if not np.isfinite(scores).all():
             raise ValueError(f"scoring gave a score that is not a finite number for {name}.")
@@ -321,38 +263,17 @@ class Search:
 
     def conclude(self) -> SearchResult:
         """Return the best of all trials; ties go to the first candidate, then to the first point, then to the first strength."""
-        data = self.data
-        scored = [one for one in self.trials if len(one.points)]
-        names = ", ".join(one.candidate.name for one in scored)
-        has_attributes = data.graphs.n_attributes > 0 if isinstance(data.graphs, Graphs) else None
-        warn_if_diagonal([one.similarity for one in scored], names, has_attributes=has_attributes)
-        rows = [(one.candidate, point) for one in scored for point in one.points]
-        by_fold = np.concatenate([one.scores for one in scored])  # (n_points, n_folds, n_strengths)
+        graphs, strengths = self.data.graphs, self.data.strengths
+        names = ", ".join(one.candidate.name for one in self.trials)
+        has_attributes = graphs.n_attributes > 0 if isinstance(graphs, Graphs) else None
+        warn_if_diagonal([one.similarity for one in self.trials], names, has_attributes=has_attributes)
+        rows = [(one, point) for one in self.trials for point in one.points]
+        by_fold = np.concatenate([one.scores for one in self.trials])  # (n_points, n_folds, n_strengths)
         best, at_strength = choose(by_fold.mean(axis=1))
-        records = [one.record() for one in self.trials]
-        best_trial = next(one for one in scored if one.candidate is rows[best][0])
-        records[self.trials.index(best_trial)]["note"] = CHOSEN
-        table = _tabulate(rows, self.strength, data.strengths, by_fold)
-        index = best * len(data.strengths) + at_strength
+        rows[best][0].record["note"] = CHOSEN
+        table = _tabulate([(one.candidate, point) for one, point in rows], self.strength, strengths, by_fold)
         fits = sum((one.fits for one in self.trials), Fits())
-        return SearchResult(table["params"][index]["kernel"], index, table, fits, records)
-
-
-def chosen_name(records: Sequence[Mapping[str, Any]]) -> str:
-    """Return the name of the chosen candidate in ``search_results_``."""
-    return next(str(record["candidate"]) for record in records if record["note"] == CHOSEN)
-
-
-def check_memory(n_graphs: int) -> None:
-    """Raise if a search over this number of graphs does not fit in memory, however few Gram matrices it holds at once."""
-    needed = _COPIES * 8 * n_graphs**2
-    available = available_bytes()
-    if needed > available:
-        raise MemoryError(
-            f"A search over {n_graphs:,} graphs needs {spell_bytes(needed)} for Gram matrices, {_COPIES} of {n_graphs:,} x "
-            f"{n_graphs:,} numbers; {spell_bytes(available)} is available. Fit on fewer graphs, or avoid Gram matrices: "
-            "make_pipeline(Nystroem(kernel), LinearSVC()), or ODDCLFeatures before a linear model."
-        )
+        return SearchResult(table, best * len(strengths) + at_strength, fits, self.records)
 
 
 def _gram_blocks(candidate: Candidate, graphs: Graphs) -> Iterator[tuple[list[dict[str, Any]], list[Floats]]]:
@@ -434,14 +355,14 @@ def warn_if_diagonal(similarities: Iterable[float], name: str, *, has_attributes
         highest = max(highest, similarity)
         if highest >= _DIAGONAL:
             return
-    cure = (
-        "The vectors are far apart for the width of the node kernel: scale them (ScaleAttributes, --scale standard), or make it "
-        "wider (gamma='scale', --gamma scale)."
-        if has_attributes
-        else "Use a kernel under which graphs have more in common."
-        if has_attributes is None
-        else "Hardly any label or structure occurs in two graphs: use fewer distinct labels, or smaller depths."
-    )
+    cure = "Use a kernel under which graphs have more in common."
+    if has_attributes:
+        cure = (
+            "The vectors are far apart for the width of the node kernel: scale them (ScaleAttributes, --scale standard), or make "
+            "it wider (gamma='scale', --gamma scale)."
+        )
+    elif has_attributes is False:
+        cure = "Hardly any label or structure occurs in two graphs: use fewer distinct labels, or smaller depths."
     warnings.warn(
         f"{name}: the Gram matrices are nearly diagonal. Even the nearest graph has a similarity of only {highest:.2g} "
         f"(median over graphs), so little can be learned. {cure}",

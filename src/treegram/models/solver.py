@@ -78,16 +78,10 @@ def fit_path(K: Floats, y: Floats, Cs: Floats, tol: float = TOLERANCE, weights: 
                 break
             done = climb_path(K, y, weights, Cs, done, FRESH, tol, n_steps, *arrays)
         c = done
-    if _RIDGE * K.diagonal().max() * Cs[-1] > tol:
-        _measure_gaps(K, y, weights, Cs, tol, path)
-    return path
-
-
-def _measure_gaps(K: Floats, y: Floats, weights: Floats, Cs: Floats, tol: float, path: Path) -> None:
-    """Recompute gaps from the coefficients where the rounding of f's updates may exceed the tolerance."""
-    for c in np.flatnonzero(_RIDGE * K.diagonal().max() * Cs > tol):
+    for c in np.flatnonzero(_RIDGE * K.diagonal().max() * Cs > tol):  # where the rounding of f's updates may exceed tol
         gap = _gap(K, y, weights * Cs[c] * y, path.betas[c])
         path.gaps[c] = gap if gap >= tol else path.gaps[c]
+    return path
 
 
 def _gap(K: Floats, y: Floats, bounds: Floats, beta: Floats) -> float:
@@ -142,13 +136,9 @@ class Machines:
     intercepts: Floats  # (n_C, n_pairs)
     gaps: Floats  # (n_C,): the largest that a machine has left; -1 where no machine had to be fitted
 
-    def decide(self, rows: Floats) -> Floats:
-        """Return decisions, (n_C, n_new, n_pairs), from (n_new, n_graphs) kernels with the fitted graphs in order."""
-        return decide(rows, self.offsets, self.coefficients, self.intercepts)
-
 
 def decide(rows: Floats, offsets: Ints, coefficients: Floats, intercepts: Floats) -> Floats:
-    """Return the decisions of all machines; see Machines for the arguments and their order."""
+    """Return decisions, (n_C, n_new, n_pairs), from (n_new, n_graphs) kernels with the fitted graphs in the order of Machines."""
     n_C, n_others, _ = coefficients.shape
     if n_others == 1:  # two classes, and one product for both
         return (coefficients[:, 0] @ rows.T + intercepts)[:, :, None]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Words, parameters
@@ -39,6 +40,12 @@ from treegram.models.solver import fit_machines, one_against_rest, vote
 __all__ = ["GraphSVC"]
 
 Weigh = Callable[[Ints], Floats | None]
+
+
+def _has_probabilities(model: GraphSVC) -> bool:
+    if not model.probability:
+        raise AttributeError("predict_proba needs a model fitted with probability=True: GraphSVC(probability=True).")
+    return True
 
 
 @parameters
@@ -166,9 +173,8 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         return codes
 
     def _make_score(self, data: Data) -> Score:
-        score = partial(_score_machines, data=data, weigh=self._weighing(data))
         scorer = check_scoring(self.scoring)
-        return score if scorer is None else partial(score, rated=(scorer, self.classes_))
+        return partial(_score_machines, data=data, weigh=self._weighing(data), scorer=scorer, classes=self.classes_)
 
     def _screening(self, data: Data) -> Screening:
         Y, weights = class_targets(data.targets, len(self.classes_)), self._weighing(data)(np.arange(len(data.targets)))
@@ -255,9 +261,9 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         decisions = self._decide(X)
         return self.classes_[vote(decisions, len(self.classes_))]
 
-    @property
-    def predict_proba(self) -> Callable[[Any], Floats]:
-        """Return the probabilities of the classes, a method of models with ``probability=True``.
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities of the classes; only with ``probability=True``.
 
         A sigmoid for each pair of classes, and coupling of the pairs, as in libsvm; with more than two classes, one temperature
         for all, so that confidence matches accuracy. All are fitted on decisions about held-out graphs of the inner folds. With
@@ -274,13 +280,6 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         ndarray of shape (n_graphs, n_classes)
             Probabilities, which sum to 1 for each graph; columns as in ``classes_``.
         """
-        if not self.probability:
-            raise AttributeError(
-                "predict_proba needs a model fitted with probability=True: GraphSVC(probability=True)."
-            )
-        return self._predict_proba
-
-    def _predict_proba(self, X: Any) -> Floats:
         check_is_fitted(
             self, "sigmoids_", msg="predict_proba needs a model fitted with probability=True: fit it again."
         )
@@ -316,24 +315,17 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
 
 
 def _score_machines(
-    K: Floats,
-    train: Ints,
-    test: Ints,
-    *,
-    data: Data,
-    weigh: Weigh,
-    rated: tuple[Scorer, NDArray[Any]] | None = None,
+    K: Floats, train: Ints, test: Ints, *, data: Data, weigh: Weigh, scorer: Scorer | None, classes: NDArray[Any]
 ) -> tuple[Floats, Fits]:
     """Return the accuracy on the test part for each C, or the score of a scorer."""
     codes, weights = data.targets, None if data.weights is None else data.weights[test]
-    if rated is None:
+    if scorer is None:
         return score(K, codes, train, test, data.strengths, weigh(train), weights)
-    scorer, classes = rated
     decisions, fits = decide_held_out(K, codes, train, test, data.strengths, weigh(train))
     predicted = classes[vote(decisions, len(classes))]
     of_test = (data.graphs[test], classes[codes[test]], weights)
     scores = [
-        rate(scorer, ClassAnswers(classes, some, one_against_rest(decided, len(classes))), *of_test)
+        rate(scorer, ClassAnswers(some, classes, one_against_rest(decided, len(classes))), *of_test)
         for some, decided in zip(predicted, decisions, strict=True)
     ]
     return np.array(scores, dtype=np.float64), fits

@@ -23,10 +23,17 @@ from treegram._core.errors import ModelFileError
 from treegram._core.files import check_writable, replacing
 from treegram._core.machine import package_versions
 from treegram._core.params import Checked
-from treegram.graphs import transforms
 from treegram.graphs.molecules import MoleculeGraphs
 from treegram.graphs.proteins import ProteinGraphs
 from treegram.graphs.tables import TableGraphs
+from treegram.graphs.transforms import (
+    BinEdgeAttributes,
+    CentroidDistance,
+    DropAttributes,
+    NeighborMeans,
+    ScaleAttributes,
+    TruncateLabels,
+)
 from treegram.kernels.base import KERNELS, GraphKernel
 from treegram.models.saving.container import FORMAT, read_container, write_container
 from treegram.models.saving.states import LINEAR_MODELS, check_pipeline, learned_state, restore_state
@@ -34,32 +41,16 @@ from treegram.models.search import Precomputed
 
 __all__ = ["load_model", "save_model"]
 
-_OTHERS: tuple[type[Any], ...] = (
-    transforms.BinEdgeAttributes,
-    MoleculeGraphs,
-    ProteinGraphs,
-    TableGraphs,
-    transforms.CentroidDistance,
-    transforms.DropAttributes,
-    transforms.NeighborMeans,
-    transforms.ScaleAttributes,
-    models.GraphClassifier,
-    transforms.TruncateLabels,
-    models.GraphGP,
-    models.GraphRegressor,
-    models.GraphRidge,
-    models.GraphSVC,
-    *LINEAR_MODELS,
-    Pipeline,
+_TRANSFORMERS = (
+    *(BinEdgeAttributes, CentroidDistance, DropAttributes, NeighborMeans, ScaleAttributes, TruncateLabels),
+    *(MoleculeGraphs, ProteinGraphs, TableGraphs),
 )
-
-
-def _supported() -> dict[str, type[Any]]:
-    """Return the classes of a model file by name: those of treegram, and kernels by the names that they were registered with."""
-    public = (getattr(kernels, name) for name in kernels.__all__)
-    return {**KERNELS, **{kind.__name__: kind for kind in (*public, *_OTHERS)}}
-
-
+# The classes that a model file may name, beside registered kernels, which it calls by their registered names.
+_CLASSES: dict[str, type[Any]] = {
+    **{name: getattr(kernels, name) for name in kernels.__all__},
+    **{name: getattr(models, name) for name in models.__all__},
+    **{kind.__name__: kind for kind in (*_TRANSFORMERS, *LINEAR_MODELS, Pipeline)},
+}
 # Limits on parameters: a kernel is fitted when it is loaded, and a file must not make that take years.
 _LIMITS = {
     "depth": 100,
@@ -81,8 +72,8 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : estimator
-        A model (:class:`GraphClassifier`, :class:`GraphRegressor`, :class:`GraphSVC`, :class:`GraphRidge`, :class:`GraphGP`), a kernel, a transformer of graphs, ``FeatureMap``,
-        ``ODDCLFeatures``, or a pipeline of these, which may end in a linear model of scikit-learn; fitted or not.
+        Any model, kernel or transformer of treegram, or a pipeline of these, which may end in a linear model of scikit-learn;
+        fitted or not.
     path : str or path
         The file to write. An existing file is replaced once the new one is complete, and is unchanged otherwise.
 
@@ -166,13 +157,12 @@ def _to_json(value: Any, arrays: list[NDArray[Any]], what: str, *, is_fitted: bo
     def convert(entry: Any) -> Any:
         return _to_json(entry, arrays, what, is_fitted=is_fitted)
 
-    value = _without_numpy(value)
-    if value is None or isinstance(value, bool | str) or type(value) is int:
-        return value
-    if type(value) is float and math.isfinite(value):
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or type(value) in (bool, str, int) or (type(value) is float and math.isfinite(value)):
         return value
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiubU" and value.ndim <= 2:
-        return {"array": _add_array(arrays, _widened(value))}
+        return {"array": _add_array(arrays, value)}
     if isinstance(value, np.ndarray) and value.dtype.kind == "O" and value.ndim == 1:
         return {"objects": [convert(entry) for entry in value]}
     if type(value) is list:
@@ -190,28 +180,17 @@ def _to_json(value: Any, arrays: list[NDArray[Any]], what: str, *, is_fitted: bo
 
 
 def _add_array(arrays: list[NDArray[Any]], array: NDArray[Any]) -> int:
-    """Return the position of an array in the list, where equal arrays are kept once: parts of a model share their graphs."""
+    """Return the position of an array in the list, in the one dtype that files have for its kind.
+
+    Equal arrays are kept once: the kernels of a model share their graphs.
+    """
+    wide = {"f": np.dtype(np.float64), "i": np.dtype(np.int64), "u": np.dtype(np.uint64), "b": np.dtype(bool)}
+    array = array.astype(wide.get(array.dtype.kind, array.dtype.str if array.dtype.itemsize else "<U1"))
     for i, known in enumerate(arrays):
         if (known.dtype, known.shape) == (array.dtype, array.shape) and known.tobytes() == array.tobytes():
             return i
     arrays.append(array)
     return len(arrays) - 1
-
-
-def _without_numpy(value: Any) -> Any:
-    """Return numbers of numpy as Python's own, and its number types by name."""
-    if isinstance(value, np.generic):
-        return value.item()
-    is_type = isinstance(value, np.dtype) or value is np.float32 or value is np.float64
-    return np.dtype(value).name if is_type else value
-
-
-def _widened(array: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers in the one dtype that files have for their kind."""
-    kinds = {"f": np.float64, "i": np.int64, "u": np.uint64}
-    if array.dtype.kind == "U":
-        return array if array.dtype.itemsize else array.astype("<U1")
-    return array.astype(kinds.get(array.dtype.kind, array.dtype))
 
 
 def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]], *, is_fitted: bool = True) -> dict[str, Any]:
@@ -221,25 +200,33 @@ def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]], *, is_fitted:
             "A model with kernel='precomputed' cannot be saved in a model file: it knows neither graphs nor a kernel. Fit it on "
             "graphs with a kernel, or use joblib.dump."
         )
-    kind, known = type(estimator), _supported()
-    name = kind.__name__ if known.get(kind.__name__) is kind else getattr(kind, "name", "")
-    if known.get(name) is not kind:
-        own = "Register it first with treegram.kernels.register_kernel" if isinstance(estimator, GraphKernel) else ""
-        if isinstance(estimator, models.MultiTargetRegressor):
-            own = "Save each of its estimators_ in a file of its own"
+    kind = type(estimator)
+    name = kind.__name__ if _CLASSES.get(kind.__name__) is kind else getattr(kind, "name", None)
+    if _find_class(name) is not kind:
+        is_kernel = isinstance(estimator, GraphKernel)
+        advice = (
+            "Register it first with treegram.kernels.register_kernel" if is_kernel else "Instead of SVC, use GraphSVC"
+        )
         raise ModelFileError(
-            f"A {kind.__module__}.{kind.__name__} cannot be saved in a model file, only {', '.join(known)} and pipelines of these. "
-            f"{own or 'For a support vector machine on a Gram matrix, use GraphSVC'}."
+            f"A {kind.__module__}.{kind.__name__} cannot be saved in a model file, only {', '.join(_CLASSES)} and registered "
+            f"kernels. {advice}."
         )
     _check_limits(estimator)
     is_pipeline = isinstance(estimator, Pipeline)  # whose steps are parameters, and fitted
     learned = learned_state(estimator) if is_fitted and not is_pipeline else None
-    values = estimator.get_params(deep=False)
     parameters = {
-        key: _to_json(value, arrays, key, is_fitted=is_fitted and is_pipeline) for key, value in values.items()
+        key: _to_json(value, arrays, key, is_fitted=is_fitted and is_pipeline)
+        for key, value in estimator.get_params(deep=False).items()
     }
     state = learned and {key: _to_json(value, arrays, key) for key, value in learned.items()}
     return {"estimator": [name, parameters, state]}
+
+
+def _find_class(name: Any) -> type[Any] | None:
+    """Return a class of the fixed list, or the kernel that was registered with this name; None if there is neither."""
+    if name in _CLASSES:
+        return _CLASSES[name]
+    return KERNELS[name] if name in KERNELS else None  # noqa: SIM401 (get would not load kernels of other packages)
 
 
 def _from_json(value: Any, arrays: list[NDArray[Any]]) -> Any:
@@ -254,7 +241,7 @@ def _from_json(value: Any, arrays: list[NDArray[Any]]) -> Any:
     if kind == "tuple":
         return tuple(_from_json(content, arrays))
     if kind == "objects":
-        return _objects(_from_json(content, arrays))
+        return _objects(content)
     if kind == "dict":
         return {_from_json(key, arrays): _from_json(entry, arrays) for key, entry in content}
     if kind == "estimator":
@@ -264,18 +251,13 @@ def _from_json(value: Any, arrays: list[NDArray[Any]]) -> Any:
 
 
 def _objects(entries: list[Any]) -> NDArray[Any]:
-    array = np.empty(len(entries), dtype=object)
-    for i, entry in enumerate(entries):
-        if not isinstance(entry, str | int | float):
-            raise ModelFileError(f"entry {i} of an array is neither a text nor a number")
-        array[i] = entry
-    return array
+    if not all(isinstance(entry, str | int | float) for entry in entries):
+        raise ModelFileError("an array of objects has entries that are neither texts nor numbers")
+    return np.array(entries, dtype=object)
 
 
 def _estimator_from_json(name: Any, parameters: Any, learned: Any, arrays: list[NDArray[Any]]) -> Any:
-    kind = _supported().get(name)
-    if kind is None and name in KERNELS:
-        kind = KERNELS[name]  # of another package, which may not be loaded yet
+    kind = _find_class(name)
     if kind is None:
         raise ModelFileError(
             f"it names {name!r}, which is neither an estimator of treegram nor a kernel that is registered (register_kernel)"

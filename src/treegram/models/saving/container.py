@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import stat
+import re
 from pathlib import Path
 from typing import IO, Any
 
@@ -42,9 +42,9 @@ _TEXT_BYTES, _TEXT_FRACTION = 1 << 20, 8
 def write_container(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
     """Write the content, a JSON object, and the arrays that it refers to by number."""
     plain = [np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for array in arrays]
-    for array in plain:
-        _check_array(array.dtype.str, list(array.shape))
     kinds = [[array.dtype.str, list(array.shape)] for array in plain]
+    for dtype, shape in kinds:
+        _check_array(dtype, shape)
     text = json.dumps({**content, "arrays": kinds}, allow_nan=False, separators=(",", ":")).encode()
     n_bytes = _HEAD + len(text) + sum(array.nbytes for array in plain) + _DIGEST
     if len(text) > _max_text(n_bytes):
@@ -53,9 +53,10 @@ def write_container(file: IO[bytes], content: dict[str, Any], arrays: list[NDArr
             "no text: number the labels."
         )
     digest = hashlib.sha256()
-    blocks: list[bytes | memoryview] = [MAGIC + len(text).to_bytes(8, "little") + text]
-    blocks += [array.reshape(-1).view(np.uint8).data for array in plain]
-    for block in blocks:
+    for block in (
+        MAGIC + len(text).to_bytes(8, "little") + text,
+        *(array.reshape(-1).view(np.uint8) for array in plain),
+    ):
         file.write(block)
         digest.update(block)
     file.write(digest.digest())
@@ -63,35 +64,26 @@ def write_container(file: IO[bytes], content: dict[str, Any], arrays: list[NDArr
 
 def read_container(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     """Return the content and the arrays of a file; raise unless all of it is as it was written."""
-    data = _read(path)
-    length = int.from_bytes(data[len(MAGIC) : _HEAD], "little")
-    end = len(data) - _DIGEST
-    if length > min(end - _HEAD, _max_text(len(data))):
-        raise ModelFileError("its text is longer than allowed")
-    content = json.loads(bytes(data[_HEAD : _HEAD + length]), parse_constant=_refuse_constant)
-    if not isinstance(content, dict):
-        raise ModelFileError("its text is not a JSON object")
-    number = content.get("format")
-    if type(number) is not int or number < 1:
-        raise ModelFileError("it does not name its format")
-    if number > FORMAT:
-        raise ModelFileError(f"it has format {number}, and this treegram reads formats up to {FORMAT}. Update treegram")
-    return content, _read_arrays(data[_HEAD + length : end], content["arrays"])
-
-
-def _read(path: Path) -> memoryview:
-    """Return all bytes of an undamaged file."""
-    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
+    if not path.is_file():  # opening a pipe would wait for a writer
+        path.stat()  # raises the usual error if there is nothing
         raise ModelFileError("it is not a regular file")
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise ModelFileError("it is not a treegram model file")
-        file.seek(0)
-        data = memoryview(file.read())
+        data = memoryview(MAGIC + file.read())
     end = len(data) - _DIGEST
-    if end < _HEAD or hashlib.sha256(data[:end]).digest() != bytes(data[end:]):
+    if end < _HEAD or hashlib.sha256(data[:end]).digest() != data[end:]:
         raise ModelFileError("it is damaged or incomplete: its digest does not match. Copy or save it again")
-    return data
+    start = _HEAD + int.from_bytes(data[len(MAGIC) : _HEAD], "little")
+    if start > min(end, _HEAD + _max_text(len(data))):
+        raise ModelFileError("its text is longer than allowed")
+    content = json.loads(bytes(data[_HEAD:start]), parse_constant=_refuse_constant)
+    number = content["format"] if isinstance(content, dict) else None
+    if type(number) is not int or number < 1:
+        raise ModelFileError("it does not name its format")
+    if number > FORMAT:
+        raise ModelFileError(f"it has format {number}, and this treegram reads formats up to {FORMAT}. Update treegram")
+    return content, _read_arrays(data[start:end], content["arrays"])
 
 
 def _max_text(n_bytes: int) -> int:
@@ -103,7 +95,7 @@ def _refuse_constant(word: str) -> None:
 
 
 def _check_array(name: str, shape: list[Any]) -> None:
-    is_text = name[:2] == "<U" and name[2:].isdecimal() and 0 < int(name[2:6]) <= _MAX_CHARACTERS and len(name) <= 6
+    is_text = re.fullmatch("<U[1-9][0-9]{0,3}", name) is not None and int(name[2:]) <= _MAX_CHARACTERS
     if name not in _NUMBERS and not is_text:
         raise ModelFileError(f"an array of dtype {name!r} cannot be in a model file")
     is_valid = len(shape) <= 2 and all(type(n) is int and 0 <= n < 2**48 for n in shape)
@@ -117,18 +109,17 @@ def _read_arrays(data: memoryview, kinds: list[Any]) -> list[NDArray[Any]]:
     start = 0
     for name, shape in kinds:
         _check_array(name, shape)
-        end = start + np.dtype(name).itemsize * math.prod(shape)
+        dtype = np.dtype(name)
+        end = start + dtype.itemsize * math.prod(shape)
         if end > len(data):
             raise ModelFileError(f"array {len(arrays)} is longer than the file")
         block = data[start:end]
         if name == "|b1" and bytes(block).strip(b"\0\1"):
             raise ModelFileError("an array of True and False has other values")
-        if name[1] == "U" and (np.frombuffer(block, "<u4") > 0x10FFFF).any():
+        if dtype.kind == "U" and (np.frombuffer(block, "<u4") > 0x10FFFF).any():
             raise ModelFileError("an array of texts has characters that do not exist")
-        native = np.dtype(name).newbyteorder("=")
-        arrays.append(
-            np.frombuffer(block, name).reshape(shape).astype(native)
-        )  # an aligned copy, independent of the file
+        values = np.frombuffer(block, dtype).reshape(shape)
+        arrays.append(values.astype(dtype.newbyteorder("=")))  # an aligned copy, independent of the file
         start = end
     if start != len(data):
         raise ModelFileError(f"{len(data) - start} bytes are left over")

@@ -1,12 +1,11 @@
 """The learned attributes of each class: read from a fitted estimator, and checked before a loaded one has them.
 
 Compiled code trusts lengths, indices and dtypes. A fitted kernel is its parameters and its graphs: it is fitted again, so that
-compiled code receives what any ``fit`` gives it. All other arrays are checked here, also across the steps of a pipeline.
+compiled code receives what any ``fit`` gives it. For all other estimators, `_RULES` says what each attribute must be.
 """
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
@@ -27,27 +26,28 @@ from treegram.graphs.fields import fields_to_graphs, graphs_digest, graphs_to_fi
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import split_pipeline
 from treegram.kernels.node_pairs import vectors_and_kernel
-from treegram.pairsum.maps import Constant, Fourier, PivotMap, VectorMap
+from treegram.models.base import SearchSummary
+from treegram.pairsum.maps import Constant, Fourier, PivotMap
 
 __all__ = ["LINEAR_MODELS", "check_pipeline", "learned_state", "restore_state"]
 
 LINEAR_MODELS = (LinearSVC, LogisticRegression, Ridge, SGDClassifier, SGDRegressor)
 TOLERANCE = 1e-9  # relative, between kernel values in the file and now: more than rounding on another machine
 
+Sizes = dict[str, int]  # of one estimator: n_graphs, n_classes, ...
+
 
 def learned_state(estimator: Any) -> dict[str, Any] | None:
     """Return what an estimator has learned, or None if it is not fitted or never learns."""
     if isinstance(estimator, GraphKernel):
         return _kernel_state(estimator) if hasattr(estimator, "graphs_") else None
-    names, _ = _STATES.get(type(estimator).__name__, ((), None))
-    if not names or not hasattr(estimator, names[0]):
-        return None
-    if type(estimator).__name__ == "Nystroem":
+    rules = _RULES.get(type(estimator).__name__, {})
+    state = {name: getattr(estimator, name) for name in rules if hasattr(estimator, name)}
+    if "component_indices_" in state:
         _check_nystroem_can_be_saved(estimator)
-    state = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
     if "map_" in state:
         state["map_"] = _map_state(state["map_"])
-    return state
+    return state or None
 
 
 def restore_state(estimator: Any, state: dict[str, Any]) -> None:
@@ -56,54 +56,18 @@ def restore_state(estimator: Any, state: dict[str, Any]) -> None:
         _restore_kernel(estimator, state)
         return
     name = type(estimator).__name__
-    names, check = _STATES.get(name, ((), None))
-    if check is None:
+    rules = _RULES.get(name, {})
+    if not rules:
         raise ModelFileError(f"a {name} learns nothing, but the file has learned values for it")
-    unknown = set(state) - set(names)
+    unknown = set(state) - set(rules)
     if unknown:
         raise ModelFileError(f"{name} has no attribute {min(unknown)!r} in this version of treegram")
+    sizes: Sizes = {"2": 2}
+    for attribute, rule in rules.items():
+        _check(attribute, state.get(attribute), rule.split(), sizes)
     vars(estimator).update(state)
-    check(estimator)
-
-
-# -------------------------------------------------------------------- checks of values
-
-
-def _floats(values: Any, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
-    if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != shape:
-        raise ModelFileError(f"{name} must be an array of numbers of the shape {shape}")
-    if not np.isfinite(values).all():
-        raise ModelFileError(f"{name} must be finite")
-    return values
-
-
-def _integers(values: Any, length: int, name: str, below: int) -> None:
-    if not isinstance(values, np.ndarray) or values.dtype != np.int64 or values.shape != (length,):
-        raise ModelFileError(f"{name} must be an array of {length} integers")
-    if length and not (values.min() >= 0 and values.max() < below):
-        raise ModelFileError(f"{name} must be from 0 to {below - 1}")
-
-
-def _numbers(estimator: Any, *names: str) -> None:
-    for name in names:
-        value = getattr(estimator, name)
-        if type(value) not in (int, float) or not math.isfinite(value):
-            raise ModelFileError(f"{name} must be a finite number")
-
-
-def _whole(value: Any, name: str) -> int:
-    if type(value) is not int or not 0 <= value < 2**32:
-        raise ModelFileError(f"{name} must be an integer from 0 to 2**32 - 1")
-    return value
-
-
-def _check_classes(classes: Any) -> int:
-    """Return the number of classes."""
-    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-        raise ModelFileError("classes_ must be an array of at least two classes")
-    if not np.array_equal(np.unique(classes), classes):
-        raise ModelFileError("classes_ must be sorted and distinct")
-    return len(classes)
+    if name in _LAST_CHECKS:
+        _LAST_CHECKS[name](estimator)
 
 
 # -------------------------------------------------------------------- kernels
@@ -127,10 +91,10 @@ def _self_kernels(kernel: GraphKernel) -> NDArray[np.float64]:
 
 
 def _restore_kernel(kernel: GraphKernel, state: dict[str, Any]) -> None:
-    graphs = fields_to_graphs(state["graphs"])
+    graphs, saved = fields_to_graphs(state["graphs"]), state["self_kernels"]
     if state["digest"] != graphs_digest(graphs):
         raise ModelFileError("its graphs do not match their digest")
-    saved = _floats(state["self_kernels"], (len(graphs),), "self_kernels")
+    _check("self_kernels", saved, ["finite", "n_graphs"], {"n_graphs": len(graphs)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were shown when the kernel was first fitted
         kernel.fit(graphs)
@@ -143,42 +107,96 @@ def _restore_kernel(kernel: GraphKernel, state: dict[str, Any]) -> None:
         kernel._self_kernels = saved.reshape(kernel._self_kernels.shape)
 
 
-def _count_fitted(kernel: Any) -> int:
-    """Return the number of graphs of a fitted kernel, or of a pipeline that ends in one."""
-    _, final = split_pipeline(kernel, "kernel_")
+# -------------------------------------------------------------------- rules
+
+
+def _check(name: str, value: Any, rule: list[str], sizes: Sizes) -> None:
+    """Raise unless a value follows its rule; see `_RULES`."""
+    kind, *shape = rule
+    if kind == "optional":
+        if value is not None:
+            _check(name, value, shape, sizes)
+    elif kind == "each":
+        if not isinstance(value, list) or len(value) != sizes.setdefault("n_entries", len(value)):
+            raise ModelFileError(f"{name} must be a list, as long as the other lists of the estimator")
+        for i, entry in enumerate(value):
+            _check(f"{name}[{i}]", entry, shape, sizes)
+    elif kind in _OBJECTS:
+        _OBJECTS[kind](name, value, sizes)
+    elif not _follows(value, kind, shape, sizes):
+        wanted = f"an array of shape ({', '.join(str(sizes.get(n, n)) for n in shape)}):" if shape else "a value:"
+        raise ModelFileError(f"{name} must be {wanted} {kind}")
+
+
+def _follows(value: Any, kind: str, shape: list[str], sizes: Sizes) -> bool:
+    """Return whether a value is an array of this shape, or a number if the shape is empty, and of this kind."""
+    if kind in ("str", "dict"):
+        return type(value).__name__ == kind
+    if kind == "size":
+        return type(value) is int and 0 <= value < 2**32 and value == sizes.setdefault(shape[0], value)
+    dtype = np.dtype({"whole": np.int64, "codes": np.uint64}.get(kind, np.float64))
+    if not shape and (type(value) is int or (type(value) is float and dtype == np.float64)):
+        value = np.array(value, dtype)
+    if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != len(shape):
+        return False
+    for size, length in zip(shape, value.shape, strict=True):
+        if size != "*" and length != sizes.setdefault(size, length):
+            return False
+    return bool(np.isfinite(value).all()) and _is_of_kind(value, kind)
+
+
+def _is_of_kind(values: NDArray[Any], kind: str) -> bool:
+    if kind in ("codes", "increasing"):
+        return bool((values[1:] > values[:-1]).all())
+    if kind == "ascending":
+        return bool((values[1:] >= values[:-1]).all())
+    if kind == "positive":
+        return bool((values > 0).all())
+    return kind == "finite" or bool((values >= 0).all())
+
+
+def _check_kernel(name: str, value: Any, sizes: Sizes) -> None:
+    final = split_pipeline(value, name)[1]
     if not isinstance(final, GraphKernel) or not hasattr(final, "graphs_"):
-        raise ModelFileError("kernel_ must be a fitted kernel")
-    return len(final.graphs_)
+        raise ModelFileError(f"{name} must be a fitted kernel")
+    if len(final.graphs_) != sizes.setdefault("n_graphs", len(final.graphs_)):
+        raise ModelFileError(f"{name} must be fitted on as many graphs as the other kernels")
 
 
-# -------------------------------------------------------------------- transformers
+def _check_classes(name: str, value: Any, sizes: Sizes) -> None:
+    if not isinstance(value, np.ndarray) or value.ndim != 1 or len(value) < 2:
+        raise ModelFileError(f"{name} must be an array of at least two classes")
+    if not np.array_equal(np.unique(value), value):
+        raise ModelFileError(f"{name} must be sorted and distinct")
+    n = len(value)
+    sizes |= {"n_classes": n, "n_others": n - 1, "n_pairs": n * (n - 1) // 2, "n_outputs": 1 if n == 2 else n}
 
 
-def _check_scaler(scaler: Any) -> None:
-    shape = np.shape(scaler.scale_)
-    _floats(scaler.center_, shape, "center_")
-    is_positive = (_floats(scaler.scale_, shape, "scale_") > 0).all()
-    if len(shape) != 1 or _whole(scaler.n_attributes_in_, "n_attributes_in_") not in (0, *shape) or not is_positive:
-        raise ModelFileError("scale_ must have one positive number for each attribute")
-    if scaler.method == "whiten":
-        _floats(scaler.whitening_, (*shape, *shape), "whitening_")
-    elif scaler.whitening_ is not None:
-        raise ModelFileError("whitening_ must be None unless vectors are whitened")
+def _check_intercepts(name: str, value: Any, sizes: Sizes) -> None:
+    """Check the intercepts of a linear model: an array, or a number where scikit-learn has one."""
+    _check(name, value, ["finite", "n_outputs"] if isinstance(value, np.ndarray) else ["finite"], sizes)
 
 
-def _check_edge_bins(transformer: Any) -> None:
-    if not isinstance(transformer.thresholds_, list):
-        raise ModelFileError("thresholds_ must be a list of arrays")
-    for thresholds in transformer.thresholds_:
-        _floats(thresholds, np.shape(thresholds), "thresholds_")
-        if thresholds.ndim != 1 or (thresholds[1:] <= thresholds[:-1]).any():
-            raise ModelFileError("thresholds_ must be ascending for each column")
+def _check_records(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001 (all checks have one signature)
+    if not isinstance(value, list) or not all(isinstance(record, dict) for record in value):
+        raise ModelFileError(f"{name} must be a list of records")
+    str(SearchSummary(value))
 
 
-def _check_feature_map(features: Any) -> None:
-    _count_fitted(features.kernel_)
-    if not hasattr(features.kernel_, "_feature_rows"):
-        raise ModelFileError(f"{type(features.kernel_).__name__} has no explicit features")
+def _check_regressor(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001
+    if not is_regressor(value) or learned_state(_flat_steps(value)[-1]) is None:
+        raise ModelFileError(f"{name} must be a fitted regressor")
+
+
+def _check_map(name: str, value: Any, sizes: Sizes) -> None:
+    kind, *arrays = value
+    if kind not in _MAPS:
+        raise ModelFileError(f"{kind!r} is not a map of vectors")
+    for array, (attribute, rule) in zip(arrays, _MAPS[kind].items(), strict=True):
+        _check(f"{attribute} of {name}", array, rule.split(), sizes)
+
+
+# -------------------------------------------------------------------- attributes that depend on each other
 
 
 def _check_nystroem_can_be_saved(features: Any) -> None:
@@ -191,179 +209,40 @@ def _check_nystroem_can_be_saved(features: Any) -> None:
         )
 
 
-def _check_nystroem(features: Any) -> None:
-    n = features.n_features_out_ = _count_fitted(features.kernel_)
-    _integers(features.component_indices_, n, "component_indices_", 2**62)
-    if (_floats(features._factor, (n, n), "factor").diagonal() <= 0).any():
-        raise ModelFileError("factor must have a positive diagonal")
-    _numbers(features, "trace_error_")
-
-
 def _map_state(vector_map: Any) -> tuple[Any, ...]:
-    arrays = {"Constant": (), "Fourier": ("frequencies",), "PivotMap": ("pivots", "mixing")}
     name = type(vector_map).__name__
-    return (name, *(getattr(vector_map, array) for array in arrays[name]))
+    return (name, *(getattr(vector_map, array) for array in _MAPS[name]))
 
 
-def _check_oddcl_features(features: Any) -> None:
-    n_attributes = _whole(features.n_attributes_in_, "n_attributes_in_")
-    _whole(features._seed, "seed")
-    kind = rf"{n_attributes} attributes, (no )?labels, (un)?directed edges"
-    if features._kind is not None and not re.fullmatch(kind, features._kind):
-        raise ModelFileError(f"kind must describe the fitted graphs; got {features._kind!r}")
-    if features.gamma == "scale":
-        _numbers(features, "gamma_")
-    features.map_ = _restore_map(features, n_attributes)
-    features.n_components_ = features.map_.n_components
-    _check_codes(features._labels, "labels")
-    if features.n_features is None:
-        _check_codes(features._codes, "codes")
-        features.n_features_out_ = len(features._codes) * features.n_components_
-    elif features._codes is not None:
-        raise ModelFileError("hashed features have no codes")
-    else:
-        features.n_features_out_ = features.n_features
-    _numbers(features, "estimated_error_")
-    if not isinstance(features.method_, str) or not isinstance(features.choice_, str):
-        raise ModelFileError("method_ and choice_ must be texts")
-
-
-def _restore_map(features: Any, n_attributes: int) -> VectorMap:
-    kind, *arrays = features.map_
-    if kind == "Constant" and not arrays:
-        return Constant()
-    if kind == "Fourier":
-        (frequencies,) = arrays
-        return Fourier(_floats(frequencies, (n_attributes, np.shape(frequencies)[1]), "frequencies"))
+def _restore_map(features: Any) -> None:
+    """Make the map from its name and arrays, and count the columns."""
+    n_attributes, (kind, *arrays) = features.n_attributes_in_, features.map_
+    described = rf"{n_attributes} attributes, (no )?labels, (un)?directed edges"
+    if features._kind is not None and not re.fullmatch(described, features._kind):
+        raise ModelFileError(f"_kind must describe the fitted graphs; got {features._kind!r}")
+    if (features.n_features is None) == (features._codes is None):
+        raise ModelFileError("_codes must be there unless features are hashed")
+    features.map_ = Fourier(*arrays) if kind == "Fourier" else Constant()
     if kind == "PivotMap":
-        pivots, mixing = arrays
-        n = len(pivots)
         empty = replace(Graphs.from_arrays([0], np.empty((0, 2), np.int64)), attributes=np.empty((0, n_attributes)))
-        _, node_kernel = vectors_and_kernel(features, empty)
-        return PivotMap(node_kernel, _floats(pivots, (n, n_attributes), "pivots"), _floats(mixing, (n, n), "mixing"))
-    raise ModelFileError(f"{kind!r} is not a map of vectors")
+        features.map_ = PivotMap(vectors_and_kernel(features, empty)[1], *arrays)
+    features.n_components_ = features.map_.n_components
+    features.n_features_out_ = features.n_features or len(features._codes) * features.n_components_
 
 
-def _check_codes(codes: Any, name: str) -> None:
-    if not isinstance(codes, np.ndarray) or codes.dtype != np.uint64 or codes.ndim != 1:
-        raise ModelFileError(f"{name} must be an array of 64-bit codes")
-    if (codes[1:] <= codes[:-1]).any():
-        raise ModelFileError(f"{name} must be ascending and distinct")
+def _check_support(model: Any) -> None:
+    n_graphs = len(split_pipeline(model.kernel_)[1].graphs_)
+    if model.n_support_.sum() != len(model.support_) or model.support_.max(initial=0) >= n_graphs:
+        raise ModelFileError("support_ must name fitted graphs, and n_support_ must count them")
 
 
-# -------------------------------------------------------------------- models
+def _check_train_codes(model: Any) -> None:
+    if model.train_codes_.max(initial=0) >= len(model.classes_):
+        raise ModelFileError("train_codes_ must be positions in classes_")
 
 
-def _check_svc(model: Any) -> None:
-    n_graphs, n_classes = _count_fitted(model.kernel_), _check_classes(model.classes_)
-    n_pairs = n_classes * (n_classes - 1) // 2
-    n_support = len(model.support_)
-    _integers(model.support_, n_support, "support_", n_graphs)
-    _integers(model.n_support_, n_classes, "n_support_", n_graphs + 1)
-    if model.n_support_.sum() != n_support:
-        raise ModelFileError("n_support_ must count support_")
-    _floats(model.dual_coef_, (n_classes - 1, n_support), "dual_coef_")
-    _floats(model.intercept_, (n_pairs,), "intercept_")
-    if model.probability or hasattr(model, "sigmoids_"):
-        _floats(model.sigmoids_, (n_pairs, 2), "sigmoids_")
-        _numbers(model, "temperature_")
-        if model.temperature_ <= 0:
-            raise ModelFileError("temperature_ must be positive")
-    _numbers(model, "best_score_", "n_unconverged_")
-    _check_search(model)
-
-
-def _check_ridge(model: Any) -> None:
-    _floats(model.dual_coef_, (_count_fitted(model.kernel_),), "dual_coef_")
-    _numbers(model, "intercept_", "best_score_")
-    _check_search(model)
-
-
-def _check_gp(model: Any) -> None:
-    n_graphs = _count_fitted(model.kernel_)
-    _floats(model.dual_coef_, (n_graphs,), "dual_coef_")
-    _floats(model._half_inverse, (n_graphs, n_graphs), "half_inverse")
-    _numbers(model, "log_marginal_likelihood_", "scale_", "intercept_", "_unit", "_prior")
-    _check_search(model)
-    noise = model.best_params_["noise"]
-    if not (isinstance(noise, float) and min(model._unit, model._prior, model.scale_, noise) >= 0):
-        raise ModelFileError("scale_, unit, prior and noise must not be negative")
-
-
-def _check_classifier(model: Any) -> None:
-    n_classes = _check_classes(model.classes_)
-    n_outputs = 1 if n_classes == 2 else n_classes
-    n_kernels = _count_kernels(model)
-    if not isinstance(model.dual_coefs_, list) or len(model.dual_coefs_) != n_kernels:
-        raise ModelFileError(f"dual_coefs_ must be a list of {n_kernels} arrays")
-    for kernel, coefficients in zip(model.kernels_, model.dual_coefs_, strict=True):
-        _floats(coefficients, (_count_fitted(kernel), n_outputs), "dual_coefs_")
-    _integers(model.train_codes_, len(model.dual_coefs_[0]), "train_codes_", n_classes)
-    _floats(model.intercept_, (n_outputs,), "intercept_")
-    _floats(model.alphas_, (n_kernels,), "alphas_")
-    _numbers(model, "temperature_")
-    if model.temperature_ <= 0:
-        raise ModelFileError("temperature_ must be positive")
-
-
-def _check_regressor(model: Any) -> None:
-    n_kernels, n_graphs = _count_kernels(model), len(model.dual_coef_)
-    if any(_count_fitted(kernel) != n_graphs for kernel in model.kernels_):
-        raise ModelFileError("kernels_ must be fitted on as many graphs as dual_coef_ has numbers")
-    _floats(model.dual_coef_, (n_graphs,), "dual_coef_")
-    _floats(model._priors, (n_kernels,), "priors")
-    _floats(model._half_inverse, (n_graphs, n_graphs), "half_inverse")
-    _numbers(model, "intercept_", "noise_", "scale_", "log_marginal_likelihood_", "_unit")
-    if min(model.noise_, model.scale_, model._unit, *model._priors) < 0:
-        raise ModelFileError("noise_, scale_, unit and priors must not be negative")
-
-
-def _count_kernels(model: Any) -> int:
-    """Return the number of kernels of an automatic model, after a check of these, their weights and its records."""
-    if not isinstance(model.kernels_, list) or not model.kernels_:
-        raise ModelFileError("kernels_ must be a list of kernels")
-    if (_floats(model.weights_, (len(model.kernels_),), "weights_") < 0).any():
-        raise ModelFileError("weights_ must not be negative")
-    _check_records(model)
-    return len(model.kernels_)
-
-
-def _check_search(model: Any) -> None:
-    """Check what a search has tried, and its choice."""
-    if not isinstance(model.best_params_, dict):
-        raise ModelFileError("best_params_ must be a dict")
-    _check_records(model)
-
-
-def _check_records(model: Any) -> None:
-    """Check the records of the candidates, and the errors on calibration graphs, if any."""
-    if hasattr(model, "calibration_"):
-        errors = _floats(model.calibration_, np.shape(model.calibration_), "calibration_")
-        if errors.ndim != 1 or (errors[1:] < errors[:-1]).any():
-            raise ModelFileError("calibration_ must be ascending")
-    kinds = {"candidate": str, "reason": str, "n_graphs": int, "score": float | None, "seconds": float, "note": str}
-    results = model.search_results_
-    if not isinstance(results, list) or not all(isinstance(record, dict) for record in results):
-        raise ModelFileError("search_results_ must be a list of records")
-    for record in results:
-        if record.keys() != kinds.keys() or not all(isinstance(record[name], kind) for name, kind in kinds.items()):
-            raise ModelFileError(f"a record of search_results_ must have {', '.join(kinds)}")
-
-
-def _check_linear(model: Any) -> None:
-    n_features = model.n_features_in_
-    is_classifier = hasattr(type(model), "decision_function")
-    if type(n_features) is not int or is_classifier != hasattr(model, "classes_"):
-        raise ModelFileError("a linear model must have a number of features, and a classifier its classes")
-    shape: tuple[int, ...] = (n_features,)
-    if is_classifier:
-        n_classes = _check_classes(model.classes_)
-        shape = (1 if n_classes == 2 else n_classes, n_features)
-    _floats(model.coef_, shape, "coef_")
-    if isinstance(model.intercept_, np.ndarray):
-        _floats(model.intercept_, shape[:-1] or (1,), "intercept_")
-    else:
-        _numbers(model, "intercept_")
+def _check_noise(model: Any) -> None:
+    _check("noise", model.best_params_.get("noise"), ["positive"], {})
 
 
 # -------------------------------------------------------------------- pipelines
@@ -377,8 +256,7 @@ def check_pipeline(pipeline: Pipeline) -> None:
         if not isinstance(name, str) or not (isinstance(step, BaseEstimator) or step in (None, "passthrough")):
             raise ModelFileError(f"a pipeline has a {type(step).__name__} as a step")
     pipeline._validate_names([name for name, _ in pipeline.steps])
-    steps = _flat_steps(pipeline)
-    for before, step in pairwise(steps):
+    for before, step in pairwise(_flat_steps(pipeline)):
         if isinstance(step, LINEAR_MODELS) and hasattr(step, "coef_") and step.n_features_in_ != _n_columns(before):
             raise ModelFileError(
                 f"{type(step).__name__} has weights for {step.n_features_in_} features, but the step before it, "
@@ -400,59 +278,98 @@ def _n_columns(step: Any) -> int | None:
     return getattr(step, "n_features_out_", getattr(step, "n_features", None))
 
 
-# The names of the learned attributes, of which the first shows that an estimator is fitted, and their check.
-_MODEL = ("kernel_", "best_params_", "search_results_", "dual_coef_", "intercept_", "calibration_")
-_STATES: dict[str, tuple[tuple[str, ...], Callable[[Any], None]]] = {
-    "BinEdgeAttributes": (("thresholds_",), _check_edge_bins),
-    "FeatureMap": (("kernel_",), _check_feature_map),
-    "GraphClassifier": (
-        (
-            "kernels_",
-            "classes_",
-            "weights_",
-            "alphas_",
-            "dual_coefs_",
-            "intercept_",
-            "train_codes_",
-            "temperature_",
-            "search_results_",
-            "calibration_",
-        ),
-        _check_classifier,
-    ),
-    "GraphGP": ((*_MODEL, "log_marginal_likelihood_", "scale_", "_unit", "_prior", "_half_inverse"), _check_gp),
-    "GraphRegressor": (
-        (
-            *(
-                "kernels_",
-                "weights_",
-                "dual_coef_",
-                "intercept_",
-                "noise_",
-                "scale_",
-                "search_results_",
-                "calibration_",
-            ),
-            *("log_marginal_likelihood_", "_unit", "_priors", "_half_inverse"),
-        ),
-        _check_regressor,
-    ),
-    "GraphRidge": ((*_MODEL, "best_score_"), _check_ridge),
-    "GraphSVC": (
-        (*_MODEL, "classes_", "support_", "n_support_", "best_score_", "n_unconverged_", "sigmoids_", "temperature_"),
-        _check_svc,
-    ),
-    "Nystroem": (("component_indices_", "kernel_", "_factor", "trace_error_"), _check_nystroem),
-    "ODDCLFeatures": (
-        (
-            *("map_", "gamma_", "n_attributes_in_", "method_", "choice_", "estimated_error_"),
-            *("_codes", "_labels", "_seed", "_kind"),
-        ),
-        _check_oddcl_features,
-    ),
-    "ScaleAttributes": (("scale_", "center_", "whitening_", "n_attributes_in_"), _check_scaler),
-    **dict.fromkeys(
-        (kind.__name__ for kind in LINEAR_MODELS),
-        (("coef_", "intercept_", "n_features_in_", "classes_"), _check_linear),
-    ),
+# -------------------------------------------------------------------- the attributes of each class
+
+_OBJECTS: dict[str, Callable[[str, Any, Sizes], None]] = {
+    "classes": _check_classes,
+    "intercepts": _check_intercepts,
+    "kernel": _check_kernel,
+    "map": _check_map,
+    "records": _check_records,
+    "regressor": _check_regressor,
+}
+# A rule is a kind of value and, for arrays of numbers, the names of their sizes; the first array with a name decides its size,
+# and "*" is any. "each": a list of such values, where all lists of an estimator have n_entries. "optional": None or absent.
+_MAPS = {
+    "Constant": {},
+    "Fourier": {"frequencies": "finite n_attributes n_frequencies"},
+    "PivotMap": {"pivots": "finite n_pivots n_attributes", "mixing": "finite n_pivots n_pivots"},
+}
+_RECORDS = {"search_results_": "records", "calibration_": "optional ascending *"}
+_SEARCHED = {"kernel_": "kernel", "best_params_": "dict", **_RECORDS}
+_COMBINED = {"kernels_": "each kernel", "weights_": "nonnegative n_entries", **_RECORDS}
+_PROCESS = {
+    "dual_coef_": "finite n_graphs",
+    "intercept_": "finite",
+    "log_marginal_likelihood_": "finite",
+    "scale_": "nonnegative",
+    "_unit": "nonnegative",
+    "_half_inverse": "finite n_graphs n_graphs",
+}
+_LINEAR_REGRESSOR = {"n_features_in_": "size n_features", "coef_": "finite n_features", "intercept_": "intercepts"}
+_LINEAR_CLASSIFIER = {"classes_": "classes", **_LINEAR_REGRESSOR, "coef_": "finite n_outputs n_features"}
+_RULES: dict[str, dict[str, str]] = {
+    "BinEdgeAttributes": {"thresholds_": "each increasing *"},
+    "FeatureMap": {"kernel_": "kernel"},
+    "GraphClassifier": {
+        **_COMBINED,
+        "classes_": "classes",
+        "alphas_": "finite n_entries",
+        "dual_coefs_": "each finite n_graphs n_outputs",
+        "intercept_": "finite n_outputs",
+        "train_codes_": "whole n_graphs",
+        "temperature_": "positive",
+    },
+    "GraphGP": {**_SEARCHED, **_PROCESS, "_prior": "nonnegative"},
+    "GraphRegressor": {**_COMBINED, **_PROCESS, "noise_": "nonnegative", "_priors": "nonnegative n_entries"},
+    "GraphRidge": {**_SEARCHED, "dual_coef_": "finite n_graphs", "intercept_": "finite", "best_score_": "finite"},
+    "GraphSVC": {
+        **_SEARCHED,
+        "classes_": "classes",
+        "support_": "whole n_support",
+        "n_support_": "whole n_classes",
+        "dual_coef_": "finite n_others n_support",
+        "intercept_": "finite n_pairs",
+        "best_score_": "finite",
+        "n_unconverged_": "finite",
+        "sigmoids_": "optional finite n_pairs 2",
+        "temperature_": "optional positive",
+    },
+    "MultiTargetRegressor": {"estimators_": "each regressor"},
+    "Nystroem": {
+        "kernel_": "kernel",
+        "component_indices_": "whole n_graphs",
+        "n_features_out_": "size n_graphs",
+        "_factor": "finite n_graphs n_graphs",
+        "trace_error_": "finite",
+    },
+    "ODDCLFeatures": {
+        "n_attributes_in_": "size n_attributes",
+        "map_": "map",
+        "gamma_": "optional finite",
+        "method_": "str",
+        "choice_": "str",
+        "estimated_error_": "finite",
+        "_codes": "optional codes *",
+        "_labels": "codes *",
+        "_seed": "size seed",
+        "_kind": "optional str",
+    },
+    "ScaleAttributes": {
+        "scale_": "positive n_attributes",
+        "center_": "finite n_attributes",
+        "whitening_": "optional finite n_attributes n_attributes",
+        "n_attributes_in_": "whole",
+    },
+    "LinearSVC": _LINEAR_CLASSIFIER,
+    "LogisticRegression": _LINEAR_CLASSIFIER,
+    "Ridge": _LINEAR_REGRESSOR,
+    "SGDClassifier": _LINEAR_CLASSIFIER,
+    "SGDRegressor": _LINEAR_REGRESSOR,
+}
+_LAST_CHECKS: dict[str, Callable[[Any], None]] = {
+    "GraphClassifier": _check_train_codes,
+    "GraphGP": _check_noise,
+    "GraphSVC": _check_support,
+    "ODDCLFeatures": _restore_map,
 }
