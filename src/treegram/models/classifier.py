@@ -76,6 +76,9 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
         The number that is added to the weighted sums of kernels.
     temperature_ : float
         Factor between decisions and logarithms of probabilities.
+    calibration_ : ndarray of shape (n_graphs,)
+        Errors for ``prediction_set``, ascending: minus the probability of the true class, of the fitted graphs, each left out, or
+        those of ``calibrate``.
     loo_decisions_ : ndarray of shape (n_graphs,) or (n_graphs, n_classes)
         Decisions about the fitted graphs, each left out.
     search_results_ : list of dict
@@ -133,7 +136,6 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
             The fitted model.
         """
         self._check_parameters()
-        self._forget_calibration()
         graphs, labels = check_fit(X, y)
         self.classes_, codes = check_classes(labels)
         self._warn_of_single_graphs(codes)
@@ -156,6 +158,7 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
         self.intercept_ = self.weights_ @ [one.intercept for one in machines]
         decisions = np.tensordot(self.weights_, [one.held_out for one in machines], 1)
         self.temperature_ = fit_temperature(decisions, codes, screening.weights)
+        self.calibration_ = np.sort(-self._probabilities(decisions)[np.arange(len(codes)), codes])
         self.loo_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
         self.search_results_ = screening.records
         return self
@@ -220,7 +223,9 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
         ndarray of shape (n_graphs, n_classes)
             Probabilities, which sum to 1 for each graph; columns as in ``classes_``.
         """
-        decisions = self._decide(X)
+        return self._probabilities(self._decide(X))
+
+    def _probabilities(self, decisions: Floats) -> Floats:
         probabilities: Floats = softmax(all_classes(decisions) / self.temperature_, axis=1)
         return probabilities
 
