@@ -142,7 +142,9 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
         options: dict[str, Any] = {"is_auto": is_auto, "n_jobs": self.n_jobs, "verbose": self.verbose}
         with one_blas_thread(), verbosely(self.verbose):
             screening = Screening(graphs, z[:, None], None, **options)
-            candidates = screening.candidates() if is_auto else list_candidates(self.kernels, {}, self.n_jobs)
+            candidates = (
+                screening.candidates(with_counts=True) if is_auto else list_candidates(self.kernels, {}, self.n_jobs)
+            )
             self._fit_sum(screening, self._weigh(screening, candidates), z)
         self.search_results_ = screening.records
         return self
