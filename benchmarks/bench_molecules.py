@@ -1,6 +1,7 @@
 """Compare the automatic models with what chemists would pick: FreeSolv, Photoswitch and BBBP, random and scaffold splits.
 
     python benchmarks/bench_molecules.py                                # the folder "molecules" beside the data sets
+    python benchmarks/bench_molecules.py --page docs/molecules_compared.md
     python benchmarks/bench_molecules.py --chemprop /path/to/chemprop   # chemprop too, from an environment of its own
 
 Each split has 80 % of the molecules for training and 20 % for the test. In a scaffold split no scaffold is on both sides; a scaffold
@@ -18,6 +19,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +43,25 @@ from common import DATA_DIR, machine, table
 
 Numbers = NDArray[np.float64]
 Result = dict[str, float]
-Model = Callable[
-    [list[str], Numbers, list[str]], tuple[Numbers, Numbers | None]
-]  # to predictions, and deviations or None
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predicted numbers or probabilities of the second class; deviations and intervals of a model that has them."""
+
+    values: Numbers
+    std: Numbers | None = None
+    intervals: list[Numbers] | None = None  # (n_test, 2) for each of COVERAGES
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is computed once from all molecules, each on its own; the fit and predictions of a split; and the lines of code a user writes."""
+
+    prepare: Callable[[list[str]], Any]
+    predict: Callable[[Any, Numbers, Any], Predictions]
+    n_lines: int
+
 
 N_SPLITS, TEST = 3, 0.2
 COVERAGES = (0.5, 0.8, 0.95)
@@ -88,15 +106,23 @@ SPLITS = {"random": random_split, "scaffold": scaffold_split}
 # -------------------------------------------------------------------- models
 
 
-def automatic_regressor(train: list[str], y: Numbers, test: list[str]) -> tuple[Numbers, Numbers | None]:
-    model = tg.GraphRegressor().fit(tg.Graphs.from_smiles(train), y)
-    mean, std = model.predict(tg.Graphs.from_smiles(test), return_std=True)
-    return mean, std
+def to_graphs(smiles: list[str]) -> tg.Graphs:
+    return tg.Graphs.from_smiles(smiles)
 
 
-def automatic_classifier(train: list[str], y: Numbers, test: list[str]) -> tuple[Numbers, Numbers | None]:
-    model = tg.GraphClassifier().fit(tg.Graphs.from_smiles(train), y.astype(int))
-    return model.predict_proba(tg.Graphs.from_smiles(test))[:, 1], None
+def to_described_graphs(smiles: list[str]) -> tg.Graphs:
+    return tg.Graphs.from_smiles(smiles, descriptors="rdkit2d")
+
+
+def automatic_regressor(train: tg.Graphs, y: Numbers, test: tg.Graphs) -> Predictions:
+    model = tg.GraphRegressor().fit(train, y)
+    intervals = [model.prediction_interval(test, coverage) for coverage in COVERAGES]
+    return Predictions(*model.predict(test, return_std=True), intervals)
+
+
+def automatic_classifier(train: tg.Graphs, y: Numbers, test: tg.Graphs) -> Predictions:
+    model = tg.GraphClassifier().fit(train, y.astype(int))
+    return Predictions(model.predict_proba(test)[:, 1])
 
 
 def morgan_counts(smiles: list[str]) -> Numbers:
@@ -112,31 +138,31 @@ def descriptors(smiles: list[str]) -> Numbers:
     return np.where(np.abs(values) < 1e6, values, np.nan)
 
 
-def on_table(columns: Callable[[list[str]], Numbers], make: Callable[[], Any]) -> Model:
-    """Return a model of scikit-learn on a table; a classifier gives the probability of the second class."""
+def fitted_by(make: Callable[[], Any]) -> Callable[[Numbers, Numbers, Numbers], Predictions]:
+    """Return the predictions of a model of scikit-learn; a classifier's probability of the second class."""
 
-    def fit_and_predict(train: list[str], y: Numbers, test: list[str]) -> tuple[Numbers, Numbers | None]:
-        model = make().fit(columns(train), y)
-        X = columns(test)
-        return (model.predict_proba(X)[:, 1] if hasattr(model, "predict_proba") else model.predict(X)), None
+    def fit_and_predict(train: Numbers, y: Numbers, test: Numbers) -> Predictions:
+        model = make().fit(train, y)
+        return Predictions(model.predict_proba(test)[:, 1] if hasattr(model, "predict_proba") else model.predict(test))
 
     return fit_and_predict
 
 
-def tanimoto_process(train: list[str], y: Numbers, test: list[str]) -> tuple[Numbers, Numbers | None]:
+def tanimoto_process(train: Numbers, y: Numbers, test: Numbers) -> Predictions:
     """Fit a Gaussian process with the Tanimoto kernel of counts; scale and noise have the largest likelihood."""
-    X, X_new = morgan_counts(train), morgan_counts(test)
     mean, unit = y.mean(), y.std()
     z = (y - mean) / unit
-    values, vectors = np.linalg.eigh(tanimoto(X, X))
+    values, vectors = np.linalg.eigh(tanimoto(train, train))
     noises = np.logspace(-4, 1, 51)
     damped = np.maximum(values, 0.0) + noises[:, None]
     scales = ((vectors.T @ z) ** 2 / damped).mean(axis=1)
     best = np.argmin(np.log(damped).sum(axis=1) + len(z) * np.log(scales))
-    rows = tanimoto(X_new, X) @ vectors
-    predicted = rows @ ((vectors.T @ z) / damped[best])
+    rows = tanimoto(test, train) @ vectors
+    predicted = mean + unit * (rows @ ((vectors.T @ z) / damped[best]))
     variance = scales[best] * (1.0 + noises[best] - (rows**2 / damped[best]).sum(axis=1))
-    return mean + unit * predicted, unit * np.sqrt(np.maximum(variance, 1e-12))
+    std = unit * np.sqrt(np.maximum(variance, 1e-12))
+    halves = [norm.ppf(0.5 + coverage / 2) * std for coverage in COVERAGES]
+    return Predictions(predicted, std, [np.column_stack([predicted - half, predicted + half]) for half in halves])
 
 
 def tanimoto(X: Numbers, Y: Numbers) -> Numbers:
@@ -145,14 +171,14 @@ def tanimoto(X: Numbers, Y: Numbers) -> Numbers:
     return similarities
 
 
-def chemprop(command: str, kind: str) -> Model:
+def chemprop(command: str, kind: str) -> Callable[[NDArray[Any], Numbers, NDArray[Any]], Predictions]:
     """Return chemprop with its default settings, run as a command in a folder of its own."""
 
-    def fit_and_predict(train: list[str], y: Numbers, test: list[str]) -> tuple[Numbers, Numbers | None]:
+    def fit_and_predict(train: NDArray[Any], y: Numbers, test: NDArray[Any]) -> Predictions:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            _write_table(folder / "train.csv", train, y)
-            _write_table(folder / "test.csv", test, None)
+            _write_table(folder / "train.csv", train.tolist(), y)
+            _write_table(folder / "test.csv", test.tolist(), None)
             options = ["--task-type", kind, "--output-dir", "model", "--accelerator", "cpu", "--num-workers", "0"]
             for words in (
                 ["train", "--data-path", "train.csv", *options],
@@ -160,7 +186,7 @@ def chemprop(command: str, kind: str) -> Model:
             ):
                 subprocess.run([command, *words], cwd=folder, check=True, capture_output=True)
             with (folder / "out.csv").open() as file:
-                return np.array([float(row["y"]) for row in csv.DictReader(file)]), None
+                return Predictions(np.array([float(row["y"]) for row in csv.DictReader(file)]))
 
     return fit_and_predict
 
@@ -174,36 +200,38 @@ def _write_table(path: Path, smiles: list[str], y: Numbers | None) -> None:
 
 def models(is_class: bool, chemprop_command: str | None) -> dict[str, Model]:
     if is_class:
+        forest, boosting = RandomForestClassifier, HistGradientBoostingClassifier
         found = {
-            "treegram, GraphClassifier": automatic_classifier,
-            "forest, Morgan counts": on_table(morgan_counts, lambda: RandomForestClassifier(500, random_state=0)),
-            "boosting, descriptors": on_table(descriptors, lambda: HistGradientBoostingClassifier(random_state=0)),
+            "treegram, GraphClassifier": Model(to_graphs, automatic_classifier, 3),
+            "treegram, GraphClassifier, descriptors": Model(to_described_graphs, automatic_classifier, 3),
         }
     else:
+        forest, boosting = RandomForestRegressor, HistGradientBoostingRegressor
         found = {
-            "treegram, GraphRegressor": automatic_regressor,
-            "Gaussian process, Tanimoto of Morgan counts": tanimoto_process,
-            "forest, Morgan counts": on_table(morgan_counts, lambda: RandomForestRegressor(500, random_state=0)),
-            "boosting, descriptors": on_table(descriptors, lambda: HistGradientBoostingRegressor(random_state=0)),
+            "treegram, GraphRegressor": Model(to_graphs, automatic_regressor, 3),
+            "treegram, GraphRegressor, descriptors": Model(to_described_graphs, automatic_regressor, 3),
+            "Gaussian process, Tanimoto of Morgan counts": Model(morgan_counts, tanimoto_process, 17),
         }
+    found["forest, Morgan counts"] = Model(morgan_counts, fitted_by(lambda: forest(500, random_state=0)), 6)
+    found["boosting, descriptors"] = Model(descriptors, fitted_by(lambda: boosting(random_state=0)), 8)
     if chemprop_command:
-        found["chemprop, default settings"] = chemprop(chemprop_command, "classification" if is_class else "regression")
+        kind = "classification" if is_class else "regression"
+        found["chemprop, default settings"] = Model(np.array, chemprop(chemprop_command, kind), 2)
     return found
 
 
 # -------------------------------------------------------------------- scores
 
 
-def scores(y: Numbers, predicted: Numbers, std: Numbers | None, is_class: bool) -> Result:
+def scores(y: Numbers, found: Predictions, is_class: bool) -> Result:
     if is_class:
-        return {"ROC AUC": float(roc_auc_score(y, predicted))}
-    found = {"RMSE": float(np.sqrt(np.mean((predicted - y) ** 2)))}
-    if std is not None:
-        found["NLPD"] = float(-norm.logpdf(y, predicted, std).mean())
-        for coverage in COVERAGES:
-            half = norm.ppf(0.5 + coverage / 2) * std
-            found[f"in {coverage:.0%} interval"] = float((np.abs(y - predicted) <= half).mean())
-    return found
+        return {"ROC AUC": float(roc_auc_score(y, found.values))}
+    result = {"RMSE": float(np.sqrt(np.mean((found.values - y) ** 2)))}
+    if found.std is not None:
+        result["NLPD"] = float(-norm.logpdf(y, found.values, found.std).mean())
+    for coverage, (low, high) in zip(COVERAGES, [one.T for one in found.intervals or ()], strict=False):
+        result[f"in {coverage:.0%} interval"] = float(((low <= y) & (y <= high)).mean())
+    return result
 
 
 def processor_seconds() -> float:
@@ -215,22 +243,29 @@ def processor_seconds() -> float:
 def compare(name: str, folder: Path, chemprop_command: str | None) -> str:
     smiles_column, target, is_class = SETS[name]
     smiles, y = load_table(folder / f"{name}.csv", smiles_column, target)
-    rows: list[list[object]] = []
     columns = ["ROC AUC"] if is_class else ["RMSE", "NLPD", *(f"in {c:.0%} interval" for c in COVERAGES)]
-    for kind, split in SPLITS.items():
-        for title, model in models(is_class, chemprop_command).items():
+    rows: dict[str, list[list[object]]] = {kind: [] for kind in SPLITS}
+    for title, model in models(is_class, chemprop_command).items():
+        start = processor_seconds()
+        X = model.prepare(smiles)
+        preparation = processor_seconds() - start
+        for kind, split in SPLITS.items():
             results, seconds = [], 0.0
             for seed in range(N_SPLITS):
                 train, test = split(smiles, seed)
                 start = processor_seconds()
-                predicted, std = model([smiles[i] for i in train], y[train], [smiles[i] for i in test])
+                found = model.predict(X[train], y[train], X[test])
                 seconds += processor_seconds() - start
-                results.append(scores(y[test], predicted, std, is_class))
+                results.append(scores(y[test], found, is_class))
             means = [f"{np.mean([one[key] for one in results]):.3f}" if key in results[0] else "" for key in columns]
             each = ", ".join(f"{one[columns[0]]:.3f}" for one in results)
-            rows.append([kind, title, *means, each, f"{seconds / N_SPLITS:.1f}"])
-    heading = f"{name}: {len(smiles)} molecules, {target}, means over {N_SPLITS} splits"
-    return table(heading, ["split", "model", *columns, f"{columns[0]} of each split", "CPU s"], rows)
+            rows[kind].append(
+                [kind, title, *means, each, f"{preparation:.1f}", f"{seconds / N_SPLITS:.1f}", model.n_lines]
+            )
+            print(*rows[kind][-1], sep=" | ", flush=True)
+    heading = f"{name}: {len(smiles)} molecules, {target}"
+    header = ["split", "model", *columns, f"{columns[0]} of each split", "CPU s, molecules", "CPU s, split", "lines"]
+    return table(heading, header, [row for kind in SPLITS for row in rows[kind]])
 
 
 def main() -> None:
@@ -241,14 +276,23 @@ def main() -> None:
     )
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--chemprop", help="the command chemprop")
+    parser.add_argument(
+        "--page", type=Path, help="file whose tables, from the first heading of a data set on, are replaced"
+    )
     args = parser.parse_args()
     if args.folder is None:
         parser.error("--folder is needed: there is no folder of data sets")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in args.sets:
-            print(compare(name, args.folder, args.chemprop), flush=True)
-    print(f"{machine()}, rdkit {rdkit.__version__}")
+        tables = [compare(name, args.folder, args.chemprop) for name in args.sets]
+    text = (
+        "\n".join([*tables, f"Measured by `benchmarks/bench_molecules.py`: {machine()}, rdkit {rdkit.__version__}."])
+        + "\n"
+    )
+    print(text)
+    if args.page:
+        before = args.page.read_text(encoding="utf-8").partition(f"## {args.sets[0]}: ")[0]
+        args.page.write_text(before + text, encoding="utf-8")
 
 
 if __name__ == "__main__":

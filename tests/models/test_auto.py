@@ -137,9 +137,9 @@ def test_a_narrow_width_is_narrow_for_groups_and_wide_for_independent_attributes
     assert narrow_gamma(np.ones((5, 2))) == narrow_gamma(np.ones((0, 2))) == 4.0
 
 
-def describe(graphs):
+def describe(graphs, **options):
     """One line for each candidate, with gammas to four digits."""
-    lines = (f"{one.name} = {' '.join(repr(one.kernel).split())}" for one in auto_candidates(graphs))
+    lines = (f"{one.name} = {' '.join(repr(one.kernel).split())}" for one in auto_candidates(graphs, **options))
     return [re.sub(r"gamma=([0-9.e-]+)", lambda found: f"gamma={float(found[1]):.4g}", line) for line in lines]
 
 
@@ -147,7 +147,9 @@ def test_the_candidates_are_those_of_this_version():
     """Whoever changes the list increases AUTO_VERSION and writes a new file: stored studies rely on it."""
     labels, vectors = (random_graphs(8, labels=["C", "N"], edge_labels=True, attributes=n) for n in (0, 2))
     expected = Path(__file__).with_name(f"auto_version_{auto.AUTO_VERSION}.txt").read_text().splitlines()
-    assert ["# labels", *describe(labels), "# vectors", *describe(vectors)] == expected
+    known = replace(labels, graph_attributes=np.arange(8.0)[:, None])
+    more = [line for line in describe(known, with_counts=True) if line not in describe(labels)]
+    assert ["# labels", *describe(labels), "# vectors", *describe(vectors), "# attributes, counts", *more] == expected
 
 
 def test_a_study_of_another_version_is_not_continued():
@@ -156,7 +158,7 @@ def test_a_study_of_another_version_is_not_continued():
 
     with Store.open(Path(__file__).parents[2] / "results" / "wide.sqlite") as store:
         assert {run.versions["auto"] for run in store.runs()} <= {"c3a7b50daad4", "1"}
-        with pytest.raises(StudyError, match="another version of the kernel 'auto': 1, not 2"):
+        with pytest.raises(StudyError, match="another version of the kernel 'auto': 1, not 3"):
             _refuse_other_auto(read_study("wide"), store)
 
 

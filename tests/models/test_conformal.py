@@ -69,21 +69,65 @@ def test_the_quantile_is_that_of_the_definition():
     np.testing.assert_array_equal(model.prediction_interval(graphs[39:], 0.96), [[-np.inf, np.inf]])
 
 
+@pytest.mark.parametrize("model", [GraphRegressor([KERNEL]), GraphGP(KERNEL, param_grid={})], ids=["regressor", "gp"])
+def test_without_calibration_graphs_intervals_follow_from_left_out_ones(model):
+    rng = np.random.default_rng(0)
+    inside = []
+    for _ in range(8):
+        graphs, y, _ = draw(rng, 160)
+        model.fit(graphs[:80], y[:80])
+        intervals = [model.prediction_interval(graphs[80:], coverage).T for coverage in (0.5, 0.8, 0.95)]
+        inside.append([((low <= y[80:]) & (y[80:] <= high)).mean() for low, high in intervals])
+    np.testing.assert_allclose(np.mean(inside, axis=0), [0.5, 0.8, 0.95], atol=0.07)
+
+
+def test_left_out_errors_are_those_of_the_definition():
+    """The process with the same noise and scale, conditioned on all graphs but one."""
+    graphs, y, _ = draw(np.random.default_rng(4), 25)
+    model = GraphRegressor([KERNEL]).fit(graphs, y)
+    K = model.weights_[0] * KERNEL.fit_transform(graphs) + model.noise_ * np.eye(25)
+    z = (y - y.mean()) / y.std()
+    errors = []
+    for i in range(25):
+        others = np.delete(np.arange(25), i)
+        solved = np.linalg.solve(K[np.ix_(others, others)], np.column_stack([z[others], K[others, i]]))
+        mean, explained = K[i, others] @ solved
+        errors.append(abs(z[i] - mean) / np.sqrt(model.scale_ * (K[i, i] - explained)))
+    np.testing.assert_allclose(model.calibration_, np.sort(errors), rtol=1e-6)
+
+
+def test_without_calibration_graphs_sets_follow_from_left_out_ones():
+    rng = np.random.default_rng(0)
+    inside = []
+    for _ in range(8):
+        graphs, _, y = draw(rng, 160)
+        sets = GraphClassifier([KERNEL]).fit(graphs[:80], y[:80]).prediction_set(graphs[80:], coverage=0.8)
+        inside.append(sets[np.arange(80), y[80:]].mean())
+    assert abs(np.mean(inside) - 0.8) < 0.07
+
+
 def test_a_fit_forgets_and_a_file_remembers(tmp_path):
     graphs, y, classes = draw(np.random.default_rng(2), 60)
-    for model, targets in ((GraphRegressor([KERNEL]), y), (GraphClassifier([KERNEL]), classes)):
+    models = (
+        (GraphRegressor([KERNEL]), y),
+        (GraphClassifier([KERNEL]), classes),
+        (GraphRidge(KERNEL, param_grid={}, cv=3), y),
+    )
+    for model, targets in models:
         predict = "prediction_interval" if targets is y else "prediction_set"
         with pytest.raises(NotFittedError):
             getattr(model, predict)(graphs)
         model.fit(graphs[:30], targets[:30])
-        with pytest.raises(ValueError, match=r"not calibrated: call calibrate\(X, y\)"):
-            getattr(model, predict)(graphs)
+        if isinstance(model, GraphRidge):
+            with pytest.raises(ValueError, match=r"not calibrated: call calibrate\(X, y\)"):
+                getattr(model, predict)(graphs)
         model.calibrate(graphs[30:], targets[30:])
         save_model(model, tmp_path / "model.tgm")
         expected = getattr(model, predict)(graphs, coverage=0.7)
         np.testing.assert_allclose(getattr(load_model(tmp_path / "model.tgm"), predict)(graphs, coverage=0.7), expected)
+        calibration = model.calibration_
         model.fit(graphs[:30], targets[:30])
-        assert not hasattr(model, "calibration_")
+        assert not np.array_equal(getattr(model, "calibration_", []), calibration)
 
 
 def test_wrong_arguments():

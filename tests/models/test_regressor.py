@@ -87,7 +87,7 @@ def test_the_default_model(ink):
     model = GraphRegressor().fit(graphs[:80], y[:80])
     assert model.score(graphs[80:], y[80:]) > 0.9
     assert {record["candidate"] for record in model.search_results_} == {
-        one.name for one in auto_candidates(graphs[:80])
+        one.name for one in auto_candidates(graphs[:80], with_counts=True)
     }
     assert sum(record["note"].startswith("weight") for record in model.search_results_) == len(model.kernels_)
     again = GraphRegressor(n_jobs=2).fit(graphs[:80], y[:80])

@@ -69,6 +69,7 @@ ATTRIBUTES = (
 EDGE_ATTRIBUTES = "columns that make up the vector of edges (default: all others that hold numbers)"
 TARGET = "column of a table or property of an SDF file with the targets; number of the column in a .smi file; treegram fit takes several"
 SKIP_INVALID = "skip invalid molecules, and residues without a CA atom, with a warning"
+DESCRIPTORS = "add RDKit's 2D descriptors of each molecule, for --kernel auto (about 10 ms per molecule)"
 CONTACT = "distance in ångströms up to which residues are joined by an edge (default: 8)"
 
 
@@ -122,6 +123,9 @@ _FOR_GRAPHS = {
     "target_column": _value("NAME", "column with the second node of an edge (default: target)", tables="target"),
     "directed": _flag("edges are directed", tables="directed"),
     "hydrogens": _flag("make all hydrogens nodes", molecules="hydrogens"),
+    "descriptors": _Option(
+        {"action": "store_const", "const": "rdkit2d", "help": DESCRIPTORS}, {"molecules": "descriptors"}
+    ),
     "contact": _value("X", CONTACT, float, proteins="contact"),
     "chains": _value("NAME,...", "chains to use (default: all)", _names, proteins="chains"),
 }

@@ -28,7 +28,7 @@ __all__ = ["AUTO_VERSION", "Fitted", "Screening", "choose_stack", "search_auto"]
 
 # Increase it with every change of the candidates or of the search that can change a choice: stored studies record it, and are
 # not continued by another version. tests/models/test_auto.py has the list of candidates of this version.
-AUTO_VERSION = "2"
+AUTO_VERSION = "3"
 
 SMALL_SAMPLE, LARGE_SAMPLE = 300, 1000  # graphs for screening: a third of all, but within these bounds
 MANY = 2000  # graphs, beyond which strengths are those of the sample, and fewer candidates go on
@@ -67,9 +67,10 @@ class Screening:
         self.is_auto, self.n_jobs, self.verbose = is_auto, n_jobs, verbose
         self.records: list[dict[str, Any]] = []
 
-    def candidates(self) -> list[Candidate]:
+    def candidates(self, *, with_counts: bool = False) -> list[Candidate]:
         """Return the candidates of "auto" that suit the graphs."""
-        return [replace(one, kernel=with_jobs(one.kernel, self.n_jobs)) for one in auto_candidates(self.graphs)]
+        found = auto_candidates(self.graphs, with_counts=with_counts)
+        return [replace(one, kernel=with_jobs(one.kernel, self.n_jobs)) for one in found]
 
     def sample(self) -> Ints:
         """Return the ids of the graphs for screening, ascending; all, if there are few."""

@@ -46,18 +46,23 @@ class View:
     gamma: Callable[[Floats], float] | None = None
 
 
-def auto_candidates(graphs: Graphs) -> list[Candidate]:
-    """Return the candidates that suit the graphs."""
+def auto_candidates(graphs: Graphs, *, with_counts: bool = False) -> list[Candidate]:
+    """Return the candidates that suit the graphs; ``with_counts`` adds one for numbers that grow with the size of a graph."""
     candidates = [Candidate("statistics", StatisticsKernel(), reason="numbers of whole graphs may be enough")]
     if graphs.graph_attributes is not None:
-        kernel = StatisticsKernel("graph_attributes", scaling="robust", column_kernel="rbf")
-        candidates.append(Candidate("graph attributes", kernel, reason="what is known of each graph may matter"))
-    views = [*_views_of_labels(graphs), *_views_of_vectors(graphs), *_views_of_edge_vectors(graphs)]
+        reason = "what is known of each graph may matter"
+        candidates.append(Candidate("graph attributes", StatisticsKernel("graph_attributes"), reason=reason))
+    views = [
+        *_views_of_labels(graphs, with_counts=with_counts),
+        *_views_of_vectors(graphs),
+        *_views_of_edge_vectors(graphs),
+    ]
     return candidates + [one for view in views for one in _in_view(view, graphs)]
 
 
-def _views_of_labels(graphs: Graphs) -> Iterator[View]:
+def _views_of_labels(graphs: Graphs, *, with_counts: bool) -> Iterator[View]:
     structures: tuple[str, ...] = ("colors 1", "colors 3", "matched colors 1", "matched colors 3", "trees 3", "edges")
+    structures += ("number of matched colors 1",) if with_counts else ()
     steps: tuple[Callable[[], Any], ...] = (DropAttributes,)
     name, reason = "no vectors", "labels and shape may be enough"
     if not graphs.n_attributes:
@@ -134,6 +139,10 @@ _STRUCTURES: dict[str, tuple[Callable[..., Any], str]] = {
     "colors 3": (partial(_colors, 3), "nodes with equal surroundings, up to three steps away"),
     "matched colors 1": (partial(WLOA, 1, **_SIZES), "as colors 1, but each node is matched once at most"),
     "matched colors 3": (partial(WLOA, 3, **_SIZES), "as colors 3, but each node is matched once at most"),
+    "number of matched colors 1": (
+        partial(WLOA, 1, normalize=False),
+        "as matched colors 1, not normalized: a number may grow with the size of a graph",
+    ),
     "trees 1": (partial(ODDCL, 1, counting="visits"), "nodes with equal trees, one step deep"),
     "trees 3": (partial(ODDST, 3, lam=1.2), "nodes with equal trees, three steps deep"),
     "edges": (

@@ -78,6 +78,9 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
         For each graph that kernels were fitted on, the position of its class in ``classes_``.
     temperature_ : float
         Factor between decisions and logarithms of probabilities.
+    calibration_ : ndarray of shape (n_graphs,)
+        Errors for ``prediction_set``, ascending: minus the probability of the true class, of the fitted graphs, each left out, or
+        those of ``calibrate``.
     loo_decisions_ : ndarray of shape (n_graphs,) or (n_graphs, n_classes)
         Decisions about the fitted graphs, each left out.
     search_results_ : list of dict
@@ -135,7 +138,6 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
             The fitted model.
         """
         self._check_parameters()
-        self._forget_calibration()
         graphs, labels = check_fit(X, y)
         self.classes_, codes = check_classes(labels)
         self._warn_of_single_graphs(codes)
@@ -160,6 +162,7 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
         compared = codes if len(codes) <= TOO_MANY else codes[evenly_spaced(Y, N_LANDMARKS)]
         self.train_codes_ = compared.astype(np.int64)
         self.temperature_ = fit_temperature(decisions, codes, screening.weights)
+        self.calibration_ = np.sort(-self._probabilities(decisions)[np.arange(len(codes)), codes])
         self.loo_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
         self.search_results_ = screening.records
         return self
@@ -224,7 +227,9 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
         ndarray of shape (n_graphs, n_classes)
             Probabilities, which sum to 1 for each graph; columns as in ``classes_``.
         """
-        decisions = self._decide(X)
+        return self._probabilities(self._decide(X))
+
+    def _probabilities(self, decisions: Floats) -> Floats:
         probabilities: Floats = softmax(all_classes(decisions) / self.temperature_, axis=1)
         return probabilities
 

@@ -1,8 +1,10 @@
-"""Intervals and sets of predictions that contain the truth with a stated probability, by split conformal prediction.
+"""Intervals and sets of predictions that contain the truth with a stated probability.
 
-The errors of a model on graphs that it has not seen, the **calibration** graphs, say how far new targets may be from its
-predictions. If calibration graphs and new graphs come from the same source, in any order, the truth is inside with at least the
-stated probability, on average over both: whatever the model, and however it was chosen (Vovk, Gammerman and Shafer 2005).
+The errors of a model on graphs that it has not seen say how far new targets may be from its predictions. Models that have
+leave-one-out predictions in closed form use those of the fitted graphs: this costs no graph, and coverage is close to what is asked for. With
+**calibration** graphs, which were not fitted, it holds by construction (split conformal prediction): if they and new graphs come from the
+same source, in any order, the truth is inside with at least the stated probability, on average over both, whatever the model,
+and however it was chosen (Vovk, Gammerman and Shafer 2005).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ __all__ = ["PredictsIntervals", "PredictsSets"]
 
 
 class _Calibrated:
-    """Base of both: the sorted errors on the calibration graphs."""
+    """Base of both: the sorted errors on graphs that were left out, or on calibration graphs."""
 
     calibration_: Floats
 
@@ -39,7 +41,7 @@ class _Calibrated:
         Returns
         -------
         self
-            The fitted model; ``fit`` forgets the calibration.
+            The fitted model, with these errors in ``calibration_``; ``fit`` forgets them.
         """
         check_is_fitted(self)
         graphs, targets = check_fit(X, y, self._read_new)  # type: ignore[attr-defined]
@@ -48,9 +50,6 @@ class _Calibrated:
 
     def _errors(self, X: Any, targets: NDArray[Any]) -> Floats:
         raise NotImplementedError
-
-    def _forget_calibration(self) -> None:
-        vars(self).pop("calibration_", None)
 
     def _largest_error(self, coverage: Any) -> float:
         """Return the error that new graphs exceed with a probability of at most 1 - coverage; infinite for too few graphs."""
@@ -69,10 +68,12 @@ class PredictsIntervals(_Calibrated):
     """Mixin of regressors."""
 
     def prediction_interval(self, X: Any, coverage: float = 0.9) -> Floats:
-        """Return intervals that contain the targets of new graphs with at least the given probability.
+        """Return intervals that contain the targets of new graphs with the given probability.
 
-        Split conformal prediction: the guarantee holds by construction if the graphs of ``calibrate`` and those in X come from
-        the same source. It is an average over graphs, not a promise for each.
+        They are as long as the errors in ``calibration_`` require: of ``GraphRegressor`` and ``GraphGP`` those of the fitted graphs,
+        each left out, and of other models those on the graphs of ``calibrate``, which must come first. After ``calibrate``, the
+        probability is guaranteed by construction (split conformal prediction). Either way new graphs must come from the same
+        source, and the probability is an average over graphs, not a promise for each.
 
         Parameters
         ----------
@@ -84,7 +85,7 @@ class PredictsIntervals(_Calibrated):
         Returns
         -------
         ndarray of shape (n_graphs, 2)
-            Lower and upper ends; infinite if there were fewer than coverage / (1 - coverage) calibration graphs. For Gaussian
+            Lower and upper ends; infinite if there are fewer than coverage / (1 - coverage) errors. For Gaussian
             processes, lengths are proportional to the standard deviations.
         """
         largest = self._largest_error(coverage)
@@ -110,8 +111,10 @@ class PredictsSets(_Calibrated):
     def prediction_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
         """Return sets of classes that contain the classes of new graphs with at least the given probability.
 
-        Split conformal prediction: the guarantee holds by construction if the graphs of ``calibrate`` and those in X come from
-        the same source. It is an average over graphs, not a promise for each, nor for each class.
+        They are as large as the errors in ``calibration_`` require: of ``GraphClassifier`` those of the fitted graphs, each left
+        out, and of other models those on the graphs of ``calibrate``, which must come first. After ``calibrate``, the
+        probability is guaranteed by construction (split conformal prediction). Either way new graphs must come from the same
+        source, and the probability is an average over graphs, not a promise for each, nor for each class.
 
         Parameters
         ----------
@@ -124,7 +127,7 @@ class PredictsSets(_Calibrated):
         -------
         ndarray of bool of shape (n_graphs, n_classes)
             True for the classes in the set; columns as in ``classes_``. A graph of which the model is unsure has several, one
-            that is unlike all classes may have none. With fewer than coverage / (1 - coverage) calibration graphs, all are True.
+            that is unlike all classes may have none. With fewer than coverage / (1 - coverage) errors, all are True.
         """
         largest = self._largest_error(coverage)
         return -self._class_scores(X) <= largest

@@ -20,7 +20,7 @@ from treegram.models.conformal import PredictsIntervals
 from treegram.models.crossval import Fits
 from treegram.models.search import Data, Score
 
-__all__ = ["GraphGP", "decompose", "self_kernels"]
+__all__ = ["GraphGP", "decompose", "leave_one_out_errors", "self_kernels"]
 
 
 @parameters
@@ -73,6 +73,9 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
         Coefficients of the fitted graphs, in units of the targets.
     intercept_ : float
         The mean of the fitted targets.
+    calibration_ : ndarray of shape (n_graphs,)
+        Errors for ``prediction_interval``, in standard deviations, ascending: of the fitted graphs, each left out, or those of
+        ``calibrate``.
 
     See Also
     --------
@@ -115,7 +118,6 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
             The fitted model.
         """
         self._check_parameters()
-        self._forget_calibration()
         graphs, targets = check_fit(X, y)
         numbers = check_numbers(targets)
         if len(numbers) < 2:
@@ -132,6 +134,7 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
             self.scale_ = float(((vectors.T @ normal) ** 2 / damped).mean())
             self.dual_coef_ = self._unit * (vectors @ ((vectors.T @ normal) / damped))
             self._half_inverse = vectors / np.sqrt(damped)  # times its transpose: (K + noise)^-1
+            self.calibration_ = leave_one_out_errors(self.dual_coef_ / self._unit, self._half_inverse, self.scale_)
         return self
 
     def _choose(self, graphs: Graphs, y: Floats, noises: Floats) -> None:
@@ -160,8 +163,8 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
         mean : ndarray of shape (n_graphs,)
             One number for each graph.
         std : ndarray of shape (n_graphs,)
-            Only with ``return_std``: the standard deviation of a new target around ``mean``, including its noise. An interval of
-            1.645 of them to either side contains 90 % of targets. A graph that shares nothing with any graph, itself included
+            Only with ``return_std``: the standard deviation of a new target around ``mean``, including its noise. Errors are
+            rarely normal: ``prediction_interval`` says how many of them contain 90 % of targets. A graph that shares nothing with any graph, itself included
             (a kernel of 0), gets the mean variance of the fitted graphs before they were seen.
         """
         check_is_fitted(self)
@@ -188,6 +191,15 @@ def decompose(K: Floats) -> tuple[Floats, Floats]:
     """Return eigenvalues and eigenvectors; negative eigenvalues, from rounding, become 0."""
     values, vectors = np.linalg.eigh(K)
     return np.maximum(values, 0.0), vectors
+
+
+def leave_one_out_errors(solved: Floats, half_inverse: Floats, scale: float) -> Floats:
+    """Return the errors of the predictions of left-out graphs over their standard deviations, ascending.
+
+    With A = (K + noise)^-1 and ``solved`` = A y, they are (A y)_i / A_ii and sqrt(scale / A_ii) (Rasmussen and Williams 2006, 5.4.2).
+    """
+    variances = scale * (half_inverse**2).sum(axis=1)
+    return np.sort(np.abs(solved) / np.sqrt(np.maximum(variances, np.finfo(np.float64).tiny)))
 
 
 def log_marginal_likelihoods(K: Floats, *, y: Floats, noises: Floats) -> Floats:

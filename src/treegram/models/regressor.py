@@ -22,7 +22,7 @@ from treegram.kernels.base import AUTO
 from treegram.models.auto import Fitted, Screening, evenly_spaced
 from treegram.models.base import KERNELS_ALLOWED, DecisionParts, GraphModel, check_fit, check_numbers
 from treegram.models.conformal import PredictsIntervals
-from treegram.models.gp import decompose, self_kernels
+from treegram.models.gp import decompose, leave_one_out_errors, self_kernels
 from treegram.models.search import Candidate, list_candidates
 
 __all__ = ["GraphRegressor", "learn_weights"]
@@ -74,6 +74,9 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
         The mean of the fitted targets.
     log_marginal_likelihood_ : float
         Logarithm of the density of the normalized targets.
+    calibration_ : ndarray of shape (n_graphs,)
+        Errors for ``prediction_interval``, in standard deviations, ascending: of the fitted graphs, each left out, or those of
+        ``calibrate``.
     search_results_ : list of dict
         One record for each kernel: candidate, reason, n_graphs, score (share of the variance that its leave-one-out predictions
         explain, on its own), seconds, and a note (its weight, or why it was left out). ``search_summary()`` returns it as a table.
@@ -120,7 +123,6 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
             The fitted model.
         """
         self._check_parameters()
-        self._forget_calibration()
         graphs, targets = check_fit(X, y)
         numbers = check_numbers(targets)
         if len(numbers) < 2:
@@ -140,7 +142,9 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
         options: dict[str, Any] = {"is_auto": is_auto, "n_jobs": self.n_jobs, "verbose": self.verbose}
         with one_blas_thread(), verbosely(self.verbose):
             screening = Screening(graphs, z[:, None], None, **options)
-            candidates = screening.candidates() if is_auto else list_candidates(self.kernels, {}, self.n_jobs)
+            candidates = (
+                screening.candidates(with_counts=True) if is_auto else list_candidates(self.kernels, {}, self.n_jobs)
+            )
             self._fit_sum(screening, self._weigh(screening, candidates), z)
         self.search_results_ = screening.records
         return self
@@ -185,6 +189,7 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
         self.scale_ = float((products**2 / damped).mean())
         self.dual_coef_ = self._unit * (vectors @ (products / damped))
         self._half_inverse = vectors / np.sqrt(damped)  # times its transpose: (K + noise)^-1
+        self.calibration_ = leave_one_out_errors(self.dual_coef_ / self._unit, self._half_inverse, self.scale_)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: FBT001, FBT002 (scikit-learn's signature)
         """Predict the numbers of graphs, and their uncertainty.
@@ -201,8 +206,8 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
         mean : ndarray of shape (n_graphs,)
             One number for each graph.
         std : ndarray of shape (n_graphs,)
-            Only with ``return_std``: the standard deviation of a new target around ``mean``, including its noise. An interval of
-            1.645 of them to either side contains 90 % of targets. Where a kernel of a graph with itself is 0, the mean of the
+            Only with ``return_std``: the standard deviation of a new target around ``mean``, including its noise. Errors are
+            rarely normal: ``prediction_interval`` says how many of them contain 90 % of targets. Where a kernel of a graph with itself is 0, the mean of the
             fitted graphs takes its place.
         """
         check_is_fitted(self)
