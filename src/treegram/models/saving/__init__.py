@@ -23,16 +23,9 @@ from treegram._core.errors import ModelFileError
 from treegram._core.files import check_writable, replacing
 from treegram._core.machine import package_versions
 from treegram._core.params import Checked
+from treegram.graphs import transforms
 from treegram.graphs.molecules import MoleculeGraphs
 from treegram.graphs.sources import ProteinGraphs, TableGraphs
-from treegram.graphs.transforms import (
-    BinEdgeAttributes,
-    CentroidDistance,
-    DropAttributes,
-    NeighborMeans,
-    ScaleAttributes,
-    TruncateLabels,
-)
 from treegram.kernels.base import KERNELS, GraphKernel
 from treegram.models.saving.container import FORMAT, read_container, write_container
 from treegram.models.saving.states import LINEAR_MODELS, check_pipeline, learned_state, restore_state
@@ -40,15 +33,20 @@ from treegram.models.search import Precomputed
 
 __all__ = ["load_model", "save_model"]
 
-_TRANSFORMERS = (
-    *(BinEdgeAttributes, CentroidDistance, DropAttributes, NeighborMeans, ScaleAttributes, TruncateLabels),
-    *(MoleculeGraphs, ProteinGraphs, TableGraphs),
-)
+_TRANSFORMERS = [
+    "BinEdgeAttributes",
+    "CentroidDistance",
+    "DropAttributes",
+    "NeighborMeans",
+    "ScaleAttributes",
+    "TruncateLabels",
+]
 # The classes that a model file may name, beside registered kernels, which it calls by their registered names.
 _CLASSES: dict[str, type[Any]] = {
     **{name: getattr(kernels, name) for name in kernels.__all__},
     **{name: getattr(models, name) for name in models.__all__},
-    **{kind.__name__: kind for kind in (*_TRANSFORMERS, *LINEAR_MODELS, Pipeline)},
+    **{name: getattr(transforms, name) for name in _TRANSFORMERS},
+    **{kind.__name__: kind for kind in (MoleculeGraphs, ProteinGraphs, TableGraphs, *LINEAR_MODELS, Pipeline)},
 }
 # Limits on parameters: a kernel is fitted when it is loaded, and a file must not make that take years.
 _LIMITS = {
