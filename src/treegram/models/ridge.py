@@ -18,8 +18,7 @@ from treegram._core.params import NOTHING, Allowed, parameters
 from treegram._core.types import Floats, Ints
 from treegram.models.base import SPLITS, STRENGTHS, CrossValidatedModel, check_numbers
 from treegram.models.conformal import PredictsIntervals
-from treegram.models.crossval import Fits, Selection, choose_by_folds
-from treegram.models.scoring import NumberAnswers, Scorer, check_scoring, rate
+from treegram.models.crossval import Fits, NumberAnswers, Scorer, Selection, check_scoring, choose_by_folds, rate
 from treegram.models.search import Data, Score, Splits
 
 __all__ = ["GraphRidge", "number_folds", "select_ridge"]

@@ -27,10 +27,19 @@ from treegram.models.base import (
     weigh_classes,
 )
 from treegram.models.conformal import PredictsSets
-from treegram.models.crossval import Fits, count_fits, decide_held_out, folds, score
+from treegram.models.crossval import (
+    ClassAnswers,
+    Fits,
+    Scorer,
+    check_scoring,
+    count_fits,
+    decide_held_out,
+    folds,
+    rate,
+    score,
+)
 from treegram.models.least_squares import all_classes, class_targets
 from treegram.models.probability import class_probabilities, couple, fit_sigmoids, fit_temperature
-from treegram.models.scoring import ClassAnswers, Scorer, check_scoring, rate
 from treegram.models.search import Data, Score, Splits
 from treegram.models.solver import decide as decide_by_machines
 from treegram.models.solver import fit_machines, one_against_rest, vote

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
 from treegram import kernels, models
@@ -145,14 +145,11 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 # -------------------------------------------------------------------- estimators as JSON
 
 
-def _to_json(value: Any, arrays: list[NDArray[Any]], what: str, *, is_fitted: bool = True) -> Any:
-    """Return a value as JSON and append its arrays to the list.
-
-    ``what`` names the value in errors. Without ``is_fitted``, estimators are written without what they have learned.
-    """
+def _to_json(value: Any, arrays: list[NDArray[Any]], what: str) -> Any:
+    """Return a value, which errors call ``what``, as JSON, and append its arrays to the list."""
 
     def convert(entry: Any) -> Any:
-        return _to_json(entry, arrays, what, is_fitted=is_fitted)
+        return _to_json(entry, arrays, what)
 
     if isinstance(value, np.generic):
         value = value.item()
@@ -169,7 +166,7 @@ def _to_json(value: Any, arrays: list[NDArray[Any]], what: str, *, is_fitted: bo
     if isinstance(value, dict):
         return {"dict": [[convert(key), convert(entry)] for key, entry in value.items()]}
     if isinstance(value, BaseEstimator):
-        return _estimator_to_json(value, arrays, is_fitted=is_fitted)
+        return _estimator_to_json(value, arrays)
     raise ModelFileError(
         f"{what} is {value!r}, which a model file cannot hold: it holds plain values, arrays and treegram's own estimators, but no "
         "functions and no other objects. Replace it before saving the model."
@@ -190,8 +187,8 @@ def _add_array(arrays: list[NDArray[Any]], array: NDArray[Any]) -> int:
     return len(arrays) - 1
 
 
-def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]], *, is_fitted: bool = True) -> dict[str, Any]:
-    """Return an estimator as JSON and append its arrays to the list; without ``is_fitted``, leave out what it has learned."""
+def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]]) -> dict[str, Any]:
+    """Return an estimator as JSON and append its arrays to the list."""
     if isinstance(estimator, Precomputed):
         raise ModelFileError(
             "A model with kernel='precomputed' cannot be saved in a model file: it knows neither graphs nor a kernel. Fit it on "
@@ -209,14 +206,12 @@ def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]], *, is_fitted:
             f"kernels. {advice}."
         )
     _check_limits(estimator)
-    is_pipeline = isinstance(estimator, Pipeline)  # whose steps are parameters, and fitted
-    learned = learned_state(estimator) if is_fitted and not is_pipeline else None
-    parameters = {
-        key: _to_json(value, arrays, key, is_fitted=is_fitted and is_pipeline)
-        for key, value in estimator.get_params(deep=False).items()
-    }
+    parameters = estimator.get_params(deep=False)
+    if not isinstance(estimator, Pipeline):  # whose steps are parameters, and fitted
+        parameters = clone(estimator).get_params(deep=False)
+    learned = learned_state(estimator)
     state = learned and {key: _to_json(value, arrays, key) for key, value in learned.items()}
-    return {"estimator": [name, parameters, state]}
+    return {"estimator": [name, {key: _to_json(value, arrays, key) for key, value in parameters.items()}, state]}
 
 
 def _find_class(name: Any) -> type[Any] | None:
