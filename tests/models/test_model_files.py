@@ -194,6 +194,8 @@ def test_regressors_of_several_targets_come_back_in_every_bit(estimator, graphs,
     if unfitted[0] == "Pipeline":
         unfitted[1]["steps"][-1]["tuple"][1]["estimator"][2] = None
     refused(path, joined(content, arrays), r"estimators_\[1\] must be a fitted regressor")
+    learned(content)["estimators_"] = []
+    refused(path, joined(content, arrays), "estimators_ must not be empty")
     learned(content)["estimators_"] = [{"estimator": ["WL", {}, None]}]
     refused(path, joined(content, arrays), r"estimators_\[0\] must be a fitted regressor")
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 import treegram
-from treegram import ODDCL, WL, WLCL, GraphRidge, GraphSVC
+from treegram import ODDCL, WL, WLCL, GraphGP, GraphRidge, GraphSVC
 from treegram._core.machine import available_bytes
 from treegram.models import search as search_module
 from treegram.models.probability import couple, fit_sigmoid
@@ -222,6 +222,20 @@ def test_verbose_prints_a_line_for_each_kernel(rare, capsys):
         assert len(lines) == 2 * verbose
     assert lines[0].startswith("WL: 2 points, best score 0.")
     assert lines[1].startswith("ODDCL: 1 point, best score 0.")
+
+
+def test_candidates_that_were_only_screened_have_no_score_of_the_model(rare):
+    """The likelihoods of a Gaussian process and the explained shares of a screening are not comparable."""
+    graphs = rare[0]
+    y = np.array([graph.attributes[:, 2].mean() for graph in graphs])
+    model = GraphGP().fit(graphs, y)
+    scores = [record["score"] for record in model.search_results_ if record["score"] is not None]
+    assert len(scores) == 3
+    assert max(scores) == model.log_marginal_likelihood_
+    screened = [record for record in model.search_results_ if record["score"] is None]
+    assert len(screened) == len(model.search_results_) - 3
+    assert all("not among the best 3 of least squares (leave-one-out score " in one["note"] for one in screened)
+    assert str(model.search_summary()).splitlines()[1].split()[0] == f"{max(scores):.4f}"
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 6, 100])

@@ -1,9 +1,9 @@
 """Models of graphs: two automatic ones that combine kernels, and three on one kernel with a search over its parameters.
 
 `classifier` and `regressor` combine the kernels that `candidates` lists; `auto` screens these by the closed forms of
-`least_squares`. `svc`, `ridge` and `gp` share one search over kernels, parameters and strengths (`search`), and a fast solver of
-support vector machines (`solver`, `crossval`). `multi_target` fits
-a copy of a regressor for each of several targets. `saving` writes models to files without code.
+`least_squares`. `svc`, `ridge` and `gp` share one search over kernels, parameters and strengths (`search`, `crossval`), and `svc`
+has a fast solver of its own (`solver`). `multi_target` fits a copy of a regressor for each of several targets. `saving` writes
+models to files without code.
 """
 
 from treegram.models.classifier import GraphClassifier

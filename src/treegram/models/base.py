@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from html import escape
+from numbers import Integral
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -312,9 +313,18 @@ class CrossValidatedModel(KernelModel):
     def _read_targets(self, labels: NDArray[Any]) -> NDArray[Any]:
         """Return the targets as numbers: codes of classes, or the numbers themselves."""
 
-    @abstractmethod
     def _splits(self, targets: NDArray[Any], groups: Any) -> Splits:
         """Return the (training, test) ids of the folds."""
+        if isinstance(self.cv, Integral):
+            return self._folds(targets, int(self.cv))
+        splits = list(check_cv(self.cv).split(np.zeros(len(targets)), targets, groups))
+        if not splits:
+            raise ValueError(f"cv must give at least one pair of training and test ids; got {self.cv!r}.")
+        return [(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64)) for train, test in splits]
+
+    @abstractmethod
+    def _folds(self, targets: NDArray[Any], n_folds: int) -> Splits:
+        """Return this number of folds, or fewer with a warning where there are too few graphs."""
 
     @abstractmethod
     def _fit_best(self, data: Data, fits: Fits) -> None:
@@ -359,14 +369,6 @@ def check_strengths(name: str, values: Any) -> Floats:
     if not strengths.size or not (np.isfinite(strengths).all() and strengths[0] > 0):
         raise ValueError(f"{name} must be positive and finite; got {values!r}. Give a number, or a list of numbers.")
     return strengths
-
-
-def list_splits(cv: Any, y: NDArray[Any], groups: Any) -> Splits:
-    """Return the (training, test) ids of a splitter, or of an iterable of such pairs."""
-    splits = list(check_cv(cv).split(np.zeros(len(y)), y, groups))
-    if not splits:
-        raise ValueError(f"cv must give at least one pair of training and test ids; got {cv!r}.")
-    return [(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64)) for train, test in splits]
 
 
 def check_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:

@@ -6,21 +6,27 @@ cross-validation; the best is fitted on the whole training part, and predicts th
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from inspect import isfunction
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedKFold
 
 from treegram._core.parallel import one_blas_thread
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.models.solver import TOLERANCE, decide, fit_machines, one_against_rest, vote
+
+Scorer: TypeAlias = Callable[[Any, Any, Any], float]
 
 _DIGITS = 12  # to which Gram matrices and mean accuracies are compared: beyond, there is only rounding
 
@@ -195,3 +201,59 @@ def select(
 def count_fits(gaps: Floats) -> Fits:
     """Count one fit for each C at which some machine was fitted; it has converged if all machines have."""
     return Fits(int((gaps >= 0).sum()), int((gaps >= TOLERANCE).sum()))
+
+
+# -------------------------------------------------------------------- scores by any scorer of scikit-learn
+
+
+class _Answers(BaseEstimator):
+    """A candidate as a scorer sees it: its classes, if any, predictions and decisions."""
+
+    def __init__(self, predicted: Any = None, classes_: Any = None, decisions: Any = None) -> None:
+        self.predicted, self.classes_, self.decisions = predicted, classes_, decisions
+
+    def predict(self, X: Any) -> Any:  # noqa: ARG002
+        """Return the predictions, for any X."""
+        return self.predicted
+
+    def decision_function(self, X: Any) -> Any:  # noqa: ARG002
+        """Return the decisions, for any X."""
+        return self.decisions
+
+
+class ClassAnswers(ClassifierMixin, _Answers):
+    """The answers of a classifier."""
+
+
+class NumberAnswers(RegressorMixin, _Answers):
+    """The answers of a regressor."""
+
+
+def check_scoring(scoring: Any) -> Scorer | None:
+    """Return the scorer of a name, or the function itself; None, for a model's own score, stays None."""
+    if scoring is None or callable(scoring):
+        return scoring
+    try:
+        scorer: Scorer = get_scorer(scoring)
+    except ValueError:
+        raise ValueError(
+            f"scoring must be the name of a scikit-learn scorer, such as 'balanced_accuracy' or 'r2', a function "
+            f"(model, X, y) -> number, or None; got {scoring!r}. sklearn.metrics.get_scorer_names() lists the names."
+        ) from None
+    return scorer
+
+
+def rate(scorer: Scorer, answers: Any, X: Any, y: Any, weights: Any = None) -> Any:
+    """Return the score of one candidate on held-out graphs; pass weights to scikit-learn's scorers that accept them."""
+    try:
+        if weights is not None and not isfunction(scorer):
+            with contextlib.suppress(TypeError):
+                return scorer(answers, X, y, sample_weight=weights)  # type: ignore[call-arg]
+        return scorer(answers, X, y)
+    except AttributeError as error:
+        if "predict_proba" not in str(error):
+            raise
+        raise ValueError(
+            "scoring needs probabilities, which the candidates of a search do not have. Use a score of decisions or of "
+            "predictions, such as 'roc_auc' for two classes, 'balanced_accuracy' or 'f1_macro'."
+        ) from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,10 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.parallel import one_blas_thread
 from treegram._core.params import NOTHING, Allowed, parameters
 from treegram._core.types import Floats, Ints
-from treegram.models.base import SPLITS, STRENGTHS, CrossValidatedModel, check_numbers, list_splits
+from treegram.models.base import SPLITS, STRENGTHS, CrossValidatedModel, check_numbers
 from treegram.models.conformal import PredictsIntervals
-from treegram.models.crossval import Fits, Selection, choose_by_folds
-from treegram.models.scoring import NumberAnswers, Scorer, check_scoring, rate
+from treegram.models.crossval import Fits, NumberAnswers, Scorer, Selection, check_scoring, choose_by_folds, rate
 from treegram.models.search import Data, Score, Splits
 
 __all__ = ["GraphRidge", "number_folds", "select_ridge"]
@@ -131,24 +129,22 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
         return check_numbers(labels)
 
     def _splits(self, targets: Floats, groups: Any) -> Splits:
-        n_graphs = len(targets)
-        if n_graphs < 2:
-            raise ValueError(f"GraphRidge needs at least two graphs; got {n_graphs}.")
-        if self.cv is None:
-            if groups is not None:
-                raise ValueError(
-                    "groups need a splitter, such as cv=GroupKFold(5); without cv, single graphs are left out."
-                )
-            everyone = np.arange(n_graphs)
-            return [(everyone, everyone)]
-        if not isinstance(self.cv, Integral):
-            return list_splits(self.cv, targets, groups)
-        n_folds = min(int(self.cv), n_graphs)
-        if n_folds < int(self.cv):
-            warnings.warn(
-                f"{n_graphs} graphs are too few for cv={self.cv}: {n_folds} folds are used.", UserWarning, stacklevel=3
+        if len(targets) < 2:
+            raise ValueError(f"GraphRidge needs at least two graphs; got {len(targets)}.")
+        if self.cv is not None:
+            return super()._splits(targets, groups)
+        if groups is not None:
+            raise ValueError(
+                "groups need a splitter, such as cv=GroupKFold(5); without cv, single graphs are left out."
             )
-        return number_folds(n_graphs, n_folds, self.random_state)
+        everyone = np.arange(len(targets))
+        return [(everyone, everyone)]
+
+    def _folds(self, targets: Floats, n_folds: int) -> Splits:
+        n_graphs = len(targets)
+        if n_graphs < n_folds:
+            warnings.warn(f"{n_graphs} graphs are too few for cv={n_folds}: {n_graphs} folds are used.", stacklevel=4)
+        return number_folds(n_graphs, min(n_graphs, n_folds), self.random_state)
 
     def _make_score(self, data: Data) -> Score:
         return partial(_score_ridges, data=data, scorer=check_scoring(self.scoring), leaves_one_out=self.cv is None)

@@ -67,18 +67,6 @@ class Candidate:
     reason: str = "requested"
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """The scores of a candidate."""
-
-    candidate: Candidate
-    record: dict[str, Any]  # for search_results_
-    points: list[dict[str, Any]]  # of the grid
-    scores: Floats  # (n_points, n_folds, n_strengths)
-    fits: Fits
-    similarity: float  # the largest nearest_similarity of its Gram matrices
-
-
 @dataclass(frozen=True)
 class SearchResult:
     """All scores, and the index of the best."""
@@ -216,8 +204,11 @@ class Search:
         self.data, self.score, self.strength = data, score, strength
         self.n_jobs, self.verbose = n_jobs, verbose
         self.deadline = np.inf if max_seconds is None else clock() + max_seconds
-        self.trials: list[Trial] = []
-        self.records: list[dict[str, Any]] = []
+        self.records: list[dict[str, Any]] = []  # one for each candidate, for search_results_
+        self.points: list[tuple[Candidate, dict[str, Any], dict[str, Any]]] = []  # with candidates and their records
+        self.scores: list[Floats] = []  # blocks of (n_points, n_folds, n_strengths)
+        self.similarities: list[float] = []  # of each candidate, the largest nearest_similarity
+        self.fits = Fits()
 
     def try_all(self, candidates: Iterable[Candidate]) -> None:
         """Try candidates while there is time, and the first in any case."""
@@ -226,31 +217,27 @@ class Search:
             record |= {"n_graphs": len(self.data.graphs), "score": None, "seconds": 0.0, "note": TIME_IS_UP}
             self.records.append(record)
             if len(self.records) == 1 or self.deadline == np.inf or clock() < self.deadline:
-                self.trials.append(self._try(candidate, record))
+                self._try(candidate, record)
             elif self.verbose:
                 print(f"{candidate.name}: {TIME_IS_UP}")
 
-    def _try(self, candidate: Candidate, record: dict[str, Any]) -> Trial:
+    def _try(self, candidate: Candidate, record: dict[str, Any]) -> None:
         """Score all points of a candidate's grid."""
-        start = clock()
-        points: list[dict[str, Any]] = []
-        blocks: list[Floats] = []
-        fits, similarity = Fits(), 0.0
-        for some_points, grams in _gram_blocks(candidate, self.data.graphs):
-            some_scores, some_fits = self._score_grams(candidate.name, grams)
-            points += some_points
-            blocks.append(some_scores)
-            fits += some_fits
-            similarity = max(similarity, *map(nearest_similarity, grams))
-        scores = np.concatenate(blocks)
-        note = "nearly diagonal" if similarity < _DIAGONAL else ""
-        record |= {"score": float(scores.mean(axis=1).max()), "seconds": clock() - start, "note": note}
+        start, n_points, best, nearest = clock(), 0, -np.inf, 0.0
+        for points, grams in _gram_blocks(candidate, self.data.graphs):
+            scores = self._score_grams(candidate.name, grams)
+            self.scores.append(scores)
+            self.points += [(candidate, record, point) for point in points]
+            n_points, best = n_points + len(points), max(best, float(scores.mean(axis=1).max()))
+            nearest = max(nearest, *map(nearest_similarity, grams))
+        self.similarities.append(nearest)
+        note = "nearly diagonal" if nearest < _DIAGONAL else ""
+        record |= {"score": best, "seconds": clock() - start, "note": note}
         if self.verbose:
-            scored = f"best score {record['score']:.4f}, {record['seconds']:.1f} s"
-            print(f"{candidate.name}: {counted(len(points), 'point')}, {scored}")
-        return Trial(candidate, record, points, scores, fits, similarity)
+            scored = f"{counted(n_points, 'point')}, best score {best:.4f}, {record['seconds']:.1f} s"
+            print(f"{candidate.name}: {scored}")
 
-    def _score_grams(self, name: str, grams: list[Floats]) -> tuple[Floats, Fits]:
+    def _score_grams(self, name: str, grams: list[Floats]) -> Floats:
         """Return the scores of some Gram matrices, (n_grams, n_folds, n_strengths); equal matrices are scored once."""
         kept, positions = distinct(grams)
         splits = self.data.splits
@@ -259,21 +246,21 @@ class Search:
         scores = np.array([some for some, _ in outcomes], dtype=np.float64).reshape(len(kept), len(splits), -1)
         if not np.isfinite(scores).all():
             raise ValueError(f"scoring gave a score that is not a finite number for {name}.")
-        return scores[positions], sum((some for _, some in outcomes), Fits())
+        self.fits = sum((some for _, some in outcomes), self.fits)
+        return scores[positions]
 
     def conclude(self) -> SearchResult:
-        """Return the best of all trials; ties go to the first candidate, then to the first point, then to the first strength."""
+        """Return the best of all scores; ties go to the first candidate, then to the first point, then to the first strength."""
         graphs, strengths = self.data.graphs, self.data.strengths
-        names = ", ".join(one.candidate.name for one in self.trials)
+        names = ", ".join(dict.fromkeys(candidate.name for candidate, _, _ in self.points))
         has_attributes = graphs.n_attributes > 0 if isinstance(graphs, Graphs) else None
-        warn_if_diagonal([one.similarity for one in self.trials], names, has_attributes=has_attributes)
-        rows = [(one, point) for one in self.trials for point in one.points]
-        by_fold = np.concatenate([one.scores for one in self.trials])  # (n_points, n_folds, n_strengths)
-        best, at_strength = choose(by_fold.mean(axis=1))
-        rows[best][0].record["note"] = CHOSEN
-        table = _tabulate([(one.candidate, point) for one, point in rows], self.strength, strengths, by_fold)
-        fits = sum((one.fits for one in self.trials), Fits())
-        return SearchResult(table, best * len(strengths) + at_strength, fits, self.records)
+        warn_if_diagonal(self.similarities, names, has_attributes=has_attributes)
+        scores = np.concatenate(self.scores)
+        best, at_strength = choose(scores.mean(axis=1))
+        self.points[best][1]["note"] = CHOSEN
+        rows = [(candidate, point) for candidate, _, point in self.points]
+        table = _tabulate(rows, self.strength, strengths, scores)
+        return SearchResult(table, best * len(strengths) + at_strength, self.fits, self.records)
 
 
 def _gram_blocks(candidate: Candidate, graphs: Graphs) -> Iterator[tuple[list[dict[str, Any]], list[Floats]]]:

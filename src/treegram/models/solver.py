@@ -179,9 +179,7 @@ def fit_machines(
     order = train[np.argsort(codes[train], kind="stable")]
     offsets = np.searchsorted(codes[order], np.arange(n_classes + 1))
     square = K.take(order, axis=0).take(order, axis=1).astype(np.float64, copy=False)
-    starts = offsets.tolist()
-    above, below = np.ones(len(order)), np.full(len(order), -1.0)
-    own_weights = above if weights is None else weights[order]
+    own_weights = np.ones(len(order)) if weights is None else weights[order]
     pairs = list(combinations(range(n_classes), 2))
     coefficients = np.zeros((len(Cs), n_classes - 1, len(order)))
     intercepts = np.empty((len(Cs), len(pairs)))
@@ -194,16 +192,15 @@ def fit_machines(
     for pair, (i, j) in enumerate(pairs):
         if is_done[pair]:
             continue
-        own, other = slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1])
-        n_own, n_other = own.stop - own.start, other.stop - other.start
-        if not n_own or not n_other:  # never for a class without graphs
-            intercepts[:, pair] = 1.0 if n_own else -1.0
+        own, other = (np.arange(offsets[one], offsets[one + 1]) for one in (i, j))
+        if not len(own) or not len(other):  # never for a class without graphs
+            intercepts[:, pair] = 1.0 if len(own) else -1.0
             continue
-        y = np.concatenate([above[own], below[other]])
-        w = np.concatenate([own_weights[own], own_weights[other]])
-        path = fit_path(_block(square, own, other), y, Cs, tol, w)
-        coefficients[:, j - 1, own] = path.betas[:, :n_own]
-        coefficients[:, i, other] = path.betas[:, n_own:]
+        both = np.concatenate([own, other])
+        block = square if len(both) == len(square) else square[np.ix_(both, both)]
+        path = fit_path(block, np.repeat([1.0, -1.0], [len(own), len(other)]), Cs, tol, own_weights[both])
+        coefficients[:, j - 1, own] = path.betas[:, : len(own)]
+        coefficients[:, i, other] = path.betas[:, len(own) :]
         intercepts[:, pair] = path.intercepts
         np.maximum(gaps, path.gaps, out=gaps)
     return Machines(order, offsets, coefficients, intercepts, gaps)
@@ -229,18 +226,6 @@ def _fit_small_pairs(
             last = min(first + at_once, len(pairs))
             climb_pairs(first, last, pairs, square, offsets, weights, Cs, tol, coefficients, intercepts, gaps, n_done)
     return n_done == len(Cs)
-
-
-def _block(square: Floats, own: slice, other: slice) -> Floats:
-    """Return the Gram matrix of two ranges of graphs."""
-    n = own.stop - own.start
-    size = n + other.stop - other.start
-    if size == len(square):
-        return square
-    block = np.empty((size, size))
-    block[:n, :n], block[:n, n:] = square[own, own], square[own, other]
-    block[n:, :n], block[n:, n:] = square[other, own], square[other, other]
-    return block
 
 
 def vote(decisions: Floats, n_classes: int) -> Ints:

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,14 +24,22 @@ from treegram.models.base import (
     CrossValidatedModel,
     DecisionParts,
     check_classes,
-    list_splits,
     weigh_classes,
 )
 from treegram.models.conformal import PredictsSets
-from treegram.models.crossval import Fits, count_fits, decide_held_out, folds, score
+from treegram.models.crossval import (
+    ClassAnswers,
+    Fits,
+    Scorer,
+    check_scoring,
+    count_fits,
+    decide_held_out,
+    folds,
+    rate,
+    score,
+)
 from treegram.models.least_squares import all_classes, class_targets
 from treegram.models.probability import class_probabilities, couple, fit_sigmoids, fit_temperature
-from treegram.models.scoring import ClassAnswers, Scorer, check_scoring, rate
 from treegram.models.search import Data, Score, Splits
 from treegram.models.solver import decide as decide_by_machines
 from treegram.models.solver import fit_machines, one_against_rest, vote
@@ -183,27 +190,22 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
     def _weighing(self, data: Data) -> Weigh:
         return partial(weigh_classes, self.class_weight, self.classes_, data.targets, data.weights)
 
-    def _splits(self, targets: Ints, groups: Any) -> Splits:
-        if not isinstance(self.cv, Integral):
-            return list_splits(self.cv, targets, groups)
+    def _folds(self, targets: Ints, n_folds: int) -> Splits:
         counts = np.bincount(targets)
-        n_folds = min(int(self.cv), int(counts.max()))
-        if n_folds < 2:
+        n_possible = int(counts.max())
+        if n_possible < 2:
             raise ValueError("Every class has a single graph: two folds need a class with at least two graphs.")
-        if n_folds < int(self.cv):
-            warnings.warn(
-                f"No class has {self.cv} graphs, one for each of cv={self.cv} folds: {n_folds} folds are used.",
-                UserWarning,
-                stacklevel=3,
-            )
+        text = ""
+        if n_possible < n_folds:
+            text = f"No class has {n_folds} graphs, one for each of cv={n_folds} folds: {n_possible} folds are used."
         elif counts.min() < n_folds:
-            warnings.warn(
+            text = (
                 f"Class {self.classes_[counts.argmin()]!s} has {counts.min()} of {len(targets)} graphs, fewer than there are "
-                f"folds, {n_folds}: some folds are scored without it. Use fewer folds, or leave this class out.",
-                UserWarning,
-                stacklevel=3,
+                f"folds, {n_folds}: some folds are scored without it. Use fewer folds, or leave this class out."
             )
-        return folds(targets, n_folds, self.random_state)
+        if text:
+            warnings.warn(text, UserWarning, stacklevel=4)
+        return folds(targets, min(n_folds, n_possible), self.random_state)
 
     def _fit_best(self, data: Data, fits: Fits) -> None:
         codes, weigh, n_classes = data.targets, self._weighing(data), len(self.classes_)
@@ -261,7 +263,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         decisions = self._decide(X)
         return self.classes_[vote(decisions, len(self.classes_))]
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator] # of scikit-learn
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of the classes; only with ``probability=True``.
 

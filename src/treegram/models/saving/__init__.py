@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
 from treegram import kernels, models
@@ -23,17 +23,10 @@ from treegram._core.errors import ModelFileError
 from treegram._core.files import check_writable, replacing
 from treegram._core.machine import package_versions
 from treegram._core.params import Checked
+from treegram.graphs import transforms
 from treegram.graphs.molecules import MoleculeGraphs
 from treegram.graphs.proteins import ProteinGraphs
 from treegram.graphs.tables import TableGraphs
-from treegram.graphs.transforms import (
-    BinEdgeAttributes,
-    CentroidDistance,
-    DropAttributes,
-    NeighborMeans,
-    ScaleAttributes,
-    TruncateLabels,
-)
 from treegram.kernels.base import KERNELS, GraphKernel
 from treegram.models.saving.container import FORMAT, read_container, write_container
 from treegram.models.saving.states import LINEAR_MODELS, check_pipeline, learned_state, restore_state
@@ -41,15 +34,20 @@ from treegram.models.search import Precomputed
 
 __all__ = ["load_model", "save_model"]
 
-_TRANSFORMERS = (
-    *(BinEdgeAttributes, CentroidDistance, DropAttributes, NeighborMeans, ScaleAttributes, TruncateLabels),
-    *(MoleculeGraphs, ProteinGraphs, TableGraphs),
-)
+_TRANSFORMERS = [
+    "BinEdgeAttributes",
+    "CentroidDistance",
+    "DropAttributes",
+    "NeighborMeans",
+    "ScaleAttributes",
+    "TruncateLabels",
+]
 # The classes that a model file may name, beside registered kernels, which it calls by their registered names.
 _CLASSES: dict[str, type[Any]] = {
     **{name: getattr(kernels, name) for name in kernels.__all__},
     **{name: getattr(models, name) for name in models.__all__},
-    **{kind.__name__: kind for kind in (*_TRANSFORMERS, *LINEAR_MODELS, Pipeline)},
+    **{name: getattr(transforms, name) for name in _TRANSFORMERS},
+    **{kind.__name__: kind for kind in (MoleculeGraphs, ProteinGraphs, TableGraphs, *LINEAR_MODELS, Pipeline)},
 }
 # Limits on parameters: a kernel is fitted when it is loaded, and a file must not make that take years.
 _LIMITS = {
@@ -148,14 +146,11 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 # -------------------------------------------------------------------- estimators as JSON
 
 
-def _to_json(value: Any, arrays: list[NDArray[Any]], what: str, *, is_fitted: bool = True) -> Any:
-    """Return a value as JSON and append its arrays to the list.
-
-    ``what`` names the value in errors. Without ``is_fitted``, estimators are written without what they have learned.
-    """
+def _to_json(value: Any, arrays: list[NDArray[Any]], what: str) -> Any:
+    """Return a value, which errors call ``what``, as JSON, and append its arrays to the list."""
 
     def convert(entry: Any) -> Any:
-        return _to_json(entry, arrays, what, is_fitted=is_fitted)
+        return _to_json(entry, arrays, what)
 
     if isinstance(value, np.generic):
         value = value.item()
@@ -172,7 +167,7 @@ def _to_json(value: Any, arrays: list[NDArray[Any]], what: str, *, is_fitted: bo
     if isinstance(value, dict):
         return {"dict": [[convert(key), convert(entry)] for key, entry in value.items()]}
     if isinstance(value, BaseEstimator):
-        return _estimator_to_json(value, arrays, is_fitted=is_fitted)
+        return _estimator_to_json(value, arrays)
     raise ModelFileError(
         f"{what} is {value!r}, which a model file cannot hold: it holds plain values, arrays and treegram's own estimators, but no "
         "functions and no other objects. Replace it before saving the model."
@@ -193,8 +188,8 @@ def _add_array(arrays: list[NDArray[Any]], array: NDArray[Any]) -> int:
     return len(arrays) - 1
 
 
-def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]], *, is_fitted: bool = True) -> dict[str, Any]:
-    """Return an estimator as JSON and append its arrays to the list; without ``is_fitted``, leave out what it has learned."""
+def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]]) -> dict[str, Any]:
+    """Return an estimator as JSON and append its arrays to the list."""
     if isinstance(estimator, Precomputed):
         raise ModelFileError(
             "A model with kernel='precomputed' cannot be saved in a model file: it knows neither graphs nor a kernel. Fit it on "
@@ -212,14 +207,12 @@ def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]], *, is_fitted:
             f"kernels. {advice}."
         )
     _check_limits(estimator)
-    is_pipeline = isinstance(estimator, Pipeline)  # whose steps are parameters, and fitted
-    learned = learned_state(estimator) if is_fitted and not is_pipeline else None
-    parameters = {
-        key: _to_json(value, arrays, key, is_fitted=is_fitted and is_pipeline)
-        for key, value in estimator.get_params(deep=False).items()
-    }
+    parameters = estimator.get_params(deep=False)
+    if not isinstance(estimator, Pipeline):  # whose steps are parameters, and fitted
+        parameters = clone(estimator).get_params(deep=False)
+    learned = learned_state(estimator)
     state = learned and {key: _to_json(value, arrays, key) for key, value in learned.items()}
-    return {"estimator": [name, parameters, state]}
+    return {"estimator": [name, {key: _to_json(value, arrays, key) for key, value in parameters.items()}, state]}
 
 
 def _find_class(name: Any) -> type[Any] | None:

@@ -42,9 +42,9 @@ _TEXT_BYTES, _TEXT_FRACTION = 1 << 20, 8
 def write_container(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
     """Write the content, a JSON object, and the arrays that it refers to by number."""
     plain = [np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for array in arrays]
+    for array in plain:
+        _check_array(array.dtype.str, list(array.shape))
     kinds = [[array.dtype.str, list(array.shape)] for array in plain]
-    for dtype, shape in kinds:
-        _check_array(dtype, shape)
     text = json.dumps({**content, "arrays": kinds}, allow_nan=False, separators=(",", ":")).encode()
     n_bytes = _HEAD + len(text) + sum(array.nbytes for array in plain) + _DIGEST
     if len(text) > _max_text(n_bytes):
@@ -53,10 +53,8 @@ def write_container(file: IO[bytes], content: dict[str, Any], arrays: list[NDArr
             "no text: number the labels."
         )
     digest = hashlib.sha256()
-    for block in (
-        MAGIC + len(text).to_bytes(8, "little") + text,
-        *(array.reshape(-1).view(np.uint8) for array in plain),
-    ):
+    head = MAGIC + len(text).to_bytes(8, "little") + text
+    for block in [memoryview(head), *(array.reshape(-1).view(np.uint8).data for array in plain)]:
         file.write(block)
         digest.update(block)
     file.write(digest.digest())

@@ -62,7 +62,7 @@ def restore_state(estimator: Any, state: dict[str, Any]) -> None:
     unknown = set(state) - set(rules)
     if unknown:
         raise ModelFileError(f"{name} has no attribute {min(unknown)!r} in this version of treegram")
-    sizes: Sizes = {"2": 2}
+    sizes: Sizes = {"2": 2, "n_outputs": 1}  # a classifier of more than two classes has an output for each
     for attribute, rule in rules.items():
         _check(attribute, state.get(attribute), rule.split(), sizes)
     vars(estimator).update(state)
@@ -119,6 +119,8 @@ def _check(name: str, value: Any, rule: list[str], sizes: Sizes) -> None:
     elif kind == "each":
         if not isinstance(value, list) or len(value) != sizes.setdefault("n_entries", len(value)):
             raise ModelFileError(f"{name} must be a list, as long as the other lists of the estimator")
+        if not value and shape[0] in _OBJECTS:
+            raise ModelFileError(f"{name} must not be empty")
         for i, entry in enumerate(value):
             _check(f"{name}[{i}]", entry, shape, sizes)
     elif kind in _OBJECTS:
