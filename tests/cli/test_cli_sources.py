@@ -179,6 +179,17 @@ def test_tables_that_cannot_be_read_are_refused(run, words, message):
     refused(run, words, message)
 
 
+@pytest.mark.filterwarnings("ignore:The table of nodes")
+def test_targets_without_any_value_are_refused(run):
+    pytest.importorskip("rdkit")
+    Path("empty.csv").write_text("graph,y\n" + "".join(f"g{i},\n" for i in range(N_GRAPHS)))
+    refused(run, f"info {TABLES} --graphs empty.csv --target y", "empty.csv: no graph has a value of 'y'.")
+    Path("molecules.csv").write_text("smiles,y\nCCO,\nCCN,\n")
+    refused(run, "info molecules.csv --target y", "molecules.csv: no molecule has a value of 'y'.")
+    Path("bytes.csv").write_bytes(b"graph,node\n\xff\xfe,1\n")
+    refused(run, "info --nodes bytes.csv --edges edges.csv", "bytes.csv: 'utf-8' codec can't decode byte 0xff")
+
+
 @pytest.mark.filterwarnings("always")
 def test_rows_of_unknown_graphs_are_counted(run):
     with Path("graphs.csv").open("a") as file:
