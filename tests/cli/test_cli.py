@@ -618,3 +618,18 @@ def test_a_zarr_store_holds_one_matrix(option, folder, run):
     assert code == 2
     assert "A .zarr store holds one matrix" in err
     assert not (folder / "K.zarr").exists()
+
+
+def test_an_interrupted_store_says_how_to_resume(folder, run, monkeypatch):
+    monkeypatch.setattr(treegram, "gram_to_zarr", raising(KeyboardInterrupt()), raising=False)
+    assert run("gram TINY -o K.zarr") == (
+        130,
+        "",
+        "Interrupted; finished blocks are in K.zarr. Run the same command to resume.\n",
+    )
+
+
+def test_info_and_gram_read_parquet(run, folder, graphs):
+    pytest.importorskip("pyarrow")
+    treegram.save_parquet(graphs, "tiny.parquet")
+    assert run("info tiny.parquet")[1].startswith("tiny.parquet: 8 graphs, undirected\n")

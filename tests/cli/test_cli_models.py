@@ -477,7 +477,7 @@ def test_explain_draws_molecules(run):
     )
     Path("bytes.smi").write_bytes(b"\xff\xfe")
     refused(run, "explain model.tgm MOLECULES --smiles bytes.smi -o out.html", "bytes.smi is not UTF-8 text")
-    refused(run, "explain model.tgm MOLECULES --smiles none.smi -o out.html", "none.smi: No such file")
+    refused(run, "explain model.tgm MOLECULES --smiles none.smi -o out.html", "none.smi cannot be read: No such file")
 
 
 @pytest.mark.parametrize(

@@ -113,13 +113,14 @@ def test_the_model_remembers_the_columns(run):
     refused(run, "predict model.tgm --nodes new_nodes.csv --edges new_edges.csv", "'place'")
 
 
-@pytest.mark.filterwarnings("ignore:The table of nodes")
+@pytest.mark.filterwarnings("always")
 def test_a_model_for_each_target_of_the_graphs_that_have_one(run):
     words = f"{TABLES} --graphs graphs.csv --target y --target some --kernel wl --jobs 1"
-    code, out, _ = run(f"fit {words} -o model_{{target}}.tgm")
+    code, out, err = run(f"fit {words} -o model_{{target}}.tgm")
     assert code == 0
+    assert "treegram fit: warning: 6 graphs without a value of some left out.\n" in err
     assert "model_y.tgm: GraphGP of 24 graphs of nodes.csv, " in out
-    assert "model_some.tgm: GraphGP of 18 graphs of nodes.csv (6 without a value of some left out), " in out
+    assert "model_some.tgm: GraphGP of 18 graphs of nodes.csv, " in out
     assert len(tg.load_model("model_some.tgm")[-1].kernel_.graphs_) == 18
     assert len(rows(run(f"predict model_some.tgm {TABLES}")[1])) == N_GRAPHS
 
@@ -179,6 +180,17 @@ def test_tables_that_cannot_be_read_are_refused(run, words, message):
     refused(run, words, message)
 
 
+@pytest.mark.filterwarnings("ignore:The table of nodes")
+def test_targets_without_any_value_are_refused(run):
+    pytest.importorskip("rdkit")
+    Path("empty.csv").write_text("graph,y\n" + "".join(f"g{i},\n" for i in range(N_GRAPHS)))
+    refused(run, f"info {TABLES} --graphs empty.csv --target y", "empty.csv: no graph has a value of 'y'.")
+    Path("molecules.csv").write_text("smiles,y\nCCO,\nCCN,\n")
+    refused(run, "info molecules.csv --target y", "molecules.csv: no molecule has a value of 'y'.")
+    Path("bytes.csv").write_bytes(b"graph,node\n\xff\xfe,1\n")
+    refused(run, "info --nodes bytes.csv --edges edges.csv", "bytes.csv: 'utf-8' codec can't decode byte 0xff")
+
+
 @pytest.mark.filterwarnings("always")
 def test_rows_of_unknown_graphs_are_counted(run):
     with Path("graphs.csv").open("a") as file:
@@ -227,7 +239,8 @@ def test_a_folder_of_structures_from_fit_to_page(run, structures):
     words = "structures --graphs classes.csv --graph-column protein --target class"
     code, out, err = run(f"fit {words} --contact 6 --attributes invariant --kernel wl --folds 2 --jobs 1 -o model.tgm")
     assert code == 0, err
-    assert "GraphSVC of 11 graphs of structures (1 without a value of class left out), " in out
+    assert "GraphSVC of 11 graphs of structures, " in out
+    assert "1 graph without a value of class left out." in err
     assert repr(tg.load_model("model.tgm")[0]) == "ProteinGraphs(attributes='invariant', contact=6.0)"
     Path("new").mkdir()
     write_pdb("new/7abc.pdb", ["ALA", "GLY", "CYS", "LEU"] * 4, 1.9)
@@ -281,8 +294,9 @@ def test_molecules_without_a_value_are_left_out_and_counted(run):
     pytest.importorskip("rdkit")
     values = ["1.5", "", "0.5", "NA", "2.5", "3.0"] * 3
     write("train.csv", ["smiles", "a", "b"], [("C" * (i + 1) + "O", value, i / 2) for i, value in enumerate(values)])
-    code, out, _ = run("fit train.csv --target a --target b --kernel wl --jobs 1 -o {target}.tgm")
+    code, out, err = run("fit train.csv --target a --target b --kernel wl --jobs 1 -o {target}.tgm")
     assert code == 0
-    assert "a.tgm: GraphGP of 12 graphs of train.csv (6 without a value of a left out), " in out
+    assert err == "treegram fit: warning: 6 graphs without a value of a left out.\n"
+    assert "a.tgm: GraphGP of 12 graphs of train.csv, " in out
     assert "b.tgm: GraphGP of 18 graphs of train.csv, " in out
     assert "6 graphs without a value of a left out." in run("info train.csv --target a")[1]

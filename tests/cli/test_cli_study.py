@@ -210,7 +210,6 @@ def test_folders_of_this_machine_are_not_kept(run, folder, finished, tmp_path_fa
     assert rows("small.sqlite") == rows("moved.sqlite") == first
 
 
-@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_finished(run, folder, finished, monkeypatch):
     with monkeypatch.context() as patch:
         stop_after(patch, 13, KeyboardInterrupt())
@@ -565,6 +564,9 @@ def test_evaluate_keeps_groups_together(run, folder, option, value):
     assert sorted(i for fold in folds for i in fold) == list(range(7))
     for together in ([0, 1], [2, 3], [4, 6]):
         assert sum(set(together) <= set(fold) for fold in folds) == 1
+    code, out, err = run("evaluate", "esol.csv", "--folds", 2, option, value)
+    assert is_one_line(code, out, err)
+    assert "Groups need one --target." in err
     code, out, err = run("evaluate", "A", "--folds", 2, option, value)
     assert is_one_line(code, out, err)
     assert f"{option if split == 'groups' else '--split scaffold'} is for molecules" in err

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from treegram._core import jit as jit_module
@@ -38,6 +39,13 @@ def total(values):
 @jit(allocates=True)
 def fresh(n):
     return np.zeros(n)
+"""
+BITS = """
+from treegram._core.jit import as_bits, as_float
+
+@jit
+def there_and_back(x):
+    return as_float(as_bits(x))
 """
 CALL = """
 from loop import *
@@ -75,6 +83,35 @@ def test_any_function_can_be_called_from_python_and_is_cached(call):
 @pytest.mark.parametrize("before", [NO_LINKING, NO_FOLDER], ids=["another numba", "no folder for a cache"])
 def test_without_linking_or_a_cache_results_are_the_same(call, before):
     assert call(before)[0] == EXPECTED
+
+
+@pytest.fixture
+def compiler(request):
+    """Probe numba again for this test and for the next ones."""
+    jit_module._linking_compiler.cache_clear()
+    yield
+    jit_module._linking_compiler.cache_clear()
+
+
+def results_in_this_process():
+    """Results of functions without a file: nothing of them is cached, so they are compiled now."""
+    loop = {}
+    exec(MODULE + BITS, loop)
+    return [loop["total"](np.arange(3.0)), loop["_add"](2, 1), loop["_square"](3), loop["there_and_back"](0.5)]
+
+
+def test_functions_are_linked_into_their_callers(compiler):
+    assert results_in_this_process() == [11.0, 5, 9, 0.5]
+    assert jit_module._linking_compiler() is not None
+
+
+def test_another_numba_compiles_in_its_own_way(compiler, monkeypatch):
+    def fail():
+        raise ImportError("renamed")
+
+    monkeypatch.setattr(jit_module, "_make_linking_compiler", fail)
+    assert results_in_this_process() == [11.0, 5, 9, 0.5]
+    assert jit_module._linking_compiler() is None
 
 
 @pytest.mark.parametrize("is_watched", [True, False])

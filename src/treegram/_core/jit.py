@@ -165,7 +165,7 @@ class _Compilations(_Listener):  # type: ignore[misc, unused-ignore]
     def on_start(self, event: Any) -> None:
         """Announce the first compilation."""
         self._depth += 1
-        module = getattr(event.data["dispatcher"].py_func, "__module__", "")
+        module = str(event.data["dispatcher"].py_func.__module__)  # None for code without a file
         if not self._is_announced and module.startswith("treegram.") and _is_watched():
             self._is_announced = True
             print("treegram: compiling, which takes up to half a minute, once per installation ...", file=sys.stderr)

@@ -219,9 +219,13 @@ class Loaded(NamedTuple):
     molecules: list[Any] | None = None  # to draw; None where the nodes are not their atoms in order
 
     def with_target(self, target: str) -> tuple[treegram.Graphs, NDArray[Any]]:
-        """Return the graphs that have a value of the target, and the values."""
+        """Return the graphs that have a value of the target, and the values; warn of those that have none."""
         ids, y = self.targets[target]
-        return self.graphs if len(ids) == len(self.graphs) else self.graphs[ids], y
+        n_missing = len(self.graphs) - len(ids)
+        if not n_missing:
+            return self.graphs, y
+        warnings.warn(f"{counted(n_missing, 'graph')} without a value of {target} left out.", stacklevel=2)
+        return self.graphs[ids], y
 
 
 def load_data(name: str, args: argparse.Namespace) -> tuple[treegram.Graphs, NDArray[Any] | None]:
@@ -232,10 +236,7 @@ def load_data(name: str, args: argparse.Namespace) -> tuple[treegram.Graphs, NDA
     if len(loaded.targets) > 1:
         raise ValueError(f"--target is given {len(loaded.targets)} times; only treegram fit takes several targets.")
     [target] = loaded.targets
-    graphs, y = loaded.with_target(target)
-    if n_missing := len(loaded.graphs) - len(graphs):
-        warnings.warn(f"{counted(n_missing, 'graph')} without a value of {target} left out.", stacklevel=2)
-    return graphs, y
+    return loaded.with_target(target)
 
 
 def load(name: str, args: argparse.Namespace, columns: Sequence[str] = ()) -> Loaded:

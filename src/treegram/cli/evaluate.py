@@ -127,13 +127,10 @@ def _choices(name: str, scales: Sequence[str], args: argparse.Namespace) -> Iter
     if name == AUTO:
         yield KernelSpec(AUTO)
         return
-    kernel = kernel_class(name)()
-    default = {key: tuple(values) for key, values in kernel.default_param_grid().items()}
+    default = {key: tuple(values) for key, values in kernel_class(name)().default_param_grid().items()}
     options: list[list[dict[str, Any]]] = []
     for key, values in parameter_values(args, kernel_class(name)).items():
         numbers = tuple(value for value in values if value is not None)
-        if None in values and getattr(kernel, key) is not None:
-            raise ValueError(f"A study has no word for {key}=None of {name}, which is not its default; leave it out.")
         # None, the default, is a choice of its own: a study has no word for it.
         options.append([*([{}] if None in values else []), *([{key: numbers}] if numbers else [])])
     for scale, *chosen in product(scales, *options):

@@ -41,16 +41,18 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
         "--smiles",
         metavar="FILE",
         type=Path,
-        help="text file with one SMILES per graph of DATA, its atoms in the order of the nodes, to draw molecules",
+        help="file of molecules, such as .smi, with one molecule per graph of DATA, its atoms in the order of the nodes, to draw them",
     )
 
 
 def run(args: argparse.Namespace) -> None:
     """Explain and write; check all that can be checked before the computation."""
+    from treegram.graphs.molecule_files import read_records
+
     check_output(args.output, force=args.force)
-    smiles = None if args.smiles is None else _read_smiles(args.smiles)
+    drawn = [record.molecule for record in read_records(args.smiles)] if args.smiles else None
     model, loaded = load_model_and_data(args)
-    graphs, molecules = loaded.graphs, smiles or loaded.molecules
+    graphs, molecules = loaded.graphs, drawn or loaded.molecules
     if molecules is not None and len(molecules) != len(graphs):
         raise ValueError(
             f"{args.smiles}: molecules must have one entry per graph, {len(graphs)}; it has {len(molecules)}."
@@ -85,11 +87,3 @@ def _numbers(text: str) -> list[int]:
             raise argparse.ArgumentTypeError(f"expected numbers and ranges such as 0-19 or 3,7,12-15; got {text!r}")
         numbers += range(int(found[1]), int(found[2] or found[1]) + 1)
     return list(dict.fromkeys(numbers))
-
-
-def _read_smiles(path: Path) -> list[str]:
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text.") from error
-    return [line.split()[0] if line.strip() else "" for line in lines]

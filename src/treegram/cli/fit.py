@@ -87,11 +87,9 @@ def _fit(loaded: Loaded, target: str, candidates: list[Candidate], path: Path, a
     model.fit(graphs, y)
     treegram.save_model(model if loaded.transformer is None else make_pipeline(loaded.transformer, model), path)
     seconds = time.perf_counter() - start
-    n_missing = len(loaded.graphs) - len(graphs)
-    missing = f" ({n_missing:,} without a value of {target} left out)" if n_missing else ""
     if not candidates:
         print(model.search_summary())
-    print(f"{path}: {type(model).__name__} of {counted(len(graphs), 'graph')} of {args.data}{missing}, {seconds:.2f} s")
+    print(f"{path}: {type(model).__name__} of {counted(len(graphs), 'graph')} of {args.data}, {seconds:.2f} s")
     print(_score(model, y))
     print("treegram evaluate, with the same data and kernels, estimates how well such a model predicts new graphs.")
 

@@ -1,0 +1,43 @@
+"""What is known of the machine, and of machines that say less."""
+
+import os
+import platform
+
+import pytest
+
+from treegram._core import machine
+
+
+@pytest.fixture
+def files(monkeypatch, tmp_path):
+    """Let the module read the files of another system; gives a function that writes one of them."""
+    monkeypatch.setattr(machine, "Path", lambda name: tmp_path / name.strip("/").replace("/", "-"))
+
+    def write(name, text):
+        machine.Path(name).write_text(text)
+
+    return write
+
+
+def test_free_memory_is_unknown_where_nothing_says_it(files):
+    assert machine.available_bytes() == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"), [("max", 1024.0 * 3000), (str(1024 * 2500), 1024.0 * 2000), ("damaged", 1024.0 * 3000)]
+)
+def test_free_memory_is_that_of_the_container(files, limit, expected):
+    files("/proc/meminfo", "MemTotal: 9000 kB\nMemAvailable: 3000 kB\n")
+    files("/sys/fs/cgroup/memory.max", limit + "\n")
+    files("/sys/fs/cgroup/memory.stat", f"anon {1024 * 500}\nfile 99\n")
+    assert machine.available_bytes() == expected
+
+
+def test_processor_and_memory_are_described_as_far_as_they_are_known(tmp_path, monkeypatch):
+    info = tmp_path / "cpuinfo"
+    info.write_text("processor : 0\nmodel name : Fast 9000\n")
+    assert machine._processor(info) == "Fast 9000"
+    assert machine._processor(tmp_path / "none") in (platform.processor(), platform.machine())
+    assert machine.describe_machine()["memory_gib"] is None or machine.describe_machine()["memory_gib"] > 0
+    monkeypatch.delattr(os, "sysconf", raising=False)
+    assert machine.describe_machine()["memory_gib"] is None
