@@ -26,7 +26,6 @@ class Metric:
     measure: Callable[[Row], float | None]  # None where it is not defined, or was not measured
     higher_is_better: bool = True
     in_percent: bool = True
-    decimals: int | None = 2  # None: four digits
     # The score of always predicting the largest class, or the mean target.
     baseline: Callable[[DatasetFacts], float] = lambda facts: 100 / len(facts.class_counts)
 
@@ -51,11 +50,9 @@ class Metric:
         return f"{self.name}, %" if self.in_percent else self.name
 
     def decimals_of(self, value: float | None, of_percent: int = 2) -> int:
-        """Return the number of decimals of a value, where percentages have ``of_percent``."""
+        """Return the number of decimals of a value: four digits, but of percentages ``of_percent`` decimals."""
         if self.in_percent:
             return of_percent
-        if self.decimals is not None:
-            return self.decimals
         return max(0, 3 - floor(log10(abs(value)))) if value else 2
 
 
@@ -162,7 +159,6 @@ _METRICS = {
             lambda row: row.score,
             higher_is_better=False,
             in_percent=False,
-            decimals=None,
             baseline=lambda facts: facts.targets["mean_error"],
         ),
         Metric(
@@ -171,7 +167,6 @@ _METRICS = {
             lambda row: sqrt(_squared_error(row)),
             higher_is_better=False,
             in_percent=False,
-            decimals=None,
             baseline=lambda facts: facts.targets["deviation"],
         ),
         Metric(
@@ -179,7 +174,6 @@ _METRICS = {
             "R² is 1 - (mean squared error) / (variance of the fold's test targets): 1 is perfect, and 0 no better than their mean.",
             _r2,
             in_percent=False,
-            decimals=3,
             baseline=lambda _: 0.0,
         ),
     ),
