@@ -158,7 +158,7 @@ def test_reproduce_runs_the_part_that_is_asked_for(run, folder, finished):
         "reproduce", "small.toml", "--datasets", "B", "--kernels", "colors, scaled", "--repeats", 1, "--jobs", 2
     )
     assert (code, err) == (0, "")
-    assert "1 of 6 cells with fewer than 3 repeats" in out
+    assert "1 of 4 cells with fewer than 3 repeats" in out
     assert out.splitlines()[3].split() == ["trees", "-", "-"]
     part = [row for row in rows(finished[1]) if (row.dataset, row.kernel, row.repeat) == ("B", "colors, scaled", 0)]
     assert rows("small.sqlite") == part
