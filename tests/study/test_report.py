@@ -279,7 +279,7 @@ def test_markdown_tables_are_tables(summary_of):
         assert len({len(row) for row in table}) == 1
         assert set(map(str.strip, table[1])) == {"---"}
     accuracies = {row[0].strip(): row for row in found[0]}
-    assert "70.00 ± 1.00 ▲ +1" in accuracies["K0"][1]
+    assert "70.00 ± 1.00, ▲ +1" in accuracies["K0"][1]
     assert "2 of 3 repeats" in accuracies["K0"][1]
     assert "out of memory" in accuracies["K0"][2]
     assert accuracies["K1"][2].strip().startswith(NONE)
@@ -310,7 +310,7 @@ def test_a_page_says_all(summary_of):
     assert page.count("img") == 2 + 1  # accuracy, ranks of K1 to K3 as published; K1 on D2 is missing in ours
     cell = summary.row("K0")[0]
     assert f"{cell.mean:.2f} ± {cell.deviation:.2f}" in page.text
-    assert f"70.00 ± 1.00 ▲ {signed(cell.difference)} 2 of 3 repeats" in page.text
+    assert f"70.00 ± 1.00, ▲ {signed(cell.difference)} 2 of 3 repeats" in page.text
     assert "largest class 75.00 75.00" in page.text
     assert "Our numbers cannot be ranked yet: there is no complete repeat of K1 on D2." in page.text
     assert "n_iterations 3, C 10 100 %" in page.text

@@ -397,7 +397,7 @@ def test_other_data_under_the_same_name_is_refused(study, loaded, tmp_path):
 )
 def test_data_that_differs_in_no_count_is_refused_too(study, loaded, tmp_path, change):
     run(study, tmp_path / "s", loaded, datasets=["A"], kernels=["colors"], repeats=1)
-    with pytest.raises(StudyError, match=r"but with other edges, labels, vectors or targets\. Use another store"):
+    with pytest.raises(StudyError, match=r"A is not the data set .*: digest is \w+ and was \w+\. Use another store"):
         run(study, tmp_path / "s", lambda name: change(*loaded(name)), datasets=["A"], kernels=["colors"])
 
 

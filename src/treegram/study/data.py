@@ -113,12 +113,8 @@ def _check_groups(groups: Any, n_graphs: int, protocol: Protocol) -> Ints | None
     """Return the groups as numbers, of which there must be enough for the outer folds."""
     if not protocol.split and groups is None:
         return None
-    if not protocol.split:
-        raise ValueError('There are groups, but the protocol has no split. Use split = "groups", or "scaffold".')
-    if groups is None:
-        raise ValueError(
-            f"There are no groups, which split = {protocol.split!r} needs: pass (graphs, targets, groups)."
-        )
+    if not protocol.split or groups is None:
+        raise ValueError('Groups, as in (graphs, targets, groups), and split = "groups" or "scaffold" need each other.')
     if len(groups) != n_graphs:
         raise ValueError(f"There are {counted(n_graphs, 'graph')}, but groups of {len(groups)}.")
     names, codes = np.unique(np.asarray(groups), return_inverse=True)
@@ -234,15 +230,12 @@ def _digest(graphs: Graphs, targets: Ints | Floats, groups: Ints | None) -> str:
 
 def refuse_other_data(data: Sequence[CheckedData], store: Store) -> None:
     """Raise if the store has results for a different data set of the same name."""
-    known = {facts.name: asdict(facts) for facts in store.datasets()}
+    known = {facts.name: facts for facts in store.datasets()}
     used = {row.dataset for row in store.rows()} if known else set()
     for one in data:
-        now, then = asdict(one.facts), known.get(one.name, asdict(one.facts))
+        now, then = asdict(one.facts), asdict(known.get(one.name, one.facts))
         if one.name in used and now != then:
-            changed = [key for key in now if now[key] != then[key] and key != "digest"]
-            changes = ", ".join(f"{key} is {now[key]} and was {then[key]}" for key in changed)
+            changes = ", ".join(f"{key} is {now[key]} and was {then[key]}" for key in now if now[key] != then[key])
             raise StudyError(
-                f"{one.name} is not the data set that {store.path} has results for: "
-                f"{changes or 'graphs of the same number and size, but with other edges, labels, vectors or targets'}. "
-                "Use another store."
+                f"{one.name} is not the data set that {store.path} has results for: {changes}. Use another store."
             )

@@ -138,14 +138,19 @@ class Fold:
 def select_gram(fold: Fold, grams: Grams) -> dict[str, Any]:
     """Select a Gram matrix and the regularization strength by inner cross-validation."""
     name, values = fold.protocol.strengths
-    data = (grams.matrices, fold.targets, fold.train, fold.test, np.array(values, dtype=np.float64))
-    options = {"n_folds": fold.protocol.inner_folds, "seed": fold.seed}
-    best: Any
+    run: Any = select_ridge if fold.is_regression else select
+    best = run(
+        grams.matrices,
+        fold.targets,
+        fold.train,
+        fold.test,
+        np.array(values, dtype=np.float64),
+        n_folds=fold.protocol.inner_folds,
+        seed=fold.seed,
+    )
     if fold.is_regression:
-        best = select_ridge(*data, **options)
         strength, inner_score, decisions = best.alpha, best.inner_score, None
     else:
-        best = select(*data, **options)
         strength, inner_score, decisions = best.C, best.inner_accuracy, best.decisions
     chosen = {**grams.chosen[best.gram], name: strength}
     return fold.row(best.predicted, chosen, inner_score, best.fits.n_fits, decisions, best.fits.n_unconverged)

@@ -202,7 +202,9 @@ def _join(path: str, key: str) -> str:
 
 
 def _wrong(path: str, wanted: str, value: Any) -> _InvalidKeyError:
-    shown = {dict: "a table", list: "a list" if value else "an empty list"}.get(type(value), repr(value)[:_SHOWN])
+    shown = repr(value)[:_SHOWN]
+    if isinstance(value, dict | list):
+        shown = "a table" if isinstance(value, dict) else "a list" if value else "an empty list"
     return _InvalidKeyError(path, f"must be {wanted}, got {shown}")
 
 
