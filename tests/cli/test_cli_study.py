@@ -158,7 +158,7 @@ def test_reproduce_runs_the_part_that_is_asked_for(run, folder, finished):
         "reproduce", "small.toml", "--datasets", "B", "--kernels", "colors, scaled", "--repeats", 1, "--jobs", 2
     )
     assert (code, err) == (0, "")
-    assert "1 of 6 cells with fewer than 3 repeats" in out
+    assert "1 of 4 cells with fewer than 3 repeats" in out
     assert out.splitlines()[3].split() == ["trees", "-", "-"]
     part = [row for row in rows(finished[1]) if (row.dataset, row.kernel, row.repeat) == ("B", "colors, scaled", 0)]
     assert rows("small.sqlite") == part
@@ -308,8 +308,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(run, folder, words, message):
         ([3] * 24, "A: Classification needs at least two classes; got 24 graphs of class 3 alone."),
         (
             [*range(12)] * 2,
-            "A: The largest class, 0, has 2 graphs, too few for 3 outer and INNER inner folds. No number of folds works: more graphs are "
-            "needed.",
+            "A: The largest class, 0, has 2 graphs, too few for 3 outer and INNER inner folds, which need ENOUGH. Use fewer folds.",
         ),
     ],
 )
@@ -322,7 +321,8 @@ def test_targets_that_cannot_be_used_are_told_before_anything_is_computed(
     forbid_computing(monkeypatch)
     code, out, err = run(*command.split())
     assert is_one_line(code, out, err)
-    message = message.replace("INNER", "2" if "reproduce" in command else "3")
+    inner, enough = ("2", "3") if "reproduce" in command else ("3", "5")
+    message = message.replace("INNER", inner).replace("ENOUGH", enough)
     assert err == f"treegram {command.split()[0]}: error: {message}\n"
     assert not list(folder.glob("*.sqlite*"))
 
@@ -595,7 +595,7 @@ def test_a_rare_class_is_told_and_stops_nothing(run, folder, sets):
     code, _, err = run("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1)
     assert code == 0
     assert err.startswith(
-        "treegram evaluate: warning: A: class 7 (1 graph) is too few for 3 outer and 3 inner folds: some folds test or train "
+        "treegram evaluate: warning: A: class 7 has too few graphs for 3 outer and 3 inner folds, which need 5: some folds test or train "
         "without any. To leave out such classes, use --min-class-size 5, or min_class_size = 5 in the [protocol] of a study.\n"
     )
     assert sum(len(row.actual) for row in rows("A.sqlite")) == 24
@@ -607,7 +607,7 @@ def test_rare_classes_can_be_left_out(run, folder, sets):
     code, out, err = run("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1, "--min-class-size", 5)
     assert code == 0
     assert err.startswith(
-        "treegram evaluate: warning: A: class 7 (1 graph) is left out, fewer than 5 graphs (min_class_size).\n"
+        "treegram evaluate: warning: A: class 7 has fewer than 5 graphs and is left out (min_class_size).\n"
     )
     assert sum(len(row.actual) for row in rows("A.sqlite")) == 23
     assert commands("A.sqlite")[0].endswith("--min-class-size 5")

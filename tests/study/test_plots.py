@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from treegram.study.plots import plot_ranks, plot_scores, plot_times
+from treegram.study.plots import plot_ranks, plot_scores
 from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry
 from treegram.study.statistics import friedman_nemenyi
 from treegram.study.store import Store
@@ -120,7 +120,7 @@ def test_a_diagram_without_groups_can_be_drawn():
     assert_readable(ax)
 
 
-# -------------------------------------------------------------------- accuracies and times
+# -------------------------------------------------------------------- accuracies
 
 
 def test_accuracies_are_in_the_rows_of_their_kernels(empty):
@@ -158,56 +158,25 @@ def test_the_largest_class_is_a_line_where_it_leaves_room_for_the_dots(empty, ma
 
 def test_without_published_numbers_dots_are_on_the_lines(empty):
     numbers = [1.0, 2.0, 3.0]
-    summary = filled(empty, mean=numbers, gram_seconds=numbers)
-    for ax in (plot_scores(summary, "ENZYMES"), plot_times(summary, "ENZYMES")):
-        np.testing.assert_array_equal(markers(ax, "treegram"), [[1, 0], [2, 1], [3, 2]])
-        assert [text.get_text() for text in ax.get_legend().get_texts()] == ["treegram"]
-        assert_readable(ax)
-
-
-def test_times_have_round_ticks(empty):
-    summary = filled(empty, gram_seconds=[0.36, 0.05, 2.1], published_seconds=[2100.0, None, 730.0])
-    ax = plot_times(summary, "ENZYMES")
-    assert_readable(ax)
-    assert ax.get_xscale() == "log"
-    ticks = [tick.get_text() for tick in ax.get_xticklabels()]
-    assert ticks == ["10 ms", "0.1 s", "1 s", "10 s", "1 min", "10 min", "1 h"]
-    assert ax.get_xticks()[4] == 60
-
-
-@pytest.mark.parametrize(
-    "seconds",
-    [
-        [0.002, 5.0, 8e5],
-        [1e-4, 1.0, 1e7],
-        [1e-6, 1e-5, 1e-4],
-        [1e8, 1e9, 1e8],
-        [3.0, 3.0, 3.0],
-        [60.0, None, None],
-        [None, None, None],
-    ],
-)
-def test_times_of_any_size_are_on_the_axis(empty, seconds):
-    ax = plot_times(filled(empty, gram_seconds=seconds), "ENZYMES")
-    low, high = ax.get_xlim()
-    assert all(low < value < high for value in seconds if value is not None)
+    ax = plot_scores(filled(empty, mean=numbers), "ENZYMES")
+    np.testing.assert_array_equal(markers(ax, "treegram"), [[1, 0], [2, 1], [3, 2]])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["treegram"]
     assert_readable(ax)
 
 
 def test_given_axes_are_used_and_pyplot_stays_out_of_it(empty):
     from matplotlib.figure import Figure
 
-    axes = Figure(figsize=(7, 9), layout="constrained").subplots(3)
-    summary = filled(empty, mean=[1.0, 2.0, 3.0], gram_seconds=[1.0, 2.0, 3.0])
+    axes = Figure(figsize=(7, 9), layout="constrained").subplots(2)
+    summary = filled(empty, mean=[1.0, 2.0, 3.0])
     assert plot_ranks(ranking_of(5), axes[0]) is axes[0]
     assert plot_scores(summary, "ENZYMES", axes[1]) is axes[1]
-    assert plot_times(summary, "ENZYMES", axes[2]) is axes[2]
     axes[0].figure.draw_without_rendering()
 
 
 def test_what_cannot_be_plotted_is_named(empty):
     with pytest.raises(ValueError, match="no data set 'ENZYME'; it has ENZYMES"):
-        plot_times(empty, "ENZYME")
+        plot_scores(empty, "ENZYME")
     with pytest.raises(ValueError, match="no ranks: they need three kernels and two data sets"):
         plot_ranks(empty)
 
@@ -215,4 +184,4 @@ def test_what_cannot_be_plotted_is_named(empty):
 def test_missing_matplotlib_gives_the_install_line(empty, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install matplotlib"):
-        plot_times(empty, "ENZYMES")
+        plot_scores(empty, "ENZYMES")

@@ -282,6 +282,14 @@ def test_values_of_another_type_are_refused(full):
                 read()
 
 
+def test_a_text_that_is_not_utf8_is_damage(full):
+    with Store.open(full) as store:
+        store.put_study("s", "text")
+        store._connection.execute("UPDATE study SET text = CAST(x'43e93d' AS TEXT)")
+        with pytest.raises(StoreError, match=r"or it is damaged; .*Could not decode to UTF-8"):
+            store.study_text()
+
+
 def test_paths_without_a_store(tmp_path, path):
     refused(path, "There is no store", create=False)
     with pytest.raises(StoreError, match="does not exist; create it first"):

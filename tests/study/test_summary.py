@@ -9,7 +9,7 @@ from rows import make_row
 
 from treegram._core.errors import StoreError
 from treegram.study.protocol import Comparison, KernelSpec, Pair, Protocol, Published, Study, StudyEntry, entry_key
-from treegram.study.report import progress
+from treegram.study.report import render_report
 from treegram.study.statistics import (
     bayesian_correlated_t_test,
     bayesian_signed_rank,
@@ -226,7 +226,7 @@ def test_an_entry_with_data_sets_of_its_own_is_planned_on_these_alone(store):
     fill(store, study, skip={("A", "D")})
     summary = summarize(store, study)
     assert [cell.n_planned for cell in summary.row("A")] == [0, PROTOCOL.repeats]
-    assert "all 15 runs done" in progress(summary)
+    assert "all 15 runs done" in render_report(summary, ".md")
     assert not summary.comparisons
     pair = replace(study, kernels=study.kernels[:2])
     assert [test.dataset for test in summarize(store, pair).pairs[0].tests] == ["E"]

@@ -10,53 +10,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from treegram.study.plots import plot_ranks, plot_scores, plot_times
-    from treegram.study.protocol import Study
-    from treegram.study.report import write_figures, write_folds, write_latex, write_report
-    from treegram.study.run import run_study
-    from treegram.study.store import Store
-    from treegram.study.study_file import read_study
-    from treegram.study.summary import Summary, summarize
-
-__all__ = [
-    "Store",
-    "Study",
-    "Summary",
-    "plot_ranks",
-    "plot_scores",
-    "plot_times",
-    "read_study",
-    "run_study",
-    "summarize",
-    "write_figures",
-    "write_folds",
-    "write_latex",
-    "write_report",
-]
+    from treegram.study.plots import plot_ranks as plot_ranks
+    from treegram.study.plots import plot_scores as plot_scores
+    from treegram.study.protocol import Study as Study
+    from treegram.study.report import write_figures as write_figures
+    from treegram.study.report import write_folds as write_folds
+    from treegram.study.report import write_latex as write_latex
+    from treegram.study.report import write_report as write_report
+    from treegram.study.run import run_study as run_study
+    from treegram.study.store import Store as Store
+    from treegram.study.study_file import read_study as read_study
+    from treegram.study.summary import Summary as Summary
+    from treegram.study.summary import summarize as summarize
 
 _HOMES = {
-    "Store": "store",
-    "Study": "protocol",
-    "Summary": "summary",
-    "plot_ranks": "plots",
-    "plot_scores": "plots",
-    "plot_times": "plots",
-    "read_study": "study_file",
-    "run_study": "run",
-    "summarize": "summary",
-    "write_figures": "report",
-    "write_folds": "report",
-    "write_latex": "report",
-    "write_report": "report",
+    "plots": ("plot_ranks", "plot_scores"),
+    "protocol": ("Study",),
+    "report": ("write_figures", "write_folds", "write_latex", "write_report"),
+    "run": ("run_study",),
+    "store": ("Store",),
+    "study_file": ("read_study",),
+    "summary": ("Summary", "summarize"),
 }
+
+__all__ = sorted(name for names in _HOMES.values() for name in names)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'treegram.study' has no attribute {name!r}")
-    value = getattr(import_module(f"treegram.study.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"treegram.study.{module}"), name)
+    raise AttributeError(f"module 'treegram.study' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@ import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -84,26 +85,36 @@ def _check_one(name: str, graphs: Graphs, y: Any, groups: Any = None, *, protoco
         if protocol.control == "permuted-targets":
             seed = seed_of(protocol.seed, name, protocol.control)
             targets = targets[np.random.default_rng(seed).permutation(n)]
+        numbers: dict[str, float] = {}
+        class_counts: dict[str, int] = {}
         if protocol.task == "regression":
-            return _with_numbers(name, graphs, targets, codes, protocol)
-        kept = _in_large_classes(name, targets, protocol.min_class_size)
-        if len(kept) < n:
-            graphs, targets, codes = graphs[kept], targets[kept], None if codes is None else codes[kept]
-        return _with_classes(name, graphs, targets, codes, protocol)
+            targets, numbers = _check_regression(targets, protocol)
+        else:
+            kept = _in_large_classes(name, targets, protocol.min_class_size)
+            if len(kept) < n:
+                graphs, targets, codes = graphs[kept], targets[kept], None if codes is None else codes[kept]
+            targets, class_counts = _check_classes(name, targets, protocol)
     except ValueError as error:
         raise StudyError(f"{name}: {error}") from error
+    facts = DatasetFacts(
+        name=name,
+        n_graphs=len(graphs),
+        class_counts=class_counts,
+        mean_nodes=graphs.n_nodes / len(graphs),
+        mean_edges=graphs.n_edges / len(graphs),
+        n_attributes=graphs.n_attributes,
+        digest=_digest(graphs, targets, codes),
+        targets=numbers,
+    )
+    return CheckedData(name, graphs, targets, facts, codes)
 
 
 def _check_groups(groups: Any, n_graphs: int, protocol: Protocol) -> Ints | None:
     """Return the groups as numbers, of which there must be enough for the outer folds."""
     if not protocol.split and groups is None:
         return None
-    if not protocol.split:
-        raise ValueError('There are groups, but the protocol has no split. Use split = "groups", or "scaffold".')
-    if groups is None:
-        raise ValueError(
-            f"There are no groups, which split = {protocol.split!r} needs: pass (graphs, targets, groups)."
-        )
+    if not protocol.split or groups is None:
+        raise ValueError('Groups, as in (graphs, targets, groups), and split = "groups" or "scaffold" need each other.')
     if len(groups) != n_graphs:
         raise ValueError(f"There are {counted(n_graphs, 'graph')}, but groups of {len(groups)}.")
     names, codes = np.unique(np.asarray(groups), return_inverse=True)
@@ -126,53 +137,43 @@ def outer_folds(data: CheckedData, n_folds: int, seed: int) -> list[tuple[Ints, 
     return [(train.astype(np.int64), test.astype(np.int64)) for train, test in parts]
 
 
-def _with_numbers(name: str, graphs: Graphs, y: Any, groups: Ints | None, protocol: Protocol) -> CheckedData:
+# -------------------------------------------------------------------- targets
+
+
+def _check_regression(y: Any, protocol: Protocol) -> tuple[Floats, dict[str, float]]:
+    """Return the targets as numbers, and what a report shows of them."""
     numbers = check_numbers(y)
-    if not can_be_split(len(numbers), protocol.outer_folds, protocol.inner_folds):
-        raise ValueError(f"There are too few graphs, {len(numbers)}, for {_folds(protocol)}. {_advise(len(numbers))}")
-    deviation = float(numbers.std())
-    if not deviation:
+    if len(numbers) < _enough(protocol):
+        raise ValueError(f"There are too few graphs, {len(numbers)}, for {_folds(protocol)}. Use fewer folds.")
+    if not numbers.std():
         raise ValueError(f"All targets are {numbers[0]:g}: there is nothing to learn.")
     mean = float(numbers.mean())
-    known = {
+    return numbers, {
         "lowest": float(numbers.min()),
         "highest": float(numbers.max()),
         "mean": mean,
-        "deviation": deviation,
+        "deviation": float(numbers.std()),
         "mean_error": float(np.abs(numbers - mean).mean()),
     }
-    return CheckedData(name, graphs, numbers, _facts(name, graphs, numbers, groups, {}, known), groups)
 
 
-def _with_classes(name: str, graphs: Graphs, targets: Any, groups: Ints | None, protocol: Protocol) -> CheckedData:
-    classes, codes = encode_classes(targets)
-    counts = np.bincount(codes)
-    if not can_be_split(int(counts.max()), protocol.outer_folds, protocol.inner_folds):
+def _check_classes(name: str, y: Any, protocol: Protocol) -> tuple[Ints, dict[str, int]]:
+    """Return the targets as positions of classes, and the size of each class; warn of rare ones."""
+    classes, codes = encode_classes(y)
+    counts, enough = np.bincount(codes), _enough(protocol)
+    if counts.max() < enough:
         raise ValueError(
             f"The largest class, {classes[counts.argmax()]!s}, has {counted(int(counts.max()), 'graph')}, too few for "
-            f"{_folds(protocol)}. {_advise(int(counts.max()))}"
+            f"{_folds(protocol)}. Use fewer folds."
         )
-    _warn_of_rare_classes(name, classes, counts, protocol)
-    by_class = {str(one): int(count) for one, count in zip(classes, counts, strict=True)}
-    return CheckedData(name, graphs, codes, _facts(name, graphs, codes, groups, by_class, {}), groups)
-
-
-# -------------------------------------------------------------------- enough graphs for the folds
-
-
-def can_be_split(n_graphs: int, n_outer: int, n_inner: int) -> bool:
-    """Return whether n graphs of a class reach every outer fold, and every inner fold within its training graphs."""
-    return n_graphs >= n_outer and n_graphs - -(-n_graphs // n_outer) >= n_inner
-
-
-def _folds(protocol: Protocol) -> str:
-    return f"{protocol.outer_folds} outer and {protocol.inner_folds} inner folds"
-
-
-def _advise(n_graphs: int) -> str:
-    """Advise the largest number of folds that n graphs allow."""
-    folds = next((n for n in range(min(n_graphs, 10), 1, -1) if can_be_split(n_graphs, n, n)), None)
-    return f"Use fewer folds, {folds} at most." if folds else "No number of folds works: more graphs are needed."
+    if (counts < enough).any():
+        warnings.warn(
+            f"{name}: {_named(classes[counts < enough])} too few graphs for {_folds(protocol)}: some folds test or train "
+            f"without any. To leave out such classes, use --min-class-size {enough}, or min_class_size = {enough} in the "
+            "[protocol] of a study.",
+            stacklevel=5,
+        )
+    return codes, {str(one): int(count) for one, count in zip(classes, counts, strict=True)}
 
 
 def _in_large_classes(name: str, targets: NDArray[Any], least: int) -> Ints:
@@ -188,54 +189,31 @@ def _in_large_classes(name: str, targets: NDArray[Any], least: int) -> Ints:
             f"Fewer than two classes have {least} graphs or more, as min_class_size requires; the largest has {counts.max()}."
         )
     if is_small.any():
-        warnings.warn(
-            f"{name}: {_named(classes[is_small], counts[is_small])} left out, fewer than {least} graphs (min_class_size).",
-            stacklevel=5,
-        )
+        text = f"{name}: {_named(classes[is_small])} fewer than {least} graphs and is left out (min_class_size)."
+        warnings.warn(text, stacklevel=5)
     return np.flatnonzero(~is_small[codes])
 
 
-def _warn_of_rare_classes(name: str, classes: NDArray[Any], counts: Ints, protocol: Protocol) -> None:
-    enough = next(n for n in range(2, 2**31) if can_be_split(n, protocol.outer_folds, protocol.inner_folds))
-    is_rare = counts < enough
-    if is_rare.any():
-        warnings.warn(
-            f"{name}: {_named(classes[is_rare], counts[is_rare])} too few for {_folds(protocol)}: some folds test or train "
-            f"without any. To leave out such classes, use --min-class-size {enough}, or min_class_size = {enough} in the "
-            "[protocol] of a study.",
-            stacklevel=6,
-        )
-
-
-def _named(classes: NDArray[Any], counts: Ints) -> str:
-    """Return ``class 7 (3 graphs) is`` or ``classes 7 (3 graphs) and 9 (1 graph) are``."""
+def _named(classes: NDArray[Any]) -> str:
+    """Return ``class 7 has``, or ``each of classes 7 and 9 has``."""
     if len(classes) > _MOST_NAMED:
-        return f"{len(classes)} classes ({counted(int(counts.sum()), 'graph')} together) are"
-    named = [f"{one!s} ({counted(int(count), 'graph')})" for one, count in zip(classes, counts, strict=True)]
-    return f"class {named[0]} is" if len(named) == 1 else f"classes {listed(named)} are"
+        return f"each of {len(classes)} classes has"
+    return (
+        f"class {classes[0]!s} has" if len(classes) == 1 else f"each of classes {listed(list(map(str, classes)))} has"
+    )
+
+
+def _enough(protocol: Protocol) -> int:
+    """Return how many graphs of a class reach every outer fold, and every inner fold within its training graphs."""
+    n_outer, n_inner = protocol.outer_folds, protocol.inner_folds
+    return next(n for n in count(n_outer) if n - -(-n // n_outer) >= n_inner)
+
+
+def _folds(protocol: Protocol) -> str:
+    return f"{protocol.outer_folds} outer and {protocol.inner_folds} inner folds, which need {_enough(protocol)}"
 
 
 # -------------------------------------------------------------------- identity
-
-
-def _facts(
-    name: str,
-    graphs: Graphs,
-    targets: Ints | Floats,
-    groups: Ints | None,
-    class_counts: dict[str, int],
-    numbers: dict[str, float],
-) -> DatasetFacts:
-    return DatasetFacts(
-        name=name,
-        n_graphs=len(graphs),
-        class_counts=class_counts,
-        mean_nodes=graphs.n_nodes / len(graphs),
-        mean_edges=graphs.n_edges / len(graphs),
-        n_attributes=graphs.n_attributes,
-        digest=_digest(graphs, targets, groups),
-        targets=numbers,
-    )
 
 
 def _digest(graphs: Graphs, targets: Ints | Floats, groups: Ints | None) -> str:
@@ -252,15 +230,12 @@ def _digest(graphs: Graphs, targets: Ints | Floats, groups: Ints | None) -> str:
 
 def refuse_other_data(data: Sequence[CheckedData], store: Store) -> None:
     """Raise if the store has results for a different data set of the same name."""
-    known = {facts.name: asdict(facts) for facts in store.datasets()}
+    known = {facts.name: facts for facts in store.datasets()}
     used = {row.dataset for row in store.rows()} if known else set()
     for one in data:
-        now, then = asdict(one.facts), known.get(one.name, asdict(one.facts))
+        now, then = asdict(one.facts), asdict(known.get(one.name, one.facts))
         if one.name in used and now != then:
-            changed = [key for key in now if now[key] != then[key] and key != "digest"]
-            changes = ", ".join(f"{key} is {now[key]} and was {then[key]}" for key in changed)
+            changes = ", ".join(f"{key} is {now[key]} and was {then[key]}" for key in now if now[key] != then[key])
             raise StudyError(
-                f"{one.name} is not the data set that {store.path} has results for: "
-                f"{changes or 'graphs of the same number and size, but with other edges, labels, vectors or targets'}. "
-                "Use another store."
+                f"{one.name} is not the data set that {store.path} has results for: {changes}. Use another store."
             )

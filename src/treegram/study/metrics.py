@@ -22,11 +22,9 @@ class Metric:
     """A score, and its format."""
 
     name: str
-    meaning: str  # a sentence for the report
     measure: Callable[[Row], float | None]  # None where it is not defined, or was not measured
     higher_is_better: bool = True
     in_percent: bool = True
-    decimals: int | None = 2  # None: four digits
     # The score of always predicting the largest class, or the mean target.
     baseline: Callable[[DatasetFacts], float] = lambda facts: 100 / len(facts.class_counts)
 
@@ -51,11 +49,9 @@ class Metric:
         return f"{self.name}, %" if self.in_percent else self.name
 
     def decimals_of(self, value: float | None, of_percent: int = 2) -> int:
-        """Return the number of decimals of a value, where percentages have ``of_percent``."""
+        """Return the number of decimals of a value: four digits, but of percentages ``of_percent`` decimals."""
         if self.in_percent:
             return of_percent
-        if self.decimals is not None:
-            return self.decimals
         return max(0, 3 - floor(log10(abs(value)))) if value else 2
 
 
@@ -128,59 +124,33 @@ def _f1_of_largest(facts: DatasetFacts) -> float:
     return 100 * 2 * share / (1 + share) / len(facts.class_counts)
 
 
+# In the order of `protocol.METRICS`.
 _METRICS = {
     "classification": (
         Metric(
             "accuracy",
-            "Accuracy is in percent.",
             lambda row: row.score,
             baseline=lambda facts: 100 * max(facts.class_counts.values()) / facts.n_graphs,
         ),
-        Metric(
-            "balanced accuracy",
-            "Balanced accuracy is the mean over classes of the fraction of their test graphs that are predicted correctly.",
-            _balanced_accuracy,
-        ),
-        Metric(
-            "macro F1",
-            "Macro F1 is the mean over classes of F1, the harmonic mean of precision and recall.",
-            _macro_f1,
-            baseline=_f1_of_largest,
-        ),
-        Metric(
-            "ROC AUC",
-            "ROC AUC is the area under the receiver operating characteristic of the decision values; for more than two classes "
-            "the mean over each class against the rest, without classes that a fold does not test.",
-            lambda row: row.roc_auc,
-            baseline=lambda _: 50.0,
-        ),
+        Metric("balanced accuracy", _balanced_accuracy),
+        Metric("macro F1", _macro_f1, baseline=_f1_of_largest),
+        Metric("ROC AUC", lambda row: row.roc_auc, baseline=lambda _: 50.0),
     ),
     "regression": (
         Metric(
             "mean absolute error",
-            "The mean absolute error is in the unit of the targets; lower is better.",
             lambda row: row.score,
             higher_is_better=False,
             in_percent=False,
-            decimals=None,
             baseline=lambda facts: facts.targets["mean_error"],
         ),
         Metric(
             "RMSE",
-            "RMSE is the root of the mean squared error, in the unit of the targets.",
             lambda row: sqrt(_squared_error(row)),
             higher_is_better=False,
             in_percent=False,
-            decimals=None,
             baseline=lambda facts: facts.targets["deviation"],
         ),
-        Metric(
-            "R²",
-            "R² is 1 - (mean squared error) / (variance of the fold's test targets): 1 is perfect, and 0 no better than their mean.",
-            _r2,
-            in_percent=False,
-            decimals=3,
-            baseline=lambda _: 0.0,
-        ),
+        Metric("R²", _r2, in_percent=False, baseline=lambda _: 0.0),
     ),
 }

@@ -1,4 +1,4 @@
-"""Plot the numbers of a summary: mean ranks, scores and times.
+"""Plot the numbers of a summary: mean ranks and scores.
 
 Every function takes axes and returns them; without axes it makes a figure that pyplot does not know, 7 inches wide and
 as high as its kernels need. matplotlib is imported only when a plot is drawn.
@@ -15,24 +15,19 @@ import numpy as np
 from treegram._core.optional import matplotlib_module
 from treegram.study.metrics import main_metric
 from treegram.study.statistics import Ranking
-from treegram.study.summary import Cell, Summary
+from treegram.study.summary import Summary
 
 _WIDTH = 7.0  # inches
 _ROW = 0.27  # inches for one kernel
 _FONT = 10  # points
 _BAR = 0.45  # from one bar of the diagram to the next, in rows of names
 _MAX_TICKS = 12  # on the line of ranks; beyond, every second one
-_MAX_TIMES = 9  # as above, on an axis of times
 _MAX_CHARACTERS = 32  # of a name; longer ones would leave no room for the rest
 _OURS = {"color": "#0072B2", "marker": "o"}  # colors of Okabe and Ito, which the color-blind can distinguish, too;
 _PUBLISHED = {"color": "#D55E00", "marker": "D"}  # in print, the shapes differ
 _INK, _PALE = "#222222", "#d9d9d9"
 _TEXT: dict[str, Any] = {"fontsize": _FONT, "color": _INK}
 _BESIDE: dict[str, Any] = {"textcoords": "offset points", "annotation_clip": False, **_TEXT}
-_TIMES = {
-    1e-3: "1 ms", 1e-2: "10 ms", 0.1: "0.1 s", 1.0: "1 s", 10.0: "10 s", 60.0: "1 min", 600.0: "10 min", 3600.0: "1 h",
-    86400.0: "1 d", 864e3: "10 d", 864e4: "100 d",
-}  # fmt: skip
 
 
 def plot_ranks(ranking: Ranking | Summary, ax: Any = None) -> Any:
@@ -153,21 +148,45 @@ def plot_scores(summary: Summary, dataset: str, ax: Any = None) -> Any:
     matplotlib axes
         The plot; a dashed line is the score of always predicting the largest class, or the mean target.
     """
-    ax, cells = _kernel_rows(summary, dataset, ax)
-    rows = np.arange(len(cells))
+    cells = summary.column(dataset)
+    if not cells:
+        known = ", ".join(one.name for one in summary.datasets)
+        raise ValueError(f"The study has no data set {dataset!r}; it has {known}.")
+    if ax is None:
+        ax = _axes(len(cells) + 4.5)
+    ax.set(yticks=range(len(cells)), yticklabels=_short(cell.kernel for cell in cells), ylim=(len(cells) - 0.4, -0.6))
     has_published = any(cell.published for cell in cells)
-    apart = 0.17 if has_published else 0.0
-    spread = _numbers(cell.deviation for cell in cells)
-    _dots(ax, _numbers(cell.mean for cell in cells), rows - apart, spread, "treegram", _OURS)
+    rows, apart = np.arange(len(cells)), 0.17 if has_published else 0.0
+    _dots(ax, rows - apart, [(cell.mean, cell.deviation) for cell in cells], "treegram", _OURS)
     if has_published:
-        spread = _numbers(cell.published_deviation for cell in cells)
-        _dots(ax, _numbers(cell.published for cell in cells), rows + apart, spread, "published", _PUBLISHED)
-    ax.set_xlabel(main_metric(summary.protocol).title, **_TEXT)
+        published = [(cell.published, cell.published_deviation) for cell in cells]
+        _dots(ax, rows + apart, published, "published", _PUBLISHED)
     baseline = next(one.baseline for one in summary.datasets if one.name == dataset)
     if baseline is not None:
         _baseline(ax, summary.baseline_name, baseline)
-    _finish(ax, dataset)
+    ax.set_xlabel(main_metric(summary.protocol).title, **_TEXT)
+    ax.grid(color=_PALE, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["left", "right", "top"]].set_visible(False)
+    ax.spines["bottom"].set_color(_PALE)
+    ax.tick_params(labelsize=_FONT, labelcolor=_INK, length=0)
+    spacing = {"handletextpad": 0.3, "columnspacing": 1.2, "borderaxespad": 0.2, "borderpad": 0.2}
+    ax.legend(
+        loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False, fontsize=_FONT, labelcolor=_INK, **spacing
+    )
+    ax.set_title(_short([dataset])[0], loc="left", fontsize=_FONT + 2, color=_INK, fontweight="bold", pad=24)
     return ax
+
+
+def _dots(
+    ax: Any, y: Any, values: Sequence[tuple[float | None, float | None]], label: str, style: dict[str, str]
+) -> None:
+    """Draw dots where there is a mean, with bars to both sides where there is a deviation, and a line in the legend."""
+    means, deviations = np.array(values, dtype=np.float64).T  # None becomes NaN
+    ax.hlines(y, means - deviations, means + deviations, color=style["color"], linewidth=1.6, zorder=3)
+    fill = style["color"] if style is _OURS else "white"
+    sizes = {"markersize": 6, "markeredgewidth": 1.4}
+    ax.plot(means, y, **style, **sizes, label=label, linestyle="none", markerfacecolor=fill, zorder=4)
 
 
 def _baseline(ax: Any, name: str, value: float) -> None:
@@ -181,94 +200,5 @@ def _baseline(ax: Any, name: str, value: float) -> None:
         ax.set_xlim(low, high)
 
 
-def plot_times(summary: Summary, dataset: str, ax: Any = None) -> Any:
-    """Plot the time of each kernel's Gram matrix on a data set; a line joins ours with the published one.
-
-    Parameters
-    ----------
-    summary : Summary
-        The numbers, from :func:`~treegram.study.summarize`.
-    dataset : str
-        Its name in the study.
-    ax : matplotlib axes, optional
-        Where to draw; by default on a new figure.
-
-    Returns
-    -------
-    matplotlib axes
-        The plot, with a logarithmic axis.
-    """
-    ax, cells = _kernel_rows(summary, dataset, ax)
-    rows = np.arange(len(cells))
-    ax.set_xscale("log")
-    no_spread = np.full(len(rows), np.nan)
-    seconds, published = (
-        _numbers(cell.gram_seconds for cell in cells),
-        _numbers(cell.published_seconds for cell in cells),
-    )
-    _dots(ax, seconds, rows, no_spread, "treegram", _OURS)
-    if not np.isnan(published).all():
-        _dots(ax, published, rows, no_spread, "published", _PUBLISHED)
-        ax.hlines(rows, seconds, published, color="#999999", linewidth=1.5, zorder=1)
-    shown = np.concatenate([seconds, published])
-    _time_axis(ax, shown[shown > 0])
-    _finish(ax, dataset)
-    return ax
-
-
-def _time_axis(ax: Any, seconds: Any) -> None:
-    """Set ticks at round times, from the last one below the data to the first one above."""
-    ticks = np.array(list(_TIMES))
-    low, high = (seconds.min(), seconds.max()) if len(seconds) else (1.0, 1.0)
-    start, end = np.searchsorted(ticks, low, side="right") - 1, np.searchsorted(ticks, high) + 1
-    ticks = ticks[max(start, 0) : end]
-    ax.set_xlim(min(ticks[0], low) / 1.5, max(ticks[-1], high) * 1.5)
-    ticks = ticks[:: 1 if len(ticks) <= _MAX_TIMES else 2]
-    ax.set_xticks(ticks, [_TIMES[tick] for tick in ticks.tolist()])
-    ax.set_xticks([], minor=True)
-    ax.set_xlabel("time of one Gram matrix", **_TEXT)
-
-
 def _axes(n_rows: float) -> Any:
     return matplotlib_module("figure").Figure(figsize=(_WIDTH, _ROW * n_rows), layout="constrained").subplots()
-
-
-def _numbers(values: Iterable[float | None]) -> Any:
-    """Return an array with NaN where there is no number."""
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-
-
-def _kernel_rows(summary: Summary, dataset: str, ax: Any) -> tuple[Any, tuple[Cell, ...]]:
-    """Draw a pale line for each kernel, its name on the left, the first on top; return the axes and the cells."""
-    cells = summary.column(dataset)
-    if not cells:
-        known = ", ".join(one.name for one in summary.datasets)
-        raise ValueError(f"The study has no data set {dataset!r}; it has {known}.")
-    if ax is None:
-        ax = _axes(len(cells) + 4.5)
-    names = _short(cell.kernel for cell in cells)
-    ax.set(yticks=range(len(cells)), yticklabels=names, ylim=(len(cells) - 0.4, -0.6))
-    ax.grid(axis="y", color=_PALE, linewidth=0.8)
-    ax.grid(axis="x", color=_PALE, linewidth=0.5)
-    ax.set_axisbelow(True)
-    ax.spines[["left", "right", "top"]].set_visible(False)
-    ax.spines["bottom"].set_color(_PALE)
-    return ax, cells
-
-
-def _dots(ax: Any, x: Any, y: Any, spread: Any, label: str, style: dict[str, str]) -> None:
-    """Draw dots where there is a number, with bars to both sides where there is a spread, and a line in the legend."""
-    ax.hlines(y, x - spread, x + spread, color=style["color"], linewidth=1.6, zorder=3)
-    fill = style["color"] if style is _OURS else "white"
-    sizes = {"markersize": 6, "markeredgewidth": 1.4}
-    ax.plot(x, y, **style, **sizes, label=label, linestyle="none", markerfacecolor=fill, zorder=4)
-
-
-def _finish(ax: Any, title: str) -> None:
-    """Set sizes and colors of the text, and put the legend above the plot and the title above the legend."""
-    ax.tick_params(labelsize=_FONT, labelcolor=_INK, length=0)
-    spacing = {"handletextpad": 0.3, "columnspacing": 1.2, "borderaxespad": 0.2, "borderpad": 0.2}
-    ax.legend(
-        loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False, fontsize=_FONT, labelcolor=_INK, **spacing
-    )
-    ax.set_title(_short([title])[0], loc="left", fontsize=_FONT + 2, color=_INK, fontweight="bold", pad=24)

@@ -24,7 +24,7 @@ from treegram._core.optional import matplotlib_module
 from treegram._core.text import counted, listed, visible
 from treegram.study import tables
 from treegram.study.metrics import main_metric, other_metrics
-from treegram.study.plots import plot_ranks, plot_scores, plot_times
+from treegram.study.plots import plot_ranks, plot_scores
 from treegram.study.protocol import CONTROLS, SPLITS, entry_key
 from treegram.study.statistics import Posterior, Ranking, TTest, holm
 from treegram.study.store import Store
@@ -70,7 +70,7 @@ def render_report(summary: Summary, ending: str) -> str:
         f"report{ending}",
         summary=summary,
         latest=max((run.started[:10] for run in summary.runs), default="nothing run yet"),
-        paragraphs=[text for text in (progress(summary), agreement(summary)) if text],
+        paragraphs=_lines("lead.txt", summary),
         sections=list(_sections(summary)),
         text=tables.markdown_text,
         table=lambda table: Markup(tables.markdown_table(table)),  # several lines
@@ -118,12 +118,7 @@ def _sections(summary: Summary) -> Iterator[Section]:
     if others := list(tables.other_tables(summary)):
         yield Section("Other scores", tables=others)
     if any(cell.folds for cell in summary.cells):
-        times = [
-            Figure(f"times {name}", f"{name}: time of one Gram matrix.", partial(plot_times, summary, name))
-            for name in names
-            if any(cell.gram_seconds is not None for cell in summary.column(name))
-        ]
-        yield Section("Time", tables=[tables.time_table(summary)], figures=times)
+        yield Section("Time", tables=[tables.time_table(summary)])
     for comparison in summary.comparisons:
         yield _comparison(comparison)
     for pair in summary.pairs:
@@ -137,8 +132,8 @@ def _sections(summary: Summary) -> Iterator[Section]:
         yield Section("Chosen parameters", tables=[tables.chosen_table(summary)])
     yield Section("Data sets", tables=[tables.dataset_table(summary)])
     yield Section("Kernels", tables=[tables.kernel_table(summary)])
-    yield Section("Definitions", _definitions(summary))
-    yield Section("Provenance", _provenance(summary))
+    yield Section("Definitions", _lines("definitions.txt", summary))
+    yield Section("Provenance", _lines("provenance.txt", summary))
 
 
 def _comparison(comparison: ComparisonSummary) -> Section:
@@ -168,34 +163,25 @@ def _comparison(comparison: ComparisonSummary) -> Section:
 # -------------------------------------------------------------------- sentences
 
 
-def progress(summary: Summary) -> str:
-    """Say what is compared, and how many of the planned runs are done; a run is one repeat of a kernel on a data set."""
-    protocol = summary.protocol
-    planned = sum(cell.n_planned for cell in summary.cells)
-    done = sum(len(cell.repeats) for cell in summary.cells)
-    state = f"all {counted(planned, 'run')} done" if done == planned else f"{done:,} of {counted(planned, 'run')} done"
-    n_others = sum(kernel.is_baseline for kernel in summary.kernels)
-    others = f" and {counted(n_others, 'baseline')}" if n_others else ""
-    control = f" This is a control: {CONTROLS[protocol.control]}." if protocol.control else ""
-    return (
-        f"{counted(len(summary.kernels) - n_others, 'kernel')}{others} on {counted(len(summary.datasets), 'data set')}, nested "
-        f"cross-validation with {protocol.outer_folds} outer and {protocol.inner_folds} inner folds, "
-        f"{'once' if protocol.repeats == 1 else f'repeated {protocol.repeats} times with other splits'}: {state}.{control}"
+def _lines(template: str, summary: Summary) -> list[str]:
+    """Return the lines of a template of sentences about a summary."""
+    text = render(
+        "treegram.study",
+        template,
+        summary=summary,
+        protocol=summary.protocol,
+        metric=main_metric(summary.protocol),
+        others=other_metrics(summary.protocol),
+        rope=f"{ROPE:g}",
+        controls=CONTROLS,
+        splits=SPLITS,
+        counted=counted,
+        duration=duration,
+        listed=listed,
+        median=median,
+        signed=signed,
     )
-
-
-def agreement(summary: Summary) -> str:
-    """Count how many of our numbers agree with published ones; empty if there are none."""
-    cells = summary.compared
-    if not cells:
-        return ""
-    higher, lower = (sum(cell.mark == mark for cell in cells) for mark in ("up", "down"))
-    middle = median(cell.difference or 0.0 for cell in cells)
-    return (
-        f"Of {counted(len(cells), 'published accuracy', 'published accuracies')}, ours agree with "
-        f"{len(cells) - lower - higher} within two standard deviations; {higher} of ours are higher and {lower} lower. The "
-        f"median difference is {signed(middle)} points."
-    )
+    return list(filter(None, text.split("\n")))
 
 
 def ranking_verdict(ranking: Ranking, where: str) -> str:
@@ -272,50 +258,6 @@ def overall(pair: PairSummary, posterior: Posterior, where: str) -> str:
     )
 
 
-def _definitions(summary: Summary) -> list[str]:
-    """Define the numbers of the report."""
-    strength, values = summary.protocol.strengths
-    sources = {"training": "the training graphs of each outer fold", "all": "all graphs, never from their classes"}
-    text = render(
-        "treegram.study",
-        "definitions.txt",
-        summary=summary,
-        protocol=summary.protocol,
-        metric=main_metric(summary.protocol),
-        others=other_metrics(summary.protocol),
-        model="a support vector machine" if summary.protocol.task == "classification" else "kernel ridge regression",
-        strength=strength,
-        values=", ".join(f"{one:g}" for one in sorted(values)),
-        learned=[
-            (listed([kernel.name for kernel in summary.kernels if kernel.learns_from == source]), graphs)
-            for source, graphs in sources.items()
-        ],
-        rope=f"{ROPE:g}",
-        splits=SPLITS,
-    )
-    return list(filter(None, text.splitlines()))
-
-
-def _provenance(summary: Summary) -> list[str]:
-    """Return the origin of the numbers."""
-    runs = summary.runs
-    dates = sorted(run.started for run in runs)
-    machines = [", ".join(f"{name} {value}" for name, value in run.machine.items()) for run in runs]
-    versions = [", ".join(f"{name} {value}" for name, value in run.versions.items()) for run in runs]
-    found = {
-        "study": f"{summary.study}, seed {summary.protocol.seed}",
-        "study file": f"SHA-256 {summary.digest}",
-        "runs": f"{len(runs)}, started {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}" if runs else "none",
-        "commands": "; ".join(dict.fromkeys(run.command for run in runs)),
-        "machine": "; ".join(dict.fromkeys(machines)),
-        "versions": "; ".join(dict.fromkeys(versions)),
-        "outer folds": f"{sum(len(repeat) for cell in summary.cells for repeat in cell.folds):,}",
-        "fits of models": f"{summary.n_fits:,}",
-        "processor time of the folds": duration(sum(cell.cpu_seconds for cell in summary.cells)),
-    }
-    return [f"{name}: {value}" for name, value in found.items() if value]
-
-
 # -------------------------------------------------------------------- files
 
 
@@ -375,7 +317,7 @@ def write_figures(summary: Summary, folder: str | os.PathLike[str]) -> list[Path
     Returns
     -------
     list of Path
-        The files: ranks of each comparison, and for each data set scores and times of one Gram matrix.
+        The files: ranks of each comparison, and scores on each data set.
 
     Raises
     ------

@@ -96,13 +96,13 @@ def run_study(
     """
     study = check_study(study)
     scope = study.scope(datasets, kernels, repeats)
-    loaded: dict[str, Loaded] = {name: (data or {}).get(name) or _load(name, study) for name in scope.datasets}
-    checked = check_data(loaded, study.protocol)
+    loaded = dict(data or {})
+    for name in scope.datasets:
+        if name not in loaded:
+            source = study.sources.get(name)
+            loaded[name] = load_source(source, Path.cwd()) if source else load_tu(name)
+    checked = check_data({name: loaded[name] for name in scope.datasets}, study.protocol)
     return run_checked(study, scope, checked, store, command="treegram.study.run_study", n_jobs=n_jobs)
-
-
-def _load(name: str, study: Study) -> Loaded:
-    return load_source(study.sources[name], Path.cwd()) if name in study.sources else load_tu(name)
 
 
 def run_checked(
@@ -110,7 +110,8 @@ def run_checked(
 ) -> int:
     """Run a study as `run_study` does, on data that is checked already; ``command`` is recorded in the store."""
     study = check_study(study)
-    made_of = _made_of(study, scope)
+    auto = {AUTO: AUTO_VERSION} if any(entry.is_auto for entry in scope.entries) else {}
+    made_of = {"study file": study.digest[:_DIGITS], **auto, **baseline_versions(scope.entries)}
     refuse_other_data(data, store)
     _refuse_other_auto(study, store)
     store.put_study(study.name, study.text)
@@ -129,12 +130,6 @@ def run_checked(
     n_missing = sum(len(runner.missing(entry_key(study, entry, one.name), repeat)) for repeat, one, entry in tasks)
     rows = (row for task in tasks for row in runner.rows(*task))
     return sum(1 for _row in track(rows, total=n_missing, label=study.name))
-
-
-def _made_of(study: Study, scope: Scope) -> dict[str, str]:
-    """Return the versions that rows depend on besides packages: the study file, and the version of "auto"."""
-    auto = {AUTO: AUTO_VERSION} if any(entry.is_auto for entry in scope.entries) else {}
-    return {"study file": study.digest[:_DIGITS], **auto, **baseline_versions(scope.entries)}
 
 
 def _refuse_other_auto(study: Study, store: Store) -> None:
@@ -182,20 +177,20 @@ def _suits(term: KernelSpec, graphs: Graphs) -> bool:
     )
 
 
-def _describe(spec: KernelSpec, seed: int | None) -> dict[str, Any]:
+def _name(spec: KernelSpec, seed: int | None) -> str:
     """Name the kernel so that it differs from the other choices of its entry."""
-    return {"kernel": " + ".join(_name(term, seed) for term in spec.terms)}
-
-
-def _name(term: KernelSpec, seed: int | None) -> str:
-    parameters = {**term.parameters, **({} if seed is None else {"random_state": seed})}
-    return " ".join([term.kernel, *(f"{key}={value}" for key, value in parameters.items()), *term.attributes])
+    terms = []
+    for term in spec.terms:
+        parameters = {**term.parameters, **({} if seed is None else {"random_state": seed})}
+        values = (f"{key}={value}" for key, value in parameters.items())
+        terms.append(" ".join([term.kernel, *values, *term.attributes]))
+    return " + ".join(terms)
 
 
 def _on_all(spec: KernelSpec, seed: int | None, graphs: Graphs, n_jobs: int | None) -> Grams:
     """Compute the matrices over all graphs, of a kernel that learns nothing from data or may learn from all."""
     points = grid_points(build_kernel(spec, n_jobs, seed), graphs, spec.param_grid)
-    return unique([{**_describe(spec, seed), **point.params} for point in points], [point.gram for point in points])
+    return unique([{"kernel": _name(spec, seed), **point.params} for point in points], [point.gram for point in points])
 
 
 def _on_training(spec: KernelSpec, seed: int | None, graphs: Graphs, train: Ints, test: Ints) -> Grams:
@@ -208,7 +203,7 @@ def _on_training(spec: KernelSpec, seed: int | None, graphs: Graphs, train: Ints
             for i, own in zip(ids, values, strict=True):  # numpy sets rows one by one much faster than a block
                 K[i, train] = own
         matrices.append(K)
-    return unique([{**_describe(spec, seed), **point.params} for point in points], matrices)
+    return unique([{"kernel": _name(spec, seed), **point.params} for point in points], matrices)
 
 
 # -------------------------------------------------------------------- units of work

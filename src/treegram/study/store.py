@@ -220,7 +220,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
         kept = self.study_name() or name
         if kept != name:
             raise StoreError(f"{self.path} holds the study {kept!r}; use another file for the study {name!r}.")
-        self._execute("INSERT OR REPLACE INTO study (name, text) VALUES (?, ?)", (name, text))
+        with _explaining(self.path):
+            self._connection.execute("INSERT OR REPLACE INTO study (name, text) VALUES (?, ?)", (name, text))
 
     def study_name(self) -> str | None:
         """Return the name of the study, or None if no study was put in."""
@@ -231,8 +232,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
         return self._study("text")
 
     def _study(self, column: str) -> str | None:
-        found = self._execute(f"SELECT {column} FROM study").fetchone()
-        return str(found[0]) if found else None
+        found = self._fetch(f"SELECT {column} FROM study")
+        return str(found[0][0]) if found else None
 
     def put_dataset(self, facts: DatasetFacts) -> None:
         """Keep the properties of a data set, replacing those kept under its name."""
@@ -265,7 +266,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     def done(self, key: str) -> set[tuple[int, int]]:
         """Return the (repeat, fold) that have a result under this key."""
-        return set(self._execute("SELECT repeat, fold FROM result WHERE key = ?", (key,)).fetchall())
+        return set(self._fetch("SELECT repeat, fold FROM result WHERE key = ?", (key,)))
 
     def add_gram_time(self, key: str, time: GramTime) -> None:
         """Add the time of one Gram matrix; one that is there already under this key stays."""
@@ -278,22 +279,21 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     # ------------------------------------------------------------------ statements
 
-    def _execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Run one statement as one transaction."""
+    def _fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         with _explaining(self.path):
-            return self._connection.execute(statement, values)
+            return self._connection.execute(statement, values).fetchall()
 
     def _insert(self, table: str, record: Any, conflict: str = "ABORT", **more: Any) -> int:
         values = {one.name: _encode(getattr(record, one.name)) for one in fields(record)} | more
         marks = ", ".join("?" * len(values))
         statement = f"INSERT OR {conflict} INTO {table} ({', '.join(values)}) VALUES ({marks})"
-        return self._execute(statement, tuple(values.values())).lastrowid or 0
+        with _explaining(self.path):
+            return self._connection.execute(statement, tuple(values.values())).lastrowid or 0
 
     def _select(self, kind: type[T], table: str, condition: str, values: Sequence[Any] = ()) -> list[T]:
         columns = fields(kind)  # type: ignore[arg-type]  # a dataclass
         names = ", ".join(one.name for one in columns)
-        with _explaining(self.path):
-            lines = self._connection.execute(f"SELECT {names} FROM {table} {condition}", values).fetchall()
+        lines = self._fetch(f"SELECT {names} FROM {table} {condition}", values)
         try:
             return [
                 kind(*(_decode(str(one.type), value) for one, value in zip(columns, line, strict=True)))
@@ -349,12 +349,14 @@ def _explaining(path: Path) -> Iterator[None]:
         yield
     except sqlite3.ProgrammingError:  # a mistake of the caller, such as a store that is closed
         raise
-    except (sqlite3.OperationalError, sqlite3.IntegrityError) as error:  # a full disk, a lock, a read-only file
-        raise StoreError(
-            f"{path} could not be read or written: {error}. Everything that was finished before is safe in it."
-        ) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise StoreError(f"{path} {_DAMAGED} ({error}).") from error
+        reason = str(error).split("\n")[0]
+        # A text that is not UTF-8 is an OperationalError, too, but one without a code.
+        if isinstance(error, sqlite3.OperationalError) and hasattr(error, "sqlite_errorcode"):
+            raise StoreError(
+                f"{path} could not be read or written: {reason}. Everything that was finished before is safe in it."
+            ) from error
+        raise StoreError(f"{path} {_DAMAGED} ({reason}).") from error
 
 
 def _prepare(path: Path, connection: sqlite3.Connection, *, create: bool) -> None:

@@ -25,7 +25,6 @@ from treegram.study.protocol import (
     SPLITS,
     KernelSpec,
     Protocol,
-    Published,
     Study,
     StudyEntry,
     as_table,
@@ -117,8 +116,8 @@ def _checked(name: str, table: Any, file: str, *, is_stored: bool) -> Study:
     try:
         study: Study = _build(Study, {"name": name, **_as_dict(table, "")}, "")
         _check_protocol(study.protocol, table.get("protocol", {}))
-        _check_datasets(study)
         _check_names(study)
+        _check_parts(study)
         for path, entry in _numbered("kernels", study.kernels):
             _check_entry(entry, study.protocol, path)
             if not is_stored:
@@ -202,7 +201,9 @@ def _join(path: str, key: str) -> str:
 
 
 def _wrong(path: str, wanted: str, value: Any) -> _InvalidKeyError:
-    shown = {dict: "a table", list: "a list" if value else "an empty list"}.get(type(value), repr(value)[:_SHOWN])
+    shown = repr(value)[:_SHOWN]
+    if isinstance(value, dict | list):
+        shown = "a table" if isinstance(value, dict) else "a list" if value else "an empty list"
     return _InvalidKeyError(path, f"must be {wanted}, got {shown}")
 
 
@@ -223,20 +224,6 @@ def _check_protocol(protocol: Protocol, table: Mapping[str, Any]) -> None:
         _known(protocol.metric, METRICS[protocol.task], "protocol.metric", f"{protocol.task} metric")
 
 
-def _check_datasets(study: Study) -> None:
-    """Raise if a data set could be looked for outside of the data folder, or has a source without a file."""
-    for at, name in _numbered("datasets", study.datasets):
-        if name in (".", "..") or {"/", "\\"} & set(name):
-            raise _InvalidKeyError(
-                at,
-                f"{name!r} is not the name of a data set; give the name of its folder, which is looked for beside "
-                "this file and in the folder that --data-dir names",
-            )
-    for name, source in study.sources.items():
-        if not isinstance(source.get("file"), str):
-            raise _InvalidKeyError(f"sources.{name}", "the key 'file' is missing, or not a text")
-
-
 def _check_names(study: Study) -> None:
     """Raise if a name appears twice, cannot be one, or is that of a data set or kernel that the study does not have."""
     kernels = [entry.name for entry in study.kernels]
@@ -246,38 +233,52 @@ def _check_names(study: Study) -> None:
                 raise _InvalidKeyError(f"{path}[{i}]", f"duplicate {name!r}")
             if not name.isprintable() or not name:
                 raise _InvalidKeyError(f"{path}[{i}]", f"a name must be one line of printable characters, got {name!r}")
-    for path, name in _named_datasets(study):
-        _known(name, study.datasets, path, "data set")
-    for path, name in _named_kernels(study):
-        _known(name, kernels, path, "kernel")
+    for path, name in _numbered("datasets", study.datasets):
+        if name in (".", "..") or {"/", "\\"} & set(name):
+            raise _InvalidKeyError(path, f"{name!r} is not the name of a data set; give the name of its folder")
+    for what, known, references in (
+        ("data set", study.datasets, _dataset_references(study)),
+        ("kernel", kernels, _kernel_references(study)),
+    ):
+        for path, named in references:
+            for name in named:
+                _known(name, known, path, what)
 
 
-def _named_datasets(study: Study) -> Iterator[tuple[str, str]]:
-    """Yield every name of a data set that refers to the list of data sets, after its key."""
-    found: list[tuple[str, Collection[str]]] = [
-        ("dataset_notes", study.dataset_notes),
-        ("sources", study.sources),
-        ("protocol.repeats_on", study.protocol.repeats_on),
-    ]
+def _dataset_references(study: Study) -> Iterator[tuple[str, Collection[str]]]:
+    """Yield the keys that name data sets of the study, with these names."""
+    yield "dataset_notes", study.dataset_notes
+    yield "sources", study.sources
+    yield "protocol.repeats_on", study.protocol.repeats_on
     for path, entry in _numbered("kernels", study.kernels):
-        found.append((f"{path}.datasets", entry.datasets))
-        found += [(f"{path}.published.{one.name}", getattr(entry.published, one.name)) for one in fields(Published)]
+        yield f"{path}.datasets", entry.datasets
+        yield f"{path}.published.accuracy", entry.published.accuracy
+        yield f"{path}.published.deviation", entry.published.deviation
+        yield f"{path}.published.seconds", entry.published.seconds
     for path, one in (*_numbered("comparisons", study.comparisons), *_numbered("pairs", study.pairs)):
-        found.append((f"{path}.datasets", one.datasets))
-    return ((path, name) for path, names in found for name in names)
+        yield f"{path}.datasets", one.datasets
 
 
-def _named_kernels(study: Study) -> Iterator[tuple[str, str]]:
-    """Yield every name of a kernel that refers to an entry, after its key."""
+def _kernel_references(study: Study) -> Iterator[tuple[str, Collection[str]]]:
+    """Yield the keys that name entries of the study, with these names."""
     for path, comparison in _numbered("comparisons", study.comparisons):
-        yield from ((f"{path}.kernels", name) for name in comparison.kernels)
+        yield f"{path}.kernels", comparison.kernels
+    for path, pair in _numbered("pairs", study.pairs):
+        yield f"{path}.kernel", (pair.kernel,)
+        yield f"{path}.baseline", pair.baselines
+
+
+def _check_parts(study: Study) -> None:
+    """Raise if a source has no file, a comparison is too small, or a pair is one of a kernel with itself."""
+    for name, source in study.sources.items():
+        if not isinstance(source.get("file"), str):
+            raise _InvalidKeyError(f"sources.{name}", "the key 'file' is missing, or not a text")
+    for path, comparison in _numbered("comparisons", study.comparisons):
         if len(comparison.kernels) < 3 or len(comparison.datasets) < 2:
             raise _InvalidKeyError(
                 path, "a Friedman test needs at least 3 kernels and 2 data sets; two kernels are compared in [[pairs]]"
             )
     for path, pair in _numbered("pairs", study.pairs):
-        yield f"{path}.kernel", pair.kernel
-        yield from ((f"{path}.baseline", name) for name in pair.baselines)
         if pair.kernel in pair.baselines:
             raise _InvalidKeyError(f"{path}.baseline", f"{pair.kernel!r} is compared with itself")
 

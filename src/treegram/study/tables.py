@@ -120,9 +120,9 @@ def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True)
         if cell.published is not None:
             published = number(cell.published, cell.published_deviation)
         mark = _ARROWS[cell.mark]
-        difference = "" if cell.difference is None else signed(cell.difference)
         failed = f"{counted(cell.n_unconverged, 'fit')} not converged" if cell.n_unconverged else ""
-        compared = " ".join(filter(None, [published, mark, difference]))
+        difference = "" if cell.difference is None else f"{mark} {signed(cell.difference)}".strip()
+        compared = ", ".join(filter(None, [published, difference]))
         notes = [compared, _repeats(cell, summary.protocol.repeats), failed]
         is_best = has_rivals and cell.mean is not None and number(cell.mean) == best[cell.dataset]
         return TableCell(number(cell.mean, cell.deviation), published, mark, tuple(filter(None, notes)), is_best)
