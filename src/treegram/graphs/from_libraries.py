@@ -311,7 +311,7 @@ class FromLibraries:
         edges : pandas, polars or Arrow table, or mapping of names to columns
             One row per edge.
         graphs : pandas, polars or Arrow table, or mapping of names to columns, optional
-            One row per graph; every graph must have a node.
+            One row per graph, in the order of the collection.
         targets : str, or array-like of shape (n_graphs,), optional
             One class or number per graph: a column of the graph table, or of the node table where it is constant within each
             graph, or an array in the order of the graphs.
