@@ -532,12 +532,12 @@ def _list_records(molecules: Any, smiles_column: str | None = None) -> list[Reco
 
 def read_molecules(
     molecules: Any,
-    options: dict[str, Any],
-    *,
-    on_error: str,
-    targets: ArrayLike | None,
-    graph_names: Sequence[str] | None,
     owner: str,
+    *,
+    on_error: str = "raise",
+    targets: ArrayLike | None = None,
+    graph_names: Sequence[str] | None = None,
+    **options: Any,
 ) -> Graphs:
     """Build a collection from SMILES or RDKit molecules; see :meth:`treegram.Graphs.from_smiles`."""
     check_value("on_error", owner, on_error, _ON_ERROR)
