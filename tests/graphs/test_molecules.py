@@ -227,7 +227,8 @@ def test_what_is_no_molecule_is_bad_too():
 
 def test_charges_that_are_no_numbers_are_explained():
     with pytest.raises(
-        tg.InvalidGraphError, match=r"atom 1 \(Pt\) is not a number: Gasteiger.*Leave 'partial_charge' out"
+        tg.InvalidGraphError,
+        match=r"'partial_charge' of atom 1 \(Pt\) is not a number: RDKit has no parameters.*Leave it out",
     ):
         tg.Graphs.from_smiles(["CCO", "C[Pt]C"], attributes=["partial_charge"])
     assert tg.invalid_molecules(["C[Pt]C"], attributes=["mass"]) == {}

@@ -262,9 +262,8 @@ def test_tables_keep_ids_and_column_names():
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"graph": ["a", "a"]}, "graphs: row 1 and row 0 have the same graph 'a'"),
-        ({"graph": ["b"]}, "nodes: there are nodes of graph 'a', which is not in the graph table"),
-        ({"graph": ["a", "b"]}, "graphs: row 1 has graph 'b', which has no node in the node table"),
+        ({"graph": ["a", "a"]}, "graphs: row 1 has the graph 'a' of an earlier row"),
+        ({"graph": ["b"]}, "nodes: row 0 is of graph 'a', which is not in the graph table"),
         ({"name": ["a"]}, "graph: the graphs have no 'graph'; they have 'name'"),
         (None, "graph_attributes are columns of the table of graphs: pass it as graphs"),
     ],
@@ -273,6 +272,14 @@ def test_mistakes_in_a_table_of_graphs(table, message):
     nodes, edges = {"graph": ["a"], "node": [1]}, {"source": [], "target": []}
     with pytest.raises(InvalidGraphError, match=message):
         Graphs.from_tables(nodes, edges, table, graph_attributes="age")
+
+
+def test_a_graph_without_nodes_may_be_in_the_table_of_graphs():
+    nodes, edges = {"graph": ["b"], "node": [1]}, {"source": [], "target": []}
+    graphs = Graphs.from_tables(nodes, edges, {"graph": ["a", "b"], "y": [0, 1]}, targets="y")
+    assert graphs.sizes.tolist() == [0, 1]
+    assert graphs.graph_names.tolist() == ["a", "b"]
+    assert graphs.targets.tolist() == [0, 1]
 
 
 def test_networkx_keys_and_names_there_and_back():

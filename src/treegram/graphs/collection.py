@@ -417,10 +417,8 @@ class Graphs(FromLibraries):
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, key: Any) -> Graphs:
-        if (
-            isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis
-        ):  # how scikit-learn indexes objects with a shape
-            key = key[0]
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+            key = key[0]  # as scikit-learn indexes objects with a shape
         chosen = self._chosen(key)
         nodes = ranges(self.offsets[:-1][chosen], self.sizes[chosen])
         arcs = ranges(self.indptr[:-1][nodes], self.degrees[nodes])
@@ -597,10 +595,8 @@ def as_graphs(X: Any) -> Graphs:
         return Graphs.from_networkx(items)
     wrong = next(item for item in items if not isinstance(item, Graphs))
     hint = "Create a collection with Graphs.from_edges, Graphs.from_networkx or load_tu."
-    if isinstance(wrong, str):
-        hint = "If these are SMILES, convert them with Graphs.from_smiles, or put MoleculeGraphs() first in a pipeline."
-    elif type(wrong).__module__.startswith("rdkit."):
-        hint = "Convert RDKit molecules with Graphs.from_rdkit, or put MoleculeGraphs() first in a pipeline."
+    if isinstance(wrong, str) or type(wrong).__module__.startswith("rdkit."):
+        hint = "Convert molecules with Graphs.from_smiles or Graphs.from_rdkit, or put MoleculeGraphs() first in a pipeline."
     raise InvalidGraphError(
         f"X must be a Graphs collection or a list of graphs; got a list that holds {type(wrong).__name__}. {hint}"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy.spatial.distance import pdist, squareform
 from treegram._core.text import counted
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
+from treegram.graphs.check import COLUMN_NAMES
 
 MOST_HOPS = 400  # nodes of a graph that is placed by hops, which takes the cube of their number
 _STEPS = 200
@@ -188,44 +190,31 @@ def graphs_to_html(graphs: Graphs) -> str:
 
 
 def _rows(graphs: Graphs) -> list[tuple[str, str]]:
+    """Return a name and a text for each kind of contents."""
     per_graph = f", {graphs.n_nodes / len(graphs):.1f} per graph" if len(graphs) else ""
     rows = [
         ("graphs", f"{len(graphs):,}, {'directed' if graphs.directed else 'undirected'}"),
         ("nodes", f"{graphs.n_nodes:,}{per_graph}"),
         ("edges", f"{graphs.n_edges:,}"),
-        ("labels", "none" if graphs.labels is None else _values(graphs.label_values)),
-        ("attributes", _columns(graphs.attributes, graphs.attribute_names) or "none"),
     ]
+    if graphs.labels is not None:
+        rows.append(("labels", _list_values(graphs.label_values)))
     if graphs.edge_labels is not None:
-        rows.append(("edge labels", _values(graphs.edge_label_values)))
-    if graphs.edge_attributes is not None:
-        rows.append(("edge attributes", _columns(graphs.edge_attributes, graphs.edge_attribute_names)))
-    if graphs.graph_attributes is not None:
-        rows.append(("graph attributes", _columns(graphs.graph_attributes, graphs.graph_attribute_names)))
+        rows.append(("edge labels", _list_values(graphs.edge_label_values)))
+    for names, vectors in COLUMN_NAMES.items():
+        table, titles = getattr(graphs, vectors), getattr(graphs, names)
+        if table is not None:
+            rows.append((vectors, _list_values(titles) if titles else counted(table.shape[1], "column")))
     if graphs.targets is not None:
-        rows.append(("targets", _target_text(graphs)))
-    return rows
+        is_list = graphs.targets.ndim == 1 and graphs.targets.dtype.kind != "f"
+        values = sorted(set(graphs.targets.tolist()), key=str) if is_list else ()
+        rows.append(("targets", _list_values(values) if is_list else "numbers"))
+    return [(name.replace("_", " "), text) for name, text in rows]
 
 
-def _columns(vectors: Floats | None, names: tuple[str, ...] | None) -> str:
-    if vectors is None:
-        return ""
-    return counted(vectors.shape[1], "column") if names is None else _values(names)
-
-
-def _values(values: tuple[object, ...]) -> str:
+def _list_values(values: Sequence[object]) -> str:
     shown = ", ".join(_short(str(value), 40) for value in values[:_MOST_VALUES])
     return f"{len(values):,}: {shown}{', ...' if len(values) > _MOST_VALUES else ''}"
-
-
-def _target_text(graphs: Graphs) -> str:
-    targets = graphs.targets
-    assert targets is not None
-    if targets.ndim > 1:
-        return f"{targets.shape[1]} columns"
-    if targets.dtype.kind == "f":
-        return f"numbers from {targets.min():.4g} to {targets.max():.4g}" if len(targets) else "numbers"
-    return _values(tuple(dict.fromkeys(sorted(targets.tolist(), key=str))))
 
 
 def _short(text: str, longest: int) -> str:
@@ -266,11 +255,13 @@ def _fit(positions: Floats) -> Floats:
 
 def _node(graph: Graphs, v: int, x: float, y: float, radius: float) -> str:
     code = 0 if graph.labels is None else int(graph.labels[v])
-    circle = f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{radius:.1f}' fill='{_COLORS[code % len(_COLORS)]}' stroke='#fff'/>"
     label = "" if graph.labels is None else str(graph.label_values[code])
     name = "" if graph.node_names is None else graph.node_names[v]
-    if not label and not name:
-        return circle
-    title = f"<title>{escape(_short(': '.join(filter(None, (name, label))), 60))}</title>"
-    text = f"<text x='{x:.1f}' y='{y + 3:.1f}' font-size='9' text-anchor='middle' fill='#fff'>{escape(label)}</text>"
-    return f"<g>{title}{circle}{text if len(label) <= 2 and radius > 6 and len(graph.label_values) > 1 else ''}</g>"
+    title = escape(_short(": ".join(filter(None, (name, label))), 60))
+    text = ""
+    if len(label) <= 2 and radius > 6 and len(graph.label_values) > 1:
+        text = (
+            f"<text x='{x:.1f}' y='{y + 3:.1f}' font-size='9' text-anchor='middle' fill='#fff'>{escape(label)}</text>"
+        )
+    circle = f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{radius:.1f}' fill='{_COLORS[code % len(_COLORS)]}' stroke='#fff'/>"
+    return f"<g><title>{title}</title>{circle}{text}</g>"

@@ -139,34 +139,21 @@ class FromLibraries:
         """
         from treegram.graphs.molecules import read_molecules
 
-        return read_molecules(
-            smiles, kwargs, on_error=on_error, targets=targets, graph_names=graph_names, owner="Graphs.from_smiles"
-        )
+        options = {"on_error": on_error, "targets": targets, "graph_names": graph_names, **kwargs}
+        return read_molecules(smiles, "Graphs.from_smiles", **options)
 
     @classmethod
-    def from_rdkit(
-        cls,
-        mols: Iterable[Any],
-        *,
-        on_error: str = "raise",
-        targets: ArrayLike | None = None,
-        graph_names: Sequence[str] | None = None,
-        **kwargs: Any,
-    ) -> Graphs:
+    def from_rdkit(cls, mols: Iterable[Any], **kwargs: Any) -> Graphs:
         """Build a collection from RDKit molecules, which are not changed.
 
         Parameters
         ----------
         mols : iterable of rdkit.Chem.Mol
-            The molecules. Their 3D coordinates, if any, are used for attributes that need coordinates.
-        on_error : {"raise", "skip"}, default="raise"
-            As in :meth:`from_smiles`; None is an invalid molecule.
-        targets : array-like of shape (n_molecules,), optional
-            One class or number per molecule.
-        graph_names : sequence of str, optional
-            Names of the molecules; by default their property ``_Name``, else their SMILES.
+            The molecules. Their 3D coordinates, if any, are used for attributes that need coordinates. None is an invalid
+            molecule.
         **kwargs
-            Parameters of :class:`MoleculeGraphs`, as in :meth:`from_smiles`.
+            As in :meth:`from_smiles`: ``on_error``, ``targets``, ``graph_names`` (by default the property ``_Name``, else the
+            SMILES), and the parameters of :class:`MoleculeGraphs`.
 
         Returns
         -------
@@ -175,9 +162,7 @@ class FromLibraries:
         """
         from treegram.graphs.molecules import read_molecules
 
-        return read_molecules(
-            mols, kwargs, on_error=on_error, targets=targets, graph_names=graph_names, owner="Graphs.from_rdkit"
-        )
+        return read_molecules(mols, "Graphs.from_rdkit", **kwargs)
 
     @classmethod
     def from_igraph(
@@ -311,7 +296,7 @@ class FromLibraries:
         edges : pandas, polars or Arrow table, or mapping of names to columns
             One row per edge.
         graphs : pandas, polars or Arrow table, or mapping of names to columns, optional
-            One row per graph; every graph must have a node.
+            One row per graph, in the order of the collection.
         targets : str, or array-like of shape (n_graphs,), optional
             One class or number per graph: a column of the graph table, or of the node table where it is constant within each
             graph, or an array in the order of the graphs.

@@ -321,7 +321,7 @@ def _matrix_edges(matrix: Any, graph: int, *, symmetric: bool = False) -> tuple[
         raise InvalidGraphError(
             f"{name} must be square and hold numbers; got dtype {square.dtype} and shape {square.shape}."
         )
-    entries = sp.csr_array(square).sorted_indices()  # also adds up repeated entries of sparse matrices
+    entries = sp.csr_array(square, copy=True)  # the matrix of the caller stays as it is
     entries.sum_duplicates()
     entries.eliminate_zeros()
     found = entries.tocoo()

@@ -87,12 +87,8 @@ def _to_molecule(value: Any) -> Any:
 
 
 def _show_molecule(molecule: Any) -> str:
-    """Return the SMILES of a molecule for a message, cut if it is long."""
-    text = molecule
-    if _is_molecule(molecule):
-        with contextlib.suppress(Exception):  # some invalid molecules have no SMILES
-            text = import_rdkit().MolToSmiles(molecule)
-    shown = repr(text) if isinstance(text, str) else type(text).__name__
+    """Return a SMILES for a message, cut if it is long, or the type of anything else."""
+    shown = repr(molecule) if isinstance(molecule, str) else type(molecule).__name__
     return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
 
 
@@ -203,14 +199,6 @@ def _partial_charges(atoms: _Atoms) -> Floats:
 
     rdPartialCharges.ComputeGasteigerCharges(atoms.full)
     charges = np.array([atom.GetDoubleProp("_GasteigerCharge") for atom in atoms.full.GetAtoms()])
-    if not np.isfinite(charges).all():
-        # Such charges spread to neighbors; the cause is an unusual element, mostly the heaviest.
-        wrong = [atoms.full.GetAtomWithIdx(i) for i in np.flatnonzero(~np.isfinite(charges)).tolist()]
-        atom = max(wrong, key=lambda atom: atom.GetAtomicNum())
-        raise InvalidMoleculeError(
-            f"the partial charge of atom {atom.GetIdx()} ({atom.GetSymbol()}) is not a number: Gasteiger's method has no "
-            "parameters for this element in this state. Leave 'partial_charge' out of the attributes, or leave the molecule out"
-        )
     return charges[atoms.indices]
 
 
@@ -279,9 +267,14 @@ def _measure_atoms(mol: Any, names: Sequence[str], *, hydrogens: bool, seed: int
     if not names or not atoms.indices:
         return atoms.nodes, np.empty((len(atoms.indices), len(_attribute_columns(names))))
     columns = np.column_stack([ATTRIBUTES[name].measure(atoms) for name in names])
-    if not np.isfinite(columns).all():
-        atom, column = np.argwhere(~np.isfinite(columns))[0]
-        raise InvalidMoleculeError(f"{_attribute_columns(names)[column]!r} of atom {atom} is not a finite number")
+    wrong, places = np.nonzero(~np.isfinite(columns))
+    if len(wrong):
+        # A charge that is not a number spreads to neighbors; the cause is mostly the heaviest atom.
+        atom = max((atoms.nodes.GetAtomWithIdx(int(i)) for i in wrong), key=lambda atom: int(atom.GetAtomicNum()))
+        raise InvalidMoleculeError(
+            f"{_attribute_columns(names)[places[0]]!r} of atom {atom.GetIdx()} ({atom.GetSymbol()}) is not a number: RDKit has no "
+            "parameters for this element in this state. Leave it out of the attributes, or leave the molecule out"
+        )
     return atoms.nodes, columns
 
 
@@ -539,12 +532,12 @@ def _list_records(molecules: Any, smiles_column: str | None = None) -> list[Reco
 
 def read_molecules(
     molecules: Any,
-    options: dict[str, Any],
-    *,
-    on_error: str,
-    targets: ArrayLike | None,
-    graph_names: Sequence[str] | None,
     owner: str,
+    *,
+    on_error: str = "raise",
+    targets: ArrayLike | None = None,
+    graph_names: Sequence[str] | None = None,
+    **options: Any,
 ) -> Graphs:
     """Build a collection from SMILES or RDKit molecules; see :meth:`treegram.Graphs.from_smiles`."""
     check_value("on_error", owner, on_error, _ON_ERROR)

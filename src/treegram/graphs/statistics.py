@@ -6,9 +6,8 @@ Values are sorted within their graph before they are added up, so that a row has
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -112,7 +111,7 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         self._directed, self._has_nodes, self._has_edges = graphs.directed, graphs.n_nodes > 0, graphs.n_edges > 0
         self._labels = _Shares("label", _node_labels(graphs), self.max_labels)
         self._edge_labels = _Shares("edge_label", _edge_labels(graphs), self.max_labels)
-        ends = _edge_ends(graphs) if len(self._labels.names) > 1 else NO_CODES  # of one label only: those of the edges
+        ends = _edge_ends(graphs) if len(self._labels.names) > 1 else _Coded()  # of one label only: those of the edges
         self._edge_ends = _Shares("edge", ends, self.max_labels)
         self._attributes = _names(graphs.n_attributes, graphs.attribute_names, "")
         self._edge_attributes = _names(graphs.n_edge_attributes, graphs.edge_attribute_names, "edge_")
@@ -201,7 +200,8 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         yield [f"{name}_degree_covariance" for name in names], _means(nodes, products)
         labels = _node_labels(graphs)
         for value in self._labels.frequent:
-            chosen = np.flatnonzero(labels.codes == labels.code_of(value)) if names else np.empty(0, np.int64)
+            code = labels.values.index(value) if names and value in labels.values else -1
+            chosen = np.flatnonzero(labels.codes == code)
             label = self._labels.names[self._labels.columns[value]]
             yield [f"{name}_mean[{label}]" for name in names], _means(np.searchsorted(chosen, nodes), vectors[chosen])
 
@@ -209,46 +209,38 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
 # -------------------------------------------------------------------- discrete values
 
 
-@dataclass(frozen=True)
-class _Coded:
+class _Coded(NamedTuple):
     """The discrete values of all nodes, or of all edges, as positions among the distinct ones; none where there are none."""
 
-    codes: Ints
-    values: Sequence[Hashable]
-
-    def code_of(self, value: Hashable) -> int:
-        return self.values.index(value) if value in self.values else -1
-
-
-NO_CODES = _Coded(np.empty(0, np.int64), ())
+    codes: Ints = np.empty(0, np.int64)
+    values: Sequence[Hashable] = ()
 
 
 def _node_labels(graphs: Graphs) -> _Coded:
-    return NO_CODES if graphs.labels is None else _Coded(graphs.labels, graphs.label_values)
+    return _Coded() if graphs.labels is None else _Coded(graphs.labels, graphs.label_values)
 
 
 def _edge_labels(graphs: Graphs) -> _Coded:
     """Return the label of each edge, once if it has no direction."""
     if graphs.edge_labels is None:
-        return NO_CODES
+        return _Coded()
     return _Coded(graphs.edge_labels[graphs._edge_arcs()], graphs.edge_label_values)
 
 
 def _edge_ends(graphs: Graphs) -> _Coded:
     """Return the labels of both ends of each edge, and its own between them; without a direction, the ends are sorted."""
     if graphs.labels is None:
-        return NO_CODES
+        return _Coded()
     ends = graphs.labels[graphs.edges()]
-    if not graphs.directed:
-        ends = np.sort(ends, axis=1)
-    own = _edge_labels(graphs)
-    sides = [(ends[:, 0], graphs.label_values), (ends[:, 1], graphs.label_values)]
-    columns = sides if graphs.edge_labels is None else [sides[0], (own.codes, own.values), sides[1]]
-    shape = tuple(len(values) for _, values in columns)
-    numbers, codes = np.unique(np.ravel_multi_index([found for found, _ in columns], shape), return_inverse=True)
+    first, second = (ends if graphs.directed else np.sort(ends, axis=1)).T
+    columns = [_Coded(first, graphs.label_values), _Coded(second, graphs.label_values)]
+    if graphs.edge_labels is not None:
+        columns.insert(1, _edge_labels(graphs))
+    shape = tuple(len(column.values) for column in columns)
+    joined = np.ravel_multi_index([column.codes for column in columns], shape)
+    numbers, codes = np.unique(joined, return_inverse=True)
     rows = zip(*np.unravel_index(numbers, shape), strict=True)
-    values = [tuple(known[code] for code, (_, known) in zip(row, columns, strict=True)) for row in rows]
-    return _Coded(codes, values)
+    return _Coded(codes, [tuple(column.values[i] for i, column in zip(row, columns, strict=True)) for row in rows])
 
 
 def _edge_starts(graphs: Graphs) -> tuple[Ints, Ints]:
@@ -381,10 +373,10 @@ def _triangles(graphs: Graphs, symmetric: sp.csr_array) -> Ints:
     # Each edge leads to the end of higher degree, so that no node has more than sqrt(2 edges) successors.
     ends = symmetric.indices
     is_kept = (degrees[sources] < degrees[ends]) | ((degrees[sources] == degrees[ends]) & (sources < ends))
-    starts = np.concatenate([[0], np.cumsum(np.bincount(sources[is_kept], minlength=graphs.n_nodes))])
-    marks, found = np.full(graphs.n_nodes, -1, np.int64), np.zeros(graphs.n_nodes, np.int64)
-    count_triangles(starts, ends[is_kept].astype(np.int64), marks, found)
-    return np.bincount(graphs.graph_ids, found, minlength=len(graphs))
+    ones = np.ones(np.count_nonzero(is_kept), np.int64)
+    arcs = sp.csr_array((ones, (sources[is_kept], ends[is_kept])), shape=symmetric.shape)
+    found = (arcs @ arcs).multiply(arcs).sum(axis=1)
+    return np.bincount(graphs.graph_ids, np.asarray(found).reshape(-1), minlength=len(graphs))
 
 
 def _distances(graphs: Graphs, symmetric: sp.csr_array) -> tuple[list[str], Floats]:
@@ -426,19 +418,6 @@ def _sources(graphs: Graphs, symmetric: sp.csr_array) -> Ints:
 
 
 # -------------------------------------------------------------------- compiled
-
-
-@jit
-def count_triangles(starts, ends, marks, found):
-    """Count, for each node, the pairs of its successors of which the second is a successor of the first."""
-    for u in range(len(found)):
-        for arc in range(starts[u], starts[u + 1]):
-            marks[ends[arc]] = u
-        for arc in range(starts[u], starts[u + 1]):
-            v = ends[arc]
-            for next_arc in range(starts[v], starts[v + 1]):
-                if marks[ends[next_arc]] == u:
-                    found[u] += 1
 
 
 @jit

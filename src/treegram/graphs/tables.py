@@ -283,11 +283,15 @@ def read_tables(nodes: Any, edges: Any, graphs: Any, options: TableGraphs, targe
     node_table, edge_table = Table(nodes, "nodes"), Table(edges, "edges")
     graph_table = None if graphs is None else Table(graphs, "graphs")
     owners = _plain(node_table.take("graph", options.graph))
-    wanted = owners if graph_table is None else _plain(graph_table.take("graph", options.graph))
-    graph_names = list(dict.fromkeys(wanted))
-    if graph_table is not None:
-        _check_graph_table(wanted, owners)
-    position = {name: i for i, name in enumerate(graph_names)}
+    listed = owners if graph_table is None else _plain(graph_table.take("graph", options.graph))
+    position: dict[Hashable, int] = {}
+    for row, name in enumerate(listed):
+        if position.setdefault(name, len(position)) != row and graph_table is not None:
+            raise InvalidGraphError(f"graphs: row {row} has the graph {name!r} of an earlier row.")
+    for row, name in enumerate(owners):
+        if name not in position:
+            raise InvalidGraphError(f"nodes: row {row} is of graph {name!r}, which is not in the graph table.")
+    graph_names = list(position)
     codes = np.array([position[name] for name in owners], dtype=np.int64)
     order = np.argsort(codes, kind="stable")
     node_names = _plain(node_table.take("node", options.node))
@@ -311,22 +315,6 @@ def read_tables(nodes: Any, edges: Any, graphs: Any, options: TableGraphs, targe
 
 def _plain(values: NDArray[Any]) -> list[Hashable]:
     return [plain_label(value) for value in values.tolist()]
-
-
-def _check_graph_table(wanted: list[Hashable], owners: list[Hashable]) -> None:
-    """Raise unless the graph table lists each graph that has nodes once."""
-    known, used = set(wanted), set(owners)
-    if len(known) < len(wanted):
-        row = next(row for row, name in enumerate(wanted) if name in wanted[:row])
-        raise InvalidGraphError(
-            f"graphs: row {row} and row {wanted.index(wanted[row])} have the same graph {wanted[row]!r}."
-        )
-    for name in owners:
-        if name not in known:
-            raise InvalidGraphError(f"nodes: there are nodes of graph {name!r}, which is not in the graph table.")
-    for row, name in enumerate(wanted):
-        if name not in used:
-            raise InvalidGraphError(f"graphs: row {row} has graph {name!r}, which has no node in the node table.")
 
 
 def _look_up_ends(names: list[Hashable], owners: list[Hashable], edges: Table, options: TableGraphs) -> Ints:

@@ -204,11 +204,7 @@ class ScaleAttributes(GraphTransformer):
         vectors = _node_vectors(graphs, self)
         if not len(vectors) or not self.n_attributes_in_:
             return graphs
-        if vectors.shape[1] != self.n_attributes_in_:
-            raise InvalidGraphError(
-                f"The nodes of the new graphs (X) have {counted(vectors.shape[1], 'attribute')}, but ScaleAttributes was "
-                f"fitted on nodes with {self.n_attributes_in_}."
-            )
+        _check_width("nodes", vectors, self.n_attributes_in_, self)
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = (vectors - self.center_) / self.scale_
             if self.whitening_ is not None:
@@ -388,17 +384,14 @@ class BinEdgeAttributes(GraphTransformer):
     n_bins: int = field(default=4, kw_only=False)
 
     def _learn(self, graphs: Graphs) -> None:
-        vectors = _edge_vectors(graphs)[graphs._edge_arcs()]
+        vectors = _edge_vectors(graphs, self)[graphs._edge_arcs()]
         levels = np.arange(1, self.n_bins) / self.n_bins
         self.thresholds_ = [_bin_edges(column, levels) for column in vectors.T] if len(vectors) else []
 
     def _change(self, graphs: Graphs) -> Graphs:
-        vectors = _edge_vectors(graphs)
-        if self.thresholds_ and len(vectors) and vectors.shape[1] != len(self.thresholds_):
-            raise InvalidGraphError(
-                f"The edges of the new graphs (X) have {counted(vectors.shape[1], 'attribute')}, but BinEdgeAttributes was "
-                f"fitted on edges with {len(self.thresholds_)}."
-            )
+        vectors = _edge_vectors(graphs, self)
+        if self.thresholds_ and len(vectors):
+            _check_width("edges", vectors, len(self.thresholds_), self)
         bins = [
             np.searchsorted(thresholds, column, side="left")
             for thresholds, column in zip(self.thresholds_, vectors.T, strict=False)
@@ -426,26 +419,33 @@ TRANSFORMATIONS: dict[str, Callable[[], GraphTransformer]] = {
 
 def _node_vectors(graphs: Graphs, transformer: GraphTransformer) -> Floats:
     """Return one row per node; a collection without nodes needs no attributes."""
-    if graphs.attributes is not None and (graphs.n_attributes or not graphs.n_nodes):
-        return graphs.attributes
-    if graphs.n_nodes:
-        raise InvalidGraphError(
-            f"{type(transformer).__name__} changes node attributes, but the graphs have none: {graphs!r}. Leave it out, or "
-            "pass attributes when creating the collection."
-        )
-    return np.zeros((0, 0))
+    if graphs.attributes is None or (graphs.n_nodes and not graphs.n_attributes):
+        return _no_vectors(graphs, transformer, "changes node attributes", graphs.n_nodes)
+    return graphs.attributes
 
 
-def _edge_vectors(graphs: Graphs) -> Floats:
+def _edge_vectors(graphs: Graphs, transformer: GraphTransformer) -> Floats:
     """Return one row per arc; a collection without edges needs no edge attributes."""
-    if graphs.edge_attributes is not None:
-        return graphs.edge_attributes
-    if len(graphs.indices):
+    if graphs.edge_attributes is None:
+        return _no_vectors(graphs, transformer, "bins edge attributes", len(graphs.indices))
+    return graphs.edge_attributes
+
+
+def _no_vectors(graphs: Graphs, transformer: GraphTransformer, action: str, n_rows: int) -> Floats:
+    if n_rows:
         raise InvalidGraphError(
-            f"BinEdgeAttributes bins edge attributes, but the graphs have none: {graphs!r}. Leave it out, or pass "
-            "edge_attributes when creating the collection."
+            f"{type(transformer).__name__} {action}, but the graphs have none: {graphs!r}. Leave it out, or pass them when "
+            "creating the collection."
         )
     return np.zeros((0, 0))
+
+
+def _check_width(things: str, vectors: Floats, n_fitted: int, transformer: GraphTransformer) -> None:
+    if vectors.shape[1] != n_fitted:
+        raise InvalidGraphError(
+            f"The {things} of the new graphs (X) have {counted(vectors.shape[1], 'attribute')}, but "
+            f"{type(transformer).__name__} was fitted on {things} with {n_fitted}."
+        )
 
 
 def _with_vectors(
