@@ -50,10 +50,10 @@ def run(args: argparse.Namespace) -> None:  # noqa: ARG001
 
 def _cache_folder() -> str:
     """Return the folder in or below which compiled code is kept."""
-    from treegram.datasets import table
     from treegram.models import solver
+    from treegram.structure import hops
 
-    caches = [getattr(loop, "_cache", None) for loop in (table.scan_table, solver.climb_path)]
+    caches = [getattr(loop, "_cache", None) for loop in (hops.measure_diameters, solver.climb_path)]
     folders = [cache.cache_path for cache in caches if cache is not None and cache.cache_path]
     return os.path.commonpath(folders) if folders else "no folder: none is writable"
 
