@@ -6,7 +6,7 @@ from sklearn.metrics import roc_auc_score
 
 from treegram import ODDCL, WLCL, WLOA, Graphs, GraphSVC, explain, make_motifs
 from treegram._core.errors import ParameterError
-from treegram.datasets.synthetic import MOTIFS
+from treegram.datasets.generators import MOTIFS
 
 
 @pytest.mark.parametrize("motif", MOTIFS)

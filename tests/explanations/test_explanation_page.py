@@ -331,12 +331,11 @@ def test_molecules_are_drawn_by_rdkit(tmp_path):
     assert np.abs(atoms - end).max(axis=1).min() <= 1  # the strongest atom; RDKit rounds another way
     with pytest.raises(ValueError, match=r"molecules\[0\]: its atom 0 is O, but the node's label is 'C'"):
         written(tmp_path, model, graphs, molecules=["OCC", "CO"])
-    with pytest.raises(
-        ValueError, match=r"molecules\[1\] must have the 2 nodes of its graph as atoms; it has 1 atoms, and 5"
-    ):
-        written(tmp_path, model, graphs, molecules=["CCO", "C"])
-    with pytest.raises(ValueError, match=r"molecules\[0\] must have its atoms in the order .* such as \(0, 2\)"):
-        written(tmp_path, model, graphs, molecules=["C(O)C", "CO"])
+    for other in ("CO", "C(O)C"):
+        with pytest.raises(
+            ValueError, match=r"molecules\[0\] must have the nodes of its graph as atoms, in their order"
+        ):
+            written(tmp_path, model, graphs, molecules=[other, "CO"])
     with pytest.raises(
         ValueError, match=r"must be an RDKit molecule or a SMILES string that RDKit can read; got 'C\('"
     ):
@@ -401,11 +400,7 @@ def test_graphs_and_models_that_do_not_fit_leave_an_older_page(model, motifs, tm
 
 
 def test_a_class_that_was_never_fitted_is_shown_as_wrong(half_model, motifs, tmp_path):
-    with pytest.warns(
-        UserWarning,
-        match=r"y has 1 class that the model was not fitted on, such as 'never': .* It was fitted on classes such as 'a'",
-    ):
-        page = written(tmp_path, half_model, motifs[0][[1]], y=["never"])
+    page = written(tmp_path, half_model, motifs[0][[1]], y=["never"])
     assert '<td data-sort="never">never</td>' in page
     assert "0 of 1" in page
 
@@ -424,11 +419,3 @@ def test_labels_that_are_all_the_same_are_not_written(tmp_path):
     page = written(tmp_path, GraphRidge(WL(), param_grid={}, alpha=1.0, cv=2).fit(graphs, [0.0, 1.0]), graphs)
     assert "in parentheses" not in page
     assert ">C</text>" not in page.partition('id="graphs"')[2].partition("Features that contribute most")[0]
-
-
-def test_a_probability_below_that_of_another_class_names_it(motifs, model, tmp_path, monkeypatch):
-    graphs, y = motifs
-    sure = GraphSVC(WLOA(), param_grid={}, C=1, cv=2, probability=True).fit(graphs, y)
-    monkeypatch.setattr(sure, "sigmoids_", -sure.sigmoids_)
-    page = written(tmp_path, sure, graphs[:1], y=y[:1])
-    assert re.search(r"\d %  ?\(b &lt;script|\d %  ?\(a: ", page)

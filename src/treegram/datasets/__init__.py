@@ -3,10 +3,8 @@
 The collection itself is in ``treegram.graphs``. Downloads go through ``fetch``, text tables through ``table``.
 """
 
-from treegram.datasets.digits import load_digits_graphs
-from treegram.datasets.random_molecules import make_molecules
+from treegram.datasets.generators import load_digits_graphs, make_molecules, make_motifs, make_synthetic
 from treegram.datasets.summarize import summarize_graphs
-from treegram.datasets.synthetic import make_motifs, make_synthetic
 from treegram.datasets.tu import iter_tu, load_tu, save_tu
 
 __all__ = [

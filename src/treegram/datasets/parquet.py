@@ -384,7 +384,8 @@ class _Reader:
 
     def read_empty(self) -> Graphs:
         """Return a collection of no graphs, with the kinds of data that the columns have."""
-        return self._convert(_Batch(self.file.schema_arrow.empty_table(), self.path, 0))
+        with _reading(self.path):
+            return self._convert(_Batch(self.file.schema_arrow.empty_table(), self.path, 0))
 
     def _read_notes(self, text: bytes) -> dict[str, Any]:
         try:
@@ -483,7 +484,7 @@ def _reading(path: str) -> Iterator[None]:
         yield
     except DatasetError:
         raise
-    except (OSError, ValueError, KeyError, NotImplementedError, TypeError, MemoryError) as error:
+    except (OSError, ValueError, LookupError, NotImplementedError, TypeError, MemoryError) as error:
         text = " ".join(str(error).split())
         raise DatasetError(f"{path}: the file cannot be read as Parquet ({text[:200]}).") from None
 

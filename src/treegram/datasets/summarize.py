@@ -20,7 +20,7 @@ from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 
-__all__ = ["summarize_graphs"]
+__all__ = ["graph_digests", "summarize_graphs"]
 
 _N_PAIRS = 20_000  # sampled pairs of nodes
 _FAR, _ALIKE = 1e-6, 0.99  # values of the node kernel below and above which two vectors are far apart or alike
@@ -168,7 +168,7 @@ def _shape(graphs: Graphs, edges_per_graph: Ints) -> dict[str, int]:
     owner[component] = graphs.graph_ids
     is_isolated = np.bincount(component, minlength=n_components) == 1
     return {
-        "distinct_structures": len(set(_digests(graphs, [], []))),
+        "distinct_structures": len(set(graph_digests(graphs))),
         "isolated_nodes": int(is_isolated.sum()),
         "graphs_with_isolated_nodes": len(np.unique(owner[is_isolated])),
         "disconnected_graphs": int((np.bincount(owner, minlength=len(graphs)) > 1).sum()),
@@ -180,16 +180,16 @@ def _shape(graphs: Graphs, edges_per_graph: Ints) -> dict[str, int]:
 def _copies(graphs: Graphs, y: NDArray[Any] | None) -> dict[str, int]:
     """Count graphs that equal an earlier one node by node, and those of them with a different target."""
     first: dict[bytes, int] = {}
-    digests = _digests(graphs, [graphs.labels, graphs.attributes], [graphs.edge_labels, graphs.edge_attributes])
+    digests = graph_digests(graphs, [graphs.labels, graphs.attributes], [graphs.edge_labels, graphs.edge_attributes])
     originals = [first.setdefault(digest, i) for i, digest in enumerate(digests)]
     other = [y is not None and bool(np.any(y[original] != y[i])) for i, original in enumerate(originals)]
     return {"graphs": len(graphs) - len(first), "other_target": sum(other)}
 
 
-def _digests(
-    graphs: Graphs, at_nodes: list[NDArray[Any] | None], at_arcs: list[NDArray[Any] | None]
+def graph_digests(
+    graphs: Graphs, at_nodes: Sequence[NDArray[Any] | None] = (), at_arcs: Sequence[NDArray[Any] | None] = ()
 ) -> Iterator[bytes]:
-    """Yield a hash of each graph: its neighbors, and its rows of the arrays."""
+    """Yield a hash of each graph: its neighbors, and its rows of the arrays that are not None."""
     degrees = graphs.degrees
     for first, last in pairwise(graphs.offsets.tolist()):
         nodes, arcs = slice(first, last), slice(graphs.indptr[first], graphs.indptr[last])

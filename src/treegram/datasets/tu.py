@@ -356,7 +356,7 @@ def _read(folder: Path, chunk_size: int | None, notes: list[str], *, directed: b
 
 def _read_names(files: _Files) -> dict[str, LabelNames]:
     """Read the names of node labels, edge labels and classes, by the table that they belong to."""
-    found = {}
+    found: dict[str, LabelNames] = {}
     for kind in ("node_labels", "edge_labels", "graph_labels"):
         path = files.get(f"{kind.removesuffix('s')}_names")
         if path is not None:
@@ -490,7 +490,8 @@ def _contradiction(
 ) -> DatasetError | None:
     """Return the error for an edge that has two labels or two vectors, with both lines; self loops do not count."""
     for kind in _EDGE_TABLES:
-        rows, seen = data.get(kind, edges[:0]).tolist(), {}
+        rows = data.get(kind, edges[:0]).tolist()
+        seen: dict[tuple[int, ...], int] = {}
         for row, (pair, value) in enumerate(zip(edges.tolist(), rows, strict=False)):
             first = seen.setdefault(tuple(pair if directed else sorted(pair)), row)
             if value != rows[first] and pair[0] != pair[1]:

@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b
 from itertools import combinations
 from typing import Any
 
@@ -26,6 +25,7 @@ from treegram._core.errors import ParameterError
 from treegram._core.optional import optional_module
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
+from treegram.datasets.summarize import graph_digests
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels import FeatureMap, KernelSum, Nystroem, ODDCLFeatures
 from treegram.kernels.base import inverse_roots
@@ -733,37 +733,24 @@ def in_training(model: Any, X: Any) -> NDArray[np.bool_] | None:
 
 def _find_in_training(parts: list[Part]) -> Ints | None:
     """Return the position of each graph among the training graphs, -1 if it is not there; None if that is unknown."""
-    digests = []
+    keys = []
     for part in parts:  # all of them: a kernel may not see all data
         if part.numbers is not None or isinstance(part.kernel, ODDCLFeatures):
             return None
         vectors = part.kernel.graphs_.attributes
         scales = None if vectors is None else np.abs(vectors).max(axis=0, initial=0.0)
-        digests.append([_graph_digests(graphs, scales) for graphs in (part.kernel.graphs_, part.seen)])
-    fitted, new = (list(zip(*own, strict=True)) for own in zip(*digests, strict=True))
-    known = {digest: index for index, digest in reversed(list(enumerate(fitted)))}
-    return np.array([known.get(digest, -1) for digest in new], dtype=np.int64)
+        keys.append([_graph_keys(graphs, scales) for graphs in (part.kernel.graphs_, part.seen)])
+    fitted, new = (list(zip(*own, strict=True)) for own in zip(*keys, strict=True))
+    known = {key: index for index, key in reversed(list(enumerate(fitted)))}
+    return np.array([known.get(key, -1) for key in new], dtype=np.int64)
 
 
-def _graph_digests(graphs: Graphs, scales: Floats | None) -> list[bytes]:
-    """Return a digest of each graph: the same for graphs that are equal node by node, also in another collection."""
-    has_edge_labels = graphs.edge_labels is not None
-    vectors = graphs.attributes
+def _graph_keys(graphs: Graphs, scales: Floats | None) -> list[tuple[bytes, ...]]:
+    """Return a key of each graph: the same for graphs that are equal node by node, also in another collection."""
+    vectors, numbers = graphs.attributes, graphs.graph_attributes
     if vectors is not None and scales is not None:
         vectors = np.round(vectors / np.where(scales > 0, scales, 1.0), _DIGITS) + 0.0  # 0 rather than -0
-    at_nodes = [vectors, None if graphs.labels is None else node_hashes(graphs, "constant")]
-    numbers = graphs.graph_attributes
-    at_arcs = [graphs.edge_attributes, arc_hashes(graphs, use_edge_labels=True) if has_edge_labels else None]
-    digests = []
-    for i, (first, last) in enumerate(zip(graphs.offsets[:-1].tolist(), graphs.offsets[1:].tolist(), strict=True)):
-        nodes, arcs = slice(first, last), slice(graphs.indptr[first], graphs.indptr[last])
-        digest = blake2b(digest_size=16)
-        arrays = [np.diff(graphs.indptr[first : last + 1]), graphs.indices[arcs].astype(np.int64) - first]
-        arrays += [] if numbers is None else [numbers[i]]
-        arrays += [array[nodes] for array in at_nodes if array is not None]
-        arrays += [array[arcs] for array in at_arcs if array is not None]
-        for array in arrays:
-            digest.update(f"{array.shape} ".encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
-        digests.append(digest.digest())
-    return digests
+    labels = None if graphs.labels is None else node_hashes(graphs, "constant")
+    edge_labels = None if graphs.edge_labels is None else arc_hashes(graphs, use_edge_labels=True)
+    digests = graph_digests(graphs, [vectors, labels], [graphs.edge_attributes, edge_labels])
+    return [(digest, b"" if numbers is None else numbers[i].tobytes()) for i, digest in enumerate(digests)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from typing import Any
 from xml.etree import ElementTree
 
@@ -15,26 +16,6 @@ from treegram._core.types import Floats
 from treegram.graphs import Graphs
 from treegram.graphs.drawing import MOST_HOPS, auto_layout, node_places, node_radius
 from treegram.structure.hashing import label_text
-
-__all__ = [
-    "MOLECULE_LIMIT",
-    "MOST_LABELED",
-    "MOST_NODES",
-    "check_molecule",
-    "contribution_colors",
-    "draw_molecule",
-    "graph_picture",
-    "has_labels",
-    "hex_color",
-    "minus",
-    "molecule_picture",
-    "node_label",
-    "node_name",
-    "read_molecule",
-    "signed",
-    "tree_layout",
-    "tree_picture",
-]
 
 MOST_LABELED = 80  # nodes of a graph whose labels are still written
 MOST_NODES = 1500  # of a graph that is drawn
@@ -209,33 +190,28 @@ def _split_edge(label: str) -> tuple[str, str]:
 
 
 def _parse_tree(name: str) -> Tree:
-    stack: list[Tree] = [("", [])]
-    word = ""
-    for token in re.findall(r'"(?:[^"\\]|\\.)*"|.', name, re.DOTALL):  # quoted labels are one token
-        if token == "(":
-            stack.append((word.strip(), []))
-        elif token in ",)":
-            if word:
-                stack[-1][1].append((word.strip(), []))
-            if token == ")" and len(stack) > 1:
-                closed = stack.pop()
-                stack[-1][1].append(closed)
-            elif token == ")":
-                raise ValueError(
-                    f"name must be a tree such as 'C(N,C(O))'; got {name!r}, which closes more than it opens."
-                )
-        else:
-            word += token
-            continue
-        word = ""
-    roots, rest = stack[0][1], word.strip()
-    if roots and rest.startswith("#"):  # WLOA's number, which belongs to the root
-        roots = [(f"{label} {rest}", children) for label, children in roots]
-    elif rest:
-        roots.append((rest, []))
-    if len(stack) != 1 or len(roots) != 1 or not roots[0][0]:
+    tokens = re.findall(r'"(?:[^"\\]|\\.)*"|[(),]|[^"(),]+|"', name)  # quoted labels are one token
+
+    def read_words() -> str:
+        words = list(takewhile(lambda token: token not in "(),", tokens))
+        del tokens[: len(words)]
+        return "".join(words)
+
+    def read_tree() -> Tree:
+        label, children = read_words().strip(), []
+        if tokens[:1] == ["("]:
+            while tokens.pop(0) != ")":  # an opening parenthesis or a comma
+                children.append(read_tree())
+            label += read_words().rstrip()  # WLOA's number, such as " #2"
+        return label, [child for child in children if child != ("", [])]
+
+    try:
+        root = read_tree()
+    except IndexError:
+        root = ("", [])
+    if tokens or not root[0]:
         raise ValueError(f"name must be one tree such as 'C(N,C(O))'; got {name!r}.")
-    return roots[0]
+    return root
 
 
 def tree_picture(name: str) -> dict[str, Any] | None:
@@ -289,27 +265,19 @@ def check_molecule(molecule: Any, graph: Graphs, argument: str) -> Any:
         )
     if checked.GetNumAtoms() != graph.n_nodes:
         checked = chem.AddHs(checked)
-    if checked.GetNumAtoms() != graph.n_nodes:
-        n_heavy = sum(atom.GetAtomicNum() > 1 for atom in checked.GetAtoms())
-        raise ValueError(
-            f"{argument} must have the {graph.n_nodes} nodes of its graph as atoms; it has {n_heavy} atoms, and "
-            f"{checked.GetNumAtoms()} with hydrogens."
-        )
     bonds = {tuple(sorted((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()))) for bond in checked.GetBonds()}
-    edges = {tuple(sorted(edge)) for edge in graph.edges().tolist()}
-    if bonds != edges:
+    if checked.GetNumAtoms() != graph.n_nodes or bonds != {tuple(sorted(edge)) for edge in graph.edges().tolist()}:
         raise ValueError(
-            f"{argument} must have its atoms in the order of the graph's nodes: its bonds are not the graph's edges, such as "
-            f"{min(bonds ^ edges)}."
+            f"{argument} must have the nodes of its graph as atoms, in their order, and its edges as bonds; got {molecule!r}."
         )
     if graph.labels is not None:
         table = chem.GetPeriodicTable()
         elements = {table.GetElementSymbol(number) for number in range(1, 119)}
-        for node, (atom, code) in enumerate(zip(checked.GetAtoms(), graph.labels, strict=True)):
-            label = graph.label_values[code]
-            if label in elements and label != atom.GetSymbol():
+        for atom, code in zip(checked.GetAtoms(), graph.labels, strict=True):
+            label, symbol = graph.label_values[code], atom.GetSymbol()
+            if label in elements and label != symbol:
                 raise ValueError(
-                    f"{argument}: its atom {node} is {atom.GetSymbol()}, but the node's label is {label!r}."
+                    f"{argument}: its atom {atom.GetIdx()} is {symbol}, but the node's label is {label!r}."
                 )
     return checked
 

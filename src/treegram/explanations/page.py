@@ -6,7 +6,6 @@ import base64
 import hashlib
 import inspect
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
@@ -69,10 +68,10 @@ def write_page(
     graphs, n = explanation.graphs, len(explanation.graphs)
     if not n:
         raise ParameterError("X of explain must have at least one graph for a page; it has none.")
-    if names is not None and (isinstance(names, str) or len(names) != n):
-        raise ParameterError(f"names must have one name per graph, {n} in all; got {names!r}.")
     known: Any = graphs.graph_names if names is None else names
-    shown = [f"Graph {i}" for i in range(n)] if known is None else [str(name) for name in known]
+    known = [f"Graph {i}" for i in range(n)] if known is None else known
+    if isinstance(known, str) or len(known) != n:
+        raise ParameterError(f"names must have one name per graph, {n} in all; got {names!r}.")
     molecules = _check_molecules(explanation, molecules)
     targets = _check_targets(explanation, y)
     find_similar = _similar_graphs(explanation, are_molecules=molecules is not None)
@@ -81,18 +80,19 @@ def write_page(
     with one_blas_thread():  # layouts are many small problems
         for i in track(range(n), n, "pictures"):
             card = _card(explanation, i, None if molecules is None else molecules[i])
-            card |= {"index": i, "name": shown[i], "certainty": certainties[i], "similar": find_similar(i)}
+            card |= {"index": i, "name": str(known[i]), "certainty": certainties[i], "similar": find_similar(i)}
             card["truth"] = "" if targets is None else _shown(targets[i])
             card["verdict"] = _verdict(explanation, i, targets)
             cards.append(card)
     sides = {(card["contrasts"][0]["above"], card["contrasts"][0]["below"]) for card in cards}
+    limit = 1.0 if molecules is None else MOLECULE_LIMIT
     script = (resources.files(_PACKAGE) / "templates" / "page.js").read_text("utf-8")
     page = render(
         _PACKAGE,
         "explanation.html",
         cards=cards,
         certainty=certainty,
-        color_stops=_color_stops(MOLECULE_LIMIT if molecules is not None else 1.0),
+        color_stops=[hex_color(color) for color in contribution_colors(np.linspace(-1, 1, 21), limit)],
         counted=counted,
         difference=_difference,
         facts=_facts(explanation, source),
@@ -131,22 +131,12 @@ def render_summary(explanation: Explanation, n_shown: int) -> str:
 
 
 def _check_targets(explanation: Explanation, y: ArrayLike | None) -> NDArray[Any] | None:
-    """Return the targets, and warn of classes that the model does not know."""
     n = len(explanation.graphs)
     targets = explanation.graphs.targets if y is None else np.asarray(y)
     if y is None and targets is not None and targets.ndim > 1:  # several targets, of which the model predicts one
         return None
     if targets is not None and targets.shape != (n,):
         raise ParameterError(f"y must have one entry per graph, shape ({n},); got shape {targets.shape}.")
-    known = explanation._model.classes_.tolist() if explanation._is_classifier else []
-    unknown = [one for one in dict.fromkeys([] if targets is None else targets.tolist()) if one not in set(known)]
-    if known and unknown:
-        warnings.warn(
-            f"y has {counted(len(unknown), 'class', 'classes')} that the model was not fitted on, such as {unknown[0]!r}: all "
-            f"predictions for such graphs are wrong. It was fitted on classes such as {known[0]!r}.",
-            UserWarning,
-            stacklevel=4,
-        )
     return targets
 
 
@@ -306,11 +296,6 @@ def _shown(value: Any) -> str:
     return minus(f"{plain:.4g}") if isinstance(plain, float) else str(plain)
 
 
-def _color_stops(limit: float) -> list[str]:
-    """Return the colors from the strongest negative to the strongest positive contribution, as the pictures have them."""
-    return [hex_color(color) for color in contribution_colors(np.linspace(-1, 1, 21), limit)]
-
-
 def _certainties(explanation: Explanation) -> tuple[str, list[str]]:
     """Return "probability", "standard deviation" or "", and its value for each graph."""
     model, X = explanation._model, explanation._X
@@ -320,12 +305,7 @@ def _certainties(explanation: Explanation) -> tuple[str, list[str]]:
         return "", [""] * len(explanation.graphs)
     rows = model.predict_proba(X)
     columns = np.searchsorted(model.classes_, explanation.predictions)
-    texts = [f"{100 * value:.1f} %" for value in rows[np.arange(len(rows)), columns].tolist()]
-    # Sigmoids, which are fitted on held-out decisions, may favor another class.
-    for i in np.flatnonzero(rows.argmax(axis=1) != columns):
-        best = int(rows[i].argmax())
-        texts[i] += f" ({_shown(model.classes_[best])}: {100 * rows[i, best]:.1f} %)"
-    return "probability", texts
+    return "probability", [f"{100 * value:.1f} %" for value in rows[np.arange(len(rows)), columns].tolist()]
 
 
 def _facts(explanation: Explanation, source: str) -> list[tuple[str, str]]:

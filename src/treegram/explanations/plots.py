@@ -40,9 +40,7 @@ def plot_graph(
     layout: str | ArrayLike = "auto",
     ax: Any = None,
     title: str | None = None,
-    cmap: str = "RdBu_r",
     colorbar: bool = True,
-    colorbar_label: str = "value",
 ) -> Any:
     """Draw a graph, with its nodes colored by numbers if there are any.
 
@@ -65,12 +63,8 @@ def plot_graph(
         Where to draw; by default a new figure of pyplot.
     title : str, optional
         Title of the plot.
-    cmap : str, default="RdBu_r"
-        Name of a diverging matplotlib color map.
     colorbar : bool, default=True
         Whether to add a color bar if there are values.
-    colorbar_label : str, default="value"
-        Label of the color bar.
 
     Returns
     -------
@@ -98,9 +92,9 @@ def plot_graph(
     else:
         ax.text(0.5, 0.5, "no nodes", ha="center", va="center", color="0.5", transform=ax.transAxes)
     _draw_edges(ax, graph, positions)
-    nodes = _draw_nodes(ax, graph, positions, numbers, cmap)
+    _draw_nodes(ax, graph, positions, numbers)
     if numbers is not None and colorbar:
-        _add_colorbar(ax, nodes, colorbar_label)
+        _add_colorbar(ax, numbers, "value")
     ax.set_aspect("equal")
     ax.set_axis_off()
     if title is not None:
@@ -117,7 +111,6 @@ def plot_explanation(
     molecule: Any = None,
     ax: Any = None,
     title: str | None = None,
-    cmap: str = "RdBu_r",
     colorbar: bool = True,
 ) -> Any:
     """Draw an explained graph, with its nodes colored by their contributions to the decision.
@@ -142,8 +135,6 @@ def plot_explanation(
         Where to draw; by default a new figure of pyplot.
     title : str, optional
         Title of the plot; by default the two classes and the decision.
-    cmap : str, default="RdBu_r"
-        Name of a diverging matplotlib color map; a ``molecule`` has its own colors.
     colorbar : bool, default=True
         Whether to add a color bar.
 
@@ -169,23 +160,16 @@ def plot_explanation(
         decision = values.sum() + (columns + explanation.intercept) @ contrast.combine
         name = f"{contrast.above} rather than {contrast.below}" if explanation._is_classifier else word
         title = f"{name}: {signed(decision)}"
-    label = f"contribution to the {word}"
-    graph = explanation.graphs[index]
+    graph, ax = explanation.graphs[index], new_axes() if ax is None else ax
     if molecule is None:
-        options = {"layout": layout, "ax": ax, "title": title, "cmap": cmap}
-        return plot_graph(graph, values=values, colorbar=colorbar, colorbar_label=label, **options)
-    checked = check_molecule(molecule, graph, "molecule")
-    image = draw_molecule(checked, values, "Cairo", _MOLECULE_SIZE)
-    ax = new_axes() if ax is None else ax
-    ax.imshow(matplotlib_module("image").imread(io.BytesIO(image), format="png"))
-    ax.set_axis_off()
+        plot_graph(graph, values=values, layout=layout, ax=ax, colorbar=False)
+    else:
+        image = draw_molecule(check_molecule(molecule, graph, "molecule"), values, "Cairo", _MOLECULE_SIZE)
+        ax.imshow(matplotlib_module("image").imread(io.BytesIO(image), format="png"))
+        ax.set_axis_off()
     ax.set_title(title)
     if colorbar:
-        limit = float(np.abs(values).max(initial=0.0)) or 1.0
-        colors = contribution_colors(np.linspace(-1, 1, 255), MOLECULE_LIMIT)
-        scale = matplotlib_module("colors").Normalize(-limit, limit)
-        mapped = matplotlib_module("cm").ScalarMappable(scale, matplotlib_module("colors").ListedColormap(colors))
-        _add_colorbar(ax, mapped, label)
+        _add_colorbar(ax, values, f"contribution to the {word}", 1.0 if molecule is None else MOLECULE_LIMIT)
     return ax
 
 
@@ -244,26 +228,34 @@ def _draw_edges(ax: Any, graph: Graphs, positions: Floats) -> None:
         ax.annotate("", end, start, arrowprops=arrow, zorder=1)
 
 
-def _draw_nodes(ax: Any, graph: Graphs, positions: Floats, values: Floats | None, cmap: str) -> Any:
+def _draw_nodes(ax: Any, graph: Graphs, positions: Floats, values: Floats | None) -> None:
     size = 320 if graph.n_nodes <= 30 else 9600 / graph.n_nodes + 20
     style: dict[str, Any] = {"s": size, "edgecolors": "0.3", "linewidths": 0.8, "zorder": 2}
     is_strong = np.zeros(graph.n_nodes, bool)
     if values is None:
-        nodes = ax.scatter(*positions.T, c="0.9", **style)
+        ax.scatter(*positions.T, c="0.9", **style)
     else:
-        limit = float(np.abs(values).max(initial=0.0)) or 1.0
-        is_strong = np.abs(values) > 0.6 * limit
-        nodes = ax.scatter(*positions.T, c=values, cmap=cmap, vmin=-limit, vmax=limit, **style)
+        scale = _color_scale(values)
+        is_strong = np.abs(values) > 0.6 * scale["norm"].vmax
+        ax.scatter(*positions.T, c=values, **scale, **style)
     if graph.labels is not None and has_labels(graph) and graph.n_nodes <= MOST_LABELED:
         for position, code, is_white in zip(positions, graph.labels, is_strong, strict=True):
             label = str(graph.label_values[code])
             font = min(9.0, 0.5 * size**0.5) * max(min(1.0, 4 / max(len(label), 1)), 0.6)
             text = {"color": "white" if is_white else "black", "fontsize": font, "zorder": 3}
             ax.text(*position, label, ha="center", va="center", **text)
-    return nodes
 
 
-def _add_colorbar(ax: Any, colors: Any, label: str) -> None:
+def _color_scale(values: Floats, full: float = 1.0) -> dict[str, Any]:
+    """Return the colors of values, centered at 0; the color is full at ``full`` times the largest of them."""
+    colors = matplotlib_module("colors")
+    limit = float(np.abs(values).max(initial=0.0)) or 1.0
+    shades = contribution_colors(np.linspace(-1, 1, 255), full)
+    return {"norm": colors.Normalize(-limit, limit), "cmap": colors.ListedColormap(shades)}
+
+
+def _add_colorbar(ax: Any, values: Floats, label: str, full: float = 1.0) -> None:
+    colors = matplotlib_module("cm").ScalarMappable(**_color_scale(values, full))
     bar = ax.figure.colorbar(colors, ax=ax, fraction=0.046, pad=0.03, panchor=(0.5, 0.5))  # keeps the graph centered
     bar.set_label(label)
 
@@ -320,9 +312,9 @@ def plot_gram(
     """
     matrix = _check_gram(K)
     names, counts, order = _sort_by_class(y, len(matrix))
-    if ax is None:
-        ax = new_axes()
-    low, high = _color_limits(matrix)
+    ax = new_axes() if ax is None else ax
+    off_diagonal = matrix[~np.eye(len(matrix), dtype=bool)]
+    low, high = np.quantile(off_diagonal if off_diagonal.size else matrix, _COLOR_QUANTILES).tolist()
     # Average the numbers that share a pixel rather than their colors: it matches the color bar, and is faster.
     sampling = {"interpolation": "antialiased", "interpolation_stage": "data"}
     image = ax.imshow(matrix[np.ix_(order, order)], cmap=cmap, vmin=low, vmax=high, **sampling)
@@ -330,8 +322,8 @@ def plot_gram(
     if title is not None:
         ax.set_title(title)
     if colorbar:
-        beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
-        extend = beyond[bool(matrix.min() < low), bool(matrix.max() > high)]
+        ends = [end for end, is_cut in (("min", matrix.min() < low), ("max", matrix.max() > high)) if is_cut]
+        extend = "both" if len(ends) == 2 else "".join(ends) or "neither"
         bar = ax.figure.colorbar(image, ax=ax, extend=extend, fraction=0.046, pad=0.03)
         bar.set_label("kernel value")
     return ax
@@ -345,13 +337,6 @@ def _check_gram(K: ArrayLike) -> Floats:
     if not np.isfinite(matrix).all():
         raise ValueError("K must be finite; it has NaN or infinity.")
     return matrix
-
-
-def _color_limits(matrix: Floats) -> tuple[float, float]:
-    """Return the range of the values off the diagonal, without the most extreme ones."""
-    off_diagonal = matrix[~np.eye(len(matrix), dtype=bool)]
-    low, high = np.quantile(off_diagonal if off_diagonal.size else matrix, _COLOR_QUANTILES)
-    return float(low), float(high)
 
 
 def _sort_by_class(y: ArrayLike | None, n_graphs: int) -> tuple[list[str], Ints, Ints]:
