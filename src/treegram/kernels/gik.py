@@ -7,6 +7,7 @@ from typing import Any
 
 from treegram._core.params import Whole, Words, parameters
 from treegram.graphs import Graphs
+from treegram.kernels.base import options_of
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import NodePairKernel
 from treegram.structure.features import Features
@@ -172,16 +173,5 @@ class GIK(NodePairKernel):
         match = self.match
         if match == "auto":
             match = "invariant" if self.invariant == "nspdk" else "size"
-        features = pattern_features(
-            graphs,
-            invariant=self.invariant,
-            scope=self.scope,
-            match=match,
-            radius=self.radius,
-            levels=self.n_levels,
-            distance=self.distance,
-            missing_labels=self.missing_labels,
-            use_edge_labels=self.use_edge_labels,
-            n_jobs=self.n_jobs,
-        )
-        return [features]
+        names = ("invariant", "scope", "radius", "distance", "missing_labels", "use_edge_labels", "n_jobs")
+        return [pattern_features(graphs, match=match, levels=self.n_levels, **options_of(self, *names))]

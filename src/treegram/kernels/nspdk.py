@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
 
 from treegram._core.params import Whole, parameters
 from treegram.graphs import Graphs
+from treegram.kernels.base import options_of
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
 from treegram.structure.features import Features
@@ -95,11 +95,11 @@ class NSPDK(ExplicitKernel):
     use_edge_labels: bool = False
 
     def _features(self, graphs: Graphs, grid: Grid) -> list[Features]:  # noqa: ARG002 (one group)
-        return [ball_pair_features(graphs, self.radius, self.distance, **self._options())]
+        return [self._count(graphs, by_node=False)]
 
     def _node_features(self, graphs: Graphs) -> Features:
-        return ball_pair_features(graphs, self.radius, self.distance, by_node=True, **self._options())
+        return self._count(graphs, by_node=True)
 
-    def _options(self) -> dict[str, Any]:
-        names = ("missing_labels", "use_edge_labels", "n_jobs")
-        return {name: getattr(self, name) for name in names}
+    def _count(self, graphs: Graphs, *, by_node: bool) -> Features:
+        options = options_of(self, "missing_labels", "use_edge_labels", "n_jobs")
+        return ball_pair_features(graphs, self.radius, self.distance, by_node=by_node, **options)

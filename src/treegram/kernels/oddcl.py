@@ -12,7 +12,7 @@ import numpy as np
 from treegram._core.params import Allowed, Number, Whole, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import arc_matrix, normalization_of
+from treegram.kernels.base import arc_matrix, normalization_of, options_of
 from treegram.kernels.grid import Grid, GridPoint, grid_params
 from treegram.kernels.node_pairs import NodePairKernel, NodeView, WeightedFeatures, entry_contributions, view_nodes
 from treegram.structure.features import Features
@@ -22,6 +22,7 @@ __all__ = [
     "ODDCL",
     "TREES",
     "TREE_GRID",
+    "TREE_OPTIONS",
     "count_trees",
     "grid_pass",
     "refuse_overflow",
@@ -37,12 +38,12 @@ TREES: Mapping[str, Allowed] = {
     "counting": (Words(*COUNTINGS),),
 }
 TREE_GRID: Grid = {"depth": [0, 1, 2, 3], "lam": [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]}  # the paper's
+TREE_OPTIONS = ("counting", "missing_labels", "use_edge_labels")
 
 # lam ** size stays below 1e260: products of counts then have fifty orders of magnitude left before they overflow.
 _LARGEST_EXPONENT = 260 * np.log(10)
-SMALLEST_LAM = (
-    1e-100  # below, weights are rescaled where the kernel is normalized: kernels of graphs with themselves may be 0
-)
+# Below, weights are rescaled where the kernel is normalized: kernels of graphs with themselves may be 0.
+SMALLEST_LAM = 1e-100
 
 
 @parameters
@@ -148,45 +149,27 @@ class ODDCL(NodePairKernel):
 
 def count_trees(kernel: Any, graphs: Graphs, depth: int) -> Phi:
     """Count the trees of each node up to a depth, as the kernel's parameters say."""
-    return tree_features(
-        graphs,
-        depth,
-        counting=kernel.counting,
-        missing_labels=kernel.missing_labels,
-        use_edge_labels=kernel.use_edge_labels,
-        n_jobs=kernel.n_jobs,
-    )
+    return tree_features(graphs, depth, n_jobs=kernel.n_jobs, **options_of(kernel, *TREE_OPTIONS))
 
 
 def spread_counted_trees(kernel: Any, graphs: Graphs, phi: Phi, values: Floats) -> Floats:
     """Divide what each entry of :func:`count_trees` adds among the nodes of its tree."""
-    return tree_contributions(
-        graphs,
-        phi,
-        values,
-        kernel.depth,
-        counting=kernel.counting,
-        missing_labels=kernel.missing_labels,
-        use_edge_labels=kernel.use_edge_labels,
-    )
+    return tree_contributions(graphs, phi, values, kernel.depth, **options_of(kernel, *TREE_OPTIONS))
 
 
 def tree_groups(kernel: Any, graphs: Graphs, depths: Sequence[int], lams: Sequence[float]) -> list[Features]:
     """Count the trees of each node with their weights, one group for each depth."""
     groups: list[Features] = []
     for depth in depths:
-        phi = count_trees(kernel, graphs, depth)
-        if normalization_of(kernel) != "cosine":
+        phi, rescale = count_trees(kernel, graphs, depth), normalization_of(kernel) == "cosine"
+        if not rescale:
             refuse_overflow(phi.sizes, max(lams), depth)
         if len(lams) == 1:
-            groups.append(
-                weigh(phi, lams[0], graphs.graph_ids, rescale=normalization_of(kernel) == "cosine", in_place=True)
-            )
+            groups.append(weigh(phi, lams[0], graphs.graph_ids, rescale=rescale, in_place=True))
             continue
         sizes, kinds = np.unique(phi.sizes, return_inverse=True)
-        groups.append(
-            WeightedFeatures(phi.counts, phi.codes, kinds, np.power(np.asarray(lams, np.float64), sizes[:, None]))
-        )
+        weights = np.power(np.asarray(lams, np.float64), sizes[:, None])
+        groups.append(WeightedFeatures(phi.counts, phi.codes, kinds, weights))
     return groups
 
 

@@ -22,6 +22,7 @@ from treegram.kernels.base import (
     inverse_roots,
     learn_gamma,
     node_vectors,
+    options_of,
     unused_data,
     warn_of_unknown_labels,
     warn_of_unused,
@@ -335,7 +336,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     def _feature_contributions(self, graphs: Graphs, weights: Floats) -> tuple[tuple[Any, ...], Callable[[int], str]]:
         """Return what each tree adds, for each output a matrix of graphs and trees, and a function that names a tree."""
         phi, contributions = self._tree_contributions(graphs, weights)
-        read = partial(read_tree, graphs, missing_labels=self.missing_labels, use_edge_labels=self.use_edge_labels)
+        read = partial(read_tree, graphs, **options_of(self, "missing_labels", "use_edge_labels"))
         per_output = (
             sp.csr_matrix((own, phi.counts.indices, phi.counts.indptr), phi.counts.shape) for own in contributions.T
         )

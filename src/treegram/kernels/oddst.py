@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from treegram._core.params import parameters
-from treegram._core.types import Floats
+from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
+from treegram.kernels.base import options_of
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
 from treegram.kernels.oddcl import TREE_GRID, TREES, count_trees, refuse_overflow, spread_counted_trees, weigh
@@ -102,31 +103,25 @@ class ODDST(ExplicitKernel):
             phi = replace(phi, counts=sum_rows(phi.counts, graphs.offsets))
             if self._normalization != "cosine":
                 refuse_overflow(phi.sizes, max(grid["lam"]), depth)
-            points += [
-                weigh(phi, lam, np.arange(len(graphs)), rescale=self._normalization == "cosine") for lam in grid["lam"]
-            ]
+            points += [self._weigh(phi, lam, np.arange(len(graphs))) for lam in grid["lam"]]
         return points
 
+    def _weigh(self, phi: Phi, lam: float, graph_ids: Ints) -> Phi:
+        return weigh(phi, lam, graph_ids, rescale=self._normalization == "cosine")
+
     def _node_features(self, graphs: Graphs) -> Phi:
-        return weigh(
-            count_trees(self, graphs, self.depth), self.lam, graphs.graph_ids, rescale=self._normalization == "cosine"
-        )
+        return self._weigh(count_trees(self, graphs, self.depth), self.lam, graphs.graph_ids)
 
     def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
         if not spread:
             return super()._raw_column_contributions(graphs, described, weights, spread=False)
         phi = count_trees(self, graphs, self.depth)
         phi.counts.sort_indices()
-        weighted = weigh(phi, self.lam, graphs.graph_ids, rescale=self._normalization == "cosine")
+        weighted = self._weigh(phi, self.lam, graphs.graph_ids)
         every_tree = Features(sp.identity(len(phi.codes), format="csr"), phi.codes)
         own_weights = every_tree.aligned(self._fitted_features.codes) @ weights  # of each column of these graphs
         values = weighted.counts.data[:, None] * own_weights[phi.counts.indices]
         return spread_counted_trees(self, graphs, phi, values)
 
     def _name_feature(self, fitted: Any, column: int) -> str:
-        return read_tree(
-            self.graphs_,
-            fitted.seen[column],
-            missing_labels=self.missing_labels,
-            use_edge_labels=self.use_edge_labels,
-        )
+        return read_tree(self.graphs_, fitted.seen[column], **options_of(self, "missing_labels", "use_edge_labels"))
