@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field, replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -336,11 +335,11 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     def _feature_contributions(self, graphs: Graphs, weights: Floats) -> tuple[tuple[Any, ...], Callable[[int], str]]:
         """Return what each tree adds, for each output a matrix of graphs and trees, and a function that names a tree."""
         phi, contributions = self._tree_contributions(graphs, weights)
-        read = partial(read_tree, graphs, **options_of(self, "missing_labels", "use_edge_labels"))
+        options = options_of(self, "missing_labels", "use_edge_labels")
         per_output = (
             sp.csr_matrix((own, phi.counts.indices, phi.counts.indptr), phi.counts.shape) for own in contributions.T
         )
-        return tuple(sum_rows(one, graphs.offsets) for one in per_output), lambda column: read(phi.seen[column])
+        return tuple(sum_rows(one, graphs.offsets) for one in per_output), lambda column: read_tree(graphs, phi.seen[column], **options)
 
     def _check_like_fitted(self, X: Any) -> Graphs:
         """Return the graphs, if they are of the same kind as the fitted ones."""
