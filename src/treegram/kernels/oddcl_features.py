@@ -339,7 +339,9 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         per_output = (
             sp.csr_matrix((own, phi.counts.indices, phi.counts.indptr), phi.counts.shape) for own in contributions.T
         )
-        return tuple(sum_rows(one, graphs.offsets) for one in per_output), lambda column: read_tree(graphs, phi.seen[column], **options)
+        return tuple(sum_rows(one, graphs.offsets) for one in per_output), lambda column: read_tree(
+            graphs, phi.seen[column], **options
+        )
 
     def _check_like_fitted(self, X: Any) -> Graphs:
         """Return the graphs, if they are of the same kind as the fitted ones."""
