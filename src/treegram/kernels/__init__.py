@@ -12,10 +12,9 @@ from treegram.kernels.graphhopper import GraphHopper
 from treegram.kernels.graphlets import Graphlets
 from treegram.kernels.kernel_sum import KernelSum
 from treegram.kernels.nystroem import Nystroem
-from treegram.kernels.oddcl import ODDCL
+from treegram.kernels.oddcl import ODDCL, ODDST
 from treegram.kernels.oddcl_approx import ODDCLApprox
 from treegram.kernels.oddcl_features import ODDCLFeatures
-from treegram.kernels.oddst import ODDST
 from treegram.kernels.ordered_trees import OrderedTrees
 from treegram.kernels.p2k import P2K
 from treegram.kernels.random_walk import AttributedWalk, RandomWalk
