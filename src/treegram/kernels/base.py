@@ -478,6 +478,11 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         """Compute the kernel of each graph with itself, not normalized: (n_points, n_graphs)."""
 
 
+def options_of(kernel: Any, *names: str) -> dict[str, Any]:
+    """Return some parameters of a kernel, to pass them on under the same names."""
+    return {name: getattr(kernel, name) for name in names}
+
+
 def arc_matrix(graphs: Graphs) -> sp.csr_matrix:
     """Return the adjacency matrix of all nodes."""
     ones, n = np.ones(len(graphs.indices)), graphs.n_nodes

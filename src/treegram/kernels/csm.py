@@ -153,49 +153,29 @@ class CSM(GraphKernel):
         sizes = grid["max_size"]
         weights = self._check_weights(sizes[-1], int(graphs.sizes.max(initial=1)))
         vectors, node_kernel = vectors_and_kernel(self, graphs)
-        indptr, indices, kinds = _arcs(graphs, use_edge_labels=self.use_edge_labels)
-        nodes = Matchables(
-            offsets=graphs.offsets,
-            blocks=node_blocks(self, graphs),
-            vectors=vectors,
-            indptr=indptr,
-            indices=indices,
-            kinds=kinds,
-        )
+        arcs = _arcs(graphs, use_edge_labels=self.use_edge_labels)
+        nodes = Matchables(graphs.offsets, node_blocks(self, graphs), vectors, *arcs)
         return MatchView(nodes, node_kernel, weights, sizes, positions)
 
     def _pair_sums(self, left: MatchView, right: MatchView | None) -> Floats:
         fitted = left if right is None else right
         nodes = None if right is None else right.nodes
-        sums = match_sums(
-            left.nodes,
-            nodes,
-            fitted.node_kernel,
-            len(fitted.weights),
-            threshold=float(self.threshold),
-            n_jobs=self.n_jobs,
-        )
+        sums = match_sums(left.nodes, nodes, fitted.node_kernel, len(fitted.weights), **self._options())
         return _by_largest_size(sums, fitted)
+
+    def _options(self) -> dict[str, Any]:
+        return {"threshold": float(self.threshold), "n_jobs": self.n_jobs}
 
     def _raw_contributions(self, graphs: Graphs, described: MatchView, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
         """Divide each matching equally among its nodes."""
         used = np.flatnonzero(np.abs(weights).max(axis=1, initial=0.0) > 0)
         fitted = self._describe(self.graphs_[used], self._own_grid())
-        return match_contributions(
-            described.nodes,
-            fitted.nodes,
-            fitted.node_kernel,
-            fitted.weights,
-            weights[used],
-            threshold=float(self.threshold),
-            n_jobs=self.n_jobs,
-        )
+        sides = (described.nodes, fitted.nodes)
+        return match_contributions(*sides, fitted.node_kernel, fitted.weights, weights[used], **self._options())
 
     def _self_sums(self, described: MatchView) -> Floats:
         max_size = len(described.weights)
-        sums = match_self_sums(
-            described.nodes, described.node_kernel, max_size, threshold=float(self.threshold), n_jobs=self.n_jobs
-        )
+        sums = match_self_sums(described.nodes, described.node_kernel, max_size, **self._options())
         return _by_largest_size(sums, described)
 
 

@@ -26,8 +26,7 @@ from treegram.kernels.grid import (
     split_pipeline,
     with_parameters,
 )
-from treegram.kernels.oddcl import ODDCL
-from treegram.kernels.oddst import ODDST
+from treegram.kernels.oddcl import ODDCL, ODDST
 
 __all__ = ["KernelSum"]
 

@@ -210,10 +210,7 @@ def _symmetric_sums(view: NodeView, n_jobs: int | None) -> Floats:
 def node_self_sums(view: NodeView, n_jobs: int | None) -> Floats:
     """Compute the kernel of each graph with itself for each point of the grid."""
     features = [_folded(group, view.nodes.graph_ids) for group in view.groups]
-    if any(isinstance(group, WeightedFeatures) for group in view.groups):
-        weighting = _weighting(view.groups, [group.codes for group in view.groups])
-    else:
-        weighting = _plain_weighting([matrix.shape[1] for matrix in features])
+    weighting = _weighting(view.groups, [group.codes for group in view.groups], features)
     return by_point(view, self_sums(_with_features(view, features), view.node_kernel, weighting, n_jobs=n_jobs))
 
 
@@ -235,24 +232,20 @@ def _with_features(view: NodeView, features: Sequence[sp.csr_matrix]) -> Nodes:
     return replace(view.nodes, features=stacked)
 
 
-def _weighting(groups: Sequence[Features], codes: Sequence[Hashes]) -> Weighting:
-    """Return the weights of the columns with the given codes, group after group."""
-    if not any(isinstance(group, WeightedFeatures) for group in groups):
-        return _plain_weighting([len(some) for some in codes])
+def _weighting(groups: Sequence[Features], codes: Sequence[Hashes], folded: Sequence[Any] | None = None) -> Weighting:
+    """Return the weights of the columns with the given codes, group after group; those of plain features, folded or not, are 1."""
     kinds, owners, weights, n_kinds = [], [], [], 0
     for i, (group, some) in enumerate(zip(groups, codes, strict=True)):
-        assert isinstance(group, WeightedFeatures)
-        kinds.append(n_kinds + group.kinds[np.searchsorted(group.codes, some)])
-        owners.append(np.full(len(group.weights), i))
-        weights.append(group.weights)
-        n_kinds += len(group.weights)
+        if isinstance(group, WeightedFeatures):
+            own, own_weights = group.kinds[np.searchsorted(group.codes, some)], group.weights
+        else:
+            own = np.zeros(len(some) if folded is None else folded[i].shape[1], np.int64)
+            own_weights = np.ones((1, 1))
+        kinds.append(n_kinds + own)
+        owners.append(np.full(len(own_weights), i))
+        weights.append(own_weights)
+        n_kinds += len(own_weights)
     return Weighting(np.concatenate(kinds), np.concatenate(owners), np.concatenate(weights), len(groups))
-
-
-def _plain_weighting(n_columns: Sequence[int]) -> Weighting:
-    """Give all columns the weight 1, and each group an output of its own."""
-    n_groups = len(n_columns)
-    return Weighting(np.repeat(np.arange(n_groups), n_columns), np.arange(n_groups), np.ones((n_groups, 1)), n_groups)
 
 
 def by_point(view: NodeView, sums: Floats) -> Floats:

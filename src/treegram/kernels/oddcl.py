@@ -1,29 +1,33 @@
-"""ODDCL_ST: the paper's kernel for graphs with labels and vectors at the nodes; and the weighted trees that all ODD kernels share."""
+"""The paper's kernels of trees, ODDCL_ST for labels and vectors and ODD_ST for labels, and the weighted trees of all ODD kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from treegram._core.params import Allowed, Number, Whole, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import arc_matrix, normalization_of
+from treegram.kernels.base import arc_matrix, normalization_of, options_of
+from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid, GridPoint, grid_params
 from treegram.kernels.node_pairs import NodePairKernel, NodeView, WeightedFeatures, entry_contributions, view_nodes
+from treegram.pairsum.products import sum_rows
 from treegram.structure.features import Features
-from treegram.structure.trees import COUNTINGS, Phi, tree_contributions, tree_features
+from treegram.structure.trees import COUNTINGS, Phi, read_tree, tree_contributions, tree_features
 
 __all__ = [
     "ODDCL",
+    "ODDST",
     "TREES",
     "TREE_GRID",
+    "TREE_OPTIONS",
     "count_trees",
-    "grid_pass",
     "refuse_overflow",
     "spread_counted_trees",
     "tree_groups",
@@ -37,12 +41,12 @@ TREES: Mapping[str, Allowed] = {
     "counting": (Words(*COUNTINGS),),
 }
 TREE_GRID: Grid = {"depth": [0, 1, 2, 3], "lam": [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]}  # the paper's
+TREE_OPTIONS = ("counting", "missing_labels", "use_edge_labels")
 
 # lam ** size stays below 1e260: products of counts then have fifty orders of magnitude left before they overflow.
 _LARGEST_EXPONENT = 260 * np.log(10)
-SMALLEST_LAM = (
-    1e-100  # below, weights are rescaled where the kernel is normalized: kernels of graphs with themselves may be 0
-)
+# Below, weights are rescaled where the kernel is normalized: kernels of graphs with themselves may be 0.
+SMALLEST_LAM = 1e-100
 
 
 @parameters
@@ -140,7 +144,126 @@ class ODDCL(NodePairKernel):
         return spread_counted_trees(self, graphs, phi, entry_contributions(described, self._fitted, weights))
 
     def _grid_pass(self, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
-        return grid_pass(partial(super()._grid_pass, X, X_new), self, X, param_grid)
+        """Compute a grid in one pass, and each lambda that could overflow or vanish in one of its own, which rescales graphs.
+
+        A tree has at most as many nodes as there are walks of at most its depth from its root.
+        """
+        one_pass, lams = partial(super()._grid_pass, X, X_new), param_grid.get("lam", ())
+        if self._normalization != "cosine" or len(lams) < 2:
+            return one_pass(param_grid)
+        largest = _most_walks(X, max(param_grid.get("depth", [self.depth])))
+        alone = [lam for lam in lams if _overflows(largest, lam) or lam < SMALLEST_LAM]
+        if not alone:
+            return one_pass(param_grid)
+        passes = [[lam for lam in lams if lam not in alone], *([lam] for lam in alone)]
+        points = [point for some in passes if some for point in one_pass({**param_grid, "lam": some})]
+        found = {tuple(point.params.values()): point for point in points}
+        return [found[tuple(params.values())] for params in grid_params(param_grid)]
+
+
+@parameters
+class ODDST(ExplicitKernel):
+    r"""Tree kernel on discrete labels (ODD_ST), with its explicit features.
+
+    Two graphs are alike when the same labeled trees are rooted at their nodes:
+
+    .. math:: K(G, G') = \sum_t \lambda^{|t|} f_t(G) f_t(G')
+
+    Here :math:`f_t(G)` is how often the tree :math:`t` is rooted at a node of :math:`G` in the visits of depth ``depth``
+    from all nodes (``counting``), :math:`|t|` its number of nodes, and :math:`\lambda` is ``lam``. Vectors are not used.
+
+    Parameters
+    ----------
+    depth : int, default=3
+        Depth of the visits, the paper's h. At 0 only the nodes themselves are compared.
+    lam : float, default=1.0
+        Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
+    counting : {"paper", "visits", "capped"}, default="paper"
+        How often a tree counts: "paper", as in Algorithm 1 of the paper; "visits", over all visits, as in a related module of the
+        authors' code (we infer that their ODDCL did the same); "capped", as in their ODD_ST code (a visit that has reached
+        the whole component is not counted again).
+    missing_labels : {"degree", "constant"}, default="degree"
+        Labels for graphs that have none: the degree of each node, or the same label for all nodes.
+    use_edge_labels : bool, default=False
+        Whether trees also carry the labels of their edges.
+    normalize : bool or {"cosine", "tanimoto"}, default=True
+        Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+        ("tanimoto", which keeps sizes visible), or not at all (False).
+    n_jobs : int or None, default=None
+        Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
+
+    Attributes
+    ----------
+    graphs_ : Graphs
+        The fitted graphs.
+    n_attributes_in_ : int
+        Dimension of their vectors, which this kernel does not use.
+
+    See Also
+    --------
+    ODDCL : the same trees, with a kernel on the vectors of their roots.
+
+    Notes
+    -----
+    Time is linear in the nodes times the size of their neighborhoods, plus one sparse matrix product.
+
+    References
+    ----------
+    G. Da San Martino, N. Navarin, A. Sperduti: A tree-based kernel for graphs. SIAM International Conference on Data
+    Mining, 2012.
+
+    Examples
+    --------
+    >>> from treegram import ODDST, FeatureMap, Graphs
+    >>> graphs = Graphs.from_edges([[(0, 1), (1, 2)], [(0, 1)]], labels=[["N", "C", "O"], ["C", "O"]])
+    >>> ODDST(depth=1, normalize=False).fit_transform(graphs)
+    array([[46., 25.],
+           [25., 20.]])
+    >>> sorted(FeatureMap(ODDST(depth=1)).fit(graphs).get_feature_names_out())
+    ['C', 'C(N,O)', 'C(O)', 'N', 'N(C)', 'O', 'O(C)']
+    """
+
+    name = "oddst"
+    _one_pass = ("depth", "lam")
+    _explained_by = "trees"
+    _default_param_grid = TREE_GRID
+    _allowed = TREES
+
+    depth: int = field(default=3, kw_only=False)
+    lam: float = 1.0
+    counting: str = "paper"
+    missing_labels: str = "degree"
+    use_edge_labels: bool = False
+
+    def _features(self, graphs: Graphs, grid: Grid) -> list[Phi]:
+        points = []
+        for depth in grid["depth"]:
+            phi = count_trees(self, graphs, depth)
+            phi = replace(phi, counts=sum_rows(phi.counts, graphs.offsets))
+            if self._normalization != "cosine":
+                refuse_overflow(phi.sizes, max(grid["lam"]), depth)
+            points += [self._weigh(phi, lam, np.arange(len(graphs))) for lam in grid["lam"]]
+        return points
+
+    def _weigh(self, phi: Phi, lam: float, graph_ids: Ints) -> Phi:
+        return weigh(phi, lam, graph_ids, rescale=self._normalization == "cosine")
+
+    def _node_features(self, graphs: Graphs) -> Phi:
+        return self._weigh(count_trees(self, graphs, self.depth), self.lam, graphs.graph_ids)
+
+    def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
+        if not spread:
+            return super()._raw_column_contributions(graphs, described, weights, spread=False)
+        phi = count_trees(self, graphs, self.depth)
+        phi.counts.sort_indices()
+        weighted = self._weigh(phi, self.lam, graphs.graph_ids)
+        every_tree = Features(sp.identity(len(phi.codes), format="csr"), phi.codes)
+        own_weights = every_tree.aligned(self._fitted_features.codes) @ weights  # of each column of these graphs
+        values = weighted.counts.data[:, None] * own_weights[phi.counts.indices]
+        return spread_counted_trees(self, graphs, phi, values)
+
+    def _name_feature(self, fitted: Any, column: int) -> str:
+        return read_tree(self.graphs_, fitted.seen[column], **options_of(self, "missing_labels", "use_edge_labels"))
 
 
 # -------------------------------------------------------------------- weighted trees
@@ -148,45 +271,27 @@ class ODDCL(NodePairKernel):
 
 def count_trees(kernel: Any, graphs: Graphs, depth: int) -> Phi:
     """Count the trees of each node up to a depth, as the kernel's parameters say."""
-    return tree_features(
-        graphs,
-        depth,
-        counting=kernel.counting,
-        missing_labels=kernel.missing_labels,
-        use_edge_labels=kernel.use_edge_labels,
-        n_jobs=kernel.n_jobs,
-    )
+    return tree_features(graphs, depth, n_jobs=kernel.n_jobs, **options_of(kernel, *TREE_OPTIONS))
 
 
 def spread_counted_trees(kernel: Any, graphs: Graphs, phi: Phi, values: Floats) -> Floats:
     """Divide what each entry of :func:`count_trees` adds among the nodes of its tree."""
-    return tree_contributions(
-        graphs,
-        phi,
-        values,
-        kernel.depth,
-        counting=kernel.counting,
-        missing_labels=kernel.missing_labels,
-        use_edge_labels=kernel.use_edge_labels,
-    )
+    return tree_contributions(graphs, phi, values, kernel.depth, **options_of(kernel, *TREE_OPTIONS))
 
 
 def tree_groups(kernel: Any, graphs: Graphs, depths: Sequence[int], lams: Sequence[float]) -> list[Features]:
     """Count the trees of each node with their weights, one group for each depth."""
     groups: list[Features] = []
     for depth in depths:
-        phi = count_trees(kernel, graphs, depth)
-        if normalization_of(kernel) != "cosine":
+        phi, rescale = count_trees(kernel, graphs, depth), normalization_of(kernel) == "cosine"
+        if not rescale:
             refuse_overflow(phi.sizes, max(lams), depth)
         if len(lams) == 1:
-            groups.append(
-                weigh(phi, lams[0], graphs.graph_ids, rescale=normalization_of(kernel) == "cosine", in_place=True)
-            )
+            groups.append(weigh(phi, lams[0], graphs.graph_ids, rescale=rescale, in_place=True))
             continue
         sizes, kinds = np.unique(phi.sizes, return_inverse=True)
-        groups.append(
-            WeightedFeatures(phi.counts, phi.codes, kinds, np.power(np.asarray(lams, np.float64), sizes[:, None]))
-        )
+        weights = np.power(np.asarray(lams, np.float64), sizes[:, None])
+        groups.append(WeightedFeatures(phi.counts, phi.codes, kinds, weights))
     return groups
 
 
@@ -221,24 +326,6 @@ def refuse_overflow(sizes: Floats, lam: float, depth: int) -> None:
             f"lam={lam:g}. Use a smaller lam (at most {np.exp(_LARGEST_EXPONENT / largest):.4g} here), a smaller "
             "depth, or normalize=True, where the kernel is rescaled exactly."
         )
-
-
-def grid_pass(one_pass: Callable[[Grid], list[GridPoint]], kernel: Any, graphs: Graphs, grid: Grid) -> list[GridPoint]:
-    """Compute a grid of depths and lambdas in one pass, and each lambda that could overflow in one of its own.
-
-    A pass of a single lambda rescales graphs. A tree has at most as many nodes as there are walks of at most its depth from its
-    root.
-    """
-    if normalization_of(kernel) != "cosine" or len(grid.get("lam", ())) < 2:
-        return one_pass(grid)
-    largest = _most_walks(graphs, max(grid.get("depth", [kernel.depth])))
-    alone = [lam for lam in grid["lam"] if _overflows(largest, lam) or lam < SMALLEST_LAM]
-    safe = [lam for lam in grid["lam"] if lam not in alone]
-    if not alone:
-        return one_pass(grid)
-    passes = [{**grid, "lam": lams} for lams in [safe, *([lam] for lam in alone)] if lams]
-    found = {tuple(point.params.values()): point for some in passes for point in one_pass(some)}
-    return [found[tuple(params.values())] for params in grid_params(grid)]
 
 
 def _most_walks(graphs: Graphs, depth: int) -> float:

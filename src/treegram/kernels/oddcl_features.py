@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field, replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +21,7 @@ from treegram.kernels.base import (
     inverse_roots,
     learn_gamma,
     node_vectors,
+    options_of,
     unused_data,
     warn_of_unknown_labels,
     warn_of_unused,
@@ -335,11 +335,13 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     def _feature_contributions(self, graphs: Graphs, weights: Floats) -> tuple[tuple[Any, ...], Callable[[int], str]]:
         """Return what each tree adds, for each output a matrix of graphs and trees, and a function that names a tree."""
         phi, contributions = self._tree_contributions(graphs, weights)
-        read = partial(read_tree, graphs, missing_labels=self.missing_labels, use_edge_labels=self.use_edge_labels)
+        options = options_of(self, "missing_labels", "use_edge_labels")
         per_output = (
             sp.csr_matrix((own, phi.counts.indices, phi.counts.indptr), phi.counts.shape) for own in contributions.T
         )
-        return tuple(sum_rows(one, graphs.offsets) for one in per_output), lambda column: read(phi.seen[column])
+        return tuple(sum_rows(one, graphs.offsets) for one in per_output), lambda column: read_tree(
+            graphs, phi.seen[column], **options
+        )
 
     def _check_like_fitted(self, X: Any) -> Graphs:
         """Return the graphs, if they are of the same kind as the fitted ones."""

@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from treegram._core.params import Words, parameters
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import GraphKernel
+from treegram.kernels.base import GraphKernel, options_of
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import NODE_KERNEL, vectors_and_kernel
-from treegram.kernels.oddcl import TREE_GRID, TREES, refuse_overflow, weigh
+from treegram.kernels.oddcl import TREE_GRID, TREE_OPTIONS, TREES, refuse_overflow, weigh
 from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.features import common_codes
@@ -143,17 +143,11 @@ class OrderedTrees(GraphKernel):
     use_edge_labels: bool = False
 
     def _describe(self, graphs: Graphs, grid: Grid) -> TreeView:  # noqa: ARG002 (no one-pass parameters)
-        trees = ordered_trees(
-            graphs,
-            self.depth,
-            tie_break=self.tie_break,
-            counting=self.counting,
-            missing_labels=self.missing_labels,
-            use_edge_labels=self.use_edge_labels,
-        )
-        if self._normalization != "cosine":
+        trees = ordered_trees(graphs, self.depth, tie_break=self.tie_break, **options_of(self, *TREE_OPTIONS))
+        rescale = self._normalization == "cosine"
+        if not rescale:
             refuse_overflow(trees.phi.sizes, self.lam, self.depth)
-        weights = weigh(trees.phi, self.lam, trees.graph_ids, rescale=self._normalization == "cosine").counts.data
+        weights = weigh(trees.phi, self.lam, trees.graph_ids, rescale=rescale).counts.data
         return TreeView(len(graphs), trees, weights, *vectors_and_kernel(self, graphs))
 
     def _pair_sums(self, left: TreeView, right: TreeView | None) -> Floats:
@@ -233,9 +227,8 @@ def _along_trees(node_kernel: NodeKernel, size: int) -> NodeKernel:
 def _product(node_kernel: NodeKernel, size: int, X: Floats, Y: Floats) -> Floats:
     d = X.shape[1] // size
     block = np.ones((len(X), len(Y)))
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # what is no number is found in the kernels of graphs with themselves
+    # What is no number is found in the kernels of graphs with themselves.
+    with np.errstate(over="ignore", invalid="ignore"):
         for i in range(0, size * d, d):
             block *= node_kernel(X[:, i : i + d], Y[:, i : i + d])
     return block

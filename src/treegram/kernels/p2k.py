@@ -239,10 +239,10 @@ class P2K(HasFeatures):
         self._draws = draw(rng, n_iterations, n_columns, self.attribute_metric)
         self._widths = np.full(n_columns, 1.0 if self.attribute_width == "scale" else float(self.attribute_width))
         if self.attribute_width == "scale" and vectors.size:
-            lower, upper = np.percentile(self._columns(vectors), [25, 75], axis=0)
+            lower, upper = np.percentile(self._start(vectors), [25, 75], axis=0)
             self._widths = np.where(upper > lower, upper - lower, 1.0)
 
-    def _columns(self, vectors: Floats) -> Floats:
+    def _start(self, vectors: Floats) -> Floats:
         """Return the columns of scaled vectors at iteration 0: densities at the sample points, or the vectors themselves."""
         return _densities(vectors, self.samples_, self.covariance_) if self.mode == "gmm" else vectors
 
@@ -259,7 +259,7 @@ class P2K(HasFeatures):
         )
         vectors, columns = node_vectors(graphs), np.zeros((graphs.n_nodes, len(self._widths)))
         if vectors.size and vectors.shape[1] == len(self.mean_):  # else the fitted graphs have no nodes
-            columns = self._columns((vectors - self.mean_) / self.scale_)
+            columns = self._start((vectors - self.mean_) / self.scale_)
         return BinView(
             n_graphs=len(graphs),
             graph_ids=graphs.graph_ids,

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from treegram._core.params import Allowed, Whole, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import arc_matrix
+from treegram.kernels.base import arc_matrix, options_of
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import NodePairKernel, node_contributions
@@ -345,13 +345,8 @@ def color_groups(kernel: Any, graphs: Graphs, n_iterations: Sequence[int], offse
 
     Row i counts the nodes offsets[i] to offsets[i + 1] - 1.
     """
-    colors = wl_colors(
-        graphs,
-        n_iterations[-1],
-        missing_labels=kernel.missing_labels,
-        use_edge_labels=kernel.use_edge_labels,
-        n_jobs=kernel.n_jobs,
-    )
+    options = options_of(kernel, "missing_labels", "use_edge_labels", "n_jobs")
+    colors = wl_colors(graphs, n_iterations[-1], **options)
     spans = pairwise([0, *(number + 1 for number in n_iterations)])
     return [color_features(colors[first:last], offsets, first=first) for first, last in spans]
 
@@ -378,10 +373,5 @@ def spread_over_trees(graphs: Graphs, levels: Floats) -> Floats:
 
 
 def _name_color(kernel: Any, colors: ColorFeatures, column: int) -> str:
-    return read_color(
-        kernel.graphs_,
-        int(colors.nodes[column]),
-        int(colors.iterations[column]),
-        missing_labels=kernel.missing_labels,
-        use_edge_labels=kernel.use_edge_labels,
-    )
+    node, iteration = int(colors.nodes[column]), int(colors.iterations[column])
+    return read_color(kernel.graphs_, node, iteration, **options_of(kernel, "missing_labels", "use_edge_labels"))

@@ -119,8 +119,8 @@ class _WalkJob:
         layout = Layout.make(left, right, right.node_kernel)
         reach = layout.reach(54 * np.log(2) + np.log(max(left.most_walks(), right.most_walks())))
         n_labels, labels = number_alike(left.arc_codes, right.arc_codes)
-        arcs = [Arcs(side.indptr, side.indices, own) for side, own in zip((left, right), labels, strict=True)]
-        return cls(layout, reach, left.weights.shape[1] - 1, n_labels, *arcs)
+        rows, columns = Arcs(left.indptr, left.indices, labels[0]), Arcs(right.indptr, right.indices, labels[1])
+        return cls(layout, reach, left.weights.shape[1] - 1, n_labels, rows, columns)
 
 
 def _fill_tile(job: _WalkJob, tile: Span, n_rows: int, out: Floats, base: int) -> None:
