@@ -501,19 +501,16 @@ def _join_listed(a, start, stop, listed, values, r, held, lane, joined):
 
 @contracted
 def _join_row(n, window, chosen, i, factors, dense, r, held, lane, joined):
-    """Add held[r] * (sum of factors[i + m, r] * dense[chosen[m]] over m < n <= 4) to joined[lane] over the columns of a window."""
+    """Add held[r] * (sum of factors[i + m, r] * dense[chosen[m]] over m < n <= 2) to joined[lane] over the columns of a window."""
     low, high, lane, r = np.uint64(window[0]), np.uint64(window[1]), np.uint64(lane), np.uint64(r)
     x, a = np.uint64(chosen[0]), factors[i, r]
     if n == 1:
         for j in range(low, high):
             joined[lane, j] += held[r, j] * (a * dense[x, j])
         return
-    # Those beyond the n-th are the first one, with factors of zero.
     y, b = np.uint64(chosen[1]), factors[i + 1, r]
-    z, c = (np.uint64(chosen[2]), factors[i + 2, r]) if n > 2 else (x, 0.0)
-    w, e = (np.uint64(chosen[3]), factors[i + 3, r]) if n > 3 else (x, 0.0)
     for j in range(low, high):
-        joined[lane, j] += held[r, j] * ((a * dense[x, j] + b * dense[y, j]) + (c * dense[z, j] + e * dense[w, j]))
+        joined[lane, j] += held[r, j] * (a * dense[x, j] + b * dense[y, j])
 
 
 @contracted
@@ -527,22 +524,10 @@ def _join_rows(n, window, chosen, i, factors, dense, held, lane, joined):
             joined[lane, j] += dense[x, j] * ((a * h + a1 * h1) + (a2 * h2 + a3 * h3))
         return
     y, b, b1, b2, b3 = np.uint64(chosen[1]), factors[i + 1, 0], factors[i + 1, 1], factors[i + 1, 2], factors[i + 1, 3]
-    if n == 2:
-        for j in range(low, high):
-            h, h1, h2, h3 = held[0, j], held[1, j], held[2, j], held[3, j]
-            first, second = (a * h + a1 * h1) + (a2 * h2 + a3 * h3), (b * h + b1 * h1) + (b2 * h2 + b3 * h3)
-            joined[lane, j] += dense[x, j] * first + dense[y, j] * second
-        return
-    z, c, c1, c2, c3 = np.uint64(chosen[2]), factors[i + 2, 0], factors[i + 2, 1], factors[i + 2, 2], factors[i + 2, 3]
-    w, e, e1, e2, e3 = x, 0.0, 0.0, 0.0, 0.0
-    if n == 4:
-        w, e, e1 = np.uint64(chosen[3]), factors[i + 3, 0], factors[i + 3, 1]
-        e2, e3 = factors[i + 3, 2], factors[i + 3, 3]
     for j in range(low, high):
         h, h1, h2, h3 = held[0, j], held[1, j], held[2, j], held[3, j]
         first, second = (a * h + a1 * h1) + (a2 * h2 + a3 * h3), (b * h + b1 * h1) + (b2 * h2 + b3 * h3)
-        third, fourth = (c * h + c1 * h1) + (c2 * h2 + c3 * h3), (e * h + e1 * h1) + (e2 * h2 + e3 * h3)
-        joined[lane, j] += (dense[x, j] * first + dense[y, j] * second) + (dense[z, j] * third + dense[w, j] * fourth)
+        joined[lane, j] += dense[x, j] * first + dense[y, j] * second
 
 
 @contracted
@@ -668,11 +653,11 @@ def _only_row(i, factors):
 
 @jit
 def _join_waiting(n_rows, n, window, slots, lanes, indices, features, factors, chosen, dense, held, joined, in_use):
-    """Add the n common features that wait for some rows, up to four of one lane at once; none waits afterwards."""
+    """Add the n common features that wait for some rows, up to two of one lane at once; none waits afterwards."""
     first = 0
     while first < n:
         lane, last = lanes[features[first]], first
-        while last < n and last < first + 4 and lanes[features[last]] == lane:
+        while last < n and last < first + 2 and lanes[features[last]] == lane:
             chosen[last - first], indices[slots[features[last]]] = slots[features[last]], -1
             last += 1
         in_use[lane] = True
@@ -716,15 +701,8 @@ def sum_tile(span, rows, columns, inverted, weights, kernel, scratch, base, out)
                 copy(kernel_values[v - span[0], low:high], held[0, low:high])
             elif n == 1:
                 gaussian_row(gamma, v, row_vectors, vectors, low, high, 0, held)
-            elif len(vectors) > 3:
-                gaussian_rows(gamma, v, row_vectors, vectors, low, high, held)
             else:
-                for r in range(n):
-                    start, stop = window_of(row_projections[v + r], reach, projections, first, last)
-                    start, stop = max(start // LANES * LANES, first), min(-(-stop // LANES) * LANES, last)
-                    clear(held[r, low:start])
-                    gaussian_row(gamma, v + r, row_vectors, vectors, start, stop, r, held)
-                    clear(held[r, stop:high])
+                gaussian_rows(gamma, v, row_vectors, vectors, low, high, held)
             n_waiting = _add_features(
                 v, n, (low, high), (indptr, indices, data), (slots, lanes, ends, listed, values), kinds, held, graphs,
                 (slot_indices, waiting, factors), joined, bins, (lanes_in_use, bins_in_use),

@@ -310,18 +310,8 @@ def gaussian_row(gamma, v, x, columns, low, high, r, out):
     Indices are unsigned: those that might be negative would be counted from the end, and cost a comparison each. Rows are not cut
     out of their arrays: that costs a reference count each.
     """
-    d, scale, low, high = len(columns), -gamma * _LOG2E, np.uint64(low), np.uint64(high)
+    scale, low, high = -gamma * _LOG2E, np.uint64(low), np.uint64(high)
     v, r = np.uint64(v), np.uint64(r)
-    if d == 1:
-        for j in range(low, high):
-            a = x[v, 0] - columns[0, j]
-            out[r, j] = power_of_2(scale * (a * a))
-        return
-    if d == 3:
-        for j in range(low, high):
-            a, b, c = x[v, 0] - columns[0, j], x[v, 1] - columns[1, j], x[v, 2] - columns[2, j]
-            out[r, j] = power_of_2(scale * (a * a + b * b + c * c))
-        return
     _square_distances(v, x, columns, low, high, r, out)
     for j in range(low, high):
         out[r, j] = power_of_2(scale * out[r, j])
