@@ -536,14 +536,26 @@ def _spread(columns, kinds, graphs, joined, bins, lanes_in_use, bins_in_use):
 
     Lanes are left zero.
     """
-    first, last = np.uint64(columns[0]), np.uint64(columns[1])
-    for lane in range(np.uint64(len(kinds))):
+    first, last, waiting = np.uint64(columns[0]), np.uint64(columns[1]), -1
+    for lane in range(len(kinds)):
         if lanes_in_use[lane]:
             lanes_in_use[lane], bins_in_use[kinds[lane]] = False, True
-            kind = np.uint64(kinds[lane])
+            if waiting < 0:
+                waiting = lane
+                continue
+            x, y = np.uint64(waiting), np.uint64(lane)
+            a, b = np.uint64(kinds[waiting]), np.uint64(kinds[lane])
             for j in range(first, last):
-                bins[kind, np.uint64(graphs[j])] += joined[lane, j]
-                joined[lane, j] = 0.0
+                graph = np.uint64(graphs[j])
+                bins[a, graph] += joined[x, j]
+                bins[b, graph] += joined[y, j]
+                joined[x, j], joined[y, j] = 0.0, 0.0
+            waiting = -1
+    if waiting >= 0:
+        x, a = np.uint64(waiting), np.uint64(kinds[waiting])
+        for j in range(first, last):
+            bins[a, np.uint64(graphs[j])] += joined[x, j]
+            joined[x, j] = 0.0
 
 
 @contracted
