@@ -5,7 +5,7 @@ Every kernel that is such a sum goes through :func:`pair_sums`, tile by tile (``
 - nodes of one graph with equal block and equal vector are merged first;
 - a Gaussian k_A is skipped where it is below 2^-53 / (largest graph), which changes no entry of the normalized matrix by
   more than rounding does (by Cauchy-Schwarz, what is skipped of K(G, G') is at most 2^-53 sqrt(K(G, G) K(G', G')));
-- features that many nodes have are summed as dense rows, up to four features of four nodes at once, the others through lists of
+- features that many nodes have are summed as dense rows, up to two features of four nodes at once, the others through lists of
   the nodes that have them; both are gathered by column first, and by graph only once for each row graph and block;
 - features that a single node has add to the diagonal only, and go there directly;
 - columns are aligned to cache lines, and long vectors are compared four rows at once, so that loops load as little as they can;
