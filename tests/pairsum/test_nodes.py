@@ -44,10 +44,10 @@ def make_nodes(rng, sizes, *, n_blocks=3, n_features=12, dimension=2, spread=1.0
 
 
 def make_weighting(rng, n_features=12, *, n_groups=1, n_weights=1, n_kinds=4):
-    """Kind k belongs to group k % n_groups; each has its own weights."""
+    """Kinds are divided among the groups; each has its own weights."""
     return Weighting(
         kinds=rng.integers(n_kinds, size=n_features),
-        groups=np.arange(n_kinds) % n_groups,
+        groups=np.sort(np.arange(n_kinds) % n_groups),
         weights=rng.uniform(0.1, 2.0, size=(n_kinds, n_weights)),
         n_groups=n_groups,
     )
@@ -102,14 +102,10 @@ def tiles(request, monkeypatch):
     monkeypatch.setattr(engine, "TILE_COLUMNS", request.param)
 
 
-@pytest.fixture(
-    params=[(0.0, 0.125), (0.3, math.inf), (2.0, 0.0), (2.0, math.inf)],
-    ids=lambda param: f"dense{param[0]}bins{param[1]}",
-)
+@pytest.fixture(params=[0.0, 0.3, 2.0], ids=lambda fraction: f"dense{fraction}")
 def dense_share(request, monkeypatch):
-    """All features as dense rows, some of them, none of them; bins for all kinds, or for those of dense rows alone."""
-    monkeypatch.setattr(engine, "DENSE_FRACTION", request.param[0])
-    monkeypatch.setattr(engine, "BIN_PAIRS", request.param[1])
+    """All features as dense rows, some of them, none of them."""
+    monkeypatch.setattr(engine, "DENSE_FRACTION", request.param)
 
 
 @pytest.fixture(params=[2, 1 << 14], ids=lambda rows: f"rows{rows}")

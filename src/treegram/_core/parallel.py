@@ -28,7 +28,6 @@ from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
 
 __all__ = [
-    "count_workers",
     "is_notebook",
     "one_blas_thread",
     "run_tasks",
@@ -131,11 +130,6 @@ def share_memory() -> bool:
     """Return whether the workers of :func:`send_tasks` are threads of this process, which can write to one array."""
     backend = get_active_backend(prefer="threads")[0]
     return bool(getattr(backend, "supports_sharedmem", False))  # not every backend defines it
-
-
-def count_workers() -> int:
-    """Return how many tasks of :func:`send_tasks` run at once; at least 1."""
-    return max(1, get_active_backend(prefer="threads")[0].effective_n_jobs(-1))
 
 
 def send_tasks(

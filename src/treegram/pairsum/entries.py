@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from treegram._core.jit import contracted, reordered
+from treegram._core.jit import contracted
 from treegram._core.types import Floats, Ints
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.nodes import Nodes
-from treegram.pairsum.tiles import Layout, Rows, first_from, kernel_rows
+from treegram.pairsum.tiles import Layout, Rows, kernel_rows
+from treegram.structure.features import first_from
 from treegram.structure.hashing import equal_rows
 
 __all__ = ["entry_sums"]
@@ -66,24 +67,6 @@ def _list_columns(nodes: Nodes, positions: Ints, coefficients: Floats) -> tuple[
 # -------------------------------------------------------------------- compiled
 
 
-@reordered
-def _sum_run(kernel, values):
-    """Return the sum of kernel[i] * values[i]."""
-    total = 0.0
-    for i in range(len(values)):
-        total += kernel[i] * values[i]
-    return total
-
-
-@reordered
-def _sum_listed(kernel, members, values):
-    """Return the sum of kernel[members[i]] * values[i]."""
-    total = 0.0
-    for i in range(len(values)):
-        total += kernel[members[i]] * values[i]
-    return total
-
-
 @contracted
 def _add_all(kernel, members, values, sums):
     """Add kernel[members[i]] * values[i, o] to sums[o], over all i and o."""
@@ -101,7 +84,7 @@ def add_entries(span, rows, features, columns, kernel, lists, sums):
     """
     (indptr, indices), (starts, members, values) = features, lists
     held, windows = np.empty((1, len(columns.graphs))), np.empty((1, 2), np.int64)
-    is_single, row = values.shape[1] == 1, held[0]
+    row = held[0]
     for v in range(span[0], span[1]):
         kernel_rows(v, v + 1, span[0], rows, columns, kernel, held, windows)
         low, high = windows[0, 0], windows[0, 1]
@@ -111,12 +94,4 @@ def add_entries(span, rows, features, columns, kernel, lists, sums):
                 start = first_from(low, start, stop, members)
             if start < stop and members[stop - 1] >= high:
                 stop = first_from(high, start, stop, members)
-            if start == stop:
-                continue
-            first, last = members[start], members[stop - 1] + 1
-            if not is_single:
-                _add_all(row, members[start:stop], values[start:stop], sums[entry])
-            elif last - first == stop - start:  # all columns of a run have it
-                sums[entry, 0] += _sum_run(row[first:last], values[start:stop, 0])
-            else:
-                sums[entry, 0] += _sum_listed(row, members[start:stop], values[start:stop, 0])
+            _add_all(row, members[start:stop], values[start:stop], sums[entry])

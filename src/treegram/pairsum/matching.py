@@ -39,10 +39,10 @@ from treegram.pairsum.tiles import (
     clear,
     cut,
     fill_matrix,
-    first_from,
     kernel_rows,
     number_alike,
 )
+from treegram.structure.features import first_from
 
 __all__ = ["Matchables", "match_contributions", "match_self_sums", "match_sums"]
 

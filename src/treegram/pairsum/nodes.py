@@ -5,7 +5,7 @@ Every kernel that is such a sum goes through :func:`pair_sums`, tile by tile (``
 - nodes of one graph with equal block and equal vector are merged first;
 - a Gaussian k_A is skipped where it is below 2^-53 / (largest graph), which changes no entry of the normalized matrix by
   more than rounding does (by Cauchy-Schwarz, what is skipped of K(G, G') is at most 2^-53 sqrt(K(G, G) K(G', G')));
-- features that many nodes have are summed as dense rows, up to four features of four nodes at once, the others through lists of
+- features that many nodes have are summed as dense rows, up to two features of four nodes at once, the others through lists of
   the nodes that have them; both are gathered by column first, and by graph only once for each row graph and block;
 - features that a single node has add to the diagonal only, and go there directly;
 - columns are aligned to cache lines, and long vectors are compared four rows at once, so that loops load as little as they can;
@@ -33,13 +33,12 @@ from treegram.pairsum.tiles import (
     copy,
     cut,
     fill_matrix,
-    first_from,
     gaussian_row,
     gaussian_rows,
     order_by,
     window_of,
 )
-from treegram.structure.features import add_rows
+from treegram.structure.features import add_rows, first_from
 from treegram.structure.hashing import equal_rows, number_pairs
 
 __all__ = ["Nodes", "Weighting", "pair_sums", "self_sums"]
@@ -53,7 +52,6 @@ TILE_BYTES, MOST_TILES = 8 << 20, 11
 # Compiled code cannot be interrupted: this many rows, or rows of this many multiplications, keep each call well under a second.
 ROWS_PER_CALL, COST_PER_CALL = 1 << 14, 1 << 30
 COMMON_FRACTION = 1 / 64  # a feature that this fraction of all nodes has is looked up among those of its kind
-BIN_PAIRS = 0.125  # pairs of nodes per pair of graphs, from which on a kind of feature has a bin
 KERNEL_ROWS = 1024  # rows of a node kernel that is not the Gaussian, computed at a time
 AT_ONCE = 4  # rows of one graph and block that are summed together
 LANES = 8  # columns in a vector of the widest processors, and numbers in a cache line: blocks start at multiples of it
@@ -68,17 +66,15 @@ Rows = namedtuple("Rows", "graphs blocks vectors projections indptr indices data
 # lane, a number per column: ``lanes[t]`` is the feature's, or -1 if its kind has none. ``lane_kinds`` has the kind of each lane
 # of a block, and their number in the last column.
 Inverted = namedtuple("Inverted", "slots lanes lane_kinds dense ends listed values")
-# The columns of a tile by block and graph: those of the segment s are members[ends[s] .. ends[s + 1] - 1] and belong to the graph
-# owners[s]; the segments of a block are block_starts[block] .. block_starts[block + 1] - 1.
-ByGraph = namedtuple("ByGraph", "block_starts members ends owners")
-# The kind of each feature, the group of each kind, and its weights (n_kinds, n_weights). The sums of common kinds are gathered by
-# graph in bins, and weighted at the end: ``kind_bins`` has the bin of each kind, or -1, ``bin_kinds`` the kind of each bin, and those of a
-# group are bin_starts[group] .. bin_starts[group + 1] - 1.
-Weights = namedtuple("Weights", "kinds groups weights kind_bins bin_kinds bin_starts")
-# Arrays to work in: AT_ONCE rows of node kernels; lanes; bins and one more, which stays zero; totals of the row graph; flags of the
-# lanes and bins in use; two small ones; and of the rows' common features, which wait until all these rows are seen: the index of each
-# slot among them or -1, the features, and the factor that each row has for each. Lanes, bins, totals and flags are zero before and after.
-Scratch = namedtuple("Scratch", "held joined bins totals in_use window chosen slot_indices waiting factors")
+# The kind of each feature and its weights (n_kinds, n_weights); the kinds of a group are starts[group] .. starts[group + 1] - 1.
+Weights = namedtuple("Weights", "kinds weights starts")
+# Arrays to work in: AT_ONCE rows of node kernels; lanes; bins, which gather the sums of each kind by graph and are weighted at the end;
+# totals of the row graph; flags of the lanes and of the bins in use; two small ones; and of the rows' common features, which wait until
+# all these rows are seen: the index of each slot among them or -1, the features, and the factor that each row has for each. Lanes,
+# bins, totals and flags are zero before and after.
+Scratch = namedtuple(
+    "Scratch", "held joined bins totals lanes_in_use bins_in_use window chosen slot_indices waiting factors"
+)
 
 
 @dataclass(frozen=True)
@@ -115,7 +111,7 @@ class Weighting:
     """The output that each feature counts for, and its weights; features of one kind are treated alike."""
 
     kinds: Ints  # kind of each feature
-    groups: Ints  # group of each kind: one output matrix per group and weight
+    groups: Ints  # group of each kind, ascending: one output matrix per group and weight
     weights: Floats  # (n_kinds, n_weights)
     n_groups: int
 
@@ -221,7 +217,9 @@ class _NodeJob:
             reach=layout.reach(53 * np.log(2) + np.log(largest + 1)),
             rows=Rows(left.graph_ids, side.blocks, side.vectors, side.projections, *rows),
             entries=rows if same else _arranged(right.features, np.arange(len(right.blocks)), order),
-            weights=_binned(support, right.n_graphs, kinds, weighting, lanes),
+            weights=Weights(
+                kinds, weighting.weights, np.searchsorted(weighting.groups, np.arange(weighting.n_groups + 1))
+            ),
             lanes=lanes,
             diagonal=_square_sums(right, owners[alone], values[alone], weighting, weighting.kinds[alone]),
         )
@@ -332,20 +330,6 @@ class _Lanes:
         return cls(slots.astype(np.int32), lanes.astype(np.int32), lane_kinds, int(slot_numbers.max(initial=-1)) + 1)
 
 
-def _binned(support: Ints, n_graphs: int, kinds: Ints, weighting: Weighting, lanes: _Lanes) -> Any:
-    """Return the weights, with a bin for each kind that has a lane, or enough pairs of nodes to make weighting a bin cheaper."""
-    groups = weighting.groups
-    is_binned = np.bincount(kinds, np.square(support, dtype=float), len(groups)) >= BIN_PAIRS * n_graphs**2
-    for block_kinds in lanes.lane_kinds:
-        is_binned[block_kinds[: block_kinds[-1]]] = True
-    bin_kinds = np.flatnonzero(is_binned)
-    bin_kinds = bin_kinds[np.argsort(groups[bin_kinds], kind="stable")]
-    bins = np.full(len(groups), -1, np.int64)
-    bins[bin_kinds] = np.arange(len(bin_kinds))
-    starts = np.searchsorted(groups[bin_kinds], np.arange(weighting.n_groups + 1))
-    return Weights(kinds, groups, weighting.weights, bins, np.append(bin_kinds, 0), starts)
-
-
 def _number_within(blocks: Ints, n_blocks: int) -> tuple[Ints, Ints]:
     """Number entries within their sorted blocks; return also a table of zeros for them, with their number in the last column."""
     sizes = np.bincount(blocks, minlength=n_blocks)
@@ -398,17 +382,15 @@ def _add_tile(
 ) -> None:
     """Write the sums of the first ``n_rows`` rows with a tile that has these nodes at these positions, of ``n_graphs`` graphs."""
     inverted = _invert(job, order, positions, len(columns.graphs))
-    n_lanes, n_bins, width = job.lanes.lane_kinds.shape[1] - 1, len(job.weights.bin_kinds), len(columns.graphs)
-    is_plain = np.array_equal(columns.graphs[positions], np.arange(n_graphs)) and len(columns.block_starts) == 2
-    if is_plain:  # gathered by column is gathered by graph: no lanes are needed besides the bins
-        inverted = inverted._replace(lanes=job.weights.kind_bins[job.weights.kinds].astype(np.int32))
-    bins = aligned(n_bins, width if is_plain else n_graphs)
+    n_lanes, width = job.lanes.lane_kinds.shape[1] - 1, len(columns.graphs)
+    n_kinds = len(job.weights.weights)
     scratch = Scratch(
         held=aligned(AT_ONCE, width),
-        joined=bins if is_plain else aligned(n_lanes, width),
-        bins=bins,
+        joined=aligned(n_lanes, width),
+        bins=np.zeros((n_kinds, n_graphs)),
         totals=np.zeros((*out.shape[:2], n_graphs)),
-        in_use=np.zeros(n_bins if is_plain else n_lanes + n_bins, np.bool_),
+        lanes_in_use=np.zeros(n_lanes, np.bool_),
+        bins_in_use=np.zeros(n_kinds, np.bool_),
         window=np.empty(2, np.int64),
         chosen=np.empty(4, np.int64),
         slot_indices=np.full(job.lanes.n_slots, -1, np.int64),
@@ -416,7 +398,6 @@ def _add_tile(
         factors=np.empty((job.lanes.n_slots, AT_ONCE)),
     )
     is_gaussian = isinstance(job.layout.node_kernel, Gaussian)
-    by_graph = _by_graph(columns, positions, n_graphs)
     widest = int(np.diff(columns.block_starts).max())
     row_cost = widest * (8 + len(job.rows.indices) // max(len(job.rows.blocks), 1)) + 1
     step = min(ROWS_PER_CALL, 1 + COST_PER_CALL // row_cost) if is_gaussian else KERNEL_ROWS
@@ -424,19 +405,7 @@ def _add_tile(
     for first in track(starts, total=len(starts), label="pair sums"):  # shown where one tile takes long
         rows = (first, min(first + step, n_rows))
         kernel = job.layout.kernel(rows, columns, job.reach)
-        sum_tile(rows, job.rows, columns, is_plain, by_graph, inverted, job.weights, kernel, scratch, base, out)
-
-
-def _by_graph(columns: Any, positions: Ints, n_graphs: int) -> Any:
-    """Return the columns of a tile that are nodes, by block and graph."""
-    n_blocks = len(columns.block_starts) - 1
-    keys = np.repeat(np.arange(n_blocks), np.diff(columns.block_starts)) * n_graphs + columns.graphs
-    members = positions[np.argsort(keys[positions], kind="stable")]
-    keys = keys[members]
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))
-    keys = keys[starts]
-    block_starts = np.searchsorted(keys, np.arange(n_blocks + 1) * n_graphs)
-    return ByGraph(block_starts, members, np.append(starts, len(members)), keys % n_graphs)
+        sum_tile(rows, job.rows, columns, inverted, job.weights, kernel, scratch, base, out)
 
 
 def _invert(job: _NodeJob, order: Ints, positions: Ints, n_columns: int) -> Any:
@@ -515,21 +484,11 @@ def invert(entries, order, positions, inverted):
 
 
 @contracted
-def _add_listed(a, start, stop, listed, values, r, held, graphs, kind, weights, group, totals):
-    """Add weights[kind] * a * values * held[r, j] to totals[group, :, graph of j] over some of the listed columns j."""
+def _bin_listed(a, start, stop, listed, values, r, held, graphs, kind, bins):
+    """Add a * values * held[r, j] to bins[kind, graph of j] over some of the listed columns j."""
     for i in range(start, stop):
         j = listed[i]
-        product = a * values[i] * held[r, j]
-        for k in range(weights.shape[1]):
-            totals[group, k, graphs[j]] += product * weights[kind, k]
-
-
-@contracted
-def _bin_listed(a, start, stop, listed, values, r, held, graphs, kind_bin, bins):
-    """Add a * values * held[r, j] to bins[kind_bin, graph of j] over some of the listed columns j."""
-    for i in range(start, stop):
-        j = listed[i]
-        bins[kind_bin, graphs[j]] += a * values[i] * held[r, j]
+        bins[kind, graphs[j]] += a * values[i] * held[r, j]
 
 
 @contracted
@@ -542,19 +501,16 @@ def _join_listed(a, start, stop, listed, values, r, held, lane, joined):
 
 @contracted
 def _join_row(n, window, chosen, i, factors, dense, r, held, lane, joined):
-    """Add held[r] * (sum of factors[i + m, r] * dense[chosen[m]] over m < n <= 4) to joined[lane] over the columns of a window."""
+    """Add held[r] * (sum of factors[i + m, r] * dense[chosen[m]] over m < n <= 2) to joined[lane] over the columns of a window."""
     low, high, lane, r = np.uint64(window[0]), np.uint64(window[1]), np.uint64(lane), np.uint64(r)
     x, a = np.uint64(chosen[0]), factors[i, r]
     if n == 1:
         for j in range(low, high):
             joined[lane, j] += held[r, j] * (a * dense[x, j])
         return
-    # Those beyond the n-th are the first one, with factors of zero.
     y, b = np.uint64(chosen[1]), factors[i + 1, r]
-    z, c = (np.uint64(chosen[2]), factors[i + 2, r]) if n > 2 else (x, 0.0)
-    w, e = (np.uint64(chosen[3]), factors[i + 3, r]) if n > 3 else (x, 0.0)
     for j in range(low, high):
-        joined[lane, j] += held[r, j] * ((a * dense[x, j] + b * dense[y, j]) + (c * dense[z, j] + e * dense[w, j]))
+        joined[lane, j] += held[r, j] * (a * dense[x, j] + b * dense[y, j])
 
 
 @contracted
@@ -568,106 +524,61 @@ def _join_rows(n, window, chosen, i, factors, dense, held, lane, joined):
             joined[lane, j] += dense[x, j] * ((a * h + a1 * h1) + (a2 * h2 + a3 * h3))
         return
     y, b, b1, b2, b3 = np.uint64(chosen[1]), factors[i + 1, 0], factors[i + 1, 1], factors[i + 1, 2], factors[i + 1, 3]
-    if n == 2:
-        for j in range(low, high):
-            h, h1, h2, h3 = held[0, j], held[1, j], held[2, j], held[3, j]
-            first, second = (a * h + a1 * h1) + (a2 * h2 + a3 * h3), (b * h + b1 * h1) + (b2 * h2 + b3 * h3)
-            joined[lane, j] += dense[x, j] * first + dense[y, j] * second
-        return
-    z, c, c1, c2, c3 = np.uint64(chosen[2]), factors[i + 2, 0], factors[i + 2, 1], factors[i + 2, 2], factors[i + 2, 3]
-    w, e, e1, e2, e3 = x, 0.0, 0.0, 0.0, 0.0
-    if n == 4:
-        w, e, e1 = np.uint64(chosen[3]), factors[i + 3, 0], factors[i + 3, 1]
-        e2, e3 = factors[i + 3, 2], factors[i + 3, 3]
     for j in range(low, high):
         h, h1, h2, h3 = held[0, j], held[1, j], held[2, j], held[3, j]
         first, second = (a * h + a1 * h1) + (a2 * h2 + a3 * h3), (b * h + b1 * h1) + (b2 * h2 + b3 * h3)
-        third, fourth = (c * h + c1 * h1) + (c2 * h2 + c3 * h3), (e * h + e1 * h1) + (e2 * h2 + e3 * h3)
-        joined[lane, j] += (dense[x, j] * first + dense[y, j] * second) + (dense[z, j] * third + dense[w, j] * fourth)
+        joined[lane, j] += dense[x, j] * first + dense[y, j] * second
 
 
 @contracted
-def _spread_four(lanes, segments, members, ends, owners, kinds, kind_bins, joined, bins):
-    """Add what four lanes have for the columns of each graph to the bins of their kinds."""
-    i, i1, i2, i3 = np.uint64(lanes[0]), np.uint64(lanes[1]), np.uint64(lanes[2]), np.uint64(lanes[3])
-    x, x1 = np.uint64(kind_bins[kinds[i]]), np.uint64(kind_bins[kinds[i1]])
-    x2, x3 = np.uint64(kind_bins[kinds[i2]]), np.uint64(kind_bins[kinds[i3]])
-    at = np.uint64(ends[segments[0]])
-    for s in range(np.uint64(segments[0]), np.uint64(segments[1])):
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0
-        stop = np.uint64(ends[s + np.uint64(1)])
-        while at < stop:
-            j = np.uint64(members[at])
-            a += joined[i, j]
-            b += joined[i1, j]
-            c += joined[i2, j]
-            d += joined[i3, j]
-            at += np.uint64(1)
-        graph = np.uint64(owners[s])
-        bins[x, graph] += a
-        bins[x1, graph] += b
-        bins[x2, graph] += c
-        bins[x3, graph] += d
-
-
-@contracted
-def _spread(block, segments, by_graph, kinds, kind_bins, graphs, chosen, joined, bins, in_use):
+def _spread(columns, kinds, graphs, joined, bins, lanes_in_use, bins_in_use):
     """Add what the rows of one graph and block gathered in the lanes of these kinds to the bins of the columns' graphs.
 
-    Lanes are left zero. ``in_use`` flags the lanes, and after them the bins, that have any sum. Four lanes at once are added up graph
-    by graph; the columns of the last few, one by one.
+    Lanes are left zero.
     """
-    (first, last), (members, ends, owners), n = block, by_graph, 0
-    for i in range(len(kinds)):
-        if in_use[i]:
-            in_use[i], in_use[len(joined) + kind_bins[kinds[i]]] = False, True
-            chosen[n] = i
-            n += 1
-            if n == 4:
-                _spread_four(chosen, segments, members, ends, owners, kinds, kind_bins, joined, bins)
-                for r in range(4):
-                    clear(joined[chosen[r], first:last])
-                n = 0
-    for r in range(n):
-        lane, kind_bin = np.uint64(chosen[r]), np.uint64(kind_bins[kinds[chosen[r]]])
-        for j in range(np.uint64(first), np.uint64(last)):
-            bins[kind_bin, np.uint64(graphs[j])] += joined[lane, j]
-            joined[lane, j] = 0.0
+    first, last, waiting = np.uint64(columns[0]), np.uint64(columns[1]), -1
+    for lane in range(len(kinds)):
+        if lanes_in_use[lane]:
+            lanes_in_use[lane], bins_in_use[kinds[lane]] = False, True
+            if waiting < 0:
+                waiting = lane
+                continue
+            x, y = np.uint64(waiting), np.uint64(lane)
+            a, b = np.uint64(kinds[waiting]), np.uint64(kinds[lane])
+            for j in range(first, last):
+                graph = np.uint64(graphs[j])
+                bins[a, graph] += joined[x, j]
+                bins[b, graph] += joined[y, j]
+                joined[x, j], joined[y, j] = 0.0, 0.0
+            waiting = -1
+    if waiting >= 0:
+        x, a = np.uint64(waiting), np.uint64(kinds[waiting])
+        for j in range(first, last):
+            bins[a, np.uint64(graphs[j])] += joined[x, j]
+            joined[x, j] = 0.0
 
 
 @contracted
-def _weigh_bins(chosen, bin_kinds, weights, group, bins, totals):
-    """Add the sum of weights[kind, k] * bins over four bins to totals[group, k]; the bins are left zero."""
-    x, y, z, w = np.uint64(chosen[0]), np.uint64(chosen[1]), np.uint64(chosen[2]), np.uint64(chosen[3])
-    n = np.uint64(totals.shape[2])
-    for k in range(weights.shape[1]):
-        a, b = weights[bin_kinds[x], k], weights[bin_kinds[y], k]
-        c, d = weights[bin_kinds[z], k], weights[bin_kinds[w], k]
-        for j in range(n):
-            totals[group, k, j] += (a * bins[x, j] + b * bins[y, j]) + (c * bins[z, j] + d * bins[w, j])
-    for i in range(4):
-        clear(bins[chosen[i]])
+def _weigh_bin(kind, weights, group, bins, totals):
+    """Add weights[kind, k] * bins[kind] to totals[group, k]; the bin is left zero."""
+    for k in range(np.uint64(weights.shape[1])):
+        for j in range(np.uint64(totals.shape[2])):
+            totals[group, k, j] += weights[kind, k] * bins[kind, j]
+    clear(bins[kind])
 
 
 @contracted
-def _write(target, is_begun, bin_kinds, bin_starts, weights, chosen, in_use, bins, totals, out):
+def _write(target, is_begun, starts, weights, bins_in_use, bins, totals, out):
     """Write the totals of a row graph, with its bins, to ``out`` at target = (graph, base); totals and bins are left zero.
 
-    Weights come last, when few numbers are left. The last bin is always zero, and fills up the last four of a group.
+    Weights come last, when few numbers are left.
     """
-    graph, base, n_lanes = np.uint64(target[0]), np.uint64(target[1]), len(in_use) - len(bins)
+    graph, base = np.uint64(target[0]), np.uint64(target[1])
     for group in range(np.uint64(totals.shape[0])):
-        n = 0
-        for i in range(bin_starts[group], bin_starts[group + 1]):
-            if in_use[n_lanes + i]:
-                in_use[n_lanes + i] = False
-                chosen[n] = i
-                n += 1
-            if n == 4 or (n > 0 and i == bin_starts[group + 1] - 1):
-                for rest in range(n, 4):
-                    chosen[rest] = len(bins) - 1
-                _weigh_bins(chosen, bin_kinds, weights, group, bins, totals)
-                n = 0
+        for kind in range(starts[group], starts[group + np.uint64(1)]):
+            if bins_in_use[kind]:
+                bins_in_use[kind] = False
+                _weigh_bin(np.uint64(kind), weights, group, bins, totals)
         for k in range(np.uint64(totals.shape[1])):
             if is_begun:
                 for j in range(np.uint64(totals.shape[2])):
@@ -708,14 +619,14 @@ def _let_wait(t, r, value, slots, n, indices, features, factors):
 
 
 @pasted  # named tuples are costly to pass, row by row
-def _add_features(v, n, window, features, inverted, held, graphs, weights, waiting, joined, bins, in_use, totals):
-    """Add the features of the n rows from v on, which are held: rare ones to their lanes, bins or totals, while common ones wait.
+def _add_features(v, n, window, features, inverted, kinds, held, graphs, waiting, joined, bins, in_use):
+    """Add the features of the n rows from v on, which are held: rare ones to their lanes or bins, while common ones wait.
 
     Returns the number of those that wait.
     """
     indptr, indices, data = features
     slots, lanes, ends, listed, values = inverted
-    feature_kinds, groups, kind_weights, kind_bins = weights
+    lanes_in_use, bins_in_use = in_use
     low, high = window
     n_waiting = 0
     for r in range(n):
@@ -732,18 +643,11 @@ def _add_features(v, n, window, features, inverted, held, graphs, weights, waiti
             if start == stop:
                 continue
             if lanes[t] >= 0:
-                in_use[lanes[t]] = True
+                lanes_in_use[lanes[t]] = True
                 _join_listed(data[i], start, stop, listed, values, r, held, lanes[t], joined)
-                continue
-            kind = feature_kinds[t]
-            if kind_bins[kind] >= 0:
-                in_use[len(joined) + kind_bins[kind]] = True
-                _bin_listed(data[i], start, stop, listed, values, r, held, graphs, kind_bins[kind], bins)
             else:
-                _add_listed(
-                    data[i], start, stop, listed, values, r, held,
-                    graphs, kind, kind_weights, groups[kind], totals,
-                )  # fmt: skip
+                bins_in_use[kinds[t]] = True
+                _bin_listed(data[i], start, stop, listed, values, r, held, graphs, kinds[t], bins)
     return n_waiting
 
 
@@ -761,11 +665,11 @@ def _only_row(i, factors):
 
 @jit
 def _join_waiting(n_rows, n, window, slots, lanes, indices, features, factors, chosen, dense, held, joined, in_use):
-    """Add the n common features that wait for some rows, up to four of one lane at once; none waits afterwards."""
+    """Add the n common features that wait for some rows, up to two of one lane at once; none waits afterwards."""
     first = 0
     while first < n:
         lane, last = lanes[features[first]], first
-        while last < n and last < first + 4 and lanes[features[last]] == lane:
+        while last < n and last < first + 2 and lanes[features[last]] == lane:
             chosen[last - first], indices[slots[features[last]]] = slots[features[last]], -1
             last += 1
         in_use[lane] = True
@@ -778,21 +682,19 @@ def _join_waiting(n_rows, n, window, slots, lanes, indices, features, factors, c
 
 
 @contracted
-def sum_tile(span, rows, columns, is_plain, by_graph, inverted, weights, kernel, scratch, base, out):
+def sum_tile(span, rows, columns, inverted, weights, kernel, scratch, base, out):
     """Write the pair sums of the rows ``span[0] .. span[1] - 1`` with all columns of one tile to ``out``, from ``base`` on.
 
     out[group, weight, graph of row, base + graph of column] = sum of k(row, column) * sum_t F[row, t] F[column, t] weight_t, over
     the features t of each group and the rows and columns of the two graphs; added to the sums of rows of the same graph before the
-    span. ``is_plain``: there is one block, and column j is the only one of graph j. Named tuples are unpacked first: each attribute
-    access costs a reference count.
+    span. Named tuples are unpacked first: each attribute access costs a reference count.
     """
     row_graphs, row_blocks, row_vectors, row_projections, indptr, indices, data = rows
     graphs, block_starts, vectors, projections = columns
     slots, lanes, lane_kinds, dense, ends, listed, values = inverted
-    feature_kinds, groups, kind_weights, kind_bins, bin_kinds, bin_starts = weights
+    kinds, kind_weights, group_starts = weights
     kernel_values, gamma, reach = kernel
-    segment_starts, members, segment_ends, owners = by_graph
-    held, joined, bins, totals, in_use, window, chosen, slot_indices, waiting, factors = scratch
+    held, joined, bins, totals, lanes_in_use, bins_in_use, window, chosen, slot_indices, waiting, factors = scratch
     v = span[0]
     is_begun = v > 0 and row_graphs[v - 1] == row_graphs[v]
     while v < span[1]:
@@ -811,29 +713,20 @@ def sum_tile(span, rows, columns, is_plain, by_graph, inverted, weights, kernel,
                 copy(kernel_values[v - span[0], low:high], held[0, low:high])
             elif n == 1:
                 gaussian_row(gamma, v, row_vectors, vectors, low, high, 0, held)
-            elif len(vectors) > 3:
-                gaussian_rows(gamma, v, row_vectors, vectors, low, high, held)
             else:
-                for r in range(n):
-                    start, stop = window_of(row_projections[v + r], reach, projections, first, last)
-                    start, stop = max(start // LANES * LANES, first), min(-(-stop // LANES) * LANES, last)
-                    clear(held[r, low:start])
-                    gaussian_row(gamma, v + r, row_vectors, vectors, start, stop, r, held)
-                    clear(held[r, stop:high])
+                gaussian_rows(gamma, v, row_vectors, vectors, low, high, held)
             n_waiting = _add_features(
-                v, n, (low, high), (indptr, indices, data), (slots, lanes, ends, listed, values), held, graphs,
-                (feature_kinds, groups, kind_weights, kind_bins), (slot_indices, waiting, factors), joined, bins, in_use, totals,
+                v, n, (low, high), (indptr, indices, data), (slots, lanes, ends, listed, values), kinds, held, graphs,
+                (slot_indices, waiting, factors), joined, bins, (lanes_in_use, bins_in_use),
             )  # fmt: skip
             _join_waiting(
-                n, n_waiting, (low, high), slots, lanes, slot_indices, waiting, factors, chosen, dense, held, joined, in_use,
+                n, n_waiting, (low, high), slots, lanes, slot_indices, waiting, factors, chosen, dense, held, joined,
+                lanes_in_use,
             )  # fmt: skip
             v += n
-        if last > first and not is_plain:
-            kinds = lane_kinds[block, : lane_kinds[block, -1]]
-            _spread(
-                (first, last), (segment_starts[block], segment_starts[block + 1]), (members, segment_ends, owners),
-                kinds, kind_bins, graphs, chosen, joined, bins, in_use,
-            )  # fmt: skip
+        if last > first:
+            block_kinds = lane_kinds[block, : lane_kinds[block, -1]]
+            _spread((first, last), block_kinds, graphs, joined, bins, lanes_in_use, bins_in_use)
         if v == span[1] or row_graphs[v] != graph:
-            _write((graph, base), is_begun, bin_kinds, bin_starts, kind_weights, chosen, in_use, bins, totals, out)
+            _write((graph, base), is_begun, group_starts, kind_weights, bins_in_use, bins, totals, out)
             is_begun = False

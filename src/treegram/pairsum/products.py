@@ -85,27 +85,22 @@ def bin_squares(nodes: Binned) -> Floats:
     """Return the same for each graph with itself: the diagonal of :func:`bin_products`."""
     totals = np.zeros(nodes.n_graphs)
     for column in nodes.columns:
-        _, _, graphs, counts = _count_bins(nodes.labels, column, nodes.graph_ids)
-        totals += np.bincount(graphs, weights=counts * counts, minlength=nodes.n_graphs)
+        counts, _ = _count_bins(nodes.labels, column, nodes.graph_ids, nodes.n_graphs)
+        totals += np.bincount(counts.indices, weights=counts.data**2, minlength=nodes.n_graphs)
     return totals
 
 
 def bin_counts(fitted: Binned, new: Binned) -> sp.csr_matrix:
     """Return how many nodes of each new graph are in each bin of the fitted graphs, shape (n_new, n_bins)."""
-    rows, columns, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
-    n_bins, n_old = 0, len(fitted.labels)
-    labels, graph_ids, _ = _joined(fitted, new, slice(0, 0))
-    for j in range(len(fitted.columns)):
-        bins = np.concatenate([fitted.columns[j], new.columns[j]])
-        ids, starts, graphs, numbers = _count_bins(labels, bins, graph_ids)
-        n_known = int(ids[:n_old].max(initial=-1)) + 1  # numbered as they appear, and the fitted nodes come first
-        of_new = graphs[: starts[n_known]] >= fitted.n_graphs
-        rows.append(graphs[: starts[n_known]][of_new] - fitted.n_graphs)
-        columns.append(n_bins + np.repeat(np.arange(n_known), np.diff(starts[: n_known + 1]))[of_new])
-        counts.append(numbers[: starts[n_known]][of_new])
-        n_bins += n_known
-    entries = np.concatenate(counts), (np.concatenate(rows), np.concatenate(columns))
-    return sp.csr_matrix(entries, shape=(new.n_graphs, n_bins))
+    labels, graph_ids, columns = _joined(fitted, new, slice(None))
+    rows = [sp.csr_matrix((0, new.n_graphs))]
+    for column in columns:
+        counts, numbers = _count_bins(labels, column, graph_ids, fitted.n_graphs + new.n_graphs)
+        n_known = (
+            int(numbers[: len(fitted.labels)].max(initial=-1)) + 1
+        )  # in order of appearance: fitted nodes come first
+        rows.append(counts[:n_known, fitted.n_graphs :])
+    return sp.vstack(rows, format="csr").T.tocsr()
 
 
 def _column_products(left: Binned, right: Binned | None, chosen: slice) -> Floats:
@@ -114,8 +109,8 @@ def _column_products(left: Binned, right: Binned | None, chosen: slice) -> Float
     if K.size:
         labels, graph_ids, columns = _joined(left, right, chosen)
         for column in columns:
-            _, *counted = _count_bins(labels, column, graph_ids)
-            add_products(*counted, n_left, K)
+            counts, _ = _count_bins(labels, column, graph_ids, n_left + K.shape[1])
+            add_products(counts.indptr, counts.indices, counts.data, n_left, K)
     return K
 
 
@@ -130,44 +125,14 @@ def _joined(left: Binned, right: Binned | None, chosen: slice) -> tuple[Ints, In
     )
 
 
-def _count_bins(labels: Ints, column: Ints, graph_ids: Ints) -> tuple[Ints, Ints, Ints, Floats]:
-    """Number the pairs (label, bin) in order of appearance; return also for each its graphs and their counts, by ``starts``."""
+def _count_bins(labels: Ints, column: Ints, graph_ids: Ints, n_graphs: int) -> tuple[sp.csr_matrix, Ints]:
+    """Count the nodes of each graph in each bin (label, bin), shape (n_bins, n_graphs); return also the bin of each node."""
     numbers, firsts = number_pairs(labels.view(np.uint64), column.view(np.uint64))
-    starts = np.zeros(len(firsts) + 1, np.int64)
-    graphs, counts = np.empty(len(numbers), np.int64), np.empty(len(numbers))
-    used = count_graphs(numbers, graph_ids, starts, graphs, counts)
-    return numbers, starts, graphs[:used], counts[:used]
+    counts = sp.csr_matrix((np.ones(len(numbers)), (numbers, graph_ids)), shape=(len(firsts), n_graphs))
+    return counts, numbers
 
 
 # -------------------------------------------------------------------- compiled
-
-
-@jit
-def count_graphs(bins, graph_ids, starts, graphs, counts):
-    """List for each bin the graphs that have it, and how often: entries starts[i] .. starts[i + 1] - 1; return their number.
-
-    ``starts`` must be 0. ``graph_ids`` must be sorted: then so are the graphs of each bin.
-    """
-    n_bins = len(starts) - 1
-    for v in range(len(bins)):
-        starts[bins[v] + 1] += 1
-    for i in range(n_bins):
-        starts[i + 1] += starts[i]
-    for v in range(len(bins)):  # by bin: starts[i] becomes the end of bin i
-        graphs[starts[bins[v]]] = graph_ids[v]
-        starts[bins[v]] += 1
-    used, begin = 0, 0
-    for i in range(n_bins):
-        end, starts[i] = starts[i], used
-        for entry in range(begin, end):
-            if used > starts[i] and graphs[used - 1] == graphs[entry]:
-                counts[used - 1] += 1.0
-            else:
-                graphs[used], counts[used] = graphs[entry], 1.0
-                used += 1
-        begin = end
-    starts[n_bins] = used
-    return used
 
 
 @jit

@@ -11,7 +11,7 @@ the matrix assembled from its tiles.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
@@ -19,10 +19,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from treegram._core.jit import as_bits, as_float, contracted, jit
-from treegram._core.parallel import count_workers, run_tasks, send_tasks, share_memory
+from treegram._core.parallel import run_tasks, send_tasks, share_memory
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel
-from treegram.structure.features import sorted_order
+from treegram.structure.features import first_from
 from treegram.structure.hashing import number_codes
 
 __all__ = [
@@ -37,7 +37,6 @@ __all__ = [
     "copy",
     "cut",
     "fill_matrix",
-    "first_from",
     "gaussian_row",
     "gaussian_rows",
     "kernel_rows",
@@ -49,10 +48,6 @@ __all__ = [
 Span = tuple[int, int]  # first graph, and the one after the last
 
 ROWS_AT_ONCE = 64  # of a matrix whose lower half is filled: these stay in cache
-# A task that is sent to a worker is about 1 / WORK_LEFT of the work left per worker, and at least 1 / ALL_WORK of all its work.
-WORK_LEFT, ALL_WORK = 3, 12
-SENT_BYTES = 4 << 20  # of such a task's result: those that wait to be fetched take memory, and more workers may come
-_LARGEST_CODE = float(2**64 - 2**11)  # of 64 bits, as a double
 MANY_DIMENSIONS = 64  # of vectors: beyond, one coordinate is as good a direction as any, and costs nothing
 
 # A tile: for each column its graph, counted from the tile's first; where each block starts; vectors (d, n_columns); projections.
@@ -116,7 +111,7 @@ class Layout:
             # einsum, not a matrix product: BLAS would wake threads that spin for longer than this takes. Read-only vectors are
             # copied: loops would be compiled for them again.
             projections = np.einsum("ni,i->n", nodes.vectors / extent, direction)
-            by_block = order_by(own, n_blocks, _order_of(projections))
+            by_block = order_by(own, n_blocks, np.argsort(projections, kind="stable"))
             vectors = np.require(nodes.vectors, requirements=["C", "W"])
             sides.append(Side(nodes.offsets, own, vectors, projections, by_block))
         return cls(sides[0], sides[-1], n_blocks, node_kernel, extent)
@@ -177,15 +172,6 @@ def order_by(keys: Ints, n_keys: int, order: Ints) -> Ints:
     return order[np.argsort(small, kind="stable")]
 
 
-def _order_of(projections: Floats) -> Ints:
-    """Return the nodes by projection; the order of two that differ by rounding alone is undefined."""
-    if not len(projections):
-        return np.empty(0, np.int64)
-    low, high = projections.min(), projections.max()
-    scaled = (projections - low) / (high - low) if high > low else np.zeros(len(projections))
-    return sorted_order((scaled * _LARGEST_CODE).astype(np.uint64)).astype(np.int64)
-
-
 def _widest_direction(vectors: Floats, extent: float) -> Floats:
     """Return the unit vector along which the vectors vary most: windows along it leave out the most pairs.
 
@@ -233,45 +219,16 @@ def fill_matrix(
         for _ in run_tasks(tile_sums, shared_tasks, n_jobs=n_jobs, label=label):
             pass
         return
-    shared = (tile_sums, job, sums.shape[:-2])
-    max_pairs = SENT_BYTES // (sums.itemsize * int(np.prod(sums.shape[:-2])))
-    batches = [(batch,) for batch in _batches(tasks, count_workers(), max_pairs)]
-    for (batch,), result in send_tasks(_sum_tiles, shared, batches, n_jobs=n_jobs, label=label):
-        first, last, n_rows = _extent(batch)
-        sums[..., :n_rows, first:last] = result
+    for (span, n_rows), result in send_tasks(
+        _sum_tile, (tile_sums, job, sums.shape[:-2]), tasks, n_jobs=n_jobs, label=label
+    ):
+        sums[..., :n_rows, slice(*span)] = result
 
 
-_Tile = tuple[Span, int]  # and the number of its rows
-
-
-def _batches(tiles: list[_Tile], n_workers: int, max_pairs: int) -> Iterator[list[_Tile]]:
-    """Join neighboring tiles to tasks, ever smaller ones; tasks of several tiles have at most about ``max_pairs`` pairs of graphs.
-
-    A few tasks are soon sent and their results soon written; short ones at the end keep no worker waiting.
-    """
-    sizes = [(last - first) * n_rows for (first, last), n_rows in tiles]
-    left, smallest = sum(sizes), sum(sizes) / (ALL_WORK * n_workers)
-    batch, size = list[_Tile](), 0
-    for tile, own in zip(tiles, sizes, strict=True):
-        batch.append(tile)
-        size += own
-        if size == left or size >= min(max(left / (WORK_LEFT * n_workers), smallest), max_pairs):
-            yield batch
-            left, batch, size = left - size, [], 0
-
-
-def _extent(batch: list[_Tile]) -> tuple[int, int, int]:
-    """Return the first column of neighboring tiles, later ones first, the one after the last, and the number of rows."""
-    (_, last), n_rows = batch[0]
-    return batch[-1][0][0], last, n_rows
-
-
-def _sum_tiles(shared: tuple[Any, ...], batch: list[_Tile]) -> Floats:
+def _sum_tile(shared: tuple[Any, ...], span: Span, n_rows: int) -> Floats:
     tile_sums, job, leading = shared
-    first, last, n_rows = _extent(batch)
-    sums = np.zeros((*leading, n_rows, last - first))
-    for span, n in batch:
-        tile_sums(job, span, n, sums, span[0] - first)
+    sums = np.zeros((*leading, n_rows, span[1] - span[0]))
+    tile_sums(job, span, n_rows, sums, 0)
     return sums
 
 
@@ -353,18 +310,8 @@ def gaussian_row(gamma, v, x, columns, low, high, r, out):
     Indices are unsigned: those that might be negative would be counted from the end, and cost a comparison each. Rows are not cut
     out of their arrays: that costs a reference count each.
     """
-    d, scale, low, high = len(columns), -gamma * _LOG2E, np.uint64(low), np.uint64(high)
+    scale, low, high = -gamma * _LOG2E, np.uint64(low), np.uint64(high)
     v, r = np.uint64(v), np.uint64(r)
-    if d == 1:
-        for j in range(low, high):
-            a = x[v, 0] - columns[0, j]
-            out[r, j] = power_of_2(scale * (a * a))
-        return
-    if d == 3:
-        for j in range(low, high):
-            a, b, c = x[v, 0] - columns[0, j], x[v, 1] - columns[1, j], x[v, 2] - columns[2, j]
-            out[r, j] = power_of_2(scale * (a * a + b * b + c * c))
-        return
     _square_distances(v, x, columns, low, high, r, out)
     for j in range(low, high):
         out[r, j] = power_of_2(scale * out[r, j])
@@ -415,18 +362,6 @@ def gaussian_rows(gamma, v, x, columns, low, high, out):
     for r in range(np.uint64(4)):
         for j in range(low, high):
             out[r, j] = power_of_2(scale * out[r, j])
-
-
-@jit
-def first_from(value, start, stop, values):
-    """Return the first index from start to stop of sorted values from which on none is below ``value``."""
-    while start < stop:
-        middle = (start + stop) // 2
-        if values[middle] < value:
-            start = middle + 1
-        else:
-            stop = middle
-    return start
 
 
 @jit

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treegram._core.jit import jit
-from treegram._core.machine import allocate
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
@@ -38,7 +37,6 @@ __all__ = ["Distances", "count_distances"]
 
 NODES_PER_TASK = 4096
 FIRST_RECORDS = 1 << 16  # room for this many at first, at most
-TALLER = -2  # returned by ``tally_distances`` if the tally has too few rows
 TOP = 5  # index in its state: the largest distance from the current group so far
 
 # The group of each node, the first group of each graph; nodes by group, and where those of each group start.
@@ -90,22 +88,15 @@ def _count_distances(graphs: Graphs, by_group: Any, span: tuple[int, int], numbe
     n_groups = np.diff(by_group.offsets[first : last + 1])
     most_groups = int(n_groups.max(initial=0))
     order, distance = np.empty(largest, np.int64), np.full(largest, -1, np.int64)
-    tally = np.zeros((16, most_groups), np.int64)
+    # As many rows as distances could need: memory is taken when a row is first written to.
+    tally = np.zeros((max(largest, 1), most_groups), np.int64)
     arrays, state = (graphs.offsets, graphs.indptr, graphs.indices), start_at(first, 1)
     room = 1024 + min(int((n_groups**2).sum()), FIRST_RECORDS)  # one for each pair of groups
     records = Records(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room))
 
     def count(records: Any) -> int:
-        nonlocal tally
         scratch = (order, distance, tally)
-        needed = tally_distances(arrays, by_group, last, scratch, state, numbers, records, STEPS_PER_CALL)
-        if needed != TALLER:
-            return int(needed)
-        purpose = f"Graph {state[GRAPH]}: a tally of its distances"
-        taller = allocate((min(2 * int(state[TOP]) + 2, largest), most_groups), np.int64, purpose)
-        taller[: len(tally)] = tally
-        tally = taller
-        return PAUSED
+        return int(tally_distances(arrays, by_group, last, scratch, state, numbers, records, STEPS_PER_CALL))
 
     return run_loop(count, state, by_group.offsets, last, "distances", records)
 
@@ -146,11 +137,11 @@ def tally_distances(graphs, groups, last, scratch, state, numbers, records, budg
             while start + i < stop:
                 n_visited = visit(groups.members[start + i] - base, n, base, indptr, indices, order, distance)
                 top = max(top, distance[order[n_visited - 1]])
-                if steps > budget or top >= len(tally):
+                if steps > budget:
                     leave(n_visited, order, distance)
                     save(state, used, 0, g, a, i)
                     state[TOP] = top
-                    return PAUSED if steps > budget else TALLER
+                    return PAUSED
                 for k in range(n_visited):
                     w = order[k]
                     tally[distance[w], groups.of_node[base + w] - first_group] += 1

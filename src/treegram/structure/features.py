@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from treegram._core.jit import jit
 from treegram._core.types import Floats, Hashes, Ints
+from treegram.structure.hashing import number_codes
 
-__all__ = ["Features", "add_rows", "common_codes", "gather", "number_by_order", "order_by_row", "sorted_order"]
+__all__ = ["Features", "add_rows", "common_codes", "first_from", "gather", "order_by_row"]
 
-CODES_PER_BIN = 2  # on average, or up to twice as many, where codes are sorted
-MOVES_PER_CODE = 16  # after which they are not as evenly spread as hashes are
 ABSENT, ONE_ROW, ONE_GRAPH, SHARED = 0, 1, 2, 3  # where a column has entries
 
 
@@ -92,33 +91,9 @@ def gather(indptr: Ints, codes: Hashes, values: Floats) -> tuple[Features, NDArr
 
     Records of one code in one row are not added up: call ``sum_duplicates`` on the counts where there are any.
     """
-    columns, firsts = number_by_order(codes)
+    columns, firsts = number_codes(codes)
     counts = sp.csr_matrix((values, columns, indptr), shape=(len(indptr) - 1, len(firsts)))
     return Features(counts, codes[firsts]), firsts
-
-
-def number_by_order(codes: Hashes) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Number equal codes equally, in ascending order; return each code's number, and the first index of each number."""
-    order = sorted_order(codes)
-    numbers = np.empty_like(order)
-    return numbers, order[: number_sorted(codes, order, numbers)]
-
-
-def sorted_order(codes: Hashes) -> NDArray[Any]:
-    """Return the stable order that sorts the codes.
-
-    Hashes are spread evenly over all numbers: distributed to bins of a few each by their first bits, they are nearly sorted.
-    """
-    # These arrays may be the largest of all: short integers, and no unnecessary copies.
-    index = np.int32 if len(codes) < 2**31 else np.int64
-    codes = np.ascontiguousarray(codes)  # a stride would compile the loop again
-    n_bits = max(1, (len(codes) // CODES_PER_BIN).bit_length())
-    ends = np.zeros((1 << n_bits) + 1, np.int64)
-    order, binned = np.empty(len(codes), index), np.empty_like(codes)
-    distribute(codes, np.uint64(64 - n_bits), ends, order, binned)
-    if not sort_bins(ends, order, binned, MOVES_PER_CODE * len(codes)):
-        order = np.argsort(codes, kind="stable").astype(index, copy=False)
-    return order
 
 
 def common_codes(some: Hashes, others: Hashes) -> Hashes:
@@ -135,56 +110,15 @@ def common_codes(some: Hashes, others: Hashes) -> Hashes:
 
 
 @jit
-def distribute(codes, shift, ends, order, binned):
-    """Distribute codes (uint64) to bins by codes >> shift: ``binned`` has the codes bin by bin, ``order`` their indices.
-
-    Bin b has ends[b] .. ends[b + 1] - 1. ``ends``, one longer than there are bins, must be zero.
-    """
-    for i in range(len(codes)):
-        ends[codes[i] >> shift] += 1
-    total = 0
-    for b in range(len(ends)):
-        ends[b], total = total, total + ends[b]
-    for i in range(len(codes)):
-        b = codes[i] >> shift
-        order[ends[b]], binned[ends[b]] = i, codes[i]
-        ends[b] += 1
-    for b in range(len(ends) - 1, 0, -1):
-        ends[b] = ends[b - 1]
-    ends[0] = 0
-
-
-@jit
-def sort_bins(ends, order, binned, max_moves):
-    """Sort the codes of each bin by insertion, ``order`` along with them; give up and return False after ``max_moves`` moves."""
-    n_moves = 0
-    for b in range(len(ends) - 1):
-        for i in range(ends[b] + 1, ends[b + 1]):
-            code, index, j = binned[i], order[i], i
-            while j > ends[b] and binned[j - 1] > code:
-                binned[j], order[j] = binned[j - 1], order[j - 1]
-                j -= 1
-            binned[j], order[j] = code, index
-            n_moves += i - j
-            if n_moves > max_moves:
-                return False
-    return True
-
-
-@jit
-def number_sorted(codes, order, columns):
-    """Fill columns[i] with the rank of codes[i] among the distinct codes, where ``order`` sorts them; return how many differ.
-
-    ``order`` then starts with the first index of each.
-    """
-    n_distinct = 0
-    for i in range(len(order)):
-        at = order[i]
-        if n_distinct == 0 or codes[at] != codes[order[n_distinct - 1]]:
-            order[n_distinct] = at
-            n_distinct += 1
-        columns[at] = n_distinct - 1
-    return n_distinct
+def first_from(value, start, stop, values):
+    """Return the first index from start to stop of sorted values from which on none is below ``value``."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if values[middle] < value:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
 
 
 @jit

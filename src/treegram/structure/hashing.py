@@ -133,10 +133,7 @@ def equal_rows(vectors: Floats, *keys: NDArray[Any]) -> tuple[Ints, Ints]:
 
 
 def number_codes(codes: Hashes) -> tuple[Ints, Ints]:
-    """Number equal codes equally, in ascending order; return each code's number, and the first index of each number.
-
-    Uses a hash table: faster than ``features.number_by_order`` where most codes are repeated.
-    """
+    """Number equal codes equally, in ascending order; return each code's number, and the first index of each number."""
     numbers, firsts = number_pairs(codes, codes)
     order = np.argsort(codes[firsts])
     ranks = np.empty_like(order)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.preprocessing import normalize as normalize_rows
 
 from treegram._core.jit import inlined, jit
@@ -93,7 +94,7 @@ def pattern_features(
         )
         arrays = arrays._replace(global_colors=colors)
     elif scope == "global" and invariant == "sgk":
-        colors = np.concatenate(_run(_global_walk_colors, graphs, arrays, request, n_jobs), axis=1)
+        colors = np.concatenate(_run(_walk_colors, graphs, arrays, request, n_jobs), axis=1)
         arrays = arrays._replace(global_colors=colors)
     return _join(_run(_sum_patterns, graphs, arrays, request, n_jobs))
 
@@ -166,38 +167,46 @@ def _join(results: list[tuple[Ints, Hashes, Floats]]) -> Features:
     return gather(np.concatenate([[0], np.cumsum(lengths)]), codes, values)[0]
 
 
-def _global_walk_colors(arrays: Any, request: Any) -> Hashes:
-    colors = np.empty((request.levels + 1, _n_nodes(arrays, request)), np.uint64)
-    scratch, state = _scratch(arrays, request), start_at(request.first)
+def _walk_colors(arrays: Any, request: Any) -> Hashes:
+    """Return the spectral colors (levels + 1, n) in whole graphs: each joins the closed walks from a node of length 2, 3, ...
 
-    def walk(_: None) -> int:
-        return int(color_by_walks(arrays, request, scratch, state, colors, STEPS_PER_CALL))
-
-    run_loop(walk, state, arrays.offsets, request.last, "walks")
-    return colors
+    Walks are counted modulo 2^64. Those of length a + b from a node to itself are a steps to any node, and b steps back.
+    """
+    nodes = slice(int(arrays.offsets[request.first]), int(arrays.offsets[request.last]))
+    indptr = arrays.indptr[nodes.start : nodes.stop + 1]
+    targets = arrays.indices[indptr[0] : indptr[-1]] - nodes.start
+    n = len(indptr) - 1
+    step = sp.csr_matrix((np.ones(len(targets), np.uint64), targets, indptr - indptr[0]), shape=(n, n))
+    colors, there, back = [mix.py_func(arrays.node_hashes[nodes])], step, step.T.tocsr()
+    for level in range(request.levels):
+        closed = np.asarray(there.multiply(back).sum(axis=1)).ravel().astype(np.uint64)
+        colors.append(mix.py_func(colors[-1] + mix.py_func(closed + GOLDEN) * GOLDEN))  # as ``join`` does
+        if level % 2:
+            back = step.T @ back
+        else:
+            there = there @ step
+    return np.stack(colors)
 
 
 def _sum_patterns(arrays: Any, request: Any) -> tuple[Ints, Hashes, Floats]:
     n_colors = 1 if request.invariant == NSPDK else request.levels + 1
-    return _count(sum_patterns, arrays, request, n_colors, _n_nodes(arrays, request))
+    return _count(arrays, request, n_colors, _n_nodes(arrays, request))
 
 
 def _count_pairs(arrays: Any, request: Any) -> tuple[Ints, Hashes, Floats]:
     n_counted = _n_nodes(arrays, request) if request.by_node else request.last - request.first
-    return _count(count_pairs, arrays, request, 0, n_counted * (request.radius + 1) * (request.distance + 1))
+    return _count(arrays, request, 0, n_counted * (request.radius + 1) * (request.distance + 1))
 
 
-def _count(
-    loop: Callable[..., int], arrays: Any, request: Any, n_colors: int, n_rows: int
-) -> tuple[Ints, Hashes, Floats]:
-    """Return the lengths of the rows, codes and values that one of the compiled loops gives for some graphs."""
+def _count(arrays: Any, request: Any, n_colors: int, n_rows: int) -> tuple[Ints, Hashes, Floats]:
+    """Return the lengths of the rows, codes and values of the patterns of some graphs."""
     scratch, state = _scratch(arrays, request), start_at(request.first)
     balls = _find_balls(arrays, request, n_colors, scratch)
     room = 16 * n_rows + 64
     records = Records(np.empty(room, np.int64), np.empty(room, np.uint64), np.empty(room), empty_table(0))
 
     def count(records: Any) -> int:
-        return int(loop(arrays, request, scratch.ball, balls, state, records, STEPS_PER_CALL))
+        return int(sum_patterns(arrays, request, scratch.ball, balls, state, records, STEPS_PER_CALL))
 
     records = run_loop(count, state, arrays.offsets, request.last, "patterns", records)
     order, ends = order_by_row(records.rows, n_rows)
@@ -493,13 +502,24 @@ def _max_members(u, w, balls):
 
 
 @jit
-def sum_patterns(arrays, request, ball, balls, state, records, budget):
-    """Sum psi over the nodes of all graphs: for each pattern that contains a node, 1 / (its size), by (match key, color).
+def _count_pair(row, u, w, d, n_distances, balls, first, used, records):
+    """Count the pair of balls of u and w, at distance d, for each radius, in the rows ``row`` + (r, d)."""
+    for r in range(balls.sizes.shape[1]):
+        code = _pair_key(r, d, balls.keys[u, r], balls.keys[w, r])
+        used = _add(row + r * n_distances + d, code, 1.0, first, used, records)
+    return used
 
-    Rows are nodes. Stops as ``structure.visits`` describes; state[ITEM] counts the nodes w of the visit from u.
+
+@jit
+def sum_patterns(arrays, request, ball, balls, state, records, budget):
+    """Sum over the ordered pairs (u, w) of nodes within the distance, in the graphs state[GRAPH] .. request.last - 1.
+
+    Where balls have colors, sum psi: for each pattern that contains a node, 1 / (its size), by (match key, color); rows are nodes.
+    Otherwise count pairs of balls; rows are (graph, r, d) or, by node, (u, r, d). Stops as ``structure.visits`` describes;
+    state[ITEM] counts the nodes w of the visit from u.
     """
     used, first, g, u, i, steps = state[USED], state[FIRST], state[GRAPH], state[ROOT], state[ITEM], 0
-    order, distance = ball.order, ball.distance
+    order, distance, n_colors, n_distances = ball.order, ball.distance, balls.colors.shape[1], request.distance + 1
     while g < request.last:
         base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
         row = base - arrays.offsets[request.first]
@@ -507,83 +527,24 @@ def sum_patterns(arrays, request, ball, balls, state, records, budget):
             n_visited = visit(u, request.distance, base, arrays.indptr, arrays.indices, order, distance)
             while i < n_visited:
                 w = order[i]
-                more = _max_members(row + u, row + w, balls) * balls.colors.shape[1]
+                more = _max_members(row + u, row + w, balls) * n_colors + request.radius + 1
                 is_room = has_room(used + more, first, records.rows, records.table)
                 if steps > budget or not is_room:
                     leave(n_visited, order, distance)
                     save(state, used, first, g, u, i)
                     return PAUSED if is_room else used + more
-                used = _add_patterns(row + u, row + w, distance[w], arrays.directed, balls, first, used, records)
+                if n_colors > 0:
+                    used = _add_patterns(row + u, row + w, distance[w], arrays.directed, balls, first, used, records)
+                else:
+                    counted = row + u if request.by_node else g - request.first
+                    counted_row = counted * (request.radius + 1) * n_distances
+                    used = _count_pair(
+                        counted_row, row + u, row + w, distance[w], n_distances, balls, first, used, records
+                    )
                 steps += more
                 i += 1
             leave(n_visited, order, distance)
             u, i = u + 1, 0
         g, u, first = g + 1, 0, used
     save(state, used, first, g, u, i)
-    return DONE
-
-
-@jit
-def count_pairs(arrays, request, ball, balls, state, records, budget):
-    """Count the ordered pairs of nodes of each pair of balls, by radius r and distance d.
-
-    Rows are (graph, r, d); or, by node, (u, r, d). Stops as ``structure.visits`` describes.
-    """
-    used, first, g, u, steps = state[USED], state[FIRST], state[GRAPH], state[ROOT], 0
-    n_rows = (request.radius + 1) * (request.distance + 1)
-    order, distance, keys = ball.order, ball.distance, balls.keys
-    while g < request.last:
-        base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
-        row = base - arrays.offsets[request.first]
-        while u < n:
-            n_visited = visit(u, request.distance, base, arrays.indptr, arrays.indices, order, distance)
-            needed = used + n_visited * (request.radius + 1)
-            is_room = has_room(needed, first, records.rows, records.table)
-            if steps > budget or not is_room:
-                leave(n_visited, order, distance)
-                save(state, used, first, g, u, 0)
-                return PAUSED if is_room else needed
-            first_row = n_rows * (row + u if request.by_node else g - request.first)
-            for i in range(n_visited):
-                w = order[i]
-                d = distance[w]
-                for r in range(request.radius + 1):
-                    code = _pair_key(r, d, keys[row + u, r], keys[row + w, r])
-                    used = _add(first_row + r * (request.distance + 1) + d, code, 1.0, first, used, records)
-            leave(n_visited, order, distance)
-            steps += n_visited * (request.radius + 1)
-            u += 1
-        g, u, first = g + 1, 0, used
-    save(state, used, first, g, u, 0)
-    return DONE
-
-
-# -------------------------------------------------------------------- compiled: colors of whole graphs
-
-
-@jit
-def color_by_walks(arrays, request, scratch, state, colors, budget):
-    """Fill the spectral colors (levels + 1, n) of the nodes of all graphs, in their whole graphs.
-
-    A closed walk of length t stays within t / 2 hops where edges have no direction, within t - 1 where they have.
-    """
-    ball, local, walks = scratch
-    start, center, steps = arrays.offsets[request.first], np.int64(0), 0
-    depth = request.levels if arrays.directed else (request.levels + 1) // 2
-    g, root = state[GRAPH], state[ROOT]
-    while g < request.last:
-        base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
-        while root < n:
-            if steps > budget:
-                save(state, 0, 0, g, root, 0)
-                return PAUSED
-            n_visited = _enter(root, depth, base, arrays, ball)
-            local[0, 0] = mix(arrays.node_hashes[base + root])
-            _walk(center, n_visited, ball, walks, local)
-            for level in range(request.levels + 1):
-                colors[level, base - start + root] = local[level, 0]
-            _leave(n_visited, ball)
-            steps += (n_visited + ball.starts[n_visited]) * (request.levels + 1)
-            root += 1
-        g, root = g + 1, 0
     return DONE

@@ -20,7 +20,7 @@ from treegram._core.jit import jit, pasted
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
-from treegram.structure.features import Features, number_by_order, order_by_row
+from treegram.structure.features import Features, first_from, order_by_row
 from treegram.structure.hashing import (
     arc_hashes,
     edge_name,
@@ -31,6 +31,7 @@ from treegram.structure.hashing import (
     mix,
     node_hashes,
     node_name,
+    number_codes,
     number_pairs,
 )
 from treegram.structure.visits import (
@@ -88,7 +89,7 @@ def tree_features(
     results = list(run_tasks(_count_trees, tasks, n_jobs=n_jobs, label="trees"))
     lengths, numbers, counts, codes, sizes, seen = (list(column) for column in zip(*results, strict=True))
     all_codes = np.concatenate(codes)
-    columns, firsts = number_by_order(all_codes)
+    columns, firsts = number_codes(all_codes)
     index = np.int32 if sum(map(len, counts)) < 2**31 else np.int64
     columns = columns.astype(index, copy=False)
     starts = np.cumsum([len(some) for some in codes])[:-1]
@@ -332,18 +333,6 @@ def count_trees(graphs, hashes, asked, seen, single, state, records, budget):
 # -------------------------------------------------------------------- compiled: contributions
 
 
-@jit
-def _index_of(codes, first, last, code):
-    """Return the index of a code among the sorted codes[first] .. codes[last - 1]."""
-    while first < last:
-        middle = (first + last) // 2
-        if codes[middle] < code:
-            first = middle + 1
-        else:
-            last = middle
-    return first
-
-
 @pasted
 def _add_scaled(a, values, out):
     """Add a * values to out."""
@@ -365,7 +354,7 @@ def _divide_visit(n_visited, top, beyond, counting, base, arcs, seen, entries, m
         last = top - distance[v]
         for j in range(last + 1):
             count = 1.0 + extra_count(counting, beyond, distance[v]) if j == last else 1.0
-            entry = _index_of(entry_codes, starts[base + v], starts[base + v + 1], codes[v, j])
+            entry = first_from(codes[v, j], starts[base + v], starts[base + v + 1], entry_codes)
             _add_scaled(count / sizes[v, j], per_count[entry], mass[v, j])
             _add_scaled(1.0, mass[v, j], contributions[base + v])
         for arc in range(indptr[base + v], indptr[base + v + 1]):
