@@ -3,6 +3,7 @@
     python benchmarks/bench_molecules.py                                # the folder "molecules" beside the data sets
     python benchmarks/bench_molecules.py --page docs/molecules_compared.md
     python benchmarks/bench_molecules.py --chemprop /path/to/chemprop   # chemprop too, from an environment of its own
+    python benchmarks/bench_molecules.py --study benchmarks/wide2_molecules.toml --folder FOLDER   # other data sets
 
 Each split has 80 % of the molecules for training and 20 % for the test. In a scaffold split no scaffold is on both sides; a scaffold
 with more molecules than half of the test part is always trained on, the others come in random order. All models get the same
@@ -13,10 +14,12 @@ from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import resource
 import subprocess
 import tempfile
 import time
+import tomllib
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -65,10 +68,23 @@ class Model:
 
 N_SPLITS, TEST = 3, 0.2
 COVERAGES = (0.5, 0.8, 0.95)
-SETS = {  # file: column of SMILES, target, and whether it is a class
-    "FreeSolv": ("smiles", "expt", False),
-    "Photoswitch": ("SMILES", "E isomer pi-pi* wavelength in nm", False),
-    "BBBP": ("smiles", "p_np", True),
+
+
+@dataclass(frozen=True)
+class MoleculeSet:
+    """A file of molecules, the columns of their SMILES and targets, and whether these are classes."""
+
+    file: str
+    smiles: str
+    target: str
+    is_class: bool = False
+    tier: str = ""
+
+
+SETS = {
+    "FreeSolv": MoleculeSet("FreeSolv.csv", "smiles", "expt"),
+    "Photoswitch": MoleculeSet("Photoswitch.csv", "SMILES", "E isomer pi-pi* wavelength in nm"),
+    "BBBP": MoleculeSet("BBBP.csv", "smiles", "p_np", is_class=True),
 }
 
 
@@ -203,7 +219,6 @@ def models(is_class: bool, chemprop_command: str | None) -> dict[str, Model]:
         forest, boosting = RandomForestClassifier, HistGradientBoostingClassifier
         found = {
             "treegram, GraphClassifier": Model(to_graphs, automatic_classifier, 3),
-            "treegram, GraphClassifier, descriptors": Model(to_described_graphs, automatic_classifier, 3),
         }
     else:
         forest, boosting = RandomForestRegressor, HistGradientBoostingRegressor
@@ -212,7 +227,7 @@ def models(is_class: bool, chemprop_command: str | None) -> dict[str, Model]:
             "treegram, GraphRegressor, descriptors": Model(to_described_graphs, automatic_regressor, 3),
             "Gaussian process, Tanimoto of Morgan counts": Model(morgan_counts, tanimoto_process, 17),
         }
-    found["forest, Morgan counts"] = Model(morgan_counts, fitted_by(lambda: forest(500, random_state=0)), 6)
+    found["forest, Morgan counts"] = Model(morgan_counts, fitted_by(lambda: forest(200, random_state=0)), 6)
     found["boosting, descriptors"] = Model(descriptors, fitted_by(lambda: boosting(random_state=0)), 8)
     if chemprop_command:
         kind = "classification" if is_class else "regression"
@@ -240,9 +255,9 @@ def processor_seconds() -> float:
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
-def compare(name: str, folder: Path, chemprop_command: str | None) -> str:
-    smiles_column, target, is_class = SETS[name]
-    smiles, y = load_table(folder / f"{name}.csv", smiles_column, target)
+def compare(name: str, one: MoleculeSet, folder: Path, chemprop_command: str | None) -> str:
+    smiles, y = load_table(folder / one.file, one.smiles, one.target)
+    is_class = one.is_class
     columns = ["ROC AUC"] if is_class else ["RMSE", "NLPD", *(f"in {c:.0%} interval" for c in COVERAGES)]
     rows: dict[str, list[list[object]]] = {kind: [] for kind in SPLITS}
     for title, model in models(is_class, chemprop_command).items():
@@ -257,13 +272,13 @@ def compare(name: str, folder: Path, chemprop_command: str | None) -> str:
                 found = model.predict(X[train], y[train], X[test])
                 seconds += processor_seconds() - start
                 results.append(scores(y[test], found, is_class))
-            means = [f"{np.mean([one[key] for one in results]):.3f}" if key in results[0] else "" for key in columns]
-            each = ", ".join(f"{one[columns[0]]:.3f}" for one in results)
+            means = [f"{np.mean([some[key] for some in results]):.3f}" if key in results[0] else "" for key in columns]
+            each = ", ".join(f"{some[columns[0]]:.3f}" for some in results)
             rows[kind].append(
                 [kind, title, *means, each, f"{preparation:.1f}", f"{seconds / N_SPLITS:.1f}", model.n_lines]
             )
             print(*rows[kind][-1], sep=" | ", flush=True)
-    heading = f"{name}: {len(smiles)} molecules, {target}"
+    heading = ", ".join(filter(None, [f"{name}: {len(smiles)} molecules", one.target, one.tier]))
     header = ["split", "model", *columns, f"{columns[0]} of each split", "CPU s, molecules", "CPU s, split", "lines"]
     return table(heading, header, [row for kind in SPLITS for row in rows[kind]])
 
@@ -274,7 +289,8 @@ def main() -> None:
     parser.add_argument(
         "--folder", type=Path, default=default, help="folder with FreeSolv.csv, Photoswitch.csv and BBBP.csv"
     )
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--study", type=Path, help="TOML file with other data sets")
+    parser.add_argument("--sets", nargs="+", metavar="NAME", help="data sets to run (default: all)")
     parser.add_argument("--chemprop", help="the command chemprop")
     parser.add_argument(
         "--page", type=Path, help="file whose tables, from the first heading of a data set on, are replaced"
@@ -282,16 +298,24 @@ def main() -> None:
     args = parser.parse_args()
     if args.folder is None:
         parser.error("--folder is needed: there is no folder of data sets")
+    sets, digest = SETS, ""
+    if args.study:
+        content = args.study.read_bytes()
+        sets = {name: MoleculeSet(**table) for name, table in tomllib.loads(content.decode())["sets"].items()}
+        digest = f" {args.study.name} has the SHA-256 {hashlib.sha256(content).hexdigest()}."
+    names = args.sets or list(sets)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tables = [compare(name, args.folder, args.chemprop) for name in args.sets]
+        tables = [compare(name, sets[name], args.folder, args.chemprop) for name in names]
     text = (
-        "\n".join([*tables, f"Measured by `benchmarks/bench_molecules.py`: {machine()}, rdkit {rdkit.__version__}."])
+        "\n".join(
+            [*tables, f"Measured by `benchmarks/bench_molecules.py`: {machine()}, rdkit {rdkit.__version__}.{digest}"]
+        )
         + "\n"
     )
     print(text)
     if args.page:
-        before = args.page.read_text(encoding="utf-8").partition(f"## {args.sets[0]}: ")[0]
+        before = args.page.read_text(encoding="utf-8").partition(f"## {names[0]}: ")[0]
         args.page.write_text(before + text, encoding="utf-8")
 
 

@@ -1,7 +1,8 @@
-"""Measure the cost of the wide study: one outer fold of each entry, on generated graphs of the sizes of its data sets.
+"""Measure the cost of the wide studies: one outer fold of each entry, on generated graphs of the sizes of their data sets.
 
     python benchmarks/wide_cost.py                        # all, hours
     python benchmarks/wide_cost.py NCI1 --kernels auto WL
+    python benchmarks/wide_cost.py --study wide2_large Tox21_MMP --kernels auto WL
 
 No data set is read, so that the study can be planned before any of its results exist. Prints processor time in seconds: of the
 fold, and of the work that all folds share.
@@ -33,6 +34,16 @@ SIZES = {
     "Letter-high": (2250, 15, 4.7, 1.3, 4.5, 0, 2, 0, 0),
     "COIL-RAG": (3900, 100, 3.0, 1.5, 3.0, 0, 64, 0, 1),
     "NCI1": (4110, 2, 29.9, 13, 32.3, 37, 0, 0, 0),
+    "GREC": (1100, 22, 11.5, 5, 12.2, 4, 2, 2, 2),
+    "PTC_MR": (344, 2, 14.3, 8, 14.7, 18, 0, 4, 0),
+    "ER_MD": (446, 2, 21.3, 4, None, 10, 0, 5, 1),
+    "MSRC_21": (563, 20, 77.5, 10, 198.3, 22, 0, 0, 0),
+    "IMDB-BINARY": (1000, 2, 19.8, 10, 96.5, 0, 0, 0, 0),
+    "Fingerprint": (2800, 15, 5.4, 3, 4.4, 0, 2, 0, 2),
+    "Mutagenicity": (4337, 2, 30.3, 20, 30.8, 14, 0, 3, 0),
+    "Tox21_MMP": (7320, 2, 17.5, 9, 17.8, 50, 0, 4, 0),
+    "Tox21_ARE": (7167, 2, 16.3, 9, 16.5, 50, 0, 4, 0),
+    "Tox21_AHR": (8169, 2, 18.1, 9, 18.5, 50, 0, 4, 0),
 }
 
 
@@ -69,12 +80,13 @@ def _edges(n: int, per_node: float | None, rng: np.random.Generator) -> list[tup
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", nargs="*", choices=[[], *SIZES], default=list(SIZES))
+    parser.add_argument("datasets", nargs="*", choices=[[], *SIZES])
+    parser.add_argument("--study", default="wide", help="wide, wide2 or wide2_large (default: wide)")
     parser.add_argument("--kernels", nargs="+")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    study = read_study("wide")
-    scope = study.scope(args.datasets, args.kernels)
+    study = read_study(args.study)
+    scope = study.scope(args.datasets or None, args.kernels)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "cost.sqlite") as store:
         runner = Runner(study, store, store.begin_run("benchmarks/wide_cost.py").id, 1, 0.0)
         for name in scope.datasets:
@@ -85,7 +97,7 @@ def main() -> None:
                 fold = next(rows).seconds
                 rows.close()
                 once = time.process_time() - start - fold
-                planned = 10 * fold * study.repeats_of(entry, name) + once
+                planned = study.protocol.outer_folds * fold * study.repeats_of(entry, name) + once
                 print(
                     f"{name:14} {entry.name:14} fold {fold:8.2f}  shared {once:8.2f}  planned {planned:8.0f}",
                     flush=True,

@@ -300,3 +300,14 @@ def test_molecules_without_a_value_are_left_out_and_counted(run):
     assert "a.tgm: GraphGP of 12 graphs of train.csv, " in out
     assert "b.tgm: GraphGP of 18 graphs of train.csv, " in out
     assert "6 graphs without a value of a left out." in run("info train.csv --target a")[1]
+
+
+def test_descriptors_of_molecules_are_used_and_remembered(run):
+    pytest.importorskip("rdkit")
+    write("train.csv", ["smiles", "y"], [("C" * (i + 1) + "O", i / 3) for i in range(12)])
+    code, out, _ = run("fit train.csv --target y --descriptors --jobs 1 -o model.tgm")
+    assert code == 0
+    assert "graph attributes" in out
+    code, out, _ = run("predict model.tgm train.csv")
+    assert code == 0
+    assert len(rows(out)) == 12
