@@ -253,7 +253,9 @@ def _pyg_columns(
         if len({np.shape(block)[1:] for block in blocks.values()}) > 1 and not wrong:
             raise InvalidGraphError(f"The rows of {key!r} must be of one length in all graphs.")
         if not wrong and key in known:
-            columns[key] = np.concatenate(list(blocks.values()) or [np.empty(0)])
+            kinds = {block.dtype for block in blocks.values()}
+            kind = kinds.pop() if len(kinds) == 1 else object  # numpy would turn numbers beside texts into texts
+            columns[key] = np.concatenate(list(blocks.values()) or [np.empty(0)], dtype=kind)
     return columns
 
 
