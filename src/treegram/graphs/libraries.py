@@ -243,7 +243,9 @@ def _pyg_columns(
     known = {key for arrays in content for key in arrays}
     columns = {}
     for key in [*chosen, *sorted(key for key in known if ("edge" in key) == (things == "edges"))]:
-        blocks: dict[int, Any] = {i: content[i].get(key) for i, length in enumerate(lengths) if length}
+        blocks: dict[int, Any] = {
+            i: content[i].get(key) for i, length in enumerate(lengths) if length or np.size(content[i].get(key, ()))
+        }
         wrong = [i for i, block in blocks.items() if np.shape(block)[:1] != (lengths[i],)]
         if wrong and key in chosen and key in known:
             raise InvalidGraphError(
