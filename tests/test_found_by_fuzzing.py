@@ -38,15 +38,20 @@ def test_columns_that_are_no_vectors(nodes, edges, message):
         Graphs.from_tables({**NODES, **nodes}, {**EDGES, **edges}, attributes=attributes)
 
 
-@pytest.mark.parametrize("n_nodes", [(2,), float("nan"), float("inf"), "2", -1, 2.5])
+@pytest.mark.parametrize("n_nodes", [(2,), float("nan"), float("inf"), "2", -1, 2.5, 10**30])
 def test_numbers_of_nodes_that_are_none(n_nodes):
-    with pytest.raises(InvalidGraphError, match="Graph 0: num_nodes must be a whole number, at least 0; got"):
+    with pytest.raises(InvalidGraphError, match=r"Graph 0: num_nodes must be a whole number, at least 0 .*; got"):
         Graphs.from_pyg([Data(n_nodes)])
 
 
 def test_numbers_and_texts_in_one_list_stay_what_they_are():
     graphs = Graphs.from_pyg([Data(2, z=[1, "C"])], "z")
     assert graphs.label_values == (1, "C")
+
+
+def test_numbers_and_texts_in_two_graphs_stay_what_they_are():
+    graphs = Graphs.from_pyg([Data(2, z=np.array([1, 2])), Data(2, z=np.array(["1", "C"]))], "z")
+    assert graphs.label_values == (1, 2, "1", "C")
 
 
 def test_large_numbers_in_one_list_stay_what_they_are():

@@ -121,9 +121,9 @@ def check_count(count: Any, name: str = "n_nodes") -> int:
         number = operator.index(count)
     except TypeError:
         number = -1
-    if number < 0:
+    if not 0 <= number <= MAX_NODES:
         shown = count.item() if isinstance(count, np.generic) else count
-        raise InvalidGraphError(f"{name} must be a whole number, at least 0; got {shown!r}.")
+        raise InvalidGraphError(f"{name} must be a whole number, at least 0 and at most {MAX_NODES:,}; got {shown!r}.")
     return number
 
 

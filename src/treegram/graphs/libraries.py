@@ -243,7 +243,9 @@ def _pyg_columns(
     known = {key for arrays in content for key in arrays}
     columns = {}
     for key in [*chosen, *sorted(key for key in known if ("edge" in key) == (things == "edges"))]:
-        blocks: dict[int, Any] = {i: content[i].get(key) for i, length in enumerate(lengths) if length}
+        blocks: dict[int, Any] = {
+            i: content[i].get(key) for i, length in enumerate(lengths) if length or np.size(content[i].get(key, ()))
+        }
         wrong = [i for i, block in blocks.items() if np.shape(block)[:1] != (lengths[i],)]
         if wrong and key in chosen and key in known:
             raise InvalidGraphError(
@@ -253,7 +255,9 @@ def _pyg_columns(
         if len({np.shape(block)[1:] for block in blocks.values()}) > 1 and not wrong:
             raise InvalidGraphError(f"The rows of {key!r} must be of one length in all graphs.")
         if not wrong and key in known:
-            columns[key] = np.concatenate(list(blocks.values()) or [np.empty(0)])
+            kinds = {block.dtype for block in blocks.values()}
+            kind = kinds.pop() if len(kinds) == 1 else object  # numpy would turn numbers beside texts into texts
+            columns[key] = np.concatenate(list(blocks.values()) or [np.empty(0)], dtype=kind)
     return columns
 
 

@@ -88,7 +88,9 @@ class Table:
             try:
                 block = as_vectors(rows, argument, self.name[:-1])
             except InvalidGraphError:
-                row = next((i for i, value in enumerate(rows) if not _is_vector(value, np.shape(rows[0]))), 0)
+                row = next(
+                    (i for i, value in enumerate(rows) if _shape(value) is None or _shape(value) != _shape(rows[0])), 0
+                )
                 raise InvalidGraphError(
                     f"{argument}: {self.where(row)} has {plain_label(rows[row])!r:.60} for {name!r}; expected a number, or "
                     "vectors of one length."
@@ -99,11 +101,13 @@ class Table:
         return np.hstack(blocks), titles
 
 
-def _is_vector(value: Any, shape: tuple[int, ...]) -> bool:
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """Return the shape of a number or a vector, and None for anything else."""
     try:
-        return len(shape) < 2 and np.asarray(value, dtype=np.float64).shape == shape
+        shape = np.asarray(value, dtype=np.float64).shape
     except (TypeError, ValueError):
-        return False
+        return None
+    return shape if len(shape) < 2 else None
 
 
 def as_column(values: Any, name: str) -> NDArray[Any]:
