@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from treegram.study.plots import plot_ranks, plot_scores
+from treegram.study.plots import plot_ranks, plot_scores, plot_times
 from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry
 from treegram.study.statistics import friedman_nemenyi
 from treegram.study.store import Store
@@ -164,13 +164,26 @@ def test_without_published_numbers_dots_are_on_the_lines(empty):
     assert_readable(ax)
 
 
+def test_times_are_joined_with_published_ones_on_a_logarithmic_axis(empty):
+    ax = plot_times(filled(empty, gram_seconds=[0.2, 3.0, None], published_seconds=[2100.0, None, 7.0]), "ENZYMES")
+    assert_readable(ax)
+    np.testing.assert_array_equal(markers(ax, "treegram")[:, 0], [0.2, 3.0, np.nan])
+    np.testing.assert_array_equal(markers(ax, "published")[:, 0], [2100.0, np.nan, 7.0])
+    spans = [segment[:, 0].tolist() for bars in ax.collections for segment in bars.get_segments() if len(segment)]
+    assert [0.2, 2100.0] in spans
+    low, high = ax.get_xlim()
+    assert ax.get_xscale() == "log"
+    assert 0 < low < 0.2 < 2100.0 < high
+
+
 def test_given_axes_are_used_and_pyplot_stays_out_of_it(empty):
     from matplotlib.figure import Figure
 
-    axes = Figure(figsize=(7, 9), layout="constrained").subplots(2)
-    summary = filled(empty, mean=[1.0, 2.0, 3.0])
+    axes = Figure(figsize=(7, 9), layout="constrained").subplots(3)
+    summary = filled(empty, mean=[1.0, 2.0, 3.0], gram_seconds=[1.0, 2.0, 3.0])
     assert plot_ranks(ranking_of(5), axes[0]) is axes[0]
     assert plot_scores(summary, "ENZYMES", axes[1]) is axes[1]
+    assert plot_times(summary, "ENZYMES", axes[2]) is axes[2]
     axes[0].figure.draw_without_rendering()
 
 

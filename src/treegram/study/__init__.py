@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from treegram.study.plots import plot_ranks as plot_ranks
     from treegram.study.plots import plot_scores as plot_scores
+    from treegram.study.plots import plot_times as plot_times
     from treegram.study.protocol import Study as Study
     from treegram.study.report import write_figures as write_figures
     from treegram.study.report import write_folds as write_folds
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from treegram.study.summary import summarize as summarize
 
 _HOMES = {
-    "plots": ("plot_ranks", "plot_scores"),
+    "plots": ("plot_ranks", "plot_scores", "plot_times"),
     "protocol": ("Study",),
     "report": ("write_figures", "write_folds", "write_latex", "write_report"),
     "run": ("run_study",),

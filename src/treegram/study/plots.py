@@ -1,4 +1,4 @@
-"""Plot the numbers of a summary: mean ranks and scores.
+"""Plot the numbers of a summary: mean ranks, scores and times.
 
 Every function takes axes and returns them; without axes it makes a figure that pyplot does not know, 7 inches wide and
 as high as its kernels need. matplotlib is imported only when a plot is drawn.
@@ -15,7 +15,7 @@ import numpy as np
 from treegram._core.optional import matplotlib_module
 from treegram.study.metrics import main_metric
 from treegram.study.statistics import Ranking
-from treegram.study.summary import Summary
+from treegram.study.summary import Cell, Summary
 
 _WIDTH = 7.0  # inches
 _ROW = 0.27  # inches for one kernel
@@ -148,13 +148,7 @@ def plot_scores(summary: Summary, dataset: str, ax: Any = None) -> Any:
     matplotlib axes
         The plot; a dashed line is the score of always predicting the largest class, or the mean target.
     """
-    cells = summary.column(dataset)
-    if not cells:
-        known = ", ".join(one.name for one in summary.datasets)
-        raise ValueError(f"The study has no data set {dataset!r}; it has {known}.")
-    if ax is None:
-        ax = _axes(len(cells) + 4.5)
-    ax.set(yticks=range(len(cells)), yticklabels=_short(cell.kernel for cell in cells), ylim=(len(cells) - 0.4, -0.6))
+    ax, cells = _kernel_rows(summary, dataset, ax)
     has_published = any(cell.published for cell in cells)
     rows, apart = np.arange(len(cells)), 0.17 if has_published else 0.0
     _dots(ax, rows - apart, [(cell.mean, cell.deviation) for cell in cells], "treegram", _OURS)
@@ -165,6 +159,56 @@ def plot_scores(summary: Summary, dataset: str, ax: Any = None) -> Any:
     if baseline is not None:
         _baseline(ax, summary.baseline_name, baseline)
     ax.set_xlabel(main_metric(summary.protocol).title, **_TEXT)
+    _finish(ax, dataset)
+    return ax
+
+
+def plot_times(summary: Summary, dataset: str, ax: Any = None) -> Any:
+    """Plot the time of each kernel's Gram matrix on a data set; a line joins ours with the published one.
+
+    Parameters
+    ----------
+    summary : Summary
+        The numbers, from :func:`~treegram.study.summarize`.
+    dataset : str
+        Its name in the study.
+    ax : matplotlib axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+        The plot, with a logarithmic axis.
+    """
+    ax, cells = _kernel_rows(summary, dataset, ax)
+    rows = np.arange(len(cells))
+    ours = [(cell.gram_seconds, None) for cell in cells]
+    published = [(cell.published_seconds, None) for cell in cells]
+    ax.set_xscale("log")
+    _dots(ax, rows, ours, "treegram", _OURS)
+    if any(cell.published_seconds for cell in cells):
+        _dots(ax, rows, published, "published", _PUBLISHED)
+        ends = np.array([ours, published], dtype=np.float64)[..., 0]
+        ax.hlines(rows, *ends, color="#999999", linewidth=1.5, zorder=1)
+    ax.set_xlabel("seconds for one Gram matrix", **_TEXT)
+    _finish(ax, dataset)
+    return ax
+
+
+def _kernel_rows(summary: Summary, dataset: str, ax: Any) -> tuple[Any, tuple[Cell, ...]]:
+    """Return the cells of a data set, and axes with a row for each kernel, the first on top."""
+    cells = summary.column(dataset)
+    if not cells:
+        known = ", ".join(one.name for one in summary.datasets)
+        raise ValueError(f"The study has no data set {dataset!r}; it has {known}.")
+    if ax is None:
+        ax = _axes(len(cells) + 4.5)
+    ax.set(yticks=range(len(cells)), yticklabels=_short(cell.kernel for cell in cells), ylim=(len(cells) - 0.4, -0.6))
+    return ax, cells
+
+
+def _finish(ax: Any, title: str) -> None:
+    """Draw the grid, and put the legend above the plot and the title above the legend."""
     ax.grid(color=_PALE, linewidth=0.6)
     ax.set_axisbelow(True)
     ax.spines[["left", "right", "top"]].set_visible(False)
@@ -174,8 +218,7 @@ def plot_scores(summary: Summary, dataset: str, ax: Any = None) -> Any:
     ax.legend(
         loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False, fontsize=_FONT, labelcolor=_INK, **spacing
     )
-    ax.set_title(_short([dataset])[0], loc="left", fontsize=_FONT + 2, color=_INK, fontweight="bold", pad=24)
-    return ax
+    ax.set_title(_short([title])[0], loc="left", fontsize=_FONT + 2, color=_INK, fontweight="bold", pad=24)
 
 
 def _dots(

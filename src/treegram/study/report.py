@@ -24,7 +24,7 @@ from treegram._core.optional import matplotlib_module
 from treegram._core.text import counted, listed, visible
 from treegram.study import tables
 from treegram.study.metrics import main_metric, other_metrics
-from treegram.study.plots import plot_ranks, plot_scores
+from treegram.study.plots import plot_ranks, plot_scores, plot_times
 from treegram.study.protocol import CONTROLS, SPLITS, entry_key
 from treegram.study.statistics import Posterior, Ranking, TTest, holm
 from treegram.study.store import Store
@@ -118,7 +118,14 @@ def _sections(summary: Summary) -> Iterator[Section]:
     if others := list(tables.other_tables(summary)):
         yield Section("Other scores", tables=others)
     if any(cell.folds for cell in summary.cells):
-        yield Section("Time", tables=[tables.time_table(summary)])
+        times = [
+            Figure(
+                f"times {name}", f"{name}: time of one Gram matrix of each kernel.", partial(plot_times, summary, name)
+            )
+            for name in names
+            if any(cell.gram_seconds for cell in summary.column(name))
+        ]
+        yield Section("Time", tables=[tables.time_table(summary)], figures=times)
     for comparison in summary.comparisons:
         yield _comparison(comparison)
     for pair in summary.pairs:
@@ -317,7 +324,7 @@ def write_figures(summary: Summary, folder: str | os.PathLike[str]) -> list[Path
     Returns
     -------
     list of Path
-        The files: ranks of each comparison, and scores on each data set.
+        The files: ranks of each comparison, and for each data set scores and times of one Gram matrix.
 
     Raises
     ------
