@@ -269,7 +269,10 @@ def test_an_error_in_a_study_names_its_key(run, folder, old, new, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("reproduce papr", "the name of a study that comes with the package: beyond, paper, wide; did you mean paper?"),
+        (
+            "reproduce papr",
+            "the name of a study that comes with the package: beyond, paper, wide, wide2, wide2_large; did you mean paper?",
+        ),
         ("reproduce small.toml --datasets C", "The study small has no data set 'C'; it has A, B."),
         (
             "reproduce small.toml --kernels tree",

@@ -400,7 +400,8 @@ def test_graphs_and_models_that_do_not_fit_leave_an_older_page(model, motifs, tm
 
 
 def test_a_class_that_was_never_fitted_is_shown_as_wrong(half_model, motifs, tmp_path):
-    page = written(tmp_path, half_model, motifs[0][[1]], y=["never"])
+    with pytest.warns(UserWarning, match="y has 1 class that the model was not fitted on, such as 'never': "):
+        page = written(tmp_path, half_model, motifs[0][[1]], y=["never"])
     assert '<td data-sort="never">never</td>' in page
     assert "0 of 1" in page
 

@@ -307,7 +307,9 @@ def test_a_page_says_all(summary_of):
     titles = ["Accuracy", "Time", "Ranks: everything", "K1 against K2", "All pairs", "Chosen parameters", "Provenance"]
     for title in titles:
         assert f"<h2>{title}</h2>" in html
-    assert page.count("img") == 2 + 2 + 1  # accuracy, times, ranks of K1 to K3 as published; K1 on D2 is missing in ours
+    assert (
+        page.count("img") == 2 + 2 + 1
+    )  # accuracy, times, ranks of K1 to K3 as published; K1 on D2 is missing in ours
     cell = summary.row("K0")[0]
     assert f"{cell.mean:.2f} ± {cell.deviation:.2f}" in page.text
     assert f"70.00 ± 1.00, ▲ {signed(cell.difference)} 2 of 3 repeats" in page.text

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import inspect
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
@@ -137,6 +138,16 @@ def _check_targets(explanation: Explanation, y: ArrayLike | None) -> NDArray[Any
         return None
     if targets is not None and targets.shape != (n,):
         raise ParameterError(f"y must have one entry per graph, shape ({n},); got shape {targets.shape}.")
+    if targets is not None and explanation._is_classifier:
+        known = explanation._model.classes_.tolist()
+        unknown = [one for one in dict.fromkeys(targets.tolist()) if one not in known]
+        if unknown:
+            warnings.warn(
+                f"y has {counted(len(unknown), 'class', 'classes')} that the model was not fitted on, such as {unknown[0]!r}: all "
+                f"predictions for such graphs are wrong. It was fitted on classes such as {known[0]!r}.",
+                UserWarning,
+                stacklevel=4,
+            )
     return targets
 
 
