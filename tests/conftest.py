@@ -41,7 +41,7 @@ def pytest_sessionstart(session):
         reporter.write_line(describe_data())
 
 
-VARIANTS = 10  # of one parametrized test in the first tier, spread over all of them; "make test-all" runs the others
+VARIANTS = 6  # of one parametrized test in the first tier, spread over all of them; "make test-all" runs the others
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks

@@ -85,8 +85,8 @@ def bin_squares(nodes: Binned) -> Floats:
     """Return the same for each graph with itself: the diagonal of :func:`bin_products`."""
     totals = np.zeros(nodes.n_graphs)
     for column in nodes.columns:
-        counts, _ = _count_bins(nodes.labels, column, nodes.graph_ids, nodes.n_graphs)
-        totals += np.bincount(counts.indices, weights=counts.data**2, minlength=nodes.n_graphs)
+        _, _, graphs, counts = _count_bins(nodes.labels, column, nodes.graph_ids)
+        totals += np.bincount(graphs, weights=counts**2, minlength=nodes.n_graphs)
     return totals
 
 
@@ -95,11 +95,11 @@ def bin_counts(fitted: Binned, new: Binned) -> sp.csr_matrix:
     labels, graph_ids, columns = _joined(fitted, new, slice(None))
     rows = [sp.csr_matrix((0, new.n_graphs))]
     for column in columns:
-        counts, numbers = _count_bins(labels, column, graph_ids, fitted.n_graphs + new.n_graphs)
-        n_known = (
-            int(numbers[: len(fitted.labels)].max(initial=-1)) + 1
-        )  # in order of appearance: fitted nodes come first
-        rows.append(counts[:n_known, fitted.n_graphs :])
+        numbers, starts, graphs, counts = _count_bins(labels, column, graph_ids)
+        # Bins are numbered in order of appearance, and the fitted nodes come first.
+        n_known = int(numbers[: len(fitted.labels)].max(initial=-1)) + 1
+        shape = (len(starts) - 1, fitted.n_graphs + new.n_graphs)
+        rows.append(sp.csr_matrix((counts, graphs, starts), shape)[:n_known, fitted.n_graphs :])
     return sp.vstack(rows, format="csr").T.tocsr()
 
 
@@ -109,8 +109,8 @@ def _column_products(left: Binned, right: Binned | None, chosen: slice) -> Float
     if K.size:
         labels, graph_ids, columns = _joined(left, right, chosen)
         for column in columns:
-            counts, _ = _count_bins(labels, column, graph_ids, n_left + K.shape[1])
-            add_products(counts.indptr, counts.indices, counts.data, n_left, K)
+            _, *counted = _count_bins(labels, column, graph_ids)
+            add_products(*counted, n_left, K)
     return K
 
 
@@ -125,14 +125,44 @@ def _joined(left: Binned, right: Binned | None, chosen: slice) -> tuple[Ints, In
     )
 
 
-def _count_bins(labels: Ints, column: Ints, graph_ids: Ints, n_graphs: int) -> tuple[sp.csr_matrix, Ints]:
-    """Count the nodes of each graph in each bin (label, bin), shape (n_bins, n_graphs); return also the bin of each node."""
+def _count_bins(labels: Ints, column: Ints, graph_ids: Ints) -> tuple[Ints, Ints, Ints, Floats]:
+    """Return the bin (label, bin) of each node, and the rows of a sparse matrix: starts, graphs and counts of each bin."""
     numbers, firsts = number_pairs(labels.view(np.uint64), column.view(np.uint64))
-    counts = sp.csr_matrix((np.ones(len(numbers)), (numbers, graph_ids)), shape=(len(firsts), n_graphs))
-    return counts, numbers
+    starts = np.zeros(len(firsts) + 1, np.int64)
+    graphs, counts = np.empty(len(numbers), np.int64), np.empty(len(numbers))
+    used = count_graphs(numbers, graph_ids, starts, graphs, counts)
+    return numbers, starts, graphs[:used], counts[:used]
 
 
 # -------------------------------------------------------------------- compiled
+
+
+@jit
+def count_graphs(bins, graph_ids, starts, graphs, counts):
+    """List for each bin the graphs that have it, and how often: entries starts[i] .. starts[i + 1] - 1; return their number.
+
+    ``starts`` must be 0. ``graph_ids`` must be sorted: then so are the graphs of each bin.
+    """
+    n_bins = len(starts) - 1
+    for v in range(len(bins)):
+        starts[bins[v] + 1] += 1
+    for i in range(n_bins):
+        starts[i + 1] += starts[i]
+    for v in range(len(bins)):  # by bin: starts[i] becomes the end of bin i
+        graphs[starts[bins[v]]] = graph_ids[v]
+        starts[bins[v]] += 1
+    used, begin = 0, 0
+    for i in range(n_bins):
+        end, starts[i] = starts[i], used
+        for entry in range(begin, end):
+            if used > starts[i] and graphs[used - 1] == graphs[entry]:
+                counts[used - 1] += 1.0
+            else:
+                graphs[used], counts[used] = graphs[entry], 1.0
+                used += 1
+        begin = end
+    starts[n_bins] = used
+    return used
 
 
 @jit
