@@ -196,10 +196,9 @@ def read_pyg(data: Any, roles: Roles, targets: Any, *, one_hot: OneHot, directed
 
 
 def _pyg_list(data: Any) -> list[Any]:
-    if hasattr(data, "edge_index") and not hasattr(data, "to_data_list"):
-        return [data]
-    if hasattr(data, "to_data_list"):  # a Batch
-        items: Iterable[Any] = [data]
+    # A data set may show the joined edge_index of its graphs, but has no number of nodes.
+    if hasattr(data, "to_data_list") or (hasattr(data, "edge_index") and hasattr(data, "num_nodes")):
+        items: Iterable[Any] = [data]  # a Batch or Data object
     elif hasattr(data, "__len__") and hasattr(data, "__getitem__"):  # a list, a Dataset, a Subset of torch
         items = (data[i] for i in range(len(data)))
     elif isinstance(data, Iterable):
