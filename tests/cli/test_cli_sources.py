@@ -159,7 +159,7 @@ def test_evaluate_and_explain_read_tables(run):
         (f"info {TABLES} --graphs graphs.csv --target Y", "graphs.csv: no column is called 'Y'; there are graph, class, y, some; did you mean y?"),
         (f"info {TABLES} --graphs edges.csv --target length", "edges.csv: the graph 'g0' has more than one row."),
         (f"info {TABLES} --attributes mass", "attributes: the nodes have no 'mass'"),
-        (f"info {TABLES} --attributes remark", "the column 'remark' of nodes holds text, such as 'note'; numbers were expected."),
+        (f"info {TABLES} --attributes remark", "attributes: nodes: row 0 has 'note' for 'remark'; expected a number"),
         (f"info {TABLES} --graph-column molecule", "graph: the nodes have no 'molecule'"),
         (f"info {TABLES} --source-column first", "source: the edges have no 'first'"),
         (f"info {TABLES} --hydrogens", "--hydrogens is for files of molecules (.smi, .sdf, .csv, .tsv), which nodes.csv is not."),

@@ -286,7 +286,7 @@ def test_an_error_in_a_study_names_its_key(run, folder, old, new, message):
         ("evaluate A --kernel odcl", "unknown kernel 'odcl' (choose from attributedwalk, csm, gik, "),
         ("evaluate A --folds 1", "argument --folds: expected a whole number of at least 2, got '1'"),
         ("evaluate A --repeats x", "argument --repeats: expected a whole number of at least 1, got 'x'"),
-        ("evaluate A ./A", "Data sets must have different names; got A, A."),
+        ("evaluate A ./A", "Data sets must have different names; got A, ./A."),
         ("evaluate A none/B", "The folder none/B does not exist"),
         ("evaluate ENZMES --no-download", "Unknown data set 'ENZMES'"),
         ("report", "treegram report: error: the following arguments are required: STORE"),

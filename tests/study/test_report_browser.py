@@ -76,7 +76,7 @@ def test_the_page_renders_without_a_complaint(page, tmp_path):
     assert console == []
     assert "<title>An example &lt;script&gt;" in dom
     # Two data sets with results: their accuracies; and the ranks of the published table.
-    assert len(re.findall(r'<img src="data:image/svg', dom)) == 3
+    assert len(re.findall(r'<img src="data:image/svg', dom)) == 5
     for title in ("Accuracy", "Time", "Ranks: all", "Chosen parameters", "Provenance"):
         assert f"<h2>{title}</h2>" in dom
 
