@@ -153,7 +153,7 @@ def test_evaluate_and_explain_read_tables(run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("info --nodes nodes.csv", "--nodes and --edges need each other"),
+        ("info --nodes nodes.csv", "--nodes and --edges must be given together"),
         (f"info digits {TABLES}", "give DATA, or --nodes and --edges, but not both"),
         (f"info {TABLES} --target y", "--target needs --graphs FILE, a table with one row per graph."),
         (f"info {TABLES} --graphs graphs.csv --target Y", "graphs.csv: no column is called 'Y'; there are graph, class, y, some; did you mean y?"),

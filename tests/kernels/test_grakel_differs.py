@@ -36,6 +36,7 @@ def test_grakels_odd_sth_depends_on_the_order_of_the_data_set_and_ours_does_not(
     np.testing.assert_allclose(kernel.fit_transform(graphs), kernel.fit_transform(graphs[::-1])[::-1, ::-1])
 
 
+@pytest.mark.slow
 def test_grakels_labeled_walks_are_wrong_by_default():
     """On a path N-C-O; GraKeL counts the nine pairs of single nodes, of which three have equal labels."""
     path = [{(0, 1): 1, (1, 0): 1, (1, 2): 1, (2, 1): 1}, {0: "N", 1: "C", 2: "O"}]

@@ -54,6 +54,7 @@ def test_printed_collision_probabilities(distance, metric, probability):
     assert (here == there).mean() == pytest.approx(probability, abs=0.012)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["hash", "gmm"])
 @pytest.mark.parametrize("metric", ["l1", "l2"])
 def test_mean_over_seeds_is_the_expected_kernel(mode, metric):

@@ -185,6 +185,7 @@ def test_a_class_that_is_not_fitted_is_never_predicted():
     assert set(np.unique(predicted)) == {0, 2}
 
 
+@pytest.mark.slow
 def test_singular_real_data_at_the_largest_c(data_dir):
     """PROTEINS at depth 0: few distinct nodes, a matrix of low rank, and ten seconds a fit in libsvm for all graphs."""
     graphs, y = load_tu(data_dir / "PROTEINS")

@@ -167,7 +167,7 @@ def _spelled(name: str) -> str:
 def _check_source(args: argparse.Namespace) -> None:
     """Require DATA, or both --nodes and --edges, whose DATA is the name of the table of nodes."""
     if ("nodes" in args) != ("edges" in args):
-        raise ValueError("--nodes and --edges need each other.")
+        raise ValueError("--nodes and --edges must be given together.")
     if "nodes" in args and args.data:
         raise ValueError("give DATA, or --nodes and --edges, but not both.")
     if "nodes" in args:

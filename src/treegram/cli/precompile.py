@@ -20,7 +20,7 @@ EXAMPLES = ("treegram precompile", "NUMBA_CACHE_DIR=/opt/treegram-cache treegram
 
 _ABOUT = """\
 Compiled code is kept on disk, and later runs load it. It fits this kind of processor and these versions of Python, numba and
-treegram. Its folder is NUMBA_CACHE_DIR if that is set, or else __pycache__ beside treegram's own files, or else a cache folder of
+treegram. Its folder is NUMBA_CACHE_DIR if that is set, or else __pycache__ next to treegram's own files, or else a cache folder of
 the user. Several processes may share it; numba ignores a folder that it cannot write to. Make sure that nobody else can write to
 it: code in this folder is executed."""
 

@@ -21,7 +21,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
     parser.add_argument("store", metavar="STORE", type=Path, help="results of treegram reproduce or evaluate")
     add_output(
         parser,
-        "page to write, with its Markdown beside it (default: the store's name with .html, unless other output is requested)",
+        "page to write, and a Markdown file next to it (default: the store's name with .html, unless other output is requested)",
         required=False,
     )
     parser.add_argument(
