@@ -1,13 +1,13 @@
 """Exact, fast kernels for graphs whose nodes carry labels and real vectors.
 
-Names are imported when they are first used, so that ``import treegram`` and the command start at once.
+Names are imported on first use, so that ``import treegram`` and the command start quickly.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # as typing has it, whose import would take longer than all the rest
+TYPE_CHECKING = False  # as in typing, whose import would take longer than everything else
 if TYPE_CHECKING:
     from typing import Any
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from treegram.models import *
     from treegram.models.saving import *
 
-# Where each public name lives; ``treegram.NAME`` is its one public path.
+# Where each public name lives; ``treegram.NAME`` is its only public path.
 _HOMES = {
     "graphs.molecules": ("MoleculeGraphs", "invalid_molecules", "load_molecules", "scaffold_groups"),
     "graphs.proteins": ("ProteinGraphs",),
@@ -109,7 +109,7 @@ def __getattr__(name: str) -> Any:
             value = getattr(import_module(f"treegram.{module}"), name)
             globals()[name] = value
             return value
-    if name in _HOMES:  # treegram.kernels, without importing it by name
+    if name in _HOMES:  # treegram.kernels works without an import of its own
         return import_module(f"treegram.{name}")
     raise AttributeError(f"module 'treegram' has no attribute {name!r}")
 

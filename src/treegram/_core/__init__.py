@@ -1,1 +1,1 @@
-"""Errors, parameter checks, parallel tasks, progress, files and compilation: what all rooms use. Nothing here knows graphs."""
+"""Errors, parameter checks, parallel tasks, progress, files and compilation; nothing here knows about graphs."""

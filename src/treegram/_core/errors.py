@@ -1,13 +1,13 @@
-"""The errors that treegram raises, in one tree.
+"""The hierarchy of errors that treegram raises.
 
 ::
 
     TreegramError
-    ├── InvalidGraphError (also a ValueError)   a graph, label, attribute or edge that is not valid
-    ├── ParameterError (also a ValueError)      a parameter with a value that is not allowed
+    ├── InvalidGraphError (also a ValueError)   an invalid graph, label, attribute or edge
+    ├── ParameterError (also a ValueError)      a parameter value that is not allowed
     ├── DatasetError (also a ValueError)        a file, folder or download that cannot be used
     ├── ModelFileError (also a ValueError)      a model that cannot be saved, or a model file that cannot be used
-    ├── StudyError (also a ValueError)          a study file that cannot be read or is not valid
+    ├── StudyError (also a ValueError)          a study file that cannot be read or is invalid
     └── StoreError (also a ValueError)          a store of results that cannot be opened, read or written
 
 A method called before ``fit`` raises scikit-learn's ``NotFittedError``.
@@ -25,15 +25,15 @@ __all__ = [
 
 
 class TreegramError(Exception):
-    """Base of all errors that treegram itself defines."""
+    """Base class of all errors that treegram defines."""
 
 
 class InvalidGraphError(TreegramError, ValueError):
-    """A graph, label, attribute or edge that is not valid; the message says which graph and why."""
+    """An invalid graph, label, attribute or edge; the message says which graph and why."""
 
 
 class ParameterError(TreegramError, ValueError):
-    """A parameter with a value that is not allowed; the message names its owner, the allowed values and the value."""
+    """A parameter value that is not allowed; the message names the owner, the allowed values and the value."""
 
 
 class DatasetError(TreegramError, ValueError):
@@ -45,7 +45,7 @@ class ModelFileError(TreegramError, ValueError):
 
 
 class StudyError(TreegramError, ValueError):
-    """A study file that cannot be read or is not valid; the message says which file and key, and why."""
+    """A study file that cannot be read or is invalid; the message says which file and key, and why."""
 
 
 class StoreError(TreegramError, ValueError):

@@ -1,8 +1,8 @@
-"""Write files and folders that appear complete or not at all, whatever happens while they are written.
+"""Write files and folders atomically: they appear complete or not at all.
 
 Content is written under a temporary name in the folder of its target, synced to the disk, and renamed. The temporary name is
 random and created exclusively, so that no symbolic link is followed and no two processes share it. A killed process may leave
-one behind, ``.treegram-*.part``.
+a file ``.treegram-*.part`` behind.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ except ImportError:  # Windows
 __all__ = ["check_space", "check_writable", "only_writer", "replacing", "scratch_folder"]
 
 _PREFIX, _SUFFIX = ".treegram-", ".part"
-_MARGIN = 1 << 20  # bytes for whatever else a file contains
+_MARGIN = 1 << 20  # bytes for everything else in a file
 
 
 def check_writable(path: Path) -> None:
-    """Raise if no file can be written to this path, before an hour of computation is lost."""
+    """Raise if no file can be written to this path, before an hour of computation is wasted."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"The folder {path.parent} of the output file does not exist; create it first.")
     if path.is_dir():
@@ -45,7 +45,7 @@ def check_writable(path: Path) -> None:
 
 
 def check_space(path: Path, n_bytes: int) -> None:
-    """Raise if the disk of this path has less free space than this."""
+    """Raise if the disk of this path has less free space than ``n_bytes``."""
     free = shutil.disk_usage(path.parent).free
     if n_bytes + _MARGIN > free:
         raise OSError(f"{path} needs {n_bytes / 1e9:.3g} GB, but the disk has only {free / 1e9:.3g} GB left.")
@@ -70,7 +70,7 @@ def replacing(path: Path) -> Iterator[BufferedRandom]:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        error.filename = error.filename or str(path)  # a full disk does not say which
+        error.filename = error.filename or str(path)  # the error of a full disk names no file
         raise
     finally:
         temporary.unlink(missing_ok=True)
@@ -78,7 +78,7 @@ def replacing(path: Path) -> Iterator[BufferedRandom]:
 
 @contextlib.contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
-    """Create a private folder for work in progress, from which finished results are renamed; it is removed in the end."""
+    """Create a private folder for work in progress, and remove it at the end; finished results are moved out of it."""
     with tempfile.TemporaryDirectory(_SUFFIX, _PREFIX, parent, ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 

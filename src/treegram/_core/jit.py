@@ -4,10 +4,10 @@ Compiled code releases the interpreter lock and is cached on disk, so that each 
 ``contracted`` allows a * b + c as one instruction and nothing else: sums keep their order, so results are reproducible.
 ``reordered`` also allows sums in several lanes, for solvers that iterate until they meet a tolerance.
 
-numba compiles every function together with everything that it calls, so that a function four calls deep is optimized five
+numba compiles every function together with everything that it calls, so a function four calls deep is optimized five
 times. Here, compiled callers get the function's LLVM code and link it into theirs, which is optimized once. This halves the
 time of the first calls but relies on numba's internals: it is tried on a small function before its first use, and if that
-fails, numba compiles in its own way.
+fails, numba compiles in its usual way.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ except ImportError:  # another version of numba: no message, and no private opti
 
 __all__ = ["as_bits", "as_float", "compilations", "contracted", "inlined", "jit", "pasted", "reordered"]
 
-_OPTIONS = {"nogil": True, "no_cfunc_wrapper": True, "_nrt": False}  # the latter two save a quarter of the compile time
+_OPTIONS = {"nogil": True, "no_cfunc_wrapper": True, "_nrt": False}  # the last two save a quarter of the compile time
 
 
 def jit(function: Any = None, /, *, allocates: bool = False, **options: Any) -> Any:
@@ -48,7 +48,7 @@ def jit(function: Any = None, /, *, allocates: bool = False, **options: Any) -> 
     options = _supported(_OPTIONS | {"_nrt": allocates} | options)
     compiled = njit(**options)(function)
     if is_jitted(compiled):  # not with NUMBA_DISABLE_JIT
-        with suppress(RuntimeError):  # numba finds no folder that it can write to
+        with suppress(RuntimeError):  # numba finds no writable folder
             compiled.enable_caching()
         _link_into_callers(compiled, options)
     return compiled
@@ -69,7 +69,7 @@ def as_bits(typing_context, x):  # type: ignore[no-untyped-def] # noqa: ARG001 (
 
 @intrinsic
 def as_float(typing_context, bits):  # type: ignore[no-untyped-def] # noqa: ARG001
-    """Return the double of such bits; in compiled code only."""
+    """Return the double with these bits; in compiled code only."""
     return types.float64(types.int64), lambda *args: args[1].bitcast(args[3][0], ir.DoubleType())
 
 
@@ -125,7 +125,7 @@ def _make_linking_compiler() -> Any:
             ll_module.data_layout = self._codegen._data_layout
 
         def _optimize_final_module(self) -> None:
-            """Leave this to the callers, which are optimized with all that they call."""
+            """Leave this to the callers, which are optimized with everything they call."""
 
         def _finalize_final_module(self) -> None:
             self._finalize_dynamic_globals()

@@ -1,7 +1,7 @@
-"""Describe the machine: refuse work that does not fit into its free memory, and record what a run was computed with.
+"""Describe the machine: refuse work that does not fit into free memory, and record the versions and hardware of a run.
 
-An error about memory names what is too large, its size, and what is free. A record has versions and the kind of machine, but no names
-of owners, users or folders.
+A memory error names what is too large, its size, and the free memory. A record has versions and the kind of machine,
+but no names of owners, users or folders.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PACKAGES = ("treegram", "numpy", "scipy", "scikit-learn", "numba")  # whose ver
 
 
 def available_bytes() -> float:
-    """Return the memory that is free without swapping, within the limit of a container; infinity where it is unknown."""
+    """Return the memory that is free without swapping, within the limit of a container, or infinity if unknown."""
     found = [float("inf")]
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
@@ -53,7 +53,7 @@ def available_bytes() -> float:
 
 
 def require(n_bytes: float, purpose: str, advice: str = _ADVICE) -> None:
-    """Raise MemoryError if this is more than is free. The purpose is the subject: "Graph 3: its distances"."""
+    """Raise MemoryError if this exceeds the free memory; ``purpose`` is its subject: "Graph 3: its distances"."""
     if n_bytes > SMALL and n_bytes > available_bytes():
         raise MemoryError(
             f"{purpose} would take {spell_bytes(n_bytes)} of memory; {spell_bytes(available_bytes())} are free. {advice}"
@@ -92,7 +92,7 @@ def allocate(shape: int | tuple[int, ...], dtype: Any, purpose: str) -> NDArray[
 
 
 def spell_bytes(n_bytes: float) -> str:
-    """Return a number of bytes in MiB or GiB."""
+    """Format a number of bytes in MiB or GiB."""
     return f"{n_bytes / 2**30:.3g} GiB" if n_bytes >= 2**30 else f"{n_bytes / 2**20:.3g} MiB"
 
 
@@ -105,7 +105,7 @@ def package_versions() -> dict[str, str]:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return ``processor``, ``cores``, ``memory_gib`` (None where it is unknown) and ``system``."""
+    """Return ``processor``, ``cores``, ``memory_gib`` (None if unknown) and ``system``."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),

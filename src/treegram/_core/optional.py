@@ -1,4 +1,4 @@
-"""Import packages that only some users have when they are needed, with an error that says how to install them."""
+"""Import optional packages when they are needed, with an error that says how to install them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SIZE = (8, 7)  # of a figure, in inches
 
 
 def optional_module(module: str, purpose: str) -> Any:
-    """Import a module; the purpose is the subject of the error's sentence, in the plural, such as "Parquet files"."""
+    """Import a module; ``purpose`` is the subject of the error message, in the plural, such as "Parquet files"."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -25,10 +25,10 @@ def matplotlib_module(module: str) -> Any:
 
 
 def new_axes(size: tuple[float, float] = _SIZE) -> Any:
-    """Return axes on a new figure of pyplot."""
+    """Return axes on a new pyplot figure."""
     return matplotlib_module("pyplot").subplots(figsize=size, layout="constrained")[1]
 
 
 def blank_axes() -> Any:
-    """Return axes on a figure that pyplot does not know, so that no window can open."""
+    """Return axes on a figure that pyplot does not manage, so that no window can open."""
     return matplotlib_module("figure").Figure(figsize=_SIZE, layout="constrained").subplots()

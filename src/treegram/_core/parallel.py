@@ -42,7 +42,7 @@ T = TypeVar("T")
 _PATIENCE = 2.0  # seconds before anything is shown
 _is_verbose = ContextVar("is_verbose", default=False)
 _one_thread_lock = Lock()
-_one_thread_users: list[Any] = []  # the limits, and one entry for each block that is being run
+_one_thread_users: list[Any] = []  # the limits, and one entry for each running block
 
 
 # -------------------------------------------------------------------- threads of this process
@@ -69,8 +69,8 @@ def _count_threads(n_jobs: int | None) -> int:
 def _run_in_threads(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], n_threads: int) -> Generator[Any]:
     """Share the tasks between the caller's thread and others that end with the tasks.
 
-    A pool would take longer to start than some steps take, and the caller's thread would sleep: two threads that start just
-    then may share one core for 20 ms. A caller that leaves early does not wait for the other threads.
+    A pool would take longer to start than some steps take, and the caller's thread would sleep: two threads that start
+    at that moment may share one core for 20 ms. A caller that leaves early does not wait for the other threads.
     """
     futures = deque(Future[Any]() for _ in tasks)
     waiting = deque(zip(futures, tasks, strict=True))
@@ -140,13 +140,13 @@ def send_tasks(
     n_jobs: int | None,
     label: str | None,
 ) -> Generator[tuple[tuple[Any, ...], Any]]:
-    """Yield each task and function(shared, *task), as they are finished, computed by the workers that the user has chosen.
+    """Yield each task and function(shared, *task), as they finish, computed by the workers that the user chose.
 
     Workers may be on other machines: tasks must not write to ``shared``.
     """
     backend = get_active_backend(prefer="threads")[0]
     return_as = "generator_unordered" if backend.supports_return_generator else "list"
-    # Arrays that joblib would map from files are read-only, and loops would be compiled again for these.
+    # Arrays that joblib would map from files are read-only, and loops would be compiled again for them.
     parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as, max_nbytes=None)
     run = joblib.delayed(_run_task if share_memory() else _run_alone)
     call = _Call(function, shared)
@@ -196,7 +196,7 @@ def _shown(results: Iterable[Any], total: int, label: str | None) -> Generator[A
 
 @contextlib.contextmanager
 def verbosely(verbose: object) -> Iterator[None]:
-    """Within this context, write progress to stderr now and then if there is neither a terminal nor a notebook."""
+    """Write progress to stderr periodically within this context if there is neither a terminal nor a notebook."""
     token = _is_verbose.set(bool(verbose) or _is_verbose.get())
     try:
         yield
@@ -205,10 +205,10 @@ def verbosely(verbose: object) -> Iterator[None]:
 
 
 def track(iterable: Iterable[T], total: int | None = None, label: str = "") -> Generator[T]:
-    """Yield the items; show how many are done, and the remaining time where the total is known.
+    """Yield the items; show how many are done, and the remaining time if the total is known.
 
-    The line of a terminal and the bar of a notebook appear when the work has lasted two seconds, and disappear at the end, also
-    after an error or Ctrl-C. Elsewhere nothing is shown, or, within `verbosely`, a line every half minute and one at the end.
+    The terminal line and the notebook bar appear after two seconds and disappear at the end, even after an error or
+    Ctrl-C. Elsewhere nothing is shown, or, within `verbosely`, a line every half minute and one at the end.
     """
     display = _display()
     if display is None:
@@ -255,14 +255,14 @@ class _TerminalLine:
     width = 0
 
     def update(self, line: str, fraction: float | None = None) -> None:  # noqa: ARG002
-        """Show the line, and the fraction of the work that is done where it is known."""
+        """Show the line, and the fraction of the work that is done, if known."""
         line = line[: shutil.get_terminal_size().columns - 1]
         sys.stderr.write("\r" + line.ljust(self.width) + ("" if line else "\r"))
         sys.stderr.flush()
         self.width = len(line)
 
     def close(self, line: str, seconds: float) -> None:  # noqa: ARG002
-        """Finish after some seconds; the line summarizes the work."""
+        """Close the display; ``line`` summarizes the work, which took ``seconds``."""
         if self.width:
             self.update("")
 

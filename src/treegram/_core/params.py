@@ -1,4 +1,4 @@
-"""Describe the allowed values of parameters as data, which estimators, the command and study files check against.
+"""Describe the allowed values of parameters as data, so that estimators, the command and study files can check them.
 
 A parameter has a tuple of alternatives, such as ``(Whole(1), NOTHING)``; a value is valid if one of them accepts it. A class
 declares its own parameters in ``_allowed`` and inherits those of its bases.
@@ -100,7 +100,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Instance:
-    """An instance of some classes, which ``text`` describes."""
+    """An instance of one of several classes, which ``text`` describes."""
 
     kinds: tuple[type[Any], ...]
     text: str
@@ -175,7 +175,7 @@ def parameters(kind: type[T]) -> type[T]:
 
 
 class Checked:
-    """An estimator of graphs that checks its parameters against ``_allowed``, in ``fit`` only, as scikit-learn does."""
+    """An estimator on graphs that checks its parameters against ``_allowed``, in ``fit`` only, as scikit-learn does."""
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {}
 

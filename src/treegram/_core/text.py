@@ -31,7 +31,7 @@ def suggest(word: str, words: Iterable[str]) -> str:
 
 
 def visible(text: str) -> str:
-    """Replace characters that could control a terminal, break a page or reverse text by a visible sign."""
+    """Replace characters that could control a terminal, break a page or reverse text with a visible symbol."""
     if text.isprintable():  # nearly always, and much faster
         return text
     return "".join(

@@ -1,10 +1,11 @@
-"""The command ``treegram``: its subcommands, and how each of them ends.
+"""The command ``treegram``: its subcommands, and how they exit.
 
 A subcommand is a module of this package with ``EXAMPLES`` (lines for its help), ``add_arguments(parser, arguments)`` and
 ``run(args)``; ``COMMANDS`` has its name and a line of help. Only the requested module is imported, and modules import kernels,
 models and their dependencies in ``run``, so that ``--help`` is fast. Results go to stdout, everything else to stderr.
 Exit codes: 0 success, 2 wrong usage or bad input (one line that says what is wrong), 130 interrupted by Ctrl-C, 141 the reader
-of a pipe is gone, 1 a bug (with traceback). Python's development mode (``PYTHONDEVMODE=1``) shows the traceback of bad input, too.
+of a pipe is gone, 1 a bug (with traceback). Python's development mode (``PYTHONDEVMODE=1``) also shows the traceback of
+bad input.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def _top_parser() -> Parser:
 
 
 def _show_warning(program: str, shown: set[str], message: Warning | str, *_where: object) -> None:
-    """Print a warning in one line, without its place in the code, and once."""
+    """Print a warning once, on one line, without its location in the code."""
     line = f"{program}: warning: {' '.join(str(message).split())}"
     if line not in shown:
         shown.add(line)

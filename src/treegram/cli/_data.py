@@ -1,7 +1,7 @@
 """The arguments DATA and MODEL: data sets by name or folder, molecules, protein structures, tables, and saved models.
 
-What DATA is follows from its name alone, see :func:`_kind`. Molecules, structures and tables become graphs by a transformer, which
-``treegram fit`` saves with the model, so that new data are converted in the same way.
+The kind of DATA follows from its name alone; see :func:`_kind`. A transformer turns molecules, structures and tables
+into graphs; ``treegram fit`` saves it with the model, so that new data are converted in the same way.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ _OPTIONS = _FOR_MODELS | _FOR_TARGETS | _FOR_GRAPHS
 def add_data_argument(
     parser: Parser, *, several: bool = False, for_model: bool = False, with_targets: bool = True
 ) -> None:
-    """Add DATA with all its options; where a saved model reads it, the model knows how data become graphs."""
+    """Add DATA with all its options; a saved model knows how its data become graphs."""
     parser.add_argument("data", metavar="DATA", nargs="*" if several else "?", help=DATA)
     add_folder_options(parser)
     options = _FOR_MODELS | (_FOR_TARGETS if with_targets else {}) | ({} if for_model else _FOR_GRAPHS)
@@ -165,7 +165,7 @@ def _spelled(name: str) -> str:
 
 
 def _check_source(args: argparse.Namespace) -> None:
-    """Require DATA, or both --nodes and --edges, whose DATA is the name of the table of nodes."""
+    """Require DATA, or both --nodes and --edges; then DATA is the name of the node table."""
     if ("nodes" in args) != ("edges" in args):
         raise ValueError("--nodes and --edges must be given together.")
     if "nodes" in args and args.data:
@@ -180,7 +180,7 @@ def _check_source(args: argparse.Namespace) -> None:
 
 
 def _kind(name: str, args: argparse.Namespace) -> str:
-    """Return "tables", "molecules", "proteins" or "graphs"; raise if an option is not for such data."""
+    """Return "tables", "molecules", "proteins" or "graphs"; raise if an option does not apply to such data."""
     if "nodes" in args:
         kind = "tables"
     elif name == "-" or Path(name).suffix.lower() in MOLECULE_FILES:
@@ -216,10 +216,10 @@ class Loaded(NamedTuple):
     targets: dict[str, Values]
     transformer: Any = None  # None for data sets
     smiles: list[str] | None = None
-    molecules: list[Any] | None = None  # to draw; None where the nodes are not their atoms in order
+    molecules: list[Any] | None = None  # for drawings; None if the nodes are not their atoms in order
 
     def with_target(self, target: str) -> tuple[treegram.Graphs, NDArray[Any]]:
-        """Return the graphs that have a value of the target, and the values; warn of those that have none."""
+        """Return the graphs that have a value of the target, and the values; warn about the other graphs."""
         ids, y = self.targets[target]
         n_missing = len(self.graphs) - len(ids)
         if not n_missing:
@@ -266,7 +266,7 @@ def _load_graphs(name: str, args: argparse.Namespace) -> Loaded:
 def _convert(
     kind: str, name: str, args: argparse.Namespace, transformer: Any, columns: list[str], *, is_saved: bool = False
 ) -> Loaded:
-    """Convert molecules, structures or tables; ``is_saved`` if the transformer is that of a saved model."""
+    """Convert molecules, structures or tables; ``is_saved`` means that the transformer is that of a saved model."""
     if kind == "molecules":
         return _load_molecules(name, args, transformer, columns, is_saved=is_saved)
     if kind == "proteins":
@@ -325,7 +325,7 @@ def has_real_targets(y: NDArray[Any]) -> bool:
 
 
 def load_model_and_data(args: argparse.Namespace) -> tuple[Any, Loaded]:
-    """Load MODEL, without a first step that makes graphs, and DATA, which that step converts."""
+    """Load MODEL and DATA; a first step of the model that builds graphs is applied to DATA and removed."""
     from sklearn.base import clone
 
     model = treegram.load_model(args.model)

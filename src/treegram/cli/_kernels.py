@@ -49,7 +49,7 @@ def kernel_class(name: str) -> type[GraphKernel]:
 
 
 def those_with(feature: str, option: str, kernels: Sequence[str]) -> list[str]:
-    """Return the kernels with a parameter or a class attribute, which an option is for; raise if there is none."""
+    """Return the kernels with the parameter or class attribute that an option is for; raise if there are none."""
     users = _users_of(feature)
     if not set(kernels) & set(users):
         raise ValueError(f"{option} has no effect on {', '.join(kernels)}; it is for --kernel {', '.join(users)}.")
@@ -67,7 +67,7 @@ def _users_of(feature: str) -> list[str]:
 
 
 def _read_name(names: Sequence[str], text: str) -> str:
-    """Check the name of a kernel, which may be that of another package; for argparse."""
+    """Check the name of a kernel, which may come from another package; for argparse."""
     if text.lower() in names:
         return text.lower()
     from treegram.kernels.base import KERNELS
@@ -121,7 +121,7 @@ def _add_parameters(parser: Parser, name: str, kernel: type[Any]) -> None:
     for parameter, default in _defaults(kernel).items():
         allowed = tuple(rule for rule in rules[parameter] if _is_readable(rule))
         flag = "--" + parameter.replace("_", "-")
-        if not set(allowed) - {NOTHING} or flag in parser._option_string_actions:  # another kernel has it, too
+        if not set(allowed) - {NOTHING} or flag in parser._option_string_actions:  # another kernel also has it
             continue
         text = texts.get(parameter, "").replace("%", "%%")
         shown = {"True": "yes", "False": "no", "None": "none"}.get(str(default), default)
@@ -145,7 +145,7 @@ def _is_readable(rule: Any) -> bool:
 
 
 def parameter_values(args: argparse.Namespace, kernel: type[Any]) -> dict[str, list[Any]]:
-    """Return the values on the command line of each parameter of a kernel that it sets."""
+    """Return the values of each parameter of a kernel that the command line sets."""
     return {name: getattr(args, _dest(name)) for name in _defaults(kernel) if _dest(name) in args}
 
 
@@ -237,6 +237,6 @@ def _scales(text: str) -> list[str]:
 
 
 def scales_of(args: argparse.Namespace, kernels: Sequence[str]) -> dict[str, list[str]]:
-    """Return the scales to try with each kernel; raise an error if ``--scale`` has an effect on none."""
+    """Return the scales to try with each kernel; raise an error if ``--scale`` affects none of them."""
     scaled = those_with("uses_attributes", "--scale", kernels) if args.scale else []
     return {name: args.scale if name in scaled else ["raw"] for name in kernels}

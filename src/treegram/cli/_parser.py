@@ -1,4 +1,4 @@
-"""An argument parser with errors of one line, and the options that several commands share."""
+"""An argument parser with one-line errors, and the options that several commands share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             **kwargs,
         )
-        self.explain_unknown: Callable[[str], str] = lambda _: ""  # why this command does not have an option
+        self.explain_unknown: Callable[[str], str] = lambda _: ""  # why this command lacks an option
         self.check: Callable[[argparse.Namespace], None] = lambda _: None  # raises an error about the arguments
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
@@ -80,7 +80,7 @@ def add_output(parser: argparse.ArgumentParser, contents: str, *, required: bool
 
 
 def check_output(path: Path, *, force: bool) -> None:
-    """Raise an error if the file cannot be written, or exists and is not to be replaced."""
+    """Raise an error if the file cannot be written, or exists and must not be replaced."""
     check_writable(path)
     if path.exists() and not force:
         raise FileExistsError(f"{path} exists already; use --force to replace it, or another name.")

@@ -28,7 +28,7 @@ Table = dict[str, "NDArray[Any]"]
 def _read_table(path: Path, as_text: Collection[str]) -> Table:
     """Return the columns of a file by name; a column of numbers is float64 with nan for empty cells, others have None there.
 
-    Columns in ``as_text`` are texts, such as names of graphs: they must be equal in all tables.
+    Columns in ``as_text`` are kept as text, such as names of graphs, which must match across tables.
     """
     import numpy as np
 
@@ -69,7 +69,7 @@ def _column(cells: Sequence[str], *, is_text: bool) -> NDArray[Any]:
 
 
 def read_graph_tables(transformer: TableGraphs, nodes: Path, edges: Path, graphs: Path | None) -> dict[str, Table]:
-    """Read the tables that the transformer needs; names of graphs and nodes, and labels, are texts."""
+    """Read the tables that the transformer needs; names of graphs and nodes, and labels, are read as text."""
     texts = {transformer.graph, transformer.node, transformer.source, transformer.target}
     tables = {
         "nodes": _read_table(nodes, {*texts, transformer.label or "label"}),
@@ -108,7 +108,7 @@ def choose_columns(transformer: TableGraphs, tables: dict[str, Table], chosen: C
 
 
 def used_columns(transformer: TableGraphs, tables: dict[str, Table]) -> dict[str, Table]:
-    """Return the tables without the columns that the transformer does not name: it would warn of them."""
+    """Return the tables without the columns that the transformer does not name, since it would warn about them."""
     names: set[str] = set()
     for value in transformer.get_params().values():
         names.update([value] if isinstance(value, str) else value if isinstance(value, list | tuple) else [])

@@ -20,7 +20,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:  # noqa: AR
 
 
 def run(args: argparse.Namespace) -> None:
-    """Build one parser of all commands, and print what shtab makes of it."""
+    """Build one parser for all commands, and print the script that shtab makes from it."""
     from treegram.cli import COMMANDS
 
     shtab = optional_module("shtab", "Completion scripts")

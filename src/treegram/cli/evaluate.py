@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError("--min-class-size is for classification; the targets are numbers.")
     kernels = [StudyEntry(name, tuple(_choices(name, scales[name], args)), reseed=name in reseeded) for name in names]
     study = Study(
-        name="-".join(filter(None, [*sources, args.control, split])),  # a control or split gets a store of its own
+        name="-".join(filter(None, [*sources, args.control, split])),  # a control or split gets its own store
         title=f"Kernels on {', '.join(sources)}",
         datasets=tuple(sources),
         kernels=tuple(kernels),
@@ -123,7 +123,7 @@ def _load_grouped(name: str, args: argparse.Namespace) -> tuple[Any, Any, Any]:
 
 
 def _choices(name: str, scales: Sequence[str], args: argparse.Namespace) -> Iterator[KernelSpec]:
-    """Yield what inner cross-validation chooses from: each scale with the values of the kernel's parameters."""
+    """Yield the candidates of inner cross-validation: each scale with the values of the kernel's parameters."""
     if name == AUTO:
         yield KernelSpec(AUTO)
         return
@@ -131,7 +131,7 @@ def _choices(name: str, scales: Sequence[str], args: argparse.Namespace) -> Iter
     options: list[list[dict[str, Any]]] = []
     for key, values in parameter_values(args, kernel_class(name)).items():
         numbers = tuple(value for value in values if value is not None)
-        # None, the default, is a choice of its own: a study has no word for it.
+        # None, the default, is a separate choice: a study cannot express it.
         options.append([*([{}] if None in values else []), *([{key: numbers}] if numbers else [])])
     for scale, *chosen in product(scales, *options):
         grid = dict(default)

@@ -46,7 +46,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
 
 
 def run(args: argparse.Namespace) -> None:
-    """Explain and write; check all that can be checked before the computation."""
+    """Explain and write; check everything possible before the computation."""
     from treegram.graphs.molecule_files import read_records
 
     check_output(args.output, force=args.force)

@@ -42,7 +42,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Fit and save; check all that can be checked before the computation."""
+    """Fit and save; check everything possible before the computation."""
     targets = getattr(args, "target", [""])
     paths = {target: Path(str(args.output).replace("{target}", target)) for target in targets}
     if len(set(paths.values())) < len(targets):
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _candidates(name: str, scales: Sequence[str], args: argparse.Namespace) -> Iterator[Candidate]:
-    """Yield a kernel after each of the scales, and the grid to search: a single value of an option fixes a parameter."""
+    """Yield the kernel with each scale, and the grid to search: an option with a single value fixes a parameter."""
     from sklearn.pipeline import make_pipeline
 
     values = parameter_values(args, kernel_class(name))
@@ -106,7 +106,7 @@ def _make_model(candidates: list[Candidate], args: argparse.Namespace, y: Any) -
 
 
 def _score(model: Any, y: Any) -> str:
-    """Say what was chosen, and call the score what it is: the model was chosen by it, so it is optimistic."""
+    """Describe what was chosen and its score, which is optimistic because the model was chosen by it."""
     if isinstance(model, treegram.GraphClassifier):
         decisions = model.loo_decisions_
         found = decisions.argmax(axis=1) if decisions.ndim == 2 else (decisions > 0).astype(int)

@@ -46,7 +46,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Compute and save; check all that can be checked before the computation."""
+    """Compute and save; check everything possible before the computation."""
     kind = kernel_class(args.kernel)
     values = parameter_values(args, kind)
     grid = {name: given for name, given in values.items() if len(given) > 1}
@@ -104,7 +104,7 @@ def _write_npz(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]
 
 
 def _write_zarr(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]) -> tuple[tuple[int, ...], str]:
-    """Write a Zarr store block by block; it resumes where it stopped, so that it needs no --force."""
+    """Write a Zarr store block by block; it resumes where it stopped, so it needs no --force."""
     if grid or args.compare_with:
         raise ValueError(
             "A .zarr store holds one matrix: give one value of each parameter and omit --compare-with, or write a .npz file."

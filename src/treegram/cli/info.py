@@ -73,7 +73,7 @@ def _spread(numbers: dict[str, Any]) -> str:
 
 
 def _values(entries: list[dict[str, Any]], form: str) -> str:
-    """Return the distinct values, each in a form that takes its name, count and share."""
+    """List the distinct values; ``form`` formats the name, count and share of each."""
     total = sum(entry["count"] for entry in entries)
     shown = [
         form.format(_name(entry["value"]), entry["count"], entry["count"] / total) for entry in entries[:_MOST_VALUES]

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> None:  # noqa: ARG001
 
 
 def _tasks() -> Iterator[Callable[[], object]]:
-    """Yield calls that run every compiled function on every type of array that it meets."""
+    """Yield calls that run every compiled function on every type of array that it encounters."""
     from treegram.kernels.base import KERNELS
 
     graphs = treegram.load_digits_graphs(n_levels=3)[0][:24]
@@ -71,7 +71,7 @@ def _tasks() -> Iterator[Callable[[], object]]:
 def _run_kernel(kernel: Any, graphs: treegram.Graphs) -> None:
     try:
         kernel.fit_transform(graphs)
-    except ValueError:  # kernels on vectors refuse graphs without any
+    except ValueError:  # kernels on vectors refuse graphs without vectors
         return
     kernel.fit(graphs).transform(graphs[:5])
     if grid := getattr(kernel, "_default_param_grid", None):

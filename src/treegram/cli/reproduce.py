@@ -40,7 +40,7 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
 
 
 def run(args: argparse.Namespace) -> None:
-    """Run what is asked for and not finished yet."""
+    """Run whatever is requested and not finished yet."""
     from treegram.study.data import load_source
     from treegram.study.study_file import read_study
 

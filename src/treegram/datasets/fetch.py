@@ -18,8 +18,8 @@ from treegram._core.files import scratch_folder
 __all__ = ["data_home", "fetch", "is_known", "unknown_set"]
 
 _COLLECTION = "https://www.chrsmrrs.com/graphkerneldatasets"
-_TIMEOUT = 30.0  # seconds without a byte
-_MAX_UNPACKED = 1 << 31  # bytes; the largest sets of the collection have less than half of it
+_TIMEOUT = 30.0  # seconds without receiving a byte
+_MAX_UNPACKED = 1 << 31  # bytes; the largest sets of the collection have less than half as many
 
 
 def data_home(data_dir: str | os.PathLike[str] | None) -> Path:
@@ -33,7 +33,7 @@ def data_home(data_dir: str | os.PathLike[str] | None) -> Path:
 
 
 def is_known(name: str) -> bool:
-    """Return whether the public collection has a data set of this name."""
+    """Return whether the public collection has a data set with this name."""
     return name in _known_names()
 
 
@@ -59,7 +59,7 @@ def _checksums(name: str) -> dict[str, str]:
 
 
 def fetch(name: str, home: Path, check: Callable[[Path], object]) -> Path:
-    """Download a data set into ``home/name``. Parallel callers do not disturb each other; the first one wins.
+    """Download a data set into ``home/name``. Parallel callers do not interfere with each other; the first one wins.
 
     ``check`` reads the unpacked folder; the folder is kept only if that raises no error.
     """
@@ -115,7 +115,7 @@ def _unpack(archive: Path, name: str, folder: Path, checksums: dict[str, str]) -
                     shutil.copyfileobj(source, goal)
     except DatasetError:
         raise
-    except Exception as error:  # zipfile and its decompressors raise many kinds
+    except Exception as error:  # zipfile and its decompressors raise many kinds of errors
         raise DatasetError(
             f"The archive of {name!r} cannot be unpacked ({ascii(str(error))[1:-1]}). Try again."
         ) from None

@@ -66,7 +66,7 @@ def make_synthetic(
     noise : float, default=0.45
         Standard deviation of the noise.
     random_state : int, RandomState instance or None, default=None
-        Seed; the same number gives the same graphs, to the bit.
+        Seed; the same number gives the same graphs, bit for bit.
 
     Returns
     -------
@@ -136,13 +136,13 @@ def _pairs(numbers: Ints, n_nodes: int) -> Ints:
 
 
 def _swap(edges: Ints, n_times: int, random: np.random.RandomState) -> Ints:
-    """Swap the ends of random pairs of edges, n_times."""
+    """Swap the ends of random pairs of edges ``n_times`` times."""
     pairs = [(a, b) for a, b in edges.tolist()]
     present = set(pairs)
     for _ in range(n_times):
         for _ in range(_MAX_TRIES):
             i, j = random.randint(len(pairs), size=2)
-            (a, b), (c, d) = pairs[i], pairs[j][:: random.choice((-1, 1))]  # an edge has no first end
+            (a, b), (c, d) = pairs[i], pairs[j][:: random.choice((-1, 1))]  # edges have no direction
             new = [(min(a, d), max(a, d)), (min(b, c), max(b, c))]
             if a != d and b != c and present.isdisjoint(new):
                 break
@@ -194,16 +194,16 @@ def make_motifs(
 ) -> tuple[Graphs, Ints, NDArray[np.bool_]]:
     """Generate random trees with a motif of five nodes planted in each: the motif is the class.
 
-    A tree grows node by node, each joined to an earlier one with a probability in proportion to its degree; an edge
-    between random nodes of both joins the motif to it. Nodes are numbered at random. So the nodes that determine
-    the class are known. The defaults are close to the data set BA-2Motifs.
+    A tree grows node by node, each joined to an earlier one with a probability proportional to its degree; an edge
+    between a random node of each joins the motif to the tree. Nodes are numbered at random. The nodes that determine
+    the class are thus known. The defaults are close to the data set BA-2Motifs.
 
     Parameters
     ----------
     n_graphs : int, default=200
         Number of graphs, divided evenly among the classes; the first classes get the remainder.
     motifs : sequence of {"house", "cycle", "clique", "wheel", "star"}, default=("house", "cycle")
-        The motif of each class. Classes with the same motif differ in attributes alone.
+        The motif of each class. Classes with the same motif differ only in their attributes.
     n_nodes : int, default=20
         Nodes of each tree, to which the motif's five are added.
     n_attributes : int, default=0
@@ -211,7 +211,7 @@ def make_motifs(
     shift : float, default=0.0
         Added to attribute ``c % n_attributes`` of the motif's nodes in class ``c``.
     random_state : int, RandomState instance or None, default=None
-        Seed; the same number gives the same graphs, to the bit.
+        Seed; the same number gives the same graphs, bit for bit.
 
     Returns
     -------
@@ -396,11 +396,11 @@ def load_digits_graphs(*, threshold: int = 4, neighbors: int = 4, n_levels: int 
     Parameters
     ----------
     threshold : int, default=4
-        Gray level, from 1 to 16, from which a pixel counts as ink; 4 gives 27 nodes per graph on average.
+        Lowest gray level, from 1 to 16, that counts as ink; 4 gives 27 nodes per graph on average.
     neighbors : {4, 8}, default=4
         Whether pixels are joined to their 4 direct neighbors, or also to the 4 diagonal ones.
     n_levels : int, default=1
-        Number of gray levels that become the discrete label of a pixel, 0 for the palest; with 1 all pixels have the
+        Number of gray levels that become the discrete label of a pixel, 0 for the palest; with 1, all pixels have the
         same label, and only the attributes distinguish gray levels.
 
     Returns
@@ -412,7 +412,7 @@ def load_digits_graphs(*, threshold: int = 4, neighbors: int = 4, n_levels: int 
 
     Notes
     -----
-    Up to a threshold of 14 every image has some ink; above it, some graphs have no nodes.
+    Up to a threshold of 14, every image has some ink; above it, some graphs have no nodes.
 
     Examples
     --------
@@ -421,7 +421,7 @@ def load_digits_graphs(*, threshold: int = 4, neighbors: int = 4, n_levels: int 
     >>> graphs
     Graphs(1,797 graphs, 48,401 nodes, 65,792 edges, undirected, 1 label, 3 attributes, targets)
     """
-    from sklearn.datasets import load_digits  # brings all of scikit-learn's data sets along
+    from sklearn.datasets import load_digits  # imports all of scikit-learn's data sets
 
     owner = "load_digits_graphs"
     check_value("threshold", owner, threshold, (Whole(_WHITE + 1, _BLACK),))
@@ -443,7 +443,7 @@ def load_digits_graphs(*, threshold: int = 4, neighbors: int = 4, n_levels: int 
 
 
 def _join_neighbors(is_ink: NDArray[np.bool_], steps: tuple[tuple[int, int], ...]) -> Ints:
-    """Return the pairs of inked pixels one step apart, numbered through all images."""
+    """Return the pairs of inked pixels one step apart, numbered across all images."""
     numbers = np.full(np.add(is_ink.shape, (0, 2, 2)), -1)  # a frame of no pixels around each image
     inner = numbers[:, 1:-1, 1:-1]
     inner[is_ink] = np.arange(np.count_nonzero(is_ink))

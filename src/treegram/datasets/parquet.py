@@ -2,8 +2,8 @@
 
 That layout has the columns ``edge_index`` (two lists), ``node_feat`` and ``edge_attr`` (a list of numbers per node or edge),
 ``y`` (a list) and ``num_nodes``. We add ``node_label`` and ``edge_label``, lists of whole numbers or strings, ``graph_name``,
-``node_name`` and ``graph_attr``, and the entry "treegram" in the metadata, JSON, with what the columns do not show. Other readers
-ignore these.
+``node_name`` and ``graph_attr``, and a JSON entry "treegram" in the metadata with what the columns do not show. Other
+readers ignore these.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def load_parquet(
 ) -> tuple[Graphs, NDArray[Any] | None]:
     """Load graphs from a Parquet file with one row per graph.
 
-    Files of :func:`save_parquet` give an equal collection back. Other files in the layout of graph data sets on Hugging Face
-    have ``edge_index``, and may have ``node_feat``, ``edge_attr``, ``y`` and ``num_nodes``.
+    Files of :func:`save_parquet` load as an equal collection. Other files in the layout of graph data sets on Hugging
+    Face have ``edge_index``, and may have ``node_feat``, ``edge_attr``, ``y`` and ``num_nodes``.
 
     Parameters
     ----------
@@ -81,11 +81,11 @@ def load_parquet(
     edge_attributes : str or None, default="edge_attr"
         Column with the vector of each edge. The default is ignored if that column is the edge label.
     targets : str or None, default="y"
-        Column with the class or number of each graph.
+        Column with the class or regression target of each graph.
     one_hot : bool, slice or sequence of int, default=False
         Components of ``attributes`` that encode the label in one-hot form, as in :meth:`Graphs.from_pyg`.
     directed : bool, optional
-        Whether edges are directed. By default what :func:`save_parquet` has recorded, else False.
+        Whether edges are directed. By default, as recorded by :func:`save_parquet`, else False.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def load_parquet(
     Warns
     -----
     UserWarning
-        Once, if there are columns that are not used.
+        Once, if some columns are not used.
 
     See Also
     --------
@@ -177,7 +177,7 @@ def iter_parquet(
 def save_parquet(graphs: Any, path: str | os.PathLike[str], y: ArrayLike | None = None) -> None:
     """Write graphs to a Parquet file with one row per graph.
 
-    :func:`load_parquet` gives an equal collection back, numbers to the last bit.
+    :func:`load_parquet` restores an equal collection, bit for bit.
 
     Parameters
     ----------
@@ -192,12 +192,12 @@ def save_parquet(graphs: Any, path: str | os.PathLike[str], y: ArrayLike | None 
     Raises
     ------
     DatasetError
-        If a later collection holds other kinds of data than the first, or the file cannot be written.
+        If a later collection holds different kinds of data than the first, or the file cannot be written.
 
     See Also
     --------
     load_parquet : Read such a file.
-    save_tu : Write text files, which other readers of the TU format know.
+    save_tu : Write text files, which other readers of the TU format understand.
 
     Notes
     -----
@@ -222,7 +222,7 @@ def save_parquet(graphs: Any, path: str | os.PathLike[str], y: ArrayLike | None 
     first = next(chunks, Graphs.from_edges([]))
     schema = _to_table(first[:0]).schema
     try:
-        # Without dictionaries of values, which measured vectors do not repeat, files are faster to read and mostly smaller.
+        # Measured vectors do not repeat values: without dictionaries, files are faster to read and usually smaller.
         with (
             replacing(goal) as file,
             parquet.ParquetWriter(file, schema, compression="lz4", use_dictionary=False) as out,
@@ -257,7 +257,7 @@ def _collections(graphs: Any, y: ArrayLike | None) -> Iterator[Graphs]:
 
 
 def _to_table(graphs: Graphs) -> Any:
-    """Convert graphs to an Arrow table; its metadata is what the columns do not show."""
+    """Convert graphs to an Arrow table; its metadata records what the columns do not show."""
     arrow = _import_arrow()
     nodes, arcs, each = graphs.offsets, graphs.indptr[graphs.offsets], np.arange(len(graphs) + 1)
     notes: dict[str, Any] = {"directed": graphs.directed, "json": [], "widths": {}}
@@ -304,12 +304,12 @@ def _edge_index(graphs: Graphs, n_arcs: Ints) -> Any:
 
 
 def _labels(codes: Ints, values: tuple[Hashable, ...], column: str, notes: dict[str, Any]) -> Any:
-    """Return labels as whole numbers or strings, or as JSON, which ``notes`` then says."""
+    """Return labels as whole numbers or strings, or as JSON, which is then recorded in ``notes``."""
     if all(type(value) is int and abs(value) < 2**63 for value in values):
         return np.array(values, dtype=np.int64)[codes]
     arrow = _import_arrow()
     texts: Sequence[Any] = values
-    if not all(isinstance(value, str) and value.isprintable() for value in values):  # Arrow takes no half characters
+    if not all(isinstance(value, str) and value.isprintable() for value in values):  # Arrow accepts no lone surrogates
         notes["json"].append(column)
         texts = [json.dumps(value) for value in values]
     return arrow.array(texts, arrow.string()).take(arrow.array(codes))
@@ -374,7 +374,7 @@ class _Reader:
             warnings.warn(f"{self.path}: these columns are not used: {shown}.", UserWarning, stacklevel=3)
 
     def read(self, n_rows: int) -> Iterator[Graphs]:
-        """Yield the graphs of n_rows rows at a time."""
+        """Yield the graphs of ``n_rows`` rows at a time."""
         wanted = [name for name in self.names if name in {"edge_index", "num_nodes", *self.columns.values()}]
         first_row = 0
         with _reading(self.path):
@@ -383,7 +383,7 @@ class _Reader:
                 first_row += len(batch)
 
     def read_empty(self) -> Graphs:
-        """Return a collection of no graphs, with the kinds of data that the columns have."""
+        """Return an empty collection with the kinds of data that the columns have."""
         with _reading(self.path):
             return self._convert(_Batch(self.file.schema_arrow.empty_table(), self.path, 0))
 
@@ -439,7 +439,7 @@ class _Reader:
             raise DatasetError(f"{self.path}: {text}") from None
 
     def _read_labels(self, role: str, batch: _Batch, counts: dict[str, Ints]) -> NDArray[Any] | None:
-        """Read discrete labels: whole numbers or rows of them, strings, or what JSON in strings describes."""
+        """Read discrete labels: whole numbers or rows of them, strings, or JSON in strings."""
         if role not in self.columns:
             return None
         name = self.columns[role]
@@ -460,7 +460,7 @@ class _Reader:
         return rows.reshape(len(rows), width) if not rows.size and isinstance(width, int) else rows
 
     def _read_extras(self, batch: _Batch) -> dict[str, Any]:
-        """Return targets, names, and numbers about whole graphs."""
+        """Return targets, names and graph attributes."""
         found: dict[str, Any] = {}
         if "targets" in self.columns:
             rows = batch.rows(self.columns["targets"], 0, "iubfO")[1]
@@ -517,7 +517,7 @@ class _Batch:
     def rows(self, name: str, depth: int, kinds: str) -> tuple[Ints, NDArray[Any]]:
         """Return the values of a column as one row per graph (``depth`` 0), or per node or edge (1), and the rows per graph.
 
-        All that is nested deeper than ``depth`` belongs to one row, and all rows must be of one length.
+        Everything nested deeper than ``depth`` belongs to one row, and all rows must have the same length.
         """
         levels, values = self._flatten(name, kinds)
         if len(levels) < depth:

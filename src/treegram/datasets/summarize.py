@@ -23,12 +23,12 @@ from treegram.graphs import Graphs, as_graphs
 __all__ = ["graph_digests", "summarize_graphs"]
 
 _N_PAIRS = 20_000  # sampled pairs of nodes
-_FAR, _ALIKE = 1e-6, 0.99  # values of the node kernel below and above which two vectors are far apart or alike
-_SCALE_RATIO = 10  # between the standard deviations of two columns
+_FAR, _ALIKE = 1e-6, 0.99  # two vectors are far apart below, or similar above, these values of the node kernel
+_SCALE_RATIO = 10  # of the standard deviations of two columns
 _FEW_VECTORS = 0.05  # distinct vectors per node
-_UNBALANCED = 1.5  # largest class by smallest class
+_UNBALANCED = 1.5  # largest class divided by smallest class
 _FOLDS = 10  # of a typical cross-validation
-_LARGE = 10  # largest graph by mean graph
+_LARGE = 10  # largest graph divided by mean graph
 
 
 def summarize_graphs(graphs: Any, y: ArrayLike | None = None) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def _range(values: NDArray[Any]) -> dict[str, Any]:
 
 
 def _targets(y: NDArray[Any]) -> dict[str, Any]:
-    """Return the classes with their sizes, or the range of the numbers."""
+    """Return the classes with their sizes, or the range of regression targets."""
     if y.ndim > 1 or y.dtype.kind == "f":
         columns = y.reshape(len(y), -1)
         return {"kind": "numbers", "columns": [_range(column) for column in columns.T]}
@@ -107,7 +107,7 @@ def _targets(y: NDArray[Any]) -> dict[str, Any]:
 
 
 def _labels(codes: Ints | None, values: tuple[Any, ...]) -> list[dict[str, Any]] | None:
-    """Count the labels, the most frequent first."""
+    """Count the labels, most frequent first."""
     if codes is None:
         return None
     counts = np.bincount(codes, minlength=len(values))
@@ -124,7 +124,7 @@ def _attributes(graphs: Graphs) -> dict[str, Any] | None:
 
 
 def _columns(vectors: Floats | None, names: Sequence[str] | None, chosen: Any = slice(None)) -> dict[str, Any] | None:
-    """Summarize the chosen vectors by column, if there are any: of edges without a direction, each once."""
+    """Summarize the chosen vectors by column, if any; undirected edges are chosen once each."""
     if vectors is None:
         return None
     vectors = vectors[chosen]
@@ -203,7 +203,7 @@ def graph_digests(
 
 
 def _warnings(summary: dict[str, Any]) -> Iterator[str]:
-    """Yield one sentence per problem, the most important first."""
+    """Yield one sentence per problem, most important first."""
     nodes = summary["nodes"]
     if not summary["n_graphs"]:
         yield "There are no graphs."

@@ -1,8 +1,8 @@
 """Text tables of numbers, and files that name the numbers; every error gives the file, the line, and the offending text.
 
-The TU format knows only whole numbers as labels. Line ``i + 1`` of ``SET_node_label_names.txt`` is the label with the number
-``i`` in ``SET_node_labels.txt``, as JSON: ``"C"`` is a string, ``2.5`` a number and ``["C", 1]`` a tuple. Edge labels and
-classes have files of their own. Other readers of the format ignore these files.
+The TU format supports only whole numbers as labels. Line ``i + 1`` of ``SET_node_label_names.txt`` is the label with
+the number ``i`` in ``SET_node_labels.txt``, as JSON: ``"C"`` is a string, ``2.5`` a number and ``["C", 1]`` a tuple.
+Edge labels and classes have files of their own. Other readers of the format ignore these files.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Table:
         return line.decode(_ENCODING).split(self._separator)
 
     def _raise(self, lines: list[bytes]) -> None:
-        """Raise for the first of the lines that is wrong."""
+        """Raise an error about the first invalid line."""
         for row, line in enumerate(lines, self.n_read):
             tokens = self._split(line)
             if line.isspace():
@@ -137,7 +137,7 @@ def _read_lines(path: Path) -> Iterator[bytes]:
 
 
 def _to_float(token: str) -> float:
-    """Convert a token; what is not a number becomes nan."""
+    """Convert a token to a number, or to nan if it is not one."""
     try:
         return math.nan if "_" in token else float(token)
     except ValueError:
@@ -154,7 +154,7 @@ def _show(text: bytes) -> str:
 
 
 class LabelNames:
-    """The labels or classes that a file of names assigns to the numbers from 0 on."""
+    """The labels or classes that a file of names assigns to the numbers 0, 1, ..."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -169,7 +169,7 @@ class LabelNames:
         self.values = np.fromiter(line_of, dtype=object, count=len(line_of))
 
     def apply(self, rows: NDArray[Any], table: Table) -> NDArray[Any]:
-        """Return the name of each of the rows that were last read from a table."""
+        """Return the names of the rows that were last read from a table."""
         if rows.shape[1] != 1:
             raise table.error(0, f"expected 1 number, which {self.path.name} names, got {rows.shape[1]}.")
         numbers = rows[:, 0]

@@ -95,8 +95,8 @@ def load_tu(
 
     Notes
     -----
-    A path takes precedence over a name, so a folder ``./ENZYMES`` hides the data set of that name. Numbers are the same as
-    Python reads them, to the last bit.
+    A path takes precedence over a name, so a folder ``./ENZYMES`` hides the data set of that name. Numbers are those
+    that Python would read, bit for bit.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def iter_tu(
     Warns
     -----
     UserWarning
-        As :func:`load_tu`, after the last chunk.
+        As in :func:`load_tu`, after the last chunk.
 
     Notes
     -----
@@ -183,8 +183,9 @@ def _iterate(folder: Path, chunk_size: int, *, directed: bool) -> Iterator[tuple
 def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = None) -> None:
     """Write a collection as a folder in the TU text format.
 
-    :func:`load_tu` gives an equal collection back, numbers to the last bit, except for names. The format knows only whole numbers as labels:
-    other labels and targets, such as strings, are written as numbers, with an additional file that names them.
+    :func:`load_tu` restores an equal collection, bit for bit, except for names. The format supports only whole numbers
+    as labels: other labels and targets, such as strings, are written as numbers, with an additional file that names
+    them.
 
     Parameters
     ----------
@@ -213,7 +214,7 @@ def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = N
     same way. Other readers of the format ignore these files. Numbers are assigned per folder, so the numbers of two folders
     cannot be compared.
 
-    The format records neither names of graphs, nodes and attributes, which :func:`save_parquet` does, nor whether edges are
+    The format records neither names of graphs, nodes and attributes (:func:`save_parquet` does) nor whether edges are
     directed: load directed graphs with ``directed=True``.
 
     Examples
@@ -595,7 +596,7 @@ def _format_labels(kind: str, codes: Ints, values: Sequence[Hashable]) -> dict[s
 
 
 def _format_targets(targets: NDArray[Any]) -> dict[str, list[str]]:
-    """Format the targets: whole numbers and strings are classes, other numbers are measured values."""
+    """Format the targets: whole numbers and strings are classes, other numbers are regression targets."""
     rows = targets[:, None] if targets.ndim == 1 else targets
     if rows.ndim != 2 or (targets.ndim == 2 and rows.shape[1] < 2):
         raise DatasetError(f"A TU folder cannot hold targets of shape {targets.shape}.")

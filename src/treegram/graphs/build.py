@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """Return the numbers start, start + 1, ... of each range, one range after the other."""
+    """Return the numbers start, start + 1, ... of all ranges, concatenated."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
 def stack_vectors(blocks: list[Floats], name: str) -> Floats:
-    """Stack the vectors of all graphs, which must be of one length; graphs without rows fit any."""
+    """Stack the vectors of all graphs, which must have the same length; graphs without rows fit any length."""
     full = [block for block in blocks if len(block)]
     if len({block.shape[1] for block in full}) > 1:
         width = full[0].shape[1]
@@ -57,7 +57,7 @@ def compress_edges(
 ) -> tuple[Ints, Ints, dict[str, NDArray[Any]]]:
     """Convert node pairs to CSR neighbors: no self loops, each edge once, both directions unless directed.
 
-    ``data`` has arrays with one row per pair, by a name for messages; they are returned with one row per arc.
+    ``data`` maps names for messages to arrays with one row per pair; they are returned with one row per arc.
     """
     n_nodes = int(finder.offsets[-1])
     sources, ends = (np.ascontiguousarray(column) for column in pairs.T)
@@ -150,7 +150,7 @@ def _join_rows(parts: list[Graphs]) -> dict[str, Any]:
     """Join the fields with rows other than labels, and the names of their columns; a field that a part lacks becomes None."""
     made: dict[str, Any] = {}
     for kind, names in ROWS.items():
-        full = [part for part in parts if part._n_rows(kind)] or parts[:1]  # others may have vectors of another length
+        full = [part for part in parts if part._n_rows(kind)] or parts[:1]  # others may have vectors of other lengths
         for name in set(names) - {"labels", "edge_labels"}:
             arrays = [getattr(part, name) for part in full]
             made[name] = None if any(array is None for array in arrays) else np.concatenate(arrays)

@@ -79,7 +79,7 @@ def as_list(values: Iterable[Any], name: str, n_graphs: int | None = None) -> li
 
 
 def each_graph(convert: Callable[[Any], T], entries: Iterable[Any], graph_names: Names) -> list[T]:
-    """Convert the entry of each graph; an error begins with the graph."""
+    """Convert the entry of each graph; an error message begins with the graph."""
     made: list[T] = []
     for entry in entries:
         try:
@@ -130,7 +130,7 @@ def check_count(count: Any, name: str = "n_nodes") -> int:
 def count_rows(
     data: Mapping[str, list[Any] | None], graph_names: Names, thing: str, counts: Mapping[str, list[int]]
 ) -> list[int] | None:
-    """Return the number of nodes or edges of each graph, on which all data and other counts must agree; None without any."""
+    """Return the number of nodes or edges of each graph, on which all data and counts must agree; None without any."""
     known = dict(counts)
     for name, entries in data.items():
         if entries is not None:
@@ -209,7 +209,7 @@ def check_edges(edges: ArrayLike, finder: Finder) -> Ints:
 
 
 def shift_edges(pairs: Ints, owners: Ints, offsets: Ints, names: Names = None) -> Ints:
-    """Convert node numbers within each graph to numbers through all graphs; ``owners`` is the graph of each pair."""
+    """Convert node numbers within each graph to numbers across all graphs; ``owners`` is the graph of each pair."""
     n_nodes = np.diff(offsets)[owners]
     is_wrong = ((pairs < 0) | (pairs >= n_nodes[:, None])).any(axis=1)
     if is_wrong.any():
@@ -285,7 +285,7 @@ def check_edge_vectors(values: ArrayLike, pairs: Ints, finder: Finder) -> Floats
 
 
 def check_extras(fields: dict[str, Any]) -> None:
-    """Convert node vectors, targets, names and graph attributes of a collection in place; its other fields were checked."""
+    """Convert node vectors, targets, names and graph attributes in place; the other fields are already checked."""
     offsets = fields["offsets"]
     n_graphs, n_nodes = len(offsets) - 1, int(offsets[-1])
     graph_names = check_names(fields["graph_names"], n_graphs, "graph_names", "graphs")
@@ -337,7 +337,7 @@ def check_names(names: Iterable[Any] | None, length: int, name: str, things: str
     if len(entries) != length:
         raise InvalidGraphError(f"{name} must have one entry for each of the {length} {things}; got {len(entries)}.")
     for i, entry in enumerate(entries):
-        if type(entry) is not str:  # rarely
+        if type(entry) is not str:  # rare
             plain = plain_label(entry)
             if not isinstance(plain, str | int):
                 raise InvalidGraphError(f"{name}[{i}] must be a string; got {plain!r}.")

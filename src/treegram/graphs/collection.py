@@ -27,7 +27,7 @@ __all__ = ["Graphs", "as_graphs"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graphs(FromLibraries):
-    """A packed, immutable collection of graphs with labels and vectors at the nodes.
+    """A packed, immutable collection of graphs with labels and vectors on the nodes.
 
     Create one with :meth:`from_edges`, :meth:`from_arrays`, :meth:`from_networkx` or :func:`treegram.load_tu`; the class
     itself takes the arrays below and checks that they fit together. Indexing with an integer, slice, mask or index array
@@ -55,7 +55,7 @@ class Graphs(FromLibraries):
     directed : bool
         Whether edges have a direction.
     targets : ndarray of shape (n_graphs,), or None
-        One class or number per graph.
+        One class or regression target per graph.
     edge_attributes : ndarray of float64, shape (n_arcs, n_edge_attributes), or None
         One real vector per arc. :class:`treegram.BinEdgeAttributes` turns them into edge labels, which kernels use.
     graph_names, node_names : ndarray of str objects, shape (n_graphs,) and (n_nodes,), or None
@@ -99,7 +99,7 @@ class Graphs(FromLibraries):
     def __post_init__(self) -> None:
         for name, value in self.__dict__.items():
             if isinstance(value, np.ndarray) and not value.flags.owndata:
-                self.__dict__[name] = value.copy()  # another array could change a view
+                self.__dict__[name] = value.copy()  # a view could change through another array
         check_collection(self.__dict__)
         self._freeze()
 
@@ -170,7 +170,7 @@ class Graphs(FromLibraries):
         directed : bool, default=False
             Whether an edge (a, b) leads from a to b only.
         targets : array-like of shape (n_graphs,), optional
-            One class or number per graph.
+            One class or regression target per graph.
         graph_names : sequence of str, optional
             Name of each graph.
         node_names : sequence of sequences of str, optional
@@ -249,7 +249,7 @@ class Graphs(FromLibraries):
         graph_attributes: ArrayLike | None = None,
         graph_attribute_names: Sequence[str] | None = None,
     ) -> Graphs:
-        """Build a collection from flat arrays; nodes are numbered consecutively through all graphs.
+        """Build a collection from flat arrays; nodes are numbered consecutively across all graphs.
 
         Parameters
         ----------
@@ -268,11 +268,11 @@ class Graphs(FromLibraries):
         directed : bool, default=False
             Whether an edge (a, b) leads from a to b only.
         targets : array-like of shape (n_graphs,), optional
-            One class or number per graph.
+            One class or regression target per graph.
         graph_names : sequence of str, optional
             Name of each graph.
         node_names : sequence of str, optional
-            Name of each node, numbered through all graphs.
+            Name of each node, numbered across all graphs.
         attribute_names, edge_attribute_names : sequence of str, optional
             Name of each column of ``attributes`` and ``edge_attributes``.
         graph_attributes : array-like of shape (n_graphs, n_graph_attributes), optional
@@ -330,7 +330,7 @@ class Graphs(FromLibraries):
         Parameters
         ----------
         parts : iterable of Graphs
-            Collections of one kind: with or without labels, attributes of the same dimension, directed or not.
+            Collections of the same kind: with or without labels, attributes of the same dimension, directed or not.
             Targets and the names of graphs and nodes are kept if all parts have them. Names of attributes must be the
             same in all parts that have them, and are kept if all do.
 
@@ -348,7 +348,7 @@ class Graphs(FromLibraries):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of graphs, and 1: to scikit-learn a collection is an array with one row per graph and a single column."""
+        """Number of graphs, and 1: to scikit-learn, a collection is an array with one row per graph and one column."""
         return (len(self), 1)
 
     @property
@@ -392,7 +392,7 @@ class Graphs(FromLibraries):
         Returns
         -------
         ndarray of int64, shape (n_edges, 2)
-            Nodes are numbered through all graphs, as in ``indices``.
+            Nodes are numbered across all graphs, as in ``indices``.
         """
         return np.stack([np.repeat(np.arange(self.n_nodes), self.degrees), self.indices], axis=1)[self._edge_arcs()]
 
@@ -423,7 +423,7 @@ class Graphs(FromLibraries):
         nodes = ranges(self.offsets[:-1][chosen], self.sizes[chosen])
         arcs = ranges(self.indptr[:-1][nodes], self.degrees[nodes])
         offsets = np.concatenate([[0], np.cumsum(self.sizes[chosen])])
-        # Within a graph neighbors keep their distance to the graph's first node.
+        # Within a graph, neighbors keep their offset from the graph's first node.
         shift = np.repeat(offsets[:-1] - self.offsets[:-1][chosen], self.sizes[chosen])
         return self._select(
             {"graphs": chosen, "nodes": nodes, "arcs": arcs},
@@ -441,18 +441,18 @@ class Graphs(FromLibraries):
         return Graphs._trusted(**{**self.__dict__, **changed})
 
     def subgraph(self, nodes: ArrayLike) -> Graphs:
-        """Return the same graphs with some of their nodes, and the edges between these.
+        """Return the same graphs with some of their nodes, and the edges between them.
 
         Parameters
         ----------
         nodes : array-like of int or bool
-            Node numbers (through all graphs, each once, in any order), or a mask with one entry per node. The selected
+            Node numbers (across all graphs, each once, in any order), or a mask with one entry per node. The selected
             nodes keep their order.
 
         Returns
         -------
         Graphs
-            The same number of graphs; some may be without nodes.
+            The same number of graphs; some may have no nodes.
 
         Examples
         --------
@@ -475,7 +475,7 @@ class Graphs(FromLibraries):
         )
 
     def assign(self, **kwargs: Any) -> Graphs:
-        """Return the same graphs with other attributes, targets or names.
+        """Return the same graphs with new attributes, targets or names.
 
         Parameters
         ----------
@@ -487,7 +487,7 @@ class Graphs(FromLibraries):
         Returns
         -------
         Graphs
-            The collection with these; everything else is unchanged.
+            The collection with these values; everything else is unchanged.
 
         Examples
         --------
@@ -560,7 +560,7 @@ class Graphs(FromLibraries):
         return f"Graphs({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        """Return the view in notebooks."""
+        """Return the notebook view."""
         from treegram.graphs.drawing import graphs_to_html
 
         return graphs_to_html(self)

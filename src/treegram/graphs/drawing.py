@@ -18,15 +18,15 @@ from treegram._core.types import Floats
 from treegram.graphs import Graphs
 from treegram.graphs.check import COLUMN_NAMES
 
-MOST_HOPS = 400  # nodes of a graph that is placed by hops, which takes the cube of their number
+MOST_HOPS = 400  # nodes of a graph placed by hops, in time cubic in their number
 _STEPS = 200
-_STILL = 0.002  # hops that a node moves in a step: below, the layout is done
+_STILL = 0.002  # hops that a node moves in a step: below this, the layout is done
 _GAP = 1.5  # hops between components, in addition to half the largest diameter
 # Attributes are coordinates if adjacent nodes are closer than this fraction of the mean distance of all pairs.
 _NEAR = 0.6
-_LONG = 40  # hops from the first node of a chain to the farthest: beyond, it would be a thin line
+_LONG = 40  # hops from the first node of a chain to the farthest: beyond this, it would be a thin line
 _MOST_DRAWN = 4
-_MOST_NODES = 60  # of a drawn graph: the layout costs the cube of them
+_MOST_NODES = 60  # of a drawn graph: the layout takes cubic time
 _MOST_VALUES = 8  # labels or classes in a row of the table
 _SIDE, _MARGIN = 180.0, 16.0  # pixels
 _COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#eeca3b", "#9d755d")
@@ -70,7 +70,7 @@ def auto_layout(graph: Graphs) -> str:
 
 
 def _coordinates(graph: Graphs) -> Floats | None:
-    """Return the attributes named x, y and z if there are such, otherwise all."""
+    """Return the attributes named x, y and z if there are any, otherwise all."""
     columns = _coordinate_columns(graph)
     return graph.attributes if graph.attributes is None or len(columns) < 2 else graph.attributes[:, columns]
 
@@ -107,14 +107,14 @@ def _adjacency(graph: Graphs) -> sp.csr_matrix:
 
 
 def _row_layout(n_nodes: int) -> Floats:
-    """Place nodes in their order in rows that run from left to right and back in turn, the first on top."""
+    """Place nodes in order in rows that alternate between left to right and right to left, the first on top."""
     width = math.ceil(math.sqrt(2 * n_nodes)) or 1
     row, column = np.divmod(np.arange(n_nodes), width)
     return np.column_stack([np.where(row % 2, width - 1 - column, column), -row]).astype(np.float64)
 
 
 def _flattened(vectors: Floats) -> Floats:
-    """Project vectors to their first two principal components."""
+    """Project vectors onto their first two principal components."""
     centered = vectors - vectors.mean(axis=0)
     axes = np.linalg.svd(centered, full_matrices=False)[2][:2]
     positions: Floats = centered @ axes.T
@@ -122,7 +122,7 @@ def _flattened(vectors: Floats) -> Floats:
 
 
 def _separate(positions: Floats) -> Floats:
-    """Push nodes apart that would overlap when they are drawn."""
+    """Push apart nodes that would overlap when drawn."""
     if len(positions) < 2:
         return positions
     distance = 2.2 * node_radius(len(positions)) * (float(np.ptp(positions, axis=0).max()) or 1.0)
@@ -132,7 +132,7 @@ def _separate(positions: Floats) -> Floats:
             break
         gaps = positions[second] - positions[first]
         lengths = np.linalg.norm(gaps, axis=1)
-        apart = np.column_stack([np.cos(second), np.sin(second)])  # for nodes at one place
+        apart = np.column_stack([np.cos(second), np.sin(second)])  # for nodes at the same place
         is_apart = lengths > 1e-6 * distance
         apart[is_apart] = gaps[is_apart] / lengths[is_apart, None]
         moves = 0.5 * (1.02 * distance - lengths)[:, None] * apart
@@ -145,7 +145,7 @@ def _separate(positions: Floats) -> Floats:
 def hop_layout(graph: Graphs) -> Floats:
     """Return positions (n_nodes, 2) that minimize the stress sum (|p_v - p_w| - d(v, w))^2 / d(v, w)^2 over pairs of nodes.
 
-    By majorization, from classical scaling; deterministic.
+    Uses majorization, starting from classical scaling; deterministic.
     """
     n = graph.n_nodes
     if n < 3:
@@ -179,7 +179,7 @@ def _scale_classically(distances: Floats) -> Floats:
 
 
 def graphs_to_html(graphs: Graphs) -> str:
-    """Return the HTML; all text from the data is escaped."""
+    """Return a collection as HTML; all text from the data is escaped."""
     rows = "".join(
         f"<tr><th style='text-align:left'>{name}</th><td style='text-align:left'>{escape(text)}</td></tr>"
         for name, text in _rows(graphs)
@@ -190,7 +190,7 @@ def graphs_to_html(graphs: Graphs) -> str:
 
 
 def _rows(graphs: Graphs) -> list[tuple[str, str]]:
-    """Return a name and a text for each kind of contents."""
+    """Return a name and a description for each kind of content."""
     per_graph = f", {graphs.n_nodes / len(graphs):.1f} per graph" if len(graphs) else ""
     rows = [
         ("graphs", f"{len(graphs):,}, {'directed' if graphs.directed else 'undirected'}"),

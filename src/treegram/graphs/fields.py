@@ -13,11 +13,11 @@ from treegram._core.errors import InvalidGraphError
 from treegram._core.types import Ints
 from treegram.graphs.collection import Graphs
 
-_NAMES = ("graph_names", "node_names")  # of which there may be many; column names are few
+_NAMES = ("graph_names", "node_names")  # there may be many of these; column names are few
 
 
 def graphs_to_fields(graphs: Graphs) -> dict[str, Any]:
-    """Return the arrays and names of a collection, without its targets and what is None by default."""
+    """Return the arrays and names of a collection, without its targets and optional fields that are None."""
     content = {
         field.name: getattr(graphs, field.name)
         for field in fields(Graphs)
@@ -60,7 +60,7 @@ def _unpack(packed: Any) -> list[str]:
 
 
 def graphs_digest(graphs: Graphs) -> str:
-    """Return the SHA-256 of what kernels see of a collection: nodes, edges, labels and vectors, but no targets and no names."""
+    """Return the SHA-256 of what kernels see of graphs: nodes, edges, labels and vectors, not targets or names."""
     digest = hashlib.sha256()
     for name, value in graphs_to_fields(graphs).items():
         if name.endswith("_names"):

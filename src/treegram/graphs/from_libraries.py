@@ -1,6 +1,6 @@
-"""Constructors of Graphs from objects of other libraries, and the way back to networkx.
+"""Constructors of Graphs from objects of other libraries, and the conversion back to networkx.
 
-They are in a base class of their own because their documentation is long. Each imports its reader when it is called.
+They are in a separate base class because their documentation is long. Each imports its reader when called.
 """
 
 from __future__ import annotations
@@ -36,18 +36,20 @@ class FromLibraries:
         ----------
         graphs : networkx.Graph or networkx.DiGraph, or iterable of these
             Either all directed or all undirected. Nodes keep their order. Node keys that are strings become ``node_names``,
-            and ``graph.name`` the name of a graph. Of parallel edges of a multigraph one is kept, and their data must be equal.
+            and ``graph.name`` the name of a graph. Parallel edges of a multigraph become one, and their data must be
+            equal.
         label : str or None, default="label"
-            Node data key of the discrete label; None for no labels. The default may be missing, any other name must exist.
+            Node data key of the discrete label; None for no labels. The default may be missing; any other name must
+            exist.
         attributes : str, sequence of str, or None, default="attributes"
             Node data key of the vector (or a number), or keys of several numbers that form the vector; None for no
-            attributes. The default may be missing, any other name must exist.
+            attributes. The default may be missing; any other name must exist.
         edge_label : str or None, default=None
             Edge data key of the discrete edge label.
         edge_attributes : str, sequence of str, or None, default=None
             Key or keys of the edge data that form the vector of an edge.
         targets : array-like of shape (n_graphs,), or str, optional
-            One class or number per graph, or the key of the target in ``graph.graph``.
+            One class or regression target per graph, or the key of the target in ``graph.graph``.
 
         Returns
         -------
@@ -116,10 +118,10 @@ class FromLibraries:
         smiles : iterable of str
             The molecules.
         on_error : {"raise", "skip"}, default="raise"
-            Whether an invalid molecule raises an error, or is skipped, with its target, with a warning.
+            Whether an invalid molecule raises an error, or is skipped along with its target, with a warning.
             :func:`invalid_molecules` finds them.
         targets : array-like of shape (n_molecules,), optional
-            One class or number per molecule.
+            One class or regression target per molecule.
         graph_names : sequence of str, optional
             Names of the molecules; by default their SMILES.
         **kwargs
@@ -183,17 +185,17 @@ class FromLibraries:
             Either all directed or all undirected. The vertex attribute "name" becomes ``node_names``, and the graph attribute
             "name" the name of a graph.
         label : str or None, default="label"
-            Vertex attribute with the discrete label; None for no labels. The default may be missing, any other name must
-            exist.
+            Vertex attribute with the discrete label; None for no labels. The default may be missing; any other name
+            must exist.
         attributes : str, sequence of str, or None, default="attributes"
             Vertex attribute with the vector (or a number), or several attributes with numbers that form the vector; None for
-            no attributes. The default may be missing, any other name must exist.
+            no attributes. The default may be missing; any other name must exist.
         edge_label : str or None, default=None
             Edge attribute with the discrete edge label.
         edge_attributes : str, sequence of str, or None, default=None
             Edge attribute or attributes that form the vector of an edge.
         targets : array-like of shape (n_graphs,), or str, optional
-            One class or number per graph, or the graph attribute with the target.
+            One class or regression target per graph, or the graph attribute with the target.
 
         Returns
         -------
@@ -244,16 +246,17 @@ class FromLibraries:
             Name of the tensor with the discrete label of each node, such as "z".
         attributes : str, sequence of str, or None, default="x"
             Name or names of the tensors that form the vector of each node, such as ``["x", "pos"]``. The default may be
-            missing, any other name must exist.
+            missing; any other name must exist.
         one_hot : bool, slice or sequence of int, default=False
-            Columns of ``attributes`` that encode the label in one-hot form: True for all, or a slice or the numbers of some.
-            The label is the position of the 1 among these; the other columns remain attributes.
+            Columns of ``attributes`` that encode the label in one-hot form: True for all, or a slice or the indices of
+            some. The label is the position of the 1 among these; the other columns remain attributes.
         edge_label : str or None, default=None
             Name of the tensor with the discrete label of each edge.
         edge_attributes : str, sequence of str, or None, default="edge_attr"
             Name or names of the tensors that form the vector of each edge. The default may be missing.
         targets : array-like of shape (n_graphs,), or str, default="y"
-            One class or number per graph, or the name of the tensor with the target. The default may be missing.
+            One class or regression target per graph, or the name of the tensor with the target. The default may be
+            missing.
         directed : bool, default=False
             Whether ``edge_index`` lists directed edges. By default edges are undirected, as in most data sets, which list
             each edge in both directions.
@@ -298,8 +301,8 @@ class FromLibraries:
         graphs : pandas, polars or Arrow table, or mapping of names to columns, optional
             One row per graph, in the order of the collection.
         targets : str, or array-like of shape (n_graphs,), optional
-            One class or number per graph: a column of the graph table, or of the node table where it is constant within each
-            graph, or an array in the order of the graphs.
+            One class or regression target per graph: a column of the graph table, or of the node table where it is
+            constant within each graph, or an array in the order of the graphs.
         **kwargs
             Parameters of :class:`TableGraphs`, which name columns: ``label``, ``attributes``, ``edge_label``,
             ``edge_attributes``, ``graph_attributes``, ``graph``, ``node``, ``source``, ``target``; and ``directed``.
@@ -351,7 +354,7 @@ class FromLibraries:
         directed : bool, default=False
             Whether edges are directed.
         targets : array-like of shape (n_graphs,), optional
-            One class or number per graph.
+            One class or regression target per graph.
 
         Returns
         -------
@@ -400,7 +403,7 @@ class FromLibraries:
         directed : bool, default=False
             Whether the entry (a, b) is a directed edge from a to b. By default matrices must be symmetric.
         targets : array-like of shape (n_graphs,), optional
-            One class or number per graph.
+            One class or regression target per graph.
 
         Returns
         -------
@@ -431,9 +434,9 @@ class FromLibraries:
         Parameters
         ----------
         structures : path, gemmi.Structure, or iterable of these
-            Files in PDB or mmCIF format, also gzipped. Each becomes one graph.
+            Files in PDB or mmCIF format, optionally gzipped. Each becomes one graph.
         targets : array-like of shape (n_graphs,), optional
-            One class or number per structure.
+            One class or regression target per structure.
         **kwargs
             Parameters of :class:`ProteinGraphs`: ``attributes``, ``contact``, ``sequence``, ``chains``, ``model``,
             ``missing``.
@@ -441,8 +444,8 @@ class FromLibraries:
         Returns
         -------
         Graphs
-            The collection, undirected, without water and ligands. A graph is named after its file ("1abc"), and a node by
-            chain, number and residue ("A/141 CYS").
+            The collection, undirected, without water or ligands. A graph is named after its file ("1abc"), and a node
+            after its chain, number and residue ("A/141 CYS").
 
         Warns
         -----

@@ -22,10 +22,10 @@ def refuse_masked(values: object, name: str) -> None:
 
 def plain_label(value: Hashable) -> Hashable:
     """Return a label as plain Python: numpy scalars, enum members, True and 1.0 become the int, float or str they equal."""
-    if type(value) in (int, str):  # nearly all
+    if type(value) in (int, str):  # nearly always
         return value
     if isinstance(value, np.datetime64 | np.timedelta64 | np.ma.core.MaskedConstant):
-        return value  # not a label: numpy would convert these to numbers, missing ones too
+        return value  # not a label: numpy would convert these to numbers, even missing ones
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
@@ -127,7 +127,7 @@ OneHot: TypeAlias = bool | slice | Sequence[int]
 def split_one_hot(rows: NDArray[Any], one_hot: OneHot, where: str) -> tuple[Ints, NDArray[Any] | None]:
     """Split rows into the label that some columns encode in one-hot form, and the other columns, or None.
 
-    ``one_hot`` is True for all columns, or a slice or the numbers of some. ``where`` begins the message of an error.
+    ``one_hot`` is True for all columns, or a slice or the indices of some. ``where`` begins the message of an error.
     """
     if rows.ndim != 2:
         raise InvalidGraphError(f"{where}: one_hot needs rows of columns; got an array of shape {rows.shape}.")

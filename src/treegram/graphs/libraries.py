@@ -78,13 +78,13 @@ def _tables(nodes: dict[str, Any], edges: dict[str, Any], finder: Finder, pairs:
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return the values under each name, with None where there is none."""
+    """Return the values under each name, with None where it is missing."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _all_names(names: list[Any]) -> list[str] | None:
-    """Return the names if all are strings, and none is empty."""
+    """Return the names if all are nonempty strings, else None."""
     return names if names and all(isinstance(name, str) and name for name in names) else None
 
 
@@ -209,7 +209,7 @@ def _pyg_list(data: Any) -> list[Any]:
 
 
 def _pyg_arrays(item: Any, graph: int) -> tuple[int, dict[str, NDArray[Any]]]:
-    """Return the number of nodes and the contents of a Data object as arrays; texts and the like have no length."""
+    """Return the number of nodes and the contents of a Data object as arrays; strings and the like have no length."""
     if hasattr(item, "node_types") or not hasattr(item, "keys") or not hasattr(item, "num_nodes"):
         raise InvalidGraphError(
             f"Graph {graph}: expected a Data object with one kind of nodes; got {type(item).__name__}."
@@ -237,7 +237,7 @@ def _to_numpy(value: Any, key: str) -> NDArray[Any]:
 def _pyg_columns(
     content: list[dict[str, NDArray[Any]]], lengths: list[int], things: str, roles: list[Any]
 ) -> dict[str, NDArray[Any]]:
-    """Return the chosen data of all nodes or edges, and other data with as many rows, so that they are reported as unused."""
+    """Return the chosen data of all nodes or edges, and other data of equal length, to be reported as unused."""
     chosen = [name for names in roles if names for name in ([names] if isinstance(names, str) else names)]
     known = {key for arrays in content for key in arrays}
     columns = {}
@@ -255,7 +255,7 @@ def _pyg_columns(
             raise InvalidGraphError(f"The rows of {key!r} must be of one length in all graphs.")
         if not wrong and key in known:
             kinds = {block.dtype for block in blocks.values()}
-            kind = kinds.pop() if len(kinds) == 1 else object  # numpy would turn numbers beside texts into texts
+            kind = kinds.pop() if len(kinds) == 1 else object  # numpy would turn numbers next to strings into strings
             columns[key] = np.concatenate(list(blocks.values()) or [np.empty(0)], dtype=kind)
     return columns
 
@@ -324,7 +324,7 @@ def _matrix_edges(matrix: Any, graph: int, *, symmetric: bool = False) -> tuple[
         raise InvalidGraphError(
             f"{name} must be square and hold numbers; got dtype {square.dtype} and shape {square.shape}."
         )
-    entries = sp.csr_array(square, copy=True)  # the matrix of the caller stays as it is
+    entries = sp.csr_array(square, copy=True)  # the caller's matrix is not changed
     entries.sum_duplicates()
     entries.eliminate_zeros()
     found = entries.tocoo()

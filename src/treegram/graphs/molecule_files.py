@@ -30,7 +30,7 @@ import_rdkit = partial(optional_module, "rdkit.Chem", "Molecules")
 
 
 class InvalidMoleculeError(Exception):
-    """A molecule that cannot become a graph; the text says why, and the caller adds which one."""
+    """A molecule that cannot become a graph; the message says why, and the caller adds which one."""
 
 
 class Record(NamedTuple):
@@ -92,7 +92,7 @@ def _read_csv(file: TextIO, path: Path, columns: _Columns, *, delimiter: str) ->
 
 
 def _read_smi(file: TextIO, path: Path, columns: _Columns) -> Iterator[Record]:
-    """Read lines that begin with a SMILES; spaces separate columns, which the first line may name, else they have numbers."""
+    """Read lines that begin with a SMILES; spaces separate columns, named by the first line or else numbered."""
     if columns.smiles not in (None, _DEFAULT_COLUMN):
         raise DatasetError(f"{path}: the SMILES come first in each line of a .smi file; leave out the column.")
     rows = ((number, line.split()) for number, line in enumerate(file, start=1))
@@ -111,7 +111,7 @@ def _read_smi(file: TextIO, path: Path, columns: _Columns) -> Iterator[Record]:
 
 
 def _row_record(where: str, row: list[str], indices: list[int | None]) -> Record:
-    """Return the record of the columns of SMILES, target and name in a row, which may be too short."""
+    """Return a record from the SMILES, target and name columns of a row, which may be too short."""
     smiles, target, name = (None if i is None else "".join(row[i : i + 1]).strip() for i in indices)
     return Record(where, smiles, target, name or "", _target_problem(target) if smiles else "the SMILES is missing")
 
@@ -126,7 +126,7 @@ def _target_problem(target: str | None) -> str:
 
 
 def _find_columns(names: list[str], columns: _Columns, path: Path) -> list[int | None]:
-    """Return the indices of the columns of SMILES, target and name."""
+    """Return the indices of the SMILES, target and name columns."""
     smiles = _find_column(names, columns.smiles or _DEFAULT_COLUMN, path)
     target = None if columns.target is None else _find_column(names, columns.target, path)
     if columns.name is not None:
@@ -217,7 +217,7 @@ def _number(text: str) -> float | None:
 
 
 def read_targets(records: Sequence[Record]) -> NDArray[Any]:
-    """Convert the targets to whole numbers, numbers or words: the most specific kind that fits all of them."""
+    """Convert the targets to integers, floats or strings: the most specific kind that fits all of them."""
     texts = [str(record.target) for record in records]
     numbers = [_number(text) for text in texts]
     words = [i for i, number in enumerate(numbers) if number is None]

@@ -1,8 +1,8 @@
 """Molecules as graphs: atoms are nodes, bonds are edges. All chemistry is RDKit's, which is imported when first used.
 
 RDKit's contributions of atoms to logP, molar refractivity and polar surface are those of a molecule with all its hydrogens.
-Where hydrogens are not nodes, their contributions go to the atom that they are bound to, so that the sum over a graph is
-RDKit's value of the molecule.
+Where hydrogens are not nodes, their contributions go to the atom that they are bonded to, so that the sum over a graph
+is RDKit's value for the molecule.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def _is_molecule(value: Any) -> bool:
 
 
 def _to_molecule(value: Any) -> Any:
-    """Return the molecule of a SMILES, or an RDKit molecule, sanitized if necessary (as a copy)."""
+    """Return the molecule of a SMILES, or the RDKit molecule itself, sanitized if necessary (as a copy)."""
     chem = import_rdkit()
     if isinstance(value, str):
-        if not value.isprintable():  # RDKit would read the part before a line break, and fail on half a character
+        if not value.isprintable():  # RDKit would read the part before a line break, and fail on a lone surrogate
             raise InvalidMoleculeError("the SMILES has a line break or another character that cannot be printed")
         return parse_molecule(chem.MolFromSmiles, value)
     if not _is_molecule(value):
@@ -114,7 +114,7 @@ class _Atoms:
         self.indices = [atom.GetIntProp(_INDEX) for atom in self.nodes.GetAtoms()]
 
     def add_hydrogens(self, values: Any) -> Floats:
-        """Return the values of the nodes, each with those of its hydrogens that are not nodes added."""
+        """Return the values of the nodes, plus those of their hydrogens that are not nodes."""
         sums = np.array(values, dtype=np.float64)
         for i in sorted(set(range(len(sums))) - set(self.indices)):
             sums[self.full.GetAtomWithIdx(i).GetNeighbors()[0].GetIdx()] += sums[i]
@@ -182,7 +182,7 @@ def _descriptor_names() -> list[str]:
 
 
 def _describe_molecule(mol: Any) -> Floats:
-    """Return RDKit's 2D descriptors: 0 for those that do not exist for the molecule, and none beyond 1e12."""
+    """Return RDKit's 2D descriptors: 0 for those that do not exist for the molecule, others limited to ±1e12."""
     from rdkit.Chem import Descriptors
 
     calculate: Any = Descriptors.CalcMolDescriptors
@@ -258,7 +258,7 @@ def _attribute_columns(names: Sequence[str]) -> list[str]:
 
 
 def _measure_atoms(mol: Any, names: Sequence[str], *, hydrogens: bool, seed: int) -> tuple[Any, Floats]:
-    """Return the molecule whose atoms are the nodes, and a row for each with the columns of each name."""
+    """Return the molecule whose atoms are the nodes, and a row for each atom with the columns of each name."""
     if not names and not hydrogens:
         nodes = import_rdkit().RemoveHs(mol)
         return nodes, np.empty((nodes.GetNumAtoms(), 0))
@@ -269,7 +269,7 @@ def _measure_atoms(mol: Any, names: Sequence[str], *, hydrogens: bool, seed: int
     columns = np.column_stack([ATTRIBUTES[name].measure(atoms) for name in names])
     wrong, places = np.nonzero(~np.isfinite(columns))
     if len(wrong):
-        # A charge that is not a number spreads to neighbors; the cause is mostly the heaviest atom.
+        # A charge that is not a number spreads to neighbors; the cause is usually the heaviest atom.
         atom = max((atoms.nodes.GetAtomWithIdx(int(i)) for i in wrong), key=lambda atom: int(atom.GetAtomicNum()))
         raise InvalidMoleculeError(
             f"{_attribute_columns(names)[places[0]]!r} of atom {atom.GetIdx()} ({atom.GetSymbol()}) is not a number: RDKit has no "
@@ -320,7 +320,7 @@ class MoleculeGraphs(Source):
     hydrogens : bool, default=False
         Whether all hydrogens become nodes.
     descriptors : {"rdkit2d"} or None, default=None
-        Numbers about each molecule, which become ``graph_attributes``. "rdkit2d": all 2D descriptors of RDKit, which
+        Descriptors of each molecule, which become ``graph_attributes``. "rdkit2d": all 2D descriptors of RDKit, which
         takes far longer than building the graph. A descriptor that does not exist for a molecule (not a number) is 0, and
         values are limited to ±1e12.
     smiles_column : str or None, default=None
@@ -335,11 +335,11 @@ class MoleculeGraphs(Source):
 
     Notes
     -----
-    A molecule that RDKit cannot read is an error, since a pipeline step must return one graph per molecule: find such
-    molecules first with :func:`invalid_molecules`. Cross-validation of the whole pipeline converts the molecules again for
-    each fold; coordinates and descriptors take most of that time, so it is faster to convert once. Computed coordinates
-    depend on the order of a molecule's atoms and on the version of RDKit. The distance between fragments of a salt is
-    arbitrary.
+    A molecule that RDKit cannot read raises an error, since a pipeline step must return one graph per molecule: find
+    such molecules first with :func:`invalid_molecules`. Cross-validation of the whole pipeline converts the molecules
+    again for each fold; coordinates and descriptors take most of that time, so it is faster to convert once. Computed
+    coordinates depend on the order of a molecule's atoms and on the version of RDKit. The distance between fragments of
+    a salt is arbitrary.
 
     Examples
     --------
@@ -394,7 +394,7 @@ class MoleculeGraphs(Source):
         return Converted(self, *_apply(self._build, records, on_error, **errors))
 
     def _build(self, molecule: Any) -> _OneGraph:
-        """Return the graph of a SMILES or an RDKit molecule; parameters were checked before."""
+        """Return the graph of a SMILES or an RDKit molecule; parameters are already checked."""
         chem, mol = import_rdkit(), _to_molecule(molecule)
         with _rdkit_errors():
             nodes, vectors = _measure_atoms(
@@ -477,7 +477,7 @@ def _apply(
 ) -> tuple[dict[int, tuple[Record, Any]], dict[int, str]]:
     """Return the record and result of each valid molecule by position, and what is wrong with each of the others.
 
-    An invalid molecule is raised as ``error`` with advice, or skipped with a warning, or only collected.
+    An invalid molecule raises ``error`` with advice, is skipped with a warning, or is only collected.
     """
     import_rdkit()
     from rdkit import rdBase
@@ -486,7 +486,7 @@ def _apply(
     invalid: dict[int, str] = {}
     skipped = []
     total = len(records) if isinstance(records, list) else None
-    with rdBase.BlockLogs():  # RDKit's messages to stderr
+    with rdBase.BlockLogs():  # no messages of RDKit on stderr
         for i, record in enumerate(track(records, total, "molecules")):
             try:
                 if record.problem:
@@ -619,7 +619,7 @@ def load_molecules(
 def convert_file(
     path: str | os.PathLike[str], transformer: MoleculeGraphs, *, on_error: str, **columns: str | None
 ) -> Converted:
-    """Convert the molecules of a file, of which at least one must be valid; ``columns`` are those of ``read_records``."""
+    """Convert the molecules of a file; at least one must be valid. ``columns`` are those of ``read_records``."""
     records = read_records(Path(path), **columns)
     converted = transformer._convert(records, on_error, error=DatasetError)
     if not converted.valid:

@@ -61,7 +61,7 @@ class ProteinGraphs(Source):
 
     Notes
     -----
-    Of alternate locations of an atom, the first with the highest occupancy is used. Residues are consecutive if their
+    If an atom has alternate locations, the first with the highest occupancy is used. Residues are consecutive if their
     numbers are.
 
     Examples
@@ -93,7 +93,7 @@ class ProteinGraphs(Source):
         Parameters
         ----------
         X : list of paths or of gemmi.Structure
-            Files in PDB or mmCIF format, also gzipped.
+            Files in PDB or mmCIF format, optionally gzipped.
 
         Returns
         -------
@@ -110,7 +110,7 @@ class _Residues(NamedTuple):
     labels: list[str]
     names: list[str]
     positions: list[list[float]]
-    follows: list[bool]  # whether each comes next in the sequence after the one before it
+    follows: list[bool]  # whether each directly follows the previous one in the sequence
     missing: list[str]
 
 
@@ -150,7 +150,7 @@ def read_pdb(structures: Any, options: ProteinGraphs, targets: ArrayLike | None)
 
 
 def _open(gemmi: Any, item: Any, graph: int) -> tuple[Any, str, str]:
-    """Return a structure, what messages call it, and its name: that of its file without endings, such as "1abc"."""
+    """Return a structure, its name in messages, and that of its graph: the file's without extensions ("1abc")."""
     if isinstance(item, gemmi.Structure):
         title = f"Structure {graph}"
         return item, f"{title} ({item.name})" if item.name else title, item.name or title
@@ -187,7 +187,7 @@ def _chosen_chains(structure: Any, name: str, options: ProteinGraphs) -> Iterabl
 
 
 def _read_residues(gemmi: Any, chains: Iterable[Any], name: str) -> _Residues:
-    """Read the amino acids of some chains; of alternate locations of an atom, the first with the highest occupancy counts."""
+    """Read the amino acids of some chains, using the first alternate location of an atom with the highest occupancy."""
     found = _Residues([], [], [], [], [])
     for chain in chains:
         before = None

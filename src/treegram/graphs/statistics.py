@@ -26,24 +26,24 @@ from treegram.graphs import Graphs, as_graphs
 __all__ = ["GraphStatistics"]
 
 SUMMARIES = ("mean", "std", "min", "q25", "median", "q75", "max")
-MAX_DEGREE = 4  # larger degrees have no share of their own
-MAX_MEANS = 5  # labels whose nodes have means of attributes of their own
+MAX_DEGREE = 4  # larger degrees have no column of their own
+MAX_MEANS = 5  # labels with their own means of attributes
 MAX_SOURCES = 500  # nodes of one graph from which distances are measured
-STEPS_PER_CALL = 1 << 23  # compiled code cannot be interrupted: a fraction of a second
+STEPS_PER_CALL = 1 << 23  # compiled code cannot be interrupted: this takes a fraction of a second
 
 
 @parameters
 class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
     """Turn each graph into a row of named numbers: size, degrees, distances, labels, vectors.
 
-    Any model of scikit-learn can use the table. It hardly says which node is where, and on many data sets this is enough:
+    Any scikit-learn model can use the table. It says little about which node is where, yet is enough on many data sets:
     compare with it before you trust a graph kernel.
 
     Parameters
     ----------
     max_labels : int, default=50
-        The most frequent node labels, at most this many, have a column each; all others share one. The same for edge labels,
-        and for edges by the labels of their ends.
+        Maximum number of node labels, the most frequent ones, with a column each; all others share one. The same
+        applies to edge labels, and to edges by the labels of their ends.
 
     Attributes
     ----------
@@ -69,12 +69,12 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
     - ``edge_label=1``, ``edge=C-1-O`` (the share of the edges with these ends and this label; ``edge=C-O`` without edge labels)
       and ``edge_x0_mean`` and so on, for the attributes of edges.
 
-    Distances, components, cycles, triangles and degrees ignore the direction of edges; where edges have one, ``out_degree_*`` and
-    ``in_degree_*`` follow. What a graph without nodes or edges lacks is 0.
+    Distances, components, cycles, triangles and degrees ignore the direction of edges; if edges have one,
+    ``out_degree_*`` and ``in_degree_*`` follow. Values that are undefined without nodes or edges are 0.
 
-    Time is that of sorting each attribute within its graph, plus nodes times edges of each graph for distances. In graphs of more
-    than 500 nodes these are measured from 500 nodes, spread evenly over the range of degrees. The fitted graphs decide
-    which labels have columns; labels that they do not have count as rare.
+    The time is that of sorting each attribute within its graph, plus nodes times edges of each graph for distances. In
+    graphs of more than 500 nodes, these are measured from 500 nodes, spread evenly over the range of degrees. The
+    fitted graphs determine which labels have columns; labels that they lack count as rare.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         self._directed, self._has_nodes, self._has_edges = graphs.directed, graphs.n_nodes > 0, graphs.n_edges > 0
         self._labels = _Shares("label", _node_labels(graphs), self.max_labels)
         self._edge_labels = _Shares("edge_label", _edge_labels(graphs), self.max_labels)
-        ends = _edge_ends(graphs) if len(self._labels.names) > 1 else _Coded()  # of one label only: those of the edges
+        ends = _edge_ends(graphs) if len(self._labels.names) > 1 else _Coded()  # one node label says nothing about ends
         self._edge_ends = _Shares("edge", ends, self.max_labels)
         self._attributes = _names(graphs.n_attributes, graphs.attribute_names, "")
         self._edge_attributes = _names(graphs.n_edge_attributes, graphs.edge_attribute_names, "edge_")
@@ -125,7 +125,7 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : Graphs or list of graphs
-            Graphs, new or not.
+            Training graphs or new ones.
 
         Returns
         -------
@@ -210,7 +210,7 @@ class GraphStatistics(Checked, TransformerMixin, BaseEstimator):
 
 
 class _Coded(NamedTuple):
-    """The discrete values of all nodes, or of all edges, as positions among the distinct ones; none where there are none."""
+    """The discrete values of all nodes or edges, as positions among the distinct ones; empty if there are none."""
 
     codes: Ints = np.empty(0, np.int64)
     values: Sequence[Hashable] = ()
@@ -221,14 +221,14 @@ def _node_labels(graphs: Graphs) -> _Coded:
 
 
 def _edge_labels(graphs: Graphs) -> _Coded:
-    """Return the label of each edge, once if it has no direction."""
+    """Return the label of each edge; undirected edges count once."""
     if graphs.edge_labels is None:
         return _Coded()
     return _Coded(graphs.edge_labels[graphs._edge_arcs()], graphs.edge_label_values)
 
 
 def _edge_ends(graphs: Graphs) -> _Coded:
-    """Return the labels of both ends of each edge, and its own between them; without a direction, the ends are sorted."""
+    """Return the labels of both ends of each edge, with its own in between; ends of undirected edges are sorted."""
     if graphs.labels is None:
         return _Coded()
     ends = graphs.labels[graphs.edges()]
@@ -315,7 +315,7 @@ def _means(starts: Ints, numbers: Floats) -> Floats:
 
 
 def _sorted_rows(starts: Ints, numbers: Floats) -> Iterator[tuple[Ints, Floats]]:
-    """Yield graphs with equally many items, and the values of each column in each of them, sorted."""
+    """Yield graphs with the same number of items, and the values of each column in each of them, sorted."""
     sizes = np.diff(starts)
     for size in np.unique(sizes[sizes > 0]) if numbers.shape[1] else ():
         chosen = np.flatnonzero(sizes == size)
@@ -325,10 +325,10 @@ def _sorted_rows(starts: Ints, numbers: Floats) -> Iterator[tuple[Ints, Floats]]
 def _row_summaries(rows: Floats) -> Floats:
     """Return the summaries of sorted rows along the last axis."""
     lowest, highest = rows[..., 0], rows[..., -1]
-    # In units of a power of two, which rounds nothing, so that no square overflows.
+    # Scaled by a power of two, which is exact, so that no square overflows.
     units = np.ldexp(1.0, np.frexp(np.maximum(np.abs(lowest), np.abs(highest)))[1])
     scaled = rows / units[..., None]
-    means = np.clip(scaled.mean(axis=-1), scaled[..., 0], scaled[..., -1])  # of equal values, exactly their value
+    means = np.clip(scaled.mean(axis=-1), scaled[..., 0], scaled[..., -1])  # exact for equal values
     deviations = np.sqrt(((scaled - means[..., None]) ** 2).mean(axis=-1))
     quantiles = [_quantile(rows, level) for level in (0.25, 0.5, 0.75)]
     return np.stack([means * units, deviations * units, lowest, *quantiles, highest], axis=-1)
@@ -380,7 +380,7 @@ def _triangles(graphs: Graphs, symmetric: sp.csr_array) -> Ints:
 
 
 def _distances(graphs: Graphs, symmetric: sp.csr_array) -> tuple[list[str], Floats]:
-    """Return mean, deviation and maximum of the distances between different nodes."""
+    """Return the mean, deviation and maximum of the distances between different nodes."""
     sources = _sources(graphs, symmetric)
     n_graphs, largest = len(graphs), int(graphs.sizes.max(initial=0))
     totals = np.zeros((n_graphs, 4), np.int64)  # number of pairs, sum and sum of squares of distances, maximum
@@ -398,9 +398,9 @@ def _distances(graphs: Graphs, symmetric: sp.csr_array) -> tuple[list[str], Floa
 
 
 def _sources(graphs: Graphs, symmetric: sp.csr_array) -> Ints:
-    """Return all nodes; of a graph with too many, some that are spread over the range of degrees.
+    """Return all nodes, or, for a graph with too many, some that are spread over the range of degrees.
 
-    Among nodes of one degree, those of their neighbors and of the neighbors of these decide; only then the order of the nodes.
+    Ties are broken by the degrees of neighbors and of their neighbors, and only then by the order of the nodes.
     """
     sources = np.arange(graphs.n_nodes)
     is_large = graphs.sizes > MAX_SOURCES

@@ -46,7 +46,7 @@ class Table:
             raise InvalidGraphError(
                 f"{name} must be a table of pandas, polars or Arrow, or a dictionary of columns; got {type(columns).__name__}."
             )
-        listed = getattr(columns, "column_names", None)  # Arrow: its columns are not their names
+        listed = getattr(columns, "column_names", None)  # Arrow: its ``columns`` are not names
         self.columns, self.name = columns, name
         self.names = [str(column) for column in (listed or getattr(columns, "columns", columns))]
         self.used: set[str] = set()
@@ -272,7 +272,7 @@ class TableGraphs(Source):
         Returns
         -------
         Graphs
-            The graphs, in the order of the table of graphs, or else in which their names first appear in the table of nodes.
+            The graphs, in the order of the graph table, or else of their first appearance in the node table.
         """
         self._check_parameters()
         if not isinstance(X, Mapping) or not {"nodes", "edges"} <= set(X) <= {"nodes", "edges", "graphs"}:

@@ -38,7 +38,7 @@ __all__ = [
 
 # The interquartile range is a usable scale if the middle 90 % of the values is at most this many times as wide.
 MAX_TAIL_RATIO = 5.0
-_LEAST_VARIANCE = 1e-10  # of a principal component, relative to the largest: below, it is rounding
+_LEAST_VARIANCE = 1e-10  # of a principal component, relative to the largest: below this, it is rounding error
 
 
 class GraphTransformer(Checked, TransformerMixin, BaseEstimator):
@@ -112,7 +112,7 @@ class Source(GraphTransformer):
         Parameters
         ----------
         X : ignored
-            What ``transform`` turns into graphs.
+            The data that ``transform`` turns into graphs.
         y : ignored
             Present for compatibility with scikit-learn pipelines.
 
@@ -154,12 +154,13 @@ class ScaleAttributes(GraphTransformer):
     ----------
     method : {"standard", "robust", "whiten"}, default="standard"
         "standard": subtract the mean and divide by the standard deviation. "robust": subtract the median and divide by the
-        interquartile range, which ignores outliers. For an attribute that is nearly constant the interquartile range is
-        tiny and says nothing about the remaining values. The standard deviation is used instead if the interquartile range
-        is 0, or if the range of the middle 90 % of the values is more than 5 times as wide (2.4 times for a normal
-        distribution, 3.4 times for a log-normal one). Constant attributes are not divided. "whiten": as "standard", then
-        divide each principal component by its standard deviation and rotate back, so that correlated attributes do not count
-        several times. Components without variance, due to constant or linearly dependent attributes, become 0.
+        interquartile range, which ignores outliers. For an attribute that is nearly constant, the interquartile range
+        is tiny and says nothing about the remaining values. The standard deviation is used instead if the interquartile
+        range is 0, or if the range of the middle 90 % of the values is more than 5 times as wide (2.4 times for a
+        normal distribution, 3.4 times for a log-normal one). Constant attributes are not divided. "whiten": as
+        "standard", then divide each principal component by its standard deviation and rotate back, so that correlated
+        attributes do not count several times. Components without variance, due to constant or linearly dependent
+        attributes, become 0.
 
     Attributes
     ----------
@@ -258,7 +259,7 @@ class NeighborMeans(GraphTransformer):
 
     Notes
     -----
-    For a node without neighbors its own vector is appended, times ``weight``: zeros would make distances between nodes
+    For a node without neighbors, its own vector is appended, times ``weight``: zeros would make distances between nodes
     depend on the origin of the attributes. Directed edges count in their direction only.
 
     Examples
@@ -342,8 +343,8 @@ class TruncateLabels(GraphTransformer):
 class BinEdgeAttributes(GraphTransformer):
     """Turn edge attributes into edge labels by binning each column at quantiles.
 
-    The bins of each column hold about equally many of the fitted edges. An edge that already has a label keeps it as a part
-    of the new label. A kernel with ``use_edge_labels=True`` then compares edges.
+    The bins of each column hold about the same number of fitted edges. An edge that already has a label keeps it as a
+    part of the new label. A kernel with ``use_edge_labels=True`` then compares edges.
 
     Parameters
     ----------
@@ -360,8 +361,8 @@ class BinEdgeAttributes(GraphTransformer):
     -----
     The kernel remains positive semidefinite. With its thresholds fixed, the transformer is a function T from graphs to graphs
     with edge labels, and K(T(G), T(G')) is positive semidefinite for every function T if K is: a sum of
-    c_i c_j K(T(G_i), T(G_j)) is a sum of the same form over the graphs T(G_i). Thresholds are learned in ``fit``, so in
-    cross-validation from training graphs only.
+    c_i c_j K(T(G_i), T(G_j)) is a sum of the same form over the graphs T(G_i). Thresholds are learned in ``fit``, and
+    thus in cross-validation from training graphs only.
 
     Two values on either side of a threshold count as different however close they are. More bins compare edges more finely
     and find fewer equal ones. Each undirected edge counts once. Fitting sorts each column.
@@ -482,7 +483,7 @@ def _lengths(vectors: Floats) -> Floats:
 
 
 def _standard(vectors: Floats) -> tuple[Floats, Floats]:
-    # The computed deviation of equal numbers need not be 0: their mean is rounded.
+    # The computed deviation of equal values need not be 0: their mean is rounded.
     return vectors.mean(axis=0), np.where(np.ptp(vectors, axis=0) > 0, vectors.std(axis=0), 0.0)
 
 

@@ -16,7 +16,7 @@ __all__ = ["render"]
 def render(package: str, template: str, **values: object) -> str:
     """Render ``<package folder>/templates/<template>``, escaping every value that is not `markupsafe.Markup`.
 
-    Templates can use ``stylesheet``, the stylesheet of all pages, and may include or extend other templates of the package.
+    Templates can use ``stylesheet``, which all pages share, and may include or extend other templates of the package.
     """
     return _environment(package).get_template(template).render(values)
 
