@@ -1,1 +1,4 @@
-"""Errors, parameter checks, parallel tasks, progress, files and compilation; nothing here knows about graphs."""
+"""What every room needs: errors, parameter checks, parallel tasks, progress, files and compilation.
+
+Nothing here knows about graphs.
+"""
