@@ -1,13 +1,13 @@
 """The base class of graph kernels: fit, transform, grids of parameters, normalization, and the checks between them.
 
-A kernel declares its name, its parameters, its default grid and the parameters that one pass can vary, and computes by three
-methods: ``_describe`` turns graphs into the form that its sums need, ``_pair_sums`` computes the kernel of all pairs of graphs,
-``_self_sums`` that of each graph with itself. All three work for a grid of the one-pass parameters, and results have one leading
-axis for its points; a single kernel is a grid of one point. Most kernels inherit the three from a family:
+A kernel declares its name, its parameters, its default grid and the parameters that one pass can vary, and computes values with
+three methods: ``_describe`` turns graphs into the form that its sums need, ``_pair_sums`` computes the kernel of all pairs of
+graphs, ``_self_sums`` that of each graph with itself. All three work for a grid of the one-pass parameters, and results have one
+leading axis for its points; a single kernel is a grid of one point. Most kernels inherit the three from a family:
 :class:`~treegram.kernels.node_pairs.NodePairKernel` or :class:`~treegram.kernels.explicit.ExplicitKernel`.
 
-A kernel of your own is a subclass with the decorator :func:`parameters`; :func:`register_kernel`, or an entry point of
-the group ``treegram.kernels``, gives models, studies and the command its name.
+Your own kernel is a subclass with the decorator :func:`parameters`; :func:`register_kernel`, or an entry point of the
+group ``treegram.kernels``, makes its name known to models, studies and the command line.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from treegram.pairsum.attributes import scaled_gamma
 from treegram.pairsum.tiles import complete
 from treegram.structure.features import Features, gather
 
-# What kernels of your own need; modules of the package also import helpers that are not listed.
+# What your own kernels need; modules of the package also import helpers that are not listed.
 __all__ = [
     "AUTO",
     "FLAG",
@@ -69,8 +69,8 @@ __all__ = [
 ROWS_AT_ONCE = 32  # rows that are normalized together: their factors stay in cache
 
 ENTRY_POINTS = "treegram.kernels"  # the group in which installed packages list their kernels, by name
-AUTO = "auto"  # in the place of a kernel's name: models choose among candidates of their own
-PRECOMPUTED = "precomputed"  # in the place of a kernel's name: models take Gram matrices
+AUTO = "auto"  # in place of a kernel's name: models choose among candidates of their own
+PRECOMPUTED = "precomputed"  # in place of a kernel's name: models take Gram matrices
 
 
 class _Registry(dict[str, "type[GraphKernel]"]):
@@ -90,12 +90,12 @@ class _Registry(dict[str, "type[GraphKernel]"]):
         return super().__contains__(name) or bool(entry_points(group=ENTRY_POINTS, name=str(name)))
 
 
-KERNELS = _Registry()  # by the names that kernels have in models, studies and the command
+KERNELS = _Registry()  # by the names that kernels have in models, studies and the command line
 Kind = TypeVar("Kind", bound="type[GraphKernel]")
 
 
 def register_kernel(kind: Kind) -> Kind:
-    """Let models, studies and the command know a kernel by its ``name``; can be used as a decorator.
+    """Make a kernel known to models, studies and the command line by its ``name``; can be used as a decorator.
 
     A package can also list its kernels in the entry point group ``treegram.kernels``: they are loaded when their name is used.
 
@@ -127,11 +127,12 @@ def normalization_of(kernel: Any) -> str:
 class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     """Base of all kernels: scikit-learn transformers from graphs to rows of a Gram matrix."""
 
-    name: ClassVar[str] = ""  # in models, studies and the command; "" for a kernel that they cannot name
+    name: ClassVar[str] = ""  # in models, studies and the command line; "" for a kernel that they cannot name
     uses_attributes: ClassVar[bool] = True
-    _warns_of_unused = True  # parts of a sum do not: it warns itself
-    _one_pass: ClassVar[tuple[str, ...]] = ()  # parameters of which one pass can take many values
-    # What explanations attribute contributions to: "" (the kernel is no sum over nodes), "nodes", or "trees" around nodes.
+    _warns_of_unused = True  # parts of a sum do not warn: the sum does
+    _one_pass: ClassVar[tuple[str, ...]] = ()  # parameters that one pass can vary
+    # What explanations attribute contributions to: "" (not a sum over nodes), "nodes", or "trees" around
+    # nodes.
     _explained_by: ClassVar[str] = ""
     _default_param_grid: ClassVar[Grid] = {}
     _allowed: ClassVar[Mapping[str, Allowed]] = {
@@ -244,14 +245,14 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         Returns
         -------
         ndarray of shape (n_graphs,)
-            For a normalized kernel 1, or 0 for a graph whose kernel is 0 with every graph.
+            1 for a normalized kernel, or 0 for a graph whose kernel is 0 with every graph.
         """
         check_is_fitted(self)
         sums = self._self_sums(self._describe(self._check_like_fitted(X), self._own_grid())).reshape(-1)
         return np.where(sums > 0, 1.0, 0.0) if self.normalize else sums
 
     def gram_grid(self, X: Any, param_grid: Grid | None = None) -> list[tuple[dict[str, Any], Floats]]:
-        """Compute the Gram matrix of the graphs for each point of a grid, in as few passes as the kernel can.
+        """Compute the Gram matrix of the graphs for each point of a grid, in as few passes as possible.
 
         Parameters
         ----------
@@ -273,7 +274,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     # ---------------------------------------------------------------- one pass of a grid
 
     def _own_grid(self) -> Grid:
-        """Return the grid of one point that the parameters are."""
+        """Return the parameters as a grid of one point."""
         return {name: [getattr(self, name)] for name in self._one_pass}
 
     def _grid_names(self) -> dict[str, bool]:
@@ -292,7 +293,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         return copy
 
     def _grid_pass(self, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
-        """Compute all points of a grid of one-pass parameters, which come in the order of ``_one_pass``."""
+        """Compute all points of a grid of one-pass parameters, which are in the order of ``_one_pass``."""
         grid = {**self._own_grid(), **param_grid}
         points = grid_params(param_grid)
         require_gram(len(points), len(X) + len(X_new), len(X))
@@ -331,7 +332,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         return self._normalized(graphs, described, self._raw_contributions(graphs, described, weights, spread=spread))
 
     def _tanimoto_contributions(self, graphs: Graphs, weights: Floats, *, spread: bool) -> Floats:
-        """Return the same where each pair of graphs has a divisor of its own: one graph after the other."""
+        """Return the same where each pair of graphs has its own divisor: one graph at a time."""
         assert self._self_kernels is not None
         found = [np.empty((0, weights.shape[1]))]
         for graph in graphs:
@@ -437,14 +438,14 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         return K.reshape(K.shape[-2:])
 
     def _keep(self, chosen: Ints) -> None:
-        """Forget all fitted graphs but some; keep what was learned from all of them."""
+        """Forget all but some of the fitted graphs; keep what was learned from all of them."""
         self.graphs_ = self.graphs_[chosen]
         self._fitted = self._describe(self.graphs_, self._own_grid())
         if self._self_kernels is not None:
             self._self_kernels = self._self_kernels[..., chosen]
 
     def _finite(self, self_kernels: Floats) -> Floats:
-        """Return the kernels of graphs with themselves, the largest of all, if double precision can hold them."""
+        """Return the kernels of graphs with themselves, the largest values; raise if double precision cannot hold them."""
         is_bad, size = ~np.isfinite(self_kernels), "large"
         if self.normalize and not is_bad.any():
             is_bad, size = (self_kernels > 0) & (self_kernels < np.finfo(np.float64).tiny), "small"
@@ -458,7 +459,7 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     # ---------------------------------------------------------------- to be implemented by each kernel
 
     def _learn(self, graphs: Graphs, grid: Grid) -> None:  # noqa: ARG002 (for kernels that learn more)
-        """Learn from the fitted graphs what values depend on: by default gamma, if it follows from the data."""
+        """Learn from the fitted graphs what values depend on: by default gamma, if it depends on the data."""
         learn_gamma(self, graphs)
 
     @abstractmethod
@@ -469,8 +470,8 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
     def _pair_sums(self, left: Any, right: Any | None) -> Floats:
         """Compute the kernel of each pair of graphs, not normalized: (n_points, n_left, n_right).
 
-        ``right=None`` means left with itself, of which the upper half counts. Points are those of the grid of ``_describe``, the
-        last parameter changing fastest; with a single point the first axis may be left out.
+        ``right=None`` means left with itself, where only the upper half counts. Points are those of the grid of ``_describe``,
+        the last parameter changing fastest; with a single point the first axis may be left out.
         """
 
     @abstractmethod
@@ -505,7 +506,7 @@ def _count_of(n_attributes: int) -> str:
 
 
 def outside_level() -> int:
-    """Return the ``stacklevel`` for a warning of the caller that shows where the user called treegram or scikit-learn."""
+    """Return the ``stacklevel`` with which a warning of the caller shows where the user called treegram or scikit-learn."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("treegram", "sklearn"):
         level, frame = level + 1, frame.f_back
@@ -513,7 +514,7 @@ def outside_level() -> int:
 
 
 def warn_of_unknown_labels(kernel: object, graphs: Graphs, is_known: NDArray[np.bool_], known: str) -> None:
-    """Warn if less than half of the nodes have a label of the fitted graphs: the names probably mean different things.
+    """Warn if less than half of the nodes have a label that the fitted graphs have: the names probably mean different things.
 
     ``is_known`` has one entry for each of the ``label_values``.
     """
@@ -549,7 +550,7 @@ def unused_data(
 
 
 def warn_of_unused(kernel: object, unused: Mapping[str, str]) -> None:
-    """Warn of the data that a kernel does not use."""
+    """Warn about data that a kernel does not use."""
     if unused:
         ways = "; ".join(f"for {name}, {way}" for name, way in unused.items())
         warnings.warn(
@@ -591,7 +592,7 @@ def complete_gram(K: Floats, diagonals: Floats, normalization: str) -> None:
 def normalize_gram(K: Floats, rows: Floats, columns: Floats, normalization: str) -> None:
     """Divide K by sqrt(rows columns) ("cosine") or by rows + columns - K ("tanimoto"), in place; 0 / 0 is 0.
 
-    ``rows`` and ``columns`` are the kernels with themselves of the graphs along either axis, with the leading axes of K. The
+    ``rows`` and ``columns`` are the kernels of the graphs along each axis with themselves, with the leading axes of K. The
     two are combined first, so that a symmetric matrix remains symmetric in every bit.
     """
     is_cosine = normalization == "cosine"
@@ -639,6 +640,6 @@ def accumulate_steps(sums: Floats, positions: Ints | None) -> Floats:
     return sums if np.array_equal(positions, np.arange(len(sums))) else sums[positions]
 
 
-# The families, so that a kernel of one's own needs this module alone; last, because they import it.
+# The families, so that your own kernel needs only this module; last, because they import it.
 from treegram.kernels.explicit import ExplicitKernel  # noqa: E402
 from treegram.kernels.node_pairs import NodePairKernel  # noqa: E402

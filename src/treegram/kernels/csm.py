@@ -36,13 +36,13 @@ class MatchView:
 class CSM(GraphKernel):
     r"""Connected subgraph matching kernel (CSM).
 
-    Two graphs are similar when many of their connected subgraphs can be mapped to each other, edges to edges and gaps to gaps,
-    with similar nodes on similar nodes:
+    Two graphs are similar when many of their connected subgraphs can be mapped to each other, edges to edges and non-edges to
+    non-edges, with similar nodes on similar nodes:
 
     .. math:: K(G, G') = \sum_\varphi \lambda_{|\varphi|} \prod_{v} \kappa(v, \varphi(v))
 
     The sum is over all bijections :math:`\varphi` from a set of at most ``max_size`` nodes of :math:`G` to one of
-    :math:`G'` that keep edges, kinds of edges and the lack of edges, where the set is connected in :math:`G`;
+    :math:`G'` that preserve edges, kinds of edges and the lack of edges, where the set is connected in :math:`G`;
     :math:`|\varphi|` is its size and :math:`\lambda` are the ``weights``. The node kernel is
     :math:`\kappa(v, v') = [l_v = l_{v'}] \, k_A(x_v, x_{v'})`, with :math:`k_A` the
     ``node_kernel`` of the two vectors, by default :math:`\exp(-\gamma \|x_v - x_{v'}\|^2)`; the labels :math:`l` count only
@@ -57,16 +57,15 @@ class CSM(GraphKernel):
     use_labels : bool, default=False
         Whether only nodes with equal labels match. It is not known which of the two the published results used.
     gamma : float, "scale" or None, default=None
-        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
-        of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
+        of rows, shapes (n, d) and (m, d), that returns an (n, m) array. It must be positive semidefinite.
     threshold : float, default=0.0
-        Nodes whose kernel is at most this in absolute value do not match. With 0 the kernel is exact; above, it loses
-        matchings that weigh no more than this (if the node kernel is at most 1), and need no longer be positive
-        semidefinite.
+        Nodes whose kernel is at most this in absolute value do not match. With 0 the kernel is exact; above 0, it loses
+        matchings that weigh no more than this (if the node kernel is at most 1), and may not be positive semidefinite.
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none, if ``use_labels``: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
@@ -89,15 +88,15 @@ class CSM(GraphKernel):
     Notes
     -----
     Exact with ``threshold=0``: only what cannot matter in double precision is left out. Up to ``max_size=3``, for
-    undirected graphs without edge labels, time is that of one pair of nodes times a mean degree, for each pair of nodes,
-    plus that of each pair of triangles. Otherwise each matching of fewer than ``max_size`` nodes is visited once, and their
-    number grows exponentially with ``max_size``. The product graph, whose size makes other programs run out of memory, is
-    never built: memory is that of the result.
+    undirected graphs without edge labels, time is the number of pairs of nodes times the mean degree, plus the number of
+    pairs of triangles. Otherwise each matching of fewer than ``max_size`` nodes is visited once, and their number grows
+    exponentially with ``max_size``. The product graph, whose size makes other programs run out of memory, is never built:
+    memory is that of the result.
 
-    Directed graphs: an edge matches an edge of the same direction; a set of nodes is connected if it is so when directions
+    Directed graphs: an edge matches an edge of the same direction; a set of nodes is connected if it is when directions
     are ignored. Without attributes :math:`k_A` is 1.
 
-    The original offers any kernel on nodes and edges; on edges this one compares labels for equality.
+    The original allows any kernel on nodes and edges; this one compares edge labels for equality.
 
     References
     ----------
@@ -197,7 +196,7 @@ def _arcs(graphs: Graphs, *, use_edge_labels: bool) -> tuple[Ints, Ints, Hashes]
     n = graphs.n_nodes
     sources = np.repeat(np.arange(n), graphs.degrees)
     pairs = np.concatenate([sources * n + graphs.indices, graphs.indices * n + sources])
-    # An odd factor for the way back: an edge is of another kind when it is seen from its other end.
+    # An odd factor for the way back: seen from its other end, an edge is of a different kind.
     keys, inverse = np.unique(pairs, return_inverse=True)
     kinds = np.zeros(len(keys), np.uint64)
     np.add.at(kinds, inverse, np.concatenate([labels, labels * np.uint64(0x9E3779B97F4A7C15)]))

@@ -1,6 +1,7 @@
 """The family of kernels with explicit features: K(G, G') = <phi(G), phi(G')>, one sparse row per graph.
 
-A kernel of this family is its phi, the method ``_features``. :class:`~treegram.FeatureMap` makes rows and names of columns public.
+A kernel of this family is defined by its phi, the method ``_features``. :class:`~treegram.FeatureMap` makes rows and names of
+columns public.
 """
 
 from __future__ import annotations

@@ -27,15 +27,15 @@ USUAL_GRIDS: dict[str, Grid] = {
 class GIK(NodePairKernel):
     r"""Graph invariant kernels for graphs with labels and vectors at the nodes.
 
-    Graphs are taken apart into patterns, small subgraphs. Two graphs are alike when they have matching patterns in which
-    nodes of the same colors have close vectors:
+    Graphs are taken apart into patterns, small subgraphs. Two graphs are similar when they have matching patterns in
+    which nodes of the same colors have close vectors:
 
     .. math::
         K(G, G') = \sum_{v \in G, v' \in G'} k_A(x_v, x_{v'}) \sum_{g \ni v, \, g' \ni v'}
         \frac{[g \sim g']}{|g| \, |g'|} \sum_{i=0}^{h} [c_i(v | g) = c_i(v' | g')]
 
     Here :math:`g` runs over the patterns of :math:`G`, the balls of radius 0 to ``radius`` around each node, :math:`|g|` is
-    its number of nodes, :math:`g \sim g'` says that two patterns match (``match``; their radii always do),
+    its number of nodes, :math:`g \sim g'` means that two patterns match (``match``; their radii always do),
     :math:`c_i(v | g)` is the color of level :math:`i` of the node :math:`v` (``invariant``, ``scope``), :math:`h` is
     ``n_levels``, :math:`x_v` the vector of :math:`v`, and :math:`k_A` is ``node_kernel``, by default
     :math:`\exp(-\gamma \|x_v - x_{v'}\|^2)`. Nodes with different labels never have the same color.
@@ -48,26 +48,26 @@ class GIK(NodePairKernel):
         spectrum of the adjacency matrix as the node sees it, without any rounding. "nspdk": one level, with the
         label, the hops to the ball's root, and the hops and labels of all nodes of the ball (see :class:`NSPDK`).
     scope : {"local", "global"}, default="local"
-        Whether colors are those within the pattern or those in the whole graph. "nspdk" is local always.
+        Whether colors are those within the pattern or those in the whole graph. "nspdk" is always local.
     match : {"auto", "size", "invariant", "none"}, default="auto"
-        Which patterns of one radius match: "size", those with equally many nodes; "invariant", those whose roots have the
-        same local color of the last level, and whose nodes have the same multiset of these ("nspdk": also whose edges
-        join the same); "none", all. "auto" is "invariant" for "nspdk", else "size".
+        Which patterns of one radius match: "size", those with the same number of nodes; "invariant", those whose roots
+        have the same local color of the last level, and whose nodes have the same multiset of these ("nspdk": also whose
+        edges join the same); "none", all. "auto" is "invariant" for "nspdk", else "size".
     radius : int, default=2
         Largest radius of the balls. At 0 with "wl" and "global" this is :class:`WLCL`.
     n_levels : int, default=2
         Largest level of the colors, from 0, the label. Not used by "nspdk".
     distance : int, default=0
         Above 0, each ordered pair of nodes at a distance from 1 to this is one more pattern for each radius: the two balls
-        side by side, a node of both counted in each. Such pairs match when the first balls do, the second balls do, and
-        the distances are equal. Part of the published kernel for "nspdk" only.
+        side by side, with a node in both counted in each. Such pairs match when the first balls do, the second balls do,
+        and the distances are equal. Part of the published kernel for "nspdk" only.
     gamma : float, "scale" or None, default=None
-        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
-        of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
+        of rows, shapes (n, d) and (m, d), that returns an (n, m) array. It must be positive semidefinite.
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none: the degree of each node in the whole graph, or the same label for all nodes.
     use_edge_labels : bool, default=False
@@ -106,11 +106,11 @@ class GIK(NodePairKernel):
     GIK_NSPDK        invariant="nspdk"                  radius 1, 2; distance 0, 1, 2
     ===============  =================================  =========================================
 
-    What is known and what is inferred. Neither the full paper nor its code could be read when this was written. Known:
+    What is known and what is inferred. Neither the full paper nor its code was available when this was written. Known:
     graphs are decomposed into subgraphs, whose nodes are compared by a kernel on the vectors times a weight that comes from
     a vertex invariant; other invariants give generalizations of WL, NSPDK and propagation kernels; spectral colors are one of
-    them. Recollected: the sum above, with its factors 1 / \|g\|; it passes the tests that it becomes the WL kernel (radius
-    0, global colors, :math:`k_A = 1`) and counts matching patterns (all colors equal, :math:`k_A = 1`). Inferred: that
+    them. From memory: the sum above, with its factors 1 / \|g\|; it passes two tests: it becomes the WL kernel (radius 0,
+    global colors, :math:`k_A = 1`), and it counts matching patterns (all colors equal, :math:`k_A = 1`). Inferred: that
     SGK means spectral colors, and their form as closed walks; that the patterns are balls; which patterns match, where
     "size" is a reading of the variant name LWL_V in later work and is not supported by accuracies.
 
@@ -182,7 +182,7 @@ class GIK(NodePairKernel):
 class NSPDK(ExplicitKernel):
     r"""Neighborhood subgraph pairwise distance kernel on discrete labels, with its explicit features.
 
-    Two graphs are alike when they have pairs of nodes, equally far apart, with equal surroundings. For each radius
+    Two graphs are similar when they have pairs of nodes, equally far apart, with equal surroundings. For each radius
     :math:`r` and distance :math:`d` equal pairs are counted, and each count is normalized by itself:
 
     .. math::
@@ -206,7 +206,7 @@ class NSPDK(ExplicitKernel):
     use_edge_labels : bool, default=False
         Whether equal balls must also have equal labels on their edges.
     normalize : bool or {"cosine", "tanimoto"}, default=True
-        Whether to divide, on top, by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
+        Whether to also divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
     n_jobs : int or None, default=None
         Number of threads, as in joblib; -1 means all. The result has the same bits for any number.

@@ -54,7 +54,7 @@ def gram_to_zarr(
     path : str or path
         Folder of the store. A folder that contains anything else, such as another matrix, is refused and not changed.
     chunk : int, default=1024
-        Number of rows and columns of a block. Each worker needs the memory of a few blocks, besides the graphs.
+        Number of rows and columns of a block. Each worker needs the memory of a few blocks, in addition to the graphs.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the stored values, which are always computed in double precision. "float32" halves the space.
     n_jobs : int or None, default=None
@@ -217,7 +217,7 @@ def _check_record(folder: Path, record: dict[str, Any]) -> None:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove chunks that a killed process has left unfinished."""
+    """Remove chunks that a killed process left unfinished."""
     files = list(folder.rglob("*"))
     for path in files:
         if path.is_symlink():

@@ -1,4 +1,4 @@
-"""GraphHopper: nodes are alike when they are at the same positions of shortest paths, and their vectors are close."""
+"""GraphHopper: nodes are similar when they are at the same positions of shortest paths, and their vectors are close."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["GraphHopper"]
 
 @parameters
 class GraphHopper(NodePairKernel):
-    r"""Kernel that compares the nodes of equally long shortest paths, one after the other.
+    r"""Kernel that compares the nodes of equally long shortest paths, position by position.
 
-    Two shortest paths with the same number of nodes are as alike as their nodes are, first with first, second with second,
-    and so on; two graphs are as alike as all their pairs of shortest paths:
+    Two shortest paths with the same number of nodes are as similar as their nodes, first with first, second with second,
+    and so on; two graphs are as similar as all their pairs of shortest paths:
 
     .. math::
 
@@ -26,21 +26,21 @@ class GraphHopper(NodePairKernel):
                  = \sum_{v \in G, v' \in G'} \langle M_v, M_{v'} \rangle \, k(v, v')
 
     Here :math:`P` holds all shortest paths of :math:`G`: several between the same two nodes all count, each in both
-    directions, and each node alone is one. :math:`M_v[j, l]` is how many paths of :math:`l` nodes have :math:`v` in place
-    :math:`j`, and :math:`k(v, v')` is ``node_kernel`` of the two vectors, by default
-    :math:`\exp(-\gamma \|x_v - x_{v'}\|^2)`, and 0 for different labels if ``use_labels``.
+    directions, and so does each node alone. :math:`M_v[j, l]` is how many paths of :math:`l` nodes have :math:`v` at
+    position :math:`j`, and :math:`k(v, v')` is ``node_kernel`` of the two vectors, by default :math:`\exp(-\gamma \|x_v -
+    x_{v'}\|^2)`, and 0 for different labels if ``use_labels``.
 
     Parameters
     ----------
     gamma : float, "scale" or None, default=None
-        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
-        of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
+        of rows, shapes (n, d) and (m, d), that returns an (n, m) array. It must be positive semidefinite.
     use_labels : bool, default=False
-        Whether only nodes with equal labels are alike. The published rows are those without labels; with them, ENZYMES and
+        Whether only nodes with equal labels match. The published results are those without labels; with them, ENZYMES and
         PROTEINS are classified better.
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none, if ``use_labels``: the degree of each node, or the same label for all nodes.
@@ -65,10 +65,11 @@ class GraphHopper(NodePairKernel):
 
     Notes
     -----
-    Exact. :math:`M` takes nodes times edges times diameter for each graph; then time is that of one node kernel for each pair
-    of nodes, plus their common positions, and memory that of :math:`M`, at most nodes times the square of the diameter, and of
-    the result. Where edges have no direction, :math:`M_v[j, l] = M_v[l + 1 - j, l]`, and half of it is enough; where they have
-    one, paths follow it. An isolated node is on one path, that of itself. Without attributes the node kernel is 1.
+    Exact. Computing :math:`M` takes nodes times edges times diameter for each graph; then time is that of one node kernel for
+    each pair of nodes, plus their common positions, and memory that of :math:`M`, at most nodes times the square of the
+    diameter, and of the result. Where edges have no direction, :math:`M_v[j, l] = M_v[l + 1 - j, l]`, and half of it is
+    enough; where they have one, paths follow it. An isolated node is on one path, itself. Without attributes the node
+    kernel is 1.
 
     References
     ----------

@@ -51,7 +51,7 @@ Scratch = namedtuple("Scratch", "members bits at ends beside queue")
 class Graphlets(ExplicitKernel):
     r"""Graphlet kernel: exact counts of all connected subgraphs of at most five nodes, with its explicit features.
 
-    Two graphs are alike when they contain the same small subgraphs equally often:
+    Two graphs are similar when they contain the same small subgraphs equally often:
 
     .. math:: K(G, G') = \sum_g f_g(G) f_g(G')
 
@@ -83,7 +83,7 @@ class Graphlets(ExplicitKernel):
     Notes
     -----
     Every subgraph is visited once (Wernicke's ESU), in a few nanoseconds; there is no sampling. Their number grows with the degrees
-    to the power of ``max_size`` - 1. It is forecast from the degrees, and graphs are refused where all of them together would take
+    to the power of ``max_size`` - 1. It is forecast from the degrees, and graphs are refused if all of them together would take
     more than minutes.
 
     References
@@ -158,7 +158,7 @@ def _count(graphs: Graphs, max_size: int, n_jobs: int | None, *, by_node: bool) 
 
 
 def _check_forecast(step: sp.csr_matrix, offsets: Ints, max_size: int) -> None:
-    """Raise if enumeration is hopeless, by the number of trees of ``max_size`` nodes, of which each subgraph contains one."""
+    """Raise if enumeration would take too long, by the number of trees of ``max_size`` nodes; each subgraph contains one."""
     degrees = np.diff(step.indptr).astype(float)
     more = np.maximum(degrees - 1, 0)  # a neighbor's other neighbors
     paths = step @ more  # of two edges, from each node
@@ -224,7 +224,8 @@ def _push(v, size, root, base, arrays, scratch, end):
 def count_subgraphs(first, last, max_size, by_node, arrays, scratch, counts):
     """Count the connected subgraphs of the graphs first <= g < last: each is grown from its first node, by candidates from a queue.
 
-    A queued node is a candidate for all later places; each is new at the place where it was queued, so no set of nodes is met twice.
+    A queued node is a candidate for all later places; each is new at the place where it was queued, so no set of nodes is seen
+    twice.
     """
     members, bits, at, ends, beside, queue = scratch
     for g in range(first, last):
@@ -236,7 +237,7 @@ def count_subgraphs(first, last, max_size, by_node, arrays, scratch, counts):
                 continue
             at[0], ends[0], size = 0, _push(root, 0, root, base, arrays, scratch, 0), 1
             while size > 0:
-                if at[size - 1] == ends[size - 1]:  # no candidate is left: take the last member back
+                if at[size - 1] == ends[size - 1]:  # no candidate is left: remove the last member
                     size -= 1
                     v = base + members[size]
                     for arc in range(arrays.indptr[v], arrays.indptr[v + 1]):

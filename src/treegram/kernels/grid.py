@@ -1,8 +1,8 @@
 """Kernels at the end of pipelines, and all Gram matrices of a grid of a kernel's parameters.
 
 A pass takes many values of the kernel's one-pass parameters and one value of any other. The transformers of a pipeline are
-fitted once, because a grid names parameters of the kernel alone. New graphs may come along: the kernel is fitted on the old
-ones and compares the new ones with them.
+fitted once, because a grid names parameters of the kernel alone. New graphs may be passed as well: the kernel is fitted on
+the old ones and compares the new ones with them.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _check_grid(kernel: Any, param_grid: Mapping[str, Any]) -> None:
 
 
 def split_pipeline(kernel: Any, what: str = "kernel") -> tuple[list[Any], Any]:
-    """Return the transformers before a kernel, and the kernel itself; errors call the argument ``what``."""
+    """Return the transformers before a kernel, and the kernel itself; errors refer to the argument as ``what``."""
     steps, final = [], kernel
     while isinstance(final, Pipeline):
         *before, final = (step for _, step in final.steps)

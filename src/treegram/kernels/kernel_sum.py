@@ -1,4 +1,4 @@
-"""The sum of kernels, each of which may see the graphs through transformers of its own."""
+"""The sum of kernels, each of which may see the graphs through its own transformers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PartView:
 
 @parameters
 class KernelSum(GraphKernel):
-    r"""Weighted sum of graph kernels: two graphs are alike when any of the parts finds them alike.
+    r"""Weighted sum of graph kernels: two graphs are similar when any of the parts finds them similar.
 
     .. math:: K(G, G') = \sum_i w_i K_i(G, G')
 
@@ -72,7 +72,8 @@ class KernelSum(GraphKernel):
 
     Notes
     -----
-    Time is that of the parts, one after the other; of their matrices two are in memory at a time. A grid (:meth:`gram_grid`, models) names parameters of the parts: a value is set in all parts that have it.
+    Time is that of the parts, one by one; two of their matrices are in memory at a time. A grid (:meth:`gram_grid`, models)
+    names parameters of the parts: a value is set in all parts that have it.
 
     Examples
     --------
@@ -243,7 +244,7 @@ class KernelSum(GraphKernel):
     # ---------------------------------------------------------------- explanations
 
     def _split_sum(self, graphs: Graphs, weights: Floats) -> tuple[list[tuple[Any, Floats, Graphs]], Floats]:
-        """Return the kernels of the parts, each with weights and the graphs it sees, and a factor of each graph's values."""
+        """Return the kernels of the parts, each with weights and the graphs it sees, and a factor for each graph's values."""
         if self._normalization == "tanimoto":
             raise ParameterError(
                 "A KernelSum with normalize='tanimoto' cannot be explained: its divisor depends on both graphs and on all parts. Use "
@@ -270,11 +271,11 @@ class KernelSum(GraphKernel):
         self.kernels_ = self._parts()
         self._part_weights(len(self.kernels_))
         for part, final in zip(self.kernels_, self._finals(), strict=True):
-            final._warns_of_unused = False  # another part may use what this one does not
+            final._warns_of_unused = False  # another part may use data that this one does not
             part.fit(graphs)
         if self._warns_of_unused:
             warn_of_unused(self, self._unused_data(graphs))
-        # Each part has described the graphs when it was fitted, and has summed each with itself if it normalizes.
+        # Each part described the graphs when it was fitted, and summed each with itself if it normalizes.
         self._fitted = [_view(final, final._fitted, final._self_kernels) for final in self._finals()]
         self.graphs_ = graphs
         self.n_attributes_in_ = graphs.n_attributes

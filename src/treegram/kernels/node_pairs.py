@@ -1,6 +1,6 @@
 """The family of kernels that sum over pairs of nodes: K(G, G') = sum over v, v' of <phi(v), phi(v')> k_A(x_v, x_v').
 
-A kernel of this family is its phi, the method ``_features``. ``pairsum.nodes`` computes the sums.
+A kernel of this family is defined by its phi, the method ``_features``. ``pairsum.nodes`` computes the sums.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
     "view_nodes",
 ]
 
-LONG_ROW = 32  # features per node from which folding those of a single node pays
+LONG_ROW = 32  # features per node from which folding those of a single node pays off
 CONTRIBUTIONS_AT_ONCE = 1 << 23  # sums of single nodes with fitted graphs in memory: 64 MiB
 NODE_KERNEL: Mapping[str, Allowed] = {
     "gamma": (Number(0), Words("scale"), NOTHING),
@@ -107,7 +107,7 @@ class NodePairKernel(GraphKernel):
 
 
 def view_nodes(kernel: Any, graphs: Graphs, groups: Sequence[Features] = (), positions: Ints | None = None) -> NodeView:
-    """Describe graphs as the kernel's parameters for labels and vectors say."""
+    """Describe graphs as the kernel's parameters for labels and vectors specify."""
     vectors, node_kernel = vectors_and_kernel(kernel, graphs)
     nodes = Nodes(
         n_graphs=len(graphs),
@@ -153,9 +153,9 @@ def _alike(left: NodeView, right: NodeView) -> tuple[Nodes, Nodes, Weighting]:
 
 
 def node_contributions(left: NodeView, right: NodeView, weights: Floats, n_jobs: int | None) -> Floats:
-    """Compute what each node of the left adds to the sums of weights[i, j] K(G, G_i) over the graphs of the right.
+    """Compute what each node on the left adds to the sums of weights[i, j] K(G, G_i) over the graphs on the right.
 
-    Each node is summed as a graph of its own. Shape (n_groups, n_nodes, n_outputs), for views of one point.
+    Each node is summed as its own graph. Shape (n_groups, n_nodes, n_outputs), for views of one point.
     """
     rows, columns, weighting = _alike(left, right)
     is_used = np.abs(weights).max(axis=1) > 0

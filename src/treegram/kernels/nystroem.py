@@ -23,8 +23,8 @@ from treegram.pairsum.maps import pivoted_cholesky
 
 __all__ = ["Nystroem"]
 
-N_COMPONENTS = 100  # without a number and a tolerance
-SMALLEST = 1e-9  # fraction of a graph's own kernel that must be unexplained, else it adds rounding errors alone
+N_COMPONENTS = 100  # if neither a number nor a tolerance is given
+SMALLEST = 1e-9  # fraction of a graph's own kernel that must be unexplained, else it adds only rounding errors
 
 
 @parameters
@@ -35,7 +35,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
 
     Here :math:`P` are the chosen graphs, :math:`K_{PP}` is their Gram matrix, and :math:`k_P(G)` the kernel of :math:`G` with
     them. Randomly pivoted Cholesky [1]_ chooses them: a graph is drawn with a probability proportional to the part of its
-    own kernel that those before it do not explain. Kernel values are exact, and only those with a chosen graph are computed.
+    own kernel that earlier ones do not explain. Kernel values are exact, and only those with a chosen graph are computed.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
     -----
     Time: the kernel of each graph with each chosen graph, and ``n_graphs * n_components**2`` multiplications. Memory:
     ``n_graphs * n_components`` numbers. Both are linear in the number of graphs. Draws that those of the same round
-    already explain are rejected [2]_, so that the result follows the same law as one draw at a time.
+    already explain are rejected [2]_, so that the result follows the same distribution as with one draw at a time.
 
     References
     ----------

@@ -45,7 +45,7 @@ TREE_OPTIONS = ("counting", "missing_labels", "use_edge_labels")
 
 # lam ** size stays below 1e260: products of counts then have fifty orders of magnitude left before they overflow.
 _LARGEST_EXPONENT = 260 * np.log(10)
-# Below, weights are rescaled where the kernel is normalized: kernels of graphs with themselves may be 0.
+# Below this, weights are rescaled if the kernel is normalized: kernels of graphs with themselves may be 0.
 SMALLEST_LAM = 1e-100
 
 
@@ -53,7 +53,7 @@ SMALLEST_LAM = 1e-100
 class ODDCL(NodePairKernel):
     r"""Tree kernel for graphs with labels and vectors at the nodes (ODDCL_ST).
 
-    Two graphs are alike when they have nodes at which the same labeled trees are rooted and whose vectors are close:
+    Two graphs are similar when they have nodes at which the same labeled trees are rooted and whose vectors are close:
 
     .. math:: K(G, G') = \sum_{v \in G, v' \in G'} k_A(x_v, x_{v'}) \sum_t \lambda^{|t|} F_{v,t} F_{v',t}
 
@@ -68,7 +68,7 @@ class ODDCL(NodePairKernel):
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
     gamma : float, "scale" or None, default=None
-        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     counting : {"paper", "visits", "capped"}, default="paper"
@@ -77,7 +77,7 @@ class ODDCL(NodePairKernel):
         the whole component is not counted again).
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
-        of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
+        of rows, shapes (n, d) and (m, d), that returns an (n, m) array. It must be positive semidefinite.
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
@@ -104,8 +104,8 @@ class ODDCL(NodePairKernel):
     Notes
     -----
     Exact: nothing is approximated. Time is that of one k_A for each pair of nodes with equal labels (nodes of one graph
-    with equal label and vector count once, pairs too far apart to matter in double precision not at all); memory is the
-    result's. Without attributes k_A is 1 and the kernel is that of :class:`ODDST`.
+    with equal label and vector count once, pairs too far apart to matter in double precision not at all); memory is
+    that of the result. Without attributes k_A is 1 and the kernel is that of :class:`ODDST`.
 
     References
     ----------
@@ -144,7 +144,7 @@ class ODDCL(NodePairKernel):
         return spread_counted_trees(self, graphs, phi, entry_contributions(described, self._fitted, weights))
 
     def _grid_pass(self, X: Graphs, X_new: Graphs, param_grid: Grid) -> list[GridPoint]:
-        """Compute a grid in one pass, and each lambda that could overflow or vanish in one of its own, which rescales graphs.
+        """Compute a grid in one pass, and each lambda that could overflow or vanish in a separate pass, which rescales graphs.
 
         A tree has at most as many nodes as there are walks of at most its depth from its root.
         """
@@ -165,7 +165,7 @@ class ODDCL(NodePairKernel):
 class ODDST(ExplicitKernel):
     r"""Tree kernel on discrete labels (ODD_ST), with its explicit features.
 
-    Two graphs are alike when the same labeled trees are rooted at their nodes:
+    Two graphs are similar when the same labeled trees are rooted at their nodes:
 
     .. math:: K(G, G') = \sum_t \lambda^{|t|} f_t(G) f_t(G')
 
@@ -270,7 +270,7 @@ class ODDST(ExplicitKernel):
 
 
 def count_trees(kernel: Any, graphs: Graphs, depth: int) -> Phi:
-    """Count the trees of each node up to a depth, as the kernel's parameters say."""
+    """Count the trees of each node up to a depth, as the kernel's parameters specify."""
     return tree_features(graphs, depth, n_jobs=kernel.n_jobs, **options_of(kernel, *TREE_OPTIONS))
 
 
@@ -332,7 +332,7 @@ def _most_walks(graphs: Graphs, depth: int) -> float:
     """Return the largest number of walks of at most ``depth`` steps from a node; infinity for too many."""
     neighbors = arc_matrix(graphs)
     walks = total = np.ones(graphs.n_nodes)
-    for _ in range(min(depth, int(graphs.sizes.max(initial=0)))):  # no shortest path is longer
+    for _ in range(min(depth, int(graphs.sizes.max(initial=0)))):  # shortest paths are no longer than this
         walks = neighbors @ walks
         total = total + walks
         if not walks.any() or np.isinf(walks).any():

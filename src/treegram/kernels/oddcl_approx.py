@@ -1,4 +1,4 @@
-"""ODDCL_Approx: the paper's kernel with explicit vectors in the place of the node kernel, and the choice of these.
+"""ODDCL_Approx: the paper's kernel with explicit vectors in place of the node kernel, and the choice of these vectors.
 
 The error of a map is always measured, on pairs of graphs whose exact kernel is computed. The rule of ``method="auto"``:
 
@@ -70,7 +70,7 @@ SAMPLE_GRAPH_NODES = 20_000  # on either side, so that large graphs do not make 
 class ODDCLApprox(ODDCL):
     r"""Tree kernel for graphs with labels and vectors, the node kernel replaced by explicit vectors (ODDCL_Approx).
 
-    The kernel of :class:`ODDCL` with :math:`\langle z(x), z(x') \rangle` in the place of :math:`k_A(x, x')`, so that a
+    The kernel of :class:`ODDCL` with :math:`\langle z(x), z(x') \rangle` in place of :math:`k_A(x, x')`, so that a
     graph is one vector for each of its trees:
 
     .. math:: K(G, G') = \sum_t \lambda^{|t|} \langle Z_t(G), Z_t(G') \rangle, \quad
@@ -87,7 +87,7 @@ class ODDCLApprox(ODDCL):
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
     gamma : float, "scale" or None, default=None
-        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     counting : {"paper", "visits", "capped"}, default="paper"
@@ -96,8 +96,8 @@ class ODDCLApprox(ODDCL):
         the whole component is not counted again).
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
-        of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite; others than "rbf"
-        need ``method`` "nystroem" or "auto".
+        of rows, shapes (n, d) and (m, d), that returns an (n, m) array. It must be positive semidefinite; kernels other
+        than "rbf" need ``method`` "nystroem" or "auto".
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
@@ -105,15 +105,15 @@ class ODDCLApprox(ODDCL):
     method : {"auto", "rff", "qmc", "nystroem"}, default="auto"
         How z is made. "rff": random Fourier features, as in the paper; "qmc": with frequencies
         from scrambled Sobol points; "nystroem": from pivots among the vectors of the fitted nodes, drawn by randomly
-        pivoted Cholesky. "auto": no map but the exact kernel for up to 3e8 pairs of nodes with equal labels (about a thousand to
-        some thousand graphs); else, with at most ``n_components`` distinct vectors, a factorization of their kernel matrix,
-        which is exact; else "nystroem" up to the tolerance; and the exact kernel if that takes too many components.
+        pivoted Cholesky. "auto": the exact kernel, without a map, for up to 3e8 pairs of nodes with equal labels (one to a few
+        thousand graphs); else, with at most ``n_components`` distinct vectors, a factorization of their kernel matrix, which is
+        exact; else "nystroem" up to the tolerance; and the exact kernel if that takes too many components.
     n_components : int or None, default=None
-        Number of components of z (for "auto" the largest one; Nystroem stops where more would add nothing but rounding
-        errors). None: 16, 24, 36, ... up to 1024, until the estimated error is within the tolerance. The paper has 1000.
-        A Fourier map has a cosine and a sine for each frequency: an odd number becomes the next even one.
+        Number of components of z (for "auto" the largest one; Nystroem stops when more would only add rounding errors).
+        None: 16, 24, 36, ... up to 1024, until the estimated error is within the tolerance. The paper uses 1000. A
+        Fourier map has a cosine and a sine for each frequency: an odd number becomes the next even one.
     tolerance : float, default=0.01
-        Largest relative error of the Gram matrix wanted, where the number of components is chosen.
+        Largest acceptable relative error of the Gram matrix, if the number of components is chosen.
     normalize : bool or {"cosine", "tanimoto"}, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
@@ -131,10 +131,10 @@ class ODDCLApprox(ODDCL):
     n_components_ : int
         Number of components of z; 0 with the exact engine.
     estimated_error_ : float
-        Relative Frobenius error of the (normalized) Gram matrix, estimated from a random sample of some two thousand pairs
-        of fitted graphs whose exact kernel is computed.
+        Relative Frobenius error of the (normalized) Gram matrix, estimated from a random sample of about two thousand
+        pairs of fitted graphs whose exact kernel is computed.
     map_ : object
-        The map z: ``map_(X)`` gives one row per attribute vector. None with the exact engine.
+        The map z: ``map_(X)`` returns one row per attribute vector. None with the exact engine.
     graphs_ : Graphs
         The fitted graphs.
     gamma_ : float
@@ -144,15 +144,15 @@ class ODDCLApprox(ODDCL):
 
     See Also
     --------
-    ODDCL : the exact kernel, faster up to some thousand graphs.
+    ODDCL : the exact kernel, faster up to a few thousand graphs.
     ODDCLFeatures : the same vectors as rows for linear models, for any number of graphs.
 
     Notes
     -----
     Positive semidefinite by construction. Random Fourier features in all three qualities are unbiased: the expected
     matrix, not normalized, is the exact one. Time is that of z for each distinct vector, of one addition of z for each
-    node and tree, and of one matrix product for each tree over the graphs that have it; memory is the result's and some
-    200 MiB at most. The map does not depend on targets, nor on the order of nodes.
+    node and tree, and of one matrix product for each tree over the graphs that have it; memory is that of the result
+    plus about 200 MiB at most. The map does not depend on targets, nor on the order of nodes.
 
     References
     ----------
@@ -366,7 +366,7 @@ def draw_seed(random_state: Any) -> int:
 def choose_map(
     estimator: Any, graphs: Graphs, error_of: Callable[[VectorMap], float], seed: int, *, can_be_exact: bool
 ) -> MapChoice:
-    """Make the map that the estimator's parameters ask for, by the rule above for ``method="auto"``."""
+    """Make the map that the estimator's parameters specify, by the rule above for ``method="auto"``."""
     method, most, view = estimator.method, estimator.n_components or MAX_COMPONENTS, view_nodes(estimator, graphs)
     is_auto = method == "auto"
     if not graphs.n_attributes or not graphs.n_nodes:

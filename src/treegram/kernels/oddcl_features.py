@@ -65,7 +65,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
 
     .. math:: h(G) = \sum_t s_t R^{c_t} (\epsilon \circ Z_t(G))
 
-    with random signs :math:`s_t` and :math:`\epsilon`, and :math:`R^c` a move by c columns, around the end.
+    with random signs :math:`s_t` and :math:`\epsilon`, and :math:`R^c` a move by c columns, wrapping around at the end.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
     gamma : float, "scale" or None, default=None
-        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     counting : {"paper", "visits", "capped"}, default="paper"
@@ -83,29 +83,29 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         the whole component is not counted again).
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
-        of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite; others than "rbf"
-        need ``method`` "nystroem" or "auto".
+        of rows, shapes (n, d) and (m, d), that returns an (n, m) array. It must be positive semidefinite; kernels other
+        than "rbf" need ``method`` "nystroem" or "auto".
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
         Whether trees also carry the labels of their edges.
     method : {"auto", "rff", "qmc", "nystroem"}, default="auto"
         How z is made, as in :class:`ODDCLApprox`. "rff" and "qmc" do not look at the data; "nystroem" and "auto"
-        are fitted on a sample of graphs, the first chunk of a stream for instance.
+        are fitted on a sample of graphs, such as the first chunk of a stream.
     n_components : int or None, default=None
         Number of components of z (for "auto" the largest one). None: 16, 24, 36, ... up to 1024, until the error that z makes
         in the Gram matrix is within the tolerance, as estimated on the fitted graphs. A Fourier map has a cosine and a sine
         for each frequency: an odd number becomes the next even one.
     tolerance : float, default=0.01
-        Largest relative error of the Gram matrix wanted of z, where the number of components is chosen. If hashing makes it
-        ten times as large, ``fit`` warns.
+        Largest acceptable relative error that z makes in the Gram matrix, if the number of components is chosen. If hashing
+        makes it ten times as large, ``fit`` warns.
     n_features : int or None, default=4096
         Columns of a hashed row. None: not hashed; one column for each tree of the fitted graphs and component of z.
     normalize : bool, default=True
         Whether each row is divided by its length. A row without columns for all its trees (``n_features=None`` and trees
-        that the fitted graphs do not have) is divided by the length that it would have with them.
+        that the fitted graphs do not have) is divided by the length it would have with them.
     random_state : int, RandomState instance or None, default=0
-        Seed of map and hash. Only a number gives the same columns to all that are made with it.
+        Seed of the map and the hash. Only a number makes the columns reproducible.
     n_jobs : int or None, default=None
         Number of threads, as in joblib; -1 means all. The result has the same bits for any number.
 
@@ -121,9 +121,9 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         Number of columns.
     estimated_error_ : float
         Relative Frobenius error of the inner products of rows against the exact (normalized) kernel, hashing included,
-        estimated from a random sample of some two thousand pairs of fitted graphs.
+        estimated from a random sample of about two thousand pairs of fitted graphs.
     map_ : object
-        The map z: ``map_(X)`` gives one row per attribute vector.
+        The map z: ``map_(X)`` returns one row per attribute vector.
     gamma_ : float
         The value used for ``gamma="scale"``; absent for any other ``gamma``.
     n_attributes_in_ : int
@@ -194,7 +194,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     n_jobs: int | None = None
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
-        """Make the map z on a sample of graphs, and learn their trees if each tree has columns of its own.
+        """Make the map z on a sample of graphs, and learn their trees if each tree has its own columns.
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         with one_blas_thread():
             sample = PairSample.draw(self, graphs, self._seed)
             choice = choose_map(self, graphs, sample.error_of, self._seed, can_be_exact=False)
-            assert choice.vector_map is not None  # the exact sums were not on offer
+            assert choice.vector_map is not None  # the exact sums were not an option
             self.map_, self.n_components_ = choice.vector_map, choice.vector_map.n_components
             self.n_attributes_in_ = graphs.n_attributes
             self._kind = _kind(graphs)
@@ -257,7 +257,7 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
         Returns
         -------
         float
-            Relative Frobenius error as of ``estimated_error_``, from a random sample of pairs of these graphs.
+            Relative Frobenius error, as in ``estimated_error_``, from a random sample of pairs of these graphs.
         """
         graphs = self._check_like_fitted(X)
         with one_blas_thread():
@@ -367,7 +367,7 @@ def _label_hashes(graphs: Graphs) -> Hashes:
 
 
 def _kind(graphs: Graphs) -> str | None:
-    """Return what graphs of one map have in common, in words; None for graphs without nodes, which fit any map."""
+    """Describe what graphs of one map have in common; None for graphs without nodes, which fit any map."""
     labels = "no labels" if graphs.labels is None else "labels"
     direction = "directed" if graphs.directed else "undirected"
     return f"{graphs.n_attributes} attributes, {labels}, {direction} edges" if graphs.n_nodes else None

@@ -47,7 +47,7 @@ class TreeView:
 class OrderedTrees(GraphKernel):
     r"""Tree kernel that compares the vectors at all nodes of a tree, in sorted order (C'_ST); a reference.
 
-    The first attempt of the paper on ODDCL, kept to show why it was rejected. Two equal trees, at the roots
+    The paper's first attempt at ODDCL, kept to show why it was rejected. Two equal trees, at the roots
     :math:`v` and :math:`v'`, are aligned, and the vectors of all corresponding nodes are compared:
 
     .. math:: C'(v, v') = \lambda \, k_A(x_v, x_{v'}) \prod_j C'(ch_j(v), ch_j(v'))
@@ -63,7 +63,7 @@ class OrderedTrees(GraphKernel):
     lam : float, default=1.0
         Weight of large trees: each tree node multiplies a tree's weight by ``lam``.
     gamma : float, "scale" or None, default=None
-        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     counting : {"paper", "visits", "capped"}, default="paper"
@@ -72,11 +72,11 @@ class OrderedTrees(GraphKernel):
         the whole component is not counted again).
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
-        of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
+        of rows, shapes (n, d) and (m, d), that returns an (n, m) array. It must be positive semidefinite.
     tie_break : {"lexicographic", "colexicographic", "given"}, default="lexicographic"
         The order of siblings with equal subtrees: by their vectors, first coordinate first, or last coordinate first, going
-        down the subtrees where vectors are equal; or by the numbers of the nodes in the input. (To reverse an
-        order changes nothing, as it is reversed on both sides.)
+        down the subtrees where vectors are equal; or by the numbers of the nodes in the input. (Reversing an order
+        changes nothing, because it is reversed on both sides.)
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
@@ -102,13 +102,13 @@ class OrderedTrees(GraphKernel):
 
     Notes
     -----
-    Positive semidefinite for each ``tie_break``: it is a product of node kernels on the sequence of vectors that a tree gives
-    once its order is fixed. Isomorphic graphs are the same to it under the first two rules, not under "given". Yet under any
-    rule the value jumps when a small change of a vector makes two siblings change places, and it is another one under
-    another rule. Without attributes, or with ``gamma=0``, this is the kernel of :class:`ODDST`.
+    Positive semidefinite for each ``tie_break``: it is a product of node kernels on the sequence of vectors that a tree
+    defines once its order is fixed. Isomorphic graphs are equal under the first two rules, but not under "given". Yet under
+    any rule the value jumps when a small change in a vector makes two siblings swap places, and different rules give
+    different values. Without attributes, or with ``gamma=0``, this is the kernel of :class:`ODDST`.
 
-    Trees are found by a plain program, and compared as vectors of all their nodes, in batches: for hundreds of graphs,
-    not for speed. Trees grow exponentially with ``depth``.
+    Trees are found by plain Python code, and compared as vectors of all their nodes, in batches: for hundreds of
+    graphs, not for speed. Trees grow exponentially with ``depth``.
 
     References
     ----------
@@ -171,7 +171,7 @@ class OrderedTrees(GraphKernel):
 
 
 def _shared(left: TreeView, right: TreeView | None) -> Hashes:
-    """Return the sorted codes of the trees that two different graphs, one from either side, may have in common."""
+    """Return the sorted codes of the trees that two different graphs, one from each side, may have in common."""
     codes = left.trees.phi.codes
     if right is not None:
         return common_codes(codes, right.trees.phi.codes)
@@ -227,7 +227,7 @@ def _along_trees(node_kernel: NodeKernel, size: int) -> NodeKernel:
 def _product(node_kernel: NodeKernel, size: int, X: Floats, Y: Floats) -> Floats:
     d = X.shape[1] // size
     block = np.ones((len(X), len(Y)))
-    # What is no number is found in the kernels of graphs with themselves.
+    # NaN is detected in the kernels of graphs with themselves.
     with np.errstate(over="ignore", invalid="ignore"):
         for i in range(0, size * d, d):
             block *= node_kernel(X[:, i : i + d], Y[:, i : i + d])

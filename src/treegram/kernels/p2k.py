@@ -25,7 +25,7 @@ from treegram.structure.propagation import METRICS, draw, hash_values, label_bin
 
 __all__ = ["P2K"]
 
-# Densities of hundreds of attributes may exceed any number. From here on (1e260) all are in the farthest bin, however wide.
+# Densities of hundreds of attributes may exceed any number. Beyond this (1e260) all are in the farthest bin, however wide.
 LARGEST_LOG_DENSITY = 600.0
 RIDGE = 0.01  # added to the covariance of the mixtures, as the authors' code does
 
@@ -54,10 +54,11 @@ class BinView:
 class P2K(HasFeatures):
     r"""Propagation kernel for graphs with labels and vectors at the nodes (P2K).
 
-    Two graphs are alike when their nodes' surroundings are. Labels, as distributions over labels, and attributes, as
+    Two graphs are similar when their nodes' surroundings are. Labels, as distributions over labels, and attributes, as
     mixtures of Gaussians, spread along the edges; in each iteration the distributions and the densities of the mixtures at
-    some points fall into random bins, near ones into the same bin more often than far ones, and nodes in the same bin are
-    counted. How much the attributes count depends on ``attribute_width``: by default it can be next to nothing (see Notes).
+    some points fall into random bins, nearby ones into the same bin more often than distant ones, and nodes in the same bin
+    are counted. How much the attributes count depends on ``attribute_width``: by default it can be next to nothing (see
+    Notes).
 
     .. math:: K(G, G') = \sum_{t=0}^{T} \sum_{j=1}^{q} \sum_{v \in G, v' \in G'}
                          [L_t(v) = L_t(v')] \, [H_{tj}(v) = H_{tj}(v')]
@@ -78,15 +79,15 @@ class P2K(HasFeatures):
         Width of the bins for label distributions.
     attribute_width : float or "scale", default=1.0
         Width of the bins for columns. "scale": for each column its interquartile range over the nodes of the fitted graphs,
-        or 1 where that is 0, which suits densities of any size. The default, the authors' choice, is far wider than
-        densities of few attributes spread, so that most nodes share a bin; see Notes.
+        or 1 where that is 0, which suits densities of any size. The default, the authors' choice, is far wider than the
+        spread of densities of few attributes, so that most nodes share a bin; see Notes.
     label_metric : {"tv", "l1", "l2", "hellinger"}, default="tv"
-        Distance of label distributions that bins keep: total variation or l1 (:math:`r` from a Cauchy distribution), l2
-        (:math:`r` from a normal one), or Hellinger's (l2 of the square roots).
+        Distance between label distributions that bins preserve: total variation or l1 (:math:`r` from a Cauchy
+        distribution), l2 (:math:`r` from a normal one), or Hellinger's (l2 of the square roots).
     attribute_metric : {"l1", "tv", "l2", "hellinger"}, default="l1"
         The same for columns; "hellinger" only for densities, as attributes may be negative.
     n_samples : int, default=100
-        Number of vectors at which densities are looked at; all of them where there are fewer.
+        Number of vectors at which densities are evaluated; all of them if there are fewer.
     standardize : bool, default=True
         Whether each attribute is shifted and scaled to mean 0 and variance 1 in the fitted graphs.
     use_labels : bool, default=True
@@ -110,9 +111,9 @@ class P2K(HasFeatures):
     mean_, scale_ : ndarray of shape (n_attributes,)
         What attributes are shifted and scaled by.
     samples_ : ndarray of shape (n_samples, n_attributes)
-        The vectors, scaled, at which densities are looked at.
+        The vectors, scaled, at which densities are evaluated.
     covariance_ : ndarray of shape (n_attributes, n_attributes)
-        That of each Gaussian. Samples and covariance are empty with ``mode="hash"``.
+        The covariance of each Gaussian. Samples and covariance are empty with ``mode="hash"``.
 
     Notes
     -----
@@ -127,9 +128,9 @@ class P2K(HasFeatures):
 
     The density of a Gaussian of d attributes with mean 0 and variance 1 is at most :math:`(2 \pi)^{-d/2}`, 0.06 for three
     coordinates, so that bins of width 1 hold nearly all nodes. The Gram matrix then hardly depends on the attributes: its
-    values correlate with those of the same graphs without attributes by 0.998 on BZR and COX2, 0.999 on DHFR.
+    correlation with that of the same graphs without attributes is 0.998 on BZR and COX2, 0.999 on DHFR.
     ``attribute_width="scale"`` brings that to 0.8 to 0.9, and ``mode="hash"`` to 0.7 to 0.8 (``benchmarks/p2k_bins.py``).
-    The reverse happens with many attributes that correlate: densities then exceed 1 by far.
+    The reverse happens with many correlated attributes: densities then far exceed 1.
 
     A node without edges has no distribution after the first step: its rows are zeros, as in the authors' code, and like any
     others they are put into bins and counted. Where edges have a direction, a node's neighbors are those that its edges lead to.
@@ -208,7 +209,7 @@ class P2K(HasFeatures):
         return [f"iteration {t}, bin {i}" for t, n in enumerate(n_bins) for i in range(n)].__getitem__
 
     def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
-        """Treat each node as a graph of its own: it contributes to the bins that it falls into."""
+        """Treat each node as its own graph: it contributes to the bins that it falls into."""
         alone = replace(described, n_graphs=graphs.n_nodes, graph_ids=np.arange(graphs.n_nodes))
         contributions: Floats = sp.hstack(self._bin_counts(alone), format="csr") @ weights
         return contributions
@@ -271,7 +272,7 @@ class P2K(HasFeatures):
         )
 
     def _binned(self, described: BinView) -> Iterator[Binned]:
-        """Yield the bins of all nodes, one iteration after the other."""
+        """Yield the bins of all nodes, iteration by iteration."""
         draws, widths, n_iterations = self._draws, self._widths[:, None], len(described.labels) - 1
         columns: Any = [described.columns] * (n_iterations + 1)
         if described.step is not None:
@@ -295,11 +296,11 @@ class P2K(HasFeatures):
 
 
 def _scaling(vectors: Floats) -> tuple[Floats, Floats]:
-    """Compute mean and standard deviation of each attribute; 1 for a constant attribute."""
+    """Compute the mean and standard deviation of each attribute; 1 for a constant attribute."""
     extent = np.abs(vectors).max(axis=0)
     extent[extent == 0] = 1.0
     mean: Floats = (vectors / extent).mean(axis=0) * extent
-    # Differences in units of the largest number: their squares do not overflow.
+    # Differences in units of the largest value: their squares do not overflow.
     scale: Floats = np.sqrt((((vectors - mean) / extent) ** 2).sum(axis=0) / (len(vectors) - 1)) * extent
     scale[scale == 0] = 1.0
     return mean, scale

@@ -1,4 +1,4 @@
-"""RandomWalk: walks of any length, or sequences of labels along walks; AttributedWalk: pairs of walks whose nodes are alike."""
+"""RandomWalk: walks of any length, or sequences of labels along walks; AttributedWalk: pairs of walks whose nodes are similar."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from treegram.structure.hashing import GOLDEN, arc_hashes, edge_name, mix, node_
 
 __all__ = ["AttributedWalk", "RandomWalk"]
 
-MOST_STEPS = 1000  # far beyond what makes a difference: compiled code trusts that there is an entry for each
-N_POWERS = 256  # of the adjacency matrix, for a bound of its largest eigenvalue
+MOST_STEPS = 1000  # far beyond what makes a difference: compiled code assumes an entry for each
+N_POWERS = 256  # of the adjacency matrix, for a bound on its largest eigenvalue
 NEAREST = 0.99  # of decay times the squared eigenvalue: beyond, sums converge slowly
 LARGEST_EXPONENT = 600.0  # of the exponential: e^600 is 1e260
-MOST_SEQUENCES = 1 << 25  # entries of one number of steps, over all nodes: some 500 MB
+MOST_SEQUENCES = 1 << 25  # entries of one number of steps, over all nodes: about 500 MB
 ROUNDING = 1e-17
 
 
 @dataclass(frozen=True)
 class WalkFeatures(Features):
-    """Sequences of labels, with one walk for each: its first node, its first arc, and the sequence from the second node on."""
+    """Sequences of labels, with one walk for each: its first node, its first arc, and the sequence from the second node onward."""
 
     steps: Ints
     nodes: Ints
@@ -50,7 +50,7 @@ class WalkFeatures(Features):
 class RandomWalk(ExplicitKernel):
     r"""Random walk kernel: common walks of all lengths, or sequences of labels along walks of at most ``n_steps`` steps.
 
-    Two graphs are alike when their walks are. Without labels, all walks of equally many steps count as alike:
+    Two graphs are similar when their walks are. Without labels, all walks with the same number of steps match:
 
     .. math:: K(G, G') = \sum_{k=0}^{p} w_k \, (e^T A^k e) (e'^T A'^k e')
 
@@ -66,9 +66,9 @@ class RandomWalk(ExplicitKernel):
     ----------
     decay : float, default=0.01
         Weight of each step. Walks of all lengths converge only below 1 / (squared largest eigenvalue of a graph): a graph that
-        is too dense for ``decay`` is an error, in ``fit`` and in ``transform``, that says which values are possible.
+        is too dense for ``decay`` raises an error, in ``fit`` and in ``transform``, that says which values are possible.
     n_steps : int or None, default=None
-        Largest number of steps. None means all lengths, which is possible without labels only.
+        Largest number of steps. None means all lengths, which is possible only without labels.
     kind : {"geometric", "exponential"}, default="geometric"
         How weights decrease with the number of steps.
     use_labels : bool, default=False
@@ -99,9 +99,9 @@ class RandomWalk(ExplicitKernel):
     -----
     Exact up to rounding. The number of walks of k steps takes k products with the adjacency matrix, and a graph is the sequence
     of these numbers, as far as the rest, by the largest eigenvalue, is below rounding. All terms are positive, so nothing cancels,
-    and several ``decay`` take one pass. The largest eigenvalue :math:`\mu` is bounded by :math:`\|A^{256}\|^{1/256}`, and
-    :math:`\delta \mu^2` may be at most 0.99; where edges have a direction, walks follow it, and the bound is the largest number of
-    arcs from a node.
+    and several values of ``decay`` take one pass. The largest eigenvalue :math:`\mu` is bounded by :math:`\|A^{256}\|^{1/256}`,
+    and :math:`\delta \mu^2` may be at most 0.99; where edges have a direction, walks follow it, and the bound is the largest
+    number of arcs from a node.
 
     With labels, each node keeps its sequences of labels and their numbers, which takes time and memory linear in the number of
     different sequences of each node. Where these could be too many, as with the degrees of dense graphs, pairs of nodes are
@@ -195,7 +195,7 @@ class RandomWalk(ExplicitKernel):
         return weights
 
     def _extent(self, graphs: Graphs, decay: float) -> tuple[float, int]:
-        """Return a bound of all eigenvalues, and the number of steps after which the rest is below rounding; raise if it never is.
+        """Return a bound on all eigenvalues, and the number of steps after which the rest is below rounding; raise if it never is.
 
         With r = decay mu^2 < 1, walks of more than k steps sum to at most n n' r^(k / 2) / (1 - sqrt(r)) of a kernel of at least n n',
         whatever the other graph.
@@ -231,7 +231,7 @@ class RandomWalk(ExplicitKernel):
 class AttributedWalk(GraphKernel):
     r"""Random walk kernel with a kernel on the nodes of the walks: attributed, or marginalized, walks of at most ``n_steps`` steps.
 
-    Two walks are alike when they have equally many steps and their nodes are alike, one by one:
+    Two walks are similar when they have the same number of steps and their nodes are similar, one by one:
 
     .. math::
 
@@ -249,18 +249,18 @@ class AttributedWalk(GraphKernel):
     decay : float, default=0.1
         Weight of each step: walks of k steps count ``decay ** k``.
     gamma : float, "scale" or None, default=None
-        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
-        of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
+        of rows, shapes (n, d) and (m, d), that returns an (n, m) array. It must be positive semidefinite.
     use_labels : bool, default=True
-        Whether only nodes with equal labels are alike.
+        Whether only nodes with equal labels match.
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none, if ``use_labels``: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
-        Whether only edges with equal labels are alike.
+        Whether only edges with equal labels match.
     normalize : bool or {"cosine", "tanimoto"}, default=True
         Whether to divide by :math:`\sqrt{K(G, G) K(G', G')}` (True, "cosine"), by :math:`K(G, G) + K(G', G') - K(G, G')`
         ("tanimoto", which keeps sizes visible), or not at all (False).
@@ -284,9 +284,9 @@ class AttributedWalk(GraphKernel):
     Notes
     -----
     Exact. With :math:`\kappa` the matrix of :math:`k(v, v')`, :math:`y_0 = \kappa` and :math:`y_{k+1} = \kappa \circ (A y_k A'^T)`,
-    the sum over walks of k steps is that of the entries of :math:`y_k`. All numbers of steps and all ``decay`` come from one pass,
-    which takes :math:`O(p \, (m n' + n m'))` for graphs with n and n' nodes and m and m' edges. Where edges have a direction,
-    walks follow it. A contribution in an explanation is that of the walks that start at a node.
+    the sum over walks of k steps is that of the entries of :math:`y_k`. All numbers of steps and all values of ``decay`` come
+    from one pass, which takes :math:`O(p \, (m n' + n m'))` for graphs with n and n' nodes and m and m' edges. Where edges have a
+    direction, walks follow it. A contribution in an explanation is that of the walks that start at a node.
 
     References
     ----------
@@ -334,7 +334,7 @@ class AttributedWalk(GraphKernel):
 def _describe_walks(
     kernel: Any, graphs: Graphs, vectors: Floats, node_kernel: NodeKernel, weights: Floats
 ) -> WalkNodes:
-    """Return what sums over walks need of the graphs, as the kernel's parameters for labels say."""
+    """Return the graphs in the form that sums over walks need, as the kernel's parameters for labels specify."""
     blocks, arc_codes = node_blocks(kernel, graphs), arc_hashes(graphs, use_edge_labels=kernel.use_edge_labels)
     return WalkNodes(graphs.offsets, blocks, vectors, graphs.indptr, graphs.indices, arc_codes, node_kernel, weights)
 
@@ -343,7 +343,7 @@ def _describe_walks(
 
 
 def _spectral_radii(graphs: Graphs) -> Floats:
-    """Return upper bounds of the largest eigenvalues: |A^k|^(1 / k); with directions, where walks may grow faster, |A|."""
+    """Return upper bounds on the largest eigenvalues: |A^k|^(1 / k); with directions, where walks may grow faster, |A|."""
     step, sizes = arc_matrix(graphs), graphs.sizes
     starts, walks, logs = graphs.offsets[:-1][sizes > 0], np.ones(graphs.n_nodes), np.zeros((sizes > 0).sum())
     n_powers = 1 if graphs.directed else N_POWERS
@@ -380,7 +380,7 @@ def _hashes(kernel: RandomWalk, graphs: Graphs) -> tuple[Hashes, Hashes]:
 
 
 def _most_sequences(kernel: RandomWalk, graphs: Graphs) -> float:
-    """Return a bound of the number of sequences of the longest walks, over all nodes: their walks, or all that labels allow."""
+    """Return a bound on the number of sequences of the longest walks, over all nodes: their walks, or all that labels allow."""
     n_labels = float(np.prod([len(np.unique(hashes)) for hashes in _hashes(kernel, graphs)]))
     step, most, limit = arc_matrix(graphs), np.ones(graphs.n_nodes), 1.0
     for _ in range(kernel.n_steps or 0):

@@ -1,4 +1,4 @@
-"""SP: two graphs are alike when pairs of like nodes are equally far apart in both."""
+"""SP: two graphs are similar when pairs of similar nodes are equally far apart in both."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PathView:
 class ShortestPath(GraphKernel):
     r"""Shortest path kernel with kernels on the ends and on the length of the paths (SP).
 
-    Two pairs of nodes are alike when their first nodes are, their second nodes are, and their distances are:
+    Two pairs of nodes are similar when their first nodes are, their second nodes are, and their distances are:
 
     .. math::
 
@@ -43,23 +43,23 @@ class ShortestPath(GraphKernel):
     The sums run over ordered pairs of nodes with a path from the first to the second, and :math:`d` is the number of edges
     of a shortest one. :math:`k(u, u')` is ``node_kernel`` of the two vectors, by default
     :math:`\exp(-\gamma \|x_u - x_{u'}\|^2)`, and 0 for different labels if ``use_labels``. :math:`k_{len}(a, b)` is 1 for
-    :math:`a = b` and else 0 (``length_kernel="delta"``), or :math:`\max(0, c - |a - b|)` (``"brownian"``).
+    :math:`a = b` and 0 otherwise (``length_kernel="delta"``), or :math:`\max(0, c - |a - b|)` (``"brownian"``).
 
     Parameters
     ----------
     length_kernel : {"delta", "brownian"}, default="delta"
         Kernel of two distances: whether they are equal, or the Brownian bridge of width ``c``.
     c : float, default=2
-        Distances that differ by ``c`` or more are not alike under the Brownian bridge; 1 is the same as "delta".
+        Distances that differ by ``c`` or more do not match under the Brownian bridge; 1 is the same as "delta".
     gamma : float, "scale" or None, default=None
-        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
-        of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
+        of rows, shapes (n, d) and (m, d), that returns an (n, m) array. It must be positive semidefinite.
     use_labels : bool, default=False
-        Whether only nodes with equal labels are alike. It is not known which of the two the published results used; on ENZYMES all
+        Whether only nodes with equal labels match. It is not known which of the two the published results used; on ENZYMES all
         four choices of ``use_labels`` and ``length_kernel`` agree with them.
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none, if ``use_labels``: the degree of each node, or the same label for all nodes.
@@ -89,7 +89,7 @@ class ShortestPath(GraphKernel):
     entries of :math:`A \circ (S_d A S'_d)` over all d. Nodes of one graph with equal label and vector count as one. Memory
     is that of the distances, at most one number for each pair of nodes of a graph, and of the result.
 
-    Where edges have a direction, so have distances. Pairs without a path between them are left out, so that a graph without
+    Where edges have a direction, so do distances. Pairs without a path between them are left out, so that a graph without
     edges has the kernel 0 with every graph, itself included. Without attributes the node kernel is 1, and with
     ``use_labels=True`` this is the shortest path kernel on discrete labels.
 
@@ -125,10 +125,10 @@ class ShortestPath(GraphKernel):
         return self._view(graphs, join_equal=True)[0]
 
     def _view(self, graphs: Graphs, *, join_equal: bool) -> tuple[PathView, Ints]:
-        """Return what the sums need, and one node of each group; equal nodes that are not joined are neighbors."""
+        """Return what the sums need, and one node of each group; equal nodes that are not joined are next to each other."""
         vectors, node_kernel = vectors_and_kernel(self, graphs)
         graph_ids, blocks = graphs.graph_ids, node_blocks(self, graphs)
-        if node_kernel == Gaussian(0.0):  # it is 1 whatever the vectors, so they are equal to it
+        if node_kernel == Gaussian(0.0):  # it is 1 for all vectors, so they count as equal
             vectors = np.zeros((graphs.n_nodes, 1))
         groups, firsts = group_equal(graph_ids, blocks, vectors)
         if not join_equal:
@@ -159,7 +159,7 @@ class ShortestPath(GraphKernel):
         return path_sums(left.ends, columns, fitted.node_kernel, weights, n_jobs=self.n_jobs)
 
     def _raw_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:  # noqa: ARG002
-        """Divide what each pair of ends adds, half and half."""
+        """Divide what each pair of ends adds equally between the two."""
         used = np.flatnonzero(np.abs(weights).max(axis=1, initial=0.0) > 0)  # a support vector machine has few of these
         view = self._fitted if len(used) == len(weights) else self._describe(self.graphs_[used], self._own_grid())
         (alone, order), fitted, weights = self._view(graphs, join_equal=False), view.ends, weights[used]

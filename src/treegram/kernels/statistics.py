@@ -1,4 +1,4 @@
-"""StatisticsKernel: numbers of whole graphs, compared column by column."""
+"""StatisticsKernel: numbers that describe whole graphs, compared column by column."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from treegram.kernels.grid import Grid
 __all__ = ["StatisticsKernel"]
 
 ROWS_PER_TASK = 256
-DIGITS = 10  # of a column, in units of its largest value: what differs less is the same number, rounded differently
-FARTHEST = 5.0  # robustly scaled values end here
+DIGITS = 10  # of a column, in units of its largest value: values that differ by less are equal up to rounding
+FARTHEST = 5.0  # robustly scaled values are clipped here
 METRICS = {"laplacian": "cityblock", "rbf": "sqeuclidean"}
 
 
@@ -40,13 +40,13 @@ class Rows:
 
 @parameters
 class StatisticsKernel(GraphKernel):
-    r"""Kernel on numbers of whole graphs: the columns of :class:`GraphStatistics`, or those that you have about each graph.
+    r"""Kernel on numbers that describe whole graphs: the columns of :class:`GraphStatistics`, or your own for each graph.
 
     .. math:: K(G, G') = \exp\Bigl(-\frac{1}{w \bar d} \sum_j |z_j(G) - z_j(G')|\Bigr)
 
     Here :math:`z_j(G)` is the scaled value of the j-th column, :math:`\bar d` the mean of the sum over all pairs of fitted
-    graphs, and :math:`w` the ``width``. It does not see which node is where; in a :class:`KernelSum`, or beside
-    other kernels in a model, it adds what they do not see.
+    graphs, and :math:`w` the ``width``. It does not see which node is where; in a :class:`KernelSum`, or next to other
+    kernels in a model, it adds what they do not see.
 
     Parameters
     ----------
@@ -54,11 +54,11 @@ class StatisticsKernel(GraphKernel):
         The columns of :class:`GraphStatistics`, the ``graph_attributes`` of the graphs, or both.
     scaling : {"rank", "robust"}, default="rank"
         "rank": the rank of a value among those of the fitted graphs, from 0 to 1, with linear interpolation between them. "robust":
-        as :class:`ScaleAttributes` does, cut off at -5 and 5.
+        as :class:`ScaleAttributes` does, clipped at -5 and 5.
     column_kernel : {"laplacian", "rbf"}, default="laplacian"
-        "rbf" sums squares in place of absolute differences.
+        "rbf" sums squares instead of absolute differences.
     width : float, default=1.0
-        The width, in units of the mean distance between two fitted graphs. Above 1, far graphs count more.
+        The width, in units of the mean distance between two fitted graphs. Above 1, distant graphs count more.
     normalize : bool, default=True
         Has no effect: K(G, G) is 1 by definition.
     n_jobs : int or None, default=None
@@ -168,7 +168,7 @@ class StatisticsKernel(GraphKernel):
         return K
 
     def _fill_rows(self, left: Rows, right: Rows, span: tuple[int, int], first: int, K: Floats) -> None:
-        """Fill some rows of K, from the column ``first`` on."""
+        """Fill some rows of K, from the column ``first`` onward."""
         rows = slice(*span)
         distances = self._distances(left.columns[rows], right.columns[first:])
         is_used = left.has_data[rows, None] & right.has_data[first:]
@@ -189,8 +189,8 @@ class StatisticsKernel(GraphKernel):
         """Return what each column adds to the sums of weights[i, o] K(G, G_i) over the fitted graphs G_i.
 
         K is 1 minus a loss, which columns share in proportion to what they add to the distance. Returns (n_graphs, n_columns,
-        n_outputs), the constant sum of the weights (n_outputs,), and the names of the columns. A graph without nodes has lost everything,
-        by its first column.
+        n_outputs), the constant sum of the weights (n_outputs,), and the names of the columns. For a graph without nodes, the
+        first column gets the whole loss.
         """
         new, old = self._describe(self._check_like_fitted(graphs), self._own_grid()), self._fitted
         weights = weights * old.has_data[:, None]
@@ -243,7 +243,7 @@ class _Robust:
         self.scaler = ScaleAttributes("robust").fit(self._nodes(table))
 
     def transform(self, table: Floats) -> Floats:
-        """Scale the columns, and cut them off."""
+        """Scale the columns, and clip them."""
         return np.clip(np.asarray(self.scaler.transform(self._nodes(table)).attributes), -FARTHEST, FARTHEST)
 
     def _nodes(self, table: Floats) -> Graphs:
@@ -251,7 +251,7 @@ class _Robust:
 
 
 def _mean_distance(rows: Floats, column_kernel: str) -> float:
-    """Return the mean distance of all pairs of rows, without the pairs: column by column, from sorted values or variances."""
+    """Return the mean distance of all pairs of rows, without forming pairs: column by column, from sorted values or variances."""
     if column_kernel == "rbf":
         return float(2 * rows.var(axis=0).sum())
     n = len(rows)

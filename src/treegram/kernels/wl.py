@@ -31,8 +31,8 @@ COLOR_GRID: Grid = {"n_iterations": [0, 1, 2, 3, 4]}
 class WL(ExplicitKernel):
     r"""Weisfeiler-Lehman subtree kernel on discrete labels, with its explicit features.
 
-    Two graphs are alike when their nodes have the same colors. A node's first color is its label; each iteration joins
-    a node's color with the multiset of its neighbors' colors, so that it describes surroundings one step larger:
+    Two graphs are similar when their nodes have the same colors. A node's first color is its label; each iteration
+    joins a node's color with the multiset of its neighbors' colors, so that it describes surroundings one step larger:
 
     .. math:: K(G, G') = \sum_{i=0}^{h} \sum_c f_{i,c}(G) f_{i,c}(G')
 
@@ -64,13 +64,13 @@ class WL(ExplicitKernel):
     See Also
     --------
     WLCL : the same colors, with a kernel on the vectors of the nodes that have them.
-    ODDST : trees without ways back, instead of colors.
+    ODDST : trees that never turn back, instead of colors.
 
     Notes
     -----
     Time is linear in the edges times the iterations, plus one sparse matrix product. Colors are 64-bit hashes that depend
     on labels and edges alone: new graphs need no dictionary of the fitted ones. Two different colors among a million are
-    taken for one with a probability of 3e-8.
+    confused with a probability of 3e-8.
 
     References
     ----------
@@ -131,7 +131,7 @@ class WLOA(ExplicitKernel):
     r"""Weisfeiler-Lehman optimal assignment kernel on discrete labels, with its explicit features.
 
     Each node of one graph is assigned to at most one node of the other, so that the assigned nodes have as many colors (see
-    :class:`WL`) in common as can be. The value of the best assignment is an intersection of histograms:
+    :class:`WL`) in common as possible. The value of the best assignment is an intersection of histograms:
 
     .. math:: K(G, G') = \sum_{i=0}^{h} \sum_c \min(f_{i,c}(G), f_{i,c}(G'))
 
@@ -203,7 +203,7 @@ class WLOA(ExplicitKernel):
         return color_groups(self, graphs, [self.n_iterations], np.arange(graphs.n_nodes + 1))[0]
 
     def _raw_column_contributions(self, graphs: Graphs, described: Any, weights: Floats, *, spread: bool) -> Floats:
-        """Divide what the numbers 1 to n of a color add among its n nodes: none of them is the first."""
+        """Divide what the numbers 1 to n of a color add among its n nodes, which have no order."""
         (unfolded,) = described.groups
         nodes, colors = self._node_features(graphs), unfolded.colors
         every_column = Features(sp.identity(len(unfolded.codes), format="csr"), unfolded.codes)
@@ -247,7 +247,7 @@ def _unfold(colors: ColorFeatures) -> UnfoldedColors:
 class WLCL(NodePairKernel):
     r"""Weisfeiler-Lehman subtree kernel for graphs with labels and vectors at the nodes.
 
-    Two graphs are alike when they have nodes of the same colors (see :class:`WL`) whose vectors are close:
+    Two graphs are similar when they have nodes of the same colors (see :class:`WL`) whose vectors are close:
 
     .. math:: K(G, G') = \sum_{v \in G, v' \in G'} k_A(x_v, x_{v'}) \sum_{i=0}^{h} [c_i(v) = c_i(v')]
 
@@ -260,12 +260,12 @@ class WLCL(NodePairKernel):
     n_iterations : int, default=3
         Number of iterations, the paper's h. At 0 only the nodes themselves are compared.
     gamma : float, "scale" or None, default=None
-        How fast the node kernel decreases with the squared distance of two vectors: the larger, the narrower it is. None means
+        How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
         nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     node_kernel : str or callable, default="rbf"
         Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
-        of rows, shapes (n, d) and (m, d), that gives an (n, m) array. It must be positive semidefinite.
+        of rows, shapes (n, d) and (m, d), that returns an (n, m) array. It must be positive semidefinite.
     missing_labels : {"degree", "constant"}, default="degree"
         Labels for graphs that have none: the degree of each node, or the same label for all nodes.
     use_edge_labels : bool, default=False
@@ -294,7 +294,7 @@ class WLCL(NodePairKernel):
     Notes
     -----
     The sum is exact. Time is at most quadratic in the number of nodes with equal labels, with ``n_iterations + 1`` features
-    per node; memory is the result's. Without attributes k_A is 1 and the kernel is that of :class:`WL`.
+    per node; memory is that of the result. Without attributes k_A is 1 and the kernel is that of :class:`WL`.
 
     References
     ----------
@@ -341,7 +341,7 @@ class WLCL(NodePairKernel):
 
 
 def color_groups(kernel: Any, graphs: Graphs, n_iterations: Sequence[int], offsets: Ints) -> list[ColorFeatures]:
-    """Count colors as the kernel's parameters say, one group for what each of the ascending numbers of iterations adds.
+    """Count colors as the kernel's parameters specify, one group for what each of the ascending numbers of iterations adds.
 
     Row i counts the nodes offsets[i] to offsets[i + 1] - 1.
     """

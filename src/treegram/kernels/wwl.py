@@ -32,7 +32,7 @@ class Distributions:
     offsets: Ints
     widths: Sequence[float]
     n_iterations: Sequence[int]
-    colors: Sequence[Features]  # the shares of nodes, one row per graph, for each number of iterations from 0 on
+    colors: Sequence[Features]  # the shares of nodes, one row per graph, for each number of iterations from 0 onward
     values: Floats  # (n numbers of iterations, n_directions, n_nodes): sorted within each graph
 
 
@@ -42,10 +42,10 @@ class WWL(GraphKernel):
 
     .. math:: K(G, G') = \exp(-W(G, G') / w)
 
-    :math:`w` is the ``width``, and :math:`W` the least mean distance over which all nodes of :math:`G`, each of the weight
-    :math:`1/n`, can be moved to those of :math:`G'`. With ``method="categorical"``, the distance of two nodes is the share of the
-    iterations 0 to :math:`h` in which their colors differ (see :class:`WL`). Colors that differ once differ ever after, so that
-    :math:`W` has a closed form:
+    :math:`w` is the ``width``, and :math:`W` the least mean distance over which all nodes of :math:`G`, each of weight
+    :math:`1/n`, can be moved to those of :math:`G'`. With ``method="categorical"``, the distance between two nodes is the share
+    of the iterations 0 to :math:`h` in which their colors differ (see :class:`WL`). Colors that differ once differ in all later
+    iterations, so that :math:`W` has a closed form:
 
     .. math:: W(G, G') = 1 - \frac{1}{h + 1} \sum_{i=0}^{h} \sum_c \min\left(\frac{f_{i,c}(G)}{n}, \frac{f_{i,c}(G')}{n'}\right)
 
@@ -60,7 +60,7 @@ class WWL(GraphKernel):
     width : float, default=0.1
         Width of the exponential. Distances of colors are between 0 and 1; those of scaled vectors are mostly below 2.
     method : {"categorical", "sliced"}, default="categorical"
-        Whether labels count, exactly, or vectors, along random directions.
+        Whether to compare labels, exactly, or vectors, along random directions.
     n_directions : int, default=32
         Number of directions of "sliced".
     missing_labels : {"degree", "constant"}, default="degree"
@@ -95,7 +95,7 @@ class WWL(GraphKernel):
 
     Both are positive semidefinite: :math:`W` is a distance of the form :math:`\sum_j |a_j - a'_j|`, between shares of colors on a
     tree, or between quantiles. The exact Wasserstein distance of vectors in more than one dimension is not of this form, and
-    :math:`\exp(-W / w)` then has negative eigenvalues on public data, so it is not offered: sliced distances take its place.
+    :math:`\exp(-W / w)` then has negative eigenvalues on public data, so it is not offered; sliced distances replace it.
     A graph without nodes has the kernel 0 with every graph. A node without neighbors keeps its vector.
 
     References

@@ -44,7 +44,7 @@ def node_kernel_blocks(node_kernel: str | NodeKernel, gamma: float | None, n_att
 def scaled_gamma(vectors: Floats) -> float:
     """Return 1 / (number of attributes * mean variance of an attribute): the mean of gamma |x - y|^2 over all pairs is then 2.
 
-    Where all attributes are constant, or there are none, the same as for ``gamma=None``.
+    If all attributes are constant, or there are none, this is the same as for ``gamma=None``.
     """
     peak = float(np.abs(vectors).max(initial=0.0))
     if not peak or not (np.ptp(vectors, axis=0) > 0).any():
@@ -61,7 +61,7 @@ def scaled_gamma(vectors: Floats) -> float:
 
 
 def _named(name: str, gamma: float, X: Floats, Y: Floats) -> Floats:
-    """Return a kernel of scikit-learn, whose compiled loops refuse read-only arrays."""
+    """Compute a scikit-learn kernel, whose compiled loops refuse read-only arrays."""
     X, Y = (np.require(rows, requirements="W") for rows in (X, Y))
     if name == "cosine":  # lengths do not matter, but their squares may overflow
         X, Y = (rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True, initial=0.0), 1.0) for rows in (X, Y))

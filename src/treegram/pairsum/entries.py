@@ -1,7 +1,7 @@
 """Sums over pairs of nodes by node and feature, for explanations.
 
 The coefficients of the fitted graphs are known, so that all their nodes with equal block and vector are one column, whichever
-graph they are of. Gaussians are computed in windows, as in ``pairsum.nodes``.
+graph they belong to. Gaussians are computed in windows, as in ``pairsum.nodes``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PAIRS_PER_CALL = 1 << 24  # of rows and columns: each call stays well under a se
 
 
 def entry_sums(left: Nodes, right: Nodes, node_kernel: NodeKernel, coefficients: Floats) -> Floats:
-    """Return what each feature of each node on the left adds to the sums over the nodes of the right, times their coefficients.
+    """Return what each feature of each node on the left adds to the sums over the nodes on the right, times their coefficients.
 
     For the entry (v, t) of the left features: the sum over v' of phi(v, t) phi(v', t) k_A(x_v, x_v') coefficients[v'], shape
     (n_entries, n_outputs), in the order of ``left.features.data``. Both sides have the same columns.

@@ -1,8 +1,8 @@
 """Explicit maps z of vectors, whose inner products equal or approximate a node kernel: <z(x), z(y)> ~ k_A(x, y).
 
 A map is a frozen object: ``map(X)`` returns one row per vector, ``map(X, columns)`` only some components, so that callers need
-not hold all of them. Random Fourier features of two kinds do not depend on data; a pivot map is made of pivots among the
-vectors. ``treegram.pairsum.vectors`` sums mapped vectors over graphs.
+not hold all of them. Random Fourier features of two kinds do not depend on data; a pivot map is made from pivots among
+the vectors. ``treegram.pairsum.vectors`` sums mapped vectors over graphs.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ __all__ = [
 
 
 FREQUENCIES = ("qmc", "rff")  # how random Fourier features draw their frequencies
-ROWS_PER_CALL = 2048  # vectors mapped at once: what is computed on the way to their rows stays small
-PROPOSALS = 384  # pivots proposed at a time: enough that a pass over all items pays
-CANDIDATES, CANDIDATES_PER_PIVOT = 8192, 8  # vectors looked at, in all at least and for each pivot: more gain little
+ROWS_PER_CALL = 2048  # vectors mapped at once: intermediate results stay small
+PROPOSALS = 384  # pivots proposed at a time: enough for a pass over all items to pay off
+CANDIDATES, CANDIDATES_PER_PIVOT = 8192, 8  # vectors considered, at least in total and for each pivot: more gain little
 _ROUNDING = 1e-14  # a residual below this fraction of k(x, x) is rounding error
 
 
@@ -73,7 +73,7 @@ class Fourier:
 
     With :math:`w \sim N(0, 2 \gamma I)` the expected inner product is :math:`\exp(-\gamma \|x - y\|^2)`. Pairs of cosine
     and sine, unlike cosines with random phases (:class:`sklearn.kernel_approximation.RBFSampler`), give
-    :math:`\|z(x)\| = 1` exactly and a smaller variance for near vectors.
+    :math:`\|z(x)\| = 1` exactly and a smaller variance for nearby vectors.
     """
 
     frequencies: Floats  # (n_attributes, m)
@@ -118,7 +118,7 @@ class PivotMap:
 
 
 def evaluate(vector_map: VectorMap, X: Floats, columns: slice = slice(None), *, n_jobs: int | None = None) -> Floats:
-    """Map the rows of X, some vectors at a time; the same bits for any ``n_jobs``."""
+    """Map the rows of X, a batch of vectors at a time; the same bits for any ``n_jobs``."""
     start, stop, _ = columns.indices(vector_map.n_components)
     rows = np.empty((len(X), stop - start))
     tasks = [(vector_map, X, columns, first, rows) for first in range(0, len(X), ROWS_PER_CALL)]
@@ -166,8 +166,8 @@ def nystroem_map(
 ) -> PivotMap:
     """Choose pivots among the vectors by :func:`pivoted_cholesky`.
 
-    ``weights`` are the numbers of occurrences of the vectors. With N vectors looked at and k pivots: k N kernel values, k^2 N
-    operations, k N numbers of memory, where N is at most 8 k (or 8192).
+    ``weights`` are the numbers of occurrences of the vectors. With N vectors considered and k pivots, it takes k N kernel
+    values, k^2 N operations and memory for k N numbers, where N is at most 8 k (or 8192).
     """
     random = np.random.default_rng(seed)
     n_candidates = max(CANDIDATES_PER_PIVOT * n_components, CANDIDATES)
@@ -198,12 +198,12 @@ def pivoted_cholesky(
     tolerance: float = 0.0,
     smallest: float,
 ) -> tuple[Ints, Floats, Floats]:
-    """Choose pivots of a positive semidefinite matrix, each in proportion to what those before it leave unexplained.
+    """Choose pivots of a positive semidefinite matrix, each with probability proportional to what earlier ones leave unexplained.
 
     ``square(chosen)`` returns the matrix of some items with each other, ``columns(chosen)`` that of all items with them. Pivots are
-    proposed in rounds and accepted at random, which draws them as if one by one. Stops at ``n_most`` pivots, where at most a fraction
-    ``tolerance`` of the (weighted) trace is unexplained, or where nothing but rounding error is left, a fraction ``smallest``. Returns the
-    pivots, one row per item whose inner products approximate the matrix, and what is left of the diagonal.
+    proposed in rounds and accepted at random, which draws them as if one by one. Stops at ``n_most`` pivots, when at most a
+    fraction ``tolerance`` of the (weighted) trace is unexplained, or when only rounding error is left, a fraction ``smallest``.
+    Returns the pivots, one row per item whose inner products approximate the matrix, and what is left of the diagonal.
 
     References
     ----------
@@ -217,10 +217,10 @@ def pivoted_cholesky(
         n_proposals = min(PROPOSALS, 16 + 2 * (n_most - len(pivots)))  # some of them will be rejected
         proposals = random.choice(len(rest), n_proposals, p=odds / odds.sum())
         distinct, position = np.unique(proposals, return_inverse=True)
-        # Compared with each other first: columns, which cost most, are computed for those that are kept alone.
+        # Compare them with each other first: columns, which cost the most, are computed only for those kept.
         kept, lower = _accept(square(distinct) - rows[distinct] @ rows[distinct].T, position, smallest, random)
         kept = distinct[kept[: n_most - len(pivots)]]
-        if not len(kept):  # rounding error alone is left of them
+        if not len(kept):  # only rounding error is left of them
             rest[distinct] = 0.0
             continue
         added = columns(kept) - rows @ rows[kept].T
@@ -238,10 +238,10 @@ def pivoted_cholesky(
 
 
 def _accept(square: Floats, proposals: Ints, smallest: float, random: Any) -> tuple[Ints, Floats]:
-    """Select the proposals (rows of their unexplained matrix) to keep, in order; return also the Cholesky factor of these.
+    """Select the proposals (rows of their unexplained matrix) to keep, in order; also return their Cholesky factor.
 
-    A proposal was drawn by what the rounds before leave unexplained of it. It is kept with a probability: the fraction of this
-    that those kept before it in this round leave.
+    A proposal was drawn by what earlier rounds leave unexplained of it. It is kept with a probability equal to the fraction of
+    this that those kept earlier in this round leave unexplained.
     """
     before, kept = square.diagonal(), list[int]()
     left, factor = before.copy(), np.empty_like(square)
@@ -259,7 +259,7 @@ def _accept(square: Floats, proposals: Ints, smallest: float, random: Any) -> tu
 
 
 def kernel_block(node_kernel: NodeKernel, X: Floats, Y: Floats) -> Floats:
-    """Compute the node kernel of two blocks; the Gaussian from differences, so that vectors far from the origin lose nothing."""
+    """Compute the node kernel of two blocks; the Gaussian from differences, so that vectors far from the origin lose no precision."""
     if not len(X) or not len(Y):
         return np.zeros((len(X), len(Y)))
     if not isinstance(node_kernel, Gaussian):

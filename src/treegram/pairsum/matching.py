@@ -1,13 +1,13 @@
 """Sums over connected matchings of two graphs: sum_phi prod_v kappa(v, phi(v)), by the number of nodes matched.
 
-A matching is a bijection phi between a set of nodes of either graph that keeps edges, their kinds, and the lack of edges;
-it is connected if the matched subgraph is. Such matchings are the cliques of a product graph of n n' nodes, which is never built.
+A matching is a bijection phi between sets of nodes of the two graphs that preserves edges, their kinds, and the lack of edges; it
+is connected if the matched subgraph is. Such matchings are the cliques of a product graph of n n' nodes, which is never built.
 There are two ways to sum over them:
 
 - closed forms: up to three nodes with one kind of edge. A few sparse-times-dense matrix products and one pass over the
   triangles, so that a pair of nodes costs about as much as its degrees. They count more than matchings and subtract the rest,
-  which costs rounding errors of the size of the diagonal, not of an entry.
-- enumeration: everything else. Matchings are grown one pair of nodes at a time, each met once.
+  which causes rounding errors relative to the diagonal, not to an entry.
+- enumeration: everything else. Matchings are grown one pair of nodes at a time, each visited once.
 
 A Gaussian node kernel is at most 1, so a matching weighs no more than any of its pairs. Those that weigh less than
 2^-53 / (s! N_s), where N_s is the largest number of connected subgraphs of s nodes in any graph, are left out: a pair of graphs has
@@ -56,9 +56,9 @@ ROWS_PER_TASK = 1024  # rows of one task that computes contributions
 Graphs = namedtuple("Graphs", "rows offsets indptr indices codes triangles triangle_starts")
 # A tile of columns with the same, numbered by column; triangles (3, n) are sorted by their first column.
 Tile = namedtuple("Tile", "columns indptr indices codes triangles")
-# The node kernel, and below which values it is 0; what a matching must weigh to count; bits of an arc's code.
+# The node kernel, and the value below which it is 0; the weight that a matching needs to count; bits of an arc's code.
 Limits = namedtuple("Limits", "kernel threshold floor bits")
-# Of one row graph: kappa, the window of each row outside of which it is 0, kappa summed over the columns' neighbors, and numbers
+# For one row graph: kappa, the window of each row outside which it is 0, kappa summed over the columns' neighbors, and numbers
 # per column.
 Closed = namedtuple("Closed", "kappa windows right left both one two three")
 # For enumeration: which members of the matching each node is adjacent to, pairs that may come next, the matching itself, the
@@ -68,7 +68,7 @@ Cliques = namedtuple(
     "Cliques", "kappa windows masks column_masks listed stack weights totals size_weights contributions"
 )
 
-# Marks of nodes that are matched already. No arc has these bits, and they differ: such a node is like no other node.
+# Marks of nodes that are already matched. No arc has these bits, and they differ, so such a node equals no other.
 _ROW_MEMBER, _COLUMN_MEMBER = np.int64(1) << np.int64(62), np.int64(1) << np.int64(61)
 MASK_BITS = 61
 # State of the enumeration: the graph, the row in it, the column of its first pair, and how many pairs it has.
@@ -82,7 +82,7 @@ class Matchables:
     offsets: Ints  # graph i owns the nodes offsets[i] .. offsets[i + 1] - 1
     blocks: Hashes  # nodes of different blocks are never matched
     vectors: Floats  # (n_nodes, n_attributes)
-    indptr: Ints  # neighbors of each node, sorted; every edge is there from both of its ends
+    indptr: Ints  # neighbors of each node, sorted; every edge is listed at both of its ends
     indices: Ints
     kinds: Hashes  # of each arc; edges of different kinds are never matched
 
@@ -146,7 +146,7 @@ def match_contributions(
     threshold: float = 0.0,
     n_jobs: int | None = None,
 ) -> Floats:
-    """Return what each node of the left adds to the sums of size_weights[s] weights[i, j] S_s(G, G_i) over the graphs of the right.
+    """Return what each node on the left adds to the sums of size_weights[s] weights[i, j] S_s(G, G_i) over the graphs on the right.
 
     A matching is divided equally among its nodes; all matchings are enumerated. Shape (n_nodes, n_outputs); the same bits for any ``n_jobs``.
     """
@@ -169,7 +169,7 @@ def match_contributions(
 
 
 def _without_vectors(nodes: Matchables, node_kernel: NodeKernel) -> Matchables:
-    """Return the same nodes without vectors where the node kernel is 1 for any vectors, however far apart."""
+    """Return the same nodes without vectors if the node kernel is 1 for any vectors, however far apart."""
     return replace(nodes, vectors=np.zeros((len(nodes.blocks), 1))) if node_kernel == Gaussian(0.0) else nodes
 
 
@@ -191,7 +191,7 @@ class _MatchJob:
     def prepare(
         cls, left: Matchables, right: Matchables, node_kernel: NodeKernel, max_size: int, threshold: float
     ) -> _MatchJob:
-        """Number the kinds of edges alike on both sides, and choose between closed forms and enumeration."""
+        """Number the kinds of edges consistently on both sides, and choose between closed forms and enumeration."""
         n_kinds, codes = number_alike(left.kinds, right.kinds)
         bits = max(n_kinds.bit_length(), 1)
         if max_size > 1 and bits * (max_size - 1) > MASK_BITS:
@@ -237,7 +237,7 @@ def _list_triangles(nodes: Matchables, *, is_needed: bool) -> tuple[Ints, Ints]:
 
 
 def _log_most_matchings(sides: list[Matchables], max_size: int) -> float:
-    """Return the logarithm of the largest s! N_s, s <= max_size, with N_s at least the connected subgraphs of s nodes in any graph.
+    """Return the logarithm of the largest s! N_s, s <= max_size, where N_s bounds the connected subgraphs of s nodes in any graph.
 
     A connected subgraph of s + 1 nodes has at least two nodes without which it stays connected, and one of s nodes has at
     most s times the largest degree of neighbors: so N_(s+1) <= N_s s degree / 2.
@@ -369,7 +369,7 @@ def _largest(job: _MatchJob, tile: Any, rows: Span) -> tuple[int, int, str]:
 
 @jit
 def list_triangles(offsets, indptr, indices, starts, triangles):
-    """Write all triangles (a < b < c), graph after graph, into ``triangles`` (n, 3) as far as it has room; return their number.
+    """Write all triangles (a < b < c), graph by graph, into ``triangles`` (n, 3) as far as it has room; return their number.
 
     Those of graph g are starts[g] .. starts[g + 1] - 1.
     """
@@ -413,7 +413,7 @@ def _fill_kappa(g, first_graph, graphs, tile, limits, held):
 def _add_neighbors(source, n_rows, indptr, indices, target):
     """Set target[v, j] to the sum of source[v] over the neighbors of j, for v < n_rows.
 
-    Four rows at a time, as finding the neighbors is what costs. The last row is repeated where there are fewer than four.
+    Four rows at a time, because finding the neighbors dominates the cost. The last row is repeated if there are fewer.
     """
     end = n_rows - 1
     for v in range(0, n_rows, 4):
@@ -461,7 +461,7 @@ def _add_triangle(ka, kb, kc, ma, mb, mc, window, triangles, three):
     The first as in ``_open_column_paths``, for all columns at once. A pair of triangles adds the permanent of kappa between them,
     times 8: the six bijections count once as triangles; as paths, each was counted once and subtracted twice for each of the
     three nodes that may be in the middle, and adding three corrects that. Sums are halved later: 2 (1 + 3) = 8. Triangles whose
-    first column is outside of the window (first, end) add nothing.
+    first column is outside the window (first, end) add nothing.
     """
     (first, last, end), firsts = window, triangles[0]
     for j in range(first, last):
@@ -483,7 +483,7 @@ def _add_by_graph(sums, factor, column_graphs, totals):
         totals[column_graphs[j]] += factor * sums[j]
 
 
-@pasted  # named tuples are costly to pass, row by row
+@pasted  # named tuples are expensive to pass, row by row
 def _sum_row(v, arcs, tile, held):
     """Add what one row of a graph gives to the sums of the columns, without its graph's triangles."""
     indptr, indices = arcs
@@ -510,7 +510,7 @@ def _sum_row(v, arcs, tile, held):
 
 @pasted
 def _sum_triangle(a, b, c, tile, held):
-    """Add what one triangle of the row's graph gives; beyond the windows of its nodes it gives nothing."""
+    """Add what one triangle of the row's graph gives; outside the windows of its nodes it gives nothing."""
     wa, wb, wc = held.windows[a], held.windows[b], held.windows[c]
     if wa[0] == wa[1] or wb[0] == wb[1] or wc[0] == wc[1]:
         return
@@ -572,7 +572,7 @@ def _mark(v, mark, shift, arcs, masks):
 
 @contracted
 def _list_new(pair, shift, root, sides, held, used):
-    """List the pairs of neighbors of a pair that no earlier member is adjacent to, after those listed already; return their number."""
+    """List the pairs of neighbors of a pair that no earlier member is adjacent to, after those already listed; return their number."""
     (indptr, indices, codes), (column_indptr, column_indices, _) = sides
     u, j = pair
     for x in range(indptr[u], indptr[u + 1]):
@@ -591,7 +591,7 @@ def _list_new(pair, shift, root, sides, held, used):
 def _join(s, root, bits, sides, held):
     """Make the pair stack[s, :2] the s-th of the matching, and list the pairs that may come next; return how many are listed.
 
-    These are the candidates of before that still fit, and those that have become adjacent.
+    These are the earlier candidates that still fit, and those that have become adjacent.
     """
     stack, listed, masks, column_masks = held.stack, held.listed, held.masks, held.column_masks
     u, i = stack[s, 0], stack[s, 1]
@@ -609,7 +609,7 @@ def _join(s, root, bits, sides, held):
 
 @contracted
 def _advance(s, limits, sides, held):
-    """Choose the next pair to try, of this matching or of the nearest shorter one that has any left, and its weight.
+    """Choose the next pair to try, from this matching or the nearest shorter one that has any left, and its weight.
 
     Returns the index that the pair takes; 0 if there is none.
     """
@@ -650,15 +650,15 @@ def _finish(s, used, size_weight, held, contributions):
     held.stack[s, 2] = used
 
 
-@pasted  # named tuples are costly to pass, row by row
+@pasted  # named tuples are expensive to pass, row by row
 def _enumerate(s, budget, root, limits, sides, held, contributions):
-    """Add all connected matchings whose first row node is the root to totals, from the pair stack[s] on.
+    """Add all connected matchings whose first row node is the root to totals, from the pair stack[s] onward.
 
     Returns the index of the pair before which it stopped because of the budget, or 0 when all are done; and the steps taken.
     The rows stack[s] = (u, i, start, end): the current matching has (u, i) as its s-th pair, and listed[start:end] are the
     pairs that may extend its first s + 1 pairs and have not been tried yet; dropping those tried keeps each matching from
-    being met twice (the ESU scheme, on pairs of nodes). The masks hold to which members each node is adjacent: a pair may
-    join if the masks of its two nodes are equal.
+    being visited twice (the ESU scheme, on pairs of nodes). The masks hold the members that each node is adjacent to: a
+    pair may join if the masks of its two nodes are equal.
     """
     stack, totals, size_weights = held.stack, held.totals, held.size_weights
     last, steps = len(totals) - 1, 1
@@ -694,9 +694,9 @@ def _begin_pair(v, j, depth, held, contributions):
 def sum_cliques(state, span, budget, graphs, tile, limits, held, out):
     """Add S_(s+1), the sum over connected matchings of s + 1 nodes, to out[graph of row, s, graph of column], s < out.shape[1].
 
-    The rows are those of the graphs span[0] .. span[1] - 1. After about ``budget`` steps, ``state`` holds the position to go on:
-    state[COLUMN] is -1 before a row is begun, state[ROW] and it before a graph is. held.contributions, which begin with the rows
-    of the graph span[0], get size_weights[s] times the sum over those that contain the row.
+    The rows are those of the graphs span[0] .. span[1] - 1. After about ``budget`` steps, ``state`` holds the position to resume
+    at: state[COLUMN] is -1 before a row is begun; both it and state[ROW] are -1 before a graph is. held.contributions, which
+    begin with the rows of the graph span[0], get size_weights[s] times the sum over those that contain the row.
     """
     g, v, j, depth = state[GRAPH], state[ROW], state[COLUMN], state[DEPTH]
     while g < span[1] and budget >= 0:

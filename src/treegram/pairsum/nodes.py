@@ -8,7 +8,7 @@ Every kernel that is such a sum goes through :func:`pair_sums`, tile by tile (``
 - features that many nodes have are summed as dense rows, up to two features of four nodes at once, the others through lists of
   the nodes that have them; both are gathered by column first, and by graph only once for each row graph and block;
 - features that a single node has add to the diagonal only, and go there directly;
-- columns are aligned to cache lines, and long vectors are compared four rows at once, so that loops load as little as they can;
+- columns are aligned to cache lines, and long vectors are compared four rows at once, so that loops load as little as possible;
 - several weightings of the features (the lambda grid) and several feature sets (the depths) share each k_A.
 """
 
@@ -44,10 +44,10 @@ from treegram.structure.hashing import equal_rows, number_pairs
 __all__ = ["Nodes", "Weighting", "pair_sums", "self_sums"]
 
 TILE_COLUMNS = 800  # nodes of the largest block in one tile: its vectors and sums then stay in the second-level cache
-SELF_COLUMNS = 4096  # nodes in one tile of graphs that meet themselves alone: blocks are small there
+SELF_COLUMNS = 4096  # nodes in one tile of graphs that meet only themselves: blocks are small there
 DENSE_FRACTION = 0.15  # a feature that this fraction of its block has is summed densely; below, lists are faster
-# Of the result: a tile is held separately until it is written, one or two for each worker. Where the result is large, as many tiles
-# as keep the workers busy are enough: in narrow tiles of tiny graphs, starting a row is all that a row costs.
+# Bytes of the result: a tile is held separately until it is written, one or two for each worker. If the result is large, enough
+# tiles to keep the workers busy will do: in narrow tiles of tiny graphs, starting a row dominates its cost.
 TILE_BYTES, MOST_TILES = 8 << 20, 11
 # Compiled code cannot be interrupted: this many rows, or rows of this many multiplications, keep each call well under a second.
 ROWS_PER_CALL, COST_PER_CALL = 1 << 14, 1 << 30
@@ -68,7 +68,7 @@ Rows = namedtuple("Rows", "graphs blocks vectors projections indptr indices data
 Inverted = namedtuple("Inverted", "slots lanes lane_kinds dense ends listed values")
 # The kind of each feature and its weights (n_kinds, n_weights); the kinds of a group are starts[group] .. starts[group + 1] - 1.
 Weights = namedtuple("Weights", "kinds weights starts")
-# Arrays to work in: AT_ONCE rows of node kernels; lanes; bins, which gather the sums of each kind by graph and are weighted at the end;
+# Scratch arrays: AT_ONCE rows of node kernels; lanes; bins, which gather the sums of each kind by graph and are weighted at the end;
 # totals of the row graph; flags of the lanes and of the bins in use; two small ones; and of the rows' common features, which wait until
 # all these rows are seen: the index of each slot among them or -1, the features, and the factor that each row has for each. Lanes,
 # bins, totals and flags are zero before and after.
@@ -81,7 +81,7 @@ Scratch = namedtuple(
 class Nodes:
     """The nodes to sum over: those of ``n_graphs`` graphs, in the order of the graphs.
 
-    A feature must belong to one block: sums go block by block, and pairs of nodes from different blocks are never met.
+    A feature must belong to one block: sums go block by block, and nodes from different blocks are never paired.
     """
 
     n_graphs: int
@@ -108,7 +108,7 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Weighting:
-    """The output that each feature counts for, and its weights; features of one kind are treated alike."""
+    """The output that each feature counts for, and its weights; features of one kind are treated the same."""
 
     kinds: Ints  # kind of each feature
     groups: Ints  # group of each kind, ascending: one output matrix per group and weight
@@ -196,8 +196,8 @@ class _NodeJob:
         support, owners, values = _survey(right.features)
         order, alone = _hot_first(right.features, support, weighting), np.empty(0, np.int64)
         if left is right and isinstance(node_kernel, Gaussian):
-            # A feature of a single node adds to the diagonal only, where k_A(x, x) is 1. Most features are such, and looking for
-            # them would be all that the other nodes do.
+            # A feature of a single node adds to the diagonal only, where k_A(x, x) is 1. Most features are like this, and the
+            # other nodes would spend all their time looking for them.
             alone = np.flatnonzero(support == 1)
         else:
             order = np.concatenate([order, _rare_last(right.features, support)])
@@ -225,7 +225,7 @@ class _NodeJob:
         )
 
     def columns(self, span: Span) -> tuple[Ints, Ints, Any]:
-        """Return the nodes of some graphs of the right as a tile: the nodes in order, the column of each, and the tile.
+        """Return the nodes of some graphs on the right as a tile: the nodes in order, the column of each, and the tile.
 
         Where k_A is the Gaussian, each block starts at a multiple of LANES; columns before it repeat a node, without its features.
         """
@@ -252,7 +252,7 @@ class _NodeJob:
 def _survey(features: sp.csr_matrix) -> tuple[Ints, Ints, Floats]:
     """Return for each feature the number of nodes that have it, one such node, and its value there."""
     n = features.shape[1]
-    support, owners = np.zeros((2, n), np.int32)  # short numbers: they are looked up at random
+    support, owners = np.zeros((2, n), np.int32)  # short integers: they are looked up at random
     values = np.zeros(n)
     survey((features.indptr, features.indices, features.data), support, owners, values)
     return support, owners, values
@@ -331,7 +331,7 @@ class _Lanes:
 
 
 def _number_within(blocks: Ints, n_blocks: int) -> tuple[Ints, Ints]:
-    """Number entries within their sorted blocks; return also a table of zeros for them, with their number in the last column."""
+    """Number entries within their sorted blocks; also return a table of zeros for them, with their number in the last column."""
     sizes = np.bincount(blocks, minlength=n_blocks)
     numbers = np.arange(len(blocks)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     table = np.zeros((n_blocks, int(sizes.max(initial=0)) + 1), np.int64)
@@ -402,7 +402,7 @@ def _add_tile(
     row_cost = widest * (8 + len(job.rows.indices) // max(len(job.rows.blocks), 1)) + 1
     step = min(ROWS_PER_CALL, 1 + COST_PER_CALL // row_cost) if is_gaussian else KERNEL_ROWS
     starts = range(0, n_rows, step)
-    for first in track(starts, total=len(starts), label="pair sums"):  # shown where one tile takes long
+    for first in track(starts, total=len(starts), label="pair sums"):  # shown if one tile takes long
         rows = (first, min(first + step, n_rows))
         kernel = job.layout.kernel(rows, columns, job.reach)
         sum_tile(rows, job.rows, columns, inverted, job.weights, kernel, scratch, base, out)
@@ -430,7 +430,7 @@ def _invert(job: _NodeJob, order: Ints, positions: Ints, n_columns: int) -> Any:
 
 @jit
 def survey(entries, support, owners, values):
-    """Count the nodes that have each feature in ``support``, which is zero before; fill the last such node and its value."""
+    """Count the nodes that have each feature in ``support``, which is initially zero; fill the last such node and its value."""
     indptr, indices, data = entries
     for v in range(len(indptr) - 1):
         for i in range(indptr[v], indptr[v + 1]):
@@ -442,7 +442,7 @@ def survey(entries, support, owners, values):
 def arrange(entries, order, numbers, n, arranged):
     """Write rows in another order, and features under other numbers without those of number n; return how many entries are left.
 
-    Without a branch: which feature is left out cannot be predicted.
+    No branch: it would be unpredictable.
     """
     (indptr, indices, data), (new_indptr, new_indices, new_data) = entries, arranged
     used = 0
@@ -571,7 +571,7 @@ def _weigh_bin(kind, weights, group, bins, totals):
 def _write(target, is_begun, starts, weights, bins_in_use, bins, totals, out):
     """Write the totals of a row graph, with its bins, to ``out`` at target = (graph, base); totals and bins are left zero.
 
-    Weights come last, when few numbers are left.
+    Weights are applied last, when few numbers are left.
     """
     graph, base = np.uint64(target[0]), np.uint64(target[1])
     for group in range(np.uint64(totals.shape[0])):
@@ -590,9 +590,9 @@ def _write(target, is_begun, starts, weights, bins_in_use, bins, totals, out):
 
 @jit
 def _rows_at_once(v, stop, window, graphs, blocks, row_projections, reach, projections, columns):
-    """Return how many rows from v on to take together: AT_ONCE of one graph and block with nearly the same window, or one.
+    """Return how many rows from v onward to take together: AT_ONCE of one graph and block with nearly the same window, or one.
 
-    ``window`` is that of v, and becomes theirs together.
+    ``window`` is that of v at first, and becomes that of all of them.
     """
     last = v + AT_ONCE - 1
     if last >= stop or graphs[last] != graphs[v] or blocks[last] != blocks[v]:
@@ -618,9 +618,9 @@ def _let_wait(t, r, value, slots, n, indices, features, factors):
     return n
 
 
-@pasted  # named tuples are costly to pass, row by row
+@pasted  # named tuples are expensive to pass, row by row
 def _add_features(v, n, window, features, inverted, kinds, held, graphs, waiting, joined, bins, in_use):
-    """Add the features of the n rows from v on, which are held: rare ones to their lanes or bins, while common ones wait.
+    """Add the features of the n rows from v onward, which are held: rare ones to their lanes or bins, while common ones wait.
 
     Returns the number of those that wait.
     """
@@ -683,7 +683,7 @@ def _join_waiting(n_rows, n, window, slots, lanes, indices, features, factors, c
 
 @contracted
 def sum_tile(span, rows, columns, inverted, weights, kernel, scratch, base, out):
-    """Write the pair sums of the rows ``span[0] .. span[1] - 1`` with all columns of one tile to ``out``, from ``base`` on.
+    """Write the pair sums of the rows ``span[0] .. span[1] - 1`` with all columns of one tile to ``out``, from ``base`` onward.
 
     out[group, weight, graph of row, base + graph of column] = sum of k(row, column) * sum_t F[row, t] F[column, t] weight_t, over
     the features t of each group and the rows and columns of the two graphs; added to the sums of rows of the same graph before the

@@ -2,19 +2,19 @@
 
     K(G, G') = sum over u, v in G and u', v' in G' of k(u, u') k(v, v') k_len(d(u, v), d(u', v'))
 
-Taken literally this costs n^2 n'^2 for two graphs. With A the node kernel of the nodes u of one graph with the nodes u' of another,
-and S_d(u, v) the number of pairs (u, v) that are d apart, it is the sum of all entries of A o (S_d A S'_d), over all d, and costs
-n^2 n' + n n'^2. It is taken row by row: for one u, ``reached[d]`` is row u of S_d A, and then each u' collects ``reached`` at its own
-partners, times A(u, u'). What else makes it fast:
+Taken literally, this costs n^2 n'^2 for two graphs. With A the node kernel of the nodes u of one graph with the nodes u' of
+another, and S_d(u, v) the number of pairs (u, v) that are d apart, it is the sum of all entries of A o (S_d A S'_d), over all d,
+and costs n^2 n' + n n'^2. It is taken row by row: for one u, ``reached[d]`` is row u of S_d A, and then each u' collects
+``reached`` at its own partners, times A(u, u'). What else makes it fast:
 
 - nodes of one graph with equal block and equal vector are joined into one group, and their pairs counted;
 - where edges have no direction, a pair (u', v') and its reverse count the same, so that only one of them is looked up;
 - a Gaussian node kernel is skipped where that changes no entry of the normalized matrix by more than rounding does.
 
-The last: let c_d be the number of pairs (u, v) of G at distance d, and L the largest row sum of k_len. The terms that have a
-node kernel below eps sum to at most 2 eps L |c| |c'|, while K(G, G) is at least k_len(0) sum_d c_d >= k_len(0) |c|^2 / max c_d,
-from the pairs of each path with itself. With eps = 2^-54 k_len(0) / (L max c_d) the terms that are skipped therefore sum to at most
-2^-53 sqrt(K(G, G) K(G', G')).
+For the last point, let c_d be the number of pairs (u, v) of G at distance d, and L the largest row sum of k_len. The terms that
+have a node kernel below eps sum to at most 2 eps L |c| |c'|, while K(G, G) is at least k_len(0) sum_d c_d >= k_len(0) |c|^2 / max
+c_d, from the pairs of each path with itself. With eps = 2^-54 k_len(0) / (L max c_d) the terms that are skipped therefore sum to
+at most 2^-53 sqrt(K(G, G) K(G', G')).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Partners = namedtuple("Partners", "starts partners lengths counts")
 # For each column of a tile the spots of ``reached`` where its partners are: length * n_columns + column, their weights, and
 # whether all of these are 1. The spots of column j begin at stops[j, 0]; those of length at most d end before stops[j, d].
 Listed = namedtuple("Listed", "spots weights is_plain stops")
-# Of one row graph: the node kernel of its rows with all columns, their windows, and sums by length, also as one long row.
+# For one row graph: the node kernel of its rows with all columns, windows, and sums by length, also as one long row.
 Held = namedtuple("Held", "kernel windows reached blurred long_reached long_blurred")
 
 
@@ -72,7 +72,7 @@ class PathEnds:
 
 
 def group_equal(graph_ids: Ints, blocks: Hashes, vectors: Floats) -> tuple[Ints, Ints]:
-    """Number the distinct (graph, block, vector), graph after graph; return each node's number and one node of each."""
+    """Number the distinct (graph, block, vector), graph by graph; return each node's number and one node of each."""
     numbers, first = equal_rows(vectors, graph_ids, blocks)
     # Groups that are near in space are then near in memory: what is gathered from them is in cache.
     order = np.lexsort((*vectors[first].T, blocks[first], graph_ids[first]))
@@ -153,7 +153,7 @@ class _PathJob:
     rows: Any  # Rows
     row_partners: Any  # Partners
     column_partners: Any
-    first_equal: Ints  # of each column: the first of its equals, which are neighbors where nodes are not joined
+    first_equal: Ints  # for each column: the first of its equals, next to each other if nodes are not joined
     length_weights: Floats
     both_ways: bool
 
@@ -214,12 +214,12 @@ def _tile_contributions(job: _PathJob, weights: Floats, tile: Span) -> tuple[Int
 
 
 def _sum_some(job: _PathJob, tile: Span, graphs: Span) -> Floats:
-    """Return the sums of some consecutive graphs of the left with those of a tile of the right."""
+    """Return the sums of some consecutive graphs on the left with those of a tile on the right."""
     return _sum_columns(job, *job.layout.columns(tile), graphs, tile[1] - tile[0])
 
 
 def _sum_columns(job: _PathJob, order: Ints, columns: Any, graphs: Span, n_sums: int) -> Floats:
-    """Return the sums of some consecutive graphs of the left with the ``n_sums`` graphs that the columns belong to."""
+    """Return the sums of some consecutive graphs on the left with the ``n_sums`` graphs that the columns belong to."""
     paths = (job.row_partners, _list_partners(job, order), job.length_weights)
     offsets, out = job.layout.left.offsets, np.zeros((graphs[1] - graphs[0], n_sums))
     held = _held(job, graphs, len(order), paths[1].stops.shape[1] - 1)
@@ -339,7 +339,7 @@ def _blur(reached, top, length_weights, new_top, blurred):
 
 @contracted
 def _collect(spots, start, stop, reached):
-    """Return the sum of ``reached`` at the spots start .. stop - 1: four sums in parallel, as each addition waits for the last."""
+    """Return the sum of ``reached`` at the spots start .. stop - 1: four parallel sums, as each addition waits for the previous one."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     while start + _4 <= stop:
         s0 += reached[spots[start]]
@@ -355,7 +355,7 @@ def _collect(spots, start, stop, reached):
 
 @contracted
 def _collect_weighted(spots, weights, start, stop, reached):
-    """Do as ``_collect``, each times its weight."""
+    """Do the same as ``_collect``, with each value times its weight."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     while start + _4 <= stop:
         s0 += weights[start] * reached[spots[start]]
@@ -384,9 +384,9 @@ def _meet(kernel, window, top, spots, weights, is_plain, stops, reached, graphs,
 def sum_tile(state, offsets, rows, columns, kernel, paths, held, out):
     """Add the sums of the graphs g = base .. last - 1 in rows with one tile to out[g - base, graph of column], row by row.
 
-    ``state`` is (graph, row, base, last, budget). After about ``budget`` steps it holds the position to go on; ``held`` then has
-    the node kernel of that graph. ``paths`` is (partners of the rows, spots of the columns, weights of the lengths): the kernel of
-    two lengths that differ by i is weights[i]. Named tuples are unpacked first: each attribute access costs a reference count.
+    ``state`` is (graph, row, base, last, budget). After about ``budget`` steps it holds the position to resume at, and ``held``
+    the node kernel of that graph. ``paths`` is (partners of the rows, spots of the columns, weights of the lengths): the kernel
+    of two lengths that differ by i is weights[i]. Named tuples are unpacked first: each attribute access costs a reference count.
     """
     g, u, base, last_graph, budget = state[0], state[1], state[2], state[3], state[4]
     starts, partners, lengths, counts = paths[0]

@@ -139,7 +139,7 @@ def _count_bins(labels: Ints, column: Ints, graph_ids: Ints) -> tuple[Ints, Ints
 
 @jit
 def count_graphs(bins, graph_ids, starts, graphs, counts):
-    """List for each bin the graphs that have it, and how often: entries starts[i] .. starts[i + 1] - 1; return their number.
+    """List the graphs that have each bin, and how often: entries starts[i] .. starts[i + 1] - 1; return their number.
 
     ``starts`` must be 0. ``graph_ids`` must be sorted: then so are the graphs of each bin.
     """

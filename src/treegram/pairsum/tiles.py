@@ -3,9 +3,9 @@
 Nothing of size nodes x nodes is ever stored. The nodes of some consecutive graphs are the columns of a tile, which stays in
 cache; rows stream past it; its sums go straight to its pairs of graphs. Rows come graph by graph. Columns come block by block
 (nodes of different blocks are never compared) and, within a block, sorted by their projection on one direction of the attribute
-space, so that the columns near a row are a contiguous window, and a Gaussian is computed in that window only. This module has what
-does not depend on what is summed: blocks and projections of both sides, tiles, the node kernel of a row with a tile, and
-the matrix assembled from its tiles.
+space, so that the columns near a row are a contiguous window, and a Gaussian is computed in that window only. This module has
+everything that does not depend on what is summed: blocks and projections of both sides, tiles, the node kernel of a row with a
+tile, and the matrix assembled from its tiles.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Side:
     """The nodes of some graphs, in the order of the graphs: those of graph g are offsets[g] .. offsets[g + 1] - 1."""
 
     offsets: Ints
-    blocks: Ints  # numbered from 0, alike on both sides
+    blocks: Ints  # numbered from 0, consistently on both sides
     vectors: Floats
     projections: Floats  # on the direction in which the vectors vary most, in units of the largest coordinate
     by_block: Ints  # the nodes by block, and those of a block by projection
@@ -126,7 +126,7 @@ class Layout:
             return float(np.sqrt(exponent) / width + rounding)
 
     def columns(self, span: Span) -> tuple[Ints, Any]:
-        """Return the nodes of some graphs of the right as a tile: the node of each column, and the tile."""
+        """Return the nodes of some graphs on the right as a tile: the node of each column, and the tile."""
         side = self.right
         first, last = side.offsets[span[0]], side.offsets[span[1]]
         order = side.by_block[(side.by_block >= first) & (side.by_block < last)]
@@ -161,14 +161,14 @@ def aligned(n_rows: int, n_columns: int) -> Floats:
 
 
 def number_alike(*values: Hashes) -> tuple[int, list[Ints]]:
-    """Number equal values equally in all arrays, from 0; return also how many differ."""
+    """Give equal values the same number in all arrays, from 0; also return how many are distinct."""
     numbers, firsts = number_codes(np.concatenate(values))
     return len(firsts), np.split(numbers, np.cumsum([len(v) for v in values])[:-1])
 
 
 def order_by(keys: Ints, n_keys: int, order: Ints) -> Ints:
     """Sort an order by keys below ``n_keys``, stably."""
-    small = keys[order].astype(np.min_scalar_type(n_keys))  # up to 16 bits, numpy has a sort without comparisons
+    small = keys[order].astype(np.min_scalar_type(n_keys))  # up to 16 bits, numpy sorts without comparisons
     return order[np.argsort(small, kind="stable")]
 
 
@@ -188,7 +188,7 @@ def _widest_direction(vectors: Floats, extent: float) -> Floats:
 
 
 def cut(offsets: Ints, n_tiles: int) -> list[Span]:
-    """Cut the graphs into at most ``n_tiles`` spans of consecutive graphs with about as many nodes each, none of them empty."""
+    """Cut the graphs into at most ``n_tiles`` spans of consecutive graphs with about the same number of nodes, none of them empty."""
     goals = offsets[-1] * np.arange(1, n_tiles) / n_tiles
     cuts = np.unique(np.concatenate([[0], np.searchsorted(offsets, goals), [len(offsets) - 1]]))
     return [(int(first), int(last)) for first, last in pairwise(cuts)]
@@ -210,9 +210,9 @@ def fill_matrix(
     """Fill ``sums`` with the sums of all tiles; of a symmetric matrix the upper half, see :func:`complete` for the rest.
 
     ``tile_sums(job, span, n, out, base)`` writes those of the first n rows with a span of columns to ``out``, from the column
-    ``base`` on; the job is what all tiles have in common. Workers that share memory write straight into ``sums``.
+    ``base`` onward; the job is what all tiles have in common. Workers that share memory write straight into ``sums``.
     """
-    # Later tiles of a symmetric matrix have more rows: the longest tasks first keep all workers busy to the end.
+    # Later tiles of a symmetric matrix have more rows: starting with the longest tasks keeps all workers busy.
     tasks = [(span, span[1] if symmetric else sums.shape[-2]) for span in reversed(tiles)]
     if share_memory():
         shared_tasks = [(job, span, n_rows, sums, span[0]) for span, n_rows in tasks]
@@ -233,7 +233,7 @@ def _sum_tile(shared: tuple[Any, ...], span: Span, n_rows: int) -> Floats:
 
 
 def complete(K: Floats, factors: Floats | None = None) -> None:
-    """Fill the lower half of each symmetric matrix from its upper half, all numbers times the factors of their row and column.
+    """Fill the lower half of each symmetric matrix from its upper half, all values times the factors of their row and column.
 
     The two factors are multiplied first, so that the matrix is symmetric in every bit.
     """
@@ -244,7 +244,7 @@ def complete(K: Floats, factors: Floats | None = None) -> None:
             last = min(first + ROWS_AT_ONCE, n)
             rows = matrix[first:last, first:]
             if factors is not None:
-                with np.errstate(over="ignore", invalid="ignore"):  # of whatever is below the diagonal
+                with np.errstate(over="ignore", invalid="ignore"):  # values below the diagonal are arbitrary
                     rows *= factors[point][first:last, None] * factors[point][first:]
             square, rest = np.split(rows, [last - first], axis=1)
             np.copyto(square, square.T.copy(), where=np.tri(last - first, k=-1, dtype=bool))
@@ -281,14 +281,14 @@ def power_of_2(x):
 
 @jit
 def clear(values):
-    """Set values to 0 by a loop: assignments of slices compile for seconds."""
+    """Set values to 0 in a loop: slice assignments take seconds to compile."""
     for j in range(len(values)):
         values[j] = 0.0
 
 
 @jit
 def copy(source, target):
-    """Copy source to target by a loop."""
+    """Copy source to target in a loop."""
     for j in range(len(target)):
         target[j] = source[j]
 
@@ -305,7 +305,7 @@ def add_scaled(a, values, out):
 
 @contracted
 def gaussian_row(gamma, v, x, columns, low, high, r, out):
-    """Set out[r, j] to exp(-gamma |x[v] - columns[:, j]|^2) for low <= j < high; by differences, so that nothing cancels.
+    """Set out[r, j] to exp(-gamma |x[v] - columns[:, j]|^2) for low <= j < high; from differences, so that nothing cancels.
 
     Indices are unsigned: those that might be negative would be counted from the end, and cost a comparison each. Rows are not cut
     out of their arrays: that costs a reference count each.

@@ -1,6 +1,6 @@
 """Sums of explicit vectors: K(G, G') = sum_t <Z_t(G), Z_t(G')> with Z_t(G) = sum_{v in G} F[v, t] z(x_v).
 
-With an explicit map z a graph is one vector per tree, and everything is linear in the number of nodes until graphs meet:
+With an explicit map z, a graph is one vector per tree, and everything is linear in the nodes until graphs are compared:
 
 - :func:`add_products` computes Gram matrices: for each tree the product of the vectors of the graphs that have it, common
   trees by matrix products, rare ones in compiled loops. Trees and components come in portions, so that memory is bounded;
@@ -38,9 +38,9 @@ __all__ = [
 ]
 
 
-VECTOR_BYTES = 96 << 20  # of the vectors of all nodes at once: more components are done one range after the other
+VECTOR_BYTES = 96 << 20  # of the vectors of all nodes at once: more components are processed in several ranges
 PORTION_BYTES = 16 << 20  # of the sums of consecutive trees
-SMALL_PRODUCT = 256  # pairs of entries of a tree up to which a compiled loop beats the call of a matrix product
+SMALL_PRODUCT = 256  # pairs of entries of a tree up to which a compiled loop beats a call to a matrix product
 NODES_PER_TASK = 2048  # hashed at once: the vectors of these nodes stay in cache
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _S32, _S63 = np.uint64(32), np.uint64(63)
@@ -55,7 +55,7 @@ class Entries:
     graphs: Ints  # graph of each entry, ascending within a tree
     starts: Ints  # (n_entries + 1,): entry e owns the terms starts[e] .. starts[e + 1] - 1
     rows: Ints  # of each term: the row of its vector
-    values: Floats  # of each term: its count, weighed or not
+    values: Floats  # of each term: its count, weighted or not
 
     @property
     def n_trees(self) -> int:
@@ -131,8 +131,8 @@ def add_products(
 ) -> None:
     """Add sum_t weights[t, k] <Z_t(G), Z_t(G')> to out[k, G, G'], for vectors that hold a range of components.
 
-    ``left is right`` gives an exactly symmetric result. Time: one product of (entries x components) with its like for
-    each tree; memory: PORTION_BYTES for either side.
+    ``left is right`` gives an exactly symmetric result. Time: one product of two (entries x components) matrices for
+    each tree; memory: PORTION_BYTES for each side.
     """
     sizes = np.diff(left.trees) + np.diff(right.trees)
     for trees in _portions(sizes, max(left_vectors.shape[1], 1)):
@@ -194,10 +194,10 @@ def hash_graphs(
     .. math:: h(G) = \sum_t s_t R^{c_t} (\epsilon \circ Z_t(G))
 
     Sign :math:`s_t` and first column :math:`c_t` come from tree t's code and ``seed``, :math:`\epsilon` are random signs of
-    the components from ``seed``, and :math:`R^c` moves a vector c columns to the right, around the end. A tree never meets
-    itself at another column, so that its own product is exact; two different trees meet with independent signs, so that
-    what they add has mean 0 and, relative to :math:`\|Z_t\| \|Z_{t'}\|`, variance of at most ``2 / n_columns``. As each
-    vector stays in one piece, a node costs one contiguous addition of z for each of its trees.
+    the components from ``seed``, and :math:`R^c` moves a vector c columns to the right, wrapping around at the end. A tree
+    never meets itself at another column, so that its own product is exact; two different trees meet with independent
+    signs, so that what they add has mean 0 and, relative to :math:`\|Z_t\| \|Z_{t'}\|`, variance of at most ``2 /
+    n_columns``. As each vector stays in one piece, a node costs one contiguous addition of z for each of its trees.
     """
     columns, signs, component_signs = place_trees(codes, vector_map.n_components, n_columns, seed)
     n_numbers = float(len(offsets) - 1) * n_columns
@@ -279,7 +279,7 @@ def _add_scaled(a, x, out):
 
 @inlined
 def _inner(x, y):
-    """<x, y>, in four interleaved sums that one vector register holds."""
+    """Compute <x, y> in four interleaved sums that one vector register holds."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     n = len(x) // 4 * 4
     for j in range(0, n, 4):
@@ -294,7 +294,7 @@ def _inner(x, y):
 
 @contracted
 def _sum_vectors(first, last, starts, rows, values, vectors, out):
-    """out[e - first] = sum of values[i] * vectors[rows[i]] over starts[e] <= i < starts[e + 1], for first <= e < last."""
+    """Set out[e - first] to the sum of values[i] * vectors[rows[i]] over starts[e] <= i < starts[e + 1], for first <= e < last."""
     for e in range(first, last):
         total = out[e - first]
         total[:] = 0.0
@@ -304,10 +304,10 @@ def _sum_vectors(first, last, starts, rows, values, vectors, out):
 
 @contracted
 def _add_small_products(trees, starts_left, graphs_left, left, starts_right, graphs_right, right, weights, most, out):
-    """out[k, g, g'] += weights[t, k] <left entry of (t, g), right entry of (t, g')> for the trees[0] <= t < trees[1].
+    """Add weights[t, k] <left entry of (t, g), right entry of (t, g')> to out[k, g, g'] for trees[0] <= t < trees[1].
 
     Trees with more than ``most`` pairs of entries are left out: matrix products are faster for them. The entries of tree
-    t are starts[t] .. starts[t + 1] - 1; ``left`` and ``right`` hold their vectors from the first tree on.
+    t are starts[t] .. starts[t + 1] - 1; ``left`` and ``right`` hold their vectors from the first tree onward.
     """
     base_left, base_right = starts_left[trees[0]], starts_right[trees[0]]
     for t in range(trees[0], trees[1]):
@@ -322,7 +322,7 @@ def _add_small_products(trees, starts_left, graphs_left, left, starts_right, gra
 
 @contracted
 def _add_block(block, graphs_left, graphs_right, weights, out):
-    """out[k, graphs_left[i], graphs_right[j]] += weights[k] * block[i, j]."""
+    """Add weights[k] * block[i, j] to out[k, graphs_left[i], graphs_right[j]]."""
     for k in range(len(out)):
         for i in range(len(graphs_left)):
             row = out[k, graphs_left[i]]
@@ -332,14 +332,14 @@ def _add_block(block, graphs_left, graphs_right, weights, out):
 
 @contracted
 def _add_squares(first, last, graphs, vectors, out):
-    """out[graphs[e]] += |vectors[e - first]|^2 for first <= e < last."""
+    """Add |vectors[e - first]|^2 to out[graphs[e]] for first <= e < last."""
     for e in range(first, last):
         out[graphs[e]] += _inner(vectors[e - first], vectors[e - first])
 
 
 @jit
 def _fill_places(codes, seed, n_columns, columns, signs):
-    """Fill first column and sign of each tree: 32 bits of a mixed code make the column, another bit the sign."""
+    """Fill the first column and the sign of each tree: 32 bits of a mixed code make the column, another bit the sign."""
     for t in range(len(codes)):
         bits = mix(mix(codes[t] + seed) ^ seed)
         columns[t] = np.int64(((bits & _LOW_32) * np.uint64(n_columns)) >> _S32)
@@ -348,9 +348,9 @@ def _fill_places(codes, seed, n_columns, columns, signs):
 
 @contracted(allocates=True)
 def _hash_rows(first, last, offsets, indptr, indices, data, columns, signs, vectors, out):
-    """out[g] = sum over the nodes v of g and their trees t of signs[t] F[v, t] vectors[v], moved to columns[t].
+    """Set out[g] to the sum over the nodes v of g and their trees t of signs[t] F[v, t] vectors[v], moved to columns[t].
 
-    For the graphs first <= g < last; ``vectors`` holds their nodes alone. A vector that extends beyond the last column
+    For the graphs first <= g < last; ``vectors`` holds only their nodes. A vector that extends beyond the last column
     continues at the first one.
     """
     n_columns, width = out.shape[1], vectors.shape[1]
@@ -370,9 +370,9 @@ def _hash_rows(first, last, offsets, indptr, indices, data, columns, signs, vect
 
 @contracted
 def _fill_entry_products(first, last, indptr, indices, data, columns, signs, vectors, weights, sums):
-    """sums[e, o] = signs[t] F[v, t] <vectors[v], weights[o] from columns[t] on>, for the entries e = (v, t) of first <= v < last.
+    """Set sums[e, o] to signs[t] F[v, t] <vectors[v], weights[o] from columns[t] onward>, for the entries e = (v, t) of first <= v < last.
 
-    ``vectors`` holds these nodes alone; a row of ``weights`` continues beyond its last column with the first ones.
+    ``vectors`` holds only these nodes; a row of ``weights`` continues beyond its last column with the first ones.
     """
     width = vectors.shape[1]
     for v in range(first, last):

@@ -34,7 +34,7 @@ SELF_COLUMNS = 64  # of a tile that meets its own graphs only: small, as all but
 
 # Arcs of each row, by its position in the collection, or those of each column: where their ends are in ``reached``.
 Arcs = namedtuple("Arcs", "starts ends labels")
-# Of one row graph: the node kernel of its rows with all columns, their windows, y_k and y_{k-1}, and what one row reaches.
+# For one row graph: the node kernel of its rows with all columns, windows, y_k and y_{k-1}, and what one row reaches.
 Held = namedtuple("Held", "kernel windows walks reached")
 
 
@@ -128,7 +128,7 @@ def _fill_tile(job: _WalkJob, tile: Span, n_rows: int, out: Floats, base: int) -
 
 
 def _tile_sums(job: _WalkJob, tile: Span, graphs: Span) -> Floats:
-    """Return the sums of some consecutive graphs of the left with those of a tile of the right, or with each of its nodes."""
+    """Return the sums of some consecutive graphs on the left with those of a tile on the right, or with each of its nodes."""
     order, columns = job.layout.columns(tile)
     n, n_sums = len(order), tile[1] - tile[0]
     if not job.by_graph:
@@ -147,7 +147,7 @@ def _tile_sums(job: _WalkJob, tile: Span, graphs: Span) -> Floats:
 
 
 def _column_arcs(arcs: Any, order: Ints) -> Any:
-    """Return the arcs of the columns of a tile, whose node is order[j], with the columns where they end."""
+    """Return the arcs of the columns of a tile, where column j is the node order[j], with the columns where they end."""
     first = order.min() if len(order) else 0
     lengths = np.diff(arcs.starts)[order]
     starts = np.append(0, np.cumsum(lengths))

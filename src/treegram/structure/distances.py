@@ -36,7 +36,7 @@ from treegram.structure.visits import (
 __all__ = ["Distances", "count_distances"]
 
 NODES_PER_TASK = 4096
-FIRST_RECORDS = 1 << 16  # room for this many at first, at most
+FIRST_RECORDS = 1 << 16  # initial room, at most
 TOP = 5  # index in its state: the largest distance from the current group so far
 
 # The group of each node, the first group of each graph; nodes by group, and where those of each group start.
@@ -47,7 +47,7 @@ Records = namedtuple("Records", "partners lengths counts")
 
 @dataclass(frozen=True)
 class Distances:
-    """For each group a of nodes its records: ``counts`` ordered pairs from a to b are ``lengths`` edges apart."""
+    """The records of each group a of nodes: ``counts`` ordered pairs from a to b are ``lengths`` edges apart."""
 
     starts: Ints  # (n_groups + 1,): the records of group a are starts[a] .. starts[a + 1] - 1, by length and partner
     partners: NDArray[np.int32]  # b, a group of the same graph
@@ -68,7 +68,7 @@ def count_distances(graphs: Graphs, groups: Ints, group_offsets: Ints, *, n_jobs
     """Count the distances between the nodes of each graph, group by group.
 
     ``groups`` has the group of each node, ``group_offsets`` the first group of each graph and their total number. Time
-    is nodes times edges of each graph; memory is one record for each pair of groups and distance between them.
+    is nodes times edges for each graph; memory is one record for each pair of groups and distance between them.
     """
     sizes = np.bincount(groups, minlength=group_offsets[-1])
     member_starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -88,7 +88,7 @@ def _count_distances(graphs: Graphs, by_group: Any, span: tuple[int, int], numbe
     n_groups = np.diff(by_group.offsets[first : last + 1])
     most_groups = int(n_groups.max(initial=0))
     order, distance = np.empty(largest, np.int64), np.full(largest, -1, np.int64)
-    # As many rows as distances could need: memory is taken when a row is first written to.
+    # Enough rows for any distance: memory is committed only when a row is first written.
     tally = np.zeros((max(largest, 1), most_groups), np.int64)
     arrays, state = (graphs.offsets, graphs.indptr, graphs.indices), start_at(first, 1)
     room = 1024 + min(int((n_groups**2).sum()), FIRST_RECORDS)  # one for each pair of groups
@@ -108,7 +108,7 @@ def _count_distances(graphs: Graphs, by_group: Any, span: tuple[int, int], numbe
 def _write_tally(first_group, n_groups, top, tally, used, records):
     """Append the nonzero counts of rows 1 .. top of the tally to the records, and clear it; return their number.
 
-    Row 0, each member with itself, is no pair of two nodes.
+    Row 0, each member with itself, is not a pair of two nodes.
     """
     for d in range(top + 1):
         for b in range(n_groups):
@@ -124,8 +124,8 @@ def _write_tally(first_group, n_groups, top, tally, used, records):
 def tally_distances(graphs, groups, last, scratch, state, numbers, records, budget):
     """Count the ordered pairs of two nodes by distance and group, in the graphs state[GRAPH] .. last - 1.
 
-    ``numbers[a]`` is the number of records of group a; they come by distance and partner. Stops as ``structure.visits``
-    describes; state[ROOT] counts the groups of the graph, state[ITEM] the members of the group.
+    ``numbers[a]`` is the number of records of group a; they are sorted by distance and partner. Stops as described in
+    ``structure.visits``; state[ROOT] counts the groups of the graph, state[ITEM] the members of the group.
     """
     (offsets, indptr, indices), (order, distance, tally) = graphs, scratch
     used, g, a, i, top, steps = state[USED], state[GRAPH], state[ROOT], state[ITEM], state[TOP], 0

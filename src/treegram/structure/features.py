@@ -38,15 +38,15 @@ class Features:
         return sp.csr_matrix((self.counts.data[kept], indices[kept], indptr), shape=(self.counts.shape[0], len(codes)))
 
     def kept(self, columns: NDArray[np.bool_]) -> Features:
-        """Return the columns of a mask only."""
+        """Return only the columns of a mask."""
         return Features(_fold(self.counts, columns, with_rest=False), self.codes[columns])
 
     def is_shared(self, graph_ids: Ints) -> NDArray[np.bool_]:
-        """Return a mask of the columns that several graphs have: all that counts for two different graphs."""
+        """Return a mask of the columns that several graphs have: only these matter for two different graphs."""
         return self._spread(graph_ids) >= SHARED
 
     def folded(self, graph_ids: Ints) -> sp.csr_matrix:
-        """Return rows with the same inner products, in which the columns that only one row has become one column per row."""
+        """Return rows with the same inner products; the columns that only one row has are merged into one column per row."""
         return _fold(self.counts, self._spread(graph_ids) >= ONE_GRAPH, with_rest=True)
 
     def _spread(self, graph_ids: Ints) -> NDArray[np.int8]:
@@ -61,7 +61,7 @@ def _fold(matrix: sp.csr_matrix, is_kept: NDArray[np.bool_], *, with_rest: bool)
     n_kept = int(np.count_nonzero(is_kept))
     kept = np.where(is_kept, np.cumsum(is_kept, dtype=matrix.indices.dtype) - 1, -1).astype(matrix.indices.dtype)
     n_rest = matrix.shape[0] if with_rest else 0
-    # The matrix may be long: count first, so that nothing is allocated that is not filled.
+    # The matrix may be long: count first, to allocate only what is filled.
     n_entries = int(np.count_nonzero(is_kept[matrix.indices])) + n_rest
     folded = (np.zeros_like(matrix.indptr), np.empty(n_entries, matrix.indices.dtype), np.empty(n_entries))
     fold_columns((matrix.indptr, matrix.indices, matrix.data), kept, n_kept, with_rest, folded)
@@ -80,7 +80,7 @@ def add_rows(matrix: sp.csr_matrix, numbers: Ints, n_rows: int) -> sp.csr_matrix
 
 
 def order_by_row(rows: Ints, n_rows: int) -> tuple[Ints, Ints]:
-    """Sort items by their rows, those of one row as they come; return the order, and where each row ends in it."""
+    """Sort items by row, stably; return the order, and where each row ends in it."""
     ends, order = np.zeros(n_rows + 1, np.int64), np.empty(len(rows), np.int64)
     count_and_order(rows, ends, order)
     return order, ends[:-1]
@@ -89,7 +89,7 @@ def order_by_row(rows: Ints, n_rows: int) -> tuple[Ints, Ints]:
 def gather(indptr: Ints, codes: Hashes, values: Floats) -> tuple[Features, NDArray[Any]]:
     """Return rows of (code, value) records as a sparse matrix, and for each of its columns the index of one record in it.
 
-    Records of one code in one row are not added up: call ``sum_duplicates`` on the counts where there are any.
+    Records with the same code in one row are not added up: call ``sum_duplicates`` on the counts if there are any.
     """
     columns, firsts = number_codes(codes)
     counts = sp.csr_matrix((values, columns, indptr), shape=(len(indptr) - 1, len(firsts)))
@@ -111,7 +111,7 @@ def common_codes(some: Hashes, others: Hashes) -> Hashes:
 
 @jit
 def first_from(value, start, stop, values):
-    """Return the first index from start to stop of sorted values from which on none is below ``value``."""
+    """Return the first index from start to stop at which the sorted values reach ``value``."""
     while start < stop:
         middle = (start + stop) // 2
         if values[middle] < value:
@@ -191,7 +191,7 @@ def add_ordered_rows(matrix, order, ends, entry_of, added):
             for j in range(indptr[order[i]], indptr[order[i] + 1]):
                 t = indices[j]
                 is_new = entry_of[t] < first
-                entry = used if is_new else entry_of[t]  # without a branch: which it is cannot be predicted
+                entry = used if is_new else entry_of[t]  # no branch: it would be unpredictable
                 entry_of[t], new_indices[entry] = entry, t
                 new_data[entry] += data[j]
                 used += is_new

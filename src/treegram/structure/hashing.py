@@ -1,10 +1,11 @@
 """Hash labels, mix 64-bit codes, number equal things, and keep records in hash tables.
 
-The hash of a label depends on its value alone, never on the process, the machine or the data set, and so do all codes made of hashes.
+The hash of a label depends on its value alone, never on the process, the machine or the data set, and the same holds for all
+codes made from hashes.
 
-A record is a sum under a key (row, code). Records are written graph after graph, and their hash table knows those of the
-current graph only: a slot that an earlier graph filled counts as empty. Compiled loops never allocate: they stop and return how
-many records must fit (see ``structure.visits``).
+A record is a sum under a key (row, code). Records are written graph by graph, and their hash table holds only those of the
+current graph: a slot that an earlier graph filled counts as empty. Compiled loops never allocate: they stop and return how many
+records must fit (see ``structure.visits``).
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ _S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 
 
 def hash_label(value: Hashable) -> int:
-    """Return 64 bits that depend on the label's value alone: never on the process, the machine or the data set."""
+    """Return a 64-bit hash that depends on the label's value alone, never on the process, the machine or the data set."""
     return int.from_bytes(blake2b(_spell(value).encode(), digest_size=8, person=b"treegram").digest(), "little")
 
 
 def _spell(value: Hashable) -> str:
-    """Return a text that differs for different labels, types included."""
+    """Return text that differs for different labels, types included."""
     if isinstance(value, tuple):
         return f"({','.join(_spell(item) for item in value)})"
     return f"{type(value).__name__}:{value!r}"
@@ -99,7 +100,7 @@ def node_name(graphs: Graphs, node: int, missing_labels: str) -> str:
 
 def edge_name(graphs: Graphs, arc: int) -> str:
     """Return an arc's label as text."""
-    assert graphs.edge_labels is not None  # arc_hashes has checked it
+    assert graphs.edge_labels is not None  # arc_hashes checked this
     return _show(graphs.edge_label_values[graphs.edge_labels[arc]])
 
 
@@ -109,7 +110,7 @@ def label_text(value: Hashable) -> str:
 
 
 def _show(value: Hashable) -> str:
-    """Return a label as text; in quotes where it could be mistaken for a number or for the brackets of a tree."""
+    """Return a label as text, in quotes if it could be mistaken for a number or for the parentheses of a tree."""
     value = label_text(value) if isinstance(value, tuple) else value
     is_plain = not isinstance(value, str) or re.fullmatch(r"[^\W\d][\w .+*/#@-]*", value)
     return str(value) if is_plain else json.dumps(value, ensure_ascii=False)
@@ -119,7 +120,7 @@ def _show(value: Hashable) -> str:
 
 
 def equal_rows(vectors: Floats, *keys: NDArray[Any]) -> tuple[Ints, Ints]:
-    """Number equal rows equally, in order of appearance; return each row's number, and the first row of each number.
+    """Give equal rows the same number, in order of appearance; return each row's number, and the first row of each number.
 
     Rows are equal if their vectors are (-0.0 equals 0.0) and all their keys, which are integers.
     """
@@ -133,7 +134,7 @@ def equal_rows(vectors: Floats, *keys: NDArray[Any]) -> tuple[Ints, Ints]:
 
 
 def number_codes(codes: Hashes) -> tuple[Ints, Ints]:
-    """Number equal codes equally, in ascending order; return each code's number, and the first index of each number."""
+    """Give equal codes the same number, in ascending order; return each code's number, and the first index of each number."""
     numbers, firsts = number_pairs(codes, codes)
     order = np.argsort(codes[firsts])
     ranks = np.empty_like(order)
@@ -142,14 +143,14 @@ def number_codes(codes: Hashes) -> tuple[Ints, Ints]:
 
 
 def number_pairs(first: Hashes, second: Hashes) -> tuple[Ints, Ints]:
-    """Number equal pairs (first[i], second[i]) equally, in order of appearance; return also the first index of each number."""
+    """Give equal pairs (first[i], second[i]) the same number, in order of appearance; also return the first index of each number."""
     numbers, seen = np.empty(len(first), np.int64), np.empty(len(first), np.int64)
     first, second = np.ascontiguousarray(first), np.ascontiguousarray(second)  # a stride would compile the loop again
     return numbers, seen[: number_equal_pairs(first, second, empty_table(len(first)), numbers, seen)]
 
 
 def empty_table(n_records: int) -> Ints:
-    """Return an empty hash table for ``n_records`` records: a power of 2 of slots, at least twice as many, all -1."""
+    """Return an empty hash table for ``n_records`` records: a power of 2 slots, at least twice as many as records, all -1."""
     return np.full(max(1024, 1 << max(2 * n_records - 1, 1).bit_length()), -1, np.int64)
 
 
@@ -158,7 +159,7 @@ def empty_table(n_records: int) -> Ints:
 
 @inlined
 def mix(x):
-    """Return the finalizer of splitmix64: a bijection of 64 bits in which every input bit affects every output bit."""
+    """Apply the finalizer of splitmix64: a bijection of 64 bits in which every input bit affects every output bit."""
     x = (x ^ (x >> _S30)) * _M1
     x = (x ^ (x >> _S27)) * _M2
     return x ^ (x >> _S31)
@@ -180,7 +181,7 @@ def _slot(row, code, n_slots):
 
 @inlined
 def has_room(n_records, first, rows, table):
-    """Check that the arrays have room for ``n_records`` records, and the table for those from ``first`` on."""
+    """Check that the arrays have room for ``n_records`` records, and the table for those from ``first`` onward."""
     return n_records <= len(rows) and 2 * (n_records - first) <= len(table)
 
 
@@ -213,7 +214,7 @@ def fill_table(first, used, rows, codes, table):
 
 @jit
 def number_equal_pairs(first, second, table, numbers, seen):
-    """Fill ``numbers`` (int64) and ``seen``, the first index of each number, from an empty table; return how many differ."""
+    """Fill ``numbers`` (int64) and ``seen``, the first index of each number, from an empty table; return how many are distinct."""
     last, n_distinct = len(table) - 1, 0
     for v in range(len(first)):
         slot = np.int64(join(second[v], first[v]) & np.uint64(last))

@@ -1,7 +1,7 @@
-"""Hops: how often each node is at which position of a shortest path, for all shortest paths of its graph.
+"""Hops: how often each node is at each position of a shortest path, over all shortest paths of its graph.
 
-A path of b edges has the positions a = 0 to b; the node itself is the path of no edge. All shortest paths count, also several
-between the same two nodes, and both directions of each. Where edges have a direction, paths follow it.
+A path of b edges has the positions a = 0 to b; a node by itself is a path of no edges. All shortest paths count, including
+several between the same two nodes, each in both directions. Where edges have a direction, paths follow it.
 
 Columns run through the numbers of edges b = 0, 1, 2, ... and, for each b, through the positions a = 0, 1, ... on a path of b
 edges: all of them where edges have a direction, otherwise (``halved``) those up to its middle.
@@ -42,10 +42,10 @@ from treegram.structure.visits import (
 __all__ = ["count_hops", "hop_features"]
 
 NODES_PER_TASK = 4096
-LARGEST_COUNT = 1e140  # products of counts up to here can be summed over any number of nodes before they overflow
+LARGEST_COUNT = 1e140  # products of counts up to this can be summed over any number of nodes without overflow
 
-# Of one visit: order and distances; paths from the root to each node; paths onward from it, by their number of edges, and
-# positions on paths, both as one flat array: as many entries per node as the graph's diameter needs.
+# For one visit: order and distances; paths from the root to each node; paths onward from it, by their number of edges,
+# and positions on paths, each as one flat array: as many entries per node as the graph's diameter needs.
 Scratch = namedtuple("Scratch", "order distance inward onward histogram")
 Records = namedtuple("Records", "columns counts")
 
@@ -53,8 +53,8 @@ Records = namedtuple("Records", "columns counts")
 def hop_features(graphs: Graphs, blocks: Hashes, *, n_jobs: int | None = None) -> tuple[Features, NDArray[np.bool_]]:
     """Return the positions of all nodes on shortest paths, and a mask of the columns that represent two positions.
 
-    Nodes of different blocks share no column. Where edges have no direction, a position and the one that mirrors it have the
-    same counts, and share a column.
+    Nodes of different blocks share no column. Where edges have no direction, a position and its mirror image have the same
+    counts, and share a column.
     """
     counts = count_hops(graphs, n_jobs=n_jobs)
     n_positions = counts.shape[1]
@@ -94,7 +94,7 @@ def count_hops(graphs: Graphs, *, n_jobs: int | None = None) -> sp.csr_matrix:
     results = list(run_tasks(_count_hops, tasks, n_jobs=n_jobs, label="hops"))
     columns, counts = (np.concatenate(column) for column in zip(*results, strict=True))
     starts = np.concatenate([[0], np.cumsum(numbers)])
-    if not counts.max(initial=0.0) < LARGEST_COUNT:  # also where a count is infinite or NaN
+    if not counts.max(initial=0.0) < LARGEST_COUNT:  # also if a count is infinite or NaN
         node = int(np.searchsorted(starts, (~(counts < LARGEST_COUNT)).argmax(), side="right")) - 1
         graph = int(np.searchsorted(graphs.offsets, node, side="right")) - 1
         raise InvalidGraphError(
@@ -151,7 +151,7 @@ def first_column(b, halved):
 
 @jit
 def measure_diameters(graphs, last, order, distance, state, diameters, budget):
-    """Set diameters[g] to the largest finite distance between two nodes of graph g. Stops as ``structure.visits`` describes."""
+    """Set diameters[g] to the largest finite distance between two nodes of graph g. Stops as described in ``structure.visits``."""
     offsets, indptr, indices = graphs
     g, root, steps = state[GRAPH], state[ROOT], 0
     while g < last:
@@ -197,7 +197,7 @@ def _count_paths(n_visited, base, indptr, indices, width, scratch):
 
 @jit
 def _add_positions(n_visited, halved, width, n_columns, scratch):
-    """Add to histogram[v, (a, b)] the number of paths of b edges from the root on which v is at a, its distance."""
+    """Add to histogram[v, (a, b)] the number of paths of b edges from the root on which v is at position a, its distance."""
     order, distance, inward, onward, histogram = scratch
     top = distance[order[n_visited - 1]]
     for i in range(n_visited):
@@ -234,8 +234,8 @@ def _count_nonzero(n, histogram):
 def count_positions(graphs, asked, diameters, scratch, state, numbers, records, budget):
     """Count how often each node of the graphs state[GRAPH] .. last - 1 is at each position of a shortest path.
 
-    ``asked`` is (halved, last). ``numbers[v]`` is the number of records of node v; they come by column. Stops as
-    ``structure.visits`` describes.
+    ``asked`` is (halved, last). ``numbers[v]`` is the number of records of node v; they are sorted by column. Stops as
+    described in ``structure.visits``.
     """
     (offsets, indptr, indices), (halved, last) = graphs, asked
     order, distance = scratch.order, scratch.distance

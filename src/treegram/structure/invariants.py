@@ -55,10 +55,10 @@ NODES_PER_TASK = 4096
 Arrays = namedtuple("Arrays", "offsets indptr indices node_hashes arc_hashes global_colors directed")
 # What to compute: for the graphs first .. last - 1; see ``pattern_features`` for the rest. With ``by_node``, one row per node.
 Request = namedtuple("Request", "first last radius distance levels invariant match by_node", defaults=(False,))
-# One ball. order[p] is the p-th node in breadth-first order; distance and position are those of a node, -1 outside of the ball.
+# One ball. order[p] is the p-th node in breadth-first order; distance and position are those of a node, -1 outside the ball.
 # By position: neighbors targets[starts[p] .. starts[p + 1] - 1] with the hashes of their arcs, hops, queue and to_root.
 Ball = namedtuple("Ball", "order distance position starts targets arcs hops queue to_root")
-# Arrays to work in: a ball, colors (levels + 1, n) and walks (2, n) by position.
+# Scratch arrays: a ball, colors (levels + 1, n) and walks (2, n) by position.
 Scratch = namedtuple("Scratch", "ball colors walks")
 # The balls (root, r) of some graphs: the nodes nodes[starts[root, r] ..], sizes[root, r] of them, with their colors
 # (n_members, n_colors), and the keys that two balls must share to match. Roots and nodes count from the first node of these graphs.
@@ -112,7 +112,7 @@ def ball_pair_features(
     """Return the features of NSPDK, one row per graph: each pair of balls, counts scaled to length 1 for each (r, d).
 
     With ``by_node``, one row per node: a pair counts for its first node, and a graph's rows add up to its own row. Without
-    direction every pair is there in both orders, which count alike, so that both nodes get half.
+    direction, every pair occurs in both orders, which count equally, so each node gets half.
     """
     distance = _check_extent(graphs, radius, 0, distance)
     request = Request(0, len(graphs), radius, distance, 0, NSPDK, INVARIANT, by_node)
@@ -133,7 +133,7 @@ def ball_pair_features(
 
 
 def _check_extent(graphs: Graphs, radius: int, levels: int, distance: int) -> int:
-    """Return the distance, at most that of any two nodes; raise if balls of all radii and levels cannot be held at once."""
+    """Return the distance, capped at the largest possible one; raise if balls of all radii and levels do not fit into memory."""
     for number, what in ((radius, "radius"), (levels, "number of levels")):
         require(24.0 * (float(number) + 1) * max(graphs.n_nodes, 1), f"Patterns with a {what} of {number}")
     return min(distance, max(int(graphs.sizes.max(initial=1)) - 1, 0))
@@ -160,7 +160,7 @@ def _run(function: Callable[..., Any], graphs: Graphs, arrays: Any, request: Any
 
 
 def _join(results: list[tuple[Ints, Hashes, Floats]]) -> Features:
-    """Join the rows of all tasks to one matrix; the list is emptied, so that its large arrays are not held twice."""
+    """Join the rows of all tasks into one matrix; the list is emptied, so that its large arrays are not held twice."""
     columns = [list(column) for column in zip(*results, strict=True)]
     results.clear()
     lengths, codes, values = (np.concatenate(columns.pop(0)) for _ in range(3))
@@ -258,7 +258,7 @@ def _scratch(arrays: Any, request: Any) -> Any:
 
 @inlined
 def _number_code(n):
-    """Return the code of a small number, -1 (not reachable) included."""
+    """Return the code of a small number, including -1 (not reachable)."""
     return mix(np.uint64(n + 2) * GOLDEN)
 
 
@@ -346,7 +346,7 @@ def _encode(n, ball, directed, labels, codes):
     """Set codes[p] to (label, hops to the root, multiset of (hops to w, hops from w to the root, label of w) over the ball)."""
     for p in range(n):
         ball.to_root[p] = ball.distance[ball.order[p]]
-        if directed:  # the way back to the root is another one
+        if directed:  # the way back to the root is a different one
             _hop(p, n, ball)
             ball.to_root[p] = ball.hops[0]
     for p in range(n):
@@ -386,7 +386,7 @@ def _color(n, ball, invariant, directed, colors, walks):
 
 @jit
 def _key(n, ball, request, colors):
-    """Return what another ball of the same radius must share for the two to match."""
+    """Return the key that another ball of the same radius must share to match."""
     if request.match == SIZE:
         return _number_code(n)
     if request.match == INVARIANT:
@@ -396,7 +396,7 @@ def _key(n, ball, request, colors):
 
 @jit
 def _fill_balls_of(root, row, base, n_visited, arrays, request, scratch, found, members, used):
-    """Fill the balls of one root, number ``row + root`` of all, and their members from ``used`` on; return the number of members."""
+    """Fill the balls of one root, number ``row + root`` of all, and their members from ``used`` onward; return the number of members."""
     (ball, colors, walks), (starts, sizes, keys) = scratch, found
     global_colors = arrays.global_colors
     is_local = len(global_colors) == 0 or request.match == INVARIANT
@@ -406,7 +406,7 @@ def _fill_balls_of(root, row, base, n_visited, arrays, request, scratch, found, 
     for r in range(request.radius + 1):
         while size < n_visited and ball.distance[ball.order[size]] <= r:
             size += 1
-        if is_local and size > last_size:  # otherwise the ball is the last one again
+        if is_local and size > last_size:  # otherwise the ball is the same as the previous one
             _color(size, ball, request.invariant, arrays.directed, colors, walks)
         last_size = size
         starts[row + root, r], sizes[row + root, r] = used, size
@@ -423,7 +423,7 @@ def _fill_balls_of(root, row, base, n_visited, arrays, request, scratch, found, 
 
 @jit
 def fill_balls(arrays, request, scratch, state, found, members, budget):
-    """Fill the starts, sizes and keys of the balls of all roots (``found``), and their members. Stops as ``structure.visits`` describes."""
+    """Fill the starts, sizes and keys of the balls of all roots (``found``), and their members. Stops as described in ``structure.visits``."""
     used, g, root, steps, ball = state[USED], state[GRAPH], state[ROOT], 0, scratch.ball
     while g < request.last:
         base, n = arrays.offsets[g], arrays.offsets[g + 1] - arrays.offsets[g]
@@ -450,7 +450,7 @@ def fill_balls(arrays, request, scratch, state, found, members, budget):
 
 @jit
 def _add(row, code, value, first, used, records):
-    """Add ``value`` to the record (row, code) of this graph, which is appended if it is new; return the number of records."""
+    """Add ``value`` to the record (row, code) of this graph, appending it if it is new; return the number of records."""
     i = find(row, code, first, used, records.rows, records.codes, records.table)
     if i < used:
         records.values[i] += value
@@ -515,8 +515,8 @@ def sum_patterns(arrays, request, ball, balls, state, records, budget):
     """Sum over the ordered pairs (u, w) of nodes within the distance, in the graphs state[GRAPH] .. request.last - 1.
 
     Where balls have colors, sum psi: for each pattern that contains a node, 1 / (its size), by (match key, color); rows are nodes.
-    Otherwise count pairs of balls; rows are (graph, r, d) or, by node, (u, r, d). Stops as ``structure.visits`` describes;
-    state[ITEM] counts the nodes w of the visit from u.
+    Otherwise count pairs of balls; rows are (graph, r, d) or, by node, (u, r, d). Stops as described in
+    ``structure.visits``; state[ITEM] counts the nodes w of the visit from u.
     """
     used, first, g, u, i, steps = state[USED], state[FIRST], state[GRAPH], state[ROOT], state[ITEM], 0
     order, distance, n_colors, n_distances = ball.order, ball.distance, balls.colors.shape[1], request.distance + 1

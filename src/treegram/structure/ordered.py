@@ -3,7 +3,7 @@
 ``structure.trees`` counts trees by their labels; here each tree also lists the nodes of the graph that it consists of, so that
 two equal trees can be compared node by node. For this, children need an order. They are sorted by their codes, which leaves
 the order of equal subtrees open: a rule for ties decides it, and so determines which nodes are compared.
-Subtrees are stored once. This is a plain reference, with dictionaries; nothing here is fast.
+Subtrees are stored once. This is a plain reference implementation with dictionaries; nothing here is fast.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TIE_BREAKS = ("lexicographic", "colexicographic", "given")
 
 @dataclass(frozen=True)
 class Occurrences:
-    """Ordered trees in the nodes of some graphs, in the order of the graphs; each is the root of a tree of others."""
+    """Ordered trees at the nodes of some graphs, in the order of the graphs; the children of each are other trees."""
 
     graph_ids: Ints
     roots: Ints  # node at the root of each
@@ -149,15 +149,15 @@ class _Builder:
     codes: list[int] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
     counts: list[float] = field(default_factory=list)
-    keys: list[Any] = field(default_factory=list)  # nested tuples that sort as the vectors along the trees do
+    keys: list[Any] = field(default_factory=list)  # nested tuples that sort like the vectors along the trees
 
     def open(self, graph: int) -> None:
-        """Start a graph; trees of others are not looked up any more."""
+        """Start a graph; trees of earlier graphs are no longer looked up."""
         self.graph = graph
         self.known = {}
 
     def find(self, root: int, children: tuple[int, ...], code: int, size: float, rank: int) -> int:
-        """Return the number of a tree, which is added if it is new."""
+        """Return the number of a tree; add it if it is new."""
         tree = self.known.setdefault((root, children), len(self.roots))
         if tree == len(self.roots):
             self.graph_ids.append(self.graph)

@@ -1,11 +1,11 @@
 """Propagation: labels and attributes spread along the edges, and the random bins that they fall into.
 
 A node's label is a distribution over labels; with each iteration it becomes the mean of its neighbors' distributions, so that
-it describes surroundings one step larger. Locality sensitive hashing turns such vectors into bins: near vectors fall into
-the same bin more often than far ones. Two graphs are then compared by how many of their nodes share a bin.
+it describes surroundings one step larger. Locality-sensitive hashing turns such vectors into bins: nearby vectors fall
+into the same bin more often than distant ones. Two graphs are then compared by how many of their nodes share a bin.
 
 Random numbers are drawn once (:class:`Draws`), iteration by iteration, so that those of fewer iterations are a prefix; a label's
-own draw depends on its value alone, so that labels never seen before have one too.
+own draw depends on its value alone, so that labels never seen before also have one.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from treegram.structure.hashing import node_hashes
 __all__ = ["METRICS", "Draws", "draw", "hash_values", "label_bins", "label_directions", "propagate", "transition"]
 
 METRICS = ("l1", "l2", "tv", "hellinger")
-CAUCHY = {"l1", "tv"}  # projections on Cauchy vectors keep the sum of absolute differences, on normal ones the distance
-FEW_LABELS = 64  # up to here distributions are stored as full rows, beyond as sparse ones
-FARTHEST_BIN = 2.0**62  # a bin's number fits into an integer; beyond, all is one bin
+CAUCHY = {"l1", "tv"}  # projections onto Cauchy vectors preserve the l1 distance, onto normal ones the l2 distance
+FEW_LABELS = 64  # up to this many, distributions are stored as dense rows, beyond as sparse ones
+FARTHEST_BIN = 2.0**62  # a bin's number fits into an integer; everything beyond is one bin
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def draw(rng: np.random.RandomState, iterations: int, n_columns: int, attribute_
 
 
 def label_directions(hashes: Hashes, seed: np.uint64, metric: str) -> Floats:
-    """Return the coordinates of labels in a random direction, each drawn from its own stream, of the seed and the label's hash."""
+    """Return the coordinates of labels in a random direction, each drawn from a stream given by the seed and the label's hash."""
     streams = (np.random.RandomState(np.random.Philox(key=np.array([seed, h], np.uint64))) for h in hashes)
     coordinates = [s.standard_cauchy() if metric in CAUCHY else s.standard_normal() for s in streams]
     return np.array(coordinates, np.float64)

@@ -2,9 +2,9 @@
 
 From every root r a breadth-first visit of depth h gives a DAG of shortest-path edges. Unrolled from a node v and cut
 after j edges, it gives the tree T_j(v). Trees are never built: each is a 64-bit code, the label's hash joined with the sum of
-the mixed codes of the children. A sum does not depend on the order of the children, so nothing is ever sorted, and equal
-children count as often as they occur. Two different trees among m get the same code with a probability of about m^2 / 2^65:
-3e-8 for a million distinct trees. Codes depend on the labels' values alone, so they are equal across runs, processes and machines.
+the mixed codes of the children. A sum does not depend on the order of the children, so nothing is ever sorted, and equal children
+are all counted. Two different trees among m get the same code with a probability of about m^2 / 2^65: 3e-8 for a million distinct
+trees. Codes depend on the labels' values alone, so they are equal across runs, processes and machines.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ LARGEST_SIZE = 1e300  # finite, so that its product with log(1) is 0; no weight 
 
 # Per record: node, code, count, size of the tree, and the root and depth j where it was first seen.
 Records = namedtuple("Records", "nodes codes counts sizes roots depths table")
-# Of one visit: order and distances of its nodes, codes and sizes of the trees T_j at each (nodes x depths).
+# For one visit: order and distances of its nodes, codes and sizes of the trees T_j at each (nodes x depths).
 Visit = namedtuple("Visit", "order distance codes sizes")
 
 
@@ -67,7 +67,7 @@ Visit = namedtuple("Visit", "order distance codes sizes")
 class Phi(Features):
     """Counts of the trees rooted at each node; columns are trees."""
 
-    sizes: Floats  # nodes of each tree after unrolling; a float, as it grows exponentially with the depth
+    sizes: Floats  # nodes of each tree after unrolling; a float, because it grows exponentially with the depth
     seen: Ints  # (n_trees, 3): root, node and j of one occurrence of the tree
 
 
@@ -102,7 +102,7 @@ def tree_features(
         counts=sp.csr_matrix(entries, shape=(graphs.n_nodes, len(firsts))),
         codes=np.take(all_codes, firsts),
         sizes=np.take(np.concatenate(sizes), firsts),
-        seen=np.take(np.concatenate(seen), firsts, axis=0),  # in a third of the time that [firsts] takes
+        seen=np.take(np.concatenate(seen), firsts, axis=0),  # takes a third of the time of [firsts]
     )
 
 
@@ -156,10 +156,11 @@ def tree_contributions(
 ) -> Floats:
     """Divide the contribution of each tree at each node, one row of ``values`` per entry of Phi, equally among the tree's nodes.
 
-    A tree that is rooted at a node in several visits may have other nodes in each: all visits in which it is counted get the
-    same amount. A node that occurs in an unrolled tree several times gets as many portions. Shape (n_nodes, n_outputs).
+    A tree that is rooted at a node in several visits may have different nodes in each: all visits in which it is counted get
+    the same amount. A node that occurs several times in an unrolled tree gets several portions. Shape (n_nodes,
+    n_outputs).
     """
-    phi.counts.sort_indices()  # columns are sorted by their codes, and so are entries then
+    phi.counts.sort_indices()  # columns are sorted by code, so this sorts entries by code
     hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
     largest = int(graphs.sizes.max(initial=0))
     seen, state = new_visit(largest, depth), start_at(0)
@@ -248,7 +249,7 @@ def encode(n_visited, depth, base, arcs, hashes, seen):
 
 @pasted
 def extra_count(counting, beyond, distance):
-    """Return how many more times than once the largest tree of a node in a visit counts.
+    """Return how many extra times the largest tree of a node in a visit counts.
 
     Trees cut below the DAG's lowest level repeat the last one: the paper's Algorithm 1 counts T_j for every j up to depth, "visits"
     those up to depth - distance.
@@ -304,7 +305,7 @@ def count_trees(graphs, hashes, asked, seen, single, state, records, budget):
     """Count every tree at every node of the graphs state[GRAPH] .. last - 1, where ``asked`` is (depth, counting, last).
 
     The depth is a float: it may be far larger than any graph, and is then only a count. One record per node and tree, in an
-    order that depends on the graph alone. Stops as ``structure.visits`` describes.
+    order that depends on the graph alone. Stops as described in ``structure.visits``.
     """
     (offsets, indptr, indices), (depth, counting, last) = graphs, asked
     used, first, g, root, steps = state[USED], state[FIRST], state[GRAPH], state[ROOT], 0
@@ -344,7 +345,7 @@ def _add_scaled(a, values, out):
 def _divide_visit(n_visited, top, beyond, counting, base, arcs, seen, entries, mass, contributions):
     """Divide what the trees of one visit contribute: each node of a tree gets the same amount, and passes it on to its children.
 
-    ``mass[v, j, o]`` is what each node of T_j(v) gets, for each time that T_j(v) is in a larger tree, or is counted itself.
+    ``mass[v, j, o]`` is what each node of T_j(v) gets, each time that T_j(v) is in a larger tree or is itself counted.
     """
     (indptr, indices), (order, distance, codes, sizes), (starts, entry_codes, per_count) = arcs, seen, entries
     for i in range(n_visited):
@@ -368,8 +369,8 @@ def _divide_visit(n_visited, top, beyond, counting, base, arcs, seen, entries, m
 def divide_trees(graphs, hashes, asked, seen, entries, mass, state, contributions, budget):
     """Divide what the trees at the nodes of the graphs state[GRAPH], ... contribute; ``asked`` is (depth, counting).
 
-    ``entries`` are (starts, codes, per_count): the sorted codes of the trees at each node, and what each contributes for each
-    time that it is counted, shape (n_entries, n_outputs). Stops as ``structure.visits`` describes.
+    ``entries`` are (starts, codes, per_count): the sorted codes of the trees at each node, and what each contributes per
+    count, shape (n_entries, n_outputs). Stops as described in ``structure.visits``.
     """
     (offsets, indptr, indices), (depth, counting) = graphs, asked
     g, root, steps = state[GRAPH], state[ROOT], 0

@@ -1,9 +1,9 @@
-"""Breadth-first visits, and how loops over visits stop, report progress and go on.
+"""Breadth-first visits, and how loops over visits stop, report progress and resume.
 
 Compiled code cannot be interrupted, so no call does more than about STEPS_PER_CALL steps: a loop with a budget stops between two
 visits, keeps its position in ``state`` and returns PAUSED; :func:`run_loop` calls it again until it returns DONE. Any other
-number is that of the records for which it needs room before it can go on. Loops return numbers, never arrays or tuples:
-numba runs Python code to make these, and crashes if a signal is pending.
+value is the number of records that it needs room for before it can resume. Loops return numbers, never arrays or tuples:
+numba runs Python code to create these, and crashes if a signal is pending.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ __all__ = [
 
 STEPS_PER_CALL = 1 << 23  # a fraction of a second
 DONE, PAUSED = -1, 0
-# The state of a loop: records written, the first of the current graph, the graph, the root in it, and an index of the loop's own.
+# The state of a loop: records written, the first of the current graph, the graph, the root in it, and an index of the loop
+# itself.
 USED, FIRST, GRAPH, ROOT, ITEM = range(5)
 N_STATE = 5
 
@@ -48,13 +49,13 @@ N_STATE = 5
 def graph_spans(graphs: Graphs, nodes_per_task: int) -> list[tuple[int, int]]:
     """Split the graphs into consecutive ranges of about ``nodes_per_task`` nodes, at least one; the same for any number of workers."""
     n_spans = graphs.n_nodes // nodes_per_task
-    n_spans = max(1, min(len(graphs), n_spans + n_spans % 2))  # an even number: two workers then end at the same time
+    n_spans = max(1, min(len(graphs), n_spans + n_spans % 2))  # an even number: two workers then finish together
     cuts = np.searchsorted(graphs.offsets, graphs.n_nodes * np.arange(1, n_spans) / n_spans)
     return list(pairwise([0, *(int(cut) for cut in np.unique(cuts) if 0 < cut < len(graphs)), len(graphs)]))
 
 
 def start_at(graph: int, n_more: int = 0) -> Ints:
-    """Return the state of a loop that starts with this graph, with ``n_more`` numbers of the loop's own."""
+    """Return the state of a loop that starts with this graph, with ``n_more`` numbers for the loop's own use."""
     state = np.zeros(N_STATE + n_more, np.int64)
     state[GRAPH] = graph
     return state
@@ -63,7 +64,7 @@ def start_at(graph: int, n_more: int = 0) -> Ints:
 def run_loop(loop: Callable[[Any], int], state: Ints, offsets: Ints, last: int, label: str, records: Any = None) -> Any:
     """Call ``loop(records)`` until it is done with the graphs before ``last``; return the records, cut to those written.
 
-    It gets more room whenever it asks for it. Work that takes several calls shows its progress, in roots out of
+    The loop gets more room whenever it asks for it. Work that takes several calls shows its progress, in roots out of
     offsets[last] - offsets[graph].
     """
     total, held = int(offsets[last] - offsets[state[GRAPH]]), [records]
@@ -87,7 +88,7 @@ def _visited_roots(
 
 
 def _with_room(records: Any, needed: int, state: Ints, label: str) -> Any:
-    """Return the same records in arrays with room for ``needed`` records and more; a table is filled again."""
+    """Return the same records in arrays with room for ``needed`` records and more; a table is refilled."""
     used, first = int(state[USED]), int(state[FIRST])
     larger = {}
     for name, array in records._asdict().items():

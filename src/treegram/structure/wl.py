@@ -31,8 +31,8 @@ NODES_PER_TASK = 1 << 16
 class ColorFeatures(Features):
     """Counts of each color in each row: a node, or a graph."""
 
-    iterations: Ints  # that each color belongs to
-    nodes: Ints  # one node that has it
+    iterations: Ints  # the iteration of each color
+    nodes: Ints  # one node of each color
 
 
 def wl_colors(
@@ -60,9 +60,9 @@ def _fill_colors(graphs: Graphs, hashes: tuple[Hashes, Hashes], first: int, last
 
 
 def color_features(colors: Hashes, offsets: Ints, *, first: int = 0) -> ColorFeatures:
-    """Count colors: row i of the result is the nodes offsets[i] .. offsets[i + 1] - 1, over all iterations of ``colors``.
+    """Count colors: row i of the result counts the nodes offsets[i] .. offsets[i + 1] - 1, over all iterations of ``colors``.
 
-    ``colors`` has one row for each iteration, of which ``first`` is the first.
+    ``colors`` has one row for each iteration, starting with ``first``.
     """
     n_rounds, n_nodes = colors.shape
     features, seen = gather(offsets * n_rounds, colors.T.ravel(), np.ones(n_rounds * n_nodes))
@@ -80,7 +80,7 @@ def read_color(graphs: Graphs, node: int, level: int, *, missing_labels: str, us
     if level == 0:
         return name
     if graphs.indptr[node] == graphs.indptr[node + 1]:
-        return name + level * "()"  # no neighbors, once more in each iteration
+        return name + level * "()"  # no neighbors: one more pair of parentheses in each iteration
     options: dict[str, Any] = {"missing_labels": missing_labels, "use_edge_labels": use_edge_labels}
     neighbors = []
     for arc in range(graphs.indptr[node], graphs.indptr[node + 1]):
@@ -94,7 +94,7 @@ def read_color(graphs: Graphs, node: int, level: int, *, missing_labels: str, us
 
 @jit
 def refine(arcs, hashes, level, first, last, colors):
-    """Fill colors[level] (uint64) of the nodes first .. last - 1, from their hashes or from the level before."""
+    """Fill colors[level] (uint64) of the nodes first .. last - 1, from their hashes or from the previous level."""
     (indptr, indices), (node_hashes, arc_hashes) = arcs, hashes
     for v in range(first, last):
         if level == 0:
