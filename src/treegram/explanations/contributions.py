@@ -302,7 +302,7 @@ class Explanation:
         Parameters
         ----------
         n : int, default=100
-            Maximum number of features, of columns and of labels.
+            Maximum number of features, of columns and of labels, for each kind.
         output : int or None, default=None
             Index in ``outputs``. None: for more than two classes, each graph's predicted class against the next best.
 
@@ -332,7 +332,7 @@ class Explanation:
         Parameters
         ----------
         n : int, default=100
-            Maximum number of features, of columns and of labels.
+            Maximum number of features, of columns and of labels, for each kind.
         output : int or None, default=None
             Index in ``outputs``. None: for more than two classes, each graph's predicted class against the next best.
 
@@ -429,7 +429,7 @@ class Explanation:
         return Contrast(above, below, np.eye(len(self.outputs))[output])
 
     def _contrasts(self, graph: int) -> Iterator[Contrast]:
-        """Yield the contrasts of a decision: with several classes, the predicted one against each other one, next best first."""
+        """Yield the contrasts of a decision: with several classes, the predicted one against all others, next best first."""
         if not self._is_classifier or len(self.outputs) == 1:
             yield from (self._contrast(graph, output) for output in range(len(self.outputs)))
             return

@@ -139,7 +139,7 @@ class Machines:
 
 
 def decide(rows: Floats, offsets: Ints, coefficients: Floats, intercepts: Floats) -> Floats:
-    """Return decisions, (n_C, n_new, n_pairs), from (n_new, n_graphs) kernels with the fitted graphs, ordered as in Machines."""
+    """Return decisions, (n_C, n_new, n_pairs), from (n_new, n_graphs) kernels with the fitted graphs, in Machines' order."""
     n_C, n_others, _ = coefficients.shape
     if n_others == 1:  # two classes: one product suffices
         return (coefficients[:, 0] @ rows.T + intercepts)[:, :, None]
