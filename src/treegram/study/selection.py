@@ -1,6 +1,6 @@
 """Select and fit a model on the training graphs of a fold, and describe it and its predictions as fields of a row.
 
-The models are those on Gram matrices, the automatic model, and **baselines** that are no graph kernels: models on
+The models are those on Gram matrices, the automatic model, and **baselines** that are not graph kernels: models on
 `GraphStatistics`, and a small neural network. A selection takes a fold, learns from its training graphs alone, and returns
 its fields of a row.
 
