@@ -1,9 +1,9 @@
 """Exact explanations: split a decision into contributions of nodes and columns, of features, or of training graphs.
 
-Most kernels here are sums over nodes, and a decision is a weighted sum of kernels, so it is a sum over nodes as well. Nothing is
-sampled, fitted or approximated: the contributions add up to the decision. Kernels split their own sums over nodes
-(``_node_contributions``) or over the columns of a table (``_column_parts``); models list their kernels with weights
-(``_decision_parts``).
+Most kernels here are sums over nodes, and a decision is a weighted sum of kernels, so it is a sum over nodes as well.
+Nothing is sampled, fitted or approximated: the contributions add up to the decision. Kernels split their own sums over
+nodes (``_node_contributions``) or over the columns of a table (``_column_parts``); models list their kernels with
+weights (``_decision_parts``).
 """
 
 from __future__ import annotations
@@ -36,23 +36,24 @@ from treegram.structure.hashing import arc_hashes, label_text, node_hashes
 
 __all__ = ["Explanation", "explain"]
 
-CONSTANT = "constant"  # the last of the column names
+CONSTANT = "constant"  # the last column name
 _SHOWN_IN_NOTEBOOKS = 10  # graphs
-_DIGITS = 6  # of vectors, relative to the largest of their column: transformers may round the others differently
+_DIGITS = 6  # of vectors, relative to the largest value in their column: transformers may round the rest differently
 
 
 def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
     r"""Split the decisions of a fitted model into exact contributions of nodes, columns, features and training graphs.
 
-    A kernel that is a sum over nodes turns each decision into one, :math:`f(G) = b + \sum_{v \in G} c_v`. The contributions
-    :math:`c_v` are computed in one pass that treats each node as a graph of its own.
+    If the kernel is a sum over nodes, so is each decision: :math:`f(G) = b + \sum_{v \in G} c_v`. The contributions
+    :math:`c_v` are computed in one pass that treats each node as its own graph.
 
     Parameters
     ----------
     model : GraphClassifier, GraphRegressor, GraphSVC, GraphRidge, GraphGP or Pipeline
         The fitted model; or a fitted pipeline of transformers that ends in one, or in a :class:`FeatureMap`,
-        :class:`ODDCLFeatures` or :class:`Nystroem` followed by a linear model. Its kernels must be sums over nodes, such
-        as WL or ODDCL, or a :class:`StatisticsKernel`, or sums or pipelines of these; an error lists the kernels that are.
+        :class:`ODDCLFeatures` or :class:`Nystroem` followed by a linear model. Its kernels must be sums over nodes,
+        such as WL or ODDCL, or a :class:`StatisticsKernel`, or sums or pipelines of these; otherwise, an error lists
+        the supported kernels.
     X : Graphs or list of graphs
         The graphs to explain, new or not; molecules for a pipeline that begins with :class:`MoleculeGraphs`.
     attribute_to : {"tree", "root"}, default="tree"
@@ -70,7 +71,7 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
     For two classes, contributions add up to ``decision_function``, where positive values favor the second class. For more,
     GraphSVC decides between the classes of each pair, and there are contributions to each pair's decision. A pair of nodes
     (ShortestPath, NSPDK) counts half for each; a directed pair of NSPDK counts for its first node alone. Nodes of the same
-    color share equally what WLOA assigns to their number. The time is about that of two calls of ``decision_function``;
+    color share equally what WLOA assigns to their number. It takes about as long as two calls of ``decision_function``;
     contributions of training graphs and of features are computed when they are first needed.
 
     Examples
@@ -131,10 +132,10 @@ class Explanation:
     Attributes
     ----------
     outputs : tuple
-        What positive numbers favor: the second of two classes; the first of a pair (a, b) of classes; a class, where the model
-        has a decision for each; or "prediction" for a regressor.
+        What positive numbers favor: the second of two classes; the first of a pair (a, b) of classes; a class, if the
+        model has a decision for each; or "prediction" for a regressor.
     intercept : ndarray of shape (n_outputs,)
-        Number that is added to the sum of all contributions.
+        Number added to the sum of all contributions.
     graphs : Graphs
         The explained graphs.
     attribute_to : {"tree", "root"}
@@ -144,15 +145,15 @@ class Explanation:
     predictions : ndarray of shape (n_graphs,)
         Predictions of the model.
     in_training : ndarray of bool of shape (n_graphs,), or None
-        True for graphs that the model was fitted on (equal node by node): that it predicts these well says nothing about new
+        True for graphs that the model was fitted on (equal node by node): predicting these well says nothing about new
         graphs. None if the model does not keep its training graphs (:class:`Nystroem`, :class:`ODDCLFeatures`).
     node_contributions : list of ndarray of shape (n_nodes,) or (n_nodes, n_outputs)
         Contribution of each node, for each graph.
     column_contributions : ndarray of shape (n_graphs, n_columns) or (n_graphs, n_columns, n_outputs), or None
         Contribution of each number of the whole graph; None for a model that uses none.
     column_names : tuple of str
-        Names of these numbers. The last is "constant": what such a kernel adds for a graph that has the same numbers as every
-        training graph; the others say how much each difference changes this.
+        Names of these numbers. The last is "constant": the contribution of such a kernel for a graph with the same
+        numbers as every training graph; the other contributions are due to differences from the training graphs.
     graph_contributions : ndarray of shape (n_graphs, n_training) or (n_graphs, n_training, n_outputs), or None
         Contribution of each training graph (of :class:`Nystroem`: each component). None for linear models on a
         :class:`FeatureMap` or :class:`ODDCLFeatures`, which do not compare with training graphs.
@@ -174,7 +175,7 @@ class Explanation:
     _model: Any
     _X: Any
     _parts: list[Part]
-    _leaves: list[Part]  # the parts, and in the place of sums their summands
+    _leaves: list[Part]  # the parts, with sums replaced by their summands
     _node_values: Floats  # (n_nodes, n_outputs)
     _column_values: Floats  # (n_graphs, n_columns, n_outputs)
 
@@ -243,7 +244,7 @@ class Explanation:
         graph : int
             Index of the explained graph.
         n : int, default=10
-            Largest number of features.
+            Maximum number of features.
         output : int or None, default=None
             Index in ``outputs``. None: for more than two classes, the predicted class against the next best.
 
@@ -263,7 +264,7 @@ class Explanation:
         graph : int
             Index of the explained graph, which is left out if it is a training graph itself.
         n : int, default=6
-            Largest number of training graphs.
+            Maximum number of training graphs.
         output : int or None, default=None
             Index in ``outputs``, for the contributions. None: as in :meth:`top_features`.
 
@@ -272,8 +273,8 @@ class Explanation:
         list of dict
             For each, the most similar first: ``index`` among the training graphs, ``name`` (None for graphs without names),
             ``target`` (its class or number; None if the model does not keep it), ``similarity``, and ``contribution`` to the
-            decision. The similarity is the normalized kernel; of several kernels,
-            their mean, weighted by how much the model relies on each. Empty for linear models that do not compare graphs.
+            decision. The similarity is the normalized kernel; for several kernels, their mean, weighted by how much the
+            model relies on each. Empty for linear models that do not compare graphs.
         """
         contrast = self._contrast(graph, output)
         if not self._compares_graphs:
@@ -301,16 +302,16 @@ class Explanation:
         Parameters
         ----------
         n : int, default=100
-            Largest number of features, of columns and of labels each.
+            Maximum number of features, of columns and of labels, for each kind.
         output : int or None, default=None
-            Index in ``outputs``. None: for more than two classes, of each graph the predicted class against the next best.
+            Index in ``outputs``. None: for more than two classes, each graph's predicted class against the next best.
 
         Returns
         -------
         list of dict
             One record for each, the largest mean absolute contribution first: ``kind`` ("feature", "column" or "label": all
             nodes with this label), ``name``, ``mean_absolute`` and ``mean`` contribution to a decision, and ``n_graphs``, the
-            number of graphs to which it contributes. Nodes with a label have what trees contribute, too: the kinds are different
+            number of graphs to which it contributes. Labels include the contributions of trees: the kinds are different
             views of the decisions, not parts of them.
         """
         combine = np.array([self._contrast(i, output).combine for i in range(len(self.graphs))])
@@ -331,9 +332,9 @@ class Explanation:
         Parameters
         ----------
         n : int, default=100
-            Largest number of features, of columns and of labels each.
+            Maximum number of features, of columns and of labels, for each kind.
         output : int or None, default=None
-            Index in ``outputs``. None: for more than two classes, of each graph the predicted class against the next best.
+            Index in ``outputs``. None: for more than two classes, each graph's predicted class against the next best.
 
         Returns
         -------
@@ -369,12 +370,12 @@ class Explanation:
         names : sequence of str, optional
             Names of the graphs; by default ``graph_names`` of the graphs, or "Graph 0", "Graph 1" and so on.
         molecules : sequence of RDKit molecules or str, optional
-            Molecule or SMILES of each graph: RDKit then draws it. Its atoms must be the graph's nodes, in their order. By default
-            the explained molecules, if the model begins with :class:`MoleculeGraphs`.
+            Molecule or SMILES of each graph: RDKit then draws it. Its atoms must be the graph's nodes, in their order.
+            By default the explained molecules, if the model begins with :class:`MoleculeGraphs`.
         title : str, default="Explained predictions"
             Title of the page.
         source : str, default=""
-            Where model and graphs come from, for the end of the page.
+            Where the model and the graphs come from, shown at the end of the page.
 
         Notes
         -----
@@ -411,7 +412,7 @@ class Explanation:
     # ---------------------------------------------------------------- two sides of a decision
 
     def _contrast(self, graph: int, output: int | None = None) -> Contrast:
-        """Return the two sides of an output; by default, for more than two classes, of the predicted against the next best."""
+        """Return the two sides of an output; by default, for more than two classes, the predicted class and the next best."""
         if not -len(self.graphs) <= graph < len(self.graphs):
             raise IndexError(f"The index of the graph must be from 0 to {len(self.graphs) - 1}; got {graph}.")
         if output is None:
@@ -428,7 +429,7 @@ class Explanation:
         return Contrast(above, below, np.eye(len(self.outputs))[output])
 
     def _contrasts(self, graph: int) -> Iterator[Contrast]:
-        """Yield what a decision can be about: of several classes, the predicted one against each other, the next best first."""
+        """Yield the contrasts of a decision: with several classes, the predicted one against all others, next best first."""
         if not self._is_classifier or len(self.outputs) == 1:
             yield from (self._contrast(graph, output) for output in range(len(self.outputs)))
             return
@@ -495,7 +496,7 @@ class Explanation:
 
     @cached_property
     def _similarities(self) -> Floats:
-        """Normalized kernel with the training graphs; of several kernels, the mean weighted by the size of their weights."""
+        """Normalized kernel with the training graphs; for several kernels, the mean weighted by the norms of their weights."""
         sizes = [float(np.linalg.norm(part.weights)) for part in self._parts]
         total = np.zeros(self._parts[0].rows.shape)
         for size, part in zip(sizes, self._parts, strict=True):
@@ -504,7 +505,7 @@ class Explanation:
 
     @cached_property
     def _training_targets(self) -> dict[int, Any]:
-        """Class or number of the training graphs, as far as the model keeps them."""
+        """Targets of the training graphs, as far as the model keeps them."""
         final, fitted = split_model(self._model)[-1], self._parts[0].kernel.graphs_
         if hasattr(final, "train_codes_"):
             return dict(enumerate(final.classes_[final.train_codes_].tolist()))
@@ -515,7 +516,7 @@ class Explanation:
 
     @cached_property
     def _training_indices(self) -> Ints | None:
-        """Position of each explained graph among the training graphs, -1 if it is not there."""
+        """Position of each explained graph among the training graphs; -1 if it is not one of them."""
         return _find_in_training(self._parts)
 
     def _summarized(self, combine: Floats) -> dict[str, tuple[Any, Callable[[int], str]]]:
@@ -555,7 +556,7 @@ class FeatureTable:
     """Contributions of the features of some graphs."""
 
     values: tuple[sp.csr_matrix, ...]  # (n_graphs, n_features) for each output
-    name_of: Callable[[int], str]  # of a column, on demand: names take longer than numbers
+    name_of: Callable[[int], str]  # of a column, on demand: names take longer to compute than values
     is_complete: bool = True  # whether all kernels have features, so that they add up to the decisions
 
     def row(self, graph: int, combine: Floats) -> Floats:
@@ -577,9 +578,9 @@ class FeatureTable:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A fitted kernel or map to features, the weights of its values in the decisions, and the graphs as it receives them."""
+    """A fitted kernel or feature map, the weights of its values in the decisions, and the graphs as it receives them."""
 
-    kernel: Any  # at the end of all steps; ODDCLFeatures itself
+    kernel: Any  # the last step of a pipeline; or ODDCLFeatures itself
     weights: Floats  # of fitted graphs or, with has_rows, of columns of features: (n_columns, n_outputs)
     seen: Graphs
     factors: Floats  # of each graph's values
@@ -588,7 +589,7 @@ class Part:
 
     @property
     def has_columns(self) -> bool:
-        """True for a kernel on numbers of whole graphs."""
+        """True for a kernel on graph-level columns."""
         return hasattr(self.kernel, "_column_parts")
 
     @property
@@ -603,7 +604,7 @@ class Part:
 
     @property
     def similarities(self) -> Floats:
-        """Kernel values, normalized even if the kernel is not: large graphs would be similar to all others."""
+        """Kernel values, normalized even if the kernel is not: otherwise large graphs would be similar to all others."""
         if self.kernel.normalize:
             return np.asarray(self.rows)
         mine, theirs = (inverse_roots(self.kernel.diag(graphs)) for graphs in (self.seen, self.kernel.graphs_))
@@ -611,7 +612,7 @@ class Part:
         return similarities
 
     def leaves(self) -> Iterator[Part]:
-        """Yield the part; in the place of a sum, its summands."""
+        """Yield the part or, if it is a sum, its summands."""
         if not isinstance(self.kernel, KernelSum):
             yield self
             return
@@ -637,7 +638,7 @@ class Part:
 
 
 def split_model(model: Any) -> tuple[list[Any], FeatureMap | Nystroem | ODDCLFeatures | None, Any]:
-    """Split a model into its transformers of graphs, its features if it is linear on such, and the final estimator."""
+    """Split a model into its graph transformers, its feature map (None unless it is linear on one), and the final estimator."""
     *steps, final = _flatten_pipeline(model)
     features = steps.pop() if steps and isinstance(steps[-1], FeatureMap | Nystroem | ODDCLFeatures) else None
     return steps, features, final
@@ -652,7 +653,7 @@ def _flatten_pipeline(model: Any) -> list[Any]:
 
 
 def _read_model(model: Any, X: Any) -> tuple[Graphs, list[Part], Floats, tuple[Any, ...]]:
-    """Return the first graphs that X becomes, the parts of the model, its intercepts and the names of its outputs."""
+    """Return the first graphs made from X, the parts of the model, its intercepts and the names of its outputs."""
     steps, features, final = split_model(model)
     if features is not None:
         weights, intercept, outputs = _linear_weights(final)
@@ -674,7 +675,7 @@ def _read_model(model: Any, X: Any) -> tuple[Graphs, list[Part], Floats, tuple[A
 
 
 def _make_part(kernel: Any, weights: Floats, X: Graphs, features: Any, outputs: tuple[Any, ...], final: Any) -> Part:
-    """Apply the steps before a kernel, and check that its weights fit: compiled code would not look at their number."""
+    """Apply the steps before a kernel, and check that its weights fit: compiled code does not check their number."""
     if kernel is not features:
         steps, kernel = split_pipeline(kernel)
         for step in steps:
@@ -694,7 +695,7 @@ def _make_part(kernel: Any, weights: Floats, X: Graphs, features: Any, outputs: 
 
 
 def _linear_weights(linear: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
-    """Return the weights of the columns (n_columns, n_outputs), intercepts and the names of the outputs."""
+    """Return the weights of the columns, (n_columns, n_outputs), the intercepts and the names of the outputs."""
     if not hasattr(linear, "coef_") or hasattr(linear, "dual_coef_"):  # SVC has both, and decides by pairs of classes
         raise ParameterError(
             "The last step of a pipeline to explain must be a fitted linear model, with coef_, such as LogisticRegression, "
@@ -711,7 +712,7 @@ def _linear_weights(linear: Any) -> tuple[Floats, Floats, tuple[Any, ...]]:
 
 
 def _choose_graphs(graphs: Graphs, seen: list[Graphs]) -> Graphs:
-    """Return the graphs with the nodes that all kernels see: as they came if transformers keep the nodes."""
+    """Return the graphs with the nodes that all kernels see: the original graphs if transformers keep the nodes."""
     for chosen in (graphs, *seen[:1]):
         if all(np.array_equal(chosen.offsets, one.offsets) for one in seen):
             return chosen
@@ -722,7 +723,7 @@ def _choose_graphs(graphs: Graphs, seen: list[Graphs]) -> Graphs:
 
 
 def in_training(model: Any, X: Any) -> NDArray[np.bool_] | None:
-    """Return which graphs a model was fitted on; None if it does not keep its training graphs."""
+    """Return True for graphs that a model was fitted on; None if it does not keep its training graphs."""
     with warnings.catch_warnings(action="ignore"):  # predict has warned already
         try:
             indices = _find_in_training(_read_model(model, X)[1])
@@ -732,7 +733,7 @@ def in_training(model: Any, X: Any) -> NDArray[np.bool_] | None:
 
 
 def _find_in_training(parts: list[Part]) -> Ints | None:
-    """Return the position of each graph among the training graphs, -1 if it is not there; None if that is unknown."""
+    """Return the position of each graph among the training graphs, or -1; None if the training graphs are unknown."""
     keys = []
     for part in parts:  # all of them: a kernel may not see all data
         if part.numbers is not None or isinstance(part.kernel, ODDCLFeatures):
@@ -746,7 +747,7 @@ def _find_in_training(parts: list[Part]) -> Ints | None:
 
 
 def _graph_keys(graphs: Graphs, scales: Floats | None) -> list[tuple[bytes, ...]]:
-    """Return a key of each graph: the same for graphs that are equal node by node, also in another collection."""
+    """Return a key for each graph: the same for graphs that are equal node by node, even in another collection."""
     vectors, numbers = graphs.attributes, graphs.graph_attributes
     if vectors is not None and scales is not None:
         vectors = np.round(vectors / np.where(scales > 0, scales, 1.0), _DIGITS) + 0.0  # 0 rather than -0

@@ -1,4 +1,4 @@
-"""Colors, words and shapes that plots and pages share: graphs and trees as data for SVG, and molecules by RDKit."""
+"""Colors, words and shapes shared by plots and pages: graphs and trees as data for SVG, and molecules drawn by RDKit."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from treegram.graphs import Graphs
 from treegram.graphs.drawing import MOST_HOPS, auto_layout, node_places, node_radius
 from treegram.structure.hashing import label_text
 
-MOST_LABELED = 80  # nodes of a graph whose labels are still written
-MOST_NODES = 1500  # of a graph that is drawn
-MOLECULE_LIMIT = 1.4  # times the largest contribution: RDKit writes in black, which full colors would hide
-_MOST_NUMBERS = 12  # of a vector that are listed
-_MOST_TREE = 24  # nodes of a tree that is drawn
-_SPAN = 100.0  # units of a picture's longer side
+MOST_LABELED = 80  # nodes; the labels of larger graphs are not written
+MOST_NODES = 1500  # larger graphs are not drawn
+MOLECULE_LIMIT = 1.4  # times the largest contribution: full colors would hide RDKit's black text
+_MOST_NUMBERS = 12  # values of a vector that are listed
+_MOST_TREE = 24  # nodes; larger trees are not drawn
+_SPAN = 100.0  # length of a picture's longer side
 _MOLECULE_SIZE = (460, 340)
 _FOR, _AGAINST = np.array([0.698, 0.094, 0.169]), np.array([0.129, 0.4, 0.675])  # red, blue
 _DARK = 0.55  # of the way from white to full color
@@ -39,19 +39,19 @@ Tree = tuple[str, list["Tree"]]  # label of the root, and the trees below it
 
 
 def contribution_colors(values: Floats, limit: float) -> Floats:
-    """Return red, green and blue from 0 to 1 for each value, (n_values, 3): red above 0, blue below, full at ``limit``."""
+    """Return an RGB color from 0 to 1 for each value, (n_values, 3): red above 0, blue below, full color at ``limit``."""
     strengths = np.clip(np.abs(values) / (limit or 1.0), 0.0, 1.0)[:, None]
     colors: Floats = 1.0 - strengths + strengths * np.where((values > 0)[:, None], _FOR, _AGAINST)
     return colors
 
 
 def hex_color(color: Floats) -> str:
-    """Return a color as in HTML."""
+    """Return a color in HTML notation."""
     return "#" + "".join(f"{round(255 * part):02x}" for part in color.tolist())
 
 
 def minus(number: str) -> str:
-    """Return a formatted number with minus signs in the place of hyphens."""
+    """Return a formatted number with minus signs instead of hyphens."""
     return number.replace("-", "\N{MINUS SIGN}")
 
 
@@ -78,7 +78,7 @@ def node_name(graph: Graphs, node: int) -> str:
 
 
 def _describe_node(graph: Graphs, node: int) -> str:
-    """Return the name, the label and the vector of a node, one to a line."""
+    """Return the name, the label and the vector of a node, one per line."""
     lines, label = [node_name(graph, node)], node_label(graph, node)
     lines += [f"label: {label}"] if label else []
     if graph.attributes is not None:
@@ -122,7 +122,7 @@ def graph_picture(graph: Graphs, values: Floats | None, description: str, *, siz
         )
     ends = positions[graph.edges()]
     low, high = positions.min(axis=0) - 2.2 * radius - 1, positions.max(axis=0) + 2.2 * radius + 1
-    if graph.n_nodes == 1:  # which would fill the picture
+    if graph.n_nodes == 1:  # it would fill the picture
         low[0], high[0] = -0.5 * _SPAN, 0.5 * _SPAN
     is_projected = layout == "attributes" and graph.n_attributes > 2
     return {
@@ -140,7 +140,7 @@ def graph_picture(graph: Graphs, values: Floats | None, description: str, *, siz
 
 
 def _fit(positions: Floats) -> Floats:
-    """Make the picture wide rather than high, scale its longer side, and turn y downwards."""
+    """Make the picture wide rather than high, scale its longer side, and flip y."""
     centered = positions - positions.mean(axis=0)
     spans = np.ptp(centered, axis=0)
     if spans[1] > spans[0]:
@@ -162,7 +162,7 @@ def _arrow(start: Floats, end: Floats, radius: float) -> str:
 def tree_layout(
     name: str,
 ) -> tuple[list[tuple[str, float, float]], list[tuple[tuple[float, float], tuple[float, float], str]]]:
-    """Return the nodes of a named tree as (label, x, y), the root at y = 0, and its edges as (upper, lower, label)."""
+    """Return the nodes of a named tree as (label, x, y), with the root at y = 0, and its edges as (upper, lower, label)."""
     nodes: list[tuple[str, float, float]] = []
     edges: list[tuple[tuple[float, float], tuple[float, float], str]] = []
 
@@ -253,9 +253,9 @@ def read_molecule(name: str | None, graph: Graphs) -> Any:
 
 
 def check_molecule(molecule: Any, graph: Graphs, argument: str) -> Any:
-    """Return the RDKit molecule of a graph from a molecule or SMILES; its atoms must be the nodes, in their order.
+    """Return the RDKit molecule of a graph from a molecule or SMILES; its atoms must be the nodes, in the same order.
 
-    Hydrogens that a molecule does not list are added if the graph has them.
+    Implicit hydrogens are added if the graph has them.
     """
     chem = _rdkit("Chem")
     checked = chem.MolFromSmiles(molecule) if isinstance(molecule, str) else molecule
@@ -285,7 +285,7 @@ def check_molecule(molecule: Any, graph: Graphs, argument: str) -> Any:
 def molecule_picture(
     molecule: Any, graph: Graphs, values: Floats | None, description: str, marked: tuple[int, ...] = ()
 ) -> dict[str, Any]:
-    """Draw a molecule with RDKit; with values, its atoms have descriptions."""
+    """Draw a molecule with RDKit; with values, its atoms get descriptions."""
     strengths = np.zeros(graph.n_nodes) if values is None else values
     root = ElementTree.fromstring(draw_molecule(molecule, strengths, "SVG", _MOLECULE_SIZE, marked))
     for one in root.iter():
@@ -304,14 +304,14 @@ def molecule_picture(
 def draw_molecule(
     molecule: Any, values: Floats, canvas: str, size: tuple[int, int], marked: tuple[int, ...] = ()
 ) -> Any:
-    """Draw a molecule on a canvas, "SVG" (returns str) or "Cairo" (PNG, returns bytes); write the numbers of some atoms."""
+    """Draw a molecule on a canvas, "SVG" (returns str) or "Cairo" (returns PNG bytes); ``marked`` atoms show their numbers."""
     draw = _rdkit("Chem.Draw.rdMolDraw2D")
     drawer = getattr(draw, f"MolDraw2D{canvas}")(*size)
     options = drawer.drawOptions()
     options.useBWAtomPalette()  # colors show contributions
     options.fillHighlights = True
     options.highlightRadius = 0.42
-    options.fixedBondLength = size[0] / 8  # at most: a molecule of few atoms does not fill the picture
+    options.fixedBondLength = size[0] / 8  # at most: a small molecule does not fill the picture
     colors = contribution_colors(values, MOLECULE_LIMIT * float(np.abs(values).max(initial=0.0)))
     prepared = draw.PrepareMolForDrawing(molecule, kekulize=True, addChiralHs=False)
     for atom in marked:

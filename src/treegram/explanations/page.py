@@ -1,4 +1,4 @@
-"""Explanations as one HTML page that needs nothing else, and their short view in notebooks."""
+"""Explanations as one self-contained HTML page, and their short view in notebooks."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ __all__ = ["render_summary", "write_page"]
 
 _PACKAGE = "treegram.explanations"
 _N_NODES, _N_FEATURES, _N_COLUMNS, _N_SIMILAR, _N_SUMMARY = 6, 6, 6, 6, 12
-_MOST_CONTRASTS = 9  # classes that the predicted one can be compared with on the page
+_MOST_CONTRASTS = 9  # classes to compare the predicted one with on the page
 _LONGEST_NAME = 90  # characters of a feature's name that are shown
-_MOST_THUMBNAIL = 250  # nodes of a training graph that is drawn
+_MOST_THUMBNAIL = 250  # nodes; larger training graphs are not drawn
 _KNOWN = "training graph"
 
 
@@ -134,7 +134,7 @@ def render_summary(explanation: Explanation, n_shown: int) -> str:
 def _check_targets(explanation: Explanation, y: ArrayLike | None) -> NDArray[Any] | None:
     n = len(explanation.graphs)
     targets = explanation.graphs.targets if y is None else np.asarray(y)
-    if y is None and targets is not None and targets.ndim > 1:  # several targets, of which the model predicts one
+    if y is None and targets is not None and targets.ndim > 1:  # several targets; the model predicts one of them
         return None
     if targets is not None and targets.shape != (n,):
         raise ParameterError(f"y must have one entry per graph, shape ({n},); got shape {targets.shape}.")
@@ -152,7 +152,7 @@ def _check_targets(explanation: Explanation, y: ArrayLike | None) -> NDArray[Any
 
 
 def _check_molecules(explanation: Explanation, molecules: Sequence[Any] | None) -> list[Any] | None:
-    """Return the molecules to draw; by default those that the model takes, if it takes any."""
+    """Return the molecules to draw; by default the model's inputs, if these are molecules."""
     graphs, n = explanation.graphs, len(explanation.graphs)
     first = next(iter(split_model(explanation._model)[0]), None)
     if molecules is None and isinstance(first, MoleculeGraphs) and not first.hydrogens:
@@ -168,7 +168,7 @@ def _check_molecules(explanation: Explanation, molecules: Sequence[Any] | None) 
 
 
 def _split_decision(explanation: Explanation, i: int, contrast: Contrast) -> dict[str, Any]:
-    """Return a decision, what its nodes and columns contribute, and which of them contribute most."""
+    """Return a decision, the contributions of its nodes and columns, and those that contribute most."""
     graph = explanation.graphs[i]
     values = explanation._node_values_of(i, contrast)
     columns = explanation._column_values[i] @ contrast.combine
@@ -193,13 +193,13 @@ def _split_decision(explanation: Explanation, i: int, contrast: Contrast) -> dic
 
 
 def _node_words(graph: Graphs, node: int) -> tuple[str, str]:
-    """Return the name of a node, and its label if that is not a word of the name."""
+    """Return the name of a node, and its label unless that is a word of the name."""
     name, label = node_name(graph, node), node_label(graph, node)
     return name, "" if graph.node_names is not None and label in name.split() else label
 
 
 def _card(explanation: Explanation, i: int, molecule: Any) -> dict[str, Any]:
-    """Return all decisions about a graph that can be looked at, the default first, and a picture of it."""
+    """Return all decisions about a graph that the page can show, the default first, and a picture of it."""
     graph, table = explanation.graphs[i], explanation._table
     contrasts = []
     for contrast in islice(explanation._contrasts(i), _MOST_CONTRASTS):
@@ -238,7 +238,7 @@ def _draw_name(name: str) -> tuple[str, str, dict[str, Any] | None]:
 
 
 def _verdict(explanation: Explanation, i: int, targets: NDArray[Any] | None) -> str:
-    """Return "correct" or "wrong" if it is known; a prediction for a training graph is neither."""
+    """Return "correct" or "wrong" if known; a prediction for a training graph is neither."""
     if explanation.in_training is not None and explanation.in_training[i]:
         return _KNOWN
     if targets is None or not explanation._is_classifier:
@@ -247,8 +247,8 @@ def _verdict(explanation: Explanation, i: int, targets: NDArray[Any] | None) -> 
 
 
 def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Callable[[int], list[dict[str, Any]]]:
-    """Return a function that lists the most similar training graphs of an explained graph, with pictures."""
-    # Draw the graphs as they came, if any kernel sees them without a transformer.
+    """Return a function that lists the training graphs most similar to an explained graph, with pictures."""
+    # Draw the original graphs if any kernel sees them without a transformer.
     part = next((one for one in explanation._parts if one.seen is explanation.graphs), explanation._parts[0])
 
     @cache
@@ -280,7 +280,7 @@ def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Callabl
 
 
 def _tiles(cards: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return the numbers at the top of the page, with their words."""
+    """Return the numbers at the top of the page, with their captions."""
     verdicts = [card["verdict"] for card in cards]
     n_known, n_correct = verdicts.count(_KNOWN), verdicts.count("correct")
     n_judged = n_correct + verdicts.count("wrong")

@@ -27,7 +27,7 @@ from treegram.graphs.drawing import node_places
 __all__ = ["plot_embedding", "plot_explanation", "plot_gram", "plot_graph", "plot_tree"]
 
 _MOLECULE_SIZE = (900, 700)  # pixels
-_MOST_NAMED = 40  # classes of a Gram matrix: more names and lines would cover it
+_MOST_NAMED = 40  # classes in a plot of a Gram matrix: more names and lines would cover it
 _MOST_IN_LEGEND = 20  # classes
 _COLOR_QUANTILES = (0.01, 0.99)  # of the values off the diagonal
 
@@ -42,25 +42,26 @@ def plot_graph(
     title: str | None = None,
     colorbar: bool = True,
 ) -> Any:
-    """Draw a graph, with its nodes colored by numbers if there are any.
+    """Draw a graph, with its nodes colored by values if there are any.
 
     Labels are written on the nodes of small graphs, unless the collection has only one label.
 
     Parameters
     ----------
     graphs : Graphs or list of graphs
-        The collection that the graph is in.
+        The collection that contains the graph.
     index : int, default=0
         Index of the graph in the collection.
     values : array-like of shape (n_nodes,), optional
         One number for each node of the graph. Colors are centered at 0.
     layout : {"auto", "hops", "rows", "attributes"} or array-like of shape (n_nodes, 2), default="auto"
-        Positions of the nodes. "hops": distances approximate the numbers of hops between nodes. "rows": in their order, in
-        rows. "attributes": the attributes are coordinates (those named x, y and z, if any); if there are more than two, their
-        first two principal components. "auto": by attributes if there are two or three and they look like coordinates, with
-        neighbors close to each other, rows for a long chain, and otherwise by hops; nodes that would overlap are moved apart.
+        Positions of the nodes. "hops": distances approximate the numbers of hops between nodes. "rows": in rows, in
+        their order. "attributes": the attributes are coordinates (those named x, y and z, if any); if there are more
+        than two, their first two principal components. "auto": by attributes if there are two or three and they look
+        like coordinates, with neighbors close to each other; in rows for a long chain; otherwise by hops. Nodes that
+        would overlap are moved apart.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of pyplot.
+        Where to draw; by default a new pyplot figure.
     title : str, optional
         Title of the plot.
     colorbar : bool, default=True
@@ -87,7 +88,7 @@ def plot_graph(
     ax = new_axes() if ax is None else ax
     if graph.n_nodes:
         low, high = positions.min(axis=0), positions.max(axis=0)
-        margin = 0.15 * (float((high - low).max()) or 1.0)  # the same above a chain as beside it
+        margin = 0.15 * (float((high - low).max()) or 1.0)  # the same above a chain as next to it
         ax.set(xlim=(low[0] - margin, high[0] + margin), ylim=(low[1] - margin, high[1] + margin))
     else:
         ax.text(0.5, 0.5, "no nodes", ha="center", va="center", color="0.5", transform=ax.transAxes)
@@ -129,10 +130,10 @@ def plot_explanation(
     layout : {"auto", "hops", "rows", "attributes"} or array-like of shape (n_nodes, 2), default="auto"
         Positions of the nodes, as in :func:`plot_graph`.
     molecule : RDKit molecule or str, optional
-        The molecule that the graph represents, or its SMILES: RDKit then draws it. Its atoms must be the nodes, in their
-        order.
+        The molecule that the graph represents, or its SMILES: RDKit then draws it. Its atoms must be the nodes, in the
+        same order.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of pyplot.
+        Where to draw; by default a new pyplot figure.
     title : str, optional
         Title of the plot; by default the two classes and the decision.
     colorbar : bool, default=True
@@ -182,7 +183,7 @@ def plot_tree(name: str, *, ax: Any = None, title: str | None = None) -> Any:
         A name from :attr:`Explanation.feature_names` or :meth:`FeatureMap.get_feature_names_out`. Edge labels, as in
         ``C(1:N)``, are written next to the edges.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of pyplot.
+        Where to draw; by default a new pyplot figure.
     title : str, optional
         Title of the plot; by default the name.
 
@@ -247,7 +248,7 @@ def _draw_nodes(ax: Any, graph: Graphs, positions: Floats, values: Floats | None
 
 
 def _color_scale(values: Floats, full: float = 1.0) -> dict[str, Any]:
-    """Return the colors of values, centered at 0; the color is full at ``full`` times the largest of them."""
+    """Return a color scale centered at 0, with full color at ``full`` times the largest value."""
     colors = matplotlib_module("colors")
     limit = float(np.abs(values).max(initial=0.0)) or 1.0
     shades = contribution_colors(np.linspace(-1, 1, 255), full)
@@ -284,7 +285,7 @@ def plot_gram(
     y : array-like of shape (n_graphs,), optional
         Class of each graph. Without it, the graphs keep their order.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of pyplot.
+        Where to draw; by default a new pyplot figure.
     title : str, optional
         Title of the plot.
     cmap : str, default="viridis"
@@ -300,8 +301,8 @@ def plot_gram(
     Notes
     -----
     The colors span the values off the diagonal without the smallest and the largest 1 %, so that a few pairs, or the
-    diagonal, do not reduce the contrast of all others. Values outside that range have the color of its end, and the color
-    bar is pointed there.
+    diagonal, do not reduce the contrast of all others. Values outside that range have the color of the nearest end,
+    where the color bar is pointed.
 
     Examples
     --------
@@ -315,7 +316,7 @@ def plot_gram(
     ax = new_axes() if ax is None else ax
     off_diagonal = matrix[~np.eye(len(matrix), dtype=bool)]
     low, high = np.quantile(off_diagonal if off_diagonal.size else matrix, _COLOR_QUANTILES).tolist()
-    # Average the numbers that share a pixel rather than their colors: it matches the color bar, and is faster.
+    # Average the values that share a pixel rather than their colors: this matches the color bar and is faster.
     sampling = {"interpolation": "antialiased", "interpolation_stage": "data"}
     image = ax.imshow(matrix[np.ix_(order, order)], cmap=cmap, vmin=low, vmax=high, **sampling)
     _name_classes(ax, names, counts)
@@ -376,17 +377,17 @@ def plot_embedding(K: ArrayLike, y: ArrayLike | None = None, *, ax: Any = None, 
     K : array-like of shape (n_graphs, n_graphs)
         The Gram matrix.
     y : array-like of shape (n_graphs,), optional
-        Class or number of each graph, for the colors. Up to twenty classes have a legend; more than twenty different numbers
-        have a color bar.
+        Class or target of each graph, for the colors. Up to twenty classes have a legend; more than twenty different
+        numbers have a color bar.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure of pyplot.
+        Where to draw; by default a new pyplot figure.
     title : str, optional
         Title of the plot.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes with the plot. The axis labels give each component's part of the variance.
+        The axes with the plot. The axis labels give each component's share of the variance.
 
     Examples
     --------
@@ -425,7 +426,7 @@ def _scatter_classes(ax: Any, points: Floats, targets: NDArray[Any]) -> None:
 
 
 def _components(K: Floats) -> tuple[Floats, Floats]:
-    """Return the coordinates on the first two components (n, 2), and their parts of the variance."""
+    """Return the coordinates on the first two components, (n, 2), and their shares of the variance."""
     n = len(K)
     centered = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
     values, vectors = np.linalg.eigh(0.5 * (centered + centered.T))

@@ -1,8 +1,8 @@
-"""Screening: fit a least squares machine for each candidate, on a sample first, and compare leave-one-out predictions.
+"""Screening: fit a least-squares model for each candidate, on a sample first, and compare leave-one-out predictions.
 
 One decomposition of a Gram matrix gives the best strength and all leave-one-out predictions (`least_squares`), so a candidate
-costs little more than its Gram matrix on a sample. The few that are worth it are fitted on all graphs. Where there are very many
-graphs, machines are combinations of kernels with some of them, the **landmarks**, fitted to all.
+costs little more than its Gram matrix on a sample. Only the best few are fitted on all graphs. If there are very many
+graphs, models are combinations of kernels with some of them, the **landmarks**, fitted to all.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from treegram.models.search import Candidate, Search, SearchResult, with_jobs
 
 __all__ = ["AUTO_VERSION", "Fitted", "Screening", "choose_stack", "search_auto"]
 
-# Increase it with every change of the candidates or of the search that can change a choice: stored studies record it, and are
-# not continued by another version. tests/models/test_auto.py has the list of candidates of this version.
+# Increase it with every change to the candidates or the search that can change a choice: stored studies record it, and
+# another version cannot continue them. tests/models/test_auto.py lists the candidates of this version.
 AUTO_VERSION = "3"
 
 SMALL_SAMPLE, LARGE_SAMPLE = 300, 1000  # graphs for screening: a third of all, but within these bounds
-MANY = 2000  # graphs, beyond which strengths are those of the sample, and fewer candidates go on
-TOO_MANY, N_LANDMARKS = 6000, 4000  # graphs, beyond which there are landmarks
+MANY = 2000  # graphs; above this, strengths are those of the sample, and fewer candidates go on
+TOO_MANY, N_LANDMARKS = 6000, 4000  # graphs; above TOO_MANY, landmarks are used
 N_FINALISTS, N_FINALISTS_OF_MANY = 5, 3  # candidates that go on from the sample to a stack
 N_SEARCHED = 3  # candidates that go on to a search of C, alpha or noise
-LEAST_SHARE = 0.03  # of a machine in a stack
+LEAST_SHARE = 0.03  # of a model in a stack
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A candidate with its fitted kernel and machine, and its record for ``search_results_``."""
+    """A candidate with its fitted kernel and least-squares model, and its record for ``search_results_``."""
 
     candidate: Candidate
     kernel: Any
@@ -73,7 +73,7 @@ class Screening:
         return [replace(one, kernel=with_jobs(one.kernel, self.n_jobs)) for one in found]
 
     def sample(self) -> Ints:
-        """Return the ids of the graphs for screening, ascending; all, if there are few."""
+        """Return the ids of the graphs for screening, ascending; all of them if there are few."""
         size = min(max(len(self.graphs) // 3, SMALL_SAMPLE), LARGE_SAMPLE)
         return evenly_spaced(self.Y, size)
 
@@ -85,9 +85,10 @@ class Screening:
         alphas: Sequence[float] | None = None,
         keep: Callable[[Floats], None] | None = None,
     ) -> list[Fitted]:
-        """Fit candidates on some graphs; one of "auto" that raises a ValueError is noted and left out.
+        """Fit candidates on some graphs; skip candidates of "auto" that raise a ValueError, with a note.
 
-        ``alphas`` are their strengths, by default the best of each; ``keep`` receives the Gram matrix of each that is returned.
+        ``alphas`` are their strengths, by default the best for each; ``keep`` receives the Gram matrix of each returned
+        candidate.
         """
         graphs, Y, weights = self.graphs[ids], self.Y[ids], self.weights[ids]
         landmarks = evenly_spaced(Y, N_LANDMARKS) if len(ids) > TOO_MANY else None
@@ -117,7 +118,7 @@ class Screening:
         return fitted
 
     def _score(self, held_out: Floats, ids: Ints) -> float:
-        """Return the leave-one-out accuracy or, for numbers, the explained share of their variance."""
+        """Return the leave-one-out accuracy or, for regression, the share of the variance explained."""
         Y, weights = self.Y[ids], self.weights[ids]
         if self.codes is not None:
             return float(np.average(most_likely(held_out) == self.codes[ids], weights=weights))
@@ -125,7 +126,7 @@ class Screening:
         return 1.0 - float(np.average((held_out - Y) ** 2, axis=0, weights=weights).mean() / (variance or 1.0))
 
     def fit_kernel(self, kernel: Any, graphs: Graphs, landmarks: Ints | None = None) -> tuple[Any, Floats]:
-        """Fit a copy of a kernel, and return it with its values for all graphs with all graphs, or with the landmarks."""
+        """Fit a copy of a kernel; return it with its values between all graphs, or between all graphs and the landmarks."""
         kernel = clone(kernel)
         with warnings.catch_warnings():
             if self.is_auto:
@@ -143,7 +144,7 @@ class Screening:
 
 
 def evenly_spaced(Y: Floats, size: int) -> Ints:
-    """Return ids of graphs, ascending: evenly spaced in the order of their targets, with ties in random order."""
+    """Return ids of graphs that are evenly spaced in the order of their targets, ascending; ties are in random order."""
     if len(Y) <= size:
         return np.arange(len(Y))
     ties = np.random.default_rng(seed_of("auto", len(Y))).random(len(Y))
@@ -152,7 +153,7 @@ def evenly_spaced(Y: Floats, size: int) -> Ints:
 
 
 def choose_stack(screening: Screening, candidates: Sequence[Candidate]) -> tuple[list[Fitted], Floats]:
-    """Return the machines of a stack, fitted on all graphs, and their weights; candidates of "auto" are screened first."""
+    """Return the models of a stack, fitted on all graphs, and their weights; candidates of "auto" are screened first."""
     n_graphs, ids, alphas = len(screening.graphs), screening.sample(), None
     if len(ids) < n_graphs and (screening.is_auto or n_graphs > MANY):
         fitted = screening.try_all(candidates, ids)
@@ -175,7 +176,7 @@ def choose_stack(screening: Screening, candidates: Sequence[Candidate]) -> tuple
 
 
 def _finalists(screening: Screening, fitted: list[Fitted], ids: Ints, n_finalists: int) -> list[Fitted]:
-    """Return the candidates of largest weight in a stack, filled up by those of least error."""
+    """Return the candidates with the largest weights in a stack, then those with the smallest errors."""
     shares = stack([one.machine.held_out for one in fitted], screening.Y[ids], screening.weights[ids])
     errors = np.array([one.machine.error for one in fitted])
     ranks = np.lexsort((errors, -np.where(shares >= LEAST_SHARE, shares, 0.0)))
@@ -185,7 +186,7 @@ def _finalists(screening: Screening, fitted: list[Fitted], ids: Ints, n_finalist
 
 
 def search_auto(search: Search, screening: Screening) -> SearchResult:
-    """Choose among the best few candidates by the score of a model, after screening all by least squares."""
+    """Screen all candidates by least squares, then choose among the best few by the model's own score."""
     fitted = screening.try_all(screening.candidates(), screening.sample())
     fitted.sort(key=lambda one: one.machine.error)  # stable: ties keep their order
     for one in fitted[N_SEARCHED:]:

@@ -1,4 +1,4 @@
-"""The base of all models: their parameters, the checks of the arguments of ``fit``, and the way from a search to a model."""
+"""The base of all models: parameters, checks of the arguments of ``fit``, and fitting the result of a search."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class SearchSummary:
 
 
 def _rank(record: Mapping[str, Any]) -> tuple[bool, float, float]:
-    """Return a key that puts the best score on the most graphs first, and leaves candidates without a score in their order."""
+    """Return a sort key: the most graphs first, then the best score; candidates without a score come last, in their order."""
     score = record["score"]
     return (True, 0, 0.0) if score is None else (False, -record["n_graphs"], -score)
 
@@ -105,13 +105,13 @@ class GraphModel(Checked, BaseEstimator):
     verbose: int = 0
 
     def search_summary(self) -> SearchSummary:
-        """Return a table of the candidates, which prints as plain text and shows as a table in a notebook.
+        """Return a table of the candidates that prints as plain text and renders as a table in a notebook.
 
         Returns
         -------
         SearchSummary
-            One row for each record of ``search_results_``: score, seconds, candidate, and why it was tried or left out. The best
-            come first, those without a score last.
+            One row for each record of ``search_results_``: score, seconds, candidate, and why it was tried or left out.
+            The best come first, those without a score last.
         """
         check_is_fitted(self)
         return SearchSummary(self.search_results_)
@@ -129,7 +129,7 @@ class GraphModel(Checked, BaseEstimator):
         return bundle
 
     def _describe_choice(self) -> str:
-        """Return what a fitted "auto" has chosen, or ""; here, the kernels of an automatic model with their weights."""
+        """Return the choice of a fitted "auto", or ""; here, the kernels of an automatic model with their weights."""
         if not hasattr(self, "kernels_"):
             return ""
         parts = sorted(zip(self.weights_, self.kernels_, strict=True), key=lambda part: -part[0])
@@ -143,9 +143,9 @@ class GraphModel(Checked, BaseEstimator):
 
     @abstractmethod
     def _decision_parts(self) -> DecisionParts:
-        """Return what the model decides by: fitted kernels with weights of their graphs, intercepts, and the names of outputs.
+        """Return the parts of a decision: fitted kernels with weights of their graphs, intercepts, and the names of outputs.
 
-        Decisions are the sum over the parts of K(X, fitted) @ weights, and the intercept.
+        Decisions are the sum over the parts of K(X, fitted) @ weights, plus the intercept.
         """
 
 
@@ -174,7 +174,7 @@ class KernelModel(GraphModel):
         search = Search(data, self._make_score(data), strength, **options)
         if self._is_auto:
             result = search_auto(search, self._screening(data))
-            for record in result.records[: -len(search.records)]:  # of the others, by another score than the model's
+            for record in result.records[: -len(search.records)]:  # only screened: their score is not the model's
                 if record["score"] is not None:
                     record["note"] += f" (leave-one-out score {record['score']:.4f})"
                     record["score"] = None
@@ -190,7 +190,7 @@ class KernelModel(GraphModel):
         return list_candidates(self.kernel, self.param_grid, self.n_jobs)
 
     def _screening(self, data: Data) -> Screening:
-        """Return the screening of the candidates for numbers; a classifier has its own."""
+        """Return the screening of the candidates for regression; a classifier has its own."""
         scale = data.targets.std() or 1.0
         Y = ((data.targets - data.targets.mean()) / scale)[:, None]
         return Screening(data.graphs, Y, data.weights, n_jobs=self.n_jobs, verbose=self.verbose)
@@ -208,7 +208,7 @@ class KernelModel(GraphModel):
         return K
 
     def _kernel_on_graphs(self) -> Any:
-        """Return the fitted kernel; raise if there is none, but a Gram matrix of the user."""
+        """Return the fitted kernel; raise if the user passed a Gram matrix instead."""
         check_is_fitted(self)
         if isinstance(self.kernel_, Precomputed):
             raise ParameterError(
@@ -235,8 +235,8 @@ class KernelModel(GraphModel):
 class CrossValidatedModel(KernelModel):
     """Base of the models that choose by cross-validation.
 
-    A model names its strength of regularization and the order in which values are tried, reads targets and divides them into
-    folds, scores a fold, and fits the best candidate.
+    A subclass names its regularization parameter and the order in which values are tried, reads targets and divides
+    them into folds, scores a fold, and fits the best candidate.
     """
 
     _allowed: ClassVar[Mapping[str, Allowed]] = {
@@ -257,7 +257,7 @@ class CrossValidatedModel(KernelModel):
         return tags
 
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose a kernel, its parameters and the strength of regularization, and fit them on all graphs.
+        """Choose a kernel, its parameters and the strength of regularization, and fit the model on all graphs.
 
         Parameters
         ----------
@@ -266,8 +266,8 @@ class CrossValidatedModel(KernelModel):
         y : array-like of shape (n_graphs,)
             One target for each graph: for a classifier its class (an integer, string or boolean), for a regressor a number.
         sample_weight : array-like of shape (n_graphs,), default=None
-            Weights of graphs in each fit: C, or the squared error, is multiplied by them, and a classifier is not fitted on
-            graphs of weight 0. Scores of the search are weighted too, except with your own ``scoring`` function.
+            Weights of graphs in each fit: they multiply C, or the squared error, and a classifier is not fitted on
+            graphs of weight 0. Scores of the search are also weighted, except with your own ``scoring`` function.
         groups : array-like of shape (n_graphs,), default=None
             For a splitter that keeps groups together, such as :class:`sklearn.model_selection.GroupKFold`.
 
@@ -311,7 +311,7 @@ class CrossValidatedModel(KernelModel):
 
     @abstractmethod
     def _read_targets(self, labels: NDArray[Any]) -> NDArray[Any]:
-        """Return the targets as numbers: codes of classes, or the numbers themselves."""
+        """Return the targets as numbers: class codes, or the regression targets themselves."""
 
     def _splits(self, targets: NDArray[Any], groups: Any) -> Splits:
         """Return the (training, test) ids of the folds."""
@@ -324,7 +324,7 @@ class CrossValidatedModel(KernelModel):
 
     @abstractmethod
     def _folds(self, targets: NDArray[Any], n_folds: int) -> Splits:
-        """Return this number of folds, or fewer with a warning where there are too few graphs."""
+        """Return ``n_folds`` folds, or fewer, with a warning, if there are too few graphs."""
 
     @abstractmethod
     def _fit_best(self, data: Data, fits: Fits) -> None:
@@ -335,7 +335,7 @@ class CrossValidatedModel(KernelModel):
 
 
 def check_fit(X: Any, y: Any, read: Callable[[Any], Any] = as_graphs) -> tuple[Any, NDArray[Any]]:
-    """Return graphs, as ``read`` gives them, and targets; raise unless there is one target for each graph."""
+    """Return the graphs, converted by ``read``, and the targets; raise unless there is one target for each graph."""
     graphs, targets = read(X), check_targets(y)
     if len(graphs) != len(targets):
         raise ValueError(f"y must have one target for each graph: {len(graphs)} graphs, got {len(targets)} targets.")
@@ -343,7 +343,7 @@ def check_fit(X: Any, y: Any, read: Callable[[Any], Any] = as_graphs) -> tuple[A
 
 
 def check_weights(sample_weight: Any, n_graphs: int) -> Floats | None:
-    """Return weights of graphs, finite and not negative; None for None."""
+    """Return the weights of graphs as an array, checked to be finite and not negative; None for None."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -361,7 +361,7 @@ def check_weights(sample_weight: Any, n_graphs: int) -> Floats | None:
 
 
 def check_strengths(name: str, values: Any) -> Floats:
-    """Return distinct strengths of regularization, ascending; ``name`` is their parameter."""
+    """Return the distinct strengths of regularization, ascending; ``name`` is their parameter, for errors."""
     try:
         strengths = np.unique(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError):
@@ -372,7 +372,7 @@ def check_strengths(name: str, values: Any) -> Floats:
 
 
 def check_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    """Return the sorted classes, and the code of each graph's class."""
+    """Return the sorted classes and the code of each graph's class."""
     if type_of_target(labels).startswith("continuous"):
         raise ValueError(
             f"y must be classes: integers, strings or booleans; got numbers such as {labels.flat[0]}. For numbers use "
@@ -385,7 +385,7 @@ def check_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
 def weigh_classes(
     class_weight: Any, classes: NDArray[Any], codes: Ints, sample_weight: Floats | None, train: Ints
 ) -> Floats | None:
-    """Return the weight of each graph, valid for those of ``train``; None if all are 1."""
+    """Return the weight of each graph, valid for the graphs in ``train``; None if all are 1."""
     if class_weight is None:
         return sample_weight
     present = np.unique(codes[train])

@@ -1,9 +1,10 @@
-"""The candidates of ``"auto"``: structures seen through views of the graphs, the same for all data.
+"""The candidates of ``"auto"``: structures combined with views of the graphs, the same for all data.
 
-A **view** is what transformers make of the graphs: labels in full or their first parts alone; vectors not at all, as they come,
-scaled, whitened, or with those of the neighbors; numbers at the edges in bins. The width of the node kernel follows from the
-vectors of a view, so it suits any range and dimension. A **structure** says what else must be alike for two nodes to be compared:
-colors, trees, edges, or pairs of nodes. What the graphs do not have is left out. Nothing here looks at targets.
+A **view** is the output of transformers of the graphs: full labels or only their first parts; no vectors, raw vectors,
+scaled or whitened ones, or vectors with those of the neighbors; edge vectors in bins. The width of the node kernel follows
+from the vectors of a view, so it suits any range and dimension. A **structure** is what else must match for two nodes to be
+compared: colors, trees, edges, or pairs of nodes. Candidates that need something the graphs lack are left out. Nothing here
+looks at targets.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from treegram.pairsum.attributes import scaled_gamma
 
 __all__ = ["auto_candidates", "narrow_gamma", "white_gamma"]
 
-N_PAIRS = 20_000  # of nodes, whose distances are sampled
+N_PAIRS = 20_000  # pairs of nodes whose distances are sampled
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class View:
 
 
 def auto_candidates(graphs: Graphs, *, with_counts: bool = False) -> list[Candidate]:
-    """Return the candidates that suit the graphs; ``with_counts`` adds one for numbers that grow with the size of a graph."""
+    """Return the candidates that suit the graphs; ``with_counts`` adds one for targets that grow with the size of a graph."""
     candidates = [Candidate("statistics", StatisticsKernel(), reason="numbers of whole graphs may be enough")]
     if graphs.graph_attributes is not None:
         reason = "what is known of each graph may matter"
@@ -78,7 +79,7 @@ def _views_of_vectors(graphs: Graphs) -> Iterator[View]:
         return
     alike, robust = "all attributes count alike", partial(ScaleAttributes, "robust")
     yield View("raw vectors", "the ranges of attributes may mean something", (), ("colors 3",), scaled_gamma)
-    pairs = ("pairs",) if graphs.n_attributes == 1 else ()  # otherwise of whitened vectors
+    pairs = ("pairs",) if graphs.n_attributes == 1 else ()  # otherwise they use whitened vectors
     yield View("scaled vectors", alike, (robust,), ("colors 1", "trees 1", *pairs), narrow_gamma)
     yield View(
         "neighbor means", f"{alike}, and so do the neighbors'", (robust, NeighborMeans), ("colors 1",), narrow_gamma
@@ -110,7 +111,7 @@ _SIZES: dict[str, Any] = {"normalize": "tanimoto"}  # keeps the sizes of graphs 
 
 
 def _pairs(gamma: float | str | None = None, **_: Any) -> KernelSum:
-    """Return a kernel of pairs of nodes: balls around one node, nodes up to three steps apart, and all shortest paths."""
+    """Return a kernel on pairs of nodes: balls around one node, nodes up to three steps apart, and all shortest paths."""
     return KernelSum(
         [
             GIK(invariant="nspdk", radius=0, distance=3, gamma=gamma),
@@ -125,7 +126,7 @@ def _nodes(gamma: float | str, **_: Any) -> WLCL:
 
 
 def _bins(**_: Any) -> KernelSum:
-    """Return the sum of three draws of bins: a single draw moves accuracy by half a point."""
+    """Return the sum of three draws of bins: with a single draw, accuracy varies by half a point."""
     return KernelSum([P2K(n_iterations=2, mode="hash", random_state=seed) for seed in range(3)])
 
 
@@ -186,7 +187,7 @@ def _gamma(view: View, graphs: Graphs) -> float | str | None:
 
 
 def narrow_gamma(vectors: Floats) -> float:
-    """Return eight times gamma="scale", or less: see `_reaching`. Vectors in groups need a narrow kernel."""
+    """Return eight times gamma="scale", or less: see `_reaching`. Vectors in clusters need a narrow kernel."""
     return _reaching(vectors, 8.0 * scaled_gamma(vectors))
 
 
@@ -196,7 +197,7 @@ def white_gamma(vectors: Floats) -> float:
 
 
 def _reaching(vectors: Floats, gamma: float) -> float:
-    """Return the gamma, or the one that reaches the nearest twentieth of all pairs, if that is less.
+    """Return gamma, or the value that reaches the nearest twentieth of all pairs if that is smaller.
 
     With many independent attributes, all pairs are about equally far apart, and a narrow kernel would separate any two nodes.
     """

@@ -1,4 +1,4 @@
-"""The automatic classifier of graphs: a stack of least squares machines on kernels that suit the graphs."""
+"""The automatic classifier of graphs: a stack of least-squares models on kernels that suit the graphs."""
 
 from __future__ import annotations
 
@@ -39,17 +39,18 @@ __all__ = ["GraphClassifier"]
 class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
     r"""Classifier of graphs that combines several kernels, chosen and weighted by leave-one-out predictions.
 
-    For each kernel there is a least squares machine on targets of 1 and -1, one for each class against the rest. What it
-    predicts for a graph when that graph is left out follows in closed form, for all strengths of regularization at once. The
-    non-negative weights under which these predictions are best combine the machines:
+    For each kernel there is a least-squares model on targets of 1 and -1, one for each class against the rest. Its
+    prediction for a left-out graph has a closed form, for all strengths of regularization at once. The models are
+    combined with the non-negative weights for which these predictions are best:
 
     .. math:: f(G) = b + \sum_k w_k \sum_i c_{ki} K_k(G, G_i)
 
     Parameters
     ----------
     kernels : "auto" or list of GraphKernel, Pipeline or str, default="auto"
-        "auto": candidates that suit the graphs, screened on a sample; the best are fitted on all graphs. See :doc:`/models`.
-        Or kernels, pipelines that end in one, or names such as "wl", which are all fitted with the parameters that they have.
+        "auto": candidates that suit the graphs, screened on a sample; the best are fitted on all graphs. See
+        :doc:`/models`. Or kernels, pipelines that end in one, or names such as "wl", all fitted with their own
+        parameters.
     class_weight : dict, "balanced" or None, default=None
         The squared error of a graph is multiplied by the weight of its class. "balanced": n_graphs / (n_classes * graphs of the
         class).
@@ -68,21 +69,21 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
     weights_ : ndarray of shape (n_kernels,)
         Their weights, which sum to 1; each is at least 0.03.
     alphas_ : ndarray of shape (n_kernels,)
-        The strength of regularization of each machine.
+        The strength of regularization of each model.
     dual_coefs_ : list of ndarray of shape (n_fitted, n_outputs)
         For each kernel, the coefficients of its fitted graphs, times its weight. There is one output for two classes, and one
         for each class otherwise.
     intercept_ : ndarray of shape (n_outputs,)
-        The number that is added to the weighted sums of kernels.
+        The number added to the weighted sums of kernels.
     train_codes_ : ndarray of shape (n_fitted,)
         For each graph that kernels were fitted on, the position of its class in ``classes_``.
     temperature_ : float
-        Factor between decisions and logarithms of probabilities.
+        Divisor of the decisions in ``predict_proba``.
     calibration_ : ndarray of shape (n_graphs,)
-        Errors for ``prediction_set``, ascending: minus the probability of the true class, of the fitted graphs, each left out, or
-        those of ``calibrate``.
+        Errors for ``prediction_set``, ascending: minus the probability of the true class, for each fitted graph when it
+        is left out, or for the graphs of ``calibrate``.
     loo_decisions_ : ndarray of shape (n_graphs,) or (n_graphs, n_classes)
-        Decisions about the fitted graphs, each left out.
+        Leave-one-out decisions about the fitted graphs.
     search_results_ : list of dict
         One record for each kernel tried: candidate, reason, n_graphs, score (leave-one-out accuracy), seconds, and a note (its
         weight, or why it was left out). ``search_summary()`` returns it as a table.
@@ -90,14 +91,15 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
     See Also
     --------
     GraphSVC : support vector machines on one kernel, with a search over its parameters.
-    GraphRegressor : for targets that are numbers.
+    GraphRegressor : for regression.
 
     Notes
     -----
     Kernels and transformers learn from the fitted graphs, never from a class. Candidates of "auto" are screened on a third of
-    the graphs, at least 300 and at most 1,000, and the best five are fitted on all. With more than 2,000 graphs, these are three, and
-    strengths are those of the sample. With more than 6,000, machines are combinations of kernels with 4,000 graphs, evenly drawn
-    from the classes, fitted to all: time and memory then grow linearly. Nothing is random.
+    the graphs, at least 300 and at most 1,000, and the best five are fitted on all. With more than 2,000 graphs, only
+    the best three are, with the strengths found on the sample. With more than 6,000, models are combinations of kernels
+    with 4,000 graphs, evenly drawn from the classes, fitted to all: time and memory then grow linearly. Nothing is
+    random.
 
     Examples
     --------
@@ -121,7 +123,7 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
     class_weight: Any = None
 
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
-        """Choose kernels, fit their machines, and weight them.
+        """Choose kernels, fit a model on each, and weight the models.
 
         Parameters
         ----------
@@ -188,8 +190,8 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
         Returns
         -------
         ndarray of shape (n_graphs,) or (n_graphs, n_classes)
-            For two classes a number above 0 for the second; for more, one number for each class against the rest. Sure decisions
-            are near 1 and -1.
+            For two classes, a number above 0 for the second; for more, one number for each class against the rest.
+            Confident decisions are near 1 and -1.
         """
         decisions = self._decide(X)
         return decisions[:, 0] if decisions.shape[1] == 1 else decisions
@@ -213,9 +215,9 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of the classes.
 
-        They are proportional to exp(decision / temperature). The one temperature is fitted on leave-one-out decisions, with the
-        same weights as the machines: with ``class_weight``, probabilities refer to classes of these weights. The most probable
-        class is always that of ``predict``.
+        They are proportional to exp(decision / temperature). The one temperature is fitted on leave-one-out decisions,
+        with the same weights as the models: with ``class_weight``, probabilities refer to classes with these weights.
+        The most probable class is always the predicted one.
 
         Parameters
         ----------

@@ -1,10 +1,11 @@
-"""Intervals and sets of predictions that contain the truth with a stated probability.
+"""Prediction intervals and sets that contain the truth with a stated probability.
 
-The errors of a model on graphs that it has not seen say how far new targets may be from its predictions. Models that have
-leave-one-out predictions in closed form use those of the fitted graphs: this costs no graph, and coverage is close to what is asked for. With
-**calibration** graphs, which were not fitted, it holds by construction (split conformal prediction): if they and new graphs come from the
-same source, in any order, the truth is inside with at least the stated probability, on average over both, whatever the model,
-and however it was chosen (Vovk, Gammerman and Shafer 2005).
+The errors of a model on graphs that it has not seen show how far new targets may be from its predictions. Models that have
+leave-one-out predictions in closed form use those of the fitted graphs: no graph is set aside, and coverage is close to
+the requested one. With **calibration** graphs, which were not fitted, coverage holds by construction (split conformal
+prediction): if they and new graphs come from the same source, in any order, the truth is inside with at least the
+stated probability, on average over both, whatever the model and however it was chosen (Vovk, Gammerman and Shafer
+2005).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["PredictsIntervals", "PredictsSets"]
 
 
 class _Calibrated:
-    """Base of both: the sorted errors on graphs that were left out, or on calibration graphs."""
+    """Base of both mixins: the sorted errors on left-out graphs or on calibration graphs."""
 
     calibration_: Floats
 
@@ -33,15 +34,15 @@ class _Calibrated:
         Parameters
         ----------
         X : Graphs or list of graphs
-            Graphs that were not fitted, from the same source as those to predict. For a coverage of 0.9 there must be at least
-            9 of them; with 100 and more, coverage is close to what is asked for.
+            Graphs that were not fitted, from the same source as those to predict. For a coverage of 0.9 there must be
+            at least 9 of them; with 100 or more, coverage is close to the requested one.
         y : array-like of shape (n_graphs,)
             Their targets.
 
         Returns
         -------
         self
-            The fitted model, with these errors in ``calibration_``; ``fit`` forgets them.
+            The fitted model, with these errors in ``calibration_``; ``fit`` discards them.
         """
         check_is_fitted(self)
         graphs, targets = check_fit(X, y, self._read_new)  # type: ignore[attr-defined]
@@ -52,7 +53,7 @@ class _Calibrated:
         raise NotImplementedError
 
     def _largest_error(self, coverage: Any) -> float:
-        """Return the error that new graphs exceed with a probability of at most 1 - coverage; infinite for too few graphs."""
+        """Return the error that new graphs exceed with probability at most 1 - coverage; infinity for too few graphs."""
         check_is_fitted(self)
         if not hasattr(self, "calibration_"):
             raise ValueError(
@@ -65,20 +66,21 @@ class _Calibrated:
 
 
 class PredictsIntervals(_Calibrated):
-    """Mixin of regressors."""
+    """Mixin for regressors."""
 
     def prediction_interval(self, X: Any, coverage: float = 0.9) -> Floats:
         """Return intervals that contain the targets of new graphs with the given probability.
 
-        They are as long as the errors in ``calibration_`` require: of ``GraphRegressor`` and ``GraphGP`` those of the fitted graphs,
-        each left out, and of other models those on the graphs of ``calibrate``, which must come first. After ``calibrate``, the
-        probability is guaranteed by construction (split conformal prediction). Either way new graphs must come from the same
-        source, and the probability is an average over graphs, not a promise for each.
+        They are as long as the errors in ``calibration_`` require: for ``GraphRegressor`` and ``GraphGP``, the
+        leave-one-out errors of the fitted graphs; for other models, the errors on the graphs passed to ``calibrate``,
+        which must be called first. After ``calibrate``, the probability is guaranteed by construction (split conformal
+        prediction). Either way, new graphs must come from the same source, and the probability is an average over
+        graphs, not a promise for each.
 
         Parameters
         ----------
         X : Graphs or list of graphs
-            Graphs, new to the model.
+            Graphs that the model has not seen.
         coverage : float, default=0.9
             The probability.
 
@@ -98,36 +100,38 @@ class PredictsIntervals(_Calibrated):
         return errors
 
     def _mean_and_scale(self, X: Any) -> tuple[Floats, Floats]:
-        """Return predictions, and the unit of their errors, which is above 0."""
+        """Return predictions and the unit of their errors, which is above 0."""
         mean: Floats = self.predict(X)  # type: ignore[attr-defined]
         return mean, np.ones(len(mean))
 
 
 class PredictsSets(_Calibrated):
-    """Mixin of classifiers."""
+    """Mixin for classifiers."""
 
     classes_: NDArray[Any]
 
     def prediction_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
         """Return sets of classes that contain the classes of new graphs with at least the given probability.
 
-        They are as large as the errors in ``calibration_`` require: of ``GraphClassifier`` those of the fitted graphs, each left
-        out, and of other models those on the graphs of ``calibrate``, which must come first. After ``calibrate``, the
-        probability is guaranteed by construction (split conformal prediction). Either way new graphs must come from the same
-        source, and the probability is an average over graphs, not a promise for each, nor for each class.
+        They are as large as the errors in ``calibration_`` require: for ``GraphClassifier``, the leave-one-out errors
+        of the fitted graphs; for other models, the errors on the graphs passed to ``calibrate``, which must be called
+        first. After ``calibrate``, the probability is guaranteed by construction (split conformal prediction). Either
+        way, new graphs must come from the same source, and the probability is an average over graphs, not a promise for
+        each graph or class.
 
         Parameters
         ----------
         X : Graphs or list of graphs
-            Graphs, new to the model.
+            Graphs that the model has not seen.
         coverage : float, default=0.9
             The probability.
 
         Returns
         -------
         ndarray of bool of shape (n_graphs, n_classes)
-            True for the classes in the set; columns as in ``classes_``. A graph of which the model is unsure has several, one
-            that is unlike all classes may have none. With fewer than coverage / (1 - coverage) errors, all are True.
+            True for the classes in the set; columns as in ``classes_``. A graph that the model is unsure about has
+            several classes; one that is unlike all classes may have none. With fewer than coverage / (1 - coverage)
+            errors, all are True.
         """
         largest = self._largest_error(coverage)
         return -self._class_scores(X) <= largest
@@ -141,5 +145,5 @@ class PredictsSets(_Calibrated):
         return errors
 
     def _class_scores(self, X: Any) -> Floats:
-        """Return a number for each graph and class, higher for likely classes, (n_graphs, n_classes)."""
+        """Return a score for each graph and class, higher for likelier classes, (n_graphs, n_classes)."""
         raise NotImplementedError

@@ -1,7 +1,7 @@
-"""Nested cross-validation over Gram matrices: folds, scores of all candidates, the choice among them.
+"""Nested cross-validation over Gram matrices: folds, scores of all candidates, and the choice among them.
 
 A **candidate** is a Gram matrix with one C. Within the training part of an outer fold, each candidate is scored by inner
-cross-validation; the best is fitted on the whole training part, and predicts the test part, which nothing has seen before.
+cross-validation; the best is fitted on the whole training part and predicts the test part, which nothing has used before.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from treegram.models.solver import TOLERANCE, decide, fit_machines, one_against_
 
 Scorer: TypeAlias = Callable[[Any, Any, Any], float]
 
-_DIGITS = 12  # to which Gram matrices and mean accuracies are compared: beyond, there is only rounding
+_DIGITS = 12  # of Gram matrices and mean accuracies that are compared: the rest is rounding
 
 
 @dataclass(frozen=True)
 class Fits:
-    """The number of fitted machines, and the number of those that ended before the tolerance was met."""
+    """The number of fits, and the number of those that ended before the tolerance was met."""
 
     n_fits: int = 0
     n_unconverged: int = 0
@@ -44,20 +44,20 @@ class Fits:
 
 @dataclass(frozen=True)
 class Selection:
-    """The choice made in the training part of a fold, and its predictions of the test part."""
+    """The choice made in the training part of a fold, and its predictions for the test part."""
 
     gram: int  # index of the Gram matrix
     strength: float  # C, or alpha
     inner_score: float  # mean over the inner folds
-    predicted: NDArray[Any]  # (n_test,) classes or numbers
+    predicted: NDArray[Any]  # (n_test,) class codes or regression targets
     decisions: (
         Floats | None
-    )  # (n_test,) above 0 for the second of two classes, or (n_test, n_classes); None for numbers
+    )  # (n_test,) above 0 for the second of two classes, or (n_test, n_classes); None for regression
     fits: Fits
 
 
 def seed_of(*identity: Any) -> int:
-    """Return a seed that depends on an identity alone, so that adding a run never changes the others."""
+    """Return a seed that depends only on an identity, so that adding a run never changes the others."""
     digest = hashlib.sha256(json.dumps(identity).encode()).digest()
     return int.from_bytes(digest[:4], "little")
 
@@ -81,7 +81,7 @@ def check_targets(y: Any) -> NDArray[Any]:
             f"y must have one target for each graph; got an array of shape {targets.shape}. For several numbers for each graph use "
             "MultiTargetRegressor."
         )
-    # Look at the original values: numpy turns a NaN among texts into a text, and drops a mask.
+    # Look at the original values: numpy turns a NaN among strings into a string, and drops a mask.
     for i, target in enumerate(y.tolist() if isinstance(y, np.ndarray) else y):
         if _is_missing(target):
             raise ValueError(f"y[{i}] is {target}: the target of graph {i} is missing. Leave this graph out.")
@@ -91,12 +91,12 @@ def check_targets(y: Any) -> NDArray[Any]:
 def _is_missing(target: Any) -> bool:
     try:
         return target is None or bool(target != target)  # NaN and NaT are not equal to themselves
-    except TypeError:  # pandas.NA: equal to nothing, and different from nothing
+    except TypeError:  # pandas.NA: comparisons are neither True nor False
         return True
 
 
 def folds(codes: Ints, n_folds: int, seed: int) -> list[tuple[Ints, Ints]]:
-    """Return the (training, test) ids of stratified, shuffled folds; both ascending."""
+    """Return the (training, test) ids of stratified, shuffled folds, both ascending."""
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # callers have their own warning
@@ -107,7 +107,7 @@ def folds(codes: Ints, n_folds: int, seed: int) -> list[tuple[Ints, Ints]]:
 def distinct(grams: Sequence[Floats]) -> tuple[list[Floats], list[int]]:
     """Return the distinct Gram matrices, and for each matrix its position among them.
 
-    Once normalized, depth 0 does not depend on lambda: a grid of 24 has 19 matrices.
+    After normalization, depth 0 does not depend on lambda: a grid of 24 points has 19 matrices.
     """
     kept: list[Floats] = []
     positions: list[int] = []
@@ -123,7 +123,7 @@ def distinct(grams: Sequence[Floats]) -> tuple[list[Floats], list[int]]:
 def _are_equal(K: Floats, other: Floats) -> bool:
     if K.shape != other.shape:
         return False
-    # Against the largest entry, 1 in a normalized matrix: all of another one may be small.
+    # Relative to the largest entry, 1 in a normalized matrix: other matrices may have only small entries.
     return bool(np.abs(K - other).max(initial=0.0) <= 10.0**-_DIGITS * np.abs(K).max(initial=0.0))
 
 
@@ -136,7 +136,7 @@ def score(
     weights: Floats | None = None,
     test_weights: Floats | None = None,
 ) -> tuple[Floats, Fits]:
-    """Return the accuracy on the test part for each C, ascending; weights multiply C, one for each graph of all."""
+    """Return the accuracy on the test part for each C, ascending; ``weights``, one for each graph, multiply C."""
     n_classes = int(codes.max()) + 1
     decisions, fits = decide_held_out(K, codes, train, test, Cs, weights)
     is_right = vote(decisions, n_classes) == codes[test]
@@ -155,7 +155,7 @@ def decide_held_out(
 
 
 def choose(scores: Floats) -> tuple[int, int]:
-    """Return the best of (n_grams, n_C) mean accuracies; ties go to the first Gram matrix, then to the first C."""
+    """Return the indices of the best of (n_grams, n_C) mean accuracies; ties go to the first Gram matrix, then the first C."""
     gram, c = np.unravel_index(int(np.argmax(np.round(scores, _DIGITS))), scores.shape)
     return int(gram), int(c)
 
@@ -166,7 +166,7 @@ def choose_by_folds(
     splits: Sequence[tuple[Ints, Ints]],
     score_fold: Callable[[Floats, Ints, Ints], tuple[Floats, Fits]],
 ) -> tuple[int, int, float, Fits]:
-    """Return the positions of the best Gram matrix and strength, their mean score over the folds, and the number of fits."""
+    """Return the indices of the best Gram matrix and strength, their mean score over the folds, and the number of fits."""
     scores = np.zeros((len(grams), n_strengths))
     fits = Fits()
     for g, K in enumerate(grams):
@@ -181,7 +181,7 @@ def choose_by_folds(
 def select(
     grams: Sequence[Floats], codes: Ints, train: Ints, test: Ints, Cs: Floats, *, n_folds: int, seed: int
 ) -> Selection:
-    """Choose a Gram matrix and a C by cross-validation inside ``train``, fit on all of it, predict ``test``.
+    """Choose a Gram matrix and a C by cross-validation inside ``train``, fit on all of it, and predict ``test``.
 
     Only the last step uses rows of ``test``, and only their columns of ``train``.
     """
@@ -199,7 +199,7 @@ def select(
 
 
 def count_fits(gaps: Floats) -> Fits:
-    """Count one fit for each C at which some machine was fitted; it has converged if all machines have."""
+    """Count one fit for each C at which any machine was fitted; it has converged if all machines have."""
     return Fits(int((gaps >= 0).sum()), int((gaps >= TOLERANCE).sum()))
 
 
@@ -207,7 +207,7 @@ def count_fits(gaps: Floats) -> Fits:
 
 
 class _Answers(BaseEstimator):
-    """A candidate as a scorer sees it: its classes, if any, predictions and decisions."""
+    """A candidate as a scorer sees it: its classes, if any, its predictions and its decisions."""
 
     def __init__(self, predicted: Any = None, classes_: Any = None, decisions: Any = None) -> None:
         self.predicted, self.classes_, self.decisions = predicted, classes_, decisions
@@ -230,7 +230,7 @@ class NumberAnswers(RegressorMixin, _Answers):
 
 
 def check_scoring(scoring: Any) -> Scorer | None:
-    """Return the scorer of a name, or the function itself; None, for a model's own score, stays None."""
+    """Return the scorer with this name, or the function itself; None, for a model's own score, stays None."""
     if scoring is None or callable(scoring):
         return scoring
     try:

@@ -27,27 +27,28 @@ __all__ = ["GraphGP", "decompose", "leave_one_out_errors", "self_kernels"]
 class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
     r"""Gaussian process regression on graphs that chooses its kernel, the kernel's parameters and the noise.
 
-    Targets less their mean, over their standard deviation, are taken for a sample of
+        Targets, minus their mean and divided by their standard deviation, are modeled as a sample of
 
     .. math:: y \sim N(0, s^2 (K + \rho I))
 
-    Here :math:`K` is the Gram matrix, :math:`\rho` is a value of ``noise``, the variance of the noise over that of the signal,
-    and :math:`s^2` is the scale that makes the targets most likely, :math:`y^\top (K + \rho I)^{-1} y / n`. The kernel, its
-    parameters and :math:`\rho` are those under which the targets are most likely. No graph is held out for the choice.
+    Here :math:`K` is the Gram matrix, :math:`\rho` is a value of ``noise``, the ratio of the variance of the noise to
+    that of the signal, and :math:`s^2` is the scale that makes the targets most likely, :math:`y^\top (K + \rho I)^{-1}
+    y / n`. The kernel, its parameters and :math:`\rho` also maximize the likelihood of the targets. No graph is held
+    out for the choice.
 
     Parameters
     ----------
     kernel : "auto", GraphKernel, Pipeline, str or list of these, default="auto"
-        The kernels to choose from. "auto": candidates that suit the graphs, of which the best three are tried, chosen by
-        likelihood; see :doc:`/models`. Or a kernel, a pipeline of transformers that ends in one, the name of a kernel on
-        the command line such as "wl", or a list of these.
+        The kernels to choose from. "auto": candidates that suit the graphs; the best three are compared by likelihood;
+        see :doc:`/models`. Or a kernel, a pipeline of transformers that ends in one, the name of a kernel on the
+        command line such as "wl", or a list of these.
     param_grid : "auto", dict, or list of these, default="auto"
         Values to try for each parameter of the kernel; see :class:`GraphSVC`.
     noise : float or sequence of float, default=(0.0001, 0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
-        Values to try for the variance of the noise over that of the signal, where K has ones on its diagonal.
+        Values to try for the ratio of the variance of the noise to that of the signal, if K has ones on its diagonal.
     max_seconds : float or None, default=None
-        Time after which no further kernel is tried; the first one always is. Without a limit, the result depends only on
-        graphs, targets and seed.
+        Time after which no further kernel is tried; the first one always is. Without a limit, the result depends only
+        on the graphs, the targets and the seed.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for their decompositions, as in joblib; -1 means all.
     verbose : int, default=0
@@ -62,7 +63,7 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
         One record for each candidate, in the order of the search: candidate, reason, n_graphs, score, seconds, and a note
         ("chosen", or why it was left out). ``search_summary()`` returns it as a table.
     best_params_ : dict
-        Parameters of a model without a search: the best kernel, not fitted, an empty ``param_grid``, and noise.
+        Parameters for a model without a search: the best kernel, not fitted, an empty ``param_grid``, and noise.
     log_marginal_likelihood_ : float
         Logarithm of the density of the normalized targets under the best candidate.
     results_ : dict of arrays
@@ -74,8 +75,8 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
     intercept_ : float
         The mean of the fitted targets.
     calibration_ : ndarray of shape (n_graphs,)
-        Errors for ``prediction_interval``, in standard deviations, ascending: of the fitted graphs, each left out, or those of
-        ``calibrate``.
+        Errors for ``prediction_interval``, in standard deviations, ascending: leave-one-out errors of the fitted
+        graphs, or errors on the graphs of ``calibrate``.
 
     See Also
     --------
@@ -83,9 +84,9 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
 
     Notes
     -----
-    One eigendecomposition of each Gram matrix serves all values of the noise. Of equal likelihoods the first kernel is taken,
-    then the first point of its grid, then the largest noise. Memory holds the Gram matrices of a block of 1 GiB, or one where a
-    single one is larger, and a decomposition for each thread.
+    One eigendecomposition of each Gram matrix serves all values of the noise. Ties go to the first kernel, then to the
+    first point of its grid, then to the largest noise. Gram matrices are computed in blocks of 1 GiB, or one at a time
+    if a single one is larger; each thread also holds a decomposition.
 
     Examples
     --------
@@ -103,7 +104,7 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
     noise: float | Sequence[float] = (0.0001, 0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Choose a kernel, its parameters and the noise, and fit them on all graphs.
+        """Choose a kernel, its parameters and the noise, and fit the model on all graphs.
 
         Parameters
         ----------
@@ -149,23 +150,23 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
         return partial(_score_likelihoods, y=data.targets, noises=data.strengths)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: FBT001, FBT002 (scikit-learn's signature)
-        """Predict the numbers of graphs, and their uncertainty.
+        """Predict the targets of graphs, and their uncertainty.
 
         Parameters
         ----------
         X : Graphs or list of graphs
             Graphs, new or not.
         return_std : bool, default=False
-            Whether to return standard deviations, too.
+            Whether to also return standard deviations.
 
         Returns
         -------
         mean : ndarray of shape (n_graphs,)
             One number for each graph.
         std : ndarray of shape (n_graphs,)
-            Only with ``return_std``: the standard deviation of a new target around ``mean``, including its noise. Errors are
-            rarely normal: ``prediction_interval`` says how many of them contain 90 % of targets. A graph that shares nothing with any graph, itself included
-            (a kernel of 0), gets the mean variance of the fitted graphs before they were seen.
+            Only with ``return_std``: the standard deviation of a new target around ``mean``, including its noise.
+            Errors are rarely normal: use ``prediction_interval`` for intervals that contain 90 % of targets. A graph
+            whose kernel with itself is 0 gets the mean prior variance of the fitted graphs.
         """
         check_is_fitted(self)
         graphs = as_graphs(X)
@@ -188,15 +189,16 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
 
 
 def decompose(K: Floats) -> tuple[Floats, Floats]:
-    """Return eigenvalues and eigenvectors; negative eigenvalues, from rounding, become 0."""
+    """Return eigenvalues and eigenvectors; negative eigenvalues, caused by rounding, become 0."""
     values, vectors = np.linalg.eigh(K)
     return np.maximum(values, 0.0), vectors
 
 
 def leave_one_out_errors(solved: Floats, half_inverse: Floats, scale: float) -> Floats:
-    """Return the errors of the predictions of left-out graphs over their standard deviations, ascending.
+    """Return the errors of the leave-one-out predictions divided by their standard deviations, ascending.
 
-    With A = (K + noise)^-1 and ``solved`` = A y, they are (A y)_i / A_ii and sqrt(scale / A_ii) (Rasmussen and Williams 2006, 5.4.2).
+    With A = (K + noise)^-1 and ``solved`` = A y, they are (A y)_i / A_ii and sqrt(scale / A_ii) (Rasmussen and Williams
+    2006, 5.4.2).
     """
     variances = scale * (half_inverse**2).sum(axis=1)
     return np.sort(np.abs(solved) / np.sqrt(np.maximum(variances, np.finfo(np.float64).tiny)))
@@ -207,14 +209,14 @@ def log_marginal_likelihoods(K: Floats, *, y: Floats, noises: Floats) -> Floats:
     values, vectors = decompose(K)
     damped = values + noises[:, None]
     scales = ((vectors.T @ y) ** 2 / damped).mean(axis=1)
-    # For a constant target, the smaller the scale, the better.
+    # For a constant target, the likelihood grows without limit as the scale goes to 0.
     scales = np.maximum(scales, np.finfo(np.float64).tiny)
     likelihoods: Floats = -0.5 * (np.log(damped).sum(axis=1) + len(y) * (np.log(2 * np.pi * scales) + 1))
     return likelihoods
 
 
 def _score_likelihoods(K: Floats, train: Ints, test: Ints, *, y: Floats, noises: Floats) -> tuple[Floats, Fits]:  # noqa: ARG001
-    """Return the likelihoods as scores, to 9 digits: beyond, there is only rounding."""
+    """Return the likelihoods as scores, to 9 digits: the rest is rounding."""
     return np.round(log_marginal_likelihoods(K, y=y, noises=noises), 9), Fits(len(noises))
 
 

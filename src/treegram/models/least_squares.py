@@ -1,9 +1,9 @@
-"""Least squares machines on Gram matrices: all strengths and all leave-one-out predictions from one decomposition.
+"""Least-squares models on Gram matrices: all strengths and all leave-one-out predictions from one decomposition.
 
-A **machine** predicts sum_i (K(G, G_i) / s + 1) c_i, with s the mean of K(G_i, G_i), and minimizes the squared errors plus alpha
-times its squared norm; the 1 stands for the intercept. What it would predict for a graph if it were fitted without it follows in closed form, so kernels,
-strengths and combinations are compared without any further fit. A **stack** adds the predictions of machines with non-negative
-weights, those that fit the targets best when each graph is left out.
+A **model** (class `Machine`) predicts sum_i (K(G, G_i) / s + 1) c_i, with s the mean of K(G_i, G_i), and minimizes the squared
+errors plus alpha times its squared norm; the 1 represents the intercept. Its leave-one-out predictions have a closed form, so
+kernels, strengths and combinations are compared without any further fit. A **stack** adds the predictions of models with the
+non-negative weights for which the leave-one-out predictions fit the targets best.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from treegram._core.types import Floats, Ints
 __all__ = ["Machine", "all_classes", "class_targets", "fit_machine", "fit_temperature", "most_likely", "stack"]
 
 ALPHAS = np.logspace(-4, 1, 11)
-_JITTER = 1e-8  # of the mean diagonal: landmarks may be equal
-_DIGITS = 12  # to which errors are compared: beyond, there is only rounding
+_JITTER = 1e-8  # times the mean diagonal: landmarks may be equal
+_DIGITS = 12  # of errors that are compared: the rest is rounding
 _LOG_TEMPERATURES = (-5.0, 3.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A fitted machine, with its predictions of the graphs that it was fitted on, each left out."""
+    """A fitted least-squares model, with its leave-one-out predictions of the fitted graphs."""
 
     alpha: float
     coefficients: Floats  # (n_landmarks, n_outputs), of K itself
@@ -40,11 +40,11 @@ class Machine:
 def fit_machine(
     K: Floats, Y: Floats, weights: Floats, landmarks: Ints | None = None, *, alpha: float | None = None
 ) -> Machine:
-    """Fit a machine, by default with the alpha of least leave-one-out error; of ties, the largest.
+    """Fit a model, by default with the alpha of the smallest leave-one-out error; ties go to the largest alpha.
 
-    ``K`` has a row for each graph, and a column for each graph or, with ``landmarks``, for each of these. Predictions are then
-    combinations of kernels with the landmarks alone, fitted to all graphs, with a given alpha. A weight of 0 counts as a very
-    small one.
+    ``K`` has a row for each graph and a column for each graph or, with ``landmarks``, for each landmark. Predictions
+    are then combinations of kernels with the landmarks alone, fitted to all graphs, and alpha must be given. A weight
+    of 0 is treated as a very small one.
     """
     weights = np.maximum(weights, 1e-9 * weights.max())
     roots = np.sqrt(weights)[:, None]
@@ -67,7 +67,7 @@ def _error(left: Floats, weights: Floats) -> float:
 
 
 def _solve_all(K: Floats, targets: Floats, roots: Floats) -> tuple[float, Floats, Floats]:
-    """Return the best alpha, its coefficients, and what the leave-one-out predictions leave of the weighted targets."""
+    """Return the best alpha, its coefficients, and the weighted residuals of the leave-one-out predictions."""
     values, V = np.linalg.eigh(roots * K * roots.T)
     values, products, squares = np.maximum(values, 0.0), V.T @ targets, V**2
     best: tuple[float, float, Floats, Floats] | None = None
@@ -82,7 +82,7 @@ def _solve_all(K: Floats, targets: Floats, roots: Floats) -> tuple[float, Floats
 
 
 def _solve(K: Floats, targets: Floats, roots: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """Return coefficients and what is left for one alpha, at a fraction of the cost of a decomposition."""
+    """Return coefficients and residuals for one alpha, at a fraction of the cost of a decomposition."""
     A = roots * K * roots.T
     A[np.diag_indices(len(A))] += alpha
     L = cholesky(A, lower=True, overwrite_a=True)
@@ -92,7 +92,7 @@ def _solve(K: Floats, targets: Floats, roots: Floats, alpha: float) -> tuple[Flo
 
 
 def _solve_landmarks(K: Floats, targets: Floats, roots: Floats, landmarks: Ints, alpha: float) -> tuple[Floats, Floats]:
-    """Return coefficients of the landmarks and what is left for one alpha; time grows linearly with the other graphs."""
+    """Return coefficients of the landmarks and residuals for one alpha; time grows linearly with the other graphs."""
     square = K[landmarks]
     square[np.diag_indices(len(square))] += _JITTER * square.diagonal().mean()
     L = cholesky(square, lower=True, overwrite_a=True)
@@ -107,12 +107,12 @@ def _solve_landmarks(K: Floats, targets: Floats, roots: Floats, landmarks: Ints,
 
 
 def stack(held_out: list[Floats], Y: Floats, weights: Floats) -> Floats:
-    """Return the non-negative weights of machines that sum to 1 and predict the left-out graphs best, by squared error."""
+    """Return the non-negative weights of models that sum to 1 and predict left-out graphs best, by squared error."""
     roots = np.sqrt(weights)[:, None]
     columns = np.column_stack([(roots * one).ravel() for one in [*held_out, Y]])
     triangle: Floats = np.asarray(np.linalg.qr(columns, mode="r"))
     shares = nnls(triangle[:, :-1], triangle[:, -1])[0]
-    if not shares.any():  # no machine is better than 0 everywhere: keep the one of least error
+    if not shares.any():  # no model is better than predicting 0: keep the one with the smallest error
         shares[np.argmin([((columns[:, -1] - column) ** 2).sum() for column in columns[:, :-1].T])] = 1.0
     normalized: Floats = shares / shares.sum()
     return normalized
@@ -122,23 +122,23 @@ def stack(held_out: list[Floats], Y: Floats, weights: Floats) -> Floats:
 
 
 def class_targets(codes: Ints, n_classes: int) -> Floats:
-    """Return 1 for a graph's class and -1 for the others, (n_graphs, n_classes); for two classes, the second one alone."""
+    """Return 1 for a graph's class and -1 for the others, (n_graphs, n_classes); for two classes, only the second column."""
     Y = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
     return Y[:, 1:] if n_classes == 2 else Y
 
 
 def all_classes(decisions: Floats) -> Floats:
-    """Return a column for each class; the only column of two classes is that of the second."""
+    """Return a column for each class; for two classes, ``decisions`` has a column for the second only."""
     return np.hstack([-decisions, decisions]) if decisions.shape[1] == 1 else decisions
 
 
 def most_likely(decisions: Floats) -> Ints:
-    """Return the code of the class with the highest decision; of ties, the first."""
+    """Return the code of the class with the highest decision; ties go to the first class."""
     return all_classes(decisions).argmax(axis=1)
 
 
 def fit_temperature(decisions: Floats, codes: Ints, weights: Floats) -> float:
-    """Return the temperature under which softmax(decisions / temperature) makes the classes most likely."""
+    """Return the temperature for which softmax(decisions / temperature) makes the classes most likely."""
     rows, decisions = np.arange(len(codes)), all_classes(decisions)
 
     def loss(log_temperature: float) -> float:

@@ -1,4 +1,4 @@
-"""Several numbers for each graph, of which some may be missing: one regressor for each."""
+"""Several targets for each graph, some of which may be missing: one regressor for each target."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["MultiTargetRegressor"]
 class MultiTargetRegressor(RegressorMixin, Checked, BaseEstimator):
     """Regression of several targets: a copy of a regressor for each, fitted on the graphs that have a value.
 
-    As :class:`sklearn.multioutput.MultiOutputRegressor`, which refuses missing values.
+        Like :class:`sklearn.multioutput.MultiOutputRegressor`, but it accepts missing values.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class MultiTargetRegressor(RegressorMixin, Checked, BaseEstimator):
     Attributes
     ----------
     estimators_ : list of regressors
-        The fitted copies, one for each target. Explain each by itself: ``explain(model.estimators_[0], X)``.
+        The fitted copies, one for each target. Explain them one by one: ``explain(model.estimators_[0], X)``.
 
     See Also
     --------
@@ -97,7 +97,7 @@ class MultiTargetRegressor(RegressorMixin, Checked, BaseEstimator):
         X : Graphs or list of graphs
             Graphs, new or not.
         return_std : bool, default=False
-            Whether to return standard deviations, too, if the regressor has them: :class:`GraphGP` and
+            Whether to also return standard deviations, if the regressor has them: :class:`GraphGP` and
             :class:`GraphRegressor` do.
 
         Returns
@@ -140,7 +140,7 @@ class MultiTargetRegressor(RegressorMixin, Checked, BaseEstimator):
 
 
 def _check_fit(X: Any, y: Any) -> tuple[Graphs, list[tuple[Any, Floats]]]:
-    """Return graphs, and for each target the ids of those that have a value with their values."""
+    """Return the graphs and, for each target, the ids and the values of the graphs that have one."""
     graphs, targets = as_graphs(X), np.asarray(y, dtype=np.float64)
     if targets.ndim != 2 or not targets.shape[1] or len(targets) != len(graphs):
         raise ValueError(

@@ -1,9 +1,9 @@
 """Probabilities of classes from the decisions of support vector machines.
 
-A **sigmoid** for each pair of classes turns its decision d into the probability 1 / (1 + exp(slope d + offset)) of the first
-class, provided that the graph is of one of the two. **Coupling** finds the class probabilities that agree best with those of
-all pairs. With many classes they are too even: a **temperature** sharpens them, p_i ^ (1 / temperature) up to a factor. Sigmoids
-and temperature are fitted on decisions about graphs that the machines have not seen.
+A **sigmoid** for each pair of classes turns its decision d into the probability 1 / (1 + exp(slope d + offset)) of the
+first class, given that the graph belongs to one of the two. **Coupling** finds the class probabilities that agree best
+with those of all pairs. With many classes they are too even: a **temperature** sharpens them, p_i ^ (1 / temperature)
+up to a factor. Sigmoids and temperature are fitted on decisions about graphs that the machines have not seen.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from treegram._core.types import Floats, Ints
 __all__ = ["class_probabilities", "couple", "fit_sigmoid", "fit_sigmoids", "fit_temperature"]
 
 _MAX_ROUNDS = 100
-_SMALLEST = 1e-12  # probability, whose logarithm is taken
+_SMALLEST = 1e-12  # probability before a logarithm is taken
 _LOG_TEMPERATURES = (-4.0, 4.0)
 
 
@@ -33,7 +33,7 @@ def fit_sigmoids(decisions: Floats, codes: Ints, n_classes: int) -> Floats:
 
 
 def fit_sigmoid(decisions: Floats, is_first: Floats) -> Floats:
-    """Return slope and offset of largest likelihood, by Newton's method with halved steps.
+    """Return the slope and offset of maximum likelihood, by Newton's method with step halving.
 
     Targets are not quite 0 and 1, as in Platt's method: (n_first + 1) / (n_first + 2) and 1 / (n_second + 2).
     """
@@ -67,8 +67,9 @@ def fit_sigmoid(decisions: Floats, is_first: Floats) -> Floats:
 def couple(decisions: Floats, sigmoids: Floats, n_classes: int) -> Floats:
     """Return class probabilities, (n_graphs, n_classes), from (n_graphs, n_pairs) decisions.
 
-    With r_ij the probability of i against j, the sum over all pairs of (r_ji p_i - r_ij p_j)^2 is minimized under sum p = 1: the
-    second method of Wu, Lin and Weng (2004), which libsvm uses too, here as one system of linear equations for each graph.
+    With r_ij the probability of i against j, the sum over all pairs of (r_ji p_i - r_ij p_j)^2 is minimized under sum p
+    = 1: the second method of Wu, Lin and Weng (2004), as in libsvm, here as one system of linear equations for each
+    graph.
     """
     exponents = np.clip(decisions * sigmoids[:, 0] + sigmoids[:, 1], -700, 700)
     first = np.clip(1 / (1 + np.exp(exponents)), 1e-7, 1 - 1e-7)
@@ -91,7 +92,7 @@ def couple(decisions: Floats, sigmoids: Floats, n_classes: int) -> Floats:
 
 
 def fit_temperature(probabilities: Floats, codes: Ints) -> float:
-    """Return the temperature under which the classes are most likely; 1 for two classes, whose sigmoid needs none."""
+    """Return the temperature for which the classes are most likely; 1 for two classes, whose sigmoid needs none."""
     if probabilities.shape[1] == 2:
         return 1.0
     members = np.arange(len(codes))
@@ -108,8 +109,8 @@ def class_probabilities(
 ) -> Floats:
     """Return coupled and sharpened probabilities; with more than two classes, the predicted one is made the most probable.
 
-    It is not always so by itself: the vote counts decisions, whose sizes the probabilities follow. The two classes then exchange
-    their probabilities.
+    It is not always: the vote counts the signs of decisions, while probabilities depend on their sizes. If it is
+    not, the two classes swap their probabilities.
     """
     p = couple(decisions, sigmoids, n_classes)
     if n_classes == 2:

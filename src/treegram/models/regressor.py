@@ -27,8 +27,8 @@ from treegram.models.search import Candidate, list_candidates
 
 __all__ = ["GraphRegressor", "learn_weights"]
 
-SAMPLE = 600  # graphs on which weights are learned
-MOST = 5000  # graphs that are fitted
+SAMPLE = 600  # at most this many graphs to learn weights on
+MOST = 5000  # at most this many graphs are fitted
 LEAST_SHARE = 0.005  # of a kernel in the sum
 FIRST_NOISE = 0.1
 BOUNDS = (-15.0, 6.0)  # of the logarithms of weights and noise
@@ -39,19 +39,19 @@ MAX_ROUNDS = 100
 class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
     r"""Gaussian process regression on graphs, on a sum of kernels with learned weights.
 
-    Targets less their mean, over their standard deviation, are taken for a sample of
+        Targets, minus their mean and divided by their standard deviation, are modeled as a sample of
 
     .. math:: y \sim N\Bigl(0, s^2 \bigl(\sum_k w_k K_k + \rho I\bigr)\Bigr)
 
-    The weights :math:`w_k` are those under which the targets are most likely, with a prior that keeps a kernel from being
-    trusted alone: the logarithms of the weights are normally distributed around equal weights, with standard deviation 1. The
-    noise :math:`\rho` and the scale :math:`s^2` are those under which the targets are most likely. No graph is held out.
+    The weights :math:`w_k` make the targets most likely, under a prior that keeps the model from relying on a single
+    kernel: the logarithms of the weights are normally distributed around equal weights, with standard deviation 1. The
+    noise :math:`\rho` and the scale :math:`s^2` also make the targets most likely. No graph is held out.
 
     Parameters
     ----------
     kernels : "auto" or list of GraphKernel, Pipeline or str, default="auto"
-        "auto": candidates that suit the graphs, all of them; see :doc:`/models`. Or kernels, pipelines that end in one, or names
-        such as "wl", with the parameters that they have.
+        "auto": all candidates that suit the graphs; see :doc:`/models`. Or kernels, pipelines that end in one, or names
+        such as "wl", with their own parameters.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices, as in joblib; -1 means all. None: the kernels' own number.
     verbose : int, default=0
@@ -65,7 +65,7 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
     weights_ : ndarray of shape (n_kernels,)
         Their weights :math:`w_k`, which sum to 1 for kernels with ones on the diagonal.
     noise_ : float
-        The variance of the noise over that of the signal, :math:`\rho`.
+        The ratio of the variance of the noise to that of the signal, :math:`\rho`.
     scale_ : float
         The factor :math:`s^2`.
     dual_coef_ : ndarray of shape (n_graphs,)
@@ -75,22 +75,23 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
     log_marginal_likelihood_ : float
         Logarithm of the density of the normalized targets.
     calibration_ : ndarray of shape (n_graphs,)
-        Errors for ``prediction_interval``, in standard deviations, ascending: of the fitted graphs, each left out, or those of
-        ``calibrate``.
+        Errors for ``prediction_interval``, in standard deviations, ascending: leave-one-out errors of the fitted
+        graphs, or errors on the graphs of ``calibrate``.
     search_results_ : list of dict
-        One record for each kernel: candidate, reason, n_graphs, score (share of the variance that its leave-one-out predictions
-        explain, on its own), seconds, and a note (its weight, or why it was left out). ``search_summary()`` returns it as a table.
+        One record for each kernel: candidate, reason, n_graphs, score (share of the variance explained by its own
+        leave-one-out predictions), seconds, and a note (its weight, or why it was left out). ``search_summary()``
+        returns it as a table.
 
     See Also
     --------
     GraphGP : a Gaussian process on one kernel, with a search over its parameters.
     GraphRidge : ridge regression on one kernel.
-    GraphClassifier : for targets that are classes.
+    GraphClassifier : for classes.
 
     Notes
     -----
-    Weights are learned on at most 600 graphs, evenly drawn from the range of the targets; coefficients, noise and scale on all of
-    them, up to 5,000. With more, 5,000 are drawn in the same way, and there is a warning. Nothing is random.
+    Weights are learned on at most 600 graphs, evenly drawn from the range of the targets; coefficients, noise and scale
+    on up to 5,000. With more, 5,000 are drawn in the same way, with a warning. Nothing is random.
 
     Examples
     --------
@@ -108,7 +109,7 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
     kernels: Any = field(default=AUTO, kw_only=False)
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the weights of the kernels and the noise, and fit all graphs.
+        """Learn the weights of the kernels and the noise, and fit the model on all graphs.
 
         Parameters
         ----------
@@ -150,7 +151,7 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
         return self
 
     def _weigh(self, screening: Screening, candidates: Sequence[Candidate]) -> list[tuple[Fitted, Floats, float]]:
-        """Learn the weights of the candidates on a sample; return those that count, with Gram matrices and shares."""
+        """Learn the weights of the candidates on a sample; return the relevant ones, with Gram matrices and shares."""
         ids = evenly_spaced(screening.Y, SAMPLE)
         grams: list[Floats] = []
         fitted = screening.try_all(candidates, ids, keep=grams.append)
@@ -192,23 +193,23 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
         self.calibration_ = leave_one_out_errors(self.dual_coef_ / self._unit, self._half_inverse, self.scale_)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: FBT001, FBT002 (scikit-learn's signature)
-        """Predict the numbers of graphs, and their uncertainty.
+        """Predict the targets of graphs, and their uncertainty.
 
         Parameters
         ----------
         X : Graphs or list of graphs
             Graphs, new or not.
         return_std : bool, default=False
-            Whether to return standard deviations, too.
+            Whether to also return standard deviations.
 
         Returns
         -------
         mean : ndarray of shape (n_graphs,)
             One number for each graph.
         std : ndarray of shape (n_graphs,)
-            Only with ``return_std``: the standard deviation of a new target around ``mean``, including its noise. Errors are
-            rarely normal: ``prediction_interval`` says how many of them contain 90 % of targets. Where a kernel of a graph with itself is 0, the mean of the
-            fitted graphs takes its place.
+            Only with ``return_std``: the standard deviation of a new target around ``mean``, including its noise.
+            Errors are rarely normal: use ``prediction_interval`` for intervals that contain 90 % of targets. If the
+            kernel of a graph with itself is 0, the mean over the fitted graphs is used instead.
         """
         check_is_fitted(self)
         graphs = as_graphs(X)
@@ -239,13 +240,13 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
 
 
 def mean_diagonal(K: Floats) -> float:
-    """Return the mean of the kernels of graphs with themselves that are not 0; 1 if all are."""
+    """Return the mean of the positive diagonal entries; 1 if there are none."""
     diagonal = K.diagonal()
     return float(diagonal[diagonal > 0].mean()) if (diagonal > 0).any() else 1.0
 
 
 def learn_weights(grams: Sequence[Floats], z: Floats) -> Floats:
-    """Return the weights of Gram matrices, each over its mean diagonal, that maximize likelihood times prior."""
+    """Return the weights of Gram matrices, each divided by its mean diagonal, that maximize likelihood times prior."""
     n, n_kernels = len(z), len(grams)
     flat = np.array([(K / mean_diagonal(K)).ravel() for K in grams])
     center, diagonal = -np.log(n_kernels), np.diag_indices(n)

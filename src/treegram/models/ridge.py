@@ -23,32 +23,33 @@ from treegram.models.search import Data, Score, Splits
 
 __all__ = ["GraphRidge", "number_folds", "select_ridge"]
 
-_SMALLEST_WEIGHT = 1e-9  # of the largest: takes the place of 0 where every graph is left out once
+_SMALLEST_WEIGHT = 1e-9  # times the largest: replaces 0 in leave-one-out predictions
 
 
 @parameters
 class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
     r"""Kernel ridge regression on graphs that chooses its kernel, the kernel's parameters and alpha.
 
-    All Gram matrices of a grid are computed in one pass where the kernel can, each is scored with each alpha by its predictions
-    of graphs that are left out, and the best pair is fitted on all graphs:
+        All Gram matrices of a grid are computed in one pass if the kernel supports it, each is scored with each alpha
+        by its predictions of left-out graphs, and the best pair is fitted on all graphs:
 
     .. math:: \hat y(G) = \bar y + \sum_i c_i K(G, G_i), \quad c = (K + \alpha I)^{-1} (y - \bar y)
 
-    Here :math:`\bar y` is the mean of the fitted targets, and :math:`\alpha` is ``alpha``. As
-    :class:`sklearn.kernel_ridge.KernelRidge` on targets less their mean.
+    Here :math:`\bar y` is the mean of the fitted targets, and :math:`\alpha` is ``alpha``. This is
+    :class:`sklearn.kernel_ridge.KernelRidge` on targets minus their mean.
 
     Parameters
     ----------
     kernel : "auto", "precomputed", GraphKernel, Pipeline, str or list of these, default="auto"
-        The kernels to choose from. "auto": candidates that suit the graphs, of which the best three are tried, chosen by
-        cross-validation; see :doc:`/models`. Or a kernel, a pipeline of transformers that ends in one, the name of a kernel on
-        the command line such as "wl", or a list of these. "precomputed": X is a Gram matrix in ``fit``, and has a column for each
-        fitted graph elsewhere; such a model can be pickled, but not explained nor saved by :func:`save_model`.
+        The kernels to choose from. "auto": candidates that suit the graphs; the best three are compared by
+        cross-validation; see :doc:`/models`. Or a kernel, a pipeline of transformers that ends in one, the name of a
+        kernel on the command line such as "wl", or a list of these. "precomputed": X is a Gram matrix in ``fit``, and
+        has a column for each fitted graph elsewhere; such a model can be pickled, but not explained or saved by
+        :func:`save_model`.
     param_grid : "auto", dict, or list of these, default="auto"
-        Values to try for each parameter of the kernel, such as ``{"depth": [1, 2], "lam": [0.5, 1]}``; ``{}`` takes the
-        kernel as it is. "auto": its ``default_param_grid()``, for ODDCL and ODDST that of the paper (depth 0 to
-        3, lam 0.1 to 1.2). A list has one entry for each kernel; a single entry applies to all. Not with
+        Values to try for each parameter of the kernel, such as ``{"depth": [1, 2], "lam": [0.5, 1]}``; ``{}`` uses the
+        kernel as it is. "auto": its ``default_param_grid()``; for ODDCL and ODDST, this is the grid of the paper (depth
+        0 to 3, lam 0.1 to 1.2). A list has one entry for each kernel; a single entry applies to all. Not with
         ``kernel="auto"`` or ``"precomputed"``.
     alpha : float or sequence of float, default=(0.0001, 0.001, 0.01, 0.1, 1, 10, 100)
         Values of alpha to try: the larger, the closer predictions stay to the mean.
@@ -56,13 +57,13 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
         The score to maximize: the name of a scikit-learn scorer such as "neg_mean_absolute_error", or a function
         ``(model, X, y) -> number``. None: 1 - (mean squared error) / (variance of all fitted targets).
     cv : int, splitter, iterable or None, default=None
-        None: every graph is left out once, in closed form, at the cost of a single fit. Or a number of shuffled folds, or a
-        scikit-learn splitter, or pairs of (training ids, test ids).
+        None: every graph is left out once, in closed form, at the cost of a single fit. Or a number of shuffled folds,
+        a scikit-learn splitter, or pairs of (training ids, test ids).
     random_state : int, RandomState instance or None, default=0
-        Seed of the folds, where ``cv`` is a number.
+        Seed of the folds if ``cv`` is a number.
     max_seconds : float or None, default=None
-        Time after which no further kernel is tried; the first one always is. Without a limit, the result depends only on
-        graphs, targets and seed.
+        Time after which no further kernel is tried; the first one always is. Without a limit, the result depends only
+        on the graphs, the targets and the seed.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for fits, as in joblib; -1 means all. None: one for fits, and the kernel's own
         number for Gram matrices.
@@ -78,9 +79,9 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
         One record for each candidate, in the order of the search: candidate, reason, n_graphs, score, seconds, and a note
         ("chosen", or why it was left out). ``search_summary()`` returns it as a table.
     best_params_ : dict
-        Parameters of a model without a search: the best kernel, not fitted, an empty ``param_grid``, and alpha.
+        Parameters for a model without a search: the best kernel, not fitted, an empty ``param_grid``, and alpha.
     best_score_ : float
-        Its mean score over the folds, or its score on the graphs that were left out.
+        Its mean score over the folds, or its leave-one-out score.
     best_index_ : int
         Its row in ``cv_results_``.
     cv_results_ : dict of arrays
@@ -91,18 +92,18 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
     intercept_ : float
         The weighted mean of the fitted targets.
     n_fits_ : int
-        Number of fits: one for each candidate, fold (leaving one out counts as a single fold) and alpha.
+        Number of fits: one for each candidate, fold (leave-one-out counts as a single fold) and alpha.
 
     See Also
     --------
-    GraphSVC : for targets that are classes.
+    GraphSVC : for classes.
 
     Notes
     -----
     Ties go to the first kernel, then to the first point of its grid, then to the largest alpha. A kernel or transformer that
     learns from data learns from all fitted graphs, including those that are left out; it never sees a target. One
-    eigendecomposition for each matrix and fold serves all alphas. Gram matrices are computed in blocks of 1 GiB, or one at a
-    time where a single one is larger; peak memory is about three times that.
+    eigendecomposition for each matrix and fold serves all alphas. Gram matrices are computed in blocks of 1 GiB, or one
+    at a time if a single one is larger; peak memory is about three times that.
 
     Examples
     --------
@@ -156,7 +157,7 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
         self.dual_coef_ = _ridge_coefficients(K, data.targets - self.intercept_, best, data.weights).ravel()
 
     def predict(self, X: Any) -> Floats:
-        """Predict the numbers of graphs.
+        """Predict the targets of graphs.
 
         Parameters
         ----------
@@ -177,7 +178,7 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
 
 
 def number_folds(n_graphs: int, n_folds: int, seed: Any) -> list[tuple[Ints, Ints]]:
-    """Return the (training, test) ids of shuffled folds; both ascending."""
+    """Return the (training, test) ids of shuffled folds, both ascending."""
     splitter = KFold(n_folds, shuffle=True, random_state=seed)
     return [(train.astype(np.int64), test.astype(np.int64)) for train, test in splitter.split(np.empty(n_graphs))]
 
@@ -185,7 +186,7 @@ def number_folds(n_graphs: int, n_folds: int, seed: Any) -> list[tuple[Ints, Int
 def select_ridge(
     grams: Sequence[Floats], y: Floats, train: Ints, test: Ints, alphas: Floats, *, n_folds: int, seed: int
 ) -> Selection:
-    """Choose a Gram matrix and an alpha by cross-validation inside ``train``, fit on all of it, predict ``test``.
+    """Choose a Gram matrix and an alpha by cross-validation inside ``train``, fit on all of it, and predict ``test``.
 
     The score is 1 - (mean squared error) / (variance of the training targets). Ties go to the first Gram matrix, then to the
     first alpha. Only the last step uses rows of ``test``, and only their columns of ``train``.
@@ -206,7 +207,7 @@ def select_ridge(
 def _predict_ridges(
     K: Floats, y: Floats, train: Ints, test: Ints, alphas: Floats, weights: Floats | None = None
 ) -> Floats:
-    """Return predictions of the test part for each alpha, (n_test, n_alphas)."""
+    """Return predictions for the test part for each alpha, (n_test, n_alphas)."""
     center = np.average(y[train], weights=weights)
     coefficients = _ridge_coefficients(K[np.ix_(train, train)], y[train] - center, alphas, weights)
     predicted: Floats = K[np.ix_(test, train)] @ coefficients + center
@@ -214,7 +215,7 @@ def _predict_ridges(
 
 
 def _ridge_coefficients(K: Floats, y: Floats, alphas: Floats, weights: Floats | None) -> Floats:
-    """Return (K + alpha / weights)^-1 y for all alphas, (n_graphs, n_alphas); negative eigenvalues, from rounding, count as 0."""
+    """Return (K + alpha / weights)^-1 y for all alphas, (n_graphs, n_alphas); negative eigenvalues (rounding) count as 0."""
     roots = np.ones(len(y)) if weights is None else np.sqrt(weights)
     values, vectors = np.linalg.eigh(roots[:, None] * K * roots)
     shrunk = vectors @ ((vectors.T @ (roots * y))[:, None] / (np.maximum(values, 0.0)[:, None] + alphas))
@@ -223,7 +224,7 @@ def _ridge_coefficients(K: Floats, y: Floats, alphas: Floats, weights: Floats | 
 
 
 def _predict_left_out(K: Floats, y: Floats, alphas: Floats, weights: Floats | None) -> Floats:
-    """Return what a ridge fitted on all other graphs predicts for each graph, (n_graphs, n_alphas).
+    """Return the leave-one-out predictions of all graphs, (n_graphs, n_alphas).
 
     With A = K + alpha / weights and m_i the mean of the other targets, the prediction misses y_i by
     (A^-1 (y - m_i))_i / (A^-1)_ii: one eigendecomposition serves all graphs and all alphas.

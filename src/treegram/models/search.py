@@ -1,7 +1,8 @@
-"""The search that all models share: every point of every kernel's grid with every strength of regularization.
+"""The search shared by all models: every point of every kernel's grid with every strength of regularization.
 
-A model provides one function that fits on some graphs, predicts others, and scores all strengths at once. Whatever a kernel
-learns from data, it learns from all graphs of the search and from no target; models are selected within these graphs alone.
+A model provides one function that fits on some graphs, predicts others, and scores all strengths at once. Whatever a
+kernel learns from data, it learns from all graphs of the search and never from targets; models are selected within
+these graphs alone.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ Splits: TypeAlias = list[tuple[Ints, Ints]]
 
 CHOSEN = "chosen"
 TIME_IS_UP = "left out: time was up"
-HELD_AT_ONCE = 2**30  # bytes of Gram matrices that a search holds at once; one matrix where a single one is larger
+HELD_AT_ONCE = 2**30  # bytes of Gram matrices that a search holds at once; one matrix if a single one is larger
 _COPIES = 3  # of a Gram matrix: itself, one more while it is computed, and its blocks in the folds
-_DIAGONAL = 0.1  # nearest similarity; usual data has 0.15 and more, vectors in too large a unit give 0.00 to 0.06
-_ASYMMETRY = 1e-8  # of a Gram matrix, over its largest entry: more than rounding
-_MIN_GRAPHS = 20  # to judge that similarity
-_ROWS = 200  # that are examined for it, evenly spread
+_DIAGONAL = 0.1  # nearest similarity; typical data has 0.15 or more, badly scaled vectors 0.00 to 0.06
+_ASYMMETRY = 1e-8  # of a Gram matrix, relative to its largest entry: more than rounding
+_MIN_GRAPHS = 20  # needed to judge that similarity
+_ROWS = 200  # examined for it, evenly spaced
 clock = time.monotonic  # measures max_seconds
 
 
@@ -48,7 +49,7 @@ class Data:
     """Graphs with targets, folds, and the strengths of regularization to try on them."""
 
     graphs: Any  # Graphs, or for kernel="precomputed" their Gram matrix
-    targets: NDArray[Any]  # codes of classes, or numbers
+    targets: NDArray[Any]  # class codes, or regression targets
     weights: Floats | None  # of the graphs
     strengths: Floats  # of regularization, in the order in which they are tried
     splits: Splits  # (training, test) ids of the folds
@@ -71,7 +72,7 @@ class Candidate:
 class SearchResult:
     """All scores, and the index of the best."""
 
-    table: dict[str, Any]  # as scikit-learn's cv_results_
+    table: dict[str, Any]  # like scikit-learn's cv_results_
     index: int  # of the best row
     fits: Fits
     records: list[dict[str, Any]]  # one for each candidate
@@ -81,7 +82,7 @@ class SearchResult:
 
 
 def list_candidates(kernel: Any, param_grid: Any, n_jobs: int | None) -> list[Candidate]:
-    """Return the kernels that a user named, each with its grid; ``n_jobs=None`` leaves each kernel its own number of threads."""
+    """Return the kernels that the user named, each with its grid; ``n_jobs=None`` keeps each kernel's own number of threads."""
     kernels = list(kernel) if isinstance(kernel, list | tuple) else [kernel]
     kernels = [_named_kernel(one) if isinstance(one, str) else one for one in kernels]
     if not kernels:
@@ -101,13 +102,13 @@ def list_candidates(kernel: Any, param_grid: Any, n_jobs: int | None) -> list[Ca
 
 
 def with_jobs(kernel: Any, n_jobs: int | None) -> Any:
-    """Return a copy of the kernel with this number of threads; None keeps its own."""
+    """Return a copy of the kernel with ``n_jobs`` threads; None keeps its own number."""
     has_jobs = n_jobs is not None and "n_jobs" in parameter_names(kernel)
     return with_parameters(kernel, {"n_jobs": n_jobs} if has_jobs else {})
 
 
 def _named_kernel(name: str) -> Any:
-    """Return the kernel of this name on the command line and in studies, with its default parameters."""
+    """Return the kernel with this name, as on the command line and in studies, with its default parameters."""
     if name in (AUTO, PRECOMPUTED):
         raise ValueError(
             f"kernel {name!r} must be the only one, not in a list; 'precomputed' is for GraphSVC and GraphRidge alone."
@@ -131,15 +132,15 @@ def _names(kernels: list[Any]) -> list[str]:
 
 
 class Precomputed(BaseEstimator):
-    """The kernel of ``kernel="precomputed"``: it takes Gram matrices where other kernels take graphs."""
+    """The kernel for ``kernel="precomputed"``: it takes Gram matrices where other kernels take graphs."""
 
     def fit_transform(self, X: Floats) -> Floats:
-        """Return the Gram matrix, which has been checked."""
+        """Return the Gram matrix, which has already been checked."""
         self.n_graphs_ = len(X)
         return X
 
     def transform(self, X: Any) -> Floats:
-        """Return the checked kernels of new graphs with the fitted ones."""
+        """Check and return the kernels of new graphs with the fitted ones."""
         rows = _check_matrix(X)
         if rows.shape[1] != self.n_graphs_:
             raise ValueError(
@@ -161,7 +162,7 @@ class Precomputed(BaseEstimator):
 
 
 def check_gram(X: Any) -> Floats:
-    """Return the Gram matrix of graphs to fit as an array; raise unless it is square, finite and symmetric."""
+    """Return the Gram matrix of the graphs to fit as an array; raise unless it is square, finite and symmetric."""
     K = _check_matrix(X)
     if K.shape[0] != K.shape[1]:
         raise ValueError(
@@ -211,7 +212,7 @@ class Search:
         self.fits = Fits()
 
     def try_all(self, candidates: Iterable[Candidate]) -> None:
-        """Try candidates while there is time, and the first in any case."""
+        """Try candidates until time is up; the first is always tried."""
         for candidate in candidates:
             record: dict[str, Any] = {"candidate": candidate.name, "reason": candidate.reason}
             record |= {"n_graphs": len(self.data.graphs), "score": None, "seconds": 0.0, "note": TIME_IS_UP}
@@ -250,7 +251,7 @@ class Search:
         return scores[positions]
 
     def conclude(self) -> SearchResult:
-        """Return the best of all scores; ties go to the first candidate, then to the first point, then to the first strength."""
+        """Choose the best of all scores; ties go to the first candidate, then the first point, then the first strength."""
         graphs, strengths = self.data.graphs, self.data.strengths
         names = ", ".join(dict.fromkeys(candidate.name for candidate, _, _ in self.points))
         has_attributes = graphs.n_attributes > 0 if isinstance(graphs, Graphs) else None
@@ -264,7 +265,7 @@ class Search:
 
 
 def _gram_blocks(candidate: Candidate, graphs: Graphs) -> Iterator[tuple[list[dict[str, Any]], list[Floats]]]:
-    """Yield the points of a grid with their Gram matrices, in the grid's order, as many at a time as HELD_AT_ONCE allows."""
+    """Yield blocks of grid points with their Gram matrices, in the grid's order, each as large as HELD_AT_ONCE allows."""
     for grid in _split_grid(candidate.param_grid, HELD_AT_ONCE // (8 * max(len(graphs), 1) ** 2)):
         points = grid_points(candidate.kernel, graphs, grid)
         for point in points:
@@ -276,7 +277,7 @@ def _gram_blocks(candidate: Candidate, graphs: Graphs) -> Iterator[tuple[list[di
 
 
 def _split_grid(grid: ParamGrid, n_points: int) -> list[ParamGrid]:
-    """Split a grid into consecutive grids of at most n_points, or of one point."""
+    """Split a grid into consecutive grids of at most n_points points, but at least one."""
     sizes = {name: len(values) for name, values in grid.items() if hasattr(values, "__len__")}
     longer = next((name for name, size in sizes.items() if size > 1), None)
     if longer is None or prod(sizes.values()) <= n_points:
@@ -289,7 +290,7 @@ def _tabulate(
 ) -> dict[str, Any]:
     """Return a table like ``cv_results_`` of scikit-learn, with one row for each point and strength.
 
-    ``params`` are parameters of a new model; the other columns name the kernel and the values of its grid.
+    ``params`` are parameters for a new model; the other columns name the kernel and the values of its grid.
     """
     values, params = [], []
     for candidate, point in rows:
@@ -299,7 +300,7 @@ def _tabulate(
             params.append({"kernel": kernel, "param_grid": {}, strength: number})
     table: dict[str, Any] = {}
     for name in dict.fromkeys(name for row in values for name in row):
-        # Masked where a kernel has no such parameter.
+        # Masked if a kernel has no such parameter.
         column = np.ma.MaskedArray(np.empty(len(values), dtype=object), mask=True)
         for i, row in enumerate(values):
             if name in row:
@@ -319,9 +320,9 @@ def _tabulate(
 
 
 def nearest_similarity(K: Floats) -> float:
-    """Return the similarity of a graph and the graph nearest to it, from 0 to 1: the median over graphs, after normalization.
+    """Return the normalized similarity, from 0 to 1, of a graph and its nearest graph: the median over graphs.
 
-    For few graphs, return 1: no two of them need be alike.
+    For few graphs, return 1: no two of them need to be similar.
     """
     if len(K) < _MIN_GRAPHS:
         return 1.0
@@ -333,7 +334,7 @@ def nearest_similarity(K: Floats) -> float:
 
 
 def warn_if_diagonal(similarities: Iterable[float], name: str, *, has_attributes: bool | None) -> None:
-    """Warn, with a cure, if all Gram matrices of a kernel are nearly the identity, by their `nearest_similarity`.
+    """Warn, with a remedy, if all Gram matrices of a kernel are nearly the identity, by their `nearest_similarity`.
 
     ``has_attributes`` is None for a matrix whose graphs are unknown.
     """

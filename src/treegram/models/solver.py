@@ -1,16 +1,17 @@
 """Support vector machines on a Gram matrix: one for each pair of classes, along a path of C, and their vote.
 
 The dual problem in signed form: beta_i lies between 0 and bounds_i = C w_i y_i, where y_i is 1 or -1 and w_i > 0 is a weight;
-all beta sum to zero, and beta' y - beta' K beta / 2 is maximized. f = y - K beta is its gradient. At the maximum there is a b
-with f_i <= b wherever beta_i could grow and f_i >= b wherever it could shrink. The amount by which this is missed, max f - min f
-over those sets, is the **gap**; the decision function is K beta + b. libsvm stops at the same gap.
+all beta sum to zero, and beta' y - beta' K beta / 2 is maximized. f = y - K beta is its gradient. At the maximum there
+is a b with f_i <= b wherever beta_i could grow and f_i >= b wherever it could shrink. The violation of this condition,
+max f - min f over those sets, is the **gap**; the decision function is K beta + b. libsvm stops at the same gap.
 
 Two kinds of steps share one state (beta, f), and each only ever improves the objective:
 
-- a **pair step** (sequential minimal optimization, second order) moves two variables. It is cheap, and fast at first; on a
-  near-singular K at large C it takes millions.
-- a **face step** solves for all variables strictly inside their box at once, by a Cholesky factor that is kept up to date while
-  variables reach their bounds or leave them. A few hundred changes reach the maximum to rounding, whether K is singular or not.
+- a **pair step** (sequential minimal optimization, second order) moves two variables. It is cheap, and progress is fast
+  at first; on a near-singular K at large C, millions are needed.
+- a **face step** solves for all variables strictly inside their box at once, by a Cholesky factor that is updated as
+  variables reach or leave their bounds. A few hundred changes reach the maximum up to rounding, whether K is singular
+  or not.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ FRESH, BEGUN = False, True  # state of a C: not started, or started by an earlie
 DONE, MORE, SINGULAR, STUCK = 1, 2, 3, 4  # outcome of a walk; MORE: the allowed work is used up
 
 _RIDGE = 1e-10  # times the largest diagonal entry: keeps factors of singular blocks positive, far below the tolerance
-_LARGEST_RIDGE = 1e-2  # a matrix that is a little indefinite, as one in single precision is, takes a larger one
-_MANY = 20  # classes from which on the machines of small ones are fitted together
-_SMALL = 200  # graphs of two such classes
-_WORK = 1e8  # multiplications in one compiled call: tenths of a second, after which Ctrl-C is heard
+_LARGEST_RIDGE = 1e-2  # slightly indefinite matrices, such as those in single precision, need a larger ridge
+_MANY = 20  # above this number of classes, the machines of small ones are fitted together
+_SMALL = 200  # graphs of two such classes, at most
+_WORK = 1e8  # multiplications in one compiled call: tenths of a second, after which Ctrl-C is noticed
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,15 @@ class Path:
 
     betas: Floats  # (n_C, n_graphs)
     intercepts: Floats  # (n_C,)
-    gaps: Floats  # (n_C,), what is left of the gap; -1 where no fit was needed, since the next smaller C has the same solution
+    gaps: Floats  # (n_C,), the remaining gap; -1 where no fit was needed: the next smaller C has the same solution
 
 
 def fit_path(K: Floats, y: Floats, Cs: Floats, tol: float = TOLERANCE, weights: Floats | None = None) -> Path:
-    """Fit machines for all C, ascending, each from the solution of the one before.
+    """Fit machines for all C, ascending, each starting from the previous solution.
 
-    K must be C-contiguous, y is 1 or -1; C is multiplied by the weight of a graph, which is above 0. Pair steps first, as many
-    as there are graphs; then face steps. Should rounding defeat these (K not positive semidefinite), pair steps again, a
-    thousand for each graph, before a fit is called unconverged.
+    K must be C-contiguous, and y is 1 or -1; C is multiplied by the weight of a graph, which is above 0. First come as many
+    pair steps as there are graphs, then face steps. If these fail because of rounding (K is not positive semidefinite), pair
+    steps follow again, a thousand for each graph, before a fit is called unconverged.
     """
     n = len(y)
     weights = np.ones(n) if weights is None else weights
@@ -70,10 +71,10 @@ def fit_path(K: Floats, y: Floats, Cs: Floats, tol: float = TOLERANCE, weights: 
             done = climb_path(K, y, weights, Cs, c, BEGUN, tol, n_steps, *arrays)
             if done > c:
                 break
-        else:  # given up: what there is counts as the solution
+        else:  # give up: the current state counts as the solution
             done = c + 1
             climb_path(K, y, weights, Cs[:done], c, BEGUN, np.inf, 0, *arrays)
-            if (np.abs(beta) / weights).max() < Cs[c]:  # nor would any larger C change it
+            if (np.abs(beta) / weights).max() < Cs[c]:  # and no larger C would change it
                 path.betas[done:], path.intercepts[done:], path.gaps[done:] = beta, path.intercepts[c], path.gaps[c]
                 break
             done = climb_path(K, y, weights, Cs, done, FRESH, tol, n_steps, *arrays)
@@ -93,7 +94,7 @@ def _gap(K: Floats, y: Floats, bounds: Floats, beta: Floats) -> float:
 
 
 class _Faces:
-    """The workspace of face steps on one matrix: made when it is first needed, used for all C."""
+    """The workspace of face steps on one matrix: allocated when first needed, used for all C."""
 
     def __init__(self, K: Floats, y: Floats) -> None:
         n = len(y)
@@ -103,7 +104,7 @@ class _Faces:
         self.free, self.is_free, self.state = np.empty(n, np.int64), np.empty(n, np.bool_), np.empty(2, np.int64)
 
     def walk(self, bounds: Floats, beta: Floats, f: Floats, tol: float) -> None:
-        """Take face steps, in place, until the gap is below tol or 20 variables for each graph have changed sides."""
+        """Take face steps, in place, until the gap is below tol or variables have changed sides 20 times per graph."""
         ridge, outcome = 0.01 * _RIDGE * self.scale, SINGULAR
         self.state[1] = 0
         while outcome in (MORE, SINGULAR) and self.state[1] <= 20 * len(beta):
@@ -124,23 +125,23 @@ class _Faces:
 
 @dataclass(frozen=True)
 class Machines:
-    """For each C one machine for each pair of classes (0, 1), (0, 2), ..., (1, 2), ...; of a pair, above 0 is the first class.
+    """For each C, one machine for each pair of classes (0, 1), (0, 2), ..., (1, 2), ...; above 0 is the first of a pair.
 
-    A graph of class i has a coefficient for each other class: that for j is in row j - 1 if j > i, else in row j. scikit-learn
-    and libsvm keep coefficients in the same way.
+    A graph of class i has a coefficient for each other class: that for j is in row j - 1 if j > i, else in row j.
+    scikit-learn and libsvm store coefficients in the same way.
     """
 
     order: Ints  # (n_graphs,): ids of the fitted graphs, class by class
     offsets: Ints  # (n_classes + 1,): where each class begins in the order
     coefficients: Floats  # (n_C, n_classes - 1, n_graphs)
     intercepts: Floats  # (n_C, n_pairs)
-    gaps: Floats  # (n_C,): the largest that a machine has left; -1 where no machine had to be fitted
+    gaps: Floats  # (n_C,): the largest remaining gap of a machine; -1 where no machine had to be fitted
 
 
 def decide(rows: Floats, offsets: Ints, coefficients: Floats, intercepts: Floats) -> Floats:
-    """Return decisions, (n_C, n_new, n_pairs), from (n_new, n_graphs) kernels with the fitted graphs in the order of Machines."""
+    """Return decisions, (n_C, n_new, n_pairs), from (n_new, n_graphs) kernels with the fitted graphs, in Machines' order."""
     n_C, n_others, _ = coefficients.shape
-    if n_others == 1:  # two classes, and one product for both
+    if n_others == 1:  # two classes: one product suffices
         return (coefficients[:, 0] @ rows.T + intercepts)[:, :, None]
     decisions = np.repeat(intercepts[:, :, None], len(rows), axis=2)  # pair by pair: adding to whole rows is fast
     for i, pairs in enumerate(_pairs_by_class(n_others + 1)):
@@ -169,11 +170,11 @@ def fit_machines(
     tol: float = TOLERANCE,
     weights: Floats | None = None,
 ) -> Machines:
-    """Fit on the graphs ``train``, for all C, ascending; K is the Gram matrix of all graphs, ``codes`` are classes from 0.
+    """Fit on the graphs ``train`` for all C, ascending; K is the Gram matrix of all graphs, and ``codes`` are classes from 0.
 
-    ``weights`` multiply C, one for each graph of all; graphs of weight 0 are left out. A class without graphs gets no votes.
+    ``weights``, one for each graph, multiply C; graphs of weight 0 are left out. A class without graphs gets no votes.
     """
-    Cs = np.array(Cs, dtype=np.float64)  # alike for all callers: compiled code knows read-only arrays as another type
+    Cs = np.array(Cs, dtype=np.float64)  # for all callers: compiled code treats read-only arrays as another type
     if weights is not None:
         train = train[weights[train] > 0]
     order = train[np.argsort(codes[train], kind="stable")]
@@ -193,7 +194,7 @@ def fit_machines(
         if is_done[pair]:
             continue
         own, other = (np.arange(offsets[one], offsets[one + 1]) for one in (i, j))
-        if not len(own) or not len(other):  # never for a class without graphs
+        if not len(own) or not len(other):  # a class without graphs never wins
             intercepts[:, pair] = 1.0 if len(own) else -1.0
             continue
         both = np.concatenate([own, other])
@@ -217,7 +218,7 @@ def _fit_small_pairs(
     intercepts: Floats,
     gaps: Floats,
 ) -> NDArray[np.bool_]:
-    """Fit machines of many small classes by few calls, in place; True where that was enough."""
+    """Fit the machines of many small classes with few calls, in place; return True where that was enough."""
     sizes = np.diff(offsets)
     largest = 2 * int(sizes.max())
     n_done, at_once = np.zeros(len(pairs), np.int64), int(_WORK / (len(Cs) * largest**2)) + 1
@@ -229,23 +230,23 @@ def _fit_small_pairs(
 
 
 def vote(decisions: Floats, n_classes: int) -> Ints:
-    """Return the class with most votes for each row of (..., n_pairs) decisions; ties go to the first class, as in libsvm."""
+    """Return the class with the most votes for each row of (..., n_pairs) decisions; ties go to the first, as in libsvm."""
     is_first = decisions.swapaxes(-1, -2) > 0  # pair by pair, as decide() has them in memory
     if n_classes == 2:
         return np.where(is_first[..., 0, :], 0, 1)
     votes = np.empty((n_classes, *is_first.shape[:-2], is_first.shape[-1]), np.int16)
     for i, pairs in enumerate(_pairs_by_class(n_classes)):
-        # Row j of class i: a pair in which i comes second for j < i, first for the others.
+        # Row j of class i is a pair in which i comes second for j < i, and first otherwise.
         won, lost = is_first[..., pairs[i:], :], is_first[..., pairs[:i], :]
         votes[i] = won.sum(axis=-2, dtype=np.int16) - lost.sum(axis=-2, dtype=np.int16) + i
     return votes.argmax(axis=0)
 
 
 def one_against_rest(decisions: Floats, n_classes: int) -> Floats:
-    """Return a score of each class from (n_graphs, n_pairs) decisions.
+    """Return a score for each class from (n_graphs, n_pairs) decisions.
 
-    For two classes one number for each graph, above 0 for the second class. For more, the votes of each class, with the
-    confidence of the machines as a fraction below 1/3, as in :class:`sklearn.svm.SVC`.
+    For two classes, one number for each graph, above 0 for the second class. For more, the votes for each class, plus
+    the confidence of the machines as a fraction below 1/3, as in :class:`sklearn.svm.SVC`.
     """
     if n_classes == 2:
         return -decisions[:, 0]
@@ -259,15 +260,15 @@ def one_against_rest(decisions: Floats, n_classes: int) -> Floats:
 
 
 # -------------------------------------------------------------------- compiled loops
-#
-# The functions without an underscore are called from Python. Each does a bounded amount of work, so that Ctrl-C is seen soon,
-# writes into arrays that it receives, and returns one number. Loops are plain, and each helper is called in one place: an array
-# expression, a sort, an allocation, or a helper that is compiled into several others would cost seconds at the first call. All
-# arrays are C-contiguous and writeable; float64, but for ``free`` and ``state``, int64, and ``is_free``, bool.
+# The functions without an underscore are called from Python. Each does a bounded amount of work, so that Ctrl-C is
+# noticed soon, writes into the arrays that it receives, and returns one number. Loops are plain, and each helper is
+# called in one place: an array expression, a sort, an allocation, or a helper that is compiled into several others
+# would cost seconds at the first call. All arrays are C-contiguous and writeable, and float64, except for ``free`` and
+# ``state`` (int64) and ``is_free`` (bool).
 
-_loops = reordered(error_model="numpy")  # divisors are not checked, which makes for less to compile
+_loops = reordered(error_model="numpy")  # divisors are not checked, so there is less to compile
 _FIRST = 1e300  # the violation of a variable that must join before all others
-_LANES = 64  # the best of this many is found before the best of all
+_LANES = 64  # the best of each block of this size is found first
 
 
 # -------------------------------------------------------------------- pair steps, along a path of C
@@ -275,11 +276,12 @@ _LANES = 64  # the best of this many is found before the best of all
 
 @_loops
 def climb_path(K, y, weights, Cs, c, is_begun, tol, n_steps, beta, f, bars, betas, intercepts, gaps):
-    """Fit one machine for each C from the c-th on, as far as pair steps lead; return the number of C that are done.
+    """Fit one machine for each C from the c-th onward, as far as pair steps lead; return the number of C that are done.
 
-    From (beta, f), in place; ``is_begun``: this state is already one of the c-th C. At most ``n_steps`` pair steps are taken
-    for each C. For every C that is done, its coefficients, intercept and gap are in row c of the last three arrays. Once every
-    coefficient is below C, larger C change nothing: their rows are copies, with a gap of -1. ``bars`` is a workspace, (3, n).
+    The state (beta, f) is updated in place; ``is_begun``: it already belongs to the c-th C. At most ``n_steps`` pair steps are
+    taken for each C. For every C that is done, its coefficients, intercept and gap are in row c of the last three arrays. Once
+    every coefficient is below C, larger C change nothing: their rows are copies, with a gap of -1. ``bars`` is a workspace of
+    shape (3, n).
     """
     is_same = False
     while c < len(Cs):
@@ -304,9 +306,9 @@ def climb_path(K, y, weights, Cs, c, is_begun, tol, n_steps, beta, f, bars, beta
 def climb_pairs(first, last, pairs, square, offsets, weights, Cs, tol, coefficients, intercepts, gaps, n_done):
     """Fit the machines of some pairs of classes as far as pair steps lead: one call for hundreds of small machines.
 
-    ``square`` is the Gram matrix of all graphs, class by class. ``n_done`` is for each pair the number of C that are done; if
+    ``square`` is the Gram matrix of all graphs, class by class. ``n_done`` is the number of C that are done for each pair; if
     all are, coefficients and intercepts are in place, and ``gaps``, (n_C,), are at least those of the pair. Ten pair steps are
-    allowed for each graph: on matrices as small as these they cost less than the way back to Python.
+    allowed for each graph: on such small matrices they cost less than returning to Python.
     """
     for pair in range(first, last):
         i, j = pairs[pair, 0], pairs[pair, 1]
@@ -333,7 +335,7 @@ def climb_pairs(first, last, pairs, square, offsets, weights, Cs, tol, coefficie
 
 @_loops
 def _enlarge(y, weights, C, beta, f):
-    """Scale beta by the factor, within the new box, that is best for the objective at a larger C; in place."""
+    """Scale beta, in place, by the factor within the new box that is best for the objective at a larger C."""
     linear, quadratic, largest = 0.0, 0.0, 0.0
     for i in range(len(y)):
         linear += beta[i] * y[i]
@@ -345,7 +347,7 @@ def _enlarge(y, weights, C, beta, f):
     for i in range(len(y)):
         f[i] = y[i] - factor * (y[i] - f[i])
         beta[i] *= factor
-        # Exactly the bound for what is beside it by rounding alone.
+        # Snap to the bound if only rounding separates beta from it.
         if abs(beta[i]) > (1.0 - 1e-15) * C * weights[i]:
             beta[i] = C * weights[i] * y[i]
 
@@ -370,7 +372,7 @@ def _take_pair_steps(K, y, weights, C, beta, f, bars, tol, n_steps):
         if gap < tol or step_number == n_steps:
             break
         j = _best_partner(K, diagonal, f, barred_down, i, top)
-        # A variable that meets its bound is set to it, so that rounding never leaves it beside.
+        # A variable that reaches its bound is set to it exactly, whatever the rounding.
         end_i = C * weights[i] if y[i] > 0 else 0.0
         end_j = 0.0 if y[j] > 0 else -C * weights[j]
         room_i, room_j = end_i - beta[i], beta[j] - end_j
@@ -385,9 +387,10 @@ def _take_pair_steps(K, y, weights, C, beta, f, bars, tol, n_steps):
 
 @_loops
 def _follow(K, i, j, step, f, barred_up, barred_down):
-    """Update f after a step of i upwards and of j downwards.
+    """Update f after a step of i upward and of j downward.
 
-    Returns where f is largest among the variables that can grow, this value, and the smallest f among those that can shrink.
+    Return the variable with the largest f among those that can grow, this value, and the smallest f among those that
+    can shrink.
     """
     n = len(f)
     top, bottom, start = -np.inf, np.inf, 0
@@ -407,7 +410,7 @@ def _follow(K, i, j, step, f, barred_up, barred_down):
 
 @_loops
 def _best_partner(K, diagonal, f, barred_down, i, top):
-    """Return the variable whose pair step with i gains most: (top - f_j)^2 / (K_ii + K_jj - 2 K_ij)."""
+    """Return the variable whose pair step with i gains the most: (top - f_j)^2 / (K_ii + K_jj - 2 K_ij)."""
     best, partner = -1.0, i
     for k in range(len(f)):
         drop = max(top - f[k] + barred_down[k], 0.0)
@@ -419,7 +422,7 @@ def _best_partner(K, diagonal, f, barred_down, i, top):
 
 @_loops
 def _intercept(y, weights, C, beta, f):
-    """Return b: the mean of f over the free variables, or the middle of its range where none is free, as in libsvm."""
+    """Return b: the mean of f over the free variables, or the middle of its range if none is free, as in libsvm."""
     total, count = 0.0, 0
     top, bottom = -np.inf, np.inf
     for i in range(len(y)):
@@ -442,8 +445,9 @@ def walk_faces(K, bounds, beta, f, L, free, is_free, state, scratch, ridge, tol,
     """Take face steps, in place, until the gap is below tol; return DONE, MORE, SINGULAR or STUCK.
 
     The first ``state[0]`` rows of L, (n, n), are the Cholesky factor of K + ridge on the free variables, in the order of
-    ``free``. Those that meet a bound leave it one by one; of those that violate optimality at a bound, the worst tenth joins.
-    ``state[1]`` counts both. ``work`` is the number of multiplications allowed, more or less; ``scratch`` is (7, n).
+    ``free``. Variables that reach a bound leave it one by one; of those that violate optimality at a bound, the worst
+    tenth joins. ``state[1]`` counts both. ``work`` is roughly the number of multiplications allowed; ``scratch`` has
+    shape (7, n).
     """
     n = len(bounds)
     before = scratch[0]
@@ -471,12 +475,13 @@ def walk_faces(K, bounds, beta, f, L, free, is_free, state, scratch, ridge, tol,
 
 @_loops
 def _maximize_on_face(bounds, beta, f, L, free, is_free, state, scratch, ridge, tol, work):
-    """Move beta to the maximum over the free variables, in place; those that meet a bound on the way leave.
+    """Move beta to the maximum over the free variables, in place; those that reach a bound on the way leave.
 
-    f is read, not changed. The ridge holds each step back a little, so steps are repeated until that is below tol.
+    f is read, not changed. The ridge shortens each step a little, so steps are repeated until this effect is below tol.
 
     With K + ridge = L L', z = L^-1 gradient and w = L^-1 1, the multiplier of the sum is b = w'z / w'w, and the step is
-    L'^-1 (z - b w). A variable that leaves turns z and w as it turns the rows of L, so that only this last system is solved again.
+    L'^-1 (z - b w). When a variable leaves, z and w are rotated like the rows of L, so that only this last system is
+    solved again.
     """
     gradient, z, w, step = scratch[1], scratch[2], scratch[3], scratch[4]
     size = state[0]
@@ -499,7 +504,7 @@ def _maximize_on_face(bounds, beta, f, L, free, is_free, state, scratch, ridge, 
         for p in range(size):
             beta[free[p]] += length * step[p]
             gradient[p] -= length * (gradient[p] - b - ridge * step[p])
-            z[p] -= length * (z[p] - b * w[p])  # but for the ridge's share, of which the next round takes care
+            z[p] -= length * (z[p] - b * w[p])  # except for the effect of the ridge, which the next round corrects
             longest = max(longest, abs(step[p]))
         if hit < size:
             end = bounds[free[hit]]
@@ -541,7 +546,7 @@ def _find_step(L, size, z, w, step):
         excess += step[i]
         for p in range(i):
             step[p] -= step[i] * L[i, p]
-    for p in range(size):  # beta must go on summing to zero, whatever rounding does
+    for p in range(size):  # beta must keep summing to zero despite rounding
         step[p] -= excess / size
     return b
 
@@ -550,8 +555,8 @@ def _find_step(L, size, z, w, step):
 def _join_worst(K, bounds, beta, f, L, free, is_free, state, violations, ridge, tol, work):
     """Let variables that violate optimality join the free ones; return their number, -DONE or -SINGULAR.
 
-    Those strictly inside their box come first, all of them: they are not free only because nothing is yet. b of a face is
-    the mean of f over its variables. Fewer than two have no face: then b is in the middle of the gap.
+    All variables strictly inside their box come first: they are not free only because nothing is yet. The b of a face
+    is the mean of f over its variables. Fewer than two variables have no face: then b is in the middle of the gap.
     """
     n, size = len(f), state[0]
     top, bottom, mean = -np.inf, np.inf, 0.0
@@ -585,7 +590,7 @@ def _join_worst(K, bounds, beta, f, L, free, is_free, state, violations, ridge, 
 
 @_loops
 def _join(K, L, free, is_free, state, i, ridge):
-    """Append variable i to the factor; return False where the matrix would not be positive definite."""
+    """Append variable i to the factor; return False if the matrix would not be positive definite."""
     size = state[0]
     pivot = K[i, i] + ridge
     for p in range(size):
@@ -605,9 +610,9 @@ def _join(K, L, free, is_free, state, i, ridge):
 
 @_loops
 def _leave(L, free, is_free, size, r, gradient, z, w, cosines, sines):
-    """Take the r-th variable out of the factor: a rank-one update of the rows below it.
+    """Remove the r-th variable from the factor: a rank-one update of the rows below it.
 
-    z and w are turned like rows of L, so that L z and L w lose their r-th entry and keep the others.
+    z and w are rotated like rows of L, so that L z and L w lose their r-th entry and keep the others.
     """
     is_free[free[r]] = False
     extra_z, extra_w = z[r], w[r]

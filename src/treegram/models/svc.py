@@ -59,24 +59,25 @@ def _has_probabilities(model: GraphSVC) -> bool:
 class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
     """Support vector classifier of graphs that chooses its kernel, the kernel's parameters and C.
 
-    All Gram matrices of a grid are computed in one pass where the kernel can, each is scored with each C by stratified
+        All Gram matrices of a grid are computed in one pass if the kernel supports it, each is scored with each C by stratified
     cross-validation on the same folds, and the best pair is fitted on all graphs. There is one machine for each pair of
     classes, and a vote, as in :class:`sklearn.svm.SVC`, which gives the same predictions.
 
     Parameters
     ----------
     kernel : "auto", "precomputed", GraphKernel, Pipeline, str or list of these, default="auto"
-        The kernels to choose from. "auto": candidates that suit the graphs, of which the best three are tried, chosen by
-        cross-validation; see :doc:`/models`. Or a kernel, a pipeline of transformers that ends in one, the name of a kernel on
-        the command line such as "wl", or a list of these. "precomputed": X is a Gram matrix in ``fit``, and has a column for each
-        fitted graph elsewhere; such a model can be pickled, but not explained nor saved by :func:`save_model`.
+        The kernels to choose from. "auto": candidates that suit the graphs; the best three are compared by
+        cross-validation; see :doc:`/models`. Or a kernel, a pipeline of transformers that ends in one, the name of a
+        kernel on the command line such as "wl", or a list of these. "precomputed": X is a Gram matrix in ``fit``, and
+        has a column for each fitted graph elsewhere; such a model can be pickled, but not explained or saved by
+        :func:`save_model`.
     param_grid : "auto", dict, or list of these, default="auto"
-        Values to try for each parameter of the kernel, such as ``{"depth": [1, 2], "lam": [0.5, 1]}``; ``{}`` takes the
-        kernel as it is. "auto": its ``default_param_grid()``, for ODDCL and ODDST that of the paper (depth 0 to
-        3, lam 0.1 to 1.2). A list has one entry for each kernel; a single entry applies to all. Not with
+        Values to try for each parameter of the kernel, such as ``{"depth": [1, 2], "lam": [0.5, 1]}``; ``{}`` uses the
+        kernel as it is. "auto": its ``default_param_grid()``; for ODDCL and ODDST, this is the grid of the paper (depth
+        0 to 3, lam 0.1 to 1.2). A list has one entry for each kernel; a single entry applies to all. Not with
         ``kernel="auto"`` or ``"precomputed"``.
     C : float or sequence of float, default=(0.01, 0.1, 1, 10, 100, 1000, 10000)
-        Values of C to try: the larger, the fewer mistakes on the fitted graphs.
+        Values of C to try: the larger C, the fewer mistakes on the fitted graphs.
     class_weight : dict, "balanced" or None, default=None
         C is multiplied by the weight of a graph's class. "balanced": n_graphs / (n_classes * graphs of the class), counted in
         each training part.
@@ -84,14 +85,15 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         The score to maximize: the name of a scikit-learn scorer such as "balanced_accuracy", or a function
         ``(model, X, y) -> number``. None: accuracy, the fastest.
     cv : int, splitter or iterable, default=10
-        Number of stratified, shuffled folds (fewer, with a warning, where no class has as many graphs), or a scikit-learn splitter, or pairs of (training ids, test ids).
+        Number of stratified, shuffled folds (fewer, with a warning, if no class has that many graphs), a scikit-learn
+        splitter, or pairs of (training ids, test ids).
     probability : bool, default=False
         Whether to enable ``predict_proba``, at the cost of one more fit for each fold.
     random_state : int, RandomState instance or None, default=0
-        Seed of the folds, where ``cv`` is a number.
+        Seed of the folds if ``cv`` is a number.
     max_seconds : float or None, default=None
-        Time after which no further kernel is tried; the first one always is. Without a limit, the result depends only on
-        graphs, targets and seed.
+        Time after which no further kernel is tried; the first one always is. Without a limit, the result depends only
+        on the graphs, the targets and the seed.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for fits, as in joblib; -1 means all. None: one for fits, and the kernel's own
         number for Gram matrices.
@@ -109,7 +111,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         One record for each candidate, in the order of the search: candidate, reason, n_graphs, score, seconds, and a note
         ("chosen", or why it was left out). ``search_summary()`` returns it as a table.
     best_params_ : dict
-        Parameters of a model without a search: the best kernel, not fitted, an empty ``param_grid``, and C;
+        Parameters for a model without a search: the best kernel, not fitted, an empty ``param_grid``, and C;
         ``GraphSVC(**model.best_params_)`` is such a model.
     best_score_ : float
         Its mean score over the folds. The choice favors lucky candidates, so this number is too high on average:
@@ -125,7 +127,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         Number of support vectors of each class.
     dual_coef_ : ndarray of shape (n_classes - 1, n_support)
         Their coefficients. A graph of class i has one for each other class: that for class j is in row j - 1 if j > i, else
-        in row j. Laid out as in :class:`sklearn.svm.SVC`; of a pair the first class has the coefficients above 0.
+        in row j. Laid out as in :class:`sklearn.svm.SVC`; in each pair, the first class has the coefficients above 0.
     intercept_ : ndarray of shape (n_pairs,)
         The constant added to the weighted sum of kernels, for each pair of classes (0, 1), (0, 2), ..., (1, 2), ...; where the
         total is above 0, the first class of the pair gets the vote.
@@ -140,16 +142,16 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
 
     See Also
     --------
-    GraphRidge : for targets that are numbers.
-    Nystroem : for more than some 10,000 graphs, before a linear classifier such as :class:`sklearn.svm.LinearSVC`.
+    GraphRidge : for regression.
+    Nystroem : for more than about 10,000 graphs, before a linear classifier such as :class:`sklearn.svm.LinearSVC`.
 
     Notes
     -----
     Ties go to the first kernel, then to the first point of its grid, then to the smallest C. A kernel or transformer that
     learns from data, such as :class:`ScaleAttributes`, learns from all fitted graphs, before they are divided into folds; it
-    never sees a class. Machines are fitted to the tolerance of libsvm by a solver that does not slow down where Gram matrices
-    are singular and C is large. Gram matrices are computed in blocks of 1 GiB, or one at a time where a single one is larger;
-    peak memory is about three times that.
+    never sees a class. Machines are fitted to the tolerance of libsvm by a solver that does not slow down if Gram
+    matrices are singular and C is large. Gram matrices are computed in blocks of 1 GiB, or one at a time if a single
+    one is larger; peak memory is about three times that.
 
     Examples
     --------
@@ -241,7 +243,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         Returns
         -------
         ndarray of shape (n_graphs,) or (n_graphs, n_classes)
-            For two classes the signed distance, in units of the margin, above 0 for the second; for more the votes of
+            For two classes, the signed distance in units of the margin, above 0 for the second; for more, the votes for
             each class, with the confidence of the machines added as a fraction, as in :class:`sklearn.svm.SVC`.
         """
         decisions = self._decide(X)
@@ -258,7 +260,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         Returns
         -------
         ndarray of shape (n_graphs,)
-            For each graph the class with most votes; ties go to the first class.
+            For each graph, the class with the most votes; ties go to the first class.
         """
         decisions = self._decide(X)
         return self.classes_[vote(decisions, len(self.classes_))]
@@ -267,10 +269,10 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of the classes; only with ``probability=True``.
 
-        A sigmoid for each pair of classes, and coupling of the pairs, as in libsvm; with more than two classes, one temperature
-        for all, so that confidence matches accuracy. All are fitted on decisions about held-out graphs of the inner folds. With
-        more than two classes, the most probable class is that of ``predict``; with two, it may differ where both are about
-        equally probable.
+        They come from a sigmoid for each pair of classes and coupling of the pairs, as in libsvm; with more than two
+        classes, one temperature makes confidence match accuracy. All are fitted on decisions about held-out graphs of
+        the inner folds. With more than two classes, the most probable class is the predicted one; with two, it may
+        differ if both are about equally probable.
 
         Parameters
         ----------

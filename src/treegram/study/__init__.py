@@ -1,9 +1,9 @@
 """Studies that show which kernel is best on which data, and whether the difference is more than chance.
 
-A study is a TOML file that :func:`read_study` reads. :func:`run_study` runs it and keeps every finished fold in a
-:class:`Store`, :func:`summarize` computes all tables and tests from the store, and :func:`write_report` writes them as a page; :func:`write_latex`, :func:`write_figures` and :func:`write_folds` write what a
-paper needs.
-Names are imported when they are first used: reading results needs neither the kernels nor what compiles them.
+A study is a TOML file that :func:`read_study` reads. :func:`run_study` runs it and stores every finished fold in a
+:class:`Store`, :func:`summarize` computes all tables and tests from the store, and :func:`write_report` writes them as a page;
+:func:`write_latex`, :func:`write_figures` and :func:`write_folds` write files for a paper. Names are imported when they are
+first used: reading results needs neither the kernels nor their compiler.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
 """Load, check and change the data sets of a study; a digest identifies each.
 
-A **control** changes a data set once, by a seed that follows from the study's, to show what scores depend on: all kernels and
-repeats see the same change. **Groups** are graphs that folds keep together.
+A **control** changes a data set once, with a seed derived from the study's, to show what scores depend on: all kernels
+and repeats see the same change. **Groups** are sets of graphs that folds keep together.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class CheckedData:
 
     name: str
     graphs: Graphs
-    targets: Any  # positions of the graphs' classes among the sorted classes, or numbers
+    targets: Any  # positions among the sorted classes, or regression targets
     facts: DatasetFacts
     groups: Ints | None = None
 
 
 def load_source(source: Mapping[str, Any], folder: Path) -> Loaded:
-    """Load a file of molecules as ``sources`` of a study describes it, with the groups that it names."""
+    """Load a file of molecules as described by ``sources`` of a study, with its groups."""
     from treegram.graphs.molecule_files import read_records
     from treegram.graphs.molecules import load_molecules, scaffold_groups
 
@@ -110,7 +110,7 @@ def _check_one(name: str, graphs: Graphs, y: Any, groups: Any = None, *, protoco
 
 
 def _check_groups(groups: Any, n_graphs: int, protocol: Protocol) -> Ints | None:
-    """Return the groups as numbers, of which there must be enough for the outer folds."""
+    """Return the groups as numbers; raise if there are too few for the outer folds."""
     if not protocol.split and groups is None:
         return None
     if not protocol.split or groups is None:
@@ -126,7 +126,7 @@ def _check_groups(groups: Any, n_graphs: int, protocol: Protocol) -> Ints | None
 
 
 def outer_folds(data: CheckedData, n_folds: int, seed: int) -> list[tuple[Ints, Ints]]:
-    """Return the (training, test) ids of shuffled folds, stratified by class; they keep groups together."""
+    """Return the (training, test) ids of shuffled folds that are stratified by class and keep groups together."""
     is_regression = bool(data.facts.targets)
     if data.groups is None:
         return number_folds(len(data.targets), n_folds, seed) if is_regression else folds(data.targets, n_folds, seed)
@@ -141,7 +141,7 @@ def outer_folds(data: CheckedData, n_folds: int, seed: int) -> list[tuple[Ints, 
 
 
 def _check_regression(y: Any, protocol: Protocol) -> tuple[Floats, dict[str, float]]:
-    """Return the targets as numbers, and what a report shows of them."""
+    """Return the regression targets, and their properties for the report."""
     numbers = check_numbers(y)
     if len(numbers) < _enough(protocol):
         raise ValueError(f"There are too few graphs, {len(numbers)}, for {_folds(protocol)}. Use fewer folds.")
@@ -158,7 +158,7 @@ def _check_regression(y: Any, protocol: Protocol) -> tuple[Floats, dict[str, flo
 
 
 def _check_classes(name: str, y: Any, protocol: Protocol) -> tuple[Ints, dict[str, int]]:
-    """Return the targets as positions of classes, and the size of each class; warn of rare ones."""
+    """Return the targets as positions of classes, and the size of each class; warn about rare ones."""
     classes, codes = encode_classes(y)
     counts, enough = np.bincount(codes), _enough(protocol)
     if counts.max() < enough:
@@ -177,7 +177,7 @@ def _check_classes(name: str, y: Any, protocol: Protocol) -> tuple[Ints, dict[st
 
 
 def _in_large_classes(name: str, targets: NDArray[Any], least: int) -> Ints:
-    """Return the ids of graphs of classes with at least ``least`` graphs; a warning names the classes left out."""
+    """Return the ids of graphs in classes with at least ``least`` graphs; warn about classes left out."""
     if type_of_target(targets).startswith("continuous"):
         raise ValueError(
             'The targets are numbers, not classes. Use --task regression, or task = "regression" in the [protocol] of a study.'
@@ -204,7 +204,7 @@ def _named(classes: NDArray[Any]) -> str:
 
 
 def _enough(protocol: Protocol) -> int:
-    """Return how many graphs of a class reach every outer fold, and every inner fold within its training graphs."""
+    """Return how many graphs a class needs to be in every outer fold, and in every inner fold of its training graphs."""
     n_outer, n_inner = protocol.outer_folds, protocol.inner_folds
     return next(n for n in count(n_outer) if n - -(-n // n_outer) >= n_inner)
 
@@ -217,7 +217,7 @@ def _folds(protocol: Protocol) -> str:
 
 
 def _digest(graphs: Graphs, targets: Ints | Floats, groups: Ints | None) -> str:
-    """Return the SHA-256 of every array and label of the graphs, of their targets, and of their groups if there are any."""
+    """Return the SHA-256 of every array and label of the graphs, their targets, and their groups if there are any."""
     digest = hashlib.sha256(b"" if groups is None else b"groups" + groups.tobytes())
     for name in _HASHED:
         value = targets if name == "targets" else getattr(graphs, name)

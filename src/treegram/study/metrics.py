@@ -1,6 +1,6 @@
 """Compute the scores of one outer fold from its row.
 
-These are small functions, because a report needs tens of thousands of values; tests compare them with scikit-learn's.
+These are small, fast functions because a report needs tens of thousands of values; tests compare them with scikit-learn's.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ class Metric:
     """A score, and its format."""
 
     name: str
-    measure: Callable[[Row], float | None]  # None where it is not defined, or was not measured
+    measure: Callable[[Row], float | None]  # None if it is not defined or was not measured
     higher_is_better: bool = True
     in_percent: bool = True
     # The score of always predicting the largest class, or the mean target.
     baseline: Callable[[DatasetFacts], float] = lambda facts: 100 / len(facts.class_counts)
 
     def value(self, row: Row) -> float | None:
-        """Return the score of a fold as tables show it: in percent where it is a fraction."""
+        """Return the score of a fold as tables show it: in percent if it is a fraction."""
         measured = self.measure(row)
         return 100 * measured if measured is not None and self.in_percent else measured
 
     def points_of(self, facts: DatasetFacts | None) -> float:
-        """Return the factor from scores to points, positive where higher is better.
+        """Return the factor from scores to points, positive if higher is better.
 
-        A point is a percentage point; of errors, a hundredth of the targets' standard deviation, so that data sets of all units
-        can be compared; of R², a hundredth.
+        A point is a percentage point; for errors, a hundredth of the targets' standard deviation, so that data sets
+        with different units can be compared; for R², a hundredth.
         """
         if self.in_percent or facts is None:
             return 1.0
@@ -45,18 +45,18 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """The name with its unit, to head a table."""
+        """The name with its unit, for the head of a table."""
         return f"{self.name}, %" if self.in_percent else self.name
 
     def decimals_of(self, value: float | None, of_percent: int = 2) -> int:
-        """Return the number of decimals of a value: four digits, but of percentages ``of_percent`` decimals."""
+        """Return the number of decimals of a value: ``of_percent`` for percentages, else enough for four digits."""
         if self.in_percent:
             return of_percent
         return max(0, 3 - floor(log10(abs(value)))) if value else 2
 
 
 def main_metric(protocol: Protocol) -> Metric:
-    """Return the score that is tested: that of the protocol, or accuracy, or the mean absolute error."""
+    """Return the score that is tested: the protocol's, by default accuracy or the mean absolute error."""
     metrics = _METRICS[protocol.task]
     return next((one for one in metrics if one.name == protocol.metric), metrics[0])
 
@@ -71,7 +71,7 @@ def other_metrics(protocol: Protocol) -> tuple[Metric, ...]:
 
 
 def _confusion(row: Row) -> Ints:
-    """Count the graphs by actual class (row) and predicted class (column), without classes that are neither."""
+    """Count the graphs by actual class (row) and predicted class (column), without classes that are never either."""
     classes, codes = np.unique([*row.actual, *row.predicted], return_inverse=True)
     actual, predicted = np.split(codes, 2)
     n = len(classes)
@@ -100,7 +100,7 @@ def roc_auc(actual: Ints, decisions: Floats) -> float | None:
 
 
 def _area(decisions: Floats, is_in: np.ndarray) -> float | None:
-    """Return how often a graph of the class has a higher decision value than another graph; ties count half."""
+    """Return the probability that a graph of the class has a higher decision value than another graph; ties count half."""
     n_in, n_out = int(is_in.sum()), int((~is_in).sum())
     if not n_in or not n_out:
         return None

@@ -1,7 +1,7 @@
 """Plot the numbers of a summary: mean ranks, scores and times.
 
-Every function takes axes and returns them; without axes it makes a figure that pyplot does not know, 7 inches wide and
-as high as its kernels need. matplotlib is imported only when a plot is drawn.
+Every function takes axes and returns them; without axes it makes a figure outside pyplot, 7 inches wide and as high as its
+kernels need. matplotlib is imported only when a plot is drawn.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _WIDTH = 7.0  # inches
 _ROW = 0.27  # inches for one kernel
 _FONT = 10  # points
 _BAR = 0.45  # from one bar of the diagram to the next, in rows of names
-_MAX_TICKS = 12  # on the line of ranks; beyond, every second one
+_MAX_TICKS = 12  # on the line of ranks; above this, every second one
 _MAX_CHARACTERS = 32  # of a name; longer ones would leave no room for the rest
-_OURS = {"color": "#0072B2", "marker": "o"}  # colors of Okabe and Ito, which the color-blind can distinguish, too;
+_OURS = {"color": "#0072B2", "marker": "o"}  # colors of Okabe and Ito, which color-blind readers can distinguish;
 _PUBLISHED = {"color": "#D55E00", "marker": "D"}  # in print, the shapes differ
 _INK, _PALE = "#222222", "#d9d9d9"
 _TEXT: dict[str, Any] = {"fontsize": _FONT, "color": _INK}
@@ -36,7 +36,7 @@ def plot_ranks(ranking: Ranking | Summary, ax: Any = None) -> Any:
     Parameters
     ----------
     ranking : Ranking or Summary
-        The ranks; of a summary, those of the first comparison that has ranks of our numbers.
+        The ranks; for a summary, those of the first comparison that has ranks of our numbers.
     ax : matplotlib axes, optional
         Where to draw; by default on a new figure.
 
@@ -86,21 +86,21 @@ def _with_short_names(ranking: Ranking) -> Ranking:
 
 
 def _short(names: Iterable[str]) -> list[str]:
-    """Shorten names so that they fit beside a plot, and stay different."""
+    """Shorten names so that they fit next to a plot and stay distinct."""
     half, names = _MAX_CHARACTERS // 2 - 1, list(names)
     short = [name if len(name) <= _MAX_CHARACTERS else f"{name[:half]}…{name[-half:]}" for name in names]
     return short if len(set(short)) == len(names) else [f"{i} {name}" for i, name in enumerate(short, start=1)]
 
 
 def _span(ranking: Ranking, group: Sequence[str]) -> tuple[float, float]:
-    """Return where the bar of a group begins and ends: a little beyond its outermost ranks."""
+    """Return the start and end of the bar of a group: a little beyond its outermost ranks."""
     ranks = [ranking.mean_ranks[ranking.names.index(name)] for name in group]
     overhang = 0.008 * len(ranking.names)
     return min(ranks) - overhang, max(ranks) + overhang
 
 
 def _stack(spans: Sequence[tuple[float, float]]) -> list[int]:
-    """Return the level of each bar: the highest on which it touches no other. Spans are in the order of their left ends."""
+    """Return the level of each bar: the highest on which it touches no other. Spans are sorted by their left ends."""
     ends: list[float] = []  # right end of the last bar, by level
     levels = []
     for low, high in spans:
@@ -111,7 +111,7 @@ def _stack(spans: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def _rank_axis(ax: Any, ranking: Ranking, bottom: float) -> None:
-    """Draw the line of ranks at y = 0; y is in rows of names, downwards, and the critical difference is above the line."""
+    """Draw the line of ranks at y = 0; y counts rows of names downward, and the critical difference is above the line."""
     n_kernels = len(ranking.names)
     step = 1 if n_kernels <= _MAX_TICKS else 2
     right = max(float(n_kernels), 1 + ranking.critical_difference)
@@ -132,7 +132,7 @@ def _name_kernel(ax: Any, ranking: Ranking, kernel: int, y: float, edge: int, si
 
 
 def plot_scores(summary: Summary, dataset: str, ax: Any = None) -> Any:
-    """Plot the score of each kernel on a data set with its standard deviation, ours above the published one.
+    """Plot the score of each kernel on a data set with its standard deviation, our score above the published one.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def plot_scores(summary: Summary, dataset: str, ax: Any = None) -> Any:
     Returns
     -------
     matplotlib axes
-        The plot; a dashed line is the score of always predicting the largest class, or the mean target.
+        The plot; a dashed line shows the score of always predicting the largest class, or the mean target.
     """
     ax, cells = _kernel_rows(summary, dataset, ax)
     has_published = any(cell.published for cell in cells)
@@ -164,7 +164,7 @@ def plot_scores(summary: Summary, dataset: str, ax: Any = None) -> Any:
 
 
 def plot_times(summary: Summary, dataset: str, ax: Any = None) -> Any:
-    """Plot the time of each kernel's Gram matrix on a data set; a line joins ours with the published one.
+    """Plot the time of each kernel's Gram matrix on a data set; a line joins our time and the published one.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def _finish(ax: Any, title: str) -> None:
 def _dots(
     ax: Any, y: Any, values: Sequence[tuple[float | None, float | None]], label: str, style: dict[str, str]
 ) -> None:
-    """Draw dots where there is a mean, with bars to both sides where there is a deviation, and a line in the legend."""
+    """Draw a dot for each mean, with error bars if there is a deviation, and a line in the legend."""
     means, deviations = np.array(values, dtype=np.float64).T  # None becomes NaN
     ax.hlines(y, means - deviations, means + deviations, color=style["color"], linewidth=1.6, zorder=3)
     fill = style["color"] if style is _OURS else "white"
@@ -233,7 +233,7 @@ def _dots(
 
 
 def _baseline(ax: Any, name: str, value: float) -> None:
-    """Draw a dashed line, unless the dots would lose more than a third of the width: then only the legend shows the value."""
+    """Draw a dashed line, unless it takes more than a third of the width from the dots: then only the legend has the value."""
     low, high = ax.get_xlim()
     reach = (high - low) / 2
     is_near = low - reach < value < high + reach

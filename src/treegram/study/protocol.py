@@ -1,7 +1,7 @@
 """The parts of a study: kernels with their parameter grids, data sets, folds, seeds and, for a paper, its published numbers.
 
-A study can be built directly in Python, or read from a TOML file by ``study_file``; keys of the file are the fields of these
-classes. ``study_file.check_study`` checks either.
+A study can be built directly in Python, or read from a TOML file by ``study_file``; keys of the file are the fields of
+these classes. ``study_file.check_study`` checks both.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CONTROLS = {
 # What outer folds keep together.
 SPLITS = {"groups": "graphs of one group", "scaffold": "molecules with the same Bemis-Murcko scaffold"}
 
-# Scores that can be tested, by task, the default first; `metrics` computes them.
+# Scores that can be tested, by task, with the default first; `metrics` computes them.
 METRICS = {
     "classification": ("accuracy", "balanced accuracy", "macro F1", "ROC AUC"),
     "regression": ("mean absolute error", "RMSE", "R²"),
@@ -60,7 +60,7 @@ class KernelSpec:
 class Published:
     """Numbers that a paper prints for one kernel, by data set."""
 
-    accuracy: Mapping[str, float | str] = field(default_factory=dict)  # percent, or words such as "out of memory"
+    accuracy: Mapping[str, float | str] = field(default_factory=dict)  # percent, or text such as "out of memory"
     deviation: Mapping[str, float] = field(default_factory=dict)  # standard deviation over repeats, percent
     seconds: Mapping[str, float] = field(default_factory=dict)  # of one Gram matrix
 
@@ -78,10 +78,10 @@ class StudyEntry:
     datasets: tuple[str, ...] = ()  # a subset of the study's; empty: all
     baseline: str = ""  # a name in BASELINES, instead of choices
     repeats: int | None = None  # upper limit, for expensive entries
-    reseed: bool = False  # set random_state to the number of the repeat, so that means are over draws, too
+    reseed: bool = False  # set random_state to the number of the repeat, so that means also average over draws
 
     def is_for(self, dataset: str) -> bool:
-        """Return whether the entry is run on this data set of the study."""
+        """Return True if the entry is run on this data set of the study."""
         return not self.datasets or dataset in self.datasets
 
     @property
@@ -109,8 +109,8 @@ class Protocol:
     task: str = "classification"  # or "regression"
     alpha: tuple[float, ...] = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)  # of ridge regression
     min_class_size: int = 1  # graphs of smaller classes are left out
-    control: str = ""  # a key of CONTROLS; empty: data as they are
-    metric: str = ""  # the tested score; empty: the first of the task
+    control: str = ""  # a key of CONTROLS; empty: unchanged data
+    metric: str = ""  # the tested score; empty: the first one for the task
     split: str = ""  # what outer folds keep together, a key of SPLITS; empty: nothing
     repeats_on: Mapping[str, int] = field(default_factory=dict)  # upper limit by data set
 
@@ -136,12 +136,12 @@ class Pair:
     """Two kernels that are compared data set by data set."""
 
     kernel: str
-    baseline: str | tuple[str, ...]  # from several, the one with the best mean on each data set
+    baseline: str | tuple[str, ...]  # of several, the one with the best mean on each data set
     datasets: tuple[str, ...]
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        """The baselines as a tuple, also if there is only one."""
+        """The baselines as a tuple, even if there is only one."""
         return (self.baseline,) if isinstance(self.baseline, str) else tuple(self.baseline)
 
 
@@ -192,7 +192,7 @@ class Study:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def repeats_of(self, entry: StudyEntry, dataset: str) -> int:
-        """Return the number of repeats planned for an entry on a data set; 0 where the entry is for other data sets."""
+        """Return the number of repeats planned for an entry on a data set; 0 if the entry is for other data sets."""
         if not entry.is_for(dataset):
             return 0
         most = self.protocol.repeats
@@ -204,7 +204,7 @@ class Study:
         kernels: Collection[str] | None = None,
         repeats: int | None = None,
     ) -> Scope:
-        """Return the requested part of the study; None means all. A `StudyError` names what the study does not have."""
+        """Return the requested part of the study; None means all. A `StudyError` names anything the study does not have."""
         names = [entry.name for entry in self.kernels]
         for wanted, known, what in ((datasets, self.datasets, "data set"), (kernels, names, "kernel")):
             for name in wanted or ():
@@ -233,11 +233,11 @@ def shipped_studies() -> tuple[str, ...]:
 
 
 def as_table(part: Any) -> Any:
-    """Return a part of a study as a study file has it: tables, lists, texts and numbers, without defaults."""
+    """Return a part of a study as in a study file: tables, lists, strings and numbers, without defaults."""
     if is_dataclass(part):
         found = {one.name: (getattr(part, one.name), _default(one)) for one in fields(part) if one.compare}
         if isinstance(part, Study):
-            del found["name"]  # the file's name
+            del found["name"]  # it is the file's name
         return {name: as_table(value) for name, (value, default) in found.items() if value != default}
     if isinstance(part, Mapping):
         return {name: as_table(value) for name, value in part.items()}
@@ -249,10 +249,10 @@ def _default(one: Field[Any]) -> Any:
 
 
 def entry_key(study: Study, entry: StudyEntry, dataset: str) -> str:
-    """Return 16 hexadecimal digits that stand for everything that determines an entry's results on a data set.
+    """Return 16 hexadecimal digits that identify everything that determines an entry's results on a data set.
 
     Equal keys mean equal rows: the key covers the choices, the folds, the seed, the task and the values of C or alpha, and
-    nothing else. A new entry, another data set, more repeats, a note or another name do not change it; a changed grid does.
+    nothing else. A new entry, another data set, more repeats, a note or another name does not change it; a changed grid does.
     """
     protocol = study.protocol
     name, values = protocol.strengths
@@ -268,22 +268,22 @@ def entry_key(study: Study, entry: StudyEntry, dataset: str) -> str:
         name: values,
         "min_class_size": protocol.min_class_size if protocol.task == "classification" else 1,
         "control": protocol.control,
-        **({"split": protocol.split} if protocol.split else {}),  # a new field changes no old key
+        **({"split": protocol.split} if protocol.split else {}),  # a new field must not change old keys
     }
     words = json.dumps(_canonical(content), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
 def _content(spec: KernelSpec) -> dict[str, Any]:
-    """Return a kernel as JSON has it, without defaults, so that a new field changes no old key."""
+    """Return a kernel as JSON, without defaults, so that a new field changes no old key."""
     content = as_table(spec)
-    # Pairs, as their order matters: among equally good points of a grid, the first one is chosen.
+    # Pairs, because their order matters: ties go to the first point of a grid.
     grid = {"param_grid": [[name, values] for name, values in spec.param_grid.items()]} if spec.param_grid else {}
     return {**content, **grid, **({"sum": [_content(term) for term in spec.sum]} if spec.sum else {})}
 
 
 def _canonical(value: Any) -> Any:
-    """Return equal values in one form: 1.0 becomes 1."""
+    """Return a canonical form of a value: 1.0 becomes 1."""
     if isinstance(value, Mapping):
         return {name: _canonical(one) for name, one in value.items()}
     if isinstance(value, tuple | list):

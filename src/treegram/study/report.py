@@ -34,8 +34,8 @@ from treegram.study.tables import LEVEL, Table, duration, p_value, percent, sign
 _STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "treegram",  # otherwise ids are random
-    "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],  # the second is as wide, where the first is missing
-    "text.parse_math": False,  # a dollar in a kernel's name is a dollar
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],  # the second is as wide, if the first is missing
+    "text.parse_math": False,  # a dollar sign in a kernel's name is just that
     "pdf.fonttype": 42,  # journals refuse the default, Type 3
 }
 
@@ -62,7 +62,7 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> None:
 
 
 def render_report(summary: Summary, ending: str) -> str:
-    """Return the report as ``.html`` or ``.md``. Names and notes of the study are text in it, never markup."""
+    """Return the report as ``.html`` or ``.md``. Names and notes of the study are treated as text, never as markup."""
     from markupsafe import Markup
 
     return render(
@@ -83,7 +83,7 @@ def render_report(summary: Summary, ending: str) -> str:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture, drawn when it is written. Markdown leaves it out: a table has the same numbers."""
+    """A picture, drawn when it is written. Markdown omits it: a table has the same numbers."""
 
     name: str  # of its file
     caption: str
@@ -171,7 +171,7 @@ def _comparison(comparison: ComparisonSummary) -> Section:
 
 
 def _lines(template: str, summary: Summary) -> list[str]:
-    """Return the lines of a template of sentences about a summary."""
+    """Render a template of sentences about a summary; return its lines."""
     text = render(
         "treegram.study",
         template,
@@ -215,7 +215,7 @@ def ranking_verdict(ranking: Ranking, where: str) -> str:
 
 
 def pair_verdicts(pair: PairSummary) -> list[str]:
-    """State the results of the t-tests of two kernels after Holm's correction: on the published numbers, then on ours."""
+    """State the results of the t-tests of two kernels after Holm's correction, on the published numbers, then on ours."""
     published = [(test.dataset, test.published) for test in pair.tests if test.published]
     corrected = [(test.dataset, test.corrected) for test in pair.tests if test.corrected]
     found = []
@@ -229,7 +229,7 @@ def pair_verdicts(pair: PairSummary) -> list[str]:
 
 
 def _verdict(pair: PairSummary, tests: Sequence[tuple[str, TTest]]) -> str:
-    """Say on which data sets the kernels differ significantly, by p-values after Holm's correction."""
+    """State on which data sets the kernels differ significantly, by p-values after Holm's correction."""
     groups: dict[str, list[str]] = {}
     for (name, test), p in zip(tests, holm([test.p_value for _, test in tests]), strict=True):
         sign = "not" if p >= LEVEL else "better" if test.difference > 0 else "worse"
@@ -244,7 +244,7 @@ def _verdict(pair: PairSummary, tests: Sequence[tuple[str, TTest]]) -> str:
 
 
 def _within_rope(pair: PairSummary) -> str:
-    """Say on which data sets the kernel is as good as the best of the others there."""
+    """State on which data sets the kernel is as good as the best of the others."""
     known = [(test, test.corrected) for test in pair.tests if test.corrected]
     lower = [
         f"{one.dataset} ({signed(test.difference)} to {one.baseline})" for one, test in known if test.difference < -ROPE
@@ -271,7 +271,7 @@ def overall(pair: PairSummary, posterior: Posterior, where: str) -> str:
 @contextmanager
 def _style() -> Iterator[None]:
     with matplotlib_module("style").context(_STYLE), warnings.catch_warnings():
-        # matplotlib measures text with its own font; a browser finds one that has the character.
+        # matplotlib measures text with its own font; a browser will find one that has the character.
         warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)
         yield
 
@@ -286,7 +286,7 @@ def _drawn(figure: Figure, ending: str) -> bytes:
 
 
 def _picture(figure: Figure) -> str:
-    """Return the address of an SVG image inside the page."""
+    """Return the figure as an SVG data URL."""
     return f"data:image/svg+xml;base64,{base64.b64encode(_drawn(figure, 'svg')).decode()}"
 
 
@@ -298,7 +298,7 @@ def write_latex(summary: Summary, folder: str | os.PathLike[str]) -> list[Path]:
     summary : Summary
         The numbers, from :func:`~treegram.study.summarize`.
     folder : str or path
-        The folder, which is created if there is none; files in it are replaced. The tables are those of
+        The folder, which is created if it does not exist; files in it are replaced. The tables are those of
         :meth:`Summary.to_latex`, as ``scores.tex`` and so on; those without numbers are left out.
 
     Returns
@@ -319,7 +319,7 @@ def write_figures(summary: Summary, folder: str | os.PathLike[str]) -> list[Path
     summary : Summary
         The numbers, from :func:`~treegram.study.summarize`.
     folder : str or path
-        The folder, which is created if there is none; files in it are replaced.
+        The folder, which is created if it does not exist; files in it are replaced.
 
     Returns
     -------
@@ -346,7 +346,7 @@ def write_folds(store: Store, path: str | os.PathLike[str]) -> None:
     store : Store
         The store.
     path : str or path
-        The file, which is replaced if there is one. Scores are as in the report: percentages, or in the unit of the targets.
+        The file, which is replaced if it exists. Scores are as in the report: percentages, or in the unit of the targets.
     """
     study = stored_study(store)
     metrics = [main_metric(study.protocol), *other_metrics(study.protocol)]
@@ -366,7 +366,7 @@ def write_folds(store: Store, path: str | os.PathLike[str]) -> None:
 
 
 def bibliography(summary: Summary) -> str:
-    """Return the BibTeX entries of the kernels, data sets, tests and software of a study; a comment lists what has none."""
+    """Return BibTeX entries for the kernels, data sets, tests and software of a study; a comment lists those without one."""
     cited = {name for kernel in summary.kernels for name in kernel.kernels} | {one.name for one in summary.datasets}
     used = cited | {name for run in summary.runs for name in run.versions}
     used |= {name for name, has_any in (("ranks", summary.comparisons), ("pairs", summary.pairwise)) if has_any}

@@ -1,7 +1,7 @@
-"""Run a study repeat by repeat: all Gram matrices of an entry, then fold by fold, each kept as soon as it is done.
+"""Run a study repeat by repeat: all Gram matrices of an entry, then fold by fold, each stored as soon as it is done.
 
-Results in the store are never computed again, so an interrupted run continues where it stopped. Folds and seeds follow from
-names and numbers alone: the results do not depend on which process computes them, when, or in which order.
+Results in the store are never computed again, so an interrupted run continues where it stopped. Folds and seeds are derived
+from names and numbers alone: the results do not depend on which process computes them, when, or in which order.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from treegram.study.study_file import check_study
 
 _MOST_HELD = 4 * 2**30  # bytes of Gram matrices that are kept for the next repeat
 _DIGITS = 12  # of a digest, in the record of a run
-_AUTO_DIGESTS = {"c3a7b50daad4": "1"}  # older stores have a digest of the source instead of AUTO_VERSION
+_AUTO_DIGESTS = {"c3a7b50daad4": "1"}  # older stores have a digest of the source code instead of AUTO_VERSION
 
 
 def run_study(
@@ -61,9 +61,9 @@ def run_study(
 ) -> int:
     """Run a study, or a part of it, and add the missing results to a store.
 
-    Results in the store are not computed again, so an interrupted run continues where it stopped. Folds and seeds follow from
-    the study alone: the same study on the same data gives the same rows. Several processes may share a store; a fold that two
-    of them compute at the same time is stored once.
+    Results in the store are not computed again, so an interrupted run continues where it stopped. Folds and seeds
+    depend only on the study: the same study on the same data gives the same rows. Several processes may share a store;
+    a fold that two of them compute at the same time is stored once.
 
     Parameters
     ----------
@@ -72,8 +72,9 @@ def run_study(
     store : Store
         Where every finished fold is kept.
     data : mapping of str to (Graphs, targets) or (Graphs, targets, groups), optional
-        Data sets by their names in the study; folds keep groups together if the protocol has a ``split``. Those that are not in it are
-        loaded from the file that the study names, relative to the working folder, or by :func:`treegram.load_tu`.
+        Data sets by their names in the study; folds keep groups together if the protocol has a ``split``. Other data
+        sets are loaded from the file that the study names, relative to the working folder, or by
+        :func:`treegram.load_tu`.
     datasets : collection of str, optional
         Run these data sets only.
     kernels : collection of str, optional
@@ -81,7 +82,7 @@ def run_study(
     repeats : int, optional
         Run only the first ``repeats`` repeats.
     n_jobs : int, optional
-        Number of threads, as in joblib: they share the outer folds of a repeat.
+        Number of threads that share the outer folds of a repeat, as in joblib.
 
     Returns
     -------
@@ -91,8 +92,8 @@ def run_study(
     Raises
     ------
     StudyError
-        If the study is not valid or does not have what is requested, or if a data set cannot be cross-validated or is not the
-        one that the store has results for. Nothing has been computed then.
+        If the study is not valid or does not contain what is requested, or if a data set cannot be cross-validated or
+        differs from the one that the store has results for. Nothing has been computed then.
     """
     study = check_study(study)
     scope = study.scope(datasets, kernels, repeats)
@@ -108,7 +109,7 @@ def run_study(
 def run_checked(
     study: Study, scope: Scope, data: Sequence[CheckedData], store: Store, *, command: str, n_jobs: int | None
 ) -> int:
-    """Run a study as `run_study` does, on data that is checked already; ``command`` is recorded in the store."""
+    """Run a study as `run_study` does, on data that has been checked; ``command`` is recorded in the store."""
     study = check_study(study)
     auto = {AUTO: AUTO_VERSION} if any(entry.is_auto for entry in scope.entries) else {}
     made_of = {"study file": study.digest[:_DIGITS], **auto, **baseline_versions(scope.entries)}
@@ -119,7 +120,7 @@ def run_checked(
     for one in data:
         store.put_dataset(one.facts)
     runner = Runner(study, store, run, n_jobs, min(_MOST_HELD, available_bytes() / 4))
-    # Whole repeats first: an interrupted run leaves a smaller study of everything.
+    # Repeat by repeat: an interrupted run leaves a complete study with fewer repeats.
     tasks = [
         (repeat, one, entry)
         for repeat in range(scope.repeats)
@@ -133,7 +134,7 @@ def run_checked(
 
 
 def _refuse_other_auto(study: Study, store: Store) -> None:
-    """Raise if the store has results of another version of "auto", which has the same key."""
+    """Raise if the store has results from another version of "auto", which has the same key."""
     keys = [entry_key(study, entry, name) for entry in study.kernels if entry.is_auto for name in study.datasets]
     versions = {run.id: run.versions.get(AUTO) for run in store.runs()} if keys else {}
     found = {versions.get(row.run) for row in store.rows(keys)} if keys else set()
@@ -149,7 +150,7 @@ def _refuse_other_auto(study: Study, store: Store) -> None:
 
 
 def build_kernel(spec: KernelSpec, n_jobs: int | None = None, seed: int | None = None) -> Any:
-    """Build a kernel, a sum, or a pipeline that ends in one of them; a seed becomes each kernel's random_state."""
+    """Build a kernel, a sum, or a pipeline that ends in one; ``seed`` becomes each kernel's random_state."""
     if spec.sum:
         kernel: Any = KernelSum([build_kernel(term, n_jobs, seed) for term in spec.sum])
     else:
@@ -160,13 +161,13 @@ def build_kernel(spec: KernelSpec, n_jobs: int | None = None, seed: int | None =
 
 
 def _suited(entry: StudyEntry, graphs: Graphs) -> StudyEntry:
-    """Return the entry without choices that need what these graphs do not have, unless none would be left."""
+    """Return the entry without choices that need something these graphs lack, unless none would be left."""
     kept = tuple(spec for spec in entry.choices if all(_suits(term, graphs) for term in spec.terms))
     return replace(entry, choices=kept) if kept else entry
 
 
 def _suits(term: KernelSpec, graphs: Graphs) -> bool:
-    """Return whether the graphs have the vectors, edge vectors and edge labels that the kernel is about."""
+    """Return True if the graphs have the vectors, edge vectors and edge labels that the kernel needs."""
     bins_edges = "edges" in term.attributes
     needs_vectors = set(term.attributes) - {"edges", "none"}
     needs_labels = term.parameters.get("use_edge_labels", False) and not bins_edges
@@ -188,13 +189,13 @@ def _name(spec: KernelSpec, seed: int | None) -> str:
 
 
 def _on_all(spec: KernelSpec, seed: int | None, graphs: Graphs, n_jobs: int | None) -> Grams:
-    """Compute the matrices over all graphs, of a kernel that learns nothing from data or may learn from all."""
+    """Compute the matrices over all graphs, for a kernel that learns nothing from data or may learn from all graphs."""
     points = grid_points(build_kernel(spec, n_jobs, seed), graphs, spec.param_grid)
     return unique([{"kernel": _name(spec, seed), **point.params} for point in points], [point.gram for point in points])
 
 
 def _on_training(spec: KernelSpec, seed: int | None, graphs: Graphs, train: Ints, test: Ints) -> Grams:
-    """Compute the matrices of one fold, by a kernel fitted on its training graphs; between test graphs they are 0."""
+    """Compute the matrices of one fold with a kernel fitted on its training graphs; entries between test graphs are 0."""
     points = grid_points(build_kernel(spec, None, seed), graphs[train], spec.param_grid, graphs[test])
     matrices = []
     for point in points:
@@ -223,7 +224,7 @@ class Runner:
     def rows(self, repeat: int, data: CheckedData, entry: StudyEntry) -> Generator[Row]:
         """Compute the missing folds of a repeat; yield each row once it is in the store."""
         key = entry_key(self.study, entry, data.name)
-        missing = self.missing(key, repeat)  # asked late: another process may have finished some
+        missing = self.missing(key, repeat)  # checked late: another process may have finished some
         if not missing:
             return
         try:
@@ -249,7 +250,7 @@ class Runner:
         return [fold for fold in range(self.study.protocol.outer_folds) if (repeat, fold) not in done]
 
     def _shared(self, key: str, data: CheckedData, entry: StudyEntry, seed: int | None) -> list[Grams | None]:
-        """Compute the Gram matrices of each choice, or take kept ones; None where each fold computes its own."""
+        """Compute the Gram matrices of each choice, or reuse kept ones; None if each fold computes its own."""
         if entry.chooses_itself:
             return []
         learns = [learns_from_data(build_kernel(spec, seed=seed)) for spec in entry.choices]
@@ -265,7 +266,7 @@ class Runner:
         if len(shared) == len(grams):
             similarities = (nearest_similarity(K) for one in shared for K in one.matrices)
             warn_if_diagonal(similarities, f"{entry.name} on {data.name}", has_attributes=data.graphs.n_attributes > 0)
-        # Repeats come in the same order, so keeping the first is as good as keeping the last.
+        # All repeats have the same order, so keeping the first matrices is as good as keeping the last.
         n_bytes = sum(one.n_bytes for one in shared)
         n_bytes += sum(one.n_bytes for kept in self.held.values() for one in kept if one)
         if seed is None and n_bytes <= self.most_held:
@@ -282,7 +283,7 @@ class Runner:
         graphs = (
             data.graphs if uses_edge_vectors else replace(data.graphs, edge_attributes=None, edge_attribute_names=None)
         )
-        kernel.fit_transform(graphs[:10])  # loops are compiled before the clock starts
+        kernel.fit_transform(graphs[:10])  # compile the loops before the clock starts
         start = time.process_time()
         kernel.fit_transform(graphs)
         seconds = time.process_time() - start
@@ -296,7 +297,7 @@ class _FoldInputs:
     protocol: Protocol
     data: CheckedData
     entry: StudyEntry
-    seed: int | None  # of the kernels' random numbers; None: as their parameters say
+    seed: int | None  # of the kernels' random numbers; None: their own random_state
     grams: list[Grams | None]  # by choice; None: each fold computes its own
     run: int
 

@@ -1,14 +1,14 @@
 """Select and fit a model on the training graphs of a fold, and describe it and its predictions as fields of a row.
 
-Models are those on Gram matrices, the automatic model, and **baselines**, which are not kernels: models on `GraphStatistics`, and
-a small neural network. A selection takes a fold, learns from its training graphs alone, and returns the fields of a row that it
-knows.
+The models are those on Gram matrices, the automatic model, and **baselines** that are not graph kernels: models on
+`GraphStatistics`, and a small neural network. A selection takes a fold, learns from its training graphs alone, and returns
+its fields of a row.
 
-The graph isomorphism network (Xu et al. 2019) is in plain torch, for small graphs on one thread. Each layer adds up a node's
-neighbors and itself and passes the sum through a small network; a linear map of the sums over the nodes of a graph, layer by
-layer, gives the scores. Labels and numbers of edges are added to the messages (Hu et al. 2020). A tenth of the training graphs
-decides when to stop, and which of a few sizes is best, as in Errica et al. (2020). All random numbers come from one generator,
-so that the same seed gives the same network, whatever other threads do.
+The graph isomorphism network (Xu et al. 2019) is written in plain torch, for small graphs on one thread. Each layer
+adds up a node's neighbors and itself and passes the sum through a small network; a linear map of the sums over the
+nodes of a graph, layer by layer, gives the scores. Labels and vectors of edges are added to the messages (Hu et al.
+2020). A tenth of the training graphs decides when to stop and which of a few sizes is best, as in Errica et al. (2020).
+All random numbers come from one generator, so that the same seed gives the same network, whatever other threads do.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from treegram.models.ridge import number_folds, select_ridge
 from treegram.study.metrics import roc_auc
 from treegram.study.protocol import Protocol, StudyEntry
 
-_WIDTHS = (0.1, 1.0, 10.0)  # times one over the number of columns, which is scikit-learn's gamma="scale" here
+_WIDTHS = (0.1, 1.0, 10.0)  # divided by the number of columns, which is scikit-learn's gamma="scale" here
 _FOREST = {"max_features": ["sqrt", 0.3], "min_samples_leaf": [1, 3]}
 _N_TREES = 200
 _BOOSTING = {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [7, 31]}
@@ -51,12 +51,12 @@ _DROPOUT = 0.5  # before the linear map
 _RATE = 0.01  # of Adam
 _BATCH = 128  # graphs
 _MAX_EPOCHS = 200
-_PATIENCE = 25  # epochs without a lower loss on the held-out graphs
+_PATIENCE = 25  # epochs without an improved loss on the held-out graphs
 _HELD_OUT = 10  # one training graph in ten is held out
 
 
 def baseline_versions(entries: Sequence[StudyEntry]) -> dict[str, str]:
-    """Return versions of packages that only baselines need; raise ImportError early if one is missing."""
+    """Return the versions of packages that only baselines need; raise ImportError early if one is missing."""
     return {"torch": str(_torch_module().__version__)} if any(one.baseline == "gin" for one in entries) else {}
 
 
@@ -80,7 +80,7 @@ def unique(chosen: Sequence[dict[str, Any]], matrices: Sequence[Floats]) -> Gram
 
 
 def joined(grams: Sequence[Grams]) -> Grams:
-    """Concatenate several, in this order, without repetitions."""
+    """Concatenate several `Grams`, in this order, without repetitions."""
     if len(grams) == 1:
         return grams[0]
     return unique([chosen for one in grams for chosen in one.chosen], [K for one in grams for K in one.matrices])
@@ -88,11 +88,11 @@ def joined(grams: Sequence[Grams]) -> Grams:
 
 @dataclass(frozen=True)
 class Fold:
-    """One outer fold, and all that a selection may know; targets of test graphs are for the row alone."""
+    """One outer fold, and all that a selection may use; targets of test graphs are only for the row."""
 
     protocol: Protocol
     graphs: Graphs
-    targets: Any  # numbers, or positions among the sorted classes
+    targets: Any  # regression targets, or positions among the sorted classes
     train: Ints
     test: Ints
     seed: int
@@ -116,7 +116,7 @@ class Fold:
         decisions: Floats | None = None,
         n_unconverged: int = 0,
     ) -> dict[str, Any]:
-        """Return the fields of a row that a selection knows; there are decision values of classes only."""
+        """Return the fields of a row that a selection knows; only classifiers have decision values."""
         actual = self.targets[self.test]
         return {
             "actual": tuple(actual.tolist()),
@@ -129,7 +129,7 @@ class Fold:
         }
 
     def on_all_classes(self, decisions: Floats, classes: Ints) -> Floats:
-        """Return a column for each class of the data set, also for those without training graphs."""
+        """Return a column for each class of the data set, including those without training graphs."""
         filled = np.zeros((len(decisions), int(self.targets.max()) + 1))
         filled[:, classes] = np.column_stack([-decisions, decisions]) if decisions.ndim == 1 else decisions
         return filled
@@ -153,7 +153,7 @@ def select_gram(fold: Fold, grams: Grams) -> dict[str, Any]:
 
 
 def select_auto(fold: Fold) -> dict[str, Any]:
-    """Fit the automatic model: its candidates, scales and weights follow from the training graphs alone.
+    """Fit the automatic model: its candidates, scales and weights depend only on the training graphs.
 
     The inner score is the best leave-one-out score of one of its kernels.
     """
@@ -178,7 +178,7 @@ def _fit_quietly(model: Any, X: Any, y: Any) -> None:
 
 
 def _statistics(fold: Fold) -> Floats:
-    """Return a row of numbers for each graph; the training graphs decide which columns there are."""
+    """Return a row of numbers for each graph; the training graphs determine the columns."""
     return GraphStatistics().fit(fold.graphs[fold.train]).transform(fold.graphs)
 
 
@@ -189,7 +189,7 @@ def _standardize(numbers: Floats, is_training: NDArray[np.bool_]) -> Floats:
 
 
 def _summary_svm(fold: Fold) -> dict[str, Any]:
-    """Select an SVM or ridge regression on statistics of graphs, after Cai and Wang (2019)."""
+    """Select an SVM or ridge regression on graph statistics, after Cai and Wang (2019)."""
     rows = _standardize(_statistics(fold), np.isin(np.arange(len(fold.graphs)), fold.train))
     distances = euclidean_distances(rows, squared=True) / rows.shape[1]
     grams = unique([{"gamma": width} for width in _WIDTHS], [np.exp(-width * distances) for width in _WIDTHS])
@@ -197,7 +197,7 @@ def _summary_svm(fold: Fold) -> dict[str, Any]:
 
 
 def _summary_forest(fold: Fold) -> dict[str, Any]:
-    """Select a random forest by its out-of-bag score, which is as honest as inner folds and needs no other fits."""
+    """Select a random forest by its out-of-bag score, which is as honest as inner folds and needs no further fits."""
     rows = _statistics(fold)
     kind = RandomForestRegressor if fold.is_regression else RandomForestClassifier
     points = list(ParameterGrid(_FOREST))
@@ -205,7 +205,7 @@ def _summary_forest(fold: Fold) -> dict[str, Any]:
         kind(_N_TREES, oob_score=True, random_state=fold.seed, **point).fit(rows[fold.train], fold.y)
         for point in points
     ]
-    best = max(range(len(points)), key=lambda i: round(forests[i].oob_score_, 12))  # the first of ties
+    best = max(range(len(points)), key=lambda i: round(forests[i].oob_score_, 12))  # ties go to the first
     return _predict_rows(fold, forests[best], rows, points[best], forests[best].oob_score_, len(points))
 
 
@@ -226,7 +226,7 @@ def _boosting(fold: Fold) -> dict[str, Any]:
 def _predict_rows(
     fold: Fold, model: Any, rows: Floats, chosen: dict[str, Any], score: float, n_fits: int
 ) -> dict[str, Any]:
-    """Predict the test graphs by a fitted model of scikit-learn."""
+    """Predict the test graphs with a fitted scikit-learn model."""
     test, decisions = rows[fold.test], None
     if not fold.is_regression:
         decisions = fold.on_all_classes(model.predict_proba(test), model.classes_)
@@ -242,7 +242,7 @@ def _torch_module() -> Any:
 
 
 def _gin(fold: Fold) -> dict[str, Any]:
-    """Train a network of each size, and predict with the best one on a tenth of the training graphs."""
+    """Train a network of each size, and predict with the one that is best on a tenth of the training graphs."""
     torch = _torch_module()
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)  # otherwise sums depend on the machine, and folds compete for cores
@@ -251,7 +251,7 @@ def _gin(fold: Fold) -> dict[str, Any]:
         inputs, classes = _inputs(fold.graphs, kept), torch.tensor(fold.targets)
         points = list(ParameterGrid(_NETWORKS))
         runs = [_train(torch, inputs, classes, point, kept, held_out, fold.seed) for point in points]
-        best = max(range(len(runs)), key=lambda i: (runs[i].accuracy, -runs[i].loss))  # the first of ties
+        best = max(range(len(runs)), key=lambda i: (runs[i].accuracy, -runs[i].loss))  # ties go to the first
         scores = _predict(torch, runs[best].model, inputs, fold.test).double().numpy()
         return fold.row(scores.argmax(axis=1), points[best], runs[best].accuracy, len(points), scores)
     finally:
@@ -259,7 +259,7 @@ def _gin(fold: Fold) -> dict[str, Any]:
 
 
 def _inputs(graphs: Graphs, train: Ints) -> Graphs:
-    """Return the graphs with the network's inputs as vectors: scaled numbers, and a column for each label."""
+    """Return the graphs with the network's inputs as vectors: scaled attributes, and a column for each label."""
     is_training = np.isin(np.arange(len(graphs)), train)[graphs.graph_ids]  # by node
     degrees = graphs.degrees[:, None].astype(np.float64)
     nodes = [_standardize(degrees, is_training)]
@@ -277,7 +277,7 @@ def _inputs(graphs: Graphs, train: Ints) -> Graphs:
 
 
 def _build(torch: Any, inputs: Graphs, n_classes: int, layers: int, width: int, generator: Any) -> Any:
-    """Build a network with weights drawn by the generator."""
+    """Build a network with random weights from the generator."""
     nn = torch.nn
 
     def linear(n_in: int, n_out: int) -> Any:
@@ -323,7 +323,7 @@ def _forward(torch: Any, model: Any, graphs: Graphs, generator: Any = None) -> A
 
 
 def _batches(ids: Ints) -> list[Ints]:
-    """Split into batches of about equal size: a last batch of one graph would have no variance."""
+    """Split ids into batches of about equal size: a last batch of one graph would have no variance."""
     return np.array_split(ids, -(-len(ids) // _BATCH))
 
 

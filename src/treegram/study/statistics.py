@@ -1,9 +1,10 @@
 """Test which differences between kernels are more than chance: functions of arrays of accuracies, each returning one record.
 
 Over many data sets: :func:`friedman_nemenyi` for all kernels at once, :func:`bayesian_signed_rank` for two. On one data set:
-:func:`paired_t_test` over repeats, as is common in papers; :func:`t_test_from_summary` where only a table is published; and two tests
-that allow for folds that share training graphs, :func:`corrected_resampled_t_test` and :func:`bayesian_correlated_t_test`.
-:func:`holm` corrects p-values for the number of tests. Differences are always first minus second.
+:func:`paired_t_test` over repeats, as is common in papers; :func:`t_test_from_summary` where only a table is published;
+and two tests that allow for folds that share training graphs, :func:`corrected_resampled_t_test` and
+:func:`bayesian_correlated_t_test`. :func:`holm` corrects p-values for the number of tests. Differences are always first
+minus second.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ __all__ = [
     "t_test_from_summary",
 ]
 
-_DECIMALS = 10  # means of the same accuracies in another order differ in their last bits, and are ties
+_DECIMALS = 10  # means of the same accuracies in another order differ in their last bits, but are ties
 _CONFIDENCE = 0.95  # of all intervals
 _PRIOR_STRENGTH = 0.5  # weight of the pseudo-observation, in data sets; the value of Benavoli et al.
 
@@ -74,12 +75,12 @@ class Posterior:
 def friedman_nemenyi(scores: ArrayLike, names: Sequence[str], alpha: float = 0.05) -> Ranking:
     r"""Rank kernels on each data set, and test whether the mean ranks differ.
 
-    Friedman's test says whether any do; Nemenyi's says which, by one critical difference for all pairs. With k kernels
-    and N data sets it is
+    Friedman's test shows whether any do; Nemenyi's shows which, by one critical difference for all pairs. With k
+    kernels and N data sets, it is
 
     .. math:: CD = q_{\alpha,k} \sqrt{k (k + 1) / 6 N}
 
-    where q is the quantile of the studentized range with infinitely many degrees of freedom, divided by the root of 2.
+    where q is the quantile of the studentized range with infinitely many degrees of freedom, divided by the square root of 2.
 
     Parameters
     ----------
@@ -126,20 +127,20 @@ def friedman_nemenyi(scores: ArrayLike, names: Sequence[str], alpha: float = 0.0
 
 
 def _friedman(ranks: Floats) -> tuple[float, float]:
-    if (ranks == ranks[:, :1]).all():  # nothing but ties: scipy would divide zero by zero
+    if (ranks == ranks[:, :1]).all():  # only ties: scipy would divide zero by zero
         return 0.0, 1.0
     result = stats.friedmanchisquare(*ranks.T)
     return float(result.statistic), float(result.pvalue)
 
 
 def _groups(mean_ranks: Floats, names: Sequence[str], critical: float) -> tuple[tuple[str, ...], ...]:
-    """Return runs of kernels in order of rank, each as long as its ends differ by less than the critical difference."""
+    """Return maximal runs of kernels in order of rank whose ends differ by less than the critical difference."""
     order = np.argsort(mean_ranks, kind="stable")
     ends = np.searchsorted(mean_ranks[order], mean_ranks[order] + critical)
     groups: list[tuple[str, ...]] = []
     last = 0
     for start, end in enumerate(ends.tolist()):
-        if end > max(last, start + 1):  # else alone, or inside the run before
+        if end > max(last, start + 1):  # else a single kernel, or inside the previous run
             groups.append(tuple(names[kernel] for kernel in order[start:end]))
             last = end
     return tuple(groups)
@@ -148,13 +149,13 @@ def _groups(mean_ranks: Floats, names: Sequence[str], critical: float) -> tuple[
 def paired_t_test(first: ArrayLike, second: ArrayLike) -> TTest:
     """Test whether two kernels differ on one data set, with the mean accuracies of repeats as pairs.
 
-    Repeats use the same graphs and are not independent, so that the p-value is too small: more repeats make any
-    difference significant. See :func:`corrected_resampled_t_test`.
+    Repeats use the same graphs and are not independent, so the p-value is too small: with enough repeats, any
+    difference is significant. See :func:`corrected_resampled_t_test`.
 
     Parameters
     ----------
     first, second : array-like of shape (n_repeats,)
-        Mean accuracy of each kernel in each repeat, same folds for both.
+        Mean accuracy of each kernel in each repeat, on the same folds.
 
     Returns
     -------
@@ -172,7 +173,7 @@ def paired_t_test(first: ArrayLike, second: ArrayLike) -> TTest:
 
 
 def t_test_from_summary(means: tuple[float, float], deviations: tuple[float, float], n_repeats: int) -> TTest:
-    """Test whether two published means differ, when nothing but mean and standard deviation is known (Welch's t-test).
+    """Test whether two published means differ if only means and standard deviations are known (Welch's t-test).
 
     Parameters
     ----------
@@ -186,7 +187,7 @@ def t_test_from_summary(means: tuple[float, float], deviations: tuple[float, flo
     Returns
     -------
     TTest
-        The test of first minus second. As in :func:`paired_t_test`, repeats are taken to be independent.
+        The test of first minus second. As in :func:`paired_t_test`, repeats are assumed to be independent.
     """
     centers, spreads = _check_finite(means, "means", 1), _check_finite(deviations, "deviations", 1)
     if len(centers) != 2 or len(spreads) != 2 or (spreads < 0).any():
@@ -202,8 +203,8 @@ def t_test_from_summary(means: tuple[float, float], deviations: tuple[float, flo
 def corrected_resampled_t_test(differences: ArrayLike, test_fraction: float) -> TTest:
     r"""Test whether two kernels differ on one data set, with all folds of repeated cross-validation as pairs.
 
-    Folds share training graphs, so their mean varies more than 1/n of their variance. Nadeau and Bengio (2003) add
-    the share that does not vanish with more folds:
+    Folds share training graphs, so the variance of their mean is more than 1/n of their variance. Nadeau and Bengio
+    (2003) add the part that does not vanish with more folds:
 
     .. math:: t = \bar d \, / \sqrt{(1/n + n_{test}/n_{train}) \, s^2}
 
@@ -212,7 +213,7 @@ def corrected_resampled_t_test(differences: ArrayLike, test_fraction: float) -> 
     differences : array-like of shape (n_repeats, n_folds)
         Accuracy of the first kernel minus that of the second, fold by fold on the same graphs.
     test_fraction : float
-        Share of the graphs that a fold tests on: 0.1 for ten folds.
+        Fraction of the graphs in the test set of a fold: 0.1 for ten folds.
 
     Returns
     -------
@@ -230,7 +231,7 @@ def corrected_resampled_t_test(differences: ArrayLike, test_fraction: float) -> 
 
 
 def bayesian_correlated_t_test(differences: ArrayLike, test_fraction: float, rope: float = 0.01) -> Posterior:
-    """Say how probable it is that one kernel is better than another on one data set, by more than the rope.
+    """Compute the probability that one kernel is better than another on one data set, by more than the rope.
 
     The posterior of the mean difference is Student's t around the mean with the scale that
     :func:`corrected_resampled_t_test` divides by (Benavoli et al. 2017, section 3).
@@ -240,9 +241,9 @@ def bayesian_correlated_t_test(differences: ArrayLike, test_fraction: float, rop
     differences : array-like of shape (n_repeats, n_folds)
         Accuracy of the first kernel minus that of the second, fold by fold on the same graphs.
     test_fraction : float
-        Share of the graphs that a fold tests on: 0.1 for ten folds.
+        Fraction of the graphs in the test set of a fold: 0.1 for ten folds.
     rope : float, default=0.01
-        Differences up to this are of no practical importance, in the unit of `differences`.
+        Differences up to this value, in the unit of `differences`, are of no practical importance.
 
     Returns
     -------
@@ -251,7 +252,7 @@ def bayesian_correlated_t_test(differences: ArrayLike, test_fraction: float, rop
     """
     _check_rope(rope)
     mean, scale, degrees = _correlated(differences, test_fraction)
-    if scale == 0:  # all mass at one point
+    if scale == 0:  # all the mass is at one point
         worse, better = float(mean < -rope), float(mean > rope)
     else:
         worse = float(stats.t.cdf(-rope, degrees, mean, scale))
@@ -262,19 +263,19 @@ def bayesian_correlated_t_test(differences: ArrayLike, test_fraction: float, rop
 def bayesian_signed_rank(
     differences: ArrayLike, rope: float = 0.01, n_samples: int = 50_000, random_state: int = 0
 ) -> Posterior:
-    """Say how probable it is that one kernel is better than another on data sets like these, by more than the rope.
+    """Compute the probability that one kernel is better than another on data sets like these, by more than the rope.
 
-    Data sets, and one pseudo-observation without a difference, get random weights from a Dirichlet distribution. In
-    each sample that outcome wins to which the weighted pairs (i, j) of data sets point most: the first kernel if the
-    mean of their differences is above the rope, the second if it is below minus the rope, else neither. The
-    probabilities are shares of samples won (Benavoli et al. 2017, section 4).
+    Data sets, and one pseudo-observation without a difference, get random weights from a Dirichlet distribution. Each weighted
+    pair (i, j) of data sets votes: for the first kernel if the mean of their differences is above the rope, for the second if
+    it is below minus the rope, else for neither. The outcome with the largest total weight wins the sample. The probabilities
+    are the fractions of samples won (Benavoli et al. 2017, section 4).
 
     Parameters
     ----------
     differences : array-like of shape (n_datasets,)
         Mean accuracy of the first kernel minus that of the second on each data set.
     rope : float, default=0.01
-        Differences up to this are of no practical importance, in the unit of `differences`.
+        Differences up to this value, in the unit of `differences`, are of no practical importance.
     n_samples : int, default=50_000
         Number of samples; with the default the standard error of a probability is at most 0.0022.
     random_state : int, default=0
@@ -309,9 +310,10 @@ def bayesian_signed_rank(
 
 
 def holm(p_values: ArrayLike) -> list[float]:
-    """Correct p-values for the number of tests: the probability of any false rejection at a level is at most the level.
+    """Correct p-values for the number of tests: the probability of any false rejection at a level is at most that level.
 
-    Holm's method: the smallest of m is multiplied by m, the next by m - 1, and so on; none becomes smaller than one before it.
+    Holm's method: the smallest of m is multiplied by m, the next by m - 1, and so on; none becomes smaller than the
+    previous one.
 
     Parameters
     ----------
@@ -321,7 +323,7 @@ def holm(p_values: ArrayLike) -> list[float]:
     Returns
     -------
     list of float
-        The corrected ones, in the same order.
+        The corrected p-values, in the same order.
 
     Examples
     --------

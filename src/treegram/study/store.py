@@ -1,6 +1,6 @@
-"""Keep results in one SQLite file, to which each finished outer fold is added at once.
+"""Keep results in one SQLite file, to which each finished outer fold is added immediately.
 
-A record that was added survives a killed process and a power cut; one that was not leaves no trace. Records are numbers, text
+An added record survives a killed process or a power cut; an incomplete one leaves no trace. Records are numbers, text
 and JSON, and are never changed. Several processes may use one file: SQLite locks it, and the first result of a fold stays.
 """
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 _APPLICATION_ID = 0x5472476D  # "TrGm"; marks the file as ours
 _VERSION = 5  # of the tables below
-_PATIENCE = 60.0  # seconds to wait for another process that writes
+_PATIENCE = 60.0  # seconds to wait while another process writes
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS run (id INTEGER PRIMARY KEY, started TEXT, command TEXT, versions TEXT, machine TEXT);
@@ -56,16 +56,16 @@ class Row:
     kernel: str  # the entry's name in the study
     repeat: int  # from 0
     fold: int  # from 0
-    # For each test graph, in ascending order of ids: its class, an index into the sorted classes, or its number.
+    # For each test graph, in ascending order of ids: its class, as an index into the sorted classes, or its regression target.
     actual: tuple[int, ...] | tuple[float, ...]
     predicted: tuple[int, ...] | tuple[float, ...]
     chosen: Mapping[str, Any]  # by inner cross-validation: kernel, its parameters, C or alpha
     inner_score: float  # mean over the inner folds of the choice: accuracy, or 1 - MSE / variance of the targets
-    n_fits: int  # fits of a model that were needed, after skipping those with a known result
+    n_fits: int  # fits of a model, without those skipped because their result was known
     n_unconverged: int  # fits that ended before the solver's tolerance was met
     seconds: float  # processor time
     run: int  # id of the process, see Run
-    roc_auc: float | None = None  # None where it is not defined or was not measured
+    roc_auc: float | None = None  # None if it is not defined or was not measured
 
     def __post_init__(self) -> None:
         if not len(self.actual) == len(self.predicted) > 0:
@@ -80,7 +80,7 @@ class Row:
 
     @property
     def score(self) -> float:
-        """The accuracy of classes, or the mean absolute error of numbers."""
+        """The accuracy, or for regression the mean absolute error."""
         pairs = zip(self.actual, self.predicted, strict=True)
         if self.task == "classification":
             return sum(actual == predicted for actual, predicted in pairs) / len(self.actual)
@@ -130,10 +130,10 @@ class Run:
 
 
 class Store(contextlib.AbstractContextManager["Store"]):
-    """An open file of results; a context manager that closes it.
+    """An open file of results; as a context manager, it closes the file at the end.
 
-    Open it by `Store.open`. Several processes may use one file at the same time, each with its own `Store`, and so must
-    threads. A copy of the file is a backup.
+    Open it with `Store.open`. Several processes may use one file at the same time; each process and thread must have its own
+    `Store`. A copy of the file is a backup.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -159,7 +159,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
         Raises
         ------
         StoreError
-            If there is none, if it cannot be opened, is damaged, of another version, or another kind of file.
+            If it does not exist, cannot be opened, is damaged, has another version, or is another kind of file.
         """
         path = Path(path)
         if not path.exists() and not create:
@@ -187,19 +187,19 @@ class Store(contextlib.AbstractContextManager["Store"]):
     # ------------------------------------------------------------------ about the run
 
     def begin_run(self, command: str, made_of: Mapping[str, str] | None = None) -> Run:
-        """Record that a process begins to add to this store.
+        """Record that a process starts adding to this store.
 
         Parameters
         ----------
         command : str
-            The command that was run. It is stored as it is, so it should name no private folder.
+            The command that was run. It is stored as it is, so it should not name a private folder.
         made_of : mapping of str to str, optional
-            Other versions that the rows depend on, to be kept with those of the packages.
+            Other versions that the rows depend on, stored with those of the packages.
 
         Returns
         -------
         Run
-            The record; its ``id`` belongs into the rows that this process adds.
+            The record; its ``id`` belongs in the rows that this process adds.
         """
         started = datetime.now(UTC).isoformat(timespec="seconds")
         run = Run(0, started, command, {**package_versions(), **(made_of or {})}, describe_machine())
@@ -224,11 +224,11 @@ class Store(contextlib.AbstractContextManager["Store"]):
             self._connection.execute("INSERT OR REPLACE INTO study (name, text) VALUES (?, ?)", (name, text))
 
     def study_name(self) -> str | None:
-        """Return the name of the study, or None if no study was put in."""
+        """Return the name of the study, or None if there is no study yet."""
         return self._study("name")
 
     def study_text(self) -> str | None:
-        """Return the text of the study file, or None if no study was put in."""
+        """Return the text of the study file, or None if there is no study yet."""
         return self._study("text")
 
     def _study(self, column: str) -> str | None:
@@ -246,9 +246,9 @@ class Store(contextlib.AbstractContextManager["Store"]):
     # ------------------------------------------------------------------ results
 
     def add_row(self, key: str, row: Row) -> None:
-        """Add the result of one outer fold; when this returns, it is on the disk.
+        """Add the result of one outer fold; when this returns, it is on disk.
 
-        If there is already a result of the same key, repeat and fold, it stays and this one is dropped.
+        If there is already a result for the same key, repeat and fold, it stays and this one is dropped.
 
         Parameters
         ----------
@@ -260,20 +260,20 @@ class Store(contextlib.AbstractContextManager["Store"]):
         self._insert("result", row, "IGNORE", key=key)
 
     def rows(self, keys: Collection[str] | None = None) -> list[Row]:
-        """Return the results of these keys, or all; sorted by data set, kernel, repeat and fold."""
+        """Return the results of these keys, or all results, sorted by data set, kernel, repeat and fold."""
         found = self._select_keys(Row, "result", keys)
         return sorted(found, key=lambda row: (row.dataset, row.kernel, row.repeat, row.fold))
 
     def done(self, key: str) -> set[tuple[int, int]]:
-        """Return the (repeat, fold) that have a result under this key."""
+        """Return the pairs (repeat, fold) that have a result under this key."""
         return set(self._fetch("SELECT repeat, fold FROM result WHERE key = ?", (key,)))
 
     def add_gram_time(self, key: str, time: GramTime) -> None:
-        """Add the time of one Gram matrix; one that is there already under this key stays."""
+        """Add the time of one Gram matrix, unless there is already one under this key."""
         self._insert("gram_time", time, "IGNORE", key=key)
 
     def gram_times(self, keys: Collection[str] | None = None) -> list[GramTime]:
-        """Return the times of these keys, or all; sorted by data set and kernel."""
+        """Return the times of these keys, or all times, sorted by data set and kernel."""
         found = self._select_keys(GramTime, "gram_time", keys)
         return sorted(found, key=lambda time: (time.dataset, time.kernel))
 
@@ -309,7 +309,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
 
 def _encode(value: Any) -> Any:
-    """Return a value as a column holds it: mappings as JSON, tuples of numbers as the code of a dtype and its bytes."""
+    """Return a value as stored in a column: mappings as JSON, tuples of numbers as a dtype code and bytes."""
     if isinstance(value, Mapping):
         return json.dumps(dict(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     if isinstance(value, tuple):
@@ -323,7 +323,7 @@ _TYPES = {"str": str, "int": int, "bool": int, "float": int | float, "float | No
 
 
 def _decode(kind: str, value: Any) -> Any:
-    """Return what was encoded, for a field with this annotation; a file from elsewhere may hold anything."""
+    """Decode a value for a field with this annotation; a file from elsewhere may contain anything."""
     if kind.startswith("Mapping"):
         content = json.loads(value)
         if not isinstance(content, dict):
@@ -347,11 +347,11 @@ def _explaining(path: Path) -> Iterator[None]:
     """Turn errors of SQLite into a `StoreError` that names the file, the reason, and what to do."""
     try:
         yield
-    except sqlite3.ProgrammingError:  # a mistake of the caller, such as a store that is closed
+    except sqlite3.ProgrammingError:  # a mistake of the caller, such as using a closed store
         raise
     except (sqlite3.Error, UnicodeDecodeError) as error:
         reason = str(error).split("\n")[0]
-        # A text that is not UTF-8 is an OperationalError, too, but one without a code.
+        # Text that is not UTF-8 is also an OperationalError, but one without a code.
         if isinstance(error, sqlite3.OperationalError) and hasattr(error, "sqlite_errorcode"):
             raise StoreError(
                 f"{path} could not be read or written: {reason}. Everything that was finished before is safe in it."
@@ -360,7 +360,7 @@ def _explaining(path: Path) -> Iterator[None]:
 
 
 def _prepare(path: Path, connection: sqlite3.Connection, *, create: bool) -> None:
-    """Create the tables in an empty file, and check that a file has them."""
+    """Create the tables in an empty file, or check that the file has them."""
 
     def ask(question: str) -> Any:
         return connection.execute(question).fetchone()[0]

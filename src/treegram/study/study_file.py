@@ -34,7 +34,7 @@ from treegram.study.protocol import (
 _SHOWN = 60  # characters of a wrong value
 _TEXT = Instance((str,), "a text")
 _POSITIVE = Number(0, above=True)
-# The values of all keys that are neither tables, nor texts, nor parameters of kernels.
+# The allowed values of all keys that are neither tables, nor strings, nor parameters of kernels.
 _ALLOWED: dict[str, Allowed] = {
     "repeats": (Whole(1),),
     "repeats_on": (Whole(1),),
@@ -58,17 +58,17 @@ _PLAIN: Allowed = (_TEXT, Number(), FLAG, NOTHING)  # values of parameters
 
 
 def read_study(study: str | os.PathLike[str]) -> Study:
-    """Read a study file and check all of it.
+    """Read a study file and check it completely.
 
     Parameters
     ----------
     study : str or path
-        The name of a study that comes with the package ("paper", "beyond", "wide"), or the path of a file.
+        The name of a study that comes with the package ("paper", "beyond", "wide"), or the path to a file.
 
     Returns
     -------
     Study
-        The study. Its kernels exist, and have all the parameters and values that the file names.
+        The study. Its kernels exist, and accept all the parameters and values in the file.
 
     Raises
     ------
@@ -92,9 +92,9 @@ def read_study(study: str | os.PathLike[str]) -> Study:
 
 
 def parse_study(name: str, content: bytes, file: str, *, is_stored: bool = False) -> Study:
-    """Build a study from the content of its file, which errors call ``file``.
+    """Build a study from the content of its file; errors call the file ``file``.
 
-    A stored study is parsed to read its results: its kernels and parameters need not be those of this version.
+    A stored study is parsed only to read its results: its kernels and parameters need not exist in this version.
     """
     try:
         text = content.decode("utf-8-sig")
@@ -166,7 +166,7 @@ def _with_choices(table: dict[str, Any], path: str) -> dict[str, Any]:
 
 
 def _convert(hint: Any, value: Any, path: str, key: str) -> Any:
-    """Return the value of a key as a field with this type hint has it."""
+    """Convert the value of a key for a field with this type hint."""
     inner = get_args(hint)
     if get_origin(hint) is tuple:
         if not isinstance(value, list | tuple) or not value:
@@ -178,7 +178,7 @@ def _convert(hint: Any, value: Any, path: str, key: str) -> Any:
         return value if isinstance(value, KernelSpec) else _build(hint, value, path)  # type: ignore[arg-type]  # a class
     if isinstance(value, list | tuple) and (hint is Any or key == "baseline"):
         return _convert(tuple[hint, ...], value, path, key)
-    if isinstance(value, int) and abs(value) >= 2**63:  # TOML has no such numbers; tomllib reads them
+    if isinstance(value, int) and abs(value) >= 2**63:  # TOML does not allow such numbers, but tomllib reads them
         raise _wrong(path, "a number of at most 64 bits", value)
     allowed = _PLAIN if hint is Any else _ALLOWED.get(key, (_TEXT,))
     if not any(one.accepts(value) for one in allowed):
@@ -225,7 +225,7 @@ def _check_protocol(protocol: Protocol, table: Mapping[str, Any]) -> None:
 
 
 def _check_names(study: Study) -> None:
-    """Raise if a name appears twice, cannot be one, or is that of a data set or kernel that the study does not have."""
+    """Raise if a name appears twice, is invalid, or refers to a data set or kernel that the study does not have."""
     kernels = [entry.name for entry in study.kernels]
     for path, names in (("datasets", study.datasets), ("kernels", kernels)):
         for i, name in enumerate(names):
@@ -269,7 +269,7 @@ def _kernel_references(study: Study) -> Iterator[tuple[str, Collection[str]]]:
 
 
 def _check_parts(study: Study) -> None:
-    """Raise if a source has no file, a comparison is too small, or a pair is one of a kernel with itself."""
+    """Raise if a source has no file, a comparison is too small, or a pair compares a kernel with itself."""
     for name, source in study.sources.items():
         if not isinstance(source.get("file"), str):
             raise _InvalidKeyError(f"sources.{name}", "the key 'file' is missing, or not a text")
@@ -311,8 +311,8 @@ def _check_entry(entry: StudyEntry, protocol: Protocol, path: str) -> None:
 
 
 def _check_vocabulary(entry: StudyEntry, path: str) -> None:
-    """Raise if a kernel, baseline, transformation or parameter of the entry does not exist, or cannot have a value."""
-    from treegram.graphs.transforms import TRANSFORMATIONS  # which reading results does not need
+    """Raise if a kernel, baseline, transformation or parameter of the entry does not exist, or has an invalid value."""
+    from treegram.graphs.transforms import TRANSFORMATIONS  # not needed to read results
     from treegram.kernels.base import AUTO, KERNELS
 
     if not entry.choices:
@@ -334,7 +334,7 @@ def _check_vocabulary(entry: StudyEntry, path: str) -> None:
 
 
 def _parameters(spec: KernelSpec, term: KernelSpec, path: str, path_of_term: str) -> Iterator[tuple[str, str, Any]]:
-    """Yield the parameters of a term, fixed ones and those of the grid, as path, name and value."""
+    """Yield the parameters of a term, both fixed ones and those of the grid, as path, name and value."""
     for key, value in term.parameters.items():
         yield f"{path_of_term}.parameters.{key}", key, value
     for key, values in spec.param_grid.items():
@@ -345,7 +345,7 @@ def _parameters(spec: KernelSpec, term: KernelSpec, path: str, path_of_term: str
 
 def _check_parameter(kernel: type[Any], key: str, value: Any, path: str) -> None:
     allowed = allowed_values(kernel)
-    known = [name for name in allowed if name != "n_jobs"]  # which changes no result
+    known = [name for name in allowed if name != "n_jobs"]  # it changes no result
     if key not in known:
         raise _InvalidKeyError(
             path,

@@ -1,8 +1,9 @@
 """Compute everything that a report shows from the rows of a store.
 
-:func:`summarize` returns one frozen `Summary` of plain data; ``dataclasses.asdict`` of it is fit for JSON. Accuracies, deviations
-and differences are in percent throughout. The score of a regression is the mean absolute error, in the unit of the targets;
-tests compare it in percent of the targets' standard deviation. The protocol may name another score.
+:func:`summarize` returns one frozen `Summary` of plain data, which ``dataclasses.asdict`` makes ready for JSON.
+Accuracies, deviations and differences are in percent throughout. The score of a regression is the mean absolute error,
+in the unit of the targets; tests compare it in percent of the targets' standard deviation. The protocol may name
+another score.
 """
 
 from __future__ import annotations
@@ -53,14 +54,14 @@ class Cell:
 
     kernel: str
     dataset: str
-    n_planned: int  # repeats; 0 where the kernel is not run on this data set
-    repeats: tuple[int, ...]  # numbers of the complete ones; everything below is about these only
+    n_planned: int  # repeats; 0 if the kernel is not run on this data set
+    repeats: tuple[int, ...]  # numbers of the complete ones; everything below is based on these only
     folds: tuple[tuple[float, ...], ...]  # accuracy, or mean absolute error, by repeat and outer fold
     mean: float | None  # of the repeats' means
     deviation: float | None  # of the repeats' means, with n - 1; None for a single repeat
     published: float | None
     published_deviation: float | None
-    published_words: str  # printed in the paper instead of a number
+    published_words: str  # text printed in the paper instead of a number
     difference: float | None  # ours minus published
     margin: float | None  # two standard deviations of the difference; see `summarize`
     chosen: tuple[tuple[str, int], ...]  # combinations, most frequent first, each with its number of folds
@@ -95,7 +96,7 @@ class KernelSummary:
     timed: str  # parameters of the timed Gram matrix
     learns_from: (
         str | None
-    )  # "training" graphs of each outer fold, "all" graphs, "" for nothing; None before it was run
+    )  # "training" graphs of each outer fold, "all" graphs, "" for nothing; None before the first run
     note: str
     is_baseline: bool = False
     kernels: tuple[str, ...] = ()  # names of all kernels, or of the baseline
@@ -106,7 +107,7 @@ class DatasetSummary:
     """One data set of the study."""
 
     name: str
-    facts: DatasetFacts | None  # None before anything was run on it
+    facts: DatasetFacts | None  # None before the first run
     baseline: float | None  # score of always predicting the largest class, or the mean target
     note: str
 
@@ -118,7 +119,7 @@ class ComparisonSummary:
     name: str
     kernels: tuple[str, ...]
     datasets: tuple[str, ...]
-    ours: Ranking | None  # None unless all cells are there
+    ours: Ranking | None  # None unless all cells are available
     missing: tuple[tuple[str, str], ...]  # (kernel, data set) without a complete repeat that all kernels have
     published: Ranking | None  # None if fewer than three kernels have a number on every data set
     dropped: tuple[str, ...]  # kernels without a published number on every data set
@@ -126,10 +127,10 @@ class ComparisonSummary:
 
 @dataclass(frozen=True)
 class PairTest:
-    """Two kernels on one data set; None where the numbers do not suffice."""
+    """Two kernels on one data set; fields are None if there are not enough numbers."""
 
     dataset: str
-    baseline: str  # the second kernel; of several, the one with the best mean here
+    baseline: str  # the second kernel; of several, the one with the best mean on this data set
     n_repeats: int  # that both have
     corrected: TTest | None  # over folds, after Nadeau and Bengio
     holm: float | None  # the p-value of the corrected test after Holm's correction for the other data sets
@@ -155,12 +156,12 @@ class PairSummary:
     kernel: str
     baselines: tuple[str, ...]  # if several, the best on each data set, chosen in hindsight
     tests: tuple[PairTest, ...]
-    ours: Posterior | None  # Bayesian signed-rank over the data sets; None unless all are there
+    ours: Posterior | None  # Bayesian signed-rank over the data sets; None unless all are available
     published: Posterior | None
 
     @property
     def baseline(self) -> str:
-        """The baseline, or their number, in words."""
+        """The name of the baseline, or the number of baselines in words."""
         return self.baselines[0] if len(self.baselines) == 1 else f"the best of {len(self.baselines)} others"
 
 
@@ -191,14 +192,14 @@ class Summary:
         return tuple(cell for cell in self.cells if cell.dataset == dataset)
 
     def best_mean(self, dataset: str) -> float | None:
-        """Return the best mean of all kernels on a data set: the lowest error, or the highest of another score."""
+        """Return the best mean of all kernels on a data set: the lowest for errors, the highest for other scores."""
         means = [cell.mean for cell in self.column(dataset) if cell.mean is not None]
         better = max if main_metric(self.protocol).higher_is_better else min
         return better(means, default=None)
 
     @property
     def compared(self) -> tuple[Cell, ...]:
-        """The cells that have a published number to be compared with, and a margin."""
+        """The cells that have a published number to compare with, and a margin."""
         return tuple(cell for cell in self.cells if cell.difference is not None and cell.margin is not None)
 
     @property
@@ -218,7 +219,7 @@ class Summary:
 
     @cached_property
     def pairwise(self) -> tuple[PairwiseTest, ...]:
-        """Tests of every pair of kernels, on every data set on which both have a common repeat.
+        """Tests of every pair of kernels, on every data set for which they have a common repeat.
 
         Differences are in points, as in `pairs`. On each data set, Holm's method corrects for the number of pairs.
         """
@@ -242,9 +243,9 @@ class Summary:
         Parameters
         ----------
         table : str, default="scores"
-            "scores": mean and standard deviation of each kernel on each data set. "ranks": mean ranks, one table for each comparison.
-            "wins": on how many data sets each kernel is significantly better and worse than each other. "pairs": the differences of all
-            pairs of kernels, with p-values.
+            "scores": mean and standard deviation of each kernel on each data set. "ranks": mean ranks, one table for
+            each comparison. "wins": on how many data sets each kernel is significantly better and worse than each other
+            one. "pairs": the differences of all pairs of kernels, with p-values.
 
         Returns
         -------
@@ -259,14 +260,14 @@ class Summary:
 def summarize(store: Store, study: Study | None = None) -> Summary:
     """Compute all numbers of a report.
 
-    Only complete repeats count, those with all outer folds. A cell's ``margin`` is 2 sqrt(s^2 + p^2), s and p being our
-    and the published standard deviation of repeat means; one that is missing counts as zero, and if both are missing there
-    is no margin.
+    Only complete repeats, with all outer folds, count. A cell's ``margin`` is 2 sqrt(s^2 + p^2), where s and p are our
+    and the published standard deviation of repeat means; a missing one counts as zero, and if both are missing there is
+    no margin.
 
     Parameters
     ----------
     store : Store
-        The store with the rows; any number of them may be missing, and rows of other studies are ignored.
+        The store with the rows; some or all may be missing, and rows of other studies are ignored.
     study : Study, optional
         The study; by default the one whose text is in the store.
 
@@ -278,7 +279,7 @@ def summarize(store: Store, study: Study | None = None) -> Summary:
     Raises
     ------
     StoreError
-        If the store holds no study, or an impossible record.
+        If the store contains no study, or an invalid record.
     """
     study = study or stored_study(store)
     facts = {one.name: one for one in store.datasets()}
@@ -301,7 +302,7 @@ def summarize(store: Store, study: Study | None = None) -> Summary:
 
 
 def stored_study(store: Store) -> Study:
-    """Return the study that a store holds; its kernels need not exist in this version."""
+    """Return the study in a store; its kernels need not exist in this version."""
     name, text = store.study_name(), store.study_text()
     if name is None or text is None:
         raise StoreError(f"{store.path} holds no study yet; run one with this store first.")
@@ -314,7 +315,7 @@ def stored_study(store: Store) -> Study:
 def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
     key = entry_key(study, entry, dataset)
     n_planned = study.repeats_of(entry, dataset)
-    rows = [row for row in store.rows([key]) if row.repeat < n_planned]  # there may have been more once
+    rows = [row for row in store.rows([key]) if row.repeat < n_planned]  # the study may once have had more
     if any(row.task != study.protocol.task for row in rows):
         raise StoreError(f"{store.path} is damaged: {entry.name} on {dataset} has results of another task.")
     metric = main_metric(study.protocol)
@@ -356,12 +357,12 @@ def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
 
 
 def _scores(metric: Metric, by_repeat: Mapping[int, Sequence[Row]]) -> list[list[float | None]]:
-    """Return a score by repeat and fold."""
+    """Return the scores by repeat and fold."""
     return [[metric.value(row) for row in repeat] for repeat in by_repeat.values()]
 
 
 def _mean_over_repeats(scores: Sequence[Sequence[float | None]]) -> tuple[float | None, float | None]:
-    """Return mean and standard deviation (n - 1) of the means of repeats, over the folds that have the score."""
+    """Return the mean and standard deviation (n - 1) of the repeats' means, over the folds that have the score."""
     present = [[one for one in repeat if one is not None] for repeat in scores]
     means = [float(np.mean(repeat)) for repeat in present if repeat]
     return (float(np.mean(means)) if means else None, float(np.std(means, ddof=1)) if len(means) > 1 else None)
@@ -406,7 +407,7 @@ def _dataset(name: str, facts: DatasetFacts | None, study: Study) -> DatasetSumm
 
 
 def shown(value: Any) -> str:
-    """Return a value as a reader writes it, so that 1 and 1.0, a list and a tuple are the same."""
+    """Return a value as text, the same for 1 and 1.0, and for a list and a tuple."""
     if isinstance(value, list | tuple):
         return ", ".join(map(shown, value))
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
@@ -446,7 +447,7 @@ Cells = Mapping[tuple[str, str], Cell]
 
 
 def _comparisons(study: Study) -> tuple[Comparison, ...]:
-    """Return the comparisons of the study, by default one of everything if everything is run everywhere."""
+    """Return the comparisons of the study; by default one of all kernels, if all are run on all data sets."""
     is_whole = not any(entry.datasets for entry in study.kernels)
     if study.comparisons or not is_whole or len(study.kernels) < 3 or len(study.datasets) < 2:
         return study.comparisons
@@ -455,7 +456,7 @@ def _comparisons(study: Study) -> tuple[Comparison, ...]:
 
 
 def _pairs(study: Study) -> tuple[Pair, ...]:
-    """Return the pairs of the study, by default its kernels if there are two."""
+    """Return the pairs of the study; by default its kernels if there are exactly two."""
     if study.pairs or len(study.kernels) != 2:
         return study.pairs
     first, second = study.kernels
@@ -482,7 +483,7 @@ def _comparison(comparison: Comparison, cells: Cells, protocol: Protocol) -> Com
 
 
 def _common(cells: Sequence[Cell]) -> list[int]:
-    """Return the repeats that all cells with any repeats have."""
+    """Return the repeats that are common to all cells that have any."""
     found = [set(cell.repeats) for cell in cells if cell.repeats]
     return sorted(set.intersection(*found)) if found else []
 
@@ -534,7 +535,7 @@ def _signed_rank(differences: Sequence[float | None]) -> Posterior | None:
 
 
 def _pair_test(first: Cell, rivals: Sequence[Cell], protocol: Protocol, unit: float) -> PairTest:
-    """Compare on the repeats that both have: their folds are the same, so that differences are paired."""
+    """Compare two kernels on the repeats that both have: their folds are the same, so differences are paired."""
 
     def score(cell: Cell) -> float:
         common = _common([first, cell])

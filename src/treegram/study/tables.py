@@ -1,6 +1,6 @@
 """Tables of a summary, and tables as Markdown, LaTeX and plain text.
 
-A table is made once and has four forms: those here, and the one of the page's template.
+A table is built once and has four forms: those here, and the one in the template of the page.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEVEL = 0.05  # of significance, in tests of pairs
 _UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3))
 _ARROWS = {"up": "▲", "down": "▼", "": ""}
 _LEARNS_FROM = {None: NONE, "": "nothing", "training": "training graphs", "all": "all graphs"}
-_MAX_CELLS = 20  # whose other scores a terminal shows
+_MAX_CELLS = 20  # a terminal shows the other scores of at most this many
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$", "|": r"$|$", '"': "''",
@@ -43,7 +43,7 @@ def measured(mean: float | None, deviation: float | None = None, *, decimals: in
 
 
 def signed(value: float) -> str:
-    """Return a difference with its sign; a value that rounds to zero has none."""
+    """Return a difference with its sign; a value that rounds to zero has no sign."""
     text = f"{abs(value):.2f}"
     sign = "" if float(text) == 0 else "\N{MINUS SIGN}" if value < 0 else "+"
     return sign + text
@@ -64,7 +64,7 @@ def p_value(p: float) -> str:
 
 
 def percent(probability: float) -> str:
-    """Return a probability in percent; 0 and 100 only where they are exact."""
+    """Return a probability in percent; 0 and 100 only if they are exact."""
     if 0 < probability < 0.005:
         return "< 1 %"
     return "> 99 %" if 0.995 < probability < 1 else f"{100 * probability:.0f} %"
@@ -105,9 +105,9 @@ def _by_kernel(caption: str, summary: Summary, show: Callable[[Cell], TableCell]
 
 
 def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True) -> Table:
-    """Build the table of the main score of every kernel on every data set, after that of the baseline without learning.
+    """Build the table of the main score of every kernel on every data set; the first row is the baseline without learning.
 
-    Without deviations, words that are published instead of a number are left out, too. ``decimals`` are those of percentages.
+    Without deviations, text that is published instead of a number is also left out. ``decimals`` applies to percentages.
     """
     has_rivals = len(summary.kernels) > 1
     metric = main_metric(summary.protocol)
@@ -141,7 +141,7 @@ def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True)
 
 
 def _repeats(cell: Cell, n_planned: int) -> str:
-    """Return ``3 of 10 repeats`` where some are missing; ``2 repeats`` where the study plans fewer for this cell."""
+    """Return ``3 of 10 repeats`` if some are missing; ``2 repeats`` if the study plans fewer for this cell."""
     if not cell.repeats or len(cell.repeats) == n_planned:
         return ""
     done = "" if len(cell.repeats) == cell.n_planned else f"{len(cell.repeats)} of "
@@ -218,7 +218,7 @@ def _facts(dataset: DatasetSummary) -> list[str]:
 
 
 def kernel_table(summary: Summary) -> Table:
-    """Build the table of kernels, with what inner cross-validation chooses from."""
+    """Build the table of kernels, with the choices of inner cross-validation."""
     rows = (
         _text_cells([one.name, "\n".join(one.choices), _LEARNS_FROM[one.learns_from], one.note])
         for one in summary.kernels
@@ -279,7 +279,7 @@ _PAIRWISE = f"corrected resampled t-test, level {LEVEL}, p-values after Holm's c
 
 
 def win_table(summary: Summary) -> Table:
-    """Build the table that counts on how many data sets each kernel is significantly better and worse than each other one."""
+    """Build the table that counts the data sets on which each kernel is significantly better and worse than each other one."""
     names = [kernel.name for kernel in summary.kernels]
     wins: Counter[tuple[str, str]] = Counter()
     tested = set()
@@ -326,7 +326,7 @@ def pairwise_table(summary: Summary) -> Table:
 
 
 def markdown_text(value: str) -> str:
-    """Return any text as one line in which nothing is markup; an underscore inside a word is none, and stays."""
+    """Return any text as one line without markup; an underscore inside a word is not markup, and stays."""
     line = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", visible(" ".join(value.split())).replace("&", "&amp;"))
     return re.sub(r"[\\`*\[\]|~#]|\b_|_\b", r"\\\g<0>", line)
 
@@ -337,17 +337,17 @@ def markdown_bullets(items: Iterable[str]) -> str:
 
 
 def markdown_table(table: Table, *, compact: bool = False) -> str:
-    """Return a Markdown table; a compact one has one line per cell: ``86.7 (92.8) ▼``."""
+    """Return a Markdown table; in a compact one, a cell is one line: ``86.7 (92.8) ▼``."""
     return render("treegram.study", "table.md", table=table, compact=compact, text=markdown_text)
 
 
 def latex_text(value: str) -> str:
-    """Return any text as LaTeX that prints it; characters that no standard font has become question marks."""
+    """Escape any text for LaTeX; characters that are missing from standard fonts become question marks."""
     return "".join(_LATEX.get(c, c if ord(c) < 0x180 else "?") for c in visible(" ".join(value.split())))
 
 
 def to_latex(summary: Summary, name: str) -> str:
-    """Return the tables of a name, see :meth:`Summary.to_latex`."""
+    """Return the tables with this name; see :meth:`Summary.to_latex`."""
     if name not in LATEX_TABLES:
         raise ValueError(f"table must be one of {', '.join(map(repr, LATEX_TABLES))}; got {name!r}.")
     found = {"scores": [score_table(summary)], "ranks": [], "wins": [], "pairs": []}
@@ -364,7 +364,7 @@ def to_latex(summary: Summary, name: str) -> str:
 
 
 def brief_text(summary: Summary) -> str:
-    """Return the scores, and what they are means of, for a terminal.
+    """Return the scores, and what they are averages of, for a terminal.
 
     ``*`` marks a large difference from the published number, which is in the line below.
     """
@@ -402,6 +402,6 @@ def _text_table(table: Table) -> Iterator[str]:
 
 
 def unconverged(summary: Summary) -> str:
-    """Say how many fits did not converge; empty if all did."""
+    """State how many fits did not converge; empty if all did."""
     n_failed = sum(cell.n_unconverged for cell in summary.cells)
     return f"{n_failed:,} of {counted(summary.n_fits, 'fit')} did not converge." if n_failed else ""

@@ -1,8 +1,8 @@
-"""Fitted models, kernels and pipelines in files that hold no code: arrays, and a JSON text that names classes of a fixed list.
+"""Save fitted models, kernels and pipelines in files without code: arrays, and JSON that names classes of a fixed list.
 
-``container`` reads and writes bytes; ``states`` lists the learned attributes of each class and checks them. What JSON cannot
-express is an object with a single key that names its kind: ``{"array": 3}`` is array number 3, and ``{"estimator": [name,
-parameters, learned]}`` an estimator, where ``learned`` is null unless it is fitted.
+``container`` reads and writes bytes; ``states`` lists the learned attributes of each class and checks them. A value that JSON
+cannot express becomes an object with a single key that names its kind: ``{"array": 3}`` is array number 3, and
+``{"estimator": [name, parameters, learned]}`` is an estimator, where ``learned`` is null unless it is fitted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TRANSFORMERS = [
     "ScaleAttributes",
     "TruncateLabels",
 ]
-# The classes that a model file may name, beside registered kernels, which it calls by their registered names.
+# The classes that a model file may name, in addition to registered kernels, which it calls by their registered names.
 _CLASSES: dict[str, type[Any]] = {
     **{name: getattr(kernels, name) for name in kernels.__all__},
     **{name: getattr(models, name) for name in models.__all__},
@@ -65,25 +65,25 @@ _LIMITS = {
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
-    """Save a model, kernel or pipeline in a file that holds no code.
+    """Save a model, kernel or pipeline in a file that contains no code.
 
     Parameters
     ----------
     model : estimator
-        Any model, kernel or transformer of treegram, or a pipeline of these, which may end in a linear model of scikit-learn;
-        fitted or not.
+        Any model, kernel or transformer of treegram, or a pipeline of these, which may end in a linear model of
+        scikit-learn. It may be fitted or not.
     path : str or path
         The file to write. An existing file is replaced once the new one is complete, and is unchanged otherwise.
 
     Raises
     ------
     ModelFileError
-        If the model holds something that a file cannot: a function, a splitter, an estimator of another package, a random state
-        that is not a number.
+        If the model contains something that a file cannot: a function, a splitter, an estimator of another package, or
+        a random state that is not a number.
 
     Notes
     -----
-    The file contains the fitted graphs, without their targets: protect it as you protect your data. It does not contain the
+    The file contains the fitted graphs, without their targets: protect it like your data. It does not contain the
     tables of all candidates (``cv_results_``, ``results_``).
 
     Examples
@@ -110,8 +110,8 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 def load_model(path: str | os.PathLike[str]) -> Any:
     """Load a file written by :func:`save_model`.
 
-    Nothing in the file is executed: classes are those of a fixed list, and every parameter and array is checked like a user's
-    data. Kernels are fitted again on the graphs in the file, and must give the values that they had.
+    Nothing in the file is executed: classes come from a fixed list, and every parameter and array is checked like user
+    input. Kernels are fitted again on the graphs in the file, and must reproduce their saved values.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        The model, with the predictions of the saved one: bit for bit, with the same versions on the same kind of machine.
+        The model. With the same versions on the same kind of machine, its predictions equal those of the saved one bit for bit.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
 
 def _to_json(value: Any, arrays: list[NDArray[Any]], what: str) -> Any:
-    """Return a value, which errors call ``what``, as JSON, and append its arrays to the list."""
+    """Return a value as JSON and append its arrays to the list; errors call the value ``what``."""
 
     def convert(entry: Any) -> Any:
         return _to_json(entry, arrays, what)
@@ -175,9 +175,9 @@ def _to_json(value: Any, arrays: list[NDArray[Any]], what: str) -> Any:
 
 
 def _add_array(arrays: list[NDArray[Any]], array: NDArray[Any]) -> int:
-    """Return the position of an array in the list, in the one dtype that files have for its kind.
+    """Add an array to the list, in the file's dtype for its kind, and return its position.
 
-    Equal arrays are kept once: the kernels of a model share their graphs.
+    Equal arrays are stored once: the kernels of a model share their graphs.
     """
     wide = {"f": np.dtype(np.float64), "i": np.dtype(np.int64), "u": np.dtype(np.uint64), "b": np.dtype(bool)}
     array = array.astype(wide.get(array.dtype.kind, array.dtype.str if array.dtype.itemsize else "<U1"))
@@ -208,7 +208,7 @@ def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]]) -> dict[str, 
         )
     _check_limits(estimator)
     parameters = estimator.get_params(deep=False)
-    if not isinstance(estimator, Pipeline):  # whose steps are parameters, and fitted
+    if not isinstance(estimator, Pipeline):  # its steps are parameters, and fitted
         parameters = clone(estimator).get_params(deep=False)
     learned = learned_state(estimator)
     state = learned and {key: _to_json(value, arrays, key) for key, value in learned.items()}
@@ -216,7 +216,7 @@ def _estimator_to_json(estimator: Any, arrays: list[NDArray[Any]]) -> dict[str, 
 
 
 def _find_class(name: Any) -> type[Any] | None:
-    """Return a class of the fixed list, or the kernel that was registered with this name; None if there is neither."""
+    """Return the class of this name in the fixed list, or the kernel registered under it; None if there is neither."""
     if name in _CLASSES:
         return _CLASSES[name]
     return KERNELS[name] if name in KERNELS else None  # noqa: SIM401 (get would not load kernels of other packages)

@@ -1,15 +1,15 @@
-r"""The bytes of a model file: a JSON text, plain arrays, and a digest of both.
+r"""The bytes of a model file: JSON text, plain arrays, and a digest of both.
 
 ::
 
     treegram-model\n         15 bytes that no other file starts with
     length                  8 bytes, little endian: length of the text
     text                    JSON: format, versions, dtype and shape of each array, and the model
-    arrays                  the numbers, one array after the other, little endian, without gaps
-    SHA-256                 32 bytes: digest of everything before
+    arrays                  the values of one array after another, little endian, without gaps
+    SHA-256                 32 bytes: digest of everything before it
 
-Nothing is compressed, so a small file cannot become large. Nothing has a path, so nothing can be written elsewhere. The digest
-detects damage; it does not prove who wrote the file.
+Nothing is compressed, so a small file cannot expand into a large one. Nothing has a path, so nothing can be written
+elsewhere. The digest detects damage; it does not prove who wrote the file.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from treegram._core.errors import ModelFileError
 
 __all__ = ["FORMAT", "read_container", "write_container"]
 
-FORMAT = 1  # increase it when older versions of treegram cannot read, or would misread, new files
+FORMAT = 1  # increase it if older versions of treegram cannot read, or would misread, new files
 MAGIC = b"treegram-model\n"
 _HEAD = len(MAGIC) + 8
 _DIGEST = 32
 _NUMBERS = ("<f8", "<i8", "<u8", "|b1")
-_MAX_CHARACTERS = 1000  # of one entry in an array of texts
-_MAX_COLUMNS = 1000  # of an array without rows, for which a small file could claim any number
-# Objects made from JSON take up to 24 times the memory of its text, so the text of a large file must be a small part of it.
+_MAX_CHARACTERS = 1000  # of one entry in an array of strings
+_MAX_COLUMNS = 1000  # of an array without rows, since a small file could claim any number
+# Objects parsed from JSON take up to 24 times the memory of the text, so the text must be a small part of a large file.
 _TEXT_BYTES, _TEXT_FRACTION = 1 << 20, 8
 
 
 def write_container(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
-    """Write the content, a JSON object, and the arrays that it refers to by number."""
+    """Write the content, a JSON object, and the arrays that it refers to by index."""
     plain = [np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for array in arrays]
     for array in plain:
         _check_array(array.dtype.str, list(array.shape))
@@ -61,9 +61,9 @@ def write_container(file: IO[bytes], content: dict[str, Any], arrays: list[NDArr
 
 
 def read_container(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """Return the content and the arrays of a file; raise unless all of it is as it was written."""
+    """Return the content and the arrays of a file; raise if anything in it was changed."""
     if not path.is_file():  # opening a pipe would wait for a writer
-        path.stat()  # raises the usual error if there is nothing
+        path.stat()  # raises the usual error if the file does not exist
         raise ModelFileError("it is not a regular file")
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
@@ -102,7 +102,7 @@ def _check_array(name: str, shape: list[Any]) -> None:
 
 
 def _read_arrays(data: memoryview, kinds: list[Any]) -> list[NDArray[Any]]:
-    """Return the arrays of these dtypes and shapes, which must fill the data exactly."""
+    """Return the arrays with these dtypes and shapes, which must fill the data exactly."""
     arrays: list[NDArray[Any]] = []
     start = 0
     for name, shape in kinds:

@@ -1,7 +1,8 @@
-"""The learned attributes of each class: read from a fitted estimator, and checked before a loaded one has them.
+"""The learned attributes of each class: read from a fitted estimator, and checked before a loaded one receives them.
 
-Compiled code trusts lengths, indices and dtypes. A fitted kernel is its parameters and its graphs: it is fitted again, so that
-compiled code receives what any ``fit`` gives it. For all other estimators, `_RULES` says what each attribute must be.
+Compiled code trusts lengths, indices and dtypes. A fitted kernel is saved as its parameters and graphs and fitted again when
+loaded, so that compiled code receives the same input as after any ``fit``. For all other estimators, `_RULES` defines what
+each attribute must be.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ from treegram.pairsum.maps import Constant, Fourier, PivotMap
 __all__ = ["LINEAR_MODELS", "check_pipeline", "learned_state", "restore_state"]
 
 LINEAR_MODELS = (LinearSVC, LogisticRegression, Ridge, SGDClassifier, SGDRegressor)
-TOLERANCE = 1e-9  # relative, between kernel values in the file and now: more than rounding on another machine
+TOLERANCE = 1e-9  # relative difference of kernel values in the file and now: more than rounding on another machine
 
 Sizes = dict[str, int]  # of one estimator: n_graphs, n_classes, ...
 
 
 def learned_state(estimator: Any) -> dict[str, Any] | None:
-    """Return what an estimator has learned, or None if it is not fitted or never learns."""
+    """Return the learned attributes of an estimator, or None if it is not fitted or never learns."""
     if isinstance(estimator, GraphKernel):
         return _kernel_state(estimator) if hasattr(estimator, "graphs_") else None
     rules = _RULES.get(type(estimator).__name__, {})
@@ -51,7 +52,7 @@ def learned_state(estimator: Any) -> dict[str, Any] | None:
 
 
 def restore_state(estimator: Any, state: dict[str, Any]) -> None:
-    """Give an estimator what it had learned; raise where this is inconsistent."""
+    """Set the learned attributes of an estimator; raise if they are inconsistent."""
     if isinstance(estimator, GraphKernel):
         _restore_kernel(estimator, state)
         return
@@ -74,7 +75,7 @@ def restore_state(estimator: Any, state: dict[str, Any]) -> None:
 
 
 def _kernel_state(kernel: GraphKernel) -> dict[str, Any]:
-    """Return the fitted graphs, and the kernel of each with itself; raise if a second fit would draw other numbers."""
+    """Return the fitted graphs, and the kernel of each with itself; raise if a second fit would draw other random numbers."""
     for key, value in kernel.get_params().items():
         if key.rpartition("__")[2] == "random_state" and not isinstance(value, int | np.integer):
             raise ModelFileError(
@@ -103,7 +104,7 @@ def _restore_kernel(kernel: GraphKernel, state: dict[str, Any]) -> None:
             f"{type(kernel).__name__} gives other values on its fitted graphs than when it was saved. Use the versions that the file "
             "was saved with, or fit the model again"
         )
-    if kernel._self_kernels is not None:  # fit and fit_transform differ in the last bit: take those of the saved kernel
+    if kernel._self_kernels is not None:  # fit and fit_transform differ in the last bit: use the saved values
         kernel._self_kernels = saved.reshape(kernel._self_kernels.shape)
 
 
@@ -131,7 +132,7 @@ def _check(name: str, value: Any, rule: list[str], sizes: Sizes) -> None:
 
 
 def _follows(value: Any, kind: str, shape: list[str], sizes: Sizes) -> bool:
-    """Return whether a value is an array of this shape, or a number if the shape is empty, and of this kind."""
+    """Return True if a value is an array of this shape, or a number if the shape is empty, and of this kind."""
     if kind in ("str", "dict"):
         return type(value).__name__ == kind
     if kind == "size":
@@ -175,7 +176,7 @@ def _check_classes(name: str, value: Any, sizes: Sizes) -> None:
 
 
 def _check_intercepts(name: str, value: Any, sizes: Sizes) -> None:
-    """Check the intercepts of a linear model: an array, or a number where scikit-learn has one."""
+    """Check the intercepts of a linear model: an array, or a number if scikit-learn has one."""
     _check(name, value, ["finite", "n_outputs"] if isinstance(value, np.ndarray) else ["finite"], sizes)
 
 
@@ -217,7 +218,7 @@ def _map_state(vector_map: Any) -> tuple[Any, ...]:
 
 
 def _restore_map(features: Any) -> None:
-    """Make the map from its name and arrays, and count the columns."""
+    """Build the map from its name and arrays, and count the columns."""
     n_attributes, (kind, *arrays) = features.n_attributes_in_, features.map_
     described = rf"{n_attributes} attributes, (no )?labels, (un)?directed edges"
     if features._kind is not None and not re.fullmatch(described, features._kind):
@@ -274,7 +275,7 @@ def _flat_steps(model: Any) -> list[Any]:
 
 
 def _n_columns(step: Any) -> int | None:
-    """Return the number of columns that a step gives, or None if it is not fitted or does not give columns."""
+    """Return the number of columns that a step outputs, or None if it is not fitted or outputs no columns."""
     if isinstance(step, GraphKernel):
         return len(step.graphs_) if hasattr(step, "graphs_") else None
     return getattr(step, "n_features_out_", getattr(step, "n_features", None))
@@ -290,8 +291,9 @@ _OBJECTS: dict[str, Callable[[str, Any, Sizes], None]] = {
     "records": _check_records,
     "regressor": _check_regressor,
 }
-# A rule is a kind of value and, for arrays of numbers, the names of their sizes; the first array with a name decides its size,
-# and "*" is any. "each": a list of such values, where all lists of an estimator have n_entries. "optional": None or absent.
+# A rule is a kind of value and, for numeric arrays, the names of their dimensions; the first array with a name sets its
+# size, and "*" is any size. "each": a list of such values; all lists of an estimator have n_entries. "optional": may be
+# None or absent.
 _MAPS = {
     "Constant": {},
     "Fourier": {"frequencies": "finite n_attributes n_frequencies"},
