@@ -272,7 +272,7 @@ GRIDS = {
     "max_size": [2, 1],
     "width": [0.5, 3.0],
 }
-LOOPED = {"radius": [0, 1], "missing_labels": ["constant", "degree"]}
+LOOPED = {"most": [1, 3], "radius": [0, 1], "missing_labels": ["constant", "degree"]}
 
 
 @only_if(lambda kernel: {*GRIDS, *LOOPED} & kernel.get_params(deep=False).keys())

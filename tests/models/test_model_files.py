@@ -451,7 +451,7 @@ def test_newer_formats_are_refused(svc_file, path):
         (b'{"format": 1, "arrays": [["<f8", [0]]]}', "8 bytes are left over"),
         (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"array": 1}}', "'array' is not a kind of value"),
         (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"code": "import os"}}', "'code' is not a kind of value"),
-        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"objects": [[1]]}}', "entry 0 of an array is neither a text"),
+        (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"objects": [[1]]}}', "an array of objects has entries that are neither texts nor numbers"),
         (b'{"format": 1, "arrays": [["<f8", [1]]], "model": 5}', "a 'int' where an estimator is expected"),
         (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["os.system", {}, null]}}', "names 'os.system', which is neither an estimator of treegram nor a kernel"),
         (b'{"format": 1, "arrays": [["<f8", [1]]], "model": {"estimator": ["WL", {"depth": 1}, null]}}', "no parameter 'depth'"),

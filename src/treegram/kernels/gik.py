@@ -51,8 +51,8 @@ class GIK(NodePairKernel):
         Whether colors are those within the pattern or those in the whole graph. "nspdk" is always local.
     match : {"auto", "size", "invariant", "none"}, default="auto"
         Which patterns of one radius match: "size", those with the same number of nodes; "invariant", those whose roots
-        have the same local color of the last level, and whose nodes have the same multiset of these ("nspdk": also whose
-        edges join the same); "none", all. "auto" is "invariant" for "nspdk", else "size".
+        have the same local color of the last level, and whose nodes have the same multiset of these (for "nspdk",
+        also whose edges join the same colors); "none", all. "auto" is "invariant" for "nspdk", else "size".
     radius : int, default=2
         Largest radius of the balls. At 0 with "wl" and "global" this is :class:`WLCL`.
     n_levels : int, default=2

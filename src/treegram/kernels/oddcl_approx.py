@@ -149,7 +149,7 @@ class ODDCLApprox(ODDCL):
 
     Notes
     -----
-    Positive semidefinite by construction. Random Fourier features in all three qualities are unbiased: the expected
+    Positive semidefinite by construction. Random Fourier features, of either kind, are unbiased: the expected
     matrix, not normalized, is the exact one. Time is that of z for each distinct vector, of one addition of z for each
     node and tree, and of one matrix product for each tree over the graphs that have it; memory is that of the result
     plus about 200 MiB at most. The map does not depend on targets, nor on the order of nodes.

@@ -48,7 +48,7 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
         Values to try for the ratio of the variance of the noise to that of the signal, if K has ones on its diagonal.
     max_seconds : float or None, default=None
         Time after which no further kernel is tried; the first one always is. Without a limit, the result depends only
-        on the graphs, the targets and the seed.
+        on the graphs and the targets.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for their decompositions, as in joblib; -1 means all.
     verbose : int, default=0
