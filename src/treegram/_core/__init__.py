@@ -1,4 +1,4 @@
-"""What every room needs: errors, parameter checks, parallel tasks, progress, files and compilation.
+"""Errors, parameter checks, parallel tasks, progress, files and compilation, for all rooms.
 
 Nothing here knows about graphs.
 """
