@@ -59,8 +59,8 @@ def _has_probabilities(model: GraphSVC) -> bool:
 class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
     """Support vector classifier of graphs that chooses its kernel, the kernel's parameters and C.
 
-        All Gram matrices of a grid are computed in one pass if the kernel supports it, each is scored with each C by stratified
-    cross-validation on the same folds, and the best pair is fitted on all graphs. There is one machine for each pair of
+    All Gram matrices of a grid are computed in one pass if the kernel supports it, each is scored with each C by
+    stratified cross-validation on the same folds, and the best pair is fitted on all graphs. There is one machine for each pair of
     classes, and a vote, as in :class:`sklearn.svm.SVC`, which gives the same predictions.
 
     Parameters
