@@ -89,7 +89,8 @@ class CSM(GraphKernel):
     -----
     Exact with ``threshold=0``: only what cannot matter in double precision is left out. Up to ``max_size=3``, for
     undirected graphs without edge labels, time is the number of pairs of nodes times the mean degree, plus the number of
-    pairs of triangles. Otherwise each matching of fewer than ``max_size`` nodes is visited once, and their number grows
+    pairs of triangles. If :math:`k_A` is 1, as it is without attributes, nodes and edges (``max_size=2``) are counted graph by
+    graph, which is faster still. Otherwise each matching of fewer than ``max_size`` nodes is visited once, and their number grows
     exponentially with ``max_size``. The product graph, whose size makes other programs run out of memory, is never built:
     memory is that of the result.
 

@@ -2,8 +2,9 @@
 
 A matching is a bijection phi between sets of nodes of the two graphs that preserves edges, their kinds, and the lack of edges; it
 is connected if the matched subgraph is. Such matchings are the cliques of a product graph of n n' nodes, which is never built.
-There are two ways to sum over them:
+There are three ways to sum over them:
 
+- counting: up to two nodes, if the node kernel is 1 for all nodes of a block. Equal nodes and edges are counted, graph by graph.
 - closed forms: up to three nodes with one kind of edge. A few sparse-times-dense matrix products and one pass over the
   triangles, so that a pair of nodes costs about as much as its degrees. They count more than matchings and subtract the rest,
   which causes rounding errors relative to the diagonal, not to an entry.
@@ -31,6 +32,7 @@ from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.paths import row_spans
+from treegram.pairsum.products import feature_products, sum_rows
 from treegram.pairsum.tiles import (
     Layout,
     Rows,
@@ -42,7 +44,8 @@ from treegram.pairsum.tiles import (
     kernel_rows,
     number_alike,
 )
-from treegram.structure.features import first_from
+from treegram.structure.features import Features, first_from, gather
+from treegram.structure.hashing import GOLDEN, mix
 
 __all__ = ["Matchables", "match_contributions", "match_self_sums", "match_sums"]
 
@@ -113,6 +116,8 @@ def match_sums(
     """
     left = _without_vectors(left, node_kernel)
     columns = left if right is None else _without_vectors(right, node_kernel)
+    if _can_count([left, columns], node_kernel, max_size, threshold):
+        return np.stack([_count_products(left, columns, size) for size in range(1, max_size + 1)])
     sums = np.zeros((max_size, left.n_graphs, columns.n_graphs))
     if len(left.blocks) and len(columns.blocks):
         job = _MatchJob.prepare(left, columns, node_kernel, max_size, threshold)
@@ -127,7 +132,11 @@ def match_self_sums(
     """Return the sums of each graph with itself: the diagonal of :func:`match_sums`, shape (max_size, n_graphs)."""
     nodes = _without_vectors(nodes, node_kernel)
     sums = np.zeros((max_size, nodes.n_graphs))
-    if len(nodes.blocks):
+    if _can_count([nodes], node_kernel, max_size, threshold):
+        for size in range(1, max_size + 1):
+            counted, symmetries = _count(nodes, size)
+            sums[size - 1] = (sum_rows(counted.counts, nodes.offsets) / size).power(2) @ symmetries
+    elif len(nodes.blocks):
         job = _MatchJob.prepare(nodes, nodes, node_kernel, max_size, threshold)
         tiles = cut(nodes.offsets, 1 + len(nodes.blocks) // TILE_COLUMNS)
         results = run_tasks(_own_sums, [(job, span) for span in tiles], n_jobs=n_jobs, label="matchings")
@@ -163,6 +172,47 @@ def match_contributions(
     for (first, last), own in zip(spans, results, strict=True):
         contributions[left.offsets[first] : left.offsets[last]] = own
     return contributions
+
+
+# -------------------------------------------------------------------- counting
+
+
+def _can_count(sides: list[Matchables], node_kernel: NodeKernel, max_size: int, threshold: float) -> bool:
+    """Check that the node kernel is 1 within each block, and matchings are so small that counts give their sums."""
+    if max_size > 2 or threshold >= 1 or not isinstance(node_kernel, Gaussian):
+        return False
+    vectors = [nodes.vectors for nodes in sides if len(nodes.vectors)]
+    return all(bool((some == vectors[0][0]).all()) for some in vectors)
+
+
+def _count_products(left: Matchables, right: Matchables, size: int) -> Floats:
+    """Return the sum over matchings of this size for each pair of graphs.
+
+    A matching maps a subgraph to an equal one in as many ways as it has symmetries:
+    S_s(G, G') = sum over distinct subgraphs P of s nodes: |Aut(P)| N_P(G) N_P(G').
+    """
+    theirs, symmetries = _count(right, size)
+    mine = theirs if left is right else _count(left, size)[0]
+    return feature_products(
+        sum_rows(mine.aligned(theirs.codes), left.offsets) / size,
+        sum_rows(theirs.counts, right.offsets).multiply(symmetries / size).tocsr(),
+    )
+
+
+def _count(nodes: Matchables, size: int) -> tuple[Features, Floats]:
+    """Count for each node the subgraphs of one node, or of two with an edge, that contain it; return also their symmetries."""
+    n = len(nodes.blocks)
+    if size == 1:
+        features, firsts = gather(np.arange(n + 1), nodes.blocks, np.ones(n))
+        return features, np.ones(len(firsts))
+    sources = np.repeat(np.arange(n), np.diff(nodes.indptr))
+    forward = nodes.blocks[sources]
+    for item in (nodes.kinds, nodes.blocks[nodes.indices]):
+        forward = mix.py_func(forward * GOLDEN + item + GOLDEN)
+    backward = forward[np.lexsort((sources, nodes.indices))]  # of the same edge from its other end
+    features, firsts = gather(nodes.indptr, np.minimum(forward, backward), np.ones(len(sources)))
+    features.counts.sum_duplicates()
+    return features, 1.0 + (forward == backward)[firsts]
 
 
 # -------------------------------------------------------------------- preparation
