@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.special import log_softmax
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -25,7 +27,7 @@ from treegram import (
 )
 from treegram.models import auto
 from treegram.models.candidates import auto_candidates
-from treegram.models.least_squares import ALPHAS, class_targets, fit_machine, stack
+from treegram.models.least_squares import ALPHAS, class_targets, fit_bias, fit_machine, stack
 
 
 @pytest.fixture(scope="module")
@@ -267,6 +269,11 @@ def test_class_weights_move_the_decision():
     named = GraphClassifier(kernels, class_weight={True: 3.0, False: 0.6}).fit(graphs, y)
     assert plain.predict(graphs).mean() < balanced.predict(graphs).mean()
     np.testing.assert_allclose(named.decision_function(graphs), balanced.decision_function(graphs))
+    bias = balanced.intercept_ - plain.intercept_
+    np.testing.assert_allclose(balanced.decision_function(graphs), plain.decision_function(graphs) + bias)
+    np.testing.assert_allclose(balanced.loo_decisions_, plain.loo_decisions_ + bias)
+    logistic = LogisticRegression(C=np.inf, class_weight="balanced").fit(plain.loo_decisions_[:, None], y)
+    assert bias[0] == pytest.approx((logistic.intercept_ / logistic.coef_[:, 0])[0], abs=1e-3)
     with pytest.raises(ValueError, match="class_weight names 'x'"):
         GraphClassifier(kernels, class_weight={"x": 1}).fit(graphs, y)
 
@@ -324,3 +331,22 @@ def test_a_class_of_one_graph_is_a_warning(digits):
 def test_wrong_arguments(digits, arguments, y, message):
     with pytest.raises(ValueError, match=message):
         GraphClassifier(**arguments).fit(digits[0][:20], y)
+
+
+def test_biases_of_many_classes_have_the_least_loss():
+    rng = np.random.default_rng(0)
+    codes = rng.choice(3, 300, p=[0.8, 0.15, 0.05])
+    decisions = 2.0 * (codes[:, None] == np.arange(3)) - 1.0 + rng.normal(size=(300, 3))
+    weights = 1.0 / np.bincount(codes)[codes]
+
+    def loss(biases):
+        logs = [
+            log_softmax((decisions + biases) / t, axis=1)[np.arange(300), codes] @ weights
+            for t in np.geomspace(0.1, 9, 400)
+        ]
+        return -max(logs)
+
+    found = fit_bias(decisions, codes, weights)
+    assert found[2] > found[1] > found[0]
+    for step in 0.05 * np.vstack([np.eye(3), -np.eye(3)]):
+        assert loss(found) <= loss(found + step) + 1e-9

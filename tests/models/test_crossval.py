@@ -54,6 +54,31 @@ def test_selection_equals_a_loop_with_grid_search(digits, seed, n_classes):
     assert ours.fits.n_unconverged == 0
 
 
+def test_selection_with_weights_equals_a_loop_over_weighted_svcs(digits):
+    grams, codes = digits
+    codes = (codes + (np.arange(len(codes)) % 5 == 0)) % 3  # with mistakes, or every accuracy would be 1
+    train, test = outer_split(codes)
+    weights = np.array([4.0, 1.0, 0.5])[codes]
+    ours = select(grams, codes, train, test, CS, n_folds=3, seed=0, weights=weights)
+    inner = [(train[a], train[b]) for a, b in folds(codes[train], 3, 0)]
+
+    def fitted(K, C, ids):
+        model = SVC(kernel="precomputed", C=C)
+        return model.fit(K[np.ix_(ids, ids)], codes[ids], sample_weight=weights[ids])
+
+    def mean_accuracy(K, C):
+        models = [(fitted(K, C, a), K[np.ix_(b, a)], b) for a, b in inner]
+        return np.mean([model.score(rows, codes[b], weights[b]) for model, rows, b in models])
+
+    scores = np.array([[mean_accuracy(K, C) for C in CS] for K in grams])
+    gram, c = choose(scores)
+    assert (ours.gram, ours.strength) == (gram, CS[c])
+    assert ours.inner_score == pytest.approx(scores[gram, c], abs=1e-12)
+    expected = fitted(grams[gram], CS[c], train).predict(grams[gram][np.ix_(test, train)])
+    np.testing.assert_array_equal(ours.predicted, expected)
+    assert ours.inner_score != select(grams, codes, train, test, CS, n_folds=3, seed=0).inner_score
+
+
 def test_scores_equal_those_of_svc(digits):
     grams, codes = digits
     train, test = outer_split(codes)

@@ -66,6 +66,20 @@ def test_a_baseline_learns_and_repeats_with_its_seed(monkeypatch, data, split, n
     assert 0.5 < found["roc_auc"] <= 1
 
 
+@pytest.mark.parametrize("name", [*NAMES, "auto"])
+def test_balanced_classes_find_more_graphs_of_a_rare_class(monkeypatch, name):
+    monkeypatch.setattr(_gin, "_MAX_EPOCHS", 40)
+    rng = np.random.default_rng(0)
+    y = (np.arange(200) % 10 == 0).astype(np.int64)
+    edges = [[(0, 1), (1, 2)]] * 200
+    graphs = Graphs.from_edges(edges, attributes=[rng.normal(size=(3, 1)) + 1.1 * c for c in y])
+    train, test = folds(y, 2, 0)[0]
+    select = select_auto if name == "auto" else SELECTIONS[name]
+    balanced = replace(PROTOCOL, class_weight="balanced")
+    plain, weighted = (select(Fold(one, graphs, y, train, test, 5)) for one in (PROTOCOL, balanced))
+    assert sum(weighted["predicted"]) > sum(plain["predicted"])
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_classes_of_test_graphs_play_no_part(monkeypatch, data, split, name):
     monkeypatch.setattr(_gin, "_MAX_EPOCHS", 2)

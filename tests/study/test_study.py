@@ -482,6 +482,18 @@ def test_the_key_is_the_same_on_every_machine():
     assert entry_key(study, study.kernels[0], "A") == "57eff0b9ac0560e5"
 
 
+def test_class_weights_are_balanced_or_none_and_change_the_key(write):
+    text = 'datasets = ["A"]\nkernels = [{ name = "k", kernel = "wl" }]\n[protocol]\n'
+    plain, weighted = read_study(write(text)), read_study(write(text + 'class_weight = "balanced"\n'))
+    assert (plain.protocol.class_weight, weighted.protocol.class_weight) == ("", "balanced")
+    keys = {entry_key(study, study.kernels[0], study.datasets[0]) for study in (plain, weighted)}
+    assert len(keys) == 2
+    with pytest.raises(StudyError, match=r"protocol.class_weight: unknown class weight 'equal'"):
+        read_study(write(text + 'class_weight = "equal"\n'))
+    with pytest.raises(StudyError, match=r"protocol.class_weight: only classes can be weighted"):
+        read_study(write(text + 'task = "regression"\nclass_weight = "balanced"\n'))
+
+
 def test_a_metric_belongs_to_its_task(write):
     text = 'datasets = ["A"]\nkernels = [{ name = "k", kernel = "wl" }]\n[protocol]\n'
     assert read_study(write(text + 'metric = "ROC AUC"\n')).protocol.metric == "ROC AUC"

@@ -281,7 +281,7 @@ class CrossValidatedModel(KernelModel):
         graphs, labels = check_fit(X, y, check_gram if self._is_precomputed else as_graphs)
         targets = self._read_targets(labels)
         strengths = check_strengths(self._strength, getattr(self, self._strength))[self._order]
-        weights = check_weights(sample_weight, len(targets))
+        weights = None if sample_weight is None else check_weights(sample_weight, len(targets))
         data = Data(graphs, targets, weights, strengths, self._splits(targets, groups))
         with one_blas_thread(), verbosely(self.verbose):
             result = self._search(data, self._strength)
@@ -342,10 +342,8 @@ def check_fit(X: Any, y: Any, read: Callable[[Any], Any] = as_graphs) -> tuple[A
     return graphs, targets
 
 
-def check_weights(sample_weight: Any, n_graphs: int) -> Floats | None:
-    """Return the weights of graphs as an array, checked to be finite and not negative; None for None."""
-    if sample_weight is None:
-        return None
+def check_weights(sample_weight: Any, n_graphs: int) -> Floats:
+    """Return the weights of graphs as an array, checked to be finite and not negative."""
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_graphs,):
         raise ValueError(

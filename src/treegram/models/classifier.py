@@ -29,7 +29,7 @@ from treegram.models.base import (
     weigh_classes,
 )
 from treegram.models.conformal import PredictsSets
-from treegram.models.least_squares import all_classes, class_targets, fit_temperature, most_likely
+from treegram.models.least_squares import all_classes, class_targets, fit_bias, fit_temperature, most_likely
 from treegram.models.search import list_candidates
 
 __all__ = ["GraphClassifier"]
@@ -52,8 +52,8 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
         :doc:`/models`. Or kernels, pipelines that end in one, or names such as "wl", all fitted with their own
         parameters.
     class_weight : dict, "balanced" or None, default=None
-        The squared error of a graph is multiplied by the weight of its class. "balanced": n_graphs / (n_classes * graphs of the
-        class).
+        Weights of the classes in the fit of intercepts and temperature to leave-one-out decisions; kernels and their
+        models are the same for any weights. "balanced": n_graphs / (n_classes * graphs of the class), for rare classes.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices, as in joblib; -1 means all. None: the kernels' own number.
     verbose : int, default=0
@@ -143,12 +143,13 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
         graphs, labels = check_fit(X, y)
         self.classes_, codes = check_classes(labels)
         self._warn_of_single_graphs(codes)
-        everyone = np.arange(len(codes))
-        given = check_weights(sample_weight, len(codes))
-        weights = weigh_classes(self.class_weight, self.classes_, codes, given, everyone)
-        if weights is not None:
-            used = np.flatnonzero(weights > 0)
-            graphs, codes, weights = graphs[used], codes[used], weights[used] / weights[used].mean()
+        weights = np.ones(len(codes))
+        if sample_weight is not None:
+            given = check_weights(sample_weight, len(codes))
+            used = np.flatnonzero(given > 0)
+            graphs, codes, weights = graphs[used], codes[used], given[used] / given[used].mean()
+        of_classes = weigh_classes(self.class_weight, self.classes_, codes, weights, np.arange(len(codes)))
+        assert of_classes is not None  # since weights are given
         is_auto, Y = isinstance(self.kernels, str), class_targets(codes, len(self.classes_))
         options: dict[str, Any] = {"is_auto": is_auto, "n_jobs": self.n_jobs, "verbose": self.verbose}
         screening = Screening(graphs, Y, weights, codes, **options)
@@ -161,9 +162,12 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
         self.dual_coefs_ = [w * one.coefficients for w, one in zip(self.weights_, machines, strict=True)]
         self.intercept_ = self.weights_ @ [one.intercept for one in machines]
         decisions = np.tensordot(self.weights_, [one.held_out for one in machines], 1)
+        if self.class_weight is not None:
+            bias = fit_bias(decisions, codes, of_classes)
+            self.intercept_, decisions = self.intercept_ + bias, decisions + bias
         compared = codes if len(codes) <= TOO_MANY else codes[evenly_spaced(Y, N_LANDMARKS)]
         self.train_codes_ = compared.astype(np.int64)
-        self.temperature_ = fit_temperature(decisions, codes, screening.weights)
+        self.temperature_ = fit_temperature(decisions, codes, of_classes)
         self.calibration_ = np.sort(-self._probabilities(decisions)[np.arange(len(codes)), codes])
         self.loo_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
         self.search_results_ = screening.records
@@ -215,8 +219,8 @@ class GraphClassifier(PredictsSets, ClassifierMixin, GraphModel):
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of the classes.
 
-        They are proportional to exp(decision / temperature). The one temperature is fitted on leave-one-out decisions,
-        with the same weights as the models: with ``class_weight``, probabilities refer to classes with these weights.
+        They are proportional to exp(decision / temperature). The one temperature is fitted on leave-one-out decisions:
+        with ``class_weight``, probabilities refer to classes with these weights.
         The most probable class is always the predicted one.
 
         Parameters

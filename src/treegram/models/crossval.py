@@ -179,20 +179,29 @@ def choose_by_folds(
 
 
 def select(
-    grams: Sequence[Floats], codes: Ints, train: Ints, test: Ints, Cs: Floats, *, n_folds: int, seed: int
+    grams: Sequence[Floats],
+    codes: Ints,
+    train: Ints,
+    test: Ints,
+    Cs: Floats,
+    *,
+    n_folds: int,
+    seed: int,
+    weights: Floats | None = None,
 ) -> Selection:
     """Choose a Gram matrix and a C by cross-validation inside ``train``, fit on all of it, and predict ``test``.
 
-    Only the last step uses rows of ``test``, and only their columns of ``train``.
+    Only the last step uses rows of ``test``, and only their columns of ``train``. ``weights``, one for each graph,
+    multiply C and weight the inner accuracies.
     """
     inner = [(train[a], train[b]) for a, b in folds(codes[train], n_folds, seed)]
 
     def accuracies(K: Floats, part: Ints, held_out: Ints) -> tuple[Floats, Fits]:
-        return score(K, codes, part, held_out, Cs)
+        return score(K, codes, part, held_out, Cs, weights, None if weights is None else weights[held_out])
 
     with one_blas_thread():
         g, c, accuracy, fits = choose_by_folds(grams, len(Cs), inner, accuracies)
-        decisions, last = decide_held_out(grams[g], codes, train, test, Cs[: c + 1])
+        decisions, last = decide_held_out(grams[g], codes, train, test, Cs[: c + 1], weights)
     n_classes = int(codes.max()) + 1
     predicted, clear = vote(decisions[-1], n_classes), one_against_rest(decisions[-1], n_classes)
     return Selection(g, float(Cs[c]), accuracy, predicted, clear, fits + last)

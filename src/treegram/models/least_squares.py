@@ -13,12 +13,21 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
-from scipy.optimize import minimize_scalar, nnls
+from scipy.optimize import minimize, minimize_scalar, nnls
 from scipy.special import log_softmax
 
 from treegram._core.types import Floats, Ints
 
-__all__ = ["Machine", "all_classes", "class_targets", "fit_machine", "fit_temperature", "most_likely", "stack"]
+__all__ = [
+    "Machine",
+    "all_classes",
+    "class_targets",
+    "fit_bias",
+    "fit_machine",
+    "fit_temperature",
+    "most_likely",
+    "stack",
+]
 
 ALPHAS = np.logspace(-4, 1, 11)
 _JITTER = 1e-8  # times the mean diagonal: landmarks may be equal
@@ -135,6 +144,28 @@ def all_classes(decisions: Floats) -> Floats:
 def most_likely(decisions: Floats) -> Ints:
     """Return the code of the class with the highest decision; ties go to the first class."""
     return all_classes(decisions).argmax(axis=1)
+
+
+def fit_bias(decisions: Floats, codes: Ints, weights: Floats) -> Floats:
+    """Return what to add to decisions, (n_outputs,), so that the softmax of the sums makes the weighted classes most likely.
+
+    The temperature of the softmax is fitted with it, and forgotten: see `fit_temperature`.
+    """
+    is_class = codes[:, None] == np.arange(all_classes(decisions).shape[1])
+    weights = weights[:, None] / weights.sum()
+
+    def loss(parameters: Floats) -> tuple[float, Floats]:
+        scores = all_classes(decisions + parameters[1:]) / np.exp(parameters[0])
+        logs = log_softmax(scores, axis=1)
+        slopes = weights * (np.exp(logs) - is_class)  # by the scores
+        of_bias = slopes.sum(axis=0) / np.exp(parameters[0])
+        of_bias = of_bias[1:] - of_bias[:1] if decisions.shape[1] == 1 else of_bias
+        return -float((weights * logs)[is_class].sum()), np.array([-(slopes * scores).sum(), *of_bias])
+
+    start = np.zeros(1 + decisions.shape[1])
+    bounds = [_LOG_TEMPERATURES, *[(-2.0, 2.0)] * decisions.shape[1]]
+    found: Floats = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x[1:]
+    return found
 
 
 def fit_temperature(decisions: Floats, codes: Ints, weights: Floats) -> float:

@@ -111,6 +111,8 @@ class Protocol:
     min_class_size: int = 1  # graphs of smaller classes are left out
     control: str = ""  # a key of CONTROLS; empty: unchanged data
     metric: str = ""  # the tested score; empty: the first one for the task
+    # "balanced": every model weights its graphs so that all classes weigh the same, and chooses by balanced accuracy.
+    class_weight: str = ""
     split: str = ""  # what outer folds keep together, a key of SPLITS; empty: nothing
     repeats_on: Mapping[str, int] = field(default_factory=dict)  # upper limit by data set
 
@@ -268,7 +270,9 @@ def entry_key(study: Study, entry: StudyEntry, dataset: str) -> str:
         name: values,
         "min_class_size": protocol.min_class_size if protocol.task == "classification" else 1,
         "control": protocol.control,
-        **({"split": protocol.split} if protocol.split else {}),  # a new field must not change old keys
+        # A new field must not change old keys.
+        **({"split": protocol.split} if protocol.split else {}),
+        **({"class_weight": protocol.class_weight} if protocol.class_weight else {}),
     }
     words = json.dumps(_canonical(content), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(words.encode()).hexdigest()[:16]

@@ -14,9 +14,10 @@ All random numbers come from one generator, so that the same seed gives the same
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -107,6 +108,20 @@ class Fold:
         """The targets of the training graphs."""
         return self.targets[self.train]
 
+    @property
+    def class_weight(self) -> str | None:
+        """The class weights of all models: "balanced" or None, as in scikit-learn."""
+        return self.protocol.class_weight or None
+
+    @property
+    def weights_of_classes(self) -> Floats:
+        """The weight of each class, by its share of the training graphs."""
+        counts = np.bincount(self.y, minlength=int(self.targets.max()) + 1)
+        if self.class_weight is None:
+            return np.ones(len(counts))
+        weights: Floats = len(self.y) / (np.count_nonzero(counts) * np.maximum(counts, 1))
+        return weights
+
     def row(
         self,
         predicted: Any,
@@ -138,7 +153,10 @@ class Fold:
 def select_gram(fold: Fold, grams: Grams) -> dict[str, Any]:
     """Select a Gram matrix and the regularization strength by inner cross-validation."""
     name, values = fold.protocol.strengths
-    select_one = select_ridge if fold.is_regression else select
+    select_one: Any = select_ridge
+    if not fold.is_regression:
+        weights = fold.weights_of_classes[fold.targets] if fold.class_weight else None
+        select_one = partial(select, weights=weights)
     best = select_one(
         grams.matrices,
         fold.targets,
@@ -157,7 +175,7 @@ def select_auto(fold: Fold) -> dict[str, Any]:
 
     The inner score is the best leave-one-out score of one of its kernels.
     """
-    model: Any = GraphRegressor() if fold.is_regression else GraphClassifier()
+    model: Any = GraphRegressor() if fold.is_regression else GraphClassifier(class_weight=fold.class_weight)
     _fit_quietly(model, fold.graphs[fold.train], fold.y)
     used = [one for one in model.search_results_ if one["note"].startswith("weight")]
     chosen = {"kernel": " + ".join(sorted(str(one["candidate"]) for one in used))}
@@ -197,10 +215,15 @@ def _summary_svm(fold: Fold) -> dict[str, Any]:
 
 
 def _summary_forest(fold: Fold) -> dict[str, Any]:
-    """Select a random forest by its out-of-bag score, which is as honest as inner folds and needs no further fits."""
-    rows = _statistics(fold)
+    """Select a random forest by its out-of-bag score, which is as honest as inner folds and needs no further fits.
+
+    With class weights, trees draw graphs of rare classes so often that few are left out: inner folds select instead.
+    """
+    rows, points = _statistics(fold), list(ParameterGrid(_FOREST))
+    if fold.class_weight:
+        forest = RandomForestClassifier(_N_TREES, class_weight=fold.class_weight, random_state=fold.seed)
+        return _search_rows(fold, forest, _FOREST, rows)
     kind = RandomForestRegressor if fold.is_regression else RandomForestClassifier
-    points = list(ParameterGrid(_FOREST))
     forests = [
         kind(_N_TREES, oob_score=True, random_state=fold.seed, **point).fit(rows[fold.train], fold.y)
         for point in points
@@ -211,12 +234,21 @@ def _summary_forest(fold: Fold) -> dict[str, Any]:
 
 def _boosting(fold: Fold) -> dict[str, Any]:
     """Select gradient boosting by the inner folds."""
-    rows, n_folds = _statistics(fold), fold.protocol.inner_folds
     if fold.is_regression:
-        kind, split = HistGradientBoostingRegressor, number_folds(len(fold.train), n_folds, fold.seed)
+        model: Any = HistGradientBoostingRegressor(random_state=fold.seed)
     else:
-        kind, split = HistGradientBoostingClassifier, folds(fold.y, n_folds, fold.seed)
-    search = GridSearchCV(kind(random_state=fold.seed), _BOOSTING, cv=split)
+        model = HistGradientBoostingClassifier(random_state=fold.seed, class_weight=fold.class_weight)
+    return _search_rows(fold, model, _BOOSTING, _statistics(fold))
+
+
+def _search_rows(fold: Fold, model: Any, grid: Mapping[str, Any], rows: Floats) -> dict[str, Any]:
+    """Select the parameters of a scikit-learn model by the inner folds, and predict the test graphs."""
+    n_folds = fold.protocol.inner_folds
+    if fold.is_regression:
+        split = number_folds(len(fold.train), n_folds, fold.seed)
+    else:
+        split = folds(fold.y, n_folds, fold.seed)
+    search = GridSearchCV(model, grid, cv=split, scoring="balanced_accuracy" if fold.class_weight else None)
     with threadpool_limits(1):  # folds compete for the cores
         _fit_quietly(search, rows[fold.train], fold.y)
     n_fits = n_folds * len(search.cv_results_["params"]) + 1
@@ -250,7 +282,8 @@ def _gin(fold: Fold) -> dict[str, Any]:
         kept, held_out = (fold.train[ids] for ids in folds(fold.y, _HELD_OUT, fold.seed)[0])
         inputs, classes = _inputs(fold.graphs, kept), torch.tensor(fold.targets)
         points = list(ParameterGrid(_NETWORKS))
-        runs = [_train(torch, inputs, classes, point, kept, held_out, fold.seed) for point in points]
+        weights = torch.tensor(fold.weights_of_classes, dtype=torch.float32)
+        runs = [_train(torch, inputs, classes, weights, point, kept, held_out, fold.seed) for point in points]
         best = max(range(len(runs)), key=lambda i: (runs[i].accuracy, -runs[i].loss))  # ties go to the first
         scores = _predict(torch, runs[best].model, inputs, fold.test).double().numpy()
         return fold.row(scores.argmax(axis=1), points[best], runs[best].accuracy, len(points), scores)
@@ -343,12 +376,19 @@ class _Trained:
 
 
 def _train(
-    torch: Any, inputs: Graphs, classes: Any, point: dict[str, int], train: Ints, held_out: Ints, seed: int
+    torch: Any,
+    inputs: Graphs,
+    classes: Any,
+    weights: Any,
+    point: dict[str, int],
+    train: Ints,
+    held_out: Ints,
+    seed: int,
 ) -> _Trained:
     generator = torch.Generator().manual_seed(seed)
     model = _build(torch, inputs, int(classes.max()) + 1, **point, generator=generator)
     steps = torch.optim.Adam(model.parameters(), lr=_RATE)
-    loss_of = torch.nn.functional.cross_entropy
+    loss_of = torch.nn.CrossEntropyLoss(weight=weights)
     best, waited = _Trained(model, inf, 0.0), 0
     for _ in range(_MAX_EPOCHS):
         model.train()
@@ -361,7 +401,8 @@ def _train(
         loss = float(loss_of(scores, classes[held_out]))
         waited += 1
         if loss < best.loss:
-            accuracy = float((scores.argmax(dim=1) == classes[held_out]).double().mean())
+            is_right = (scores.argmax(dim=1) == classes[held_out]).double()
+            accuracy = float(np.average(is_right, weights=weights[classes[held_out]]))
             best, waited = _Trained(deepcopy(model), loss, accuracy), 0
         elif waited >= _PATIENCE:
             break

@@ -220,6 +220,10 @@ def _check_protocol(protocol: Protocol, table: Mapping[str, Any]) -> None:
     for key in ("alpha",) if protocol.task == "classification" else ("C", "min_class_size"):
         if key in table:
             raise _InvalidKeyError(f"protocol.{key}", f'cannot be combined with task = "{protocol.task}"')
+    if protocol.class_weight:
+        _known(protocol.class_weight, ("balanced",), "protocol.class_weight", "class weight")
+        if protocol.task == "regression":
+            raise _InvalidKeyError("protocol.class_weight", "only classes can be weighted; the task is regression")
     if protocol.metric:
         _known(protocol.metric, METRICS[protocol.task], "protocol.metric", f"{protocol.task} metric")
 
