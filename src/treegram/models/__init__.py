@@ -8,9 +8,8 @@ and `svc` has its own fast solver (`solver`). `multi_target` fits a copy of a re
 
 from treegram.models.classifier import GraphClassifier
 from treegram.models.gp import GraphGP
-from treegram.models.multi_target import MultiTargetRegressor
 from treegram.models.regressor import GraphRegressor
 from treegram.models.ridge import GraphRidge
 from treegram.models.svc import GraphSVC
 
-__all__ = ["GraphClassifier", "GraphGP", "GraphRegressor", "GraphRidge", "GraphSVC", "MultiTargetRegressor"]
+__all__ = ["GraphClassifier", "GraphGP", "GraphRegressor", "GraphRidge", "GraphSVC"]

@@ -113,7 +113,7 @@ class GraphModel(Checked, BaseEstimator):
             One row for each record of ``search_results_``: score, seconds, candidate, and why it was tried or left out.
             The best come first, those without a score last.
         """
-        check_is_fitted(self)
+        self._check_one_target()
         return SearchSummary(self.search_results_)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
@@ -136,6 +136,20 @@ class GraphModel(Checked, BaseEstimator):
         shown = [f"{weight:.2f} {' '.join(repr(kernel).split())}" for weight, kernel in parts[:_MOST_SHOWN]]
         left = len(parts) - len(shown)
         return " + ".join([*shown, f"{left} more"] if left else shown)
+
+    def _forget(self) -> None:
+        """Remove what an earlier ``fit`` has learned."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+
+    def _check_one_target(self) -> None:
+        """Raise unless the model is fitted, on a single target."""
+        check_is_fitted(self)
+        if hasattr(self, "estimators_"):
+            raise ParameterError(
+                f"This {type(self).__name__} was fitted on several targets, and has a model for each: use one of them, such as "
+                "model.estimators_[0], for anything but predict and score."
+            )
 
     def _read_new(self, X: Any) -> Any:
         """Return new graphs as a collection."""
@@ -209,7 +223,7 @@ class KernelModel(GraphModel):
 
     def _kernel_on_graphs(self) -> Any:
         """Return the fitted kernel; raise if the user passed a Gram matrix instead."""
-        check_is_fitted(self)
+        self._check_one_target()
         if isinstance(self.kernel_, Precomputed):
             raise ParameterError(
                 f"{type(self).__name__} with kernel='precomputed' cannot be explained: it knows no graphs. Fit it on graphs."
@@ -277,7 +291,7 @@ class CrossValidatedModel(KernelModel):
             The fitted model.
         """
         self._check_parameters()
-        self.__dict__.pop("calibration_", None)
+        self._forget()
         graphs, labels = check_fit(X, y, check_gram if self._is_precomputed else as_graphs)
         targets = self._read_targets(labels)
         strengths = check_strengths(self._strength, getattr(self, self._strength))[self._order]

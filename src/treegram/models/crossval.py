@@ -78,8 +78,8 @@ def check_targets(y: Any) -> NDArray[Any]:
     targets = np.asarray(y)
     if targets.ndim != 1:
         raise ValueError(
-            f"y must have one target for each graph; got an array of shape {targets.shape}. For several numbers for each graph use "
-            "MultiTargetRegressor."
+            f"y must have one target for each graph; got an array of shape {targets.shape}. Only GraphRegressor, GraphRidge and "
+            "GraphGP take several numbers for each graph, and not with kernel='precomputed'."
         )
     # Look at the original values: numpy turns a NaN among strings into a string, and drops a mask.
     for i, target in enumerate(y.tolist() if isinstance(y, np.ndarray) else y):

@@ -18,13 +18,14 @@ from treegram.kernels.grid import split_pipeline
 from treegram.models.base import STRENGTHS, KernelModel, check_fit, check_numbers, check_strengths
 from treegram.models.conformal import PredictsIntervals
 from treegram.models.crossval import Fits
+from treegram.models.multi_target import TakesSeveralTargets
 from treegram.models.search import Data, Score
 
 __all__ = ["GraphGP", "decompose", "leave_one_out_errors", "self_kernels"]
 
 
 @parameters
-class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
+class GraphGP(TakesSeveralTargets, PredictsIntervals, RegressorMixin, KernelModel):
     r"""Gaussian process regression on graphs that chooses its kernel, the kernel's parameters and the noise.
 
         Targets, minus their mean and divided by their standard deviation, are modeled as a sample of
@@ -77,6 +78,9 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
     calibration_ : ndarray of shape (n_graphs,)
         Errors for ``prediction_interval``, in standard deviations, ascending: leave-one-out errors of the fitted
         graphs, or errors on the graphs of ``calibrate``.
+    estimators_ : list of GraphGP
+        Only if y has several columns: the fitted copies, one for each, which have all the other attributes. Explain
+        them one by one: ``explain(model.estimators_[0], X)``.
 
     See Also
     --------
@@ -110,8 +114,9 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
         ----------
         X : Graphs or list of graphs
             The graphs.
-        y : array-like of shape (n_graphs,)
-            One number for each graph.
+        y : array-like of shape (n_graphs,) or (n_graphs, n_targets)
+            One number for each graph, or several, with NaN where a graph has no value: then a copy of the model is
+            fitted for each column, on the graphs that have a value there.
 
         Returns
         -------
@@ -119,6 +124,9 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
             The fitted model.
         """
         self._check_parameters()
+        self._forget()
+        if np.ndim(y) == 2:
+            return self._fit_columns(X, y)
         graphs, targets = check_fit(X, y)
         numbers = check_numbers(targets)
         if len(numbers) < 2:
@@ -161,14 +169,16 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
 
         Returns
         -------
-        mean : ndarray of shape (n_graphs,)
-            One number for each graph.
-        std : ndarray of shape (n_graphs,)
+        mean : ndarray of shape (n_graphs,) or (n_graphs, n_targets)
+            A number for each graph, or for each graph and target.
+        std : ndarray of the same shape
             Only with ``return_std``: the standard deviation of a new target around ``mean``, including its noise.
             Errors are rarely normal: use ``prediction_interval`` for intervals that contain 90 % of targets. A graph
             whose kernel with itself is 0 gets the mean prior variance of the fitted graphs.
         """
         check_is_fitted(self)
+        if hasattr(self, "estimators_"):
+            return self._predict_columns(X, return_std=return_std)
         graphs = as_graphs(X)
         rows = self.kernel_.transform(graphs)
         mean: Floats = rows @ self.dual_coef_ + self.intercept_

@@ -23,6 +23,7 @@ from treegram.models.auto import Fitted, Screening, evenly_spaced
 from treegram.models.base import KERNELS_ALLOWED, DecisionParts, GraphModel, check_fit, check_numbers
 from treegram.models.conformal import PredictsIntervals
 from treegram.models.gp import decompose, leave_one_out_errors, self_kernels
+from treegram.models.multi_target import TakesSeveralTargets
 from treegram.models.search import Candidate, list_candidates
 
 __all__ = ["GraphRegressor", "learn_weights"]
@@ -36,7 +37,7 @@ MAX_ROUNDS = 100
 
 
 @parameters
-class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
+class GraphRegressor(TakesSeveralTargets, PredictsIntervals, RegressorMixin, GraphModel):
     r"""Gaussian process regression on graphs, on a sum of kernels with learned weights.
 
         Targets, minus their mean and divided by their standard deviation, are modeled as a sample of
@@ -81,6 +82,9 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
         One record for each kernel: candidate, reason, n_graphs, score (share of the variance explained by its own
         leave-one-out predictions), seconds, and a note (its weight, or why it was left out). ``search_summary()``
         returns it as a table.
+    estimators_ : list of GraphRegressor
+        Only if y has several columns: the fitted copies, one for each, which have all the other attributes. Explain
+        them one by one: ``explain(model.estimators_[0], X)``.
 
     See Also
     --------
@@ -115,8 +119,9 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
         ----------
         X : Graphs or list of graphs
             The graphs.
-        y : array-like of shape (n_graphs,)
-            One number for each graph.
+        y : array-like of shape (n_graphs,) or (n_graphs, n_targets)
+            One number for each graph, or several, with NaN where a graph has no value: then a copy of the model is
+            fitted for each column, on the graphs that have a value there.
 
         Returns
         -------
@@ -124,6 +129,9 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
             The fitted model.
         """
         self._check_parameters()
+        self._forget()
+        if np.ndim(y) == 2:
+            return self._fit_columns(X, y)
         graphs, targets = check_fit(X, y)
         numbers = check_numbers(targets)
         if len(numbers) < 2:
@@ -204,14 +212,16 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
 
         Returns
         -------
-        mean : ndarray of shape (n_graphs,)
-            One number for each graph.
-        std : ndarray of shape (n_graphs,)
+        mean : ndarray of shape (n_graphs,) or (n_graphs, n_targets)
+            A number for each graph, or for each graph and target.
+        std : ndarray of the same shape
             Only with ``return_std``: the standard deviation of a new target around ``mean``, including its noise.
             Errors are rarely normal: use ``prediction_interval`` for intervals that contain 90 % of targets. If the
             kernel of a graph with itself is 0, the mean over the fitted graphs is used instead.
         """
         check_is_fitted(self)
+        if hasattr(self, "estimators_"):
+            return self._predict_columns(X, return_std=return_std)
         graphs = as_graphs(X)
         parts = list(zip(self.kernels_, self.weights_, strict=True))
         rows = sum((weight * kernel.transform(graphs) for kernel, weight in parts), np.zeros((len(graphs), 1)))
@@ -230,7 +240,7 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
         return mean, np.maximum(std, np.finfo(np.float64).tiny)
 
     def _decision_parts(self) -> DecisionParts:
-        check_is_fitted(self)
+        self._check_one_target()
         coefficients = self.dual_coef_[:, None]
         parts = [(kernel, weight * coefficients) for kernel, weight in zip(self.kernels_, self.weights_, strict=True)]
         return parts, np.array([self.intercept_]), ("prediction",)
