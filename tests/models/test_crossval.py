@@ -7,7 +7,10 @@ from sklearn.svm import SVC
 
 from checks import gram_array
 from treegram import ODDCL, load_digits_graphs
-from treegram.models.crossval import Fits, choose, distinct, encode_classes, folds, score, seed_of, select
+from treegram.models.base import encode_classes
+from treegram.models.candidates import seed_of
+from treegram.models.search import Fits, choose, distinct
+from treegram.models.svc import folds, score, select
 
 CS = np.array([0.01, 1.0, 100.0, 10000.0])
 

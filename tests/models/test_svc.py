@@ -18,7 +18,8 @@ from checks import gram_array
 from treegram import GIK, ODDCL, ODDST, WL, GraphHopper, GraphRidge, Graphs, GraphSVC, KernelSum, ScaleAttributes
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import parameter_names
-from treegram.models.crossval import Fits, folds, score, select
+from treegram.models.search import Fits
+from treegram.models.svc import folds, score, select
 
 CS = [0.1, 1.0, 100.0]
 ALPHAS = [0.01, 1.0, 10.0]

@@ -19,10 +19,9 @@ from sklearn.base import clone
 from treegram._core.parallel import track
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.models.candidates import auto_candidates
-from treegram.models.crossval import seed_of
+from treegram.models.candidates import Candidate, auto_candidates, seed_of, with_jobs
 from treegram.models.least_squares import Machine, fit_machine, most_likely, stack
-from treegram.models.search import Candidate, Search, SearchResult, with_jobs
+from treegram.models.search import Search, SearchResult
 
 __all__ = ["AUTO_VERSION", "Fitted", "Screening", "choose_stack", "search_auto"]
 

@@ -36,21 +36,21 @@ from treegram._core.params import (
     Words,
     parameters,
 )
+from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.base import AUTO, PRECOMPUTED, GraphKernel
 from treegram.models.auto import Screening, search_auto
-from treegram.models.crossval import Fits, check_targets, encode_classes
+from treegram.models.candidates import Candidate, list_candidates
 from treegram.models.search import (
-    Candidate,
     Data,
+    Fits,
     Precomputed,
     Score,
     Search,
     SearchResult,
     Splits,
     check_gram,
-    list_candidates,
 )
 
 STRENGTHS: Allowed = (Number(0, above=True), LIST)
@@ -356,6 +356,30 @@ def check_fit(X: Any, y: Any, read: Callable[[Any], Any] = as_graphs) -> tuple[A
     return graphs, targets
 
 
+def check_targets(y: Any) -> NDArray[Any]:
+    """Return the targets as a one-dimensional array; raise if any is missing."""
+    if y is None:
+        raise ValueError("y is missing: give one target for each graph.")
+    targets = np.asarray(y)
+    if targets.ndim != 1:
+        raise ValueError(
+            f"y must have one target for each graph; got an array of shape {targets.shape}. Only GraphRegressor, GraphRidge and "
+            "GraphGP take several numbers for each graph, and not with kernel='precomputed'."
+        )
+    # Look at the original values: numpy turns a NaN among strings into a string, and drops a mask.
+    for i, target in enumerate(y.tolist() if isinstance(y, np.ndarray) else y):
+        if _is_missing(target):
+            raise ValueError(f"y[{i}] is {target}: the target of graph {i} is missing. Leave this graph out.")
+    return targets
+
+
+def _is_missing(target: Any) -> bool:
+    try:
+        return target is None or bool(target != target)  # NaN and NaT are not equal to themselves
+    except TypeError:  # pandas.NA: comparisons are neither True nor False
+        return True
+
+
 def check_weights(sample_weight: Any, n_graphs: int) -> Floats | None:
     """Return the weights of graphs as an array, checked to be finite and not negative; None for None."""
     if sample_weight is None:
@@ -394,6 +418,15 @@ def check_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
         )
     check_classification_targets(labels)
     return encode_classes(labels)
+
+
+def encode_classes(y: Any) -> tuple[NDArray[Any], Ints]:
+    """Return the sorted classes and the code of each graph's class; raise if there are fewer than two classes."""
+    classes, codes = np.unique(check_targets(y), return_inverse=True)
+    if len(classes) < 2:
+        found = f"{counted(len(codes), 'graph')} of class {classes[0]!s} alone" if len(classes) else "no graphs"
+        raise ValueError(f"Classification needs at least two classes; got {found}.")
+    return classes, codes.astype(np.int64)
 
 
 def weigh_classes(

@@ -28,9 +28,9 @@ from treegram.models.base import (
     check_weights,
     weigh_classes,
 )
+from treegram.models.candidates import list_candidates
 from treegram.models.conformal import PredictsSets
 from treegram.models.least_squares import all_classes, class_targets, fit_temperature, most_likely
-from treegram.models.search import list_candidates
 
 __all__ = ["GraphClassifier"]
 

@@ -17,9 +17,8 @@ from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import split_pipeline
 from treegram.models.base import STRENGTHS, KernelModel, check_fit, check_numbers, check_strengths
 from treegram.models.conformal import PredictsIntervals
-from treegram.models.crossval import Fits
 from treegram.models.multi_target import TakesSeveralTargets
-from treegram.models.search import Data, Score
+from treegram.models.search import Data, Fits, Score
 
 __all__ = ["GraphGP", "decompose", "leave_one_out_errors", "self_kernels"]
 

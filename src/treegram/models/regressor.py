@@ -21,10 +21,10 @@ from treegram.graphs import as_graphs
 from treegram.kernels.base import AUTO
 from treegram.models.auto import Fitted, Screening, evenly_spaced
 from treegram.models.base import KERNELS_ALLOWED, DecisionParts, GraphModel, check_fit, check_numbers
+from treegram.models.candidates import Candidate, list_candidates
 from treegram.models.conformal import PredictsIntervals
 from treegram.models.gp import decompose, leave_one_out_errors, self_kernels
 from treegram.models.multi_target import TakesSeveralTargets
-from treegram.models.search import Candidate, list_candidates
 
 __all__ = ["GraphRegressor", "learn_weights"]
 

@@ -18,9 +18,19 @@ from treegram._core.params import NOTHING, Allowed, parameters
 from treegram._core.types import Floats, Ints
 from treegram.models.base import SPLITS, STRENGTHS, CrossValidatedModel, check_numbers
 from treegram.models.conformal import PredictsIntervals
-from treegram.models.crossval import Fits, NumberAnswers, Scorer, Selection, check_scoring, choose_by_folds, rate
 from treegram.models.multi_target import TakesSeveralTargets
-from treegram.models.search import Data, Score, Splits
+from treegram.models.search import (
+    Data,
+    Fits,
+    NumberAnswers,
+    Score,
+    Scorer,
+    Selection,
+    Splits,
+    check_scoring,
+    choose_by_folds,
+    rate,
+)
 
 __all__ = ["GraphRidge", "number_folds", "select_ridge"]
 

@@ -7,30 +7,31 @@ these graphs alone.
 
 from __future__ import annotations
 
+import contextlib
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from inspect import isfunction
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer
 from sklearn.utils import check_array
 
 from treegram._core.errors import ParameterError
 from treegram._core.machine import require
 from treegram._core.parallel import run_tasks
-from treegram._core.text import counted, suggest
+from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import AUTO, KERNELS, PRECOMPUTED
-from treegram.kernels.grid import Grid, GridPoint, grid_points, parameter_names, split_pipeline, with_parameters
-from treegram.models.crossval import Fits, choose, distinct
+from treegram.kernels.grid import Grid, GridPoint, grid_points, with_parameters
+from treegram.models.candidates import Candidate, ParamGrid
 
-ParamGrid: TypeAlias = Mapping[str, Sequence[Any]]
 Splits: TypeAlias = list[tuple[Ints, Ints]]
 
 CHOSEN = "chosen"
@@ -41,7 +42,33 @@ _DIAGONAL = 0.1  # nearest similarity; typical data has 0.15 or more, badly scal
 _ASYMMETRY = 1e-8  # of a Gram matrix, relative to its largest entry: more than rounding
 _MIN_GRAPHS = 20  # needed to judge that similarity
 _ROWS = 200  # examined for it, evenly spaced
+_DIGITS = 12  # of Gram matrices and mean scores that are compared: the rest is rounding
 clock = time.monotonic  # measures max_seconds
+
+
+@dataclass(frozen=True)
+class Fits:
+    """The number of fits, and the number of those that ended before the tolerance was met."""
+
+    n_fits: int = 0
+    n_unconverged: int = 0
+
+    def __add__(self, other: Fits) -> Fits:
+        return Fits(self.n_fits + other.n_fits, self.n_unconverged + other.n_unconverged)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The choice made in the training part of a fold, and its predictions for the test part."""
+
+    gram: int  # index of the Gram matrix
+    strength: float  # C, or alpha
+    inner_score: float  # mean over the inner folds
+    predicted: NDArray[Any]  # (n_test,) class codes or regression targets
+    decisions: (
+        Floats | None
+    )  # (n_test,) above 0 for the second of two classes, or (n_test, n_classes); None for regression
+    fits: Fits
 
 
 @dataclass(frozen=True)
@@ -58,16 +85,6 @@ class Data:
 Score: TypeAlias = Callable[[Floats, Ints, Ints], tuple[Floats, Fits]]  # of a Gram matrix, training and test ids
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A kernel, or a pipeline that ends in one, and the grid to search for it."""
-
-    name: str
-    kernel: Any
-    param_grid: ParamGrid = field(default_factory=dict)
-    reason: str = "requested"
-
-
 @dataclass(frozen=True)
 class SearchResult:
     """All scores, and the index of the best."""
@@ -76,56 +93,6 @@ class SearchResult:
     index: int  # of the best row
     fits: Fits
     records: list[dict[str, Any]]  # one for each candidate
-
-
-# -------------------------------------------------------------------- candidates of the user
-
-
-def list_candidates(kernel: Any, param_grid: Any, n_jobs: int | None) -> list[Candidate]:
-    """Return the kernels that the user named, each with its grid; ``n_jobs=None`` keeps each kernel's own number of threads."""
-    kernels = list(kernel) if isinstance(kernel, list | tuple) else [kernel]
-    kernels = [_named_kernel(one) if isinstance(one, str) else one for one in kernels]
-    if not kernels:
-        raise ValueError("kernel must be a kernel or a list of at least one; got an empty list.")
-    grids = list(param_grid) if isinstance(param_grid, list | tuple) else [param_grid] * len(kernels)
-    if len(grids) != len(kernels):
-        raise ValueError(
-            f"param_grid must have one entry for each kernel: {len(kernels)} kernels, got {len(grids)} entries."
-        )
-    candidates = []
-    for i, (name, one, grid) in enumerate(zip(_names(kernels), kernels, grids, strict=True)):
-        if grid != "auto" and not isinstance(grid, Mapping):
-            raise ValueError(f"param_grid[{i}] must be 'auto' or a dict of parameter: list of values; got {grid!r}.")
-        values = split_pipeline(one)[1].default_param_grid() if grid == "auto" else grid
-        candidates.append(Candidate(name, with_jobs(one, n_jobs), values))
-    return candidates
-
-
-def with_jobs(kernel: Any, n_jobs: int | None) -> Any:
-    """Return a copy of the kernel with ``n_jobs`` threads; None keeps its own number."""
-    has_jobs = n_jobs is not None and "n_jobs" in parameter_names(kernel)
-    return with_parameters(kernel, {"n_jobs": n_jobs} if has_jobs else {})
-
-
-def _named_kernel(name: str) -> Any:
-    """Return the kernel with this name, as on the command line and in studies, with its default parameters."""
-    if name in (AUTO, PRECOMPUTED):
-        raise ValueError(
-            f"kernel {name!r} must be the only one, not in a list; 'precomputed' is for GraphSVC and GraphRidge alone."
-        )
-    if name not in KERNELS:
-        raise ValueError(f"kernel {name!r} is unknown{suggest(name, KERNELS) or '. Known are ' + ', '.join(KERNELS)}")
-    return KERNELS[name]()
-
-
-def _names(kernels: list[Any]) -> list[str]:
-    """Name kernels by the classes of their steps, with parameters where two have the same classes."""
-    short, long = [], []
-    for i, kernel in enumerate(kernels):
-        before, final = split_pipeline(kernel, "kernel" if len(kernels) == 1 else f"kernel[{i}]")
-        short.append(" > ".join(type(step).__name__ for step in [*before, final]))
-        long.append(" > ".join(" ".join(repr(step).split()) for step in [*before, final]))
-    return [name if short.count(name) == 1 else long[i] for i, name in enumerate(short)]
 
 
 # -------------------------------------------------------------------- Gram matrices of the user
@@ -314,6 +281,114 @@ def _tabulate(
     table["std_test_score"] = scores.std(axis=1)
     table["rank_test_score"] = rankdata(-np.round(means, 12), method="min").astype(np.int32)
     return table
+
+
+# -------------------------------------------------------------------- the choice among scores
+
+
+def distinct(grams: Sequence[Floats]) -> tuple[list[Floats], list[int]]:
+    """Return the distinct Gram matrices, and for each matrix its position among them.
+
+    After normalization, depth 0 does not depend on lambda: a grid of 24 points has 19 matrices.
+    """
+    kept: list[Floats] = []
+    positions: list[int] = []
+    for K in grams:
+        same = (i for i, other in enumerate(kept) if _are_equal(K[:1], other[:1]) and _are_equal(K, other))
+        position = next(same, len(kept))
+        if position == len(kept):
+            kept.append(K)
+        positions.append(position)
+    return kept, positions
+
+
+def _are_equal(K: Floats, other: Floats) -> bool:
+    if K.shape != other.shape:
+        return False
+    # Relative to the largest entry, 1 in a normalized matrix: other matrices may have only small entries.
+    return bool(np.abs(K - other).max(initial=0.0) <= 10.0**-_DIGITS * np.abs(K).max(initial=0.0))
+
+
+def choose(scores: Floats) -> tuple[int, int]:
+    """Return the indices of the best of (n_grams, n_C) mean accuracies; ties go to the first Gram matrix, then the first C."""
+    gram, c = np.unravel_index(int(np.argmax(np.round(scores, _DIGITS))), scores.shape)
+    return int(gram), int(c)
+
+
+def choose_by_folds(
+    grams: Sequence[Floats],
+    n_strengths: int,
+    splits: Sequence[tuple[Ints, Ints]],
+    score_fold: Callable[[Floats, Ints, Ints], tuple[Floats, Fits]],
+) -> tuple[int, int, float, Fits]:
+    """Return the indices of the best Gram matrix and strength, their mean score over the folds, and the number of fits."""
+    scores = np.zeros((len(grams), n_strengths))
+    fits = Fits()
+    for g, K in enumerate(grams):
+        for train, test in splits:
+            some, n_fits = score_fold(K, train, test)
+            scores[g] += some / len(splits)
+            fits += n_fits
+    g, s = choose(scores)
+    return g, s, float(scores[g, s]), fits
+
+
+# -------------------------------------------------------------------- scores by any scorer of scikit-learn
+
+Scorer: TypeAlias = Callable[[Any, Any, Any], float]
+
+
+class _Answers(BaseEstimator):
+    """A candidate as a scorer sees it: its classes, if any, its predictions and its decisions."""
+
+    def __init__(self, predicted: Any = None, classes_: Any = None, decisions: Any = None) -> None:
+        self.predicted, self.classes_, self.decisions = predicted, classes_, decisions
+
+    def predict(self, X: Any) -> Any:  # noqa: ARG002
+        """Return the predictions, for any X."""
+        return self.predicted
+
+    def decision_function(self, X: Any) -> Any:  # noqa: ARG002
+        """Return the decisions, for any X."""
+        return self.decisions
+
+
+class ClassAnswers(ClassifierMixin, _Answers):
+    """The answers of a classifier."""
+
+
+class NumberAnswers(RegressorMixin, _Answers):
+    """The answers of a regressor."""
+
+
+def check_scoring(scoring: Any) -> Scorer | None:
+    """Return the scorer with this name, or the function itself; None, for a model's own score, stays None."""
+    if scoring is None or callable(scoring):
+        return scoring
+    try:
+        scorer: Scorer = get_scorer(scoring)
+    except ValueError:
+        raise ValueError(
+            f"scoring must be the name of a scikit-learn scorer, such as 'balanced_accuracy' or 'r2', a function "
+            f"(model, X, y) -> number, or None; got {scoring!r}. sklearn.metrics.get_scorer_names() lists the names."
+        ) from None
+    return scorer
+
+
+def rate(scorer: Scorer, answers: Any, X: Any, y: Any, weights: Any = None) -> Any:
+    """Return the score of one candidate on held-out graphs; pass weights to scikit-learn's scorers that accept them."""
+    try:
+        if weights is not None and not isfunction(scorer):
+            with contextlib.suppress(TypeError):
+                return scorer(answers, X, y, sample_weight=weights)  # type: ignore[call-arg]
+        return scorer(answers, X, y)
+    except AttributeError as error:
+        if "predict_proba" not in str(error):
+            raise
+        raise ValueError(
+            "scoring needs probabilities, which the candidates of a search do not have. Use a score of decisions or of "
+            "predictions, such as 'roc_auc' for two classes, 'balanced_accuracy' or 'f1_macro'."
+        ) from None
 
 
 # -------------------------------------------------------------------- Gram matrices from which nothing can be learned
