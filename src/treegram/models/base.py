@@ -121,13 +121,6 @@ class GraphModel(Checked, BaseEstimator):
         chosen = self._describe_choice()
         return f"{text}  # chose {chosen}" if chosen else text
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        chosen = self._describe_choice()
-        if chosen and "text/html" in bundle:
-            bundle["text/html"] += f"<p>Chose {escape(chosen)}</p>"
-        return bundle
-
     def _describe_choice(self) -> str:
         """Return the choice of a fitted "auto", or ""; here, the kernels of an automatic model with their weights."""
         if not hasattr(self, "kernels_"):
@@ -170,12 +163,10 @@ class KernelModel(GraphModel):
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "kernel": (Instance((GraphKernel, Pipeline, str, list, tuple), "a kernel, its name, or a list of these"),),
         "param_grid": (Words("auto"), Instance((dict, list, tuple), "a dict of lists, or a list of these")),
-        "max_seconds": (Number(0), NOTHING),
     }
 
     kernel: Any = field(default=AUTO, kw_only=False)
     param_grid: Any = "auto"
-    max_seconds: float | None = None
 
     def _search(self, data: Data, strength: str) -> SearchResult:
         """Find the best candidate and set the attributes that describe it; its kernel is not fitted yet."""
@@ -184,8 +175,7 @@ class KernelModel(GraphModel):
                 f"param_grid cannot be used with kernel='auto', which has its own candidates; got {self.param_grid!r}."
             )
         candidates = [] if self._is_auto else self._candidates()
-        options: dict[str, Any] = {"max_seconds": self.max_seconds, "n_jobs": self.n_jobs, "verbose": self.verbose}
-        search = Search(data, self._make_score(data), strength, **options)
+        search = Search(data, self._make_score(data), strength, n_jobs=self.n_jobs, verbose=self.verbose)
         if self._is_auto:
             result = search_auto(search, self._screening(data))
             for record in result.records[: -len(search.records)]:  # only screened: their score is not the model's

@@ -46,9 +46,6 @@ class GraphGP(TakesSeveralTargets, PredictsIntervals, RegressorMixin, KernelMode
         Values to try for each parameter of the kernel; see :class:`GraphSVC`.
     noise : float or sequence of float, default=(0.0001, 0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
         Values to try for the ratio of the variance of the noise to that of the signal, if K has ones on its diagonal.
-    max_seconds : float or None, default=None
-        Time after which no further kernel is tried; the first one always is. Without a limit, the result depends only
-        on the graphs and the targets.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for their decompositions, as in joblib; -1 means all.
     verbose : int, default=0

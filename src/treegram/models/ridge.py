@@ -72,9 +72,6 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
         a scikit-learn splitter, or pairs of (training ids, test ids).
     random_state : int, RandomState instance or None, default=0
         Seed of the folds if ``cv`` is a number.
-    max_seconds : float or None, default=None
-        Time after which no further kernel is tried; the first one always is. Without a limit, the result depends only
-        on the graphs, the targets and the seed.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for fits, as in joblib; -1 means all. None: one for fits, and the kernel's own
         number for Gram matrices.

@@ -35,7 +35,6 @@ from treegram.models.candidates import Candidate, ParamGrid
 Splits: TypeAlias = list[tuple[Ints, Ints]]
 
 CHOSEN = "chosen"
-TIME_IS_UP = "left out: time was up"
 HELD_AT_ONCE = 2**30  # bytes of Gram matrices that a search holds at once; one matrix if a single one is larger
 _COPIES = 3  # of a Gram matrix: itself, one more while it is computed, and its blocks in the folds
 _DIAGONAL = 0.1  # nearest similarity; typical data has 0.15 or more, badly scaled vectors 0.00 to 0.06
@@ -43,7 +42,6 @@ _ASYMMETRY = 1e-8  # of a Gram matrix, relative to its largest entry: more than 
 _MIN_GRAPHS = 20  # needed to judge that similarity
 _ROWS = 200  # examined for it, evenly spaced
 _DIGITS = 12  # of Gram matrices and mean scores that are compared: the rest is rounding
-clock = time.monotonic  # measures max_seconds
 
 
 @dataclass(frozen=True)
@@ -159,7 +157,6 @@ class Search:
         score: Score,
         strength: str,
         *,
-        max_seconds: float | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -171,7 +168,6 @@ class Search:
         )
         self.data, self.score, self.strength = data, score, strength
         self.n_jobs, self.verbose = n_jobs, verbose
-        self.deadline = np.inf if max_seconds is None else clock() + max_seconds
         self.records: list[dict[str, Any]] = []  # one for each candidate, for search_results_
         self.points: list[tuple[Candidate, dict[str, Any], dict[str, Any]]] = []  # with candidates and their records
         self.scores: list[Floats] = []  # blocks of (n_points, n_folds, n_strengths)
@@ -179,19 +175,14 @@ class Search:
         self.fits = Fits()
 
     def try_all(self, candidates: Iterable[Candidate]) -> None:
-        """Try candidates until time is up; the first is always tried."""
+        """Score all points of the candidates' grids."""
         for candidate in candidates:
-            record: dict[str, Any] = {"candidate": candidate.name, "reason": candidate.reason}
-            record |= {"n_graphs": len(self.data.graphs), "score": None, "seconds": 0.0, "note": TIME_IS_UP}
-            self.records.append(record)
-            if len(self.records) == 1 or self.deadline == np.inf or clock() < self.deadline:
-                self._try(candidate, record)
-            elif self.verbose:
-                print(f"{candidate.name}: {TIME_IS_UP}")
+            self._try(candidate)
 
-    def _try(self, candidate: Candidate, record: dict[str, Any]) -> None:
-        """Score all points of a candidate's grid."""
-        start, n_points, best, nearest = clock(), 0, -np.inf, 0.0
+    def _try(self, candidate: Candidate) -> None:
+        record: dict[str, Any] = {"candidate": candidate.name, "reason": candidate.reason}
+        self.records.append(record)
+        start, n_points, best, nearest = time.monotonic(), 0, -np.inf, 0.0
         for points, grams in _gram_blocks(candidate, self.data.graphs):
             scores = self._score_grams(candidate.name, grams)
             self.scores.append(scores)
@@ -200,9 +191,10 @@ class Search:
             nearest = max(nearest, *map(nearest_similarity, grams))
         self.similarities.append(nearest)
         note = "nearly diagonal" if nearest < _DIAGONAL else ""
-        record |= {"score": best, "seconds": clock() - start, "note": note}
+        seconds = time.monotonic() - start
+        record |= {"n_graphs": len(self.data.graphs), "score": best, "seconds": seconds, "note": note}
         if self.verbose:
-            scored = f"{counted(n_points, 'point')}, best score {best:.4f}, {record['seconds']:.1f} s"
+            scored = f"{counted(n_points, 'point')}, best score {best:.4f}, {seconds:.1f} s"
             print(f"{candidate.name}: {scored}")
 
     def _score_grams(self, name: str, grams: list[Floats]) -> Floats:
