@@ -7,15 +7,13 @@ progress (:func:`track`): a line on a terminal or in a notebook, or, on request,
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import shutil
 import sys
 import time
 import warnings
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from datetime import timedelta
 from itertools import starmap
@@ -67,40 +65,12 @@ def _count_threads(n_jobs: int | None) -> int:
 
 
 def _run_in_threads(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], n_threads: int) -> Generator[Any]:
-    """Share the tasks between the caller's thread and others that end with the tasks.
-
-    A pool would take longer to start than some steps take, and the caller's thread would sleep: two threads that start
-    at that moment may share one core for 20 ms. A caller that leaves early does not wait for the other threads.
-    """
-    futures = deque(Future[Any]() for _ in tasks)
-    waiting = deque(zip(futures, tasks, strict=True))
-
-    def run_next() -> bool:
-        """Run the next task, and return whether there was one."""
-        try:
-            future, task = waiting.popleft()
-        except IndexError:
-            return False
-        try:
-            future.set_result(function(*task))
-        except Exception as error:
-            future.set_exception(error)
-        return True
-
-    def run_all() -> None:
-        while run_next():
-            pass
-
-    for _ in range(n_threads - 1):
-        _thread.start_new_thread(run_all, ())
+    """Yield the results in order; a caller that leaves early, as with Ctrl-C, does not wait for the running tasks."""
+    pool = ThreadPoolExecutor(n_threads)
     try:
-        while futures:
-            future = futures.popleft()
-            while not future.done() and run_next():
-                pass
-            yield future.result()
+        yield from pool.map(lambda task: function(*task), tasks)
     finally:
-        waiting.clear()
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 @contextlib.contextmanager
