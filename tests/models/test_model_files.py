@@ -47,7 +47,7 @@ from treegram import (
     load_model,
     save_model,
 )
-from treegram.models.saving.container import MAGIC
+from treegram.models.saving import MAGIC
 from zoo import COLLECTIONS, LAWS_HOLD_ON
 
 N_GRAPHS = 24
