@@ -281,8 +281,8 @@ class CrossValidatedModel(KernelModel):
             The fitted model.
         """
         self._check_parameters()
-        self._forget()
         graphs, labels = check_fit(X, y, check_gram if self._is_precomputed else as_graphs)
+        self._forget()
         targets = self._read_targets(labels)
         strengths = check_strengths(self._strength, getattr(self, self._strength))[self._order]
         weights = check_weights(sample_weight, len(targets))

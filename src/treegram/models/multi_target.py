@@ -65,10 +65,12 @@ class TakesSeveralTargets:
         for j, (ids, _) in enumerate(columns):
             if len(ids) < 2:
                 raise ValueError(f"y[:, {j}] must have a value for at least two graphs; got {len(ids)}. Leave it out.")
-        self.estimators_ = [
+        estimators = [
             clone(self).fit(graphs[ids], values, **{name: _rows(array, ids) for name, array in of_graphs.items()})
             for ids, values in columns
         ]
+        self._forget()  # type: ignore[attr-defined]
+        self.estimators_ = estimators
         return self
 
     def _predict_columns(self, X: Any, **options: Any) -> Any:

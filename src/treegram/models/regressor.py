@@ -129,11 +129,11 @@ class GraphRegressor(TakesSeveralTargets, PredictsIntervals, RegressorMixin, Gra
             The fitted model.
         """
         self._check_parameters()
-        self._forget()
         if np.ndim(y) == 2:
             return self._fit_columns(X, y)
         graphs, targets = check_fit(X, y)
         numbers = check_numbers(targets)
+        self._forget()
         if len(numbers) < 2:
             raise ValueError(f"A Gaussian process needs at least two graphs; got {len(numbers)}.")
         if len(numbers) > MOST:

@@ -160,7 +160,6 @@ class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossVa
         """
         if np.ndim(y) == 2 and not self._is_precomputed:
             self._check_parameters()
-            self._forget()
             return self._fit_columns(X, y, sample_weight=sample_weight, groups=groups)
         return super().fit(X, y, sample_weight=sample_weight, groups=groups)
 
