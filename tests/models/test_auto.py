@@ -23,8 +23,8 @@ from treegram import (
     save_model,
 )
 from treegram.models import auto
+from treegram.models.auto import class_targets
 from treegram.models.candidates import auto_candidates, narrow_gamma
-from treegram.models.least_squares import class_targets
 from treegram.pairsum.attributes import scaled_gamma
 
 

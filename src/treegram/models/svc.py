@@ -20,7 +20,7 @@ from treegram._core.parallel import one_blas_thread
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.kernels.grid import split_pipeline
-from treegram.models.auto import Screening
+from treegram.models.auto import Screening, all_classes, class_targets
 from treegram.models.base import (
     STRENGTHS,
     CrossValidatedModel,
@@ -29,7 +29,6 @@ from treegram.models.base import (
     weigh_classes,
 )
 from treegram.models.conformal import PredictsSets
-from treegram.models.least_squares import all_classes, class_targets
 from treegram.models.probability import class_probabilities, couple, fit_sigmoids, fit_temperature
 from treegram.models.search import (
     ClassAnswers,
