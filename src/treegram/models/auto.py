@@ -29,7 +29,6 @@ from treegram._core.parallel import track
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.models.candidates import Candidate, auto_candidates, seed_of, with_jobs
-from treegram.models.search import Search, SearchResult
 
 __all__ = [
     "AUTO_VERSION",
@@ -38,10 +37,10 @@ __all__ = [
     "all_classes",
     "choose_stack",
     "class_targets",
+    "find_finalists",
     "fit_machine",
     "fit_temperature",
     "most_likely",
-    "search_auto",
     "stack",
 ]
 
@@ -336,16 +335,15 @@ def _finalists(screening: Screening, fitted: list[Fitted], ids: Ints, n_finalist
     return [fitted[i] for i in sorted(ranks[:n_finalists])]
 
 
-def search_auto(search: Search, screening: Screening) -> SearchResult:
-    """Screen all candidates by least squares, then choose among the best few by the model's own score."""
+def find_finalists(screening: Screening) -> tuple[list[Candidate], list[dict[str, Any]]]:
+    """Return the best few candidates, for a search by the model's own score, and the records of the others."""
     fitted = screening.try_all(screening.candidates(), screening.sample())
     fitted.sort(key=lambda one: one.machine.error)  # stable: ties keep their order
     for one in fitted[N_SEARCHED:]:
-        one.record["note"] = f"left out: not among the best {N_SEARCHED} of least squares"
+        score, one.record["score"] = one.record["score"], None  # it is not the model's own
+        one.record["note"] = (
+            f"left out: not among the best {N_SEARCHED} of least squares (leave-one-out score {score:.4f})"
+        )
     finalists = [one.candidate for one in fitted[:N_SEARCHED]]
     names = {one.name for one in finalists}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about kernels that the user did not name
-        search.try_all(finalists)
-    result = search.conclude()
-    return replace(result, records=[one for one in screening.records if one["candidate"] not in names] + result.records)
+    return finalists, [one for one in screening.records if one["candidate"] not in names]

@@ -40,17 +40,18 @@ from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.base import AUTO, PRECOMPUTED, GraphKernel
-from treegram.models.auto import Screening, search_auto
+from treegram.models.auto import Screening, find_finalists
 from treegram.models.candidates import Candidate, list_candidates
 from treegram.models.search import (
     Data,
     Fits,
     Precomputed,
     Score,
-    Search,
     SearchResult,
     Splits,
     check_gram,
+    check_memory,
+    search,
 )
 
 STRENGTHS: Allowed = (Number(0, above=True), LIST)
@@ -174,20 +175,14 @@ class KernelModel(GraphModel):
             raise ValueError(
                 f"param_grid cannot be used with kernel='auto', which has its own candidates; got {self.param_grid!r}."
             )
-        candidates = [] if self._is_auto else self._candidates()
-        search = Search(data, self._make_score(data), strength, n_jobs=self.n_jobs, verbose=self.verbose)
-        if self._is_auto:
-            result = search_auto(search, self._screening(data))
-            for record in result.records[: -len(search.records)]:  # only screened: their score is not the model's
-                if record["score"] is not None:
-                    record["note"] += f" (leave-one-out score {record['score']:.4f})"
-                    record["score"] = None
-        else:
-            search.try_all(candidates)
-            result = search.conclude()
+        check_memory(len(data.graphs))
+        score = self._make_score(data)
+        candidates, left_out = find_finalists(self._screening(data)) if self._is_auto else (self._candidates(), [])
+        options: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose, "is_quiet": self._is_auto}
+        result = search(data, candidates, score, strength, **options)
         self.best_params_ = result.table["params"][result.index]
         self.kernel_ = clone(self.best_params_["kernel"])
-        self.search_results_ = result.records
+        self.search_results_ = left_out + result.records
         return result
 
     def _candidates(self) -> list[Candidate]:

@@ -148,79 +148,72 @@ def _check_matrix(X: Any) -> Floats:
 # -------------------------------------------------------------------- the search
 
 
-class Search:
-    """One search: its data, the score of a model, and the trials so far."""
+def check_memory(n_graphs: int) -> None:
+    """Raise MemoryError if the Gram matrices of a search do not fit into free memory."""
+    require(
+        _COPIES * 8 * n_graphs**2,
+        f"A search over {n_graphs:,} graphs, with {_COPIES} Gram matrices at once,",
+        "Fit on fewer graphs, or avoid Gram matrices: make_pipeline(Nystroem(kernel), LinearSVC()).",
+    )
 
-    def __init__(
-        self,
-        data: Data,
-        score: Score,
-        strength: str,
-        *,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        n_graphs = len(data.graphs)
-        require(
-            _COPIES * 8 * n_graphs**2,
-            f"A search over {n_graphs:,} graphs, with {_COPIES} Gram matrices at once,",
-            "Fit on fewer graphs, or avoid Gram matrices: make_pipeline(Nystroem(kernel), LinearSVC()).",
-        )
-        self.data, self.score, self.strength = data, score, strength
-        self.n_jobs, self.verbose = n_jobs, verbose
-        self.records: list[dict[str, Any]] = []  # one for each candidate, for search_results_
-        self.points: list[tuple[Candidate, dict[str, Any], dict[str, Any]]] = []  # with candidates and their records
-        self.scores: list[Floats] = []  # blocks of (n_points, n_folds, n_strengths)
-        self.similarities: list[float] = []  # of each candidate, the largest nearest_similarity
-        self.fits = Fits()
 
-    def try_all(self, candidates: Iterable[Candidate]) -> None:
-        """Score all points of the candidates' grids."""
-        for candidate in candidates:
-            self._try(candidate)
+def search(
+    data: Data,
+    candidates: Sequence[Candidate],
+    score: Score,
+    strength: str,
+    *,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    is_quiet: bool = False,
+) -> SearchResult:
+    """Score all points of the candidates' grids with all strengths, and choose the best.
 
-    def _try(self, candidate: Candidate) -> None:
-        record: dict[str, Any] = {"candidate": candidate.name, "reason": candidate.reason}
-        self.records.append(record)
-        start, n_points, best, nearest = time.monotonic(), 0, -np.inf, 0.0
-        for points, grams in _gram_blocks(candidate, self.data.graphs):
-            scores = self._score_grams(candidate.name, grams)
-            self.scores.append(scores)
-            self.points += [(candidate, record, point) for point in points]
-            n_points, best = n_points + len(points), max(best, float(scores.mean(axis=1).max()))
-            nearest = max(nearest, *map(nearest_similarity, grams))
-        self.similarities.append(nearest)
-        note = "nearly diagonal" if nearest < _DIAGONAL else ""
-        seconds = time.monotonic() - start
-        record |= {"n_graphs": len(self.data.graphs), "score": best, "seconds": seconds, "note": note}
-        if self.verbose:
-            scored = f"{counted(n_points, 'point')}, best score {best:.4f}, {seconds:.1f} s"
+    Ties go to the first candidate, then the first point, then the first strength. ``is_quiet`` suppresses warnings about
+    kernels that the user did not name.
+    """
+    records: list[dict[str, Any]] = []  # one for each candidate
+    rows: list[tuple[Candidate, dict[str, Any]]] = []  # candidates with points of their grids
+    blocks: list[Floats] = []  # of scores, (n_points, n_folds, n_strengths)
+    similarities, fits = [], Fits()
+    for candidate in candidates:
+        start, n_rows, best, nearest = time.monotonic(), len(rows), -np.inf, 0.0
+        with warnings.catch_warnings(action="ignore") if is_quiet else contextlib.nullcontext():
+            for points, grams in _gram_blocks(candidate, data.graphs):
+                scores, n_fits = _score_grams(grams, data.splits, score, candidate.name, n_jobs)
+                blocks.append(scores)
+                rows += [(candidate, point) for point in points]
+                fits += n_fits
+                best = max(best, float(scores.mean(axis=1).max()))
+                nearest = max(nearest, *map(nearest_similarity, grams))
+        similarities.append(nearest)
+        note, seconds = "nearly diagonal" if nearest < _DIAGONAL else "", time.monotonic() - start
+        record = {"candidate": candidate.name, "reason": candidate.reason, "n_graphs": len(data.graphs)}
+        records.append(record | {"score": best, "seconds": seconds, "note": note})
+        if verbose:
+            scored = f"{counted(len(rows) - n_rows, 'point')}, best score {best:.4f}, {seconds:.1f} s"
             print(f"{candidate.name}: {scored}")
+    names = ", ".join(dict.fromkeys(candidate.name for candidate in candidates))
+    has_attributes = data.graphs.n_attributes > 0 if isinstance(data.graphs, Graphs) else None
+    warn_if_diagonal(similarities, names, has_attributes=has_attributes)
+    all_scores = np.concatenate(blocks)
+    row, at_strength = choose(all_scores.mean(axis=1))
+    records[candidates.index(rows[row][0])]["note"] = CHOSEN
+    table = _tabulate(rows, strength, data.strengths, all_scores)
+    return SearchResult(table, row * len(data.strengths) + at_strength, fits, records)
 
-    def _score_grams(self, name: str, grams: list[Floats]) -> Floats:
-        """Return the scores of some Gram matrices, (n_grams, n_folds, n_strengths); equal matrices are scored once."""
-        kept, positions = distinct(grams)
-        splits = self.data.splits
-        tasks = [(K, train, test) for K in kept for train, test in splits]
-        outcomes = list(run_tasks(self.score, tasks, n_jobs=self.n_jobs, label=f"cross-validating {name}"))
-        scores = np.array([some for some, _ in outcomes], dtype=np.float64).reshape(len(kept), len(splits), -1)
-        if not np.isfinite(scores).all():
-            raise ValueError(f"scoring gave a score that is not a finite number for {name}.")
-        self.fits = sum((some for _, some in outcomes), self.fits)
-        return scores[positions]
 
-    def conclude(self) -> SearchResult:
-        """Choose the best of all scores; ties go to the first candidate, then the first point, then the first strength."""
-        graphs, strengths = self.data.graphs, self.data.strengths
-        names = ", ".join(dict.fromkeys(candidate.name for candidate, _, _ in self.points))
-        has_attributes = graphs.n_attributes > 0 if isinstance(graphs, Graphs) else None
-        warn_if_diagonal(self.similarities, names, has_attributes=has_attributes)
-        scores = np.concatenate(self.scores)
-        best, at_strength = choose(scores.mean(axis=1))
-        self.points[best][1]["note"] = CHOSEN
-        rows = [(candidate, point) for candidate, _, point in self.points]
-        table = _tabulate(rows, self.strength, strengths, scores)
-        return SearchResult(table, best * len(strengths) + at_strength, self.fits, self.records)
+def _score_grams(
+    grams: list[Floats], splits: Splits, score: Score, name: str, n_jobs: int | None
+) -> tuple[Floats, Fits]:
+    """Return the scores of Gram matrices, (n_grams, n_folds, n_strengths); equal matrices are scored once."""
+    kept, positions = distinct(grams)
+    tasks = [(K, train, test) for K in kept for train, test in splits]
+    outcomes = list(run_tasks(score, tasks, n_jobs=n_jobs, label=f"cross-validating {name}"))
+    scores = np.array([some for some, _ in outcomes], dtype=np.float64).reshape(len(kept), len(splits), -1)
+    if not np.isfinite(scores).all():
+        raise ValueError(f"scoring gave a score that is not a finite number for {name}.")
+    return scores[positions], sum((some for _, some in outcomes), Fits())
 
 
 def _gram_blocks(candidate: Candidate, graphs: Graphs) -> Iterator[tuple[list[dict[str, Any]], list[Floats]]]:
