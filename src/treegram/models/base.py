@@ -181,7 +181,8 @@ class KernelModel(GraphModel):
         options: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose, "is_quiet": self._is_auto}
         result = search(data, candidates, score, strength, **options)
         self.best_params_ = result.table["params"][result.index]
-        self.kernel_ = clone(self.best_params_["kernel"])
+        kernel = self.best_params_["kernel"]
+        self.kernel_: Any = Precomputed() if kernel == PRECOMPUTED else clone(kernel)
         self.search_results_ = left_out + result.records
         return result
 
@@ -287,9 +288,6 @@ class CrossValidatedModel(KernelModel):
             self.cv_results_, self.best_index_ = result.table, result.index
             self.best_score_ = float(result.table["mean_test_score"][result.index])
             self._fit_best(data, result.fits)
-        if self._is_precomputed:
-            for params in result.table["params"]:  # one of which is best_params_
-                params["kernel"] = PRECOMPUTED
         return self
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import isfunction
 from math import prod
@@ -29,7 +29,8 @@ from treegram._core.parallel import run_tasks
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.grid import Grid, GridPoint, grid_points, with_parameters
+from treegram.kernels.base import PRECOMPUTED
+from treegram.kernels.grid import grid_points, with_parameters
 from treegram.models.candidates import Candidate, ParamGrid
 
 Splits: TypeAlias = list[tuple[Ints, Ints]]
@@ -112,18 +113,6 @@ class Precomputed(BaseEstimator):
                 f"X must have a column for each of the {self.n_graphs_} fitted graphs with kernel='precomputed'; got shape {rows.shape}."
             )
         return rows
-
-    def _grid_names(self) -> dict[str, bool]:
-        return {}
-
-    def _with(self, values: Mapping[str, Any]) -> Precomputed:  # noqa: ARG002
-        return Precomputed()
-
-    def _check_parameters(self) -> None:
-        """Do nothing: there are no parameters."""
-
-    def _grid_pass(self, X: Floats, X_new: Floats, param_grid: Grid) -> list[GridPoint]:  # noqa: ARG002
-        return [GridPoint({}, X, X_new, np.empty(0))]
 
 
 def check_gram(X: Any) -> Floats:
@@ -216,8 +205,11 @@ def _score_grams(
     return scores[positions], sum((some for _, some in outcomes), Fits())
 
 
-def _gram_blocks(candidate: Candidate, graphs: Graphs) -> Iterator[tuple[list[dict[str, Any]], list[Floats]]]:
+def _gram_blocks(candidate: Candidate, graphs: Any) -> Iterator[tuple[list[dict[str, Any]], list[Floats]]]:
     """Yield blocks of grid points with their Gram matrices, in the grid's order, each as large as HELD_AT_ONCE allows."""
+    if isinstance(candidate.kernel, Precomputed):
+        yield [{}], [graphs]
+        return
     for grid in _split_grid(candidate.param_grid, HELD_AT_ONCE // (8 * max(len(graphs), 1) ** 2)):
         points = grid_points(candidate.kernel, graphs, grid)
         for point in points:
@@ -246,7 +238,8 @@ def _tabulate(
     """
     values, params = [], []
     for candidate, point in rows:
-        kernel = with_parameters(candidate.kernel, point)
+        is_precomputed = isinstance(candidate.kernel, Precomputed)
+        kernel = PRECOMPUTED if is_precomputed else with_parameters(candidate.kernel, point)
         for number in strengths.tolist():
             values.append({"kernel": candidate.name, **point, strength: number})
             params.append({"kernel": kernel, "param_grid": {}, strength: number})
