@@ -64,9 +64,8 @@ class Selection:
     strength: float  # C, or alpha
     inner_score: float  # mean over the inner folds
     predicted: NDArray[Any]  # (n_test,) class codes or regression targets
-    decisions: (
-        Floats | None
-    )  # (n_test,) above 0 for the second of two classes, or (n_test, n_classes); None for regression
+    # (n_test,) above 0 for the second of two classes, or (n_test, n_classes); None for regression
+    decisions: Floats | None
     fits: Fits
 
 
