@@ -186,8 +186,8 @@ def test_a_notebook_shows_nothing_of_short_work(notebook, clock):
 
 
 @pytest.mark.parametrize("shell", [SimpleNamespace(), None])
-def test_a_shell_without_a_kernel_is_no_notebook(notebook, clock, shell):
-    _progress.sys.modules["IPython"].get_ipython = lambda: shell
+def test_a_shell_without_a_kernel_is_no_notebook(notebook, clock, monkeypatch, shell):
+    monkeypatch.setattr(_progress.sys.modules["IPython"], "get_ipython", lambda: shell)
     list(track(range(4), 4, "Work"))
     assert notebook.getvalue() == ""
 
