@@ -14,7 +14,7 @@ import numpy as np
 import treegram as tg
 from common import load, table
 from treegram.models.candidates import auto_candidates
-from treegram.models.crossval import folds
+from treegram.models.svc import folds
 
 SIZES = (200, 1000, 4000)
 N_GENERATED = 10_000

@@ -27,8 +27,10 @@ import treegram as tg
 from bench_memory import resident
 from common import best_of, load, table
 from treegram.kernels.grid import grid_points
-from treegram.models.crossval import Fits, Selection, distinct, folds, seed_of, select
+from treegram.models.candidates import seed_of
+from treegram.models.search import Fits, Selection, distinct
 from treegram.models.solver import fit_path
+from treegram.models.svc import folds, select
 
 GRID = {"depth": [0, 1, 2, 3], "lam": [0.1, 0.3, 0.5, 0.7, 1.0, 1.2]}
 CS = np.array([0.01, 0.1, 1, 10, 100, 1000, 10000])

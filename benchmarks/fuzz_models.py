@@ -232,7 +232,7 @@ def make_models() -> dict[str, Any]:
         "counts": make_pipeline(tg.FeatureMap(tg.P2K(n_iterations=1)), LogisticRegression()),
         "nystroem": make_pipeline(tg.Nystroem(tg.ODDCL(depth=1), 5), LogisticRegression()),
         "stack": tg.GraphClassifier([tg.WL(1, normalize="tanimoto"), "statistics", scaled]),
-        "targets": tg.MultiTargetRegressor(tg.GraphRidge(scaled, param_grid={}, cv=3)),
+        "targets": tg.GraphRidge(scaled, param_grid={}, cv=3),
         "weighted": tg.GraphRegressor([tg.WLOA(1), "statistics", scaled]),
     }
     kernels = {

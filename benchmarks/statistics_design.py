@@ -2,7 +2,7 @@
 
     python benchmarks/statistics_design.py MUTAG ENZYMES     # default: all data sets of the design
 
-A least-squares machine on the kernel predicts each graph from all others, in closed form (``treegram.models.least_squares``). Data
+A least-squares machine on the kernel predicts each graph from all others, in closed form (``treegram.models.auto``). Data
 sets of more than 900 graphs are sampled. Rows are settings of the kernel, and the default without some columns.
 """
 
@@ -15,7 +15,7 @@ from scipy.spatial.distance import pdist, squareform
 
 import treegram as tg
 from common import load, table
-from treegram.models.least_squares import class_targets, fit_machine, most_likely
+from treegram.models.auto import class_targets, fit_machine, most_likely
 
 DESIGN_SETS = (
     *("MUTAG", "BZR_MD", "COX2_MD", "PROTEINS_full", "COIL-RAG", "ENZYMES", "MSRC_9", "Letter-high"),

@@ -17,7 +17,7 @@ SECTIONS = (
     ),
     (
         "Models on kernels of your choice",
-        "They search the parameters of one kernel, or choose one of several. ``MultiTargetRegressor`` predicts several numbers.",
+        "They search the parameters of one kernel, or choose one of several.",
         "models",
     ),
     ("Graphs", "The collection that every estimator takes.", "graphs"),

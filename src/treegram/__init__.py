@@ -95,7 +95,7 @@ _HOMES = {
         "ScaleAttributes",
         "TruncateLabels",
     ),
-    "models": ("GraphClassifier", "GraphGP", "GraphRegressor", "GraphRidge", "GraphSVC", "MultiTargetRegressor"),
+    "models": ("GraphClassifier", "GraphGP", "GraphRegressor", "GraphRidge", "GraphSVC"),
     "kernels.gram_store": ("gram_to_zarr",),
 }
 

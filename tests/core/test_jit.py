@@ -116,7 +116,7 @@ def test_another_numba_compiles_in_its_own_way(compiler, monkeypatch):
 
 @pytest.mark.parametrize("is_watched", [True, False])
 def test_the_first_compilation_is_announced_once_if_somebody_watches(monkeypatch, capsys, is_watched):
-    monkeypatch.setattr(jit_module, "_is_watched", lambda: is_watched)
+    monkeypatch.setattr(jit_module, "is_watched", lambda: is_watched)
     compilations = jit_module._Compilations()
     function = SimpleNamespace(__module__="treegram.structure.trees")
     event = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})

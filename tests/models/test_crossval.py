@@ -7,8 +7,10 @@ from sklearn.svm import SVC
 
 from checks import gram_array
 from treegram import ODDCL, load_digits_graphs
-from treegram.models import solver
-from treegram.models.crossval import Fits, choose, distinct, encode_classes, folds, score, seed_of, select
+from treegram.models.base import encode_classes
+from treegram.models.candidates import seed_of
+from treegram.models.search import Fits, choose, distinct
+from treegram.models.svc import folds, score, select
 
 CS = np.array([0.01, 1.0, 100.0, 10000.0])
 
@@ -243,27 +245,3 @@ def test_missing_values_of_pandas():
 
 def test_counts_of_fits_add_up():
     assert Fits(3, 1) + Fits(4, 0) == Fits(7, 1)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_many_small_classes_are_fitted_together_and_equal_one_by_one(monkeypatch, weighted):
-    """30 classes, whose 435 machines take two calls; those that pair steps do not finish are fitted on their own."""
-    rng = np.random.default_rng(0)
-    X, codes = rng.normal(size=(150, 4)), np.arange(150) % 30
-    K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
-    weights = rng.uniform(0.5, 2.0, 150) if weighted else None
-    calls = []
-
-    def counted(*arguments):
-        calls.append(arguments[:2])
-        return climb_pairs(*arguments)
-
-    climb_pairs = solver.climb_pairs
-    monkeypatch.setattr(solver, "climb_pairs", counted)
-    monkeypatch.setattr(solver, "_WORK", 2 * 10**2 * 300)
-    together = solver.fit_machines(K, codes, 30, np.arange(150), CS[:2], 1e-9, weights)
-    assert calls == [(0, 301), (301, 435)]
-    monkeypatch.setattr(solver, "_MANY", 1000)
-    alone = solver.fit_machines(K, codes, 30, np.arange(150), CS[:2], 1e-9, weights)
-    np.testing.assert_allclose(together.coefficients, alone.coefficients, atol=1e-7)
-    np.testing.assert_allclose(together.intercepts, alone.intercepts, atol=1e-7)

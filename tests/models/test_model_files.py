@@ -32,12 +32,12 @@ from treegram import (
     DropAttributes,
     FeatureMap,
     GraphGP,
+    GraphRegressor,
     GraphRidge,
     Graphs,
     GraphSVC,
     KernelSum,
     ModelFileError,
-    MultiTargetRegressor,
     NeighborMeans,
     Nystroem,
     ODDCLApprox,
@@ -47,7 +47,7 @@ from treegram import (
     load_model,
     save_model,
 )
-from treegram.models.saving.container import MAGIC
+from treegram.models.saving import MAGIC
 from zoo import COLLECTIONS, LAWS_HOLD_ON
 
 N_GRAPHS = 24
@@ -173,31 +173,28 @@ def test_regressors_come_back_in_every_bit(kernel, graphs, new, path):
 
 
 @pytest.mark.parametrize(
-    "estimator",
+    "model",
     [
         GraphGP(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), param_grid={}),
-        make_pipeline(ScaleAttributes(), FeatureMap(), Ridge()),
-        None,
+        GraphRegressor([WL(1)]),
+        GraphRidge(WL(1), param_grid={}),
     ],
-    ids=["process", "pipeline", "not fitted"],
+    ids=["process", "weighted", "ridge"],
 )
-def test_regressors_of_several_targets_come_back_in_every_bit(estimator, graphs, new, path):
+def test_regressors_of_several_targets_come_back_in_every_bit(model, graphs, new, path):
     numbers = np.column_stack([np.arange(N_GRAPHS) / 7, np.where(np.arange(N_GRAPHS) % 3, 1.0, np.nan)])
-    model = MultiTargetRegressor(estimator)
-    if estimator is None:
-        assert repr(saved_and_loaded(model, path)) == repr(model)
-        return
     model.fit(graphs, numbers)
     assert_same(saved_and_loaded(model, path).predict(new), model.predict(new))
     content, arrays = parts(path.read_bytes())
-    (unfitted := learned(content)["estimators_"][1]["estimator"])[2] = None
-    if unfitted[0] == "Pipeline":
-        unfitted[1]["steps"][-1]["tuple"][1]["estimator"][2] = None
-    refused(path, joined(content, arrays), r"estimators_\[1\] must be a fitted regressor")
+    whole = learned(content)["estimators_"][1]
+    several = {"estimator": [*whole["estimator"][:2], {"estimators_": [whole]}]}
+    for wrong in ({"estimator": [*whole["estimator"][:2], None]}, {"estimator": ["WL", {}, None]}, several):
+        learned(content)["estimators_"][1] = wrong
+        refused(path, joined(content, arrays), r"estimators_\[1\] must be a fitted regressor of one target")
     learned(content)["estimators_"] = []
     refused(path, joined(content, arrays), "estimators_ must not be empty")
-    learned(content)["estimators_"] = [{"estimator": ["WL", {}, None]}]
-    refused(path, joined(content, arrays), r"estimators_\[0\] must be a fitted regressor")
+    learned(content)["estimators_"], learned(content)["intercept_"] = [whole], 0.0
+    refused(path, joined(content, arrays), "has no attribute 'intercept_'")
 
 
 @pytest.mark.parametrize(

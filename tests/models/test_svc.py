@@ -18,7 +18,8 @@ from checks import gram_array
 from treegram import GIK, ODDCL, ODDST, WL, GraphHopper, GraphRidge, Graphs, GraphSVC, KernelSum, ScaleAttributes
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import parameter_names
-from treegram.models.crossval import Fits, folds, score, select
+from treegram.models.search import Fits
+from treegram.models.svc import folds, score, select
 
 CS = [0.1, 1.0, 100.0]
 ALPHAS = [0.01, 1.0, 10.0]
@@ -448,6 +449,7 @@ def test_wrong_strengths_are_an_error(two, kind, name, values, message):
             np.linspace(0, 1, 20),
             "y must be classes: integers, strings or booleans; got numbers such as 0.0. For numbers use",
         ),
+        (GraphSVC, np.zeros((20, 2)), r"shape \(20, 2\)"),
         (GraphRidge, [1j] * 20, "y must be real numbers; got an array of dtype complex128"),
         (
             GraphRidge,
@@ -463,7 +465,7 @@ def test_wrong_strengths_are_an_error(two, kind, name, values, message):
                 ([0, 1] * 9 + [0, None], r"y\[19\] is None: the target of graph 19 is missing"),
                 ([0, 1] * 9 + [np.nan, 0], r"y\[18\] is nan"),
                 ([0, 1] * 9, "20 graphs, got 18 targets"),
-                (np.zeros((20, 2)), r"shape \(20, 2\)"),
+                (np.zeros((20, 2, 2)), r"shape \(20, 2, 2\)"),
             )
         ],
     ],

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from treegram import Graphs, make_synthetic
-from treegram.models.crossval import folds
+from treegram.models.svc import folds
 from treegram.study import selection as _gin
 from treegram.study.metrics import other_metrics
 from treegram.study.protocol import BASELINES, Protocol, StudyEntry

@@ -21,7 +21,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, is_jitted
 
-from treegram._core.parallel import is_notebook
+from treegram._core.parallel import is_watched
 
 try:
     from numba.core import event as numba_event
@@ -166,7 +166,7 @@ class _Compilations(_Listener):  # type: ignore[misc, unused-ignore]
         """Announce the first compilation."""
         self._depth += 1
         module = str(event.data["dispatcher"].py_func.__module__)  # None for code without a file
-        if not self._is_announced and module.startswith("treegram.") and _is_watched():
+        if not self._is_announced and module.startswith("treegram.") and is_watched():
             self._is_announced = True
             print("treegram: compiling, which takes up to half a minute, once per installation ...", file=sys.stderr)
 
@@ -174,10 +174,6 @@ class _Compilations(_Listener):  # type: ignore[misc, unused-ignore]
         """Count a function together with the functions that were compiled for it."""
         self._depth -= 1
         self.count += self._depth == 0
-
-
-def _is_watched() -> bool:
-    return is_notebook() or (sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty())
 
 
 compilations = _Compilations()

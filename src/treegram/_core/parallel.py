@@ -2,23 +2,20 @@
 
 Short tasks that share arrays run in threads (:func:`run_tasks`). Tasks that are worth sending elsewhere (:func:`send_tasks`)
 run in threads by default, or wherever the user's backend runs them: processes, or the workers of a Dask cluster. Long work shows its
-progress (:func:`track`): a line on a terminal, a bar in a notebook, or, on request, lines in a log.
+progress (:func:`track`): a line on a terminal or in a notebook, or, on request, lines in a log.
 """
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import shutil
 import sys
 import time
 import warnings
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from datetime import timedelta
-from html import escape
 from itertools import starmap
 from threading import Lock
 from typing import Any, TypeVar
@@ -28,7 +25,7 @@ from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
 
 __all__ = [
-    "is_notebook",
+    "is_watched",
     "one_blas_thread",
     "run_tasks",
     "send_tasks",
@@ -40,6 +37,7 @@ __all__ = [
 T = TypeVar("T")
 
 _PATIENCE = 2.0  # seconds before anything is shown
+_LIVE_PERIOD, _LOG_PERIOD = 0.2, 30.0  # seconds between two updates, and between two lines of a log
 _is_verbose = ContextVar("is_verbose", default=False)
 _one_thread_lock = Lock()
 _one_thread_users: list[Any] = []  # the limits, and one entry for each running block
@@ -67,40 +65,12 @@ def _count_threads(n_jobs: int | None) -> int:
 
 
 def _run_in_threads(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], n_threads: int) -> Generator[Any]:
-    """Share the tasks between the caller's thread and others that end with the tasks.
-
-    A pool would take longer to start than some steps take, and the caller's thread would sleep: two threads that start
-    at that moment may share one core for 20 ms. A caller that leaves early does not wait for the other threads.
-    """
-    futures = deque(Future[Any]() for _ in tasks)
-    waiting = deque(zip(futures, tasks, strict=True))
-
-    def run_next() -> bool:
-        """Run the next task, and return whether there was one."""
-        try:
-            future, task = waiting.popleft()
-        except IndexError:
-            return False
-        try:
-            future.set_result(function(*task))
-        except Exception as error:
-            future.set_exception(error)
-        return True
-
-    def run_all() -> None:
-        while run_next():
-            pass
-
-    for _ in range(n_threads - 1):
-        _thread.start_new_thread(run_all, ())
+    """Yield the results in order; a caller that leaves early, as with Ctrl-C, does not wait for the running tasks."""
+    pool = ThreadPoolExecutor(n_threads)
     try:
-        while futures:
-            future = futures.popleft()
-            while not future.done() and run_next():
-                pass
-            yield future.result()
+        yield from pool.map(lambda task: function(*task), tasks)
     finally:
-        waiting.clear()
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 @contextlib.contextmanager
@@ -207,24 +177,32 @@ def verbosely(verbose: object) -> Iterator[None]:
 def track(iterable: Iterable[T], total: int | None = None, label: str = "") -> Generator[T]:
     """Yield the items; show how many are done, and the remaining time if the total is known.
 
-    The terminal line and the notebook bar appear after two seconds and disappear at the end, even after an error or
+    On a terminal or in a notebook, a line appears after two seconds and disappears at the end, even after an error or
     Ctrl-C. Elsewhere nothing is shown, or, within `verbosely`, a line every half minute and one at the end.
     """
-    display = _display()
-    if display is None:
+    is_live = is_watched()
+    if not is_live and not (_is_verbose.get() and sys.stderr is not None):
         yield from iterable
         return
-    done, start = 0, time.monotonic()
-    due = start + display.patience
+    done, width, start = 0, 0, time.monotonic()
+    due = start + (_PATIENCE if is_live else _LOG_PERIOD)
     try:
         for done, item in enumerate(iterable, start=1):
             yield item
             now = time.monotonic()
             if now >= due:
-                display.update(_describe(done, total, label, now - start), min(done / total, 1.0) if total else None)
-                due = now + display.period
+                line = _describe(done, total, label, now - start)
+                if is_live:
+                    width = _overwrite(line, width)
+                else:
+                    print(line, file=sys.stderr, flush=True)
+                due = now + (_LIVE_PERIOD if is_live else _LOG_PERIOD)
     finally:
-        display.close(_describe(done, None, label, elapsed := time.monotonic() - start), elapsed)
+        elapsed = time.monotonic() - start
+        if width:
+            _overwrite("", width)
+        elif not is_live and elapsed >= _PATIENCE:
+            print(_describe(done, None, label, elapsed), file=sys.stderr, flush=True)
 
 
 def _describe(done: int, total: int | None, label: str, elapsed: float) -> str:
@@ -239,66 +217,22 @@ def _duration(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
 
 
-# -------------------------------------------------------------------- displays of progress
+def _overwrite(line: str, width: int) -> int:
+    """Replace the current line, which has ``width`` characters, and return the new width."""
+    stream = sys.stdout if is_notebook() else sys.stderr  # a notebook shows stderr like an error
+    line = line[: shutil.get_terminal_size().columns - 1]
+    stream.write("\r" + line.ljust(width) + ("" if line else "\r"))
+    stream.flush()
+    return len(line)
+
+
+def is_watched() -> bool:
+    """Return whether a user sees the output as it is written: on a terminal or in a notebook."""
+    is_terminal = sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+    return is_terminal or is_notebook()
 
 
 def is_notebook() -> bool:
     """Return whether this process is the kernel of a notebook, without importing IPython."""
     get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
     return get_ipython is not None and hasattr(get_ipython(), "kernel")
-
-
-class _TerminalLine:
-    """A line that each update overwrites."""
-
-    patience, period = _PATIENCE, 0.2  # seconds before the first update, and between two updates
-    width = 0
-
-    def update(self, line: str, fraction: float | None = None) -> None:  # noqa: ARG002
-        """Show the line, and the fraction of the work that is done, if known."""
-        line = line[: shutil.get_terminal_size().columns - 1]
-        sys.stderr.write("\r" + line.ljust(self.width) + ("" if line else "\r"))
-        sys.stderr.flush()
-        self.width = len(line)
-
-    def close(self, line: str, seconds: float) -> None:  # noqa: ARG002
-        """Close the display; ``line`` summarizes the work, which took ``seconds``."""
-        if self.width:
-            self.update("")
-
-
-class _NotebookBar(_TerminalLine):
-    period = 0.5
-    handle: Any = None
-
-    def update(self, line: str, fraction: float | None = None) -> None:
-        from IPython.display import display
-
-        value = "" if fraction is None else f' value="{fraction:.3f}"'
-        html = f"<progress{value}></progress> {escape(line)}" if line else ""
-        content = {"text/html": html, "text/plain": line}
-        if self.handle is None:
-            self.handle = display(content, raw=True, display_id=True)
-        else:
-            self.handle.update(content, raw=True)
-        self.width = len(line)
-
-
-class _LogLines(_TerminalLine):
-    patience = period = 30.0
-
-    def update(self, line: str, fraction: float | None = None) -> None:  # noqa: ARG002
-        print(line, file=sys.stderr, flush=True)
-
-    def close(self, line: str, seconds: float) -> None:
-        if seconds >= _PATIENCE:
-            self.update(line)
-
-
-def _display() -> _TerminalLine | None:
-    """Return the progress display, or None."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        return _TerminalLine()
-    if is_notebook():
-        return _NotebookBar()
-    return _LogLines() if _is_verbose.get() and sys.stderr is not None else None

@@ -1,16 +1,15 @@
 """Models of graphs: two automatic ones that combine kernels, and three that search the parameters of one kernel.
 
-`classifier` and `regressor` combine the kernels that `candidates` lists; `auto` screens these with the closed forms of
-`least_squares`. `svc`, `ridge` and `gp` share one search over kernels, parameters and strengths (`search`, `crossval`),
-and `svc` has its own fast solver (`solver`). `multi_target` fits a copy of a regressor for each of several targets.
-`saving` writes models to files that contain no code.
+`classifier` and `regressor` combine the kernels that `candidates` lists, after a screening by least squares (`auto`).
+`svc`, `ridge` and `gp` share one search over kernels, parameters and strengths (`search`), and `svc` has its own fast solver
+(`solver`). `multi_target` fits a copy of a regressor for each of several targets. `saving` writes models to files that
+contain no code.
 """
 
 from treegram.models.classifier import GraphClassifier
 from treegram.models.gp import GraphGP
-from treegram.models.multi_target import MultiTargetRegressor
 from treegram.models.regressor import GraphRegressor
 from treegram.models.ridge import GraphRidge
 from treegram.models.svc import GraphSVC
 
-__all__ = ["GraphClassifier", "GraphGP", "GraphRegressor", "GraphRidge", "GraphSVC", "MultiTargetRegressor"]
+__all__ = ["GraphClassifier", "GraphGP", "GraphRegressor", "GraphRidge", "GraphSVC"]

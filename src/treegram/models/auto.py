@@ -1,8 +1,13 @@
-"""Screening: fit a least-squares model for each candidate, on a sample first, and compare leave-one-out predictions.
+"""The automatic choice: a least-squares model for each candidate, compared by leave-one-out predictions in closed form.
 
-One decomposition of a Gram matrix gives the best strength and all leave-one-out predictions (`least_squares`), so a candidate
-costs little more than its Gram matrix on a sample. Only the best few are fitted on all graphs. If there are very many
-graphs, models are combinations of kernels with some of them, the **landmarks**, fitted to all.
+A **machine** predicts sum_i (K(G, G_i) / s + 1) c_i, with s the mean of K(G_i, G_i), and minimizes the squared errors plus
+alpha times its squared norm; the 1 represents the intercept. One decomposition of a Gram matrix gives the best alpha and all
+leave-one-out predictions, so kernels, strengths and combinations are compared without any further fit. A **stack** adds the
+predictions of machines with the non-negative weights for which the leave-one-out predictions fit the targets best.
+
+**Screening** fits candidates on a sample first, which costs little more than their Gram matrices; only the best few are fitted
+on all graphs. If there are very many graphs, machines are combinations of kernels with some of them, the **landmarks**,
+fitted to all.
 """
 
 from __future__ import annotations
@@ -14,17 +19,31 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg.lapack import dpotri
+from scipy.optimize import minimize, minimize_scalar, nnls
+from scipy.special import log_softmax
 from sklearn.base import clone
 
 from treegram._core.parallel import track
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.models.candidates import auto_candidates
-from treegram.models.crossval import seed_of
-from treegram.models.least_squares import Machine, fit_machine, most_likely, stack
-from treegram.models.search import Candidate, Search, SearchResult, with_jobs
+from treegram.models.candidates import Candidate, auto_candidates, seed_of, with_jobs
 
-__all__ = ["AUTO_VERSION", "Fitted", "Screening", "choose_stack", "search_auto"]
+__all__ = [
+    "AUTO_VERSION",
+    "Fitted",
+    "Screening",
+    "all_classes",
+    "choose_stack",
+    "class_targets",
+    "find_finalists",
+    "fit_bias",
+    "fit_machine",
+    "fit_temperature",
+    "most_likely",
+    "stack",
+]
 
 # Increase it with every change to the candidates or the search that can change a choice: stored studies record it, and
 # another version cannot continue them. tests/models/test_auto.py lists the candidates of this version.
@@ -36,6 +55,160 @@ TOO_MANY, N_LANDMARKS = 6000, 4000  # graphs; above TOO_MANY, landmarks are used
 N_FINALISTS, N_FINALISTS_OF_MANY = 5, 3  # candidates that go on from the sample to a stack
 N_SEARCHED = 3  # candidates that go on to a search of C, alpha or noise
 LEAST_SHARE = 0.03  # of a model in a stack
+ALPHAS = np.logspace(-4, 1, 11)
+_JITTER = 1e-8  # times the mean diagonal: landmarks may be equal
+_DIGITS = 12  # of errors that are compared: the rest is rounding
+_LOG_TEMPERATURES = (-5.0, 3.0)
+
+
+# -------------------------------------------------------------------- least squares
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A fitted least-squares model, with its leave-one-out predictions of the fitted graphs."""
+
+    alpha: float
+    coefficients: Floats  # (n_landmarks, n_outputs), of K itself
+    intercept: Floats  # (n_outputs,)
+    held_out: Floats  # (n_graphs, n_outputs)
+    error: float  # mean squared error of held_out
+
+
+def fit_machine(
+    K: Floats, Y: Floats, weights: Floats, landmarks: Ints | None = None, *, alpha: float | None = None
+) -> Machine:
+    """Fit a model, by default with the alpha of the smallest leave-one-out error; ties go to the largest alpha.
+
+    ``K`` has a row for each graph and a column for each graph or, with ``landmarks``, for each landmark. Predictions
+    are then combinations of kernels with the landmarks alone, fitted to all graphs, and alpha must be given. A weight
+    of 0 is treated as a very small one.
+    """
+    weights = np.maximum(weights, 1e-9 * weights.max())
+    roots = np.sqrt(weights)[:, None]
+    own = K if landmarks is None else K[landmarks]
+    unit = float(own.diagonal().mean()) or 1.0
+    K = K / unit + 1.0
+    if landmarks is not None:
+        assert alpha is not None
+        coefficients, left = _solve_landmarks(K, roots * Y, roots, landmarks, alpha)
+    elif alpha is not None:
+        coefficients, left = _solve(K, roots * Y, roots, alpha)
+    else:
+        alpha, coefficients, left = _solve_all(K, roots * Y, roots)
+    error = _error(left, weights)
+    return Machine(alpha, coefficients / unit, coefficients.sum(axis=0), Y - left / roots, error)
+
+
+def _error(left: Floats, weights: Floats) -> float:
+    return round(float((left**2).sum() / weights.sum() / left.shape[1]), _DIGITS)
+
+
+def _solve_all(K: Floats, targets: Floats, roots: Floats) -> tuple[float, Floats, Floats]:
+    """Return the best alpha, its coefficients, and the weighted residuals of the leave-one-out predictions."""
+    values, V = np.linalg.eigh(roots * K * roots.T)
+    values, products, squares = np.maximum(values, 0.0), V.T @ targets, V**2
+    best: tuple[float, float, Floats, Floats] | None = None
+    for alpha in ALPHAS[::-1]:
+        solved = V @ (products / (values + alpha)[:, None])
+        left = solved / (squares @ (1.0 / (values + alpha)))[:, None]
+        error = _error(left, roots**2)
+        if best is None or error < best[0]:
+            best = error, float(alpha), roots * solved, left
+    assert best is not None
+    return best[1:]
+
+
+def _solve(K: Floats, targets: Floats, roots: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """Return coefficients and residuals for one alpha, at a fraction of the cost of a decomposition."""
+    A = roots * K * roots.T
+    A[np.diag_indices(len(A))] += alpha
+    L = cholesky(A, lower=True, overwrite_a=True)
+    solved = cho_solve((L, True), targets)
+    inverse = dpotri(L, lower=1, overwrite_c=1)[0]
+    return roots * solved, solved / inverse.diagonal()[:, None]
+
+
+def _solve_landmarks(K: Floats, targets: Floats, roots: Floats, landmarks: Ints, alpha: float) -> tuple[Floats, Floats]:
+    """Return coefficients of the landmarks and residuals for one alpha; time grows linearly with the other graphs."""
+    square = K[landmarks]
+    square[np.diag_indices(len(square))] += _JITTER * square.diagonal().mean()
+    L = cholesky(square, lower=True, overwrite_a=True)
+    features = solve_triangular(L, (roots * K).T, lower=True, overwrite_b=True)  # (n_landmarks, n_graphs)
+    A = features @ features.T
+    A[np.diag_indices(len(A))] += alpha
+    root = cholesky(A, lower=True, overwrite_a=True)
+    solved = cho_solve((root, True), features @ targets)
+    left = targets - features.T @ solved
+    leverages = (solve_triangular(root, features, lower=True) ** 2).sum(axis=0)
+    return solve_triangular(L.T, solved, lower=False), left / (1.0 - leverages)[:, None]
+
+
+def stack(held_out: list[Floats], Y: Floats, weights: Floats) -> Floats:
+    """Return the non-negative weights of models that sum to 1 and predict left-out graphs best, by squared error."""
+    roots = np.sqrt(weights)[:, None]
+    columns = np.column_stack([(roots * one).ravel() for one in [*held_out, Y]])
+    triangle: Floats = np.asarray(np.linalg.qr(columns, mode="r"))
+    shares = nnls(triangle[:, :-1], triangle[:, -1])[0]
+    if not shares.any():  # no model is better than predicting 0: keep the one with the smallest error
+        shares[np.argmin([((columns[:, -1] - column) ** 2).sum() for column in columns[:, :-1].T])] = 1.0
+    normalized: Floats = shares / shares.sum()
+    return normalized
+
+
+# -------------------------------------------------------------------- classes
+
+
+def class_targets(codes: Ints, n_classes: int) -> Floats:
+    """Return 1 for a graph's class and -1 for the others, (n_graphs, n_classes); for two classes, only the second column."""
+    Y = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
+    return Y[:, 1:] if n_classes == 2 else Y
+
+
+def all_classes(decisions: Floats) -> Floats:
+    """Return a column for each class; for two classes, ``decisions`` has a column for the second only."""
+    return np.hstack([-decisions, decisions]) if decisions.shape[1] == 1 else decisions
+
+
+def most_likely(decisions: Floats) -> Ints:
+    """Return the code of the class with the highest decision; ties go to the first class."""
+    return all_classes(decisions).argmax(axis=1)
+
+
+def fit_bias(decisions: Floats, codes: Ints, weights: Floats) -> Floats:
+    """Return what to add to decisions, (n_outputs,), so that the softmax of the sums makes the weighted classes most likely.
+
+    The temperature of the softmax is fitted with it, and forgotten: see `fit_temperature`.
+    """
+    is_class = codes[:, None] == np.arange(all_classes(decisions).shape[1])
+    weights = weights[:, None] / weights.sum()
+
+    def loss(parameters: Floats) -> tuple[float, Floats]:
+        scores = all_classes(decisions + parameters[1:]) / np.exp(parameters[0])
+        logs = log_softmax(scores, axis=1)
+        slopes = weights * (np.exp(logs) - is_class)  # by the scores
+        of_bias = slopes.sum(axis=0) / np.exp(parameters[0])
+        of_bias = of_bias[1:] - of_bias[:1] if decisions.shape[1] == 1 else of_bias
+        return -float((weights * logs)[is_class].sum()), np.array([-(slopes * scores).sum(), *of_bias])
+
+    start = np.zeros(1 + decisions.shape[1])
+    bounds = [_LOG_TEMPERATURES, *[(-2.0, 2.0)] * decisions.shape[1]]
+    found: Floats = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x[1:]
+    return found
+
+
+def fit_temperature(decisions: Floats, codes: Ints, weights: Floats) -> float:
+    """Return the temperature for which softmax(decisions / temperature) makes the classes most likely."""
+    rows, decisions = np.arange(len(codes)), all_classes(decisions)
+
+    def loss(log_temperature: float) -> float:
+        likelihoods = log_softmax(decisions / np.exp(log_temperature), axis=1)[rows, codes]
+        return -float(likelihoods @ weights)
+
+    return float(np.exp(minimize_scalar(loss, bounds=_LOG_TEMPERATURES, method="bounded").x))
+
+
+# -------------------------------------------------------------------- screening
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,16 +358,15 @@ def _finalists(screening: Screening, fitted: list[Fitted], ids: Ints, n_finalist
     return [fitted[i] for i in sorted(ranks[:n_finalists])]
 
 
-def search_auto(search: Search, screening: Screening) -> SearchResult:
-    """Screen all candidates by least squares, then choose among the best few by the model's own score."""
+def find_finalists(screening: Screening) -> tuple[list[Candidate], list[dict[str, Any]]]:
+    """Return the best few candidates, for a search by the model's own score, and the records of the others."""
     fitted = screening.try_all(screening.candidates(), screening.sample())
     fitted.sort(key=lambda one: one.machine.error)  # stable: ties keep their order
     for one in fitted[N_SEARCHED:]:
-        one.record["note"] = f"left out: not among the best {N_SEARCHED} of least squares"
+        score, one.record["score"] = one.record["score"], None  # it is not the model's own
+        one.record["note"] = (
+            f"left out: not among the best {N_SEARCHED} of least squares (leave-one-out score {score:.4f})"
+        )
     finalists = [one.candidate for one in fitted[:N_SEARCHED]]
     names = {one.name for one in finalists}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about kernels that the user did not name
-        search.try_all(finalists)
-    result = search.conclude()
-    return replace(result, records=[one for one in screening.records if one["candidate"] not in names] + result.records)
+    return finalists, [one for one in screening.records if one["candidate"] not in names]

@@ -36,21 +36,22 @@ from treegram._core.params import (
     Words,
     parameters,
 )
+from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.base import AUTO, PRECOMPUTED, GraphKernel
-from treegram.models.auto import Screening, search_auto
-from treegram.models.crossval import Fits, check_targets, encode_classes
+from treegram.models.auto import Screening, find_finalists
+from treegram.models.candidates import Candidate, list_candidates
 from treegram.models.search import (
-    Candidate,
     Data,
+    Fits,
     Precomputed,
     Score,
-    Search,
     SearchResult,
     Splits,
     check_gram,
-    list_candidates,
+    check_memory,
+    search,
 )
 
 STRENGTHS: Allowed = (Number(0, above=True), LIST)
@@ -113,20 +114,13 @@ class GraphModel(Checked, BaseEstimator):
             One row for each record of ``search_results_``: score, seconds, candidate, and why it was tried or left out.
             The best come first, those without a score last.
         """
-        check_is_fitted(self)
+        self._check_one_target()
         return SearchSummary(self.search_results_)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text: str = super().__repr__(N_CHAR_MAX)
         chosen = self._describe_choice()
         return f"{text}  # chose {chosen}" if chosen else text
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        chosen = self._describe_choice()
-        if chosen and "text/html" in bundle:
-            bundle["text/html"] += f"<p>Chose {escape(chosen)}</p>"
-        return bundle
 
     def _describe_choice(self) -> str:
         """Return the choice of a fitted "auto", or ""; here, the kernels of an automatic model with their weights."""
@@ -136,6 +130,20 @@ class GraphModel(Checked, BaseEstimator):
         shown = [f"{weight:.2f} {' '.join(repr(kernel).split())}" for weight, kernel in parts[:_MOST_SHOWN]]
         left = len(parts) - len(shown)
         return " + ".join([*shown, f"{left} more"] if left else shown)
+
+    def _forget(self) -> None:
+        """Remove what an earlier ``fit`` has learned."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+
+    def _check_one_target(self) -> None:
+        """Raise unless the model is fitted, on a single target."""
+        check_is_fitted(self)
+        if hasattr(self, "estimators_"):
+            raise ParameterError(
+                f"This {type(self).__name__} was fitted on several targets, and has a model for each: use one of them, such as "
+                "model.estimators_[0], for anything but predict and score."
+            )
 
     def _read_new(self, X: Any) -> Any:
         """Return new graphs as a collection."""
@@ -156,12 +164,10 @@ class KernelModel(GraphModel):
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "kernel": (Instance((GraphKernel, Pipeline, str, list, tuple), "a kernel, its name, or a list of these"),),
         "param_grid": (Words("auto"), Instance((dict, list, tuple), "a dict of lists, or a list of these")),
-        "max_seconds": (Number(0), NOTHING),
     }
 
     kernel: Any = field(default=AUTO, kw_only=False)
     param_grid: Any = "auto"
-    max_seconds: float | None = None
 
     def _search(self, data: Data, strength: str) -> SearchResult:
         """Find the best candidate and set the attributes that describe it; its kernel is not fitted yet."""
@@ -169,21 +175,15 @@ class KernelModel(GraphModel):
             raise ValueError(
                 f"param_grid cannot be used with kernel='auto', which has its own candidates; got {self.param_grid!r}."
             )
-        candidates = [] if self._is_auto else self._candidates()
-        options: dict[str, Any] = {"max_seconds": self.max_seconds, "n_jobs": self.n_jobs, "verbose": self.verbose}
-        search = Search(data, self._make_score(data), strength, **options)
-        if self._is_auto:
-            result = search_auto(search, self._screening(data))
-            for record in result.records[: -len(search.records)]:  # only screened: their score is not the model's
-                if record["score"] is not None:
-                    record["note"] += f" (leave-one-out score {record['score']:.4f})"
-                    record["score"] = None
-        else:
-            search.try_all(candidates)
-            result = search.conclude()
+        check_memory(len(data.graphs))
+        score = self._make_score(data)
+        candidates, left_out = find_finalists(self._screening(data)) if self._is_auto else (self._candidates(), [])
+        options: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose, "is_quiet": self._is_auto}
+        result = search(data, candidates, score, strength, **options)
         self.best_params_ = result.table["params"][result.index]
-        self.kernel_ = clone(self.best_params_["kernel"])
-        self.search_results_ = result.records
+        kernel = self.best_params_["kernel"]
+        self.kernel_: Any = Precomputed() if kernel == PRECOMPUTED else clone(kernel)
+        self.search_results_ = left_out + result.records
         return result
 
     def _candidates(self) -> list[Candidate]:
@@ -209,7 +209,7 @@ class KernelModel(GraphModel):
 
     def _kernel_on_graphs(self) -> Any:
         """Return the fitted kernel; raise if the user passed a Gram matrix instead."""
-        check_is_fitted(self)
+        self._check_one_target()
         if isinstance(self.kernel_, Precomputed):
             raise ParameterError(
                 f"{type(self).__name__} with kernel='precomputed' cannot be explained: it knows no graphs. Fit it on graphs."
@@ -277,8 +277,8 @@ class CrossValidatedModel(KernelModel):
             The fitted model.
         """
         self._check_parameters()
-        self.__dict__.pop("calibration_", None)
         graphs, labels = check_fit(X, y, check_gram if self._is_precomputed else as_graphs)
+        self._forget()
         targets = self._read_targets(labels)
         strengths = check_strengths(self._strength, getattr(self, self._strength))[self._order]
         weights = None if sample_weight is None else check_weights(sample_weight, len(targets))
@@ -288,9 +288,6 @@ class CrossValidatedModel(KernelModel):
             self.cv_results_, self.best_index_ = result.table, result.index
             self.best_score_ = float(result.table["mean_test_score"][result.index])
             self._fit_best(data, result.fits)
-        if self._is_precomputed:
-            for params in result.table["params"]:  # one of which is best_params_
-                params["kernel"] = PRECOMPUTED
         return self
 
     @property
@@ -342,6 +339,30 @@ def check_fit(X: Any, y: Any, read: Callable[[Any], Any] = as_graphs) -> tuple[A
     return graphs, targets
 
 
+def check_targets(y: Any) -> NDArray[Any]:
+    """Return the targets as a one-dimensional array; raise if any is missing."""
+    if y is None:
+        raise ValueError("y is missing: give one target for each graph.")
+    targets = np.asarray(y)
+    if targets.ndim != 1:
+        raise ValueError(
+            f"y must have one target for each graph; got an array of shape {targets.shape}. Only GraphRegressor, GraphRidge and "
+            "GraphGP take several numbers for each graph, and not with kernel='precomputed'."
+        )
+    # Look at the original values: numpy turns a NaN among strings into a string, and drops a mask.
+    for i, target in enumerate(y.tolist() if isinstance(y, np.ndarray) else y):
+        if _is_missing(target):
+            raise ValueError(f"y[{i}] is {target}: the target of graph {i} is missing. Leave this graph out.")
+    return targets
+
+
+def _is_missing(target: Any) -> bool:
+    try:
+        return target is None or bool(target != target)  # NaN and NaT are not equal to themselves
+    except TypeError:  # pandas.NA: comparisons are neither True nor False
+        return True
+
+
 def check_weights(sample_weight: Any, n_graphs: int) -> Floats:
     """Return the weights of graphs as an array, checked to be finite and not negative."""
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -378,6 +399,15 @@ def check_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
         )
     check_classification_targets(labels)
     return encode_classes(labels)
+
+
+def encode_classes(y: Any) -> tuple[NDArray[Any], Ints]:
+    """Return the sorted classes and the code of each graph's class; raise if there are fewer than two classes."""
+    classes, codes = np.unique(check_targets(y), return_inverse=True)
+    if len(classes) < 2:
+        found = f"{counted(len(codes), 'graph')} of class {classes[0]!s} alone" if len(classes) else "no graphs"
+        raise ValueError(f"Classification needs at least two classes; got {found}.")
+    return classes, codes.astype(np.int64)
 
 
 def weigh_classes(

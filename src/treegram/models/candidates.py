@@ -1,6 +1,6 @@
-"""The candidates of ``"auto"``: structures combined with views of the graphs, the same for all data.
+"""The kernels that a model tries: those that the user named, and those of ``"auto"``.
 
-A **view** is the output of transformers of the graphs: full labels or only their first parts; no vectors, raw vectors,
+The latter are structures combined with views of the graphs, the same for all data. A **view** is the output of transformers of the graphs: full labels or only their first parts; no vectors, raw vectors,
 scaled or whitened ones, or vectors with those of the neighbors; edge vectors in bins. The width of the node kernel follows
 from the vectors of a view, so it suits any range and dimension. A **structure** is what else must match for two nodes to be
 compared: colors, trees, edges, or pairs of nodes. Candidates that need something the graphs lack are left out. Nothing here
@@ -9,14 +9,17 @@ looks at targets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.pipeline import make_pipeline
 
+from treegram._core.text import suggest
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
 from treegram.graphs.transforms import (
@@ -27,13 +30,93 @@ from treegram.graphs.transforms import (
     TruncateLabels,
 )
 from treegram.kernels import CSM, GIK, ODDCL, ODDST, P2K, WL, WLCL, WLOA, KernelSum, ShortestPath, StatisticsKernel
-from treegram.models.crossval import seed_of
-from treegram.models.search import Candidate
+from treegram.kernels.base import AUTO, KERNELS, PRECOMPUTED
+from treegram.kernels.grid import parameter_names, split_pipeline, with_parameters
 from treegram.pairsum.attributes import scaled_gamma
 
-__all__ = ["auto_candidates", "narrow_gamma", "white_gamma"]
+__all__ = [
+    "Candidate",
+    "ParamGrid",
+    "auto_candidates",
+    "list_candidates",
+    "narrow_gamma",
+    "seed_of",
+    "white_gamma",
+    "with_jobs",
+]
 
 N_PAIRS = 20_000  # pairs of nodes whose distances are sampled
+
+ParamGrid: TypeAlias = Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A kernel, or a pipeline that ends in one, and the grid to search for it."""
+
+    name: str
+    kernel: Any
+    param_grid: ParamGrid = field(default_factory=dict)
+    reason: str = "requested"
+
+
+def seed_of(*identity: Any) -> int:
+    """Return a seed that depends only on an identity, so that adding a run never changes the others."""
+    digest = hashlib.sha256(json.dumps(identity).encode()).digest()
+    return int.from_bytes(digest[:4], "little")
+
+
+# -------------------------------------------------------------------- candidates of the user
+
+
+def list_candidates(kernel: Any, param_grid: Any, n_jobs: int | None) -> list[Candidate]:
+    """Return the kernels that the user named, each with its grid; ``n_jobs=None`` keeps each kernel's own number of threads."""
+    kernels = list(kernel) if isinstance(kernel, list | tuple) else [kernel]
+    kernels = [_named_kernel(one) if isinstance(one, str) else one for one in kernels]
+    if not kernels:
+        raise ValueError("kernel must be a kernel or a list of at least one; got an empty list.")
+    grids = list(param_grid) if isinstance(param_grid, list | tuple) else [param_grid] * len(kernels)
+    if len(grids) != len(kernels):
+        raise ValueError(
+            f"param_grid must have one entry for each kernel: {len(kernels)} kernels, got {len(grids)} entries."
+        )
+    candidates = []
+    for i, (name, one, grid) in enumerate(zip(_names(kernels), kernels, grids, strict=True)):
+        if grid != "auto" and not isinstance(grid, Mapping):
+            raise ValueError(f"param_grid[{i}] must be 'auto' or a dict of parameter: list of values; got {grid!r}.")
+        values = split_pipeline(one)[1].default_param_grid() if grid == "auto" else grid
+        candidates.append(Candidate(name, with_jobs(one, n_jobs), values))
+    return candidates
+
+
+def with_jobs(kernel: Any, n_jobs: int | None) -> Any:
+    """Return a copy of the kernel with ``n_jobs`` threads; None keeps its own number."""
+    has_jobs = n_jobs is not None and "n_jobs" in parameter_names(kernel)
+    return with_parameters(kernel, {"n_jobs": n_jobs} if has_jobs else {})
+
+
+def _named_kernel(name: str) -> Any:
+    """Return the kernel with this name, as on the command line and in studies, with its default parameters."""
+    if name in (AUTO, PRECOMPUTED):
+        raise ValueError(
+            f"kernel {name!r} must be the only one, not in a list; 'precomputed' is for GraphSVC and GraphRidge alone."
+        )
+    if name not in KERNELS:
+        raise ValueError(f"kernel {name!r} is unknown{suggest(name, KERNELS) or '. Known are ' + ', '.join(KERNELS)}")
+    return KERNELS[name]()
+
+
+def _names(kernels: list[Any]) -> list[str]:
+    """Name kernels by the classes of their steps, with parameters where two have the same classes."""
+    short, long = [], []
+    for i, kernel in enumerate(kernels):
+        before, final = split_pipeline(kernel, "kernel" if len(kernels) == 1 else f"kernel[{i}]")
+        short.append(" > ".join(type(step).__name__ for step in [*before, final]))
+        long.append(" > ".join(" ".join(repr(step).split()) for step in [*before, final]))
+    return [name if short.count(name) == 1 else long[i] for i, name in enumerate(short)]
+
+
+# -------------------------------------------------------------------- candidates of "auto"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,18 @@ from treegram._core.params import NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.graphs import as_graphs
 from treegram.kernels.base import AUTO
-from treegram.models.auto import N_LANDMARKS, TOO_MANY, Screening, choose_stack, evenly_spaced
+from treegram.models.auto import (
+    N_LANDMARKS,
+    TOO_MANY,
+    Screening,
+    all_classes,
+    choose_stack,
+    class_targets,
+    evenly_spaced,
+    fit_bias,
+    fit_temperature,
+    most_likely,
+)
 from treegram.models.base import (
     KERNELS_ALLOWED,
     DecisionParts,
@@ -28,9 +39,8 @@ from treegram.models.base import (
     check_weights,
     weigh_classes,
 )
+from treegram.models.candidates import list_candidates
 from treegram.models.conformal import PredictsSets
-from treegram.models.least_squares import all_classes, class_targets, fit_bias, fit_temperature, most_likely
-from treegram.models.search import list_candidates
 
 __all__ = ["GraphClassifier"]
 

@@ -14,7 +14,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.errors import ParameterError
 from treegram._core.types import Floats
@@ -44,7 +43,7 @@ class _Calibrated:
         self
             The fitted model, with these errors in ``calibration_``; ``fit`` discards them.
         """
-        check_is_fitted(self)
+        self._check_one_target()  # type: ignore[attr-defined]
         graphs, targets = check_fit(X, y, self._read_new)  # type: ignore[attr-defined]
         self.calibration_ = np.sort(self._errors(graphs, targets))
         return self
@@ -54,7 +53,7 @@ class _Calibrated:
 
     def _largest_error(self, coverage: Any) -> float:
         """Return the error that new graphs exceed with probability at most 1 - coverage; infinity for too few graphs."""
-        check_is_fitted(self)
+        self._check_one_target()  # type: ignore[attr-defined]
         if not hasattr(self, "calibration_"):
             raise ValueError(
                 f"{type(self).__name__} is not calibrated: call calibrate(X, y) first, with graphs that were not fitted."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -17,14 +18,109 @@ from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import split_pipeline
 from treegram.models.base import STRENGTHS, KernelModel, check_fit, check_numbers, check_strengths
 from treegram.models.conformal import PredictsIntervals
-from treegram.models.crossval import Fits
-from treegram.models.search import Data, Score
+from treegram.models.multi_target import TakesSeveralTargets
+from treegram.models.search import Data, Fits, Score
 
-__all__ = ["GraphGP", "decompose", "leave_one_out_errors", "self_kernels"]
+__all__ = ["GraphGP", "PredictsByProcess", "decompose", "mean_diagonal"]
+
+
+class PredictsByProcess(TakesSeveralTargets, PredictsIntervals, RegressorMixin):
+    """Mixin for Gaussian processes on a sum of kernels: the last step of ``fit``, and predictions with error bars."""
+
+    intercept_: float  # the mean of the targets
+    _unit: float  # their standard deviation
+    dual_coef_: Floats
+
+    @abstractmethod
+    def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
+        """Return the fitted kernels with their weights and their usual values on the diagonal, and the noise."""
+
+    def _read_numbers(self, X: Any, y: Any) -> tuple[Graphs, Floats]:
+        """Return the checked arguments of ``fit``."""
+        graphs, targets = check_fit(X, y)
+        numbers = check_numbers(targets)
+        if len(numbers) < 2:
+            raise ValueError(f"A Gaussian process needs at least two graphs; got {len(numbers)}.")
+        self._forget()
+        return graphs, numbers
+
+    def _normalize(self, numbers: Floats) -> Floats:
+        """Return the targets minus their mean, divided by their standard deviation."""
+        self.intercept_, self._unit = float(numbers.mean()), float(numbers.std()) or 1.0
+        z: Floats = (numbers - self.intercept_) / self._unit
+        return z
+
+    def _solve(self, values: Floats, vectors: Floats, products: Floats, noise: float) -> None:
+        """Set scale and coefficients, from a decomposition of K and its products with the normalized targets z.
+
+        With A = (K + noise)^-1, leave-one-out predictions miss z by (A z)_i / A_ii, and have the standard deviations
+        sqrt(scale / A_ii) (Rasmussen and Williams 2006, 5.4.2).
+        """
+        damped = values + noise
+        self.scale_ = float((products**2 / damped).mean())
+        self.dual_coef_ = self._unit * (vectors @ (products / damped))
+        self._half_inverse = vectors / np.sqrt(damped)  # times its transpose: A
+        variances = self.scale_ * (self._half_inverse**2).sum(axis=1)
+        errors = np.abs(self.dual_coef_ / self._unit) / np.sqrt(np.maximum(variances, np.finfo(np.float64).tiny))
+        self.calibration_ = np.sort(errors)
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: FBT001, FBT002 (scikit-learn's signature)
+        """Predict the targets of graphs, and their uncertainty.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            Graphs, new or not.
+        return_std : bool, default=False
+            Whether to also return standard deviations.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_graphs,) or (n_graphs, n_targets)
+            A number for each graph, or for each graph and target.
+        std : ndarray of the same shape
+            Only with ``return_std``: the standard deviation of a new target around ``mean``, including its noise.
+            Errors are rarely normal: use ``prediction_interval`` for intervals that contain 90 % of targets. A graph
+            whose kernel with itself is 0 gets the mean prior variance of the fitted graphs.
+        """
+        check_is_fitted(self)
+        if hasattr(self, "estimators_"):
+            return self._predict_columns(X, return_std=return_std)
+        graphs = as_graphs(X)
+        kernels, noise = self._sum()
+        rows = sum((weight * kernel.transform(graphs) for kernel, weight, _ in kernels), np.zeros((len(graphs), 1)))
+        mean: Floats = rows @ self.dual_coef_ + self.intercept_
+        if not return_std:
+            return mean
+        prior = np.zeros(len(graphs))
+        for kernel, weight, usual in kernels:
+            selves = _self_kernels(kernel, graphs)
+            prior += weight * np.where(selves > 0, selves, usual)
+        left = np.maximum(prior - ((rows @ self._half_inverse) ** 2).sum(axis=1), 0.0) + noise
+        return mean, self._unit * np.sqrt(self.scale_ * left)
+
+    def _mean_and_scale(self, X: Any) -> tuple[Floats, Floats]:
+        mean, std = self.predict(X, return_std=True)
+        return mean, np.maximum(std, np.finfo(np.float64).tiny)
+
+
+def _self_kernels(kernel: Any, graphs: Any) -> Floats:
+    """Return the kernel of each graph with itself, after the transformers of a pipeline."""
+    steps, final = split_pipeline(kernel)
+    for step in steps:
+        graphs = step.transform(graphs)
+    selves: Floats = final.diag(graphs)
+    return selves
+
+
+def mean_diagonal(K: Floats) -> float:
+    """Return the mean of the positive diagonal entries; 1 if there are none."""
+    diagonal = K.diagonal()
+    return float(diagonal[diagonal > 0].mean()) if (diagonal > 0).any() else 1.0
 
 
 @parameters
-class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
+class GraphGP(PredictsByProcess, KernelModel):
     r"""Gaussian process regression on graphs that chooses its kernel, the kernel's parameters and the noise.
 
         Targets, minus their mean and divided by their standard deviation, are modeled as a sample of
@@ -46,9 +142,6 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
         Values to try for each parameter of the kernel; see :class:`GraphSVC`.
     noise : float or sequence of float, default=(0.0001, 0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
         Values to try for the ratio of the variance of the noise to that of the signal, if K has ones on its diagonal.
-    max_seconds : float or None, default=None
-        Time after which no further kernel is tried; the first one always is. Without a limit, the result depends only
-        on the graphs and the targets.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for their decompositions, as in joblib; -1 means all.
     verbose : int, default=0
@@ -77,6 +170,9 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
     calibration_ : ndarray of shape (n_graphs,)
         Errors for ``prediction_interval``, in standard deviations, ascending: leave-one-out errors of the fitted
         graphs, or errors on the graphs of ``calibrate``.
+    estimators_ : list of GraphGP
+        Only if y has several columns: the fitted copies, one for each, which have all the other attributes. Explain
+        them one by one: ``explain(model.estimators_[0], X)``.
 
     See Also
     --------
@@ -110,8 +206,9 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
         ----------
         X : Graphs or list of graphs
             The graphs.
-        y : array-like of shape (n_graphs,)
-            One number for each graph.
+        y : array-like of shape (n_graphs,) or (n_graphs, n_targets)
+            One number for each graph, or several, with NaN where a graph has no value: then a copy of the model is
+            fitted for each column, on the graphs that have a value there.
 
         Returns
         -------
@@ -119,23 +216,17 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
             The fitted model.
         """
         self._check_parameters()
-        graphs, targets = check_fit(X, y)
-        numbers = check_numbers(targets)
-        if len(numbers) < 2:
-            raise ValueError(f"A Gaussian process needs at least two graphs; got {len(numbers)}.")
+        if np.ndim(y) == 2:
+            return self._fit_columns(X, y)
+        graphs, numbers = self._read_numbers(X, y)
         noises = check_strengths("noise", self.noise)[::-1]
-        self.intercept_, self._unit = float(numbers.mean()), float(numbers.std()) or 1.0
-        normal = (numbers - self.intercept_) / self._unit
+        z = self._normalize(numbers)
         with one_blas_thread(), verbosely(self.verbose):
-            self._choose(graphs, normal, noises)
+            self._choose(graphs, z, noises)
             K = self._fit_kernel(graphs)
-            self._prior = float(K.diagonal()[K.diagonal() > 0].mean()) if K.diagonal().any() else 1.0
+            self._prior = mean_diagonal(K)
             values, vectors = decompose(K)
-            damped = values + self.best_params_["noise"]
-            self.scale_ = float(((vectors.T @ normal) ** 2 / damped).mean())
-            self.dual_coef_ = self._unit * (vectors @ ((vectors.T @ normal) / damped))
-            self._half_inverse = vectors / np.sqrt(damped)  # times its transpose: (K + noise)^-1
-            self.calibration_ = leave_one_out_errors(self.dual_coef_ / self._unit, self._half_inverse, self.scale_)
+            self._solve(values, vectors, vectors.T @ z, self.best_params_["noise"])
         return self
 
     def _choose(self, graphs: Graphs, y: Floats, noises: Floats) -> None:
@@ -149,40 +240,8 @@ class GraphGP(PredictsIntervals, RegressorMixin, KernelModel):
     def _make_score(self, data: Data) -> Score:
         return partial(_score_likelihoods, y=data.targets, noises=data.strengths)
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: FBT001, FBT002 (scikit-learn's signature)
-        """Predict the targets of graphs, and their uncertainty.
-
-        Parameters
-        ----------
-        X : Graphs or list of graphs
-            Graphs, new or not.
-        return_std : bool, default=False
-            Whether to also return standard deviations.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_graphs,)
-            One number for each graph.
-        std : ndarray of shape (n_graphs,)
-            Only with ``return_std``: the standard deviation of a new target around ``mean``, including its noise.
-            Errors are rarely normal: use ``prediction_interval`` for intervals that contain 90 % of targets. A graph
-            whose kernel with itself is 0 gets the mean prior variance of the fitted graphs.
-        """
-        check_is_fitted(self)
-        graphs = as_graphs(X)
-        rows = self.kernel_.transform(graphs)
-        mean: Floats = rows @ self.dual_coef_ + self.intercept_
-        if not return_std:
-            return mean
-        explained = ((rows @ self._half_inverse) ** 2).sum(axis=1)
-        selves = self_kernels(self.kernel_, graphs)
-        prior = np.where(selves > 0, selves, self._prior)
-        left = np.maximum(prior - explained, 0.0) + self.best_params_["noise"]
-        return mean, self._unit * np.sqrt(self.scale_ * left)
-
-    def _mean_and_scale(self, X: Any) -> tuple[Floats, Floats]:
-        mean, std = self.predict(X, return_std=True)
-        return mean, np.maximum(std, np.finfo(np.float64).tiny)
+    def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
+        return [(self.kernel_, 1.0, self._prior)], self.best_params_["noise"]
 
 
 # -------------------------------------------------------------------- likelihoods
@@ -192,16 +251,6 @@ def decompose(K: Floats) -> tuple[Floats, Floats]:
     """Return eigenvalues and eigenvectors; negative eigenvalues, caused by rounding, become 0."""
     values, vectors = np.linalg.eigh(K)
     return np.maximum(values, 0.0), vectors
-
-
-def leave_one_out_errors(solved: Floats, half_inverse: Floats, scale: float) -> Floats:
-    """Return the errors of the leave-one-out predictions divided by their standard deviations, ascending.
-
-    With A = (K + noise)^-1 and ``solved`` = A y, they are (A y)_i / A_ii and sqrt(scale / A_ii) (Rasmussen and Williams
-    2006, 5.4.2).
-    """
-    variances = scale * (half_inverse**2).sum(axis=1)
-    return np.sort(np.abs(solved) / np.sqrt(np.maximum(variances, np.finfo(np.float64).tiny)))
 
 
 def log_marginal_likelihoods(K: Floats, *, y: Floats, noises: Floats) -> Floats:
@@ -218,12 +267,3 @@ def log_marginal_likelihoods(K: Floats, *, y: Floats, noises: Floats) -> Floats:
 def _score_likelihoods(K: Floats, train: Ints, test: Ints, *, y: Floats, noises: Floats) -> tuple[Floats, Fits]:  # noqa: ARG001
     """Return the likelihoods as scores, to 9 digits: the rest is rounding."""
     return np.round(log_marginal_likelihoods(K, y=y, noises=noises), 9), Fits(len(noises))
-
-
-def self_kernels(kernel: Any, graphs: Any) -> Floats:
-    """Return the kernel of each graph with itself, after the transformers of a pipeline."""
-    steps, final = split_pipeline(kernel)
-    for step in steps:
-        graphs = step.transform(graphs)
-    selves: Floats = final.diag(graphs)
-    return selves

@@ -11,19 +11,15 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky
 from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize, minimize_scalar
-from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from treegram._core.parallel import one_blas_thread, verbosely
 from treegram._core.params import Allowed, parameters
 from treegram._core.types import Floats
-from treegram.graphs import as_graphs
 from treegram.kernels.base import AUTO
 from treegram.models.auto import Fitted, Screening, evenly_spaced
-from treegram.models.base import KERNELS_ALLOWED, DecisionParts, GraphModel, check_fit, check_numbers
-from treegram.models.conformal import PredictsIntervals
-from treegram.models.gp import decompose, leave_one_out_errors, self_kernels
-from treegram.models.search import Candidate, list_candidates
+from treegram.models.base import KERNELS_ALLOWED, DecisionParts, GraphModel
+from treegram.models.candidates import Candidate, list_candidates
+from treegram.models.gp import PredictsByProcess, decompose, mean_diagonal
 
 __all__ = ["GraphRegressor", "learn_weights"]
 
@@ -36,7 +32,7 @@ MAX_ROUNDS = 100
 
 
 @parameters
-class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
+class GraphRegressor(PredictsByProcess, GraphModel):
     r"""Gaussian process regression on graphs, on a sum of kernels with learned weights.
 
         Targets, minus their mean and divided by their standard deviation, are modeled as a sample of
@@ -81,6 +77,9 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
         One record for each kernel: candidate, reason, n_graphs, score (share of the variance explained by its own
         leave-one-out predictions), seconds, and a note (its weight, or why it was left out). ``search_summary()``
         returns it as a table.
+    estimators_ : list of GraphRegressor
+        Only if y has several columns: the fitted copies, one for each, which have all the other attributes. Explain
+        them one by one: ``explain(model.estimators_[0], X)``.
 
     See Also
     --------
@@ -115,8 +114,9 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
         ----------
         X : Graphs or list of graphs
             The graphs.
-        y : array-like of shape (n_graphs,)
-            One number for each graph.
+        y : array-like of shape (n_graphs,) or (n_graphs, n_targets)
+            One number for each graph, or several, with NaN where a graph has no value: then a copy of the model is
+            fitted for each column, on the graphs that have a value there.
 
         Returns
         -------
@@ -124,10 +124,9 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
             The fitted model.
         """
         self._check_parameters()
-        graphs, targets = check_fit(X, y)
-        numbers = check_numbers(targets)
-        if len(numbers) < 2:
-            raise ValueError(f"A Gaussian process needs at least two graphs; got {len(numbers)}.")
+        if np.ndim(y) == 2:
+            return self._fit_columns(X, y)
+        graphs, numbers = self._read_numbers(X, y)
         if len(numbers) > MOST:
             warnings.warn(
                 f"A Gaussian process on {len(numbers):,} graphs takes too long: it is fitted on {MOST:,} of them, evenly drawn from "
@@ -137,8 +136,7 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
             )
             ids = evenly_spaced(numbers[:, None], MOST)
             graphs, numbers = graphs[ids], numbers[ids]
-        self.intercept_, self._unit = float(numbers.mean()), float(numbers.std()) or 1.0
-        z = (numbers - self.intercept_) / self._unit
+        z = self._normalize(numbers)
         is_auto = isinstance(self.kernels, str)
         options: dict[str, Any] = {"is_auto": is_auto, "n_jobs": self.n_jobs, "verbose": self.verbose}
         with one_blas_thread(), verbosely(self.verbose):
@@ -186,63 +184,19 @@ class GraphRegressor(PredictsIntervals, RegressorMixin, GraphModel):
         best = minimize_scalar(loss, bounds=BOUNDS, method="bounded")
         self.noise_ = float(np.exp(best.x))
         self.log_marginal_likelihood_ = -0.5 * (float(best.fun) + len(z) * (np.log(2 * np.pi) + 1.0))
-        damped = values + self.noise_
-        self.scale_ = float((products**2 / damped).mean())
-        self.dual_coef_ = self._unit * (vectors @ (products / damped))
-        self._half_inverse = vectors / np.sqrt(damped)  # times its transpose: (K + noise)^-1
-        self.calibration_ = leave_one_out_errors(self.dual_coef_ / self._unit, self._half_inverse, self.scale_)
+        self._solve(values, vectors, products, self.noise_)
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: FBT001, FBT002 (scikit-learn's signature)
-        """Predict the targets of graphs, and their uncertainty.
-
-        Parameters
-        ----------
-        X : Graphs or list of graphs
-            Graphs, new or not.
-        return_std : bool, default=False
-            Whether to also return standard deviations.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_graphs,)
-            One number for each graph.
-        std : ndarray of shape (n_graphs,)
-            Only with ``return_std``: the standard deviation of a new target around ``mean``, including its noise.
-            Errors are rarely normal: use ``prediction_interval`` for intervals that contain 90 % of targets. If the
-            kernel of a graph with itself is 0, the mean over the fitted graphs is used instead.
-        """
-        check_is_fitted(self)
-        graphs = as_graphs(X)
-        parts = list(zip(self.kernels_, self.weights_, strict=True))
-        rows = sum((weight * kernel.transform(graphs) for kernel, weight in parts), np.zeros((len(graphs), 1)))
-        mean: Floats = rows @ self.dual_coef_ + self.intercept_
-        if not return_std:
-            return mean
-        prior = np.zeros(len(graphs))
-        for (kernel, weight), usual in zip(parts, self._priors, strict=True):
-            selves = self_kernels(kernel, graphs)
-            prior += weight * np.where(selves > 0, selves, usual)
-        left = np.maximum(prior - ((rows @ self._half_inverse) ** 2).sum(axis=1), 0.0) + self.noise_
-        return mean, self._unit * np.sqrt(self.scale_ * left)
-
-    def _mean_and_scale(self, X: Any) -> tuple[Floats, Floats]:
-        mean, std = self.predict(X, return_std=True)
-        return mean, np.maximum(std, np.finfo(np.float64).tiny)
+    def _sum(self) -> tuple[list[tuple[Any, float, float]], float]:
+        return list(zip(self.kernels_, self.weights_, self._priors, strict=True)), self.noise_
 
     def _decision_parts(self) -> DecisionParts:
-        check_is_fitted(self)
+        self._check_one_target()
         coefficients = self.dual_coef_[:, None]
         parts = [(kernel, weight * coefficients) for kernel, weight in zip(self.kernels_, self.weights_, strict=True)]
         return parts, np.array([self.intercept_]), ("prediction",)
 
 
 # -------------------------------------------------------------------- weights
-
-
-def mean_diagonal(K: Floats) -> float:
-    """Return the mean of the positive diagonal entries; 1 if there are none."""
-    diagonal = K.diagonal()
-    return float(diagonal[diagonal > 0].mean()) if (diagonal > 0).any() else 1.0
 
 
 def learn_weights(grams: Sequence[Floats], z: Floats) -> Floats:

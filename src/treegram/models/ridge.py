@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,19 @@ from treegram._core.params import NOTHING, Allowed, parameters
 from treegram._core.types import Floats, Ints
 from treegram.models.base import SPLITS, STRENGTHS, CrossValidatedModel, check_numbers
 from treegram.models.conformal import PredictsIntervals
-from treegram.models.crossval import Fits, NumberAnswers, Scorer, Selection, check_scoring, choose_by_folds, rate
-from treegram.models.search import Data, Score, Splits
+from treegram.models.multi_target import TakesSeveralTargets
+from treegram.models.search import (
+    Data,
+    Fits,
+    NumberAnswers,
+    Score,
+    Scorer,
+    Selection,
+    Splits,
+    check_scoring,
+    choose_by_folds,
+    rate,
+)
 
 __all__ = ["GraphRidge", "number_folds", "select_ridge"]
 
@@ -27,7 +38,7 @@ _SMALLEST_WEIGHT = 1e-9  # times the largest: replaces 0 in leave-one-out predic
 
 
 @parameters
-class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
+class GraphRidge(TakesSeveralTargets, PredictsIntervals, RegressorMixin, CrossValidatedModel):
     r"""Kernel ridge regression on graphs that chooses its kernel, the kernel's parameters and alpha.
 
         All Gram matrices of a grid are computed in one pass if the kernel supports it, each is scored with each alpha
@@ -61,9 +72,6 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
         a scikit-learn splitter, or pairs of (training ids, test ids).
     random_state : int, RandomState instance or None, default=0
         Seed of the folds if ``cv`` is a number.
-    max_seconds : float or None, default=None
-        Time after which no further kernel is tried; the first one always is. Without a limit, the result depends only
-        on the graphs, the targets and the seed.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for fits, as in joblib; -1 means all. None: one for fits, and the kernel's own
         number for Gram matrices.
@@ -93,6 +101,9 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
         The weighted mean of the fitted targets.
     n_fits_ : int
         Number of fits: one for each candidate, fold (leave-one-out counts as a single fold) and alpha.
+    estimators_ : list of GraphRidge
+        Only if y has several columns: the fitted copies, one for each, which have all the other attributes. Explain
+        them one by one: ``explain(model.estimators_[0], X)``.
 
     See Also
     --------
@@ -125,6 +136,32 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
 
     alpha: float | Sequence[float] = (0.0001, 0.001, 0.01, 0.1, 1, 10, 100)
     cv: Any = None
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose a kernel, its parameters and alpha, and fit the model on all graphs.
+
+        Parameters
+        ----------
+        X : Graphs or list of graphs
+            The graphs; with ``kernel="precomputed"`` their Gram matrix, an array of shape (n_graphs, n_graphs).
+        y : array-like of shape (n_graphs,) or (n_graphs, n_targets)
+            One number for each graph, or several, with NaN where a graph has no value: then a copy of the model is
+            fitted for each column, on the graphs that have a value there. Not several with ``kernel="precomputed"``.
+        sample_weight : array-like of shape (n_graphs,), default=None
+            Weights of the squared errors of graphs, in fits and in scores of the search, except with your own
+            ``scoring`` function.
+        groups : array-like of shape (n_graphs,), default=None
+            For a splitter that keeps groups together, such as :class:`sklearn.model_selection.GroupKFold`.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        if np.ndim(y) == 2 and not self._is_precomputed:
+            self._check_parameters()
+            return self._fit_columns(X, y, sample_weight=sample_weight, groups=groups)
+        return super().fit(X, y, sample_weight=sample_weight, groups=groups)
 
     def _read_targets(self, labels: NDArray[Any]) -> Floats:
         return check_numbers(labels)
@@ -166,10 +203,13 @@ class GraphRidge(PredictsIntervals, RegressorMixin, CrossValidatedModel):
 
         Returns
         -------
-        ndarray of shape (n_graphs,)
-            One number for each graph.
+        ndarray of shape (n_graphs,) or (n_graphs, n_targets)
+            A number for each graph, or for each graph and target.
         """
         check_is_fitted(self)
+        if hasattr(self, "estimators_"):
+            columns: Floats = self._predict_columns(X)
+            return columns
         predicted: Floats = self.kernel_.transform(X) @ self.dual_coef_ + self.intercept_
         return predicted
 

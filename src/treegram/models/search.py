@@ -7,41 +7,66 @@ these graphs alone.
 
 from __future__ import annotations
 
+import contextlib
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from inspect import isfunction
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer
 from sklearn.utils import check_array
 
 from treegram._core.errors import ParameterError
 from treegram._core.machine import require
 from treegram._core.parallel import run_tasks
-from treegram._core.text import counted, suggest
+from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.kernels.base import AUTO, KERNELS, PRECOMPUTED
-from treegram.kernels.grid import Grid, GridPoint, grid_points, parameter_names, split_pipeline, with_parameters
-from treegram.models.crossval import Fits, choose, distinct
+from treegram.kernels.base import PRECOMPUTED
+from treegram.kernels.grid import grid_points, with_parameters
+from treegram.models.candidates import Candidate, ParamGrid
 
-ParamGrid: TypeAlias = Mapping[str, Sequence[Any]]
 Splits: TypeAlias = list[tuple[Ints, Ints]]
 
 CHOSEN = "chosen"
-TIME_IS_UP = "left out: time was up"
 HELD_AT_ONCE = 2**30  # bytes of Gram matrices that a search holds at once; one matrix if a single one is larger
 _COPIES = 3  # of a Gram matrix: itself, one more while it is computed, and its blocks in the folds
 _DIAGONAL = 0.1  # nearest similarity; typical data has 0.15 or more, badly scaled vectors 0.00 to 0.06
 _ASYMMETRY = 1e-8  # of a Gram matrix, relative to its largest entry: more than rounding
 _MIN_GRAPHS = 20  # needed to judge that similarity
 _ROWS = 200  # examined for it, evenly spaced
-clock = time.monotonic  # measures max_seconds
+_DIGITS = 12  # of Gram matrices and mean scores that are compared: the rest is rounding
+
+
+@dataclass(frozen=True)
+class Fits:
+    """The number of fits, and the number of those that ended before the tolerance was met."""
+
+    n_fits: int = 0
+    n_unconverged: int = 0
+
+    def __add__(self, other: Fits) -> Fits:
+        return Fits(self.n_fits + other.n_fits, self.n_unconverged + other.n_unconverged)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The choice made in the training part of a fold, and its predictions for the test part."""
+
+    gram: int  # index of the Gram matrix
+    strength: float  # C, or alpha
+    inner_score: float  # mean over the inner folds
+    predicted: NDArray[Any]  # (n_test,) class codes or regression targets
+    # (n_test,) above 0 for the second of two classes, or (n_test, n_classes); None for regression
+    decisions: Floats | None
+    fits: Fits
 
 
 @dataclass(frozen=True)
@@ -58,16 +83,6 @@ class Data:
 Score: TypeAlias = Callable[[Floats, Ints, Ints], tuple[Floats, Fits]]  # of a Gram matrix, training and test ids
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A kernel, or a pipeline that ends in one, and the grid to search for it."""
-
-    name: str
-    kernel: Any
-    param_grid: ParamGrid = field(default_factory=dict)
-    reason: str = "requested"
-
-
 @dataclass(frozen=True)
 class SearchResult:
     """All scores, and the index of the best."""
@@ -76,56 +91,6 @@ class SearchResult:
     index: int  # of the best row
     fits: Fits
     records: list[dict[str, Any]]  # one for each candidate
-
-
-# -------------------------------------------------------------------- candidates of the user
-
-
-def list_candidates(kernel: Any, param_grid: Any, n_jobs: int | None) -> list[Candidate]:
-    """Return the kernels that the user named, each with its grid; ``n_jobs=None`` keeps each kernel's own number of threads."""
-    kernels = list(kernel) if isinstance(kernel, list | tuple) else [kernel]
-    kernels = [_named_kernel(one) if isinstance(one, str) else one for one in kernels]
-    if not kernels:
-        raise ValueError("kernel must be a kernel or a list of at least one; got an empty list.")
-    grids = list(param_grid) if isinstance(param_grid, list | tuple) else [param_grid] * len(kernels)
-    if len(grids) != len(kernels):
-        raise ValueError(
-            f"param_grid must have one entry for each kernel: {len(kernels)} kernels, got {len(grids)} entries."
-        )
-    candidates = []
-    for i, (name, one, grid) in enumerate(zip(_names(kernels), kernels, grids, strict=True)):
-        if grid != "auto" and not isinstance(grid, Mapping):
-            raise ValueError(f"param_grid[{i}] must be 'auto' or a dict of parameter: list of values; got {grid!r}.")
-        values = split_pipeline(one)[1].default_param_grid() if grid == "auto" else grid
-        candidates.append(Candidate(name, with_jobs(one, n_jobs), values))
-    return candidates
-
-
-def with_jobs(kernel: Any, n_jobs: int | None) -> Any:
-    """Return a copy of the kernel with ``n_jobs`` threads; None keeps its own number."""
-    has_jobs = n_jobs is not None and "n_jobs" in parameter_names(kernel)
-    return with_parameters(kernel, {"n_jobs": n_jobs} if has_jobs else {})
-
-
-def _named_kernel(name: str) -> Any:
-    """Return the kernel with this name, as on the command line and in studies, with its default parameters."""
-    if name in (AUTO, PRECOMPUTED):
-        raise ValueError(
-            f"kernel {name!r} must be the only one, not in a list; 'precomputed' is for GraphSVC and GraphRidge alone."
-        )
-    if name not in KERNELS:
-        raise ValueError(f"kernel {name!r} is unknown{suggest(name, KERNELS) or '. Known are ' + ', '.join(KERNELS)}")
-    return KERNELS[name]()
-
-
-def _names(kernels: list[Any]) -> list[str]:
-    """Name kernels by the classes of their steps, with parameters where two have the same classes."""
-    short, long = [], []
-    for i, kernel in enumerate(kernels):
-        before, final = split_pipeline(kernel, "kernel" if len(kernels) == 1 else f"kernel[{i}]")
-        short.append(" > ".join(type(step).__name__ for step in [*before, final]))
-        long.append(" > ".join(" ".join(repr(step).split()) for step in [*before, final]))
-    return [name if short.count(name) == 1 else long[i] for i, name in enumerate(short)]
 
 
 # -------------------------------------------------------------------- Gram matrices of the user
@@ -147,18 +112,6 @@ class Precomputed(BaseEstimator):
                 f"X must have a column for each of the {self.n_graphs_} fitted graphs with kernel='precomputed'; got shape {rows.shape}."
             )
         return rows
-
-    def _grid_names(self) -> dict[str, bool]:
-        return {}
-
-    def _with(self, values: Mapping[str, Any]) -> Precomputed:  # noqa: ARG002
-        return Precomputed()
-
-    def _check_parameters(self) -> None:
-        """Do nothing: there are no parameters."""
-
-    def _grid_pass(self, X: Floats, X_new: Floats, param_grid: Grid) -> list[GridPoint]:  # noqa: ARG002
-        return [GridPoint({}, X, X_new, np.empty(0))]
 
 
 def check_gram(X: Any) -> Floats:
@@ -183,89 +136,79 @@ def _check_matrix(X: Any) -> Floats:
 # -------------------------------------------------------------------- the search
 
 
-class Search:
-    """One search: its data, the score of a model, and the trials so far."""
+def check_memory(n_graphs: int) -> None:
+    """Raise MemoryError if the Gram matrices of a search do not fit into free memory."""
+    require(
+        _COPIES * 8 * n_graphs**2,
+        f"A search over {n_graphs:,} graphs, with {_COPIES} Gram matrices at once,",
+        "Fit on fewer graphs, or avoid Gram matrices: make_pipeline(Nystroem(kernel), LinearSVC()).",
+    )
 
-    def __init__(
-        self,
-        data: Data,
-        score: Score,
-        strength: str,
-        *,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        n_graphs = len(data.graphs)
-        require(
-            _COPIES * 8 * n_graphs**2,
-            f"A search over {n_graphs:,} graphs, with {_COPIES} Gram matrices at once,",
-            "Fit on fewer graphs, or avoid Gram matrices: make_pipeline(Nystroem(kernel), LinearSVC()).",
-        )
-        self.data, self.score, self.strength = data, score, strength
-        self.n_jobs, self.verbose = n_jobs, verbose
-        self.deadline = np.inf if max_seconds is None else clock() + max_seconds
-        self.records: list[dict[str, Any]] = []  # one for each candidate, for search_results_
-        self.points: list[tuple[Candidate, dict[str, Any], dict[str, Any]]] = []  # with candidates and their records
-        self.scores: list[Floats] = []  # blocks of (n_points, n_folds, n_strengths)
-        self.similarities: list[float] = []  # of each candidate, the largest nearest_similarity
-        self.fits = Fits()
 
-    def try_all(self, candidates: Iterable[Candidate]) -> None:
-        """Try candidates until time is up; the first is always tried."""
-        for candidate in candidates:
-            record: dict[str, Any] = {"candidate": candidate.name, "reason": candidate.reason}
-            record |= {"n_graphs": len(self.data.graphs), "score": None, "seconds": 0.0, "note": TIME_IS_UP}
-            self.records.append(record)
-            if len(self.records) == 1 or self.deadline == np.inf or clock() < self.deadline:
-                self._try(candidate, record)
-            elif self.verbose:
-                print(f"{candidate.name}: {TIME_IS_UP}")
+def search(
+    data: Data,
+    candidates: Sequence[Candidate],
+    score: Score,
+    strength: str,
+    *,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    is_quiet: bool = False,
+) -> SearchResult:
+    """Score all points of the candidates' grids with all strengths, and choose the best.
 
-    def _try(self, candidate: Candidate, record: dict[str, Any]) -> None:
-        """Score all points of a candidate's grid."""
-        start, n_points, best, nearest = clock(), 0, -np.inf, 0.0
-        for points, grams in _gram_blocks(candidate, self.data.graphs):
-            scores = self._score_grams(candidate.name, grams)
-            self.scores.append(scores)
-            self.points += [(candidate, record, point) for point in points]
-            n_points, best = n_points + len(points), max(best, float(scores.mean(axis=1).max()))
-            nearest = max(nearest, *map(nearest_similarity, grams))
-        self.similarities.append(nearest)
-        note = "nearly diagonal" if nearest < _DIAGONAL else ""
-        record |= {"score": best, "seconds": clock() - start, "note": note}
-        if self.verbose:
-            scored = f"{counted(n_points, 'point')}, best score {best:.4f}, {record['seconds']:.1f} s"
+    Ties go to the first candidate, then the first point, then the first strength. ``is_quiet`` suppresses warnings about
+    kernels that the user did not name.
+    """
+    records: list[dict[str, Any]] = []  # one for each candidate
+    rows: list[tuple[Candidate, dict[str, Any]]] = []  # candidates with points of their grids
+    blocks: list[Floats] = []  # of scores, (n_points, n_folds, n_strengths)
+    similarities, fits = [], Fits()
+    for candidate in candidates:
+        start, n_rows, best, nearest = time.monotonic(), len(rows), -np.inf, 0.0
+        with warnings.catch_warnings(action="ignore") if is_quiet else contextlib.nullcontext():
+            for points, grams in _gram_blocks(candidate, data.graphs):
+                scores, n_fits = _score_grams(grams, data.splits, score, candidate.name, n_jobs)
+                blocks.append(scores)
+                rows += [(candidate, point) for point in points]
+                fits += n_fits
+                best = max(best, float(scores.mean(axis=1).max()))
+                nearest = max(nearest, *map(nearest_similarity, grams))
+        similarities.append(nearest)
+        note, seconds = "nearly diagonal" if nearest < _DIAGONAL else "", time.monotonic() - start
+        record = {"candidate": candidate.name, "reason": candidate.reason, "n_graphs": len(data.graphs)}
+        records.append(record | {"score": best, "seconds": seconds, "note": note})
+        if verbose:
+            scored = f"{counted(len(rows) - n_rows, 'point')}, best score {best:.4f}, {seconds:.1f} s"
             print(f"{candidate.name}: {scored}")
-
-    def _score_grams(self, name: str, grams: list[Floats]) -> Floats:
-        """Return the scores of some Gram matrices, (n_grams, n_folds, n_strengths); equal matrices are scored once."""
-        kept, positions = distinct(grams)
-        splits = self.data.splits
-        tasks = [(K, train, test) for K in kept for train, test in splits]
-        outcomes = list(run_tasks(self.score, tasks, n_jobs=self.n_jobs, label=f"cross-validating {name}"))
-        scores = np.array([some for some, _ in outcomes], dtype=np.float64).reshape(len(kept), len(splits), -1)
-        if not np.isfinite(scores).all():
-            raise ValueError(f"scoring gave a score that is not a finite number for {name}.")
-        self.fits = sum((some for _, some in outcomes), self.fits)
-        return scores[positions]
-
-    def conclude(self) -> SearchResult:
-        """Choose the best of all scores; ties go to the first candidate, then the first point, then the first strength."""
-        graphs, strengths = self.data.graphs, self.data.strengths
-        names = ", ".join(dict.fromkeys(candidate.name for candidate, _, _ in self.points))
-        has_attributes = graphs.n_attributes > 0 if isinstance(graphs, Graphs) else None
-        warn_if_diagonal(self.similarities, names, has_attributes=has_attributes)
-        scores = np.concatenate(self.scores)
-        best, at_strength = choose(scores.mean(axis=1))
-        self.points[best][1]["note"] = CHOSEN
-        rows = [(candidate, point) for candidate, _, point in self.points]
-        table = _tabulate(rows, self.strength, strengths, scores)
-        return SearchResult(table, best * len(strengths) + at_strength, self.fits, self.records)
+    names = ", ".join(dict.fromkeys(candidate.name for candidate in candidates))
+    has_attributes = data.graphs.n_attributes > 0 if isinstance(data.graphs, Graphs) else None
+    warn_if_diagonal(similarities, names, has_attributes=has_attributes)
+    all_scores = np.concatenate(blocks)
+    row, at_strength = choose(all_scores.mean(axis=1))
+    records[candidates.index(rows[row][0])]["note"] = CHOSEN
+    table = _tabulate(rows, strength, data.strengths, all_scores)
+    return SearchResult(table, row * len(data.strengths) + at_strength, fits, records)
 
 
-def _gram_blocks(candidate: Candidate, graphs: Graphs) -> Iterator[tuple[list[dict[str, Any]], list[Floats]]]:
+def _score_grams(
+    grams: list[Floats], splits: Splits, score: Score, name: str, n_jobs: int | None
+) -> tuple[Floats, Fits]:
+    """Return the scores of Gram matrices, (n_grams, n_folds, n_strengths); equal matrices are scored once."""
+    kept, positions = distinct(grams)
+    tasks = [(K, train, test) for K in kept for train, test in splits]
+    outcomes = list(run_tasks(score, tasks, n_jobs=n_jobs, label=f"cross-validating {name}"))
+    scores = np.array([some for some, _ in outcomes], dtype=np.float64).reshape(len(kept), len(splits), -1)
+    if not np.isfinite(scores).all():
+        raise ValueError(f"scoring gave a score that is not a finite number for {name}.")
+    return scores[positions], sum((some for _, some in outcomes), Fits())
+
+
+def _gram_blocks(candidate: Candidate, graphs: Any) -> Iterator[tuple[list[dict[str, Any]], list[Floats]]]:
     """Yield blocks of grid points with their Gram matrices, in the grid's order, each as large as HELD_AT_ONCE allows."""
+    if isinstance(candidate.kernel, Precomputed):
+        yield [{}], [graphs]
+        return
     for grid in _split_grid(candidate.param_grid, HELD_AT_ONCE // (8 * max(len(graphs), 1) ** 2)):
         points = grid_points(candidate.kernel, graphs, grid)
         for point in points:
@@ -294,7 +237,8 @@ def _tabulate(
     """
     values, params = [], []
     for candidate, point in rows:
-        kernel = with_parameters(candidate.kernel, point)
+        is_precomputed = isinstance(candidate.kernel, Precomputed)
+        kernel = PRECOMPUTED if is_precomputed else with_parameters(candidate.kernel, point)
         for number in strengths.tolist():
             values.append({"kernel": candidate.name, **point, strength: number})
             params.append({"kernel": kernel, "param_grid": {}, strength: number})
@@ -314,6 +258,114 @@ def _tabulate(
     table["std_test_score"] = scores.std(axis=1)
     table["rank_test_score"] = rankdata(-np.round(means, 12), method="min").astype(np.int32)
     return table
+
+
+# -------------------------------------------------------------------- the choice among scores
+
+
+def distinct(grams: Sequence[Floats]) -> tuple[list[Floats], list[int]]:
+    """Return the distinct Gram matrices, and for each matrix its position among them.
+
+    After normalization, depth 0 does not depend on lambda: a grid of 24 points has 19 matrices.
+    """
+    kept: list[Floats] = []
+    positions: list[int] = []
+    for K in grams:
+        same = (i for i, other in enumerate(kept) if _are_equal(K[:1], other[:1]) and _are_equal(K, other))
+        position = next(same, len(kept))
+        if position == len(kept):
+            kept.append(K)
+        positions.append(position)
+    return kept, positions
+
+
+def _are_equal(K: Floats, other: Floats) -> bool:
+    if K.shape != other.shape:
+        return False
+    # Relative to the largest entry, 1 in a normalized matrix: other matrices may have only small entries.
+    return bool(np.abs(K - other).max(initial=0.0) <= 10.0**-_DIGITS * np.abs(K).max(initial=0.0))
+
+
+def choose(scores: Floats) -> tuple[int, int]:
+    """Return the indices of the best of (n_grams, n_C) mean accuracies; ties go to the first Gram matrix, then the first C."""
+    gram, c = np.unravel_index(int(np.argmax(np.round(scores, _DIGITS))), scores.shape)
+    return int(gram), int(c)
+
+
+def choose_by_folds(
+    grams: Sequence[Floats],
+    n_strengths: int,
+    splits: Sequence[tuple[Ints, Ints]],
+    score_fold: Callable[[Floats, Ints, Ints], tuple[Floats, Fits]],
+) -> tuple[int, int, float, Fits]:
+    """Return the indices of the best Gram matrix and strength, their mean score over the folds, and the number of fits."""
+    scores = np.zeros((len(grams), n_strengths))
+    fits = Fits()
+    for g, K in enumerate(grams):
+        for train, test in splits:
+            some, n_fits = score_fold(K, train, test)
+            scores[g] += some / len(splits)
+            fits += n_fits
+    g, s = choose(scores)
+    return g, s, float(scores[g, s]), fits
+
+
+# -------------------------------------------------------------------- scores by any scorer of scikit-learn
+
+Scorer: TypeAlias = Callable[[Any, Any, Any], float]
+
+
+class _Answers(BaseEstimator):
+    """A candidate as a scorer sees it: its classes, if any, its predictions and its decisions."""
+
+    def __init__(self, predicted: Any = None, classes_: Any = None, decisions: Any = None) -> None:
+        self.predicted, self.classes_, self.decisions = predicted, classes_, decisions
+
+    def predict(self, X: Any) -> Any:  # noqa: ARG002
+        """Return the predictions, for any X."""
+        return self.predicted
+
+    def decision_function(self, X: Any) -> Any:  # noqa: ARG002
+        """Return the decisions, for any X."""
+        return self.decisions
+
+
+class ClassAnswers(ClassifierMixin, _Answers):
+    """The answers of a classifier."""
+
+
+class NumberAnswers(RegressorMixin, _Answers):
+    """The answers of a regressor."""
+
+
+def check_scoring(scoring: Any) -> Scorer | None:
+    """Return the scorer with this name, or the function itself; None, for a model's own score, stays None."""
+    if scoring is None or callable(scoring):
+        return scoring
+    try:
+        scorer: Scorer = get_scorer(scoring)
+    except ValueError:
+        raise ValueError(
+            f"scoring must be the name of a scikit-learn scorer, such as 'balanced_accuracy' or 'r2', a function "
+            f"(model, X, y) -> number, or None; got {scoring!r}. sklearn.metrics.get_scorer_names() lists the names."
+        ) from None
+    return scorer
+
+
+def rate(scorer: Scorer, answers: Any, X: Any, y: Any, weights: Any = None) -> Any:
+    """Return the score of one candidate on held-out graphs; pass weights to scikit-learn's scorers that accept them."""
+    try:
+        if weights is not None and not isfunction(scorer):
+            with contextlib.suppress(TypeError):
+                return scorer(answers, X, y, sample_weight=weights)  # type: ignore[call-arg]
+        return scorer(answers, X, y)
+    except AttributeError as error:
+        if "predict_proba" not in str(error):
+            raise
+        raise ValueError(
+            "scoring needs probabilities, which the candidates of a search do not have. Use a score of decisions or of "
+            "predictions, such as 'roc_auc' for two classes, 'balanced_accuracy' or 'f1_macro'."
+        ) from None
 
 
 # -------------------------------------------------------------------- Gram matrices from which nothing can be learned

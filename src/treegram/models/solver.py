@@ -21,7 +21,6 @@ from functools import cache
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treegram._core.jit import reordered
 from treegram._core.types import Floats, Ints
@@ -35,8 +34,6 @@ DONE, MORE, SINGULAR, STUCK = 1, 2, 3, 4  # outcome of a walk; MORE: the allowed
 
 _RIDGE = 1e-10  # times the largest diagonal entry: keeps factors of singular blocks positive, far below the tolerance
 _LARGEST_RIDGE = 1e-2  # slightly indefinite matrices, such as those in single precision, need a larger ridge
-_MANY = 20  # above this number of classes, the machines of small ones are fitted together
-_SMALL = 200  # graphs of two such classes, at most
 _WORK = 1e8  # multiplications in one compiled call: tenths of a second, after which Ctrl-C is noticed
 
 
@@ -185,14 +182,7 @@ def fit_machines(
     coefficients = np.zeros((len(Cs), n_classes - 1, len(order)))
     intercepts = np.empty((len(Cs), len(pairs)))
     gaps = np.full(len(Cs), -1.0)
-    is_done = np.zeros(len(pairs), bool)
-    if n_classes > _MANY and _RIDGE * square.diagonal().max() * Cs[-1] <= tol:
-        is_done = _fit_small_pairs(
-            np.array(pairs), square, offsets, own_weights, Cs, tol, coefficients, intercepts, gaps
-        )
     for pair, (i, j) in enumerate(pairs):
-        if is_done[pair]:
-            continue
         own, other = (np.arange(offsets[one], offsets[one + 1]) for one in (i, j))
         if not len(own) or not len(other):  # a class without graphs never wins
             intercepts[:, pair] = 1.0 if len(own) else -1.0
@@ -205,28 +195,6 @@ def fit_machines(
         intercepts[:, pair] = path.intercepts
         np.maximum(gaps, path.gaps, out=gaps)
     return Machines(order, offsets, coefficients, intercepts, gaps)
-
-
-def _fit_small_pairs(
-    pairs: Ints,
-    square: Floats,
-    offsets: Ints,
-    weights: Floats,
-    Cs: Floats,
-    tol: float,
-    coefficients: Floats,
-    intercepts: Floats,
-    gaps: Floats,
-) -> NDArray[np.bool_]:
-    """Fit the machines of many small classes with few calls, in place; return True where that was enough."""
-    sizes = np.diff(offsets)
-    largest = 2 * int(sizes.max())
-    n_done, at_once = np.zeros(len(pairs), np.int64), int(_WORK / (len(Cs) * largest**2)) + 1
-    if sizes.min() > 0 and largest <= _SMALL:
-        for first in range(0, len(pairs), at_once):
-            last = min(first + at_once, len(pairs))
-            climb_pairs(first, last, pairs, square, offsets, weights, Cs, tol, coefficients, intercepts, gaps, n_done)
-    return n_done == len(Cs)
 
 
 def vote(decisions: Floats, n_classes: int) -> Ints:
@@ -300,37 +268,6 @@ def climb_path(K, y, weights, Cs, c, is_begun, tol, n_steps, beta, f, bars, beta
         is_begun = is_same = largest < Cs[c]
         c += 1
     return c
-
-
-@_loops(allocates=True)
-def climb_pairs(first, last, pairs, square, offsets, weights, Cs, tol, coefficients, intercepts, gaps, n_done):
-    """Fit the machines of some pairs of classes as far as pair steps lead: one call for hundreds of small machines.
-
-    ``square`` is the Gram matrix of all graphs, class by class. ``n_done`` is the number of C that are done for each pair; if
-    all are, coefficients and intercepts are in place, and ``gaps``, (n_C,), are at least those of the pair. Ten pair steps are
-    allowed for each graph: on such small matrices they cost less than returning to Python.
-    """
-    for pair in range(first, last):
-        i, j = pairs[pair, 0], pairs[pair, 1]
-        n_own, n_other = offsets[i + 1] - offsets[i], offsets[j + 1] - offsets[j]
-        n = n_own + n_other
-        K, y, w, places = np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n, np.int64)
-        for a in range(n):
-            places[a] = offsets[i] + a if a < n_own else offsets[j] + a - n_own
-            y[a] = 1.0 if a < n_own else -1.0
-            w[a] = weights[places[a]]
-        for a in range(n):
-            for b in range(n):
-                K[a, b] = square[places[a], places[b]]
-        beta, f, bars = np.zeros(n), y.copy(), np.empty((3, n))
-        betas, own_intercepts, own_gaps = np.empty((len(Cs), n)), np.empty(len(Cs)), np.empty(len(Cs))
-        n_done[pair] = climb_path(K, y, w, Cs, 0, FRESH, tol, 10 * n, beta, f, bars, betas, own_intercepts, own_gaps)
-        if n_done[pair] == len(Cs):
-            for c in range(len(Cs)):
-                intercepts[c, pair] = own_intercepts[c]
-                gaps[c] = max(gaps[c], own_gaps[c])
-                for a in range(n):
-                    coefficients[c, j - 1 if a < n_own else i, places[a]] = betas[c, a]
 
 
 @_loops

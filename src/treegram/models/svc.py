@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from treegram._core.parallel import one_blas_thread
 from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Words, parameters
 from treegram._core.types import Floats, Ints
 from treegram.kernels.grid import split_pipeline
-from treegram.models.auto import Screening
+from treegram.models.auto import Screening, all_classes, class_targets
 from treegram.models.base import (
     STRENGTHS,
     CrossValidatedModel,
@@ -27,24 +29,22 @@ from treegram.models.base import (
     weigh_classes,
 )
 from treegram.models.conformal import PredictsSets
-from treegram.models.crossval import (
-    ClassAnswers,
-    Fits,
-    Scorer,
-    check_scoring,
-    count_fits,
-    decide_held_out,
-    folds,
-    rate,
-    score,
-)
-from treegram.models.least_squares import all_classes, class_targets
 from treegram.models.probability import class_probabilities, couple, fit_sigmoids, fit_temperature
-from treegram.models.search import Data, Score, Splits
-from treegram.models.solver import decide as decide_by_machines
-from treegram.models.solver import fit_machines, one_against_rest, vote
+from treegram.models.search import (
+    ClassAnswers,
+    Data,
+    Fits,
+    Score,
+    Scorer,
+    Selection,
+    Splits,
+    check_scoring,
+    choose_by_folds,
+    rate,
+)
+from treegram.models.solver import TOLERANCE, decide, fit_machines, one_against_rest, vote
 
-__all__ = ["GraphSVC"]
+__all__ = ["GraphSVC", "folds", "select"]
 
 Weigh = Callable[[Ints], Floats | None]
 
@@ -91,9 +91,6 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         Whether to enable ``predict_proba``, at the cost of one more fit for each fold.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds if ``cv`` is a number.
-    max_seconds : float or None, default=None
-        Time after which no further kernel is tried; the first one always is. Without a limit, the result depends only
-        on the graphs, the targets and the seed.
     n_jobs : int or None, default=None
         Threads to use for Gram matrices and for fits, as in joblib; -1 means all. None: one for fits, and the kernel's own
         number for Gram matrices.
@@ -295,7 +292,7 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
         check_is_fitted(self)
         rows = self.kernel_.transform(X)[:, self.support_]
         offsets = np.concatenate([[0], np.cumsum(self.n_support_)])
-        return decide_by_machines(rows, offsets, self.dual_coef_[None], self.intercept_[None])[0]
+        return decide(rows, offsets, self.dual_coef_[None], self.intercept_[None])[0]
 
     def _class_scores(self, X: Any) -> Floats:
         decisions = self.decision_function(X)
@@ -316,6 +313,76 @@ class GraphSVC(PredictsSets, ClassifierMixin, CrossValidatedModel):
 
 
 # -------------------------------------------------------------------- machines
+
+
+def folds(codes: Ints, n_folds: int, seed: int) -> list[tuple[Ints, Ints]]:
+    """Return the (training, test) ids of stratified, shuffled folds, both ascending."""
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # callers have their own warning
+        parts = list(splitter.split(codes, codes))
+    return [(train.astype(np.int64), test.astype(np.int64)) for train, test in parts]
+
+
+def select(
+    grams: Sequence[Floats],
+    codes: Ints,
+    train: Ints,
+    test: Ints,
+    Cs: Floats,
+    *,
+    n_folds: int,
+    seed: int,
+    weights: Floats | None = None,
+) -> Selection:
+    """Choose a Gram matrix and a C by cross-validation inside ``train``, fit on all of it, and predict ``test``.
+
+    Only the last step uses rows of ``test``, and only their columns of ``train``. ``weights``, one for each graph,
+    multiply C and weight the inner accuracies.
+    """
+    inner = [(train[a], train[b]) for a, b in folds(codes[train], n_folds, seed)]
+
+    def accuracies(K: Floats, part: Ints, held_out: Ints) -> tuple[Floats, Fits]:
+        return score(K, codes, part, held_out, Cs, weights, None if weights is None else weights[held_out])
+
+    with one_blas_thread():
+        g, c, accuracy, fits = choose_by_folds(grams, len(Cs), inner, accuracies)
+        decisions, last = decide_held_out(grams[g], codes, train, test, Cs[: c + 1], weights)
+    n_classes = int(codes.max()) + 1
+    predicted, clear = vote(decisions[-1], n_classes), one_against_rest(decisions[-1], n_classes)
+    return Selection(g, float(Cs[c]), accuracy, predicted, clear, fits + last)
+
+
+def score(
+    K: Floats,
+    codes: Ints,
+    train: Ints,
+    test: Ints,
+    Cs: Floats,
+    weights: Floats | None = None,
+    test_weights: Floats | None = None,
+) -> tuple[Floats, Fits]:
+    """Return the accuracy on the test part for each C, ascending; ``weights``, one for each graph, multiply C."""
+    n_classes = int(codes.max()) + 1
+    decisions, fits = decide_held_out(K, codes, train, test, Cs, weights)
+    is_right = vote(decisions, n_classes) == codes[test]
+    if test_weights is None or not test_weights.any():
+        return is_right.mean(axis=1), fits
+    return np.average(is_right, axis=1, weights=test_weights), fits
+
+
+def decide_held_out(
+    K: Floats, codes: Ints, train: Ints, test: Ints, Cs: Floats, weights: Floats | None = None
+) -> tuple[Floats, Fits]:
+    """Return decisions on the test part for each C and each pair of classes, (n_C, n_test, n_pairs)."""
+    machines = fit_machines(K, codes, int(codes.max()) + 1, train, Cs, weights=weights)
+    rows = K.take(test, axis=0).take(machines.order, axis=1)
+    return decide(rows, machines.offsets, machines.coefficients, machines.intercepts), count_fits(machines.gaps)
+
+
+def count_fits(gaps: Floats) -> Fits:
+    """Count one fit for each C at which any machine was fitted; it has converged if all machines have."""
+    return Fits(int((gaps >= 0).sum()), int((gaps >= TOLERANCE).sum()))
 
 
 def _score_machines(

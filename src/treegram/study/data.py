@@ -23,9 +23,10 @@ from treegram._core.errors import StudyError
 from treegram._core.text import counted, listed
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
-from treegram.models.base import check_numbers
-from treegram.models.crossval import check_targets, encode_classes, folds, seed_of
+from treegram.models.base import check_numbers, check_targets, encode_classes
+from treegram.models.candidates import seed_of
 from treegram.models.ridge import number_folds
+from treegram.models.svc import folds
 from treegram.study.protocol import Protocol
 from treegram.study.store import DatasetFacts, Store
 

@@ -27,7 +27,7 @@ from treegram.kernels.base import AUTO, KERNELS
 from treegram.kernels.grid import grid_points, learns_from_data, with_parameters
 from treegram.kernels.kernel_sum import KernelSum
 from treegram.models.auto import AUTO_VERSION
-from treegram.models.crossval import seed_of
+from treegram.models.candidates import seed_of
 from treegram.models.search import nearest_similarity, warn_if_diagonal
 from treegram.study.data import CheckedData, Loaded, check_data, load_source, outer_folds, refuse_other_data
 from treegram.study.protocol import KernelSpec, Protocol, Scope, Study, StudyEntry, entry_key

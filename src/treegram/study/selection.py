@@ -38,8 +38,9 @@ from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.graphs.statistics import GraphStatistics
 from treegram.models import GraphClassifier, GraphRegressor
-from treegram.models.crossval import distinct, folds, select
 from treegram.models.ridge import number_folds, select_ridge
+from treegram.models.search import distinct
+from treegram.models.svc import folds, select
 from treegram.study.metrics import roc_auc
 from treegram.study.protocol import Protocol, StudyEntry
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
@@ -28,6 +28,7 @@ from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import split_pipeline
 from treegram.kernels.node_pairs import vectors_and_kernel
 from treegram.models.base import SearchSummary
+from treegram.models.multi_target import TakesSeveralTargets
 from treegram.pairsum.maps import Constant, Fourier, PivotMap
 
 __all__ = ["LINEAR_MODELS", "check_pipeline", "learned_state", "restore_state"]
@@ -42,7 +43,7 @@ def learned_state(estimator: Any) -> dict[str, Any] | None:
     """Return the learned attributes of an estimator, or None if it is not fitted or never learns."""
     if isinstance(estimator, GraphKernel):
         return _kernel_state(estimator) if hasattr(estimator, "graphs_") else None
-    rules = _RULES.get(type(estimator).__name__, {})
+    rules = _SEVERAL if hasattr(estimator, "estimators_") else _RULES.get(type(estimator).__name__, {})
     state = {name: getattr(estimator, name) for name in rules if hasattr(estimator, name)}
     if "component_indices_" in state:
         _check_nystroem_can_be_saved(estimator)
@@ -57,7 +58,9 @@ def restore_state(estimator: Any, state: dict[str, Any]) -> None:
         _restore_kernel(estimator, state)
         return
     name = type(estimator).__name__
-    rules = _RULES.get(name, {})
+    rules, last_check = _RULES.get(name, {}), _LAST_CHECKS.get(name)
+    if "estimators_" in state and isinstance(estimator, TakesSeveralTargets):
+        rules, last_check = _SEVERAL, None
     if not rules:
         raise ModelFileError(f"a {name} learns nothing, but the file has learned values for it")
     unknown = set(state) - set(rules)
@@ -67,8 +70,8 @@ def restore_state(estimator: Any, state: dict[str, Any]) -> None:
     for attribute, rule in rules.items():
         _check(attribute, state.get(attribute), rule.split(), sizes)
     vars(estimator).update(state)
-    if name in _LAST_CHECKS:
-        _LAST_CHECKS[name](estimator)
+    if last_check is not None:
+        last_check(estimator)
 
 
 # -------------------------------------------------------------------- kernels
@@ -187,8 +190,9 @@ def _check_records(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001
 
 
 def _check_regressor(name: str, value: Any, sizes: Sizes) -> None:  # noqa: ARG001
-    if not is_regressor(value) or learned_state(_flat_steps(value)[-1]) is None:
-        raise ModelFileError(f"{name} must be a fitted regressor")
+    is_fitted = isinstance(value, TakesSeveralTargets) and learned_state(value) is not None
+    if not is_fitted or hasattr(value, "estimators_"):
+        raise ModelFileError(f"{name} must be a fitted regressor of one target")
 
 
 def _check_map(name: str, value: Any, sizes: Sizes) -> None:
@@ -310,6 +314,7 @@ _PROCESS = {
     "_unit": "nonnegative",
     "_half_inverse": "finite n_graphs n_graphs",
 }
+_SEVERAL = {"estimators_": "each regressor"}  # of a regressor of several targets
 _LINEAR_REGRESSOR = {"n_features_in_": "size n_features", "coef_": "finite n_features", "intercept_": "intercepts"}
 _LINEAR_CLASSIFIER = {"classes_": "classes", **_LINEAR_REGRESSOR, "coef_": "finite n_outputs n_features"}
 _RULES: dict[str, dict[str, str]] = {
@@ -339,7 +344,6 @@ _RULES: dict[str, dict[str, str]] = {
         "sigmoids_": "optional finite n_pairs 2",
         "temperature_": "optional positive",
     },
-    "MultiTargetRegressor": {"estimators_": "each regressor"},
     "Nystroem": {
         "kernel_": "kernel",
         "component_indices_": "whole n_graphs",
