@@ -765,6 +765,10 @@ def test_other_attributes_are_checked_and_all_else_stays():
         graphs.assign(attributes=[[1.0]])
     with pytest.raises(InvalidGraphError, match="not finite"):
         graphs.assign(attributes=[[1.0], [np.nan]])
+    assert graphs.assign(labels=["N", "N"]).label_values == ("N",)
+    assert graphs.assign(labels=None).labels is None
+    with pytest.raises(InvalidGraphError, match="labels must have one entry for each of the 2 nodes; got 1"):
+        graphs.assign(labels=["N"])
 
 
 @pytest.mark.parametrize("given", [{"labels": [["C", "O"], 3]}, {"edge_labels": [["-"], 1.5]}])
