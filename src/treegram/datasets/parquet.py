@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,7 +25,7 @@ from treegram._core.optional import optional_module
 from treegram._core.params import Whole, check_value
 from treegram._core.types import Ints
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.check import check_count, count_rows, each_graph, shift_edges
+from treegram.graphs.check import check_count, count_rows, each_graph, number_graphs, shift_edges
 from treegram.graphs.labels import parse_label
 
 __all__ = ["iter_parquet", "load_parquet", "save_parquet"]
@@ -338,9 +337,7 @@ class _Batch(NamedTuple):
             edges = shift_edges(pairs, owners, offsets)
             return Graphs.from_arrays(offsets, edges, directed=bool(self.notes.get("directed", False)), **data)
         except InvalidGraphError as error:
-            graph = re.match(r"Graph (\d+): (.*)", str(error), re.DOTALL)
-            text = f"row {self.first_row + int(graph[1])}: {graph[2]}" if graph else str(error)
-            raise DatasetError(f"{self.path}: {text}") from None
+            raise DatasetError(f"{self.path}: {number_graphs(error, 'row', self.first_row)}") from None
 
     def _values(self, field: str, column: str, rows: NDArray[Any]) -> NDArray[Any]:
         """Return the values of a field: labels from JSON, one name or target per row, or vectors."""
