@@ -391,8 +391,7 @@ class FromLibraries:
         targets : array-like of shape (n_graphs,), optional
             One class or regression target per structure.
         **kwargs
-            Parameters of :class:`ProteinGraphs`: ``attributes``, ``contact``, ``sequence``, ``chains``, ``model``,
-            ``missing``.
+            Parameters of :class:`ProteinGraphs`: ``attributes``, ``contact``, ``chains``, ``missing``.
 
         Returns
         -------
