@@ -58,11 +58,17 @@ PAUSE, MOST = 300.0, 20_000  # seconds that one process works, and inputs that i
 def make_folders(folder: Path) -> None:
     from treegram import save_tu
 
-    kinds = [["s"] * n for n in (1, 0, 2, 0, 4)]
-    save_tu(some_graphs(targets=[1, -1, 1, 1, -1]), folder / "named", name="S")
-    save_tu(some_graphs(edge_labels=kinds, targets=[0.5, 1, 2, 3, 4]), folder / "edges", name="S")
-    lengths = [np.arange(1.0, n + 1)[:, None] / 3 for n in (1, 0, 2, 0, 4)]
-    save_tu(some_graphs(edge_attributes=lengths), folder / "lengths", name="S")
+    kinds, lengths = [], []
+    for n in (1, 0, 2, 0, 4):
+        kinds.append([5] * n)
+        lengths.append(np.arange(1.0, n + 1)[:, None] / 3)
+    for name, more in (
+        ("targets", {"targets": [1, -1, 1, 1, -1]}),
+        ("edges", {"edge_labels": kinds, "targets": [0.5, 1, 2, 3, 4]}),
+        ("lengths", {"edge_attributes": lengths}),
+    ):
+        graphs = some_graphs(**more)
+        save_tu(graphs.assign(labels=graphs.labels), folder / name, name="S")  # whole numbers, as the format has them
 
 
 @cache
@@ -87,7 +93,7 @@ def change_table(data: bytes, rng: random.Random) -> bytes:
 
 
 def mutate_folder(folder: Path, rng: random.Random) -> dict[str, bytes]:
-    files = dict(contents(folder / rng.choice(["named", "edges", "lengths"])))
+    files = dict(contents(folder / rng.choice(["targets", "edges", "lengths"])))
     for _ in range(rng.choice((1, 1, 2, 3))):
         name = rng.choice(sorted(files))
         files[name] = change_table(files[name], rng)
@@ -133,7 +139,7 @@ def try_zip(folder: Path, goal: Path, rng: random.Random) -> str:
 
     names = ["S/{}", "S/{}", "S/{}", "{}", "../{}", "/{}", "S/../../{}", "C:\\{}", "S/sub/{}"]
     is_damaged = rng.random() < 0.5  # the archive; otherwise its files
-    files = contents(folder / "named") if is_damaged else mutate_folder(folder, rng)
+    files = contents(folder / "targets") if is_damaged else mutate_folder(folder, rng)
     method = rng.choices([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA], [49, 49, 2])[0]
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", method) as file:

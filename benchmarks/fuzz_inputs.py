@@ -147,16 +147,6 @@ def try_edges(folder: Path, goal: Path, rng: random.Random) -> str:  # noqa: ARG
     return check_graphs(Graphs.from_edges(**given), _flat(given.get("labels")), targets=given.get("targets"))
 
 
-def try_adjacency(folder: Path, goal: Path, rng: random.Random) -> str:  # noqa: ARG001
-    from treegram import Graphs
-
-    given: dict[str, Any] = {"matrices": [[[0, 1], [1, 0]], [[0]], [[0, 1, 2], [1, 0, 0], [2, 0, 0]]]}
-    given |= {"labels": [["C", "O"], ["C"], ["C", "N", "N"]], "attributes": [[[0.5], [1.0]], [[1.0]], [[2.0]] * 3]}
-    given = {"matrices": given["matrices"], **mutate_arguments(given, rng)}
-    entries, directed = rng.choice(["edges", "edge_labels", "edge_attributes"]), rng.random() < 0.3
-    return check_graphs(Graphs.from_adjacency(**given, entries=entries, directed=directed), _flat(given.get("labels")))
-
-
 def try_networkx(folder: Path, goal: Path, rng: random.Random) -> str:  # noqa: ARG001
     import networkx as nx
 
@@ -478,7 +468,6 @@ KINDS: dict[str, Kind] = {
     "numbers": (no_originals, try_numbers),
     "arrays": (no_originals, try_arrays),
     "edges": (no_originals, try_edges),
-    "adjacency": (no_originals, try_adjacency),
     "networkx": (no_originals, try_networkx),
     "igraph": (no_originals, try_igraph),
     "pyg": (no_originals, try_pyg),

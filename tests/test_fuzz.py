@@ -17,7 +17,6 @@ QUICK = (
     "numbers",
     "arrays",
     "edges",
-    "adjacency",
     "networkx",
     "grakel",
     "smiles",

@@ -28,6 +28,7 @@ from treegram import (
     ShortestPath,
     load_model,
     save_model,
+    save_parquet,
     save_tu,
 )
 from treegram.study import Store
@@ -122,8 +123,8 @@ def test_fit_weights_kernels_for_numbers(run):
 
 
 def test_fit_names_the_share_of_right_left_out_graphs_of_several_classes(run):
-    save_tu(make_graphs(targets=["a", "b", "a", "c"] * 5), "THREE")
-    code, out, _ = run("fit THREE -o m.tgm")
+    save_parquet(make_graphs(targets=["a", "b", "a", "c"] * 5), "three.parquet")
+    code, out, _ = run("fit three.parquet -o m.tgm")
     assert code == 0
     model = load_model("m.tgm")
     accuracy = float(re.search(r"Leave-one-out accuracy (\d\.\d+)", out)[1])
@@ -222,10 +223,10 @@ def test_fit_refuses_what_cannot_be_fitted(run):
         "fit NUMBERS --task classification -o model.tgm",
         "y must be classes: integers, strings or booleans; got numbers such as 0.0.",
     )
-    save_tu(make_graphs(targets=["no", "yes"] * 10), "WORDS")
+    save_parquet(make_graphs(targets=["no", "yes"] * 10), "words.parquet")
     refused(
         run,
-        "fit WORDS --task regression -o model.tgm",
+        "fit words.parquet --task regression -o model.tgm",
         "y must be real numbers; got an array of dtype <U3.",
     )
     refused(run, "fit TRAIN --task words -o model.tgm", "--task: invalid choice: 'words'")
@@ -462,10 +463,10 @@ def test_explain_takes_some_graphs(run, model):
 def test_explain_draws_molecules(run):
     pytest.importorskip("rdkit")
     graphs = Graphs.from_edges([[(0, 1)], [(0, 1)]] * 4, labels=[["C", "O"], ["C", "N"]] * 4, targets=[0, 1] * 4)
-    save_tu(graphs, "MOLECULES")
+    save_parquet(graphs, "molecules.parquet")
     save_model(GraphSVC("wl", param_grid={}, C=1, cv=2).fit(graphs, graphs.targets), "model.tgm")
     Path("new.smi").write_text("CO methanol\nCN\n" * 4)
-    code, out, _ = run("explain model.tgm MOLECULES --smiles new.smi -o page.html")
+    code, out, _ = run("explain model.tgm molecules.parquet --smiles new.smi -o page.html")
     assert code == 0
     assert "8 of 8 graphs were in the training data" in out
     page = Path("page.html").read_text()
@@ -473,11 +474,17 @@ def test_explain_draws_molecules(run):
     assert "are right" not in page
     Path("short.smi").write_text("CO\n")
     refused(
-        run, "explain model.tgm MOLECULES --smiles short.smi -o out.html", "molecules must have one entry per graph, 8"
+        run,
+        "explain model.tgm molecules.parquet --smiles short.smi -o out.html",
+        "molecules must have one entry per graph, 8",
     )
     Path("bytes.smi").write_bytes(b"\xff\xfe")
-    refused(run, "explain model.tgm MOLECULES --smiles bytes.smi -o out.html", "bytes.smi is not UTF-8 text")
-    refused(run, "explain model.tgm MOLECULES --smiles none.smi -o out.html", "none.smi cannot be read: No such file")
+    refused(run, "explain model.tgm molecules.parquet --smiles bytes.smi -o out.html", "bytes.smi is not UTF-8 text")
+    refused(
+        run,
+        "explain model.tgm molecules.parquet --smiles none.smi -o out.html",
+        "none.smi cannot be read: No such file",
+    )
 
 
 @pytest.mark.parametrize(

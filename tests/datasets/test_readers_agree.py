@@ -54,7 +54,7 @@ BYTES = [
 
 
 def originals(parent):
-    """Folders with all that a folder can hold, with and without names, targets, vectors."""
+    """Folders with all that a folder can hold, with and without targets, vectors."""
     rng = np.random.default_rng(0)
     sizes = [2, 0, 3, 1, 4]
     edges = [[(a, a + 1) for a in range(n - 1)] for n in sizes]
@@ -65,9 +65,7 @@ def originals(parent):
 
     graphs = [
         make([3, 5], attributes=[rng.normal(size=(n, 2)) for n in sizes], targets=[1, -1, 1, 1, -1]),
-        make(
-            ["C", "O", (1, "x")], edge_labels=[["s"] * len(e) for e in edges], targets=["no", "yes", "no", "no", "yes"]
-        ),
+        make([4, 6, 8], edge_labels=[[2] * len(e) for e in edges], targets=[0, 1, 0, 0, 1]),
         make([(0, 1), (1, 1)], edge_labels=[[1] * len(e) for e in edges]),
         make([7], targets=[0.5, 1.5, 2.5, 3.5, 4.5]),
     ]

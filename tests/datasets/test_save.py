@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from treegram import WL, DatasetError, Graphs, load_tu, save_tu
+from treegram import DatasetError, Graphs, load_tu, save_tu
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -23,9 +23,8 @@ def storable(draw):
     label = draw(
         st.sampled_from(
             [
-                st.integers(-(2**53), 2**53),
+                st.integers(-(2**53) + 1, 2**53 - 1),
                 st.tuples(st.integers(-9, 9), st.integers(-9, 9)),
-                st.text() | st.integers() | FLOATS | st.tuples(st.text()),
             ]
         )
     )
@@ -34,7 +33,6 @@ def storable(draw):
             [
                 st.none(),
                 st.integers(-5, 5),
-                st.text().filter(lambda text: not text.endswith("\0")),
                 FLOATS,
                 st.tuples(FLOATS, FLOATS),
             ]
@@ -108,37 +106,6 @@ def test_a_collection_without_edges_has_an_empty_file(tmp_path, edge_labels):
     assert load_tu(tmp_path / "SET")[0] == graphs
 
 
-def test_labels_that_are_no_numbers_become_numbers_with_names(tmp_path):
-    graphs = Graphs.from_edges(
-        [[(0, 1)], [(0, 1)]],
-        labels=[["C", "O"], ["line\nbreak", "C"]],
-        edge_labels=[[(1,)], [(1, 2)]],
-        targets=["no", "yes"],
-    )
-    save_tu(graphs, tmp_path / "SET")
-    again, y = load_tu(tmp_path / "SET")
-    assert again == graphs
-    assert again.label_values == graphs.label_values
-    assert again.edge_label_values == ((1,), (1, 2))
-    assert y.tolist() == ["no", "yes"]
-    files = {path.name: path.read_text() for path in (tmp_path / "SET").iterdir()}
-    assert files["SET_node_labels.txt"] == "0\n1\n2\n0\n"
-    assert files["SET_node_label_names.txt"] == '"C"\n"O"\n"line\\nbreak"\n'
-    assert files["SET_edge_label_names.txt"] == "[1]\n[1, 2]\n"
-    assert files["SET_graph_labels.txt"] == "0\n1\n"
-    assert files["SET_graph_label_names.txt"] == '"no"\n"yes"\n'
-    assert "README.txt" not in files
-
-
-def test_two_folders_that_number_their_labels_anew_are_not_confused(tmp_path):
-    first = Graphs.from_edges([[(0, 1)]], labels=[["C", "O"]], targets=["a"])
-    second = Graphs.from_edges([[(0, 1)]], labels=[["Br", "O"]], targets=["b"])
-    save_tu(first, tmp_path / "FIRST")
-    save_tu(second, tmp_path / "SECOND")
-    kernel = WL(n_iterations=0, normalize=False).fit(load_tu(tmp_path / "FIRST")[0])
-    assert kernel.transform(load_tu(tmp_path / "SECOND")[0]) == 1  # O alone
-
-
 @pytest.mark.parametrize(
     "labels",
     [
@@ -153,18 +120,18 @@ def test_two_folders_that_number_their_labels_anew_are_not_confused(tmp_path):
         [(), ((),), ("a", (1, ("b",)))],
     ],
 )
-def test_labels_that_the_reader_would_change_keep_their_values(tmp_path, labels):
-    graphs = Graphs.from_edges([[]], labels=[labels])
-    save_tu(graphs, tmp_path / "SET")
-    assert load_tu(tmp_path / "SET")[0] == graphs
-    assert load_tu(tmp_path / "SET")[0].label_values == graphs.label_values
+def test_labels_that_the_reader_would_change_are_refused(tmp_path, labels):
+    with pytest.raises(
+        DatasetError, match=r"can hold labels that are whole numbers .*\. save_parquet has no such limits"
+    ):
+        save_tu(Graphs.from_edges([[]], labels=[labels]), tmp_path / "SET")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_labels_that_nobody_uses_change_nothing(tmp_path):
     graphs = Graphs.from_edges([[], []], labels=[["a"], [7]])[1:]
     save_tu(graphs, tmp_path / "SET")
     assert load_tu(tmp_path / "SET")[0] == graphs
-    assert not (tmp_path / "SET" / "SET_node_label_names.txt").exists()
 
 
 @pytest.mark.parametrize("targets", [[True, False], np.array([3, 4], dtype=np.uint8), np.float32([0.1, 0.2])])
@@ -190,11 +157,12 @@ def one_node(**content):
         (one_node(attributes=[np.empty((1, 0))]), "cannot hold attributes of length 0"),
         (
             one_node(targets=[np.nan]),
-            "can hold targets that are whole numbers below 2.53, finite numbers or strings; got float64",
+            "can hold targets that are whole numbers below 2.53 or finite numbers; got float64",
         ),
         (one_node(targets=[2**60]), "can hold targets .* got int64"),
         (one_node(targets=[1j]), "can hold targets .* got complex128"),
         (one_node(targets=[None]), "can hold targets .* got object"),
+        (one_node(targets=["yes"]), "can hold targets .* got <U3 .* save_parquet also writes strings"),
         (one_node(targets=[[1]]), r"cannot hold targets of shape \(1, 1\)"),
         (one_node(targets=[[[1]]]), r"cannot hold targets of shape \(1, 1, 1\)"),
     ],
@@ -247,9 +215,7 @@ def test_a_name_that_is_no_file_name_is_refused(tmp_path, name):
 
 
 def test_graph_attributes_read_back_equal_or_are_refused(tmp_path):
-    graphs = Graphs.from_edges(
-        [[(0, 1)], []], n_nodes=[2, 1], targets=["a", "b"], graph_attributes=[[0.1, 1], [-3e-9, 2]]
-    )
+    graphs = Graphs.from_edges([[(0, 1)], []], n_nodes=[2, 1], targets=[0, 1], graph_attributes=[[0.1, 1], [-3e-9, 2]])
     save_tu(graphs, tmp_path / "SET")
     assert load_tu(tmp_path / "SET")[0] == graphs
     for other in (graphs.assign(targets=None), graphs.assign(targets=[0.5, 1.5])):

@@ -2,7 +2,6 @@ import copy
 import dataclasses
 import enum
 import pickle
-import re
 
 import numpy as np
 import pytest
@@ -711,32 +710,18 @@ def test_the_view_in_notebooks_is_a_table_and_pictures_and_escapes_what_it_shows
         targets=["<script>", "b", "b"],
     )
     page = graphs._repr_html_()
-    assert page.count("<svg") == 2  # the third graph is too large to be drawn
-    assert page.count("<circle") == 4
-    assert page.count("<line") == 2
     for tag in ("<script>", "<b>", "<i>"):
         assert tag not in page
         assert tag.replace("<", "&lt;").replace(">", "&gt;") in page
-    for text in ("3, undirected", "104, 34.7 per graph", "2 columns", "1 column", "graph 1: b"):
+    for text in ("3, undirected", "104, 34.7 per graph", "2 columns", "1 column"):
         assert text in page
-    assert all(
-        page.count(f"<{tag}") == page.count(f"</{tag}>") for tag in ("table", "tr", "td", "svg", "figure", "div")
-    )
-
-
-def test_nodes_in_the_view_do_not_cover_each_other_and_a_single_label_is_not_written():
-    path = Graphs.from_edges([[(i, i + 1) for i in range(20)]], labels=[["C"] * 21])
-    page = path._repr_html_()
-    circles = re.findall(r"<circle cx='([\d.]+)' cy='([\d.]+)' r='([\d.]+)'", page)
-    x, y, r = np.array(circles, dtype=float).T
-    assert (np.hypot(np.diff(x), np.diff(y)) > 2 * r[0]).all()
-    assert "<text" not in page
+    assert all(page.count(f"<{tag}") == page.count(f"</{tag}>") for tag in ("table", "tr", "td"))
 
 
 @pytest.mark.parametrize("name", sorted(COLLECTIONS))
 def test_every_collection_has_a_view(name):
     page = COLLECTIONS[name].pack()._repr_html_()
-    assert page.startswith("<div><table>")
+    assert page.startswith("<table>")
     assert "nan" not in page
 
 
@@ -765,6 +750,10 @@ def test_other_attributes_are_checked_and_all_else_stays():
         graphs.assign(attributes=[[1.0]])
     with pytest.raises(InvalidGraphError, match="not finite"):
         graphs.assign(attributes=[[1.0], [np.nan]])
+    assert graphs.assign(labels=["N", "N"]).label_values == ("N",)
+    assert graphs.assign(labels=None).labels is None
+    with pytest.raises(InvalidGraphError, match="labels must have one entry for each of the 2 nodes; got 1"):
+        graphs.assign(labels=["N"])
 
 
 @pytest.mark.parametrize("given", [{"labels": [["C", "O"], 3]}, {"edge_labels": [["-"], 1.5]}])

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from treegram import Graphs
 from treegram._core.errors import InvalidGraphError
@@ -72,33 +71,6 @@ def test_vectors_of_tables_may_be_lists_or_nothing():
     assert Graphs.from_tables(nodes, EDGES, attributes=[]).n_attributes == 0
 
 
-# -------------------------------------------------------------------- adjacency matrices
-
-
-@pytest.mark.parametrize(
-    ("matrix", "options", "message"),
-    [
-        ([[0, 1], [1, 0]], {"entries": "labels"}, "entries must be one of 'edges', .*; got 'labels'"),
-        (
-            [[0, 1]],
-            {},
-            r"Graph 0: the adjacency matrix must be square and hold numbers; got dtype int64 and shape \(1, 2\)",
-        ),
-        (np.array([["a"]]), {}, "must be square and hold numbers; got dtype <U1"),
-        ([[0.0, np.inf], [np.inf, 0.0]], {}, r"must be finite; its entry \(0, 1\) is inf"),
-        (sp.csr_array([[0, 2], [1, 0]]), {}, r"must be symmetric; its entry \(0, 1\) is 2, and \(1, 0\) is 1"),
-    ],
-)
-def test_mistakes_in_adjacency_matrices(matrix, options, message):
-    with pytest.raises(InvalidGraphError, match=message):
-        Graphs.from_adjacency([matrix], **options)
-
-
-def test_weights_in_matrices_that_nobody_asked_for_are_reported():
-    with pytest.warns(UserWarning, match="entries other than 0 and 1, which are not used"):
-        assert Graphs.from_adjacency([[[0, 2], [2, 0]]]).n_edges == 1
-
-
 # -------------------------------------------------------------------- GraKeL's tuples, igraph
 
 
@@ -108,6 +80,7 @@ def test_weights_in_matrices_that_nobody_asked_for_are_reported():
         (({(0, 1): 1},), {"node_data": "vectors"}, "node_data must be one of 'labels', 'attributes'; got 'vectors'"),
         ({(0, 1): 1}, {}, "Graph 0: expected a tuple .*; got dict"),
         ((5,), {}, "Graph 0: expected a dictionary or list of edges, or an adjacency matrix; got int"),
+        (([["a"], ["b"]],), {}, "Graph 0: expected a dictionary or list of edges, or an adjacency matrix; got list"),
     ],
 )
 def test_mistakes_in_tuples_of_grakel(graph, options, message):
@@ -214,13 +187,13 @@ def test_objects_of_pyg(wrap):
     assert len(Graphs.from_pyg(items[0], "z", edge_label="edge_kind")) == 1
 
 
-def test_labels_of_pyg_may_be_columns_of_the_vectors():
+def test_columns_of_the_vectors_of_pyg_can_become_labels():
     rows = Tensor([[0.5, 1.0, 0.0], [1.5, 0.0, 1.0], [2.5, 0.0, 1.0]])
-    graphs = Graphs.from_pyg(chain(x=rows, y=Tensor([[0.1, 0.2]])), one_hot=slice(1, None))
+    graphs = Graphs.from_pyg(chain(x=rows, y=Tensor([[0.1, 0.2]])))
+    graphs = graphs.assign(labels=graphs.attributes[:, 1:].argmax(axis=1), attributes=graphs.attributes[:, :1])
     assert graphs.labels.tolist() == [0, 1, 1]
     np.testing.assert_array_equal(graphs.attributes.ravel(), [0.5, 1.5, 2.5])
     np.testing.assert_array_equal(graphs.targets, [[0.1, 0.2]])
-    assert Graphs.from_pyg(chain(x=Tensor(np.eye(3))), one_hot=True).n_attributes == 0
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of data that are not used
@@ -236,11 +209,6 @@ def test_labels_of_pyg_may_be_columns_of_the_vectors():
         ([chain(z=Tensor([1]))], {"label": "z"}, r"Graph 0: 'z' must have one row for each of its 3 nodes; .* \(1,\)"),
         ([chain(edge_kind=Tensor([1]))], {"edge_label": "edge_kind"}, "must have one row for each of its 4 edges"),
         ([chain(y=Tensor([[1], [2]]))], {}, r"targets: 'y' of graph 0 has the shape \(2, 1\); expected one entry"),
-        ([chain(z=Tensor([1, 2, 3]), x=Tensor(np.eye(3)))], {"label": "z", "one_hot": True}, "and no label"),
-        ([chain()], {"one_hot": True}, "one_hot: the nodes have no 'x'; they have no data"),
-        ([chain(x=Tensor([1.0, 0.0, 1.0]))], {"one_hot": True}, r"one_hot needs rows of columns; got .* \(3,\)"),
-        ([chain(x=Tensor(np.eye(3)))], {"one_hot": [7]}, r"one_hot=\[7\], but there are only 3 columns"),
-        ([chain(x=Tensor(np.ones((3, 2))))], {"one_hot": True}, r"a single 1 and zeros; row 0 has \[1.0, 1.0\]"),
     ],
 )
 def test_mistakes_in_objects_of_pyg(data, options, message):

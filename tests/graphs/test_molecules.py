@@ -34,7 +34,7 @@ DRUGS = [
     "O",
     "[2H]C([2H])Cl",
 ]
-INVARIANT = ["centroid_distance", "distance_profile"]
+INVARIANT = ["centroid_distance"]
 
 
 @cache
@@ -113,7 +113,7 @@ def test_nothing_of_a_given_molecule_is_changed():
 
 
 def test_smiles_and_molecules_give_the_same_graphs():
-    attributes = ["partial_charge", "coordinates", "distance_profile"]
+    attributes = ["partial_charge", "coordinates", "centroid_distance"]
     one = tg.Graphs.from_smiles(DRUGS, attributes=attributes)
     other = tg.Graphs.from_rdkit([Chem.MolFromSmiles(s) for s in DRUGS], attributes=attributes)
     assert other.graph_names.tolist() == [Chem.CanonSmiles(s) for s in DRUGS]
@@ -180,9 +180,7 @@ def test_distances_are_those_of_the_coordinates():
     for graph in graphs:
         x = graph.attributes[:, :3]
         for atom, row in zip(x, graph.attributes[:, 3:], strict=True):
-            others = [float(np.linalg.norm(atom - other)) for other in x if other is not atom and (other != atom).any()]
-            expected = [np.linalg.norm(atom - x.mean(axis=0)), np.mean(others), np.std(others), np.max(others)]
-            np.testing.assert_allclose(row, expected)
+            np.testing.assert_allclose(row, [np.linalg.norm(atom - x.mean(axis=0))])
 
 
 # -------------------------------------------------------------------- bad molecules
@@ -242,7 +240,7 @@ def test_coordinates_that_cannot_be_found_are_explained():
 def test_empty_molecules_salts_and_duplicates_are_fine():
     graphs = tg.Graphs.from_smiles(["", "[Na+].[Cl-]", "CCO", "CCO", "[H][H]", "*C"], attributes=["mass", *INVARIANT])
     assert np.diff(graphs.offsets).tolist() == [0, 2, 3, 3, 2, 2]
-    assert graphs.n_attributes == 5
+    assert graphs.n_attributes == 2
     np.testing.assert_array_equal(graphs[2].attributes, graphs[3].attributes)
     assert len(tg.Graphs.from_smiles([])) == 0
 

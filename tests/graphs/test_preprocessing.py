@@ -137,7 +137,6 @@ def test_graphs_without_attributes_are_refused(transformer):
     "bad",
     [
         ScaleAttributes("minmax"),
-        CentroidDistance("add"),
         NeighborMeans(-1),
         NeighborMeans(np.nan),
         NeighborMeans(None),
@@ -270,9 +269,6 @@ def test_centroid_distances_are_those_of_a_loop(collection):
     ]
     distances = CentroidDistance().fit_transform(graphs).attributes
     np.testing.assert_allclose(distances.reshape(-1), expected, atol=1e-12)
-    joined = CentroidDistance("append").fit_transform(graphs).attributes
-    np.testing.assert_array_equal(joined[:, -1:], distances.reshape(-1, 1))
-    np.testing.assert_array_equal(joined[:, :-1], vectors(graphs))
 
 
 def test_a_lonely_node_is_its_own_centroid():
@@ -325,9 +321,9 @@ def test_without_attributes_every_node_kernel_value_is_1():
 
 def test_the_names_of_study_files():
     assert list(transforms.TRANSFORMATIONS) == [*TRANSFORMATIONS, "edges"]
-    assert list(TRANSFORMATIONS) == ["standard", "robust", "whiten", "centroid", "centroid-append", "neighbors", "none"]
+    assert list(TRANSFORMATIONS) == ["standard", "robust", "whiten", "centroid", "neighbors", "none"]
     widths = {name: make().fit_transform(collect(*ALL).pack()).n_attributes for name, make in TRANSFORMATIONS.items()}
-    assert list(widths.values()) == [2, 2, 2, 1, 3, 4, 0]
+    assert list(widths.values()) == [2, 2, 2, 1, 4, 0]
     assert all(make() is not make() for make in TRANSFORMATIONS.values())
 
 

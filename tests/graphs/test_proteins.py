@@ -86,25 +86,13 @@ def test_invariant_attributes_do_not_change_when_a_structure_is_turned():
     assert Graphs.from_pdb(structure(), attributes=None).attributes is None
 
 
-def test_neighbors_in_the_sequence_are_joined_if_asked():
-    line = np.array([[10.0 * i, 0.0, 0.0] for i in range(8)])
-    assert Graphs.from_pdb(structure(line)).n_edges == 0
-    assert Graphs.from_pdb(structure(line), sequence=True).edges().tolist() == [[i, i + 1] for i in range(7)]
-    gap = structure(line)
-    gap[0][0][4].seqid = gemmi.SeqId(50, " ")
-    assert [4 in edge and 3 in edge for edge in Graphs.from_pdb(gap, sequence=True).edges().tolist()].count(True) == 0
-
-
-def test_chains_and_models_are_chosen():
+def test_chains_are_chosen_and_the_first_model_is_used():
     made = structure(chains=("A", "B"), models=2)
     assert Graphs.from_pdb(made).n_nodes == 16
-    assert Graphs.from_pdb(made, sequence=True).n_edges == 2 * Graphs.from_pdb(structure(), sequence=True).n_edges
-    assert Graphs.from_pdb(made, chains=["B"], model=1).n_nodes == 8
+    assert Graphs.from_pdb(made, chains=["B"]).n_nodes == 8
     np.testing.assert_allclose(Graphs.from_pdb(made, chains="B").attributes, HELIX + np.array([0, 100, 0]))
     with pytest.raises(InvalidGraphError, match="there is no chain 'C'; there are 'A', 'B'"):
         Graphs.from_pdb(made, chains=["A", "C"])
-    with pytest.raises(InvalidGraphError, match="model=2, but the structure has 2 models"):
-        Graphs.from_pdb(made, model=2)
 
 
 def test_water_and_ligands_are_no_nodes():

@@ -78,32 +78,25 @@ def igraph():
     return Graphs.from_igraph(made, "kind", "place", edge_label="kind", edge_attributes="length", targets="y")
 
 
-def data_objects(one_hot=False):
+def data_objects():
     torch = pytest.importorskip("torch")
     Data = pytest.importorskip("torch_geometric.data").Data
     for edges, labels, vectors, kinds, lengths, y in zip(
         EDGES, LABELS, VECTORS, EDGE_LABELS, LENGTHS, TARGETS, strict=True
     ):
         pairs, kinds = both_ways(edges, kinds)
-        x = torch.tensor(vectors)
-        data = Data(
-            x=torch.hstack([x, torch.eye(3)[labels]]) if one_hot else x,
+        yield Data(
+            x=torch.tensor(vectors),
+            z=torch.tensor(labels),
             edge_index=torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).T,
             edge_attr=torch.tensor(lengths * 2, dtype=torch.double).reshape(-1, 1),
             edge_kind=torch.tensor(kinds, dtype=torch.long),
             y=torch.tensor([y]),
         )
-        if not one_hot:
-            data.z = torch.tensor(labels)
-        yield data
 
 
 def pyg():
     return Graphs.from_pyg(data_objects(), "z", edge_label="edge_kind")
-
-
-def pyg_one_hot():
-    return Graphs.from_pyg(list(data_objects(one_hot=True)), one_hot=slice(2, None), edge_label="edge_kind")
 
 
 def pyg_batch():
@@ -192,7 +185,6 @@ READERS = [
     networkx_and_back,
     igraph,
     pyg,
-    pyg_one_hot,
     pyg_batch,
     pyg_data_set,
     pyg_subset,
@@ -277,35 +269,17 @@ def test_grakel_takes_the_same_tuples_and_its_own_graphs_come_in():
 
 def test_vectors_of_grakel_come_in_as_attributes():
     items = [
-        (dense(edges, n), dict(enumerate(vectors)), dict(zip(*both_ways(edges, [[x] for x in lengths]), strict=True)))
-        for edges, n, vectors, lengths in zip(EDGES, N_NODES, VECTORS, LENGTHS, strict=True)
+        (dense(edges, n), dict(enumerate(vectors))) for edges, n, vectors in zip(EDGES, N_NODES, VECTORS, strict=True)
     ]
-    expected = without(EXPECTED, "labels", "edge_labels", "targets")
-    assert Graphs.from_grakel(items, node_data="attributes", edge_data="attributes") == expected
+    expected = without(EXPECTED, "labels", "edge_labels", "edge_attributes", "targets")
+    assert Graphs.from_grakel(items, node_data="attributes") == expected
 
 
-@pytest.mark.parametrize("make", [np.array, sp.csr_array, sp.coo_matrix, lambda matrix: matrix.tolist()])
-@pytest.mark.parametrize(("entries", "values"), [("edge_labels", EDGE_LABELS), ("edge_attributes", LENGTHS)])
-def test_adjacency_matrices_give_the_same_gram_matrix(make, entries, values):
-    matrices = []
-    for edges, n, row in zip(EDGES, N_NODES, values, strict=True):
-        matrix = np.zeros((n, n))
-        for (a, b), value in zip(edges, row, strict=True):
-            matrix[a, b] = matrix[b, a] = value
-        matrices.append(make(matrix))
-    graphs = Graphs.from_adjacency(matrices, labels=LABELS, attributes=VECTORS, entries=entries, targets=TARGETS)
-    expected = without(EXPECTED, "edge_attributes" if entries == "edge_labels" else "edge_labels")
-    assert graphs == expected
-    np.testing.assert_array_equal(gram(graphs), gram(expected))
-
-
-def test_a_single_graph_needs_no_list_or_says_so():
+def test_a_single_graph_needs_no_list():
     nx, ig = pytest.importorskip("networkx"), pytest.importorskip("igraph")
     path = Graphs.from_edges([[(0, 1), (1, 2)]])
     assert Graphs.from_networkx(nx.path_graph(3)) == path
     assert Graphs.from_igraph(ig.Graph(edges=[(0, 1), (1, 2)])) == path
-    with pytest.raises(InvalidGraphError, match=r"write \[matrix\] for a single graph"):
-        Graphs.from_adjacency(dense([(0, 1)], 2))
 
 
 def test_text_where_numbers_belong_is_reported_with_its_column():

@@ -41,7 +41,7 @@ def test_smiles_to_cross_validated_accuracy_in_5_lines():
     assert names["scores"].mean() > 0.9
 
 
-def test_a_data_set_of_pyg_to_a_gram_matrix_in_2_lines():
+def test_a_data_set_of_pyg_to_a_gram_matrix_in_3_lines():
     torch = pytest.importorskip("torch")
     data = pytest.importorskip("torch_geometric.data")
     InMemoryDataset: Any = data.InMemoryDataset
@@ -66,10 +66,11 @@ def test_a_data_set_of_pyg_to_a_gram_matrix_in_2_lines():
     names = run(
         """
         import treegram as tg
-        graphs = tg.Graphs.from_pyg(dataset, one_hot=slice(1, None))
+        graphs = tg.Graphs.from_pyg(dataset)
+        graphs = graphs.assign(labels=graphs.attributes[:, 1:].argmax(axis=1), attributes=graphs.attributes[:, :1])
         K = tg.ODDCL(depth=2).fit_transform(graphs)
         """,
-        2,
+        3,
         dataset=Few(),
     )
     assert names["K"].shape == (10, 10)

@@ -202,7 +202,7 @@ def test_regressors_of_several_targets_come_back_in_every_bit(model, graphs, new
     [
         ScaleAttributes("robust"),
         ScaleAttributes("whiten"),
-        CentroidDistance("append"),
+        CentroidDistance(),
         NeighborMeans(2.0),
         DropAttributes(),
         TruncateLabels(),

@@ -55,9 +55,7 @@ DATA = (
     "--nodes and --edges"
 )
 ATOM_LABELS = "element, degree, formal_charge, aromatic, hydrogens, hybridization, in_ring, chirality"
-ATOM_ATTRIBUTES = (
-    "partial_charge, mass, logp, refractivity, polar_surface, coordinates, centroid_distance, distance_profile"
-)
+ATOM_ATTRIBUTES = "partial_charge, mass, logp, refractivity, polar_surface, coordinates, centroid_distance"
 LABEL = (
     "column with the label of nodes (default: label), or properties that make up the label of atoms: "
     f"{ATOM_LABELS} (default: element)"

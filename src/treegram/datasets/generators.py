@@ -378,27 +378,22 @@ def _solubility(mol: Any) -> float:
 
 # -------------------------------------------------------------------- digits
 
-_WHITE, _BLACK = 0, 16  # gray levels of the images
+_BLACK = 16  # the darkest gray level of the images; 0 is white
+_LEAST_INK = 4  # gray level; gives 27 nodes per graph on average
 
 # With these units the node kernel exp(-|x - y|^2 / 3) distinguishes a pixel from the next one (0.47) and from the one after it
 # (0.05), and full ink from a pale edge. Chosen by cross-validation on a third of the images; factors of 1.5 either way change little.
 _STEP, _INK = 1.5, 3.0
 
-_STEPS = {4: ((0, 1), (1, 0)), 8: ((0, 1), (1, 0), (1, 1), (1, -1))}
 
-
-def load_digits_graphs(*, threshold: int = 4, neighbors: int = 4, n_levels: int = 1) -> tuple[Graphs, Ints]:
+def load_digits_graphs(*, n_levels: int = 1) -> tuple[Graphs, Ints]:
     """Load 1797 handwritten digits as graphs of their inked pixels.
 
-    Each 8 x 8 image of scikit-learn's ``load_digits`` becomes a graph: its nodes are the pixels with ink, its edges
-    join neighboring pixels, and position and ink are the attributes.
+    Each 8 x 8 image of scikit-learn's ``load_digits`` becomes a graph: its nodes are the pixels with a gray level of at least
+    4 of 16, its edges join direct neighbors, and position and ink are the attributes.
 
     Parameters
     ----------
-    threshold : int, default=4
-        Lowest gray level, from 1 to 16, that counts as ink; 4 gives 27 nodes per graph on average.
-    neighbors : {4, 8}, default=4
-        Whether pixels are joined to their 4 direct neighbors, or also to the 4 diagonal ones.
     n_levels : int, default=1
         Number of gray levels that become the discrete label of a pixel, 0 for the palest; with 1, all pixels have the
         same label, and only the attributes distinguish gray levels.
@@ -410,10 +405,6 @@ def load_digits_graphs(*, threshold: int = 4, neighbors: int = 4, n_levels: int 
     y : ndarray of shape (1797,)
         The digits, from 0 to 9; also kept as ``graphs.targets``.
 
-    Notes
-    -----
-    Up to a threshold of 14, every image has some ink; above it, some graphs have no nodes.
-
     Examples
     --------
     >>> from treegram import load_digits_graphs
@@ -423,33 +414,27 @@ def load_digits_graphs(*, threshold: int = 4, neighbors: int = 4, n_levels: int 
     """
     from sklearn.datasets import load_digits  # imports all of scikit-learn's data sets
 
-    owner = "load_digits_graphs"
-    check_value("threshold", owner, threshold, (Whole(_WHITE + 1, _BLACK),))
-    check_value("neighbors", owner, neighbors, tuple(Whole(number, number) for number in _STEPS))
-    check_value("n_levels", owner, n_levels, (Whole(1, _BLACK),))
+    check_value("n_levels", "load_digits_graphs", n_levels, (Whole(1, _BLACK),))
     pixels, y = load_digits(return_X_y=True)
     images = pixels.reshape(-1, 8, 8).astype(np.int64)
-    is_ink = images >= threshold
+    is_ink = images >= _LEAST_INK
     image, row, column = np.nonzero(is_ink)
     ink = images[image, row, column]
     graphs = Graphs.from_arrays(
         np.concatenate([[0], np.cumsum(is_ink.sum(axis=(1, 2)))]),
-        _join_neighbors(is_ink, _STEPS[neighbors]),
-        labels=(ink - threshold) * n_levels // (_BLACK - threshold + 1),
+        _join_neighbors(is_ink),
+        labels=(ink - _LEAST_INK) * n_levels // (_BLACK - _LEAST_INK + 1),
         attributes=np.stack([_STEP * row, _STEP * column, _INK / _BLACK * ink], axis=1),
         targets=y,
     )
     return graphs, y.astype(np.int64)
 
 
-def _join_neighbors(is_ink: NDArray[np.bool_], steps: tuple[tuple[int, int], ...]) -> Ints:
-    """Return the pairs of inked pixels one step apart, numbered across all images."""
-    numbers = np.full(np.add(is_ink.shape, (0, 2, 2)), -1)  # a frame of no pixels around each image
-    inner = numbers[:, 1:-1, 1:-1]
-    inner[is_ink] = np.arange(np.count_nonzero(is_ink))
-    pairs = []
-    for down, right in steps:
-        moved = np.roll(numbers, (-down, -right), axis=(1, 2))[:, 1:-1, 1:-1]
-        joined = (inner >= 0) & (moved >= 0)
-        pairs.append(np.stack([inner[joined], moved[joined]], axis=1))
-    return np.concatenate(pairs)
+def _join_neighbors(is_ink: NDArray[np.bool_]) -> Ints:
+    """Return the pairs of inked pixels that are next to each other in a row or column, numbered across all images."""
+    numbers = np.full(is_ink.shape, -1)
+    numbers[is_ink] = np.arange(np.count_nonzero(is_ink))
+    neighbors = [(numbers[:, :, :-1], numbers[:, :, 1:]), (numbers[:, :-1], numbers[:, 1:])]
+    pairs = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in neighbors])
+    joined: Ints = pairs[(pairs >= 0).all(axis=1)]
+    return joined

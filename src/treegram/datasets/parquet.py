@@ -10,58 +10,43 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from treegram._core.errors import DatasetError, InvalidGraphError
 from treegram._core.files import replacing
 from treegram._core.optional import optional_module
 from treegram._core.params import Whole, check_value
-from treegram._core.text import suggest
 from treegram._core.types import Ints
-from treegram.datasets.table import parse_label
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.check import MAX_NODES, shift_edges
-from treegram.graphs.labels import split_one_hot
+from treegram.graphs.check import check_count, count_rows, each_graph, number_graphs, shift_edges
+from treegram.graphs.labels import parse_label
 
 __all__ = ["iter_parquet", "load_parquet", "save_parquet"]
 
-_import_arrow = partial(optional_module, "pyarrow", "Parquet files")
 _KEY = b"treegram"
 _ROWS = 256  # graphs per row group, the smallest unit that can be read
 _LOAD_ROWS = 1 << 14  # graphs that load_parquet converts at once
-_DEFAULTS = {
-    "label": "node_label",
-    "attributes": "node_feat",
-    "edge_label": "edge_label",
-    "edge_attributes": "edge_attr",
-    "targets": "y",
-}
-_OWN = {"graph_names": "graph_name", "node_names": "node_name", "graph_attributes": "graph_attr"}  # only in our files
-_NAMES_OF = {role: role[:-1] + "_names" for role in ("attributes", "edge_attributes", "graph_attributes")}
+_FIELDS = (  # the field of Graphs, its column, what has one row each, and the kinds of its values
+    ("labels", "node_label", "nodes", "iubO"),
+    ("attributes", "node_feat", "nodes", "iubf"),
+    ("node_names", "node_name", "nodes", "O"),
+    ("edge_labels", "edge_label", "edges", "iubO"),
+    ("edge_attributes", "edge_attr", "edges", "iubf"),
+    ("targets", "y", "graphs", "iubfO"),
+    ("graph_attributes", "graph_attr", "graphs", "iubf"),
+    ("graph_names", "graph_name", "graphs", "O"),
+)
+_COLUMNS = {"edge_index", "num_nodes", *(column for _, column, _, _ in _FIELDS)}
 
 
-def load_parquet(
-    path: str | os.PathLike[str],
-    *,
-    label: str | None = "node_label",
-    attributes: str | None = "node_feat",
-    edge_label: str | None = "edge_label",
-    edge_attributes: str | None = "edge_attr",
-    targets: str | None = "y",
-    one_hot: bool | slice | Sequence[int] = False,
-    directed: bool | None = None,
-) -> tuple[Graphs, NDArray[Any] | None]:
+def load_parquet(path: str | os.PathLike[str]) -> tuple[Graphs, NDArray[Any] | None]:
     """Load graphs from a Parquet file with one row per graph.
 
     Files of :func:`save_parquet` load as an equal collection. Other files in the layout of graph data sets on Hugging
@@ -71,26 +56,13 @@ def load_parquet(
     ----------
     path : str or path-like
         The file.
-    label : str or None, default="node_label"
-        Column with the discrete label of each node: whole numbers, strings, or lists of whole numbers, which become tuples.
-        A default name may be missing, here and below; any other name must exist.
-    attributes : str or None, default="node_feat"
-        Column with the vector of each node. The default is ignored if that column is the label.
-    edge_label : str or None, default="edge_label"
-        Column with the discrete label of each edge.
-    edge_attributes : str or None, default="edge_attr"
-        Column with the vector of each edge. The default is ignored if that column is the edge label.
-    targets : str or None, default="y"
-        Column with the class or regression target of each graph.
-    one_hot : bool, slice or sequence of int, default=False
-        Components of ``attributes`` that encode the label in one-hot form, as in :meth:`Graphs.from_pyg`.
-    directed : bool, optional
-        Whether edges are directed. By default, as recorded by :func:`save_parquet`, else False.
 
     Returns
     -------
     graphs : Graphs
-        The graphs, in the order of the rows.
+        The graphs, in the order of the rows: undirected unless :func:`save_parquet` has recorded that they are directed.
+        Discrete labels are in the columns ``node_label`` and ``edge_label``: whole numbers or strings. Vectors are in
+        ``node_feat`` and ``edge_attr``.
     y : ndarray of shape (n_graphs,) or (n_graphs, n_columns), or None
         The targets; also kept as ``graphs.targets``.
 
@@ -119,23 +91,11 @@ def load_parquet(
     ...     load_parquet(folder + "/two.parquet")
     (Graphs(2 graphs, 5 nodes, 3 edges, undirected, 3 labels, targets), array([-1,  1]))
     """
-    reader = _Reader(
-        path,
-        one_hot=one_hot,
-        directed=directed,
-        label=label,
-        attributes=attributes,
-        edge_label=edge_label,
-        edge_attributes=edge_attributes,
-        targets=targets,
-    )
-    graphs = Graphs.concatenate(list(reader.read(_LOAD_ROWS)) or [reader.read_empty()])
+    graphs = Graphs.concatenate(_read(*_open(path), _LOAD_ROWS))
     return graphs, None if graphs.targets is None else graphs.targets.copy()
 
 
-def iter_parquet(
-    path: str | os.PathLike[str], chunk_size: Any = 1000, **kwargs: Any
-) -> Iterator[tuple[Graphs, NDArray[Any] | None]]:
+def iter_parquet(path: str | os.PathLike[str], chunk_size: Any = 1000) -> Iterator[tuple[Graphs, NDArray[Any] | None]]:
     """Iterate over a Parquet file with one row per graph, a chunk of graphs at a time.
 
     Parameters
@@ -144,8 +104,6 @@ def iter_parquet(
         The file.
     chunk_size : int, default=1000
         Number of graphs per chunk; the last chunk may be smaller.
-    **kwargs
-        Other parameters of :func:`load_parquet`.
 
     Yields
     ------
@@ -170,29 +128,25 @@ def iter_parquet(
     [4, 4, 2]
     """
     check_value("chunk_size", "iter_parquet", chunk_size, (Whole(1),))
-    reader = _Reader(path, **kwargs)
-    return ((graphs, graphs.targets) for graphs in reader.read(int(chunk_size)))
+    return ((graphs, graphs.targets) for graphs in _read(*_open(path), int(chunk_size)))
 
 
-def save_parquet(graphs: Any, path: str | os.PathLike[str], y: ArrayLike | None = None) -> None:
+def save_parquet(graphs: Any, path: str | os.PathLike[str]) -> None:
     """Write graphs to a Parquet file with one row per graph.
 
     :func:`load_parquet` restores an equal collection, bit for bit.
 
     Parameters
     ----------
-    graphs : Graphs, list of graphs, or iterator
-        The graphs. An iterator yields collections, or pairs of a collection and its targets as :func:`iter_tu` does; only
-        one of them is held in memory at a time.
+    graphs : Graphs or list of graphs
+        The graphs, with their targets and names.
     path : str or path-like
         The file. An existing file is replaced once the new one is complete.
-    y : array-like of shape (n_graphs,) or (n_graphs, n_columns), optional
-        Targets to write instead of those of the graphs; not for iterators.
 
     Raises
     ------
     DatasetError
-        If a later collection holds different kinds of data than the first, or the file cannot be written.
+        If the targets are neither numbers nor strings, or the file cannot be written.
 
     See Also
     --------
@@ -217,25 +171,12 @@ def save_parquet(graphs: Any, path: str | os.PathLike[str], y: ArrayLike | None 
     True
     """
     parquet = optional_module("pyarrow.parquet", "Parquet files")
+    table = _to_table(as_graphs(graphs))
     goal = Path(path).expanduser().absolute()
-    chunks = _collections(graphs, y)
-    first = next(chunks, Graphs.from_edges([]))
-    schema = _to_table(first[:0]).schema
     try:
-        # Measured vectors do not repeat values: without dictionaries, files are faster to read and usually smaller.
-        with (
-            replacing(goal) as file,
-            parquet.ParquetWriter(file, schema, compression="lz4", use_dictionary=False) as out,
-        ):
-            for number, chunk in enumerate(chain([first], chunks)):
-                for start in range(0, len(chunk), _ROWS):
-                    table = _to_table(chunk[start : start + _ROWS])
-                    if not table.schema.equals(schema, check_metadata=True):
-                        raise DatasetError(
-                            f"Collection {number} holds other kinds of labels, vectors, edges or targets than those before; "
-                            f"all graphs of a file must be of one kind. Got\n{table.schema.to_string()}\nafter\n{schema.to_string()}"
-                        )
-                    out.write_table(table)
+        with replacing(goal) as file:
+            # Measured vectors do not repeat values: without dictionaries, files are faster to read and usually smaller.
+            parquet.write_table(table, file, row_group_size=_ROWS, compression="lz4", use_dictionary=False)
     except OSError as error:
         raise DatasetError(f"The file {goal} cannot be written ({error.strerror or error}).") from None
 
@@ -243,52 +184,34 @@ def save_parquet(graphs: Any, path: str | os.PathLike[str], y: ArrayLike | None 
 # -------------------------------------------------------------------- writing
 
 
-def _collections(graphs: Any, y: ArrayLike | None) -> Iterator[Graphs]:
-    """Yield the collections to write, with their targets."""
-    if isinstance(graphs, Graphs | list | tuple | np.ndarray):
-        graphs = as_graphs(graphs)
-        yield graphs if y is None else graphs.assign(targets=y)
-        return
-    if y is not None:
-        raise DatasetError("y can be passed with a collection or a list of graphs; an iterator has its own targets.")
-    for item in graphs:
-        chunk, targets = item if isinstance(item, tuple) else (item, None)
-        yield from _collections(as_graphs(chunk), targets)
-
-
 def _to_table(graphs: Graphs) -> Any:
     """Convert graphs to an Arrow table; its metadata records what the columns do not show."""
-    arrow = _import_arrow()
-    nodes, arcs, each = graphs.offsets, graphs.indptr[graphs.offsets], np.arange(len(graphs) + 1)
+    import pyarrow as arrow
+
+    starts = {"nodes": graphs.offsets, "edges": graphs.indptr[graphs.offsets]}
     notes: dict[str, Any] = {"directed": graphs.directed, "json": [], "widths": {}}
-    notes |= {name: getattr(graphs, name) for name in _NAMES_OF.values() if getattr(graphs, name) is not None}
-    columns = {"edge_index": _edge_index(graphs, np.diff(arcs)), "num_nodes": arrow.array(graphs.sizes)}
-    for name, starts, vectors in (
-        ("node_feat", nodes, graphs.attributes),
-        ("edge_attr", arcs, graphs.edge_attributes),
-        ("graph_attr", each, graphs.graph_attributes),
-    ):
-        if vectors is not None:
-            notes["widths"][name] = vectors.shape[1]
-            rows = _lists(np.arange(len(vectors) + 1) * vectors.shape[1], vectors.ravel())
-            columns[name] = _lists(starts, rows)
-    for name, starts, codes, values in (
-        ("node_label", nodes, graphs.labels, graphs.label_values),
-        ("edge_label", arcs, graphs.edge_labels, graphs.edge_label_values),
-    ):
-        if codes is not None:
-            columns[name] = _lists(starts, _labels(codes, values, name, notes))
-    if graphs.graph_names is not None:
-        columns["graph_name"] = arrow.array(graphs.graph_names, arrow.string())
-    if graphs.node_names is not None:
-        columns["node_name"] = _lists(nodes, arrow.array(graphs.node_names, arrow.string()))
-    if graphs.targets is not None:
-        columns["y"] = _targets(graphs.targets)
+    columns = {"edge_index": _edge_index(graphs, np.diff(starts["edges"])), "num_nodes": arrow.array(graphs.sizes)}
+    for field, column, things, _ in _FIELDS:
+        values = getattr(graphs, field)
+        if values is None:
+            continue
+        if field.endswith("labels"):
+            items = _labels(values, getattr(graphs, f"{field[:-1]}_values"), column, notes)
+        elif field.endswith("names"):
+            items = arrow.array(values, arrow.string())
+        else:
+            width = 1 if values.ndim == 1 else values.shape[1]
+            notes["widths"][column] = width
+            notes[f"{field[:-1]}_names"] = getattr(graphs, f"{field[:-1]}_names", None)
+            numbers = _targets(values) if field == "targets" else values.ravel()
+            items = _lists(np.arange(len(values) + 1) * width, numbers)
+        columns[column] = items if things == "graphs" else _lists(starts[things], items)
     return arrow.table(columns, metadata={_KEY: json.dumps(notes)})
 
 
 def _lists(offsets: Ints, values: Any) -> Any:
-    arrow = _import_arrow()
+    import pyarrow as arrow
+
     return arrow.ListArray.from_arrays(offsets.astype(np.int32), arrow.array(values))
 
 
@@ -305,9 +228,10 @@ def _edge_index(graphs: Graphs, n_arcs: Ints) -> Any:
 
 def _labels(codes: Ints, values: tuple[Hashable, ...], column: str, notes: dict[str, Any]) -> Any:
     """Return labels as whole numbers or strings, or as JSON, which is then recorded in ``notes``."""
+    import pyarrow as arrow
+
     if all(type(value) is int and abs(value) < 2**63 for value in values):
         return np.array(values, dtype=np.int64)[codes]
-    arrow = _import_arrow()
     texts: Sequence[Any] = values
     if not all(isinstance(value, str) and value.isprintable() for value in values):  # Arrow accepts no lone surrogates
         notes["json"].append(column)
@@ -316,165 +240,54 @@ def _labels(codes: Ints, values: tuple[Hashable, ...], column: str, notes: dict[
 
 
 def _targets(targets: NDArray[Any]) -> Any:
+    import pyarrow as arrow
+
     is_text = targets.dtype.kind == "U" or all(isinstance(value, str) for value in targets.ravel().tolist())
     if targets.ndim > 2 or targets.shape[1:] == (1,) or not (targets.dtype.kind in "biuf" or is_text):
         raise DatasetError(
             f"A Parquet file can hold targets that are numbers or strings, of shape (n_graphs,) or (n_graphs, n_columns) with "
             f"two columns or more; got {targets.dtype} of shape {targets.shape}."
         )
-    width = 1 if targets.ndim == 1 else targets.shape[1]
-    arrow = _import_arrow()
-    values = arrow.array(targets.ravel(), arrow.string() if targets.dtype.kind in "UO" else None)
-    return _lists(np.arange(len(targets) + 1) * width, values)
+    return arrow.array(targets.ravel(), arrow.string() if targets.dtype.kind in "UO" else None)
 
 
 # -------------------------------------------------------------------- reading
 
 
-class _Reader:
-    """An open file, and the column of each role."""
+def _open(path: str | os.PathLike[str]) -> tuple[str, Any, dict[str, Any]]:
+    """Return the path, the open file, and what its metadata record."""
+    parquet = optional_module("pyarrow.parquet", "Parquet files")
+    name = os.fspath(Path(path).expanduser())
+    with _reading(name):
+        file = parquet.ParquetFile(name)
+    columns = file.schema_arrow.names
+    if len(set(columns)) < len(columns) or "edge_index" not in columns:
+        raise DatasetError(
+            f"{name}: expected one row per graph with a column 'edge_index', and distinct column names; it has "
+            f"{', '.join(map(repr, columns)) or 'no columns'}."
+        )
+    try:
+        notes: Any = json.loads((file.schema_arrow.metadata or {}).get(_KEY, b"{}"))
+    except (ValueError, RecursionError):
+        notes = None
+    if not isinstance(notes, dict) or not isinstance(notes.get("widths", {}), dict):
+        raise DatasetError(f"{name}: the metadata 'treegram' cannot be read.")
+    if unused := set(columns) - _COLUMNS:
+        shown = ", ".join(sorted(map(repr, unused)))
+        warnings.warn(f"{name}: these columns are not used: {shown}.", UserWarning, stacklevel=3)
+    return name, file, notes
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        one_hot: bool | slice | Sequence[int] = False,
-        directed: bool | None = None,
-        **columns: str | None,
-    ) -> None:
-        if unknown := columns.keys() - _DEFAULTS.keys():
-            raise TypeError(f"iter_parquet() got an unexpected keyword argument {unknown.pop()!r}")
-        parquet = optional_module("pyarrow.parquet", "Parquet files")
-        self.path, self.one_hot = os.fspath(Path(path).expanduser()), one_hot
-        with _reading(self.path):
-            self.file = parquet.ParquetFile(self.path)
-        self.names = self.file.schema_arrow.names
-        if len(set(self.names)) < len(self.names) or "edge_index" not in self.names:
-            raise DatasetError(
-                f"{self.path}: expected one row per graph with a column 'edge_index', and distinct column names; it has "
-                f"{', '.join(map(repr, self.names)) or 'no columns'}."
-            )
-        columns = _DEFAULTS | columns | ({} if one_hot is False else {"label": None})
-        for role, name in columns.items():
-            if name is not None and name not in (*self.names, _DEFAULTS[role]):
-                raise DatasetError(
-                    f"{self.path}: {role}: there is no column {name!r}; there are {', '.join(map(repr, self.names))}"
-                    f"{suggest(name, self.names) or '.'}"
-                )
-        for first, second in (("label", "attributes"), ("edge_label", "edge_attributes")):
-            if columns[first] == columns[second]:
-                columns[second] = None
-        metadata = self.file.schema_arrow.metadata or {}
-        self.notes = self._read_notes(metadata.get(_KEY, b"{}"))
-        self.directed = bool(self.notes.get("directed", False) if directed is None else directed)
-        columns |= _OWN if _KEY in metadata else {}
-        self.columns = {role: name for role, name in columns.items() if name is not None and name in self.names}
-        if unused := set(self.names).difference(self.columns.values(), ("edge_index", "num_nodes")):
-            shown = ", ".join(sorted(map(repr, unused)))
-            warnings.warn(f"{self.path}: these columns are not used: {shown}.", UserWarning, stacklevel=3)
 
-    def read(self, n_rows: int) -> Iterator[Graphs]:
-        """Yield the graphs of ``n_rows`` rows at a time."""
-        wanted = [name for name in self.names if name in {"edge_index", "num_nodes", *self.columns.values()}]
-        first_row = 0
-        with _reading(self.path):
-            for batch in self.file.iter_batches(n_rows, columns=wanted):
-                yield self._convert(_Batch(batch, self.path, first_row))
-                first_row += len(batch)
-
-    def read_empty(self) -> Graphs:
-        """Return an empty collection with the kinds of data that the columns have."""
-        with _reading(self.path):
-            return self._convert(_Batch(self.file.schema_arrow.empty_table(), self.path, 0))
-
-    def _read_notes(self, text: bytes) -> dict[str, Any]:
-        try:
-            notes: Any = json.loads(text)
-        except (ValueError, RecursionError):
-            notes = None
-        if not isinstance(notes, dict) or not isinstance(notes.get("widths", {}), dict):
-            raise DatasetError(f"{self.path}: the metadata 'treegram' cannot be read.")
-        return notes
-
-    def _convert(self, batch: _Batch) -> Graphs:
-        """Convert some rows to graphs."""
-        n_edges, pairs = batch.edges()
-        n_nodes: dict[str, Ints] = {}
-        if "num_nodes" in self.names:
-            n_nodes["num_nodes"] = batch.rows("num_nodes", 0, "iu")[1][:, 0]
-        edge_counts = {"edge_index": n_edges}
-        labels = self._read_labels("label", batch, n_nodes)
-        vectors = self._read_vectors("attributes", batch, n_nodes)
-        edge_labels = self._read_labels("edge_label", batch, edge_counts)
-        edge_vectors = self._read_vectors("edge_attributes", batch, edge_counts)
-        batch.check_equal(edge_counts, "number of edges")
-        owners = np.repeat(np.arange(len(n_edges)), n_edges)
-        if not n_nodes:
-            sizes = np.zeros(len(n_edges), np.int64)
-            np.maximum.at(sizes, owners, pairs.max(axis=1, initial=-1) + 1)
-            n_nodes["edge_index"] = sizes
-        batch.check_equal(n_nodes, "number of nodes")
-        sizes = next(iter(n_nodes.values()))
-        is_wrong = (sizes < 0) | (sizes > MAX_NODES)
-        if is_wrong.any():
-            row = int(is_wrong.argmax())
-            raise batch.error(row, f"the number of nodes must be from 0 to {MAX_NODES}; got {sizes[row]}.")
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        try:
-            if self.one_hot is not False and vectors is not None:
-                labels, vectors = split_one_hot(vectors, self.one_hot, f"column {self.columns['attributes']!r}")
-            graphs = Graphs.from_arrays(
-                offsets,
-                shift_edges(pairs, owners, offsets),
-                labels=labels,
-                attributes=vectors,
-                edge_labels=edge_labels,
-                edge_attributes=edge_vectors,
-                directed=self.directed,
-            )
-            return graphs.assign(**self._read_extras(batch))
-        except InvalidGraphError as error:
-            graph = re.match(r"Graph (\d+): (.*)", str(error), re.DOTALL)
-            text = f"row {batch.first_row + int(graph[1])}: {graph[2]}" if graph else str(error)
-            raise DatasetError(f"{self.path}: {text}") from None
-
-    def _read_labels(self, role: str, batch: _Batch, counts: dict[str, Ints]) -> NDArray[Any] | None:
-        """Read discrete labels: whole numbers or rows of them, strings, or JSON in strings."""
-        if role not in self.columns:
-            return None
-        name = self.columns[role]
-        counts[name], rows = batch.rows(name, 1, "iubO")
-        if rows.dtype != object:
-            return rows
-        texts, codes = np.unique(rows, return_inverse=True)
-        is_json = name in self.notes.get("json", ())
-        known = [parse_label(text.encode(), f"{self.path}: column {name!r}") if is_json else text for text in texts]
-        return np.fromiter(known, dtype=object, count=len(known))[codes.ravel()]
-
-    def _read_vectors(self, role: str, batch: _Batch, counts: dict[str, Ints]) -> NDArray[Any] | None:
-        if role not in self.columns:
-            return None
-        name = self.columns[role]
-        counts[name], rows = batch.rows(name, 1, "iubf")
-        width = self.notes.get("widths", {}).get(name)
-        return rows.reshape(len(rows), width) if not rows.size and isinstance(width, int) else rows
-
-    def _read_extras(self, batch: _Batch) -> dict[str, Any]:
-        """Return targets, names and graph attributes."""
-        found: dict[str, Any] = {}
-        if "targets" in self.columns:
-            rows = batch.rows(self.columns["targets"], 0, "iubfO")[1]
-            targets = rows[:, 0] if rows.shape[1] == 1 else rows
-            found["targets"] = targets.astype(str) if targets.dtype == object else targets
-        if "graph_names" in self.columns:
-            found["graph_names"] = batch.rows("graph_name", 0, "O")[1][:, 0]
-        if "node_names" in self.columns:
-            found["node_names"] = batch.rows("node_name", 1, "O")[1][:, 0]
-        found["graph_attributes"] = self._read_vectors("graph_attributes", batch, {})
-        for role, name in _NAMES_OF.items():
-            if role in self.columns and name in self.notes and not (role == "attributes" and self.one_hot is not False):
-                found[name] = self.notes[name]
-        return found
+def _read(path: str, file: Any, notes: dict[str, Any], n_rows: int) -> Iterator[Graphs]:
+    """Yield the graphs of ``n_rows`` rows at a time, or one empty collection."""
+    wanted = [name for name in file.schema_arrow.names if name in _COLUMNS]
+    first_row = 0
+    with _reading(path):
+        for batch in file.iter_batches(n_rows, columns=wanted):
+            yield _Batch(batch, path, first_row, notes).to_graphs()
+            first_row += len(batch)
+        if not first_row:
+            yield _Batch(file.schema_arrow.empty_table(), path, 0, notes).to_graphs()
 
 
 @contextmanager
@@ -489,19 +302,54 @@ def _reading(path: str) -> Iterator[None]:
         raise DatasetError(f"{path}: the file cannot be read as Parquet ({text[:200]}).") from None
 
 
-@dataclass(frozen=True)
-class _Batch:
+class _Batch(NamedTuple):
     """Some consecutive rows of a file; ``path`` and ``first_row`` are for messages."""
 
     table: Any
     path: str
     first_row: int
+    notes: dict[str, Any]
 
-    def error(self, row: int, text: str) -> DatasetError:
-        """Return the error for a row, counted within these rows."""
-        return DatasetError(f"{self.path}: row {self.first_row + row}, {text}")
+    def to_graphs(self) -> Graphs:
+        """Convert the rows to graphs."""
+        n_edges, pairs = self._edges()
+        counts: dict[str, Any] = {"nodes": {}, "edges": {"edge_index": n_edges.tolist()}, "graphs": {}}
+        data: dict[str, Any] = {}
+        names = self.table.schema.names
+        if "num_nodes" in names:
+            counts["nodes"]["num_nodes"] = self._rows("num_nodes", 0, "iu")[1][:, 0].tolist()
+        for field, column, things, kinds in _FIELDS:
+            if column in names:
+                n_rows, rows = self._rows(column, int(things != "graphs"), kinds)
+                counts[things][column] = n_rows.tolist()
+                data[field] = self._values(field, column, rows)
+                if field.endswith("attributes"):
+                    data[f"{field[:-1]}_names"] = self.notes.get(f"{field[:-1]}_names")
+        owners = np.repeat(np.arange(len(n_edges)), n_edges)
+        try:
+            count_rows({}, None, "edge", counts["edges"])
+            sizes: Any = count_rows({}, None, "node", counts["nodes"])
+            if sizes is None:
+                sizes = np.zeros(len(n_edges), np.int64)
+                np.maximum.at(sizes, owners, pairs.max(axis=1, initial=-1) + 1)
+            sizes = each_graph(check_count, sizes, None)
+            offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+            edges = shift_edges(pairs, owners, offsets)
+            return Graphs.from_arrays(offsets, edges, directed=bool(self.notes.get("directed", False)), **data)
+        except InvalidGraphError as error:
+            raise DatasetError(f"{self.path}: {number_graphs(error, 'row', self.first_row)}") from None
 
-    def edges(self) -> tuple[Ints, Ints]:
+    def _values(self, field: str, column: str, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the values of a field: labels from JSON, one name or target per row, or vectors."""
+        if column in self.notes.get("json", ()):
+            texts, codes = np.unique(rows, return_inverse=True)
+            labels = [parse_label(text, f"{self.path}: column {column!r}") for text in texts]
+            return np.fromiter(labels, dtype=object, count=len(labels))[codes.ravel()]
+        if field.endswith("attributes") or rows.shape[1] != 1:
+            return rows
+        return rows[:, 0].astype(str) if field == "targets" and rows.dtype == object else rows[:, 0]
+
+    def _edges(self) -> tuple[Ints, Ints]:
         """Return the number of edges of each row, and all edges, numbered within their graphs."""
         levels, values = self._flatten("edge_index", "iu")
         if len(levels) != 2:
@@ -510,11 +358,11 @@ class _Batch:
         is_wrong = n_lists != 2 if (n_lists != 2).any() else lengths[::2] != lengths[1::2]
         if is_wrong.any():
             row = int(is_wrong.argmax())
-            raise self.error(row, "column 'edge_index': expected two lists of one length, the sources and the ends.")
+            raise self._error(row, "column 'edge_index': expected two lists of one length, the sources and the ends.")
         is_source = np.repeat(np.arange(len(lengths)) % 2 == 0, lengths)
         return lengths[::2], np.stack([values[is_source], values[~is_source]], axis=1).astype(np.int64)
 
-    def rows(self, name: str, depth: int, kinds: str) -> tuple[Ints, NDArray[Any]]:
+    def _rows(self, name: str, depth: int, kinds: str) -> tuple[Ints, NDArray[Any]]:
         """Return the values of a column as one row per graph (``depth`` 0), or per node or edge (1), and the rows per graph.
 
         Everything nested deeper than ``depth`` belongs to one row, and all rows must have the same length.
@@ -529,47 +377,39 @@ class _Batch:
         for level in levels[depth:]:
             ends = np.cumsum(np.concatenate([[0], level]))
             lengths = np.diff(ends[np.concatenate([[0], np.cumsum(lengths)])])
-        width = int(lengths[0]) if len(lengths) else 1
+        width = int(lengths[0]) if len(lengths) else self.notes.get("widths", {}).get(name, 1)
         if (lengths != width).any():
             i = int((lengths != width).argmax())
             row = int(np.repeat(np.arange(len(counts)), counts)[i])
-            raise self.error(row, f"column {name!r}: expected {width} values, as before; got {lengths[i]}.")
+            raise self._error(row, f"column {name!r}: expected {width} values, as before; got {lengths[i]}.")
         return counts, values.reshape(len(lengths), width)
-
-    def check_equal(self, counts: dict[str, Ints], noun: str) -> None:
-        """Raise if columns contradict each other."""
-        (first, expected), *others = counts.items()
-        for name, found in others:
-            if (found != expected).any():
-                row = int((found != expected).argmax())
-                raise self.error(
-                    row, f"the {noun} is contradictory: {expected[row]} in {first!r} and {found[row]} in {name!r}."
-                )
 
     def _flatten(self, name: str, kinds: str) -> tuple[list[Ints], NDArray[Any]]:
         """Return the lengths of the lists at each level of a column, and all values."""
-        compute = optional_module("pyarrow.compute", "Parquet files")
+        from pyarrow import compute, types
+
         array = self.table[name]
         array = array.combine_chunks() if hasattr(array, "combine_chunks") else array
         levels, owners = [], np.arange(len(array))
         while True:
             if array.null_count:
                 row = int(owners[np.asarray(array.is_null()).argmax()])
-                raise self.error(row, f"column {name!r}: there is a missing value.")
-            if not _is_list(array.type):
+                raise self._error(row, f"column {name!r}: there is a missing value.")
+            if not any(
+                is_list(array.type) for is_list in (types.is_list, types.is_large_list, types.is_fixed_size_list)
+            ):
                 break
             levels.append(np.asarray(compute.list_value_length(array)).astype(np.int64))
             array, owners = array.flatten(), np.repeat(owners, levels[-1])
         values = np.asarray(array.to_numpy(zero_copy_only=False))
-        if not len(values) and str(array.type) == "null":  # an empty column of no known type
+        if types.is_null(array.type) and not len(values):  # an empty column of no known type
             values = np.empty(0, np.int64)
-        is_text = "string" in str(array.type)
+        is_text = types.is_string(array.type) or types.is_large_string(array.type)
         if values.dtype.kind not in kinds or (values.dtype == object and not is_text):
             numbers = [] if "i" not in kinds else ["numbers"] if "f" in kinds else ["whole numbers"]
             expected = " or ".join(numbers + ["strings"] * ("O" in kinds))
             raise DatasetError(f"{self.path}: column {name!r} must hold {expected}; it holds {array.type}.")
         return levels, values
 
-
-def _is_list(kind: Any) -> bool:
-    return hasattr(kind, "value_type") and "list" in str(kind).split("<")[0]
+    def _error(self, row: int, text: str) -> DatasetError:
+        return DatasetError(f"{self.path}: row {self.first_row + row}, {text}")

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import warnings
@@ -22,11 +21,11 @@ from numpy.typing import NDArray
 from treegram._core.errors import DatasetError, InvalidGraphError
 from treegram._core.files import scratch_folder
 from treegram._core.params import Whole, check_value
-from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.datasets.fetch import data_home, fetch, is_known, unknown_set
-from treegram.datasets.table import LARGEST, LabelNames, Table, read_table
+from treegram.datasets.table import LARGEST, Table, read_table
 from treegram.graphs import Graphs
+from treegram.graphs.check import number_graphs
 
 __all__ = ["find_folder", "iter_tu", "load_tu", "save_tu"]
 
@@ -35,7 +34,6 @@ _REQUIRED = ("A", "graph_indicator")
 _NODE_TABLES = ("node_labels", "node_attributes")
 _EDGE_TABLES = ("edge_labels", "edge_attributes")
 _GRAPH_TABLES = ("graph_labels", "graph_attributes")
-_NAME_TABLES = ("node_label_names", "edge_label_names", "graph_label_names")
 _MAX_EMPTY_GRAPHS = 1_000_000  # a larger gap between graph ids is a mistake, not a million graphs without nodes
 _BLOCK = 1 << 16  # lines of edges that are counted at once
 
@@ -72,8 +70,8 @@ def load_tu(
     -------
     graphs : Graphs
         The graphs, in the order of their ids; ids without nodes are graphs without nodes. Several columns of node or edge
-        labels make tuples. Labels and classes that :func:`save_tu` has named get their names back. Attributes of nodes
-        and edges are real vectors; graph attributes next to graph labels are ``graphs.graph_attributes``.
+        labels make tuples. Attributes of nodes and edges are real vectors; graph attributes next to graph labels are
+        ``graphs.graph_attributes``. Self loops are dropped and repeated edges count once.
     y : ndarray of shape (n_graphs,) or (n_graphs, n_columns), or None
         The graph labels as they are (-1 and 1 stay -1 and 1), else the graph attributes, else None; also kept as
         ``graphs.targets``.
@@ -86,7 +84,8 @@ def load_tu(
     Warns
     -----
     UserWarning
-        Once, if the graphs do not show everything in the files: self loops, repeated lines, and edge attributes that differ between the two directions of an edge, unless ``directed=True``.
+        Once, if edge attributes are left out because they differ between the two directions of an edge; pass
+        ``directed=True`` to keep them.
 
     See Also
     --------
@@ -108,10 +107,7 @@ def load_tu(
     (Graphs(2 graphs, 5 nodes, 3 edges, undirected, no labels, targets), array([-1,  1]))
     """
     folder = find_folder(name_or_path, data_dir, download=download)
-    notes: list[str] = []
-    [graphs] = _read(folder, None, notes, directed=directed)
-    if notes:
-        warnings.warn(f"{folder}: {' '.join(notes)}", UserWarning, stacklevel=2)
+    [graphs] = _read(folder, None, directed=directed)
     return graphs, None if graphs.targets is None else graphs.targets.copy()
 
 
@@ -150,7 +146,7 @@ def iter_tu(
     Warns
     -----
     UserWarning
-        As in :func:`load_tu`, after the last chunk.
+        As in :func:`load_tu`.
 
     Notes
     -----
@@ -169,23 +165,15 @@ def iter_tu(
     """
     check_value("chunk_size", "iter_tu", chunk_size, (Whole(1),))
     folder = find_folder(name_or_path, data_dir, download=download)
-    return _iterate(folder, int(chunk_size), directed=directed)
-
-
-def _iterate(folder: Path, chunk_size: int, *, directed: bool) -> Iterator[tuple[Graphs, NDArray[Any] | None]]:
-    notes: list[str] = []
-    for graphs in _read(folder, chunk_size, notes, directed=directed):
-        yield graphs, None if graphs.targets is None else graphs.targets.copy()
-    if notes:
-        warnings.warn(f"{folder}: {' '.join(notes)}", UserWarning, stacklevel=2)
+    chunks = _read(folder, int(chunk_size), directed=directed)
+    return ((graphs, None if graphs.targets is None else graphs.targets.copy()) for graphs in chunks)
 
 
 def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = None) -> None:
     """Write a collection as a folder in the TU text format.
 
     :func:`load_tu` restores an equal collection, bit for bit, except for names. The format supports only whole numbers
-    as labels: other labels and targets, such as strings, are written as numbers, with an additional file that names
-    them.
+    as labels and classes; :func:`save_parquet` writes others.
 
     Parameters
     ----------
@@ -200,8 +188,9 @@ def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = N
     Raises
     ------
     DatasetError
-        If the folder is not empty or cannot be written, or if the format cannot hold the collection: without nodes,
-        with a last graph that has neither nodes nor a target, with vectors of length 0, or with graph attributes but without classes.
+        If the folder is not empty or cannot be written, or if the format cannot hold the collection: with labels or
+        classes that are not whole numbers, without nodes, with a last graph that has neither nodes nor a target, with
+        vectors of length 0, or with graph attributes but without classes.
 
     See Also
     --------
@@ -209,13 +198,7 @@ def save_tu(graphs: Graphs, folder: str | os.PathLike[str], name: str | None = N
 
     Notes
     -----
-    Line ``i + 1`` of ``NAME_node_label_names.txt`` is the label with the number ``i`` in ``NAME_node_labels.txt``, as JSON:
-    ``"C"``, ``2.5`` or ``["C", 1]`` for a tuple. ``NAME_edge_label_names.txt`` and ``NAME_graph_label_names.txt`` work the
-    same way. Other readers of the format ignore these files. Numbers are assigned per folder, so the numbers of two folders
-    cannot be compared.
-
-    The format records neither names of graphs, nodes and attributes (:func:`save_parquet` does) nor whether edges are
-    directed: load directed graphs with ``directed=True``.
+    The format records neither names of graphs, nodes and attributes nor whether edges are directed: load directed graphs with ``directed=True``.
 
     Examples
     --------
@@ -257,10 +240,17 @@ def find_folder(
     if folder.is_dir() and any(folder.iterdir()):
         return folder
     if download:
-        return fetch(name, home, lambda unpacked: list(_read(unpacked, None, [], directed=False)))
+        return fetch(name, home, _check_folder)
     if is_known(name):
         raise DatasetError(f"The data set {name!r} is not in {home}; load it with download=True, or pass its folder.")
     raise unknown_set(name, home)
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise if a downloaded folder cannot be read; ``load_tu`` warns when it reads the folder again."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        list(_read(folder, None, directed=False))
 
 
 def _set_names(folder: Path) -> set[str]:
@@ -285,7 +275,7 @@ def _find_files(folder: Path) -> _Files:
             f"{folder} holds several data sets ({', '.join(sorted(names))}); give each a folder of its own."
         )
     name = folder.name if folder.name in names else names.pop()
-    kinds = (*_REQUIRED, *_NODE_TABLES, *_EDGE_TABLES, *_GRAPH_TABLES, *_NAME_TABLES)
+    kinds = (*_REQUIRED, *_NODE_TABLES, *_EDGE_TABLES, *_GRAPH_TABLES)
     files = {kind: folder / f"{name}_{kind}.txt" for kind in kinds}
     for kind, path in files.items():
         if not os.path.lexists(path):
@@ -303,33 +293,30 @@ def _find_files(folder: Path) -> _Files:
 # Nodes and graphs are numbered from 1 in files, from 0 in arrays.
 
 
-def _read(folder: Path, chunk_size: int | None, notes: list[str], *, directed: bool) -> Iterator[Graphs]:
-    """Yield the graphs in chunks, or all at once; ``notes`` receives sentences about what the graphs do not show."""
+def _read(folder: Path, chunk_size: int | None, *, directed: bool) -> Iterator[Graphs]:
+    """Yield the graphs in chunks, or all at once."""
     files = _find_files(folder)
-    names = _read_names(files)
-    targets, graph_attributes = _read_targets(files, names.get("graph_labels"))
+    targets, graph_attributes = _read_targets(files)
     owners, n_graphs = _read_owners(files, targets)
     order = None if (np.diff(owners) >= 0).all() else np.argsort(owners, kind="stable")
     if chunk_size is not None and order is not None:
         raise _not_in_order(files["graph_indicator"], int((np.diff(owners) < 0).argmax()) + 1, "nodes")
     starts = np.append(np.arange(0, n_graphs, chunk_size or n_graphs), n_graphs)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=n_graphs))])
-    n_nodes = np.diff(offsets[starts])
     n_edges = _count_edges(files["A"], owners, offsets[starts]) if chunk_size else [None]
-    tables = partial(_read_tables, files, names, owners, n_nodes, n_edges)
+    tables = partial(_read_tables, files, owners, np.diff(offsets[starts]), n_edges)
     kinds = [kind for kind in (*_NODE_TABLES, *_EDGE_TABLES) if kind in files]
     if not directed and "edge_attributes" in kinds:
         vectors = tables(["edge_attributes"])
         if any(_depends_on_direction(edges, rows["edge_attributes"]) for edges, rows in vectors):
             kinds.remove("edge_attributes")
-            notes.append(
-                f"The edge attributes in {files['edge_attributes'].name} are left out: they differ between the two directions "
-                "of an edge. Load with directed=True to keep them."
+            warnings.warn(
+                f"{folder}: The edge attributes in {files['edge_attributes'].name} are left out: they differ between the two "
+                "directions of an edge. Load with directed=True to keep them.",
+                UserWarning,
+                stacklevel=3,
             )
-    line = n_loops = n_repeated = 0
     for (start, stop), (edges, data) in zip(pairwise(starts), tables(kinds), strict=True):
-        n_loops += int(np.count_nonzero(edges[:, 0] == edges[:, 1]))
-        n_repeated += _count_repeated(edges)
         pairs = edges - offsets[start]
         if order is not None:
             pairs = np.argsort(order)[edges]
@@ -347,44 +334,19 @@ def _read(folder: Path, chunk_size: int | None, notes: list[str], *, directed: b
                 graph_attributes=None if graph_attributes is None else graph_attributes[start:stop],
             )
         except InvalidGraphError as error:
-            raise _contradiction(files, edges, data, line, directed=directed) or error from None
-        line += len(edges)
-    if n_loops:
-        notes.append(f"{counted(n_loops, 'self loop is', 'self loops are')} dropped (in {files['A'].name}).")
-    if n_repeated:
-        notes.append(f"{counted(n_repeated, 'line repeats', 'lines repeat')} an earlier one (in {files['A'].name}).")
+            raise DatasetError(f"{folder}: {number_graphs(error, 'Graph', int(start))}") from None
 
 
-def _read_names(files: _Files) -> dict[str, LabelNames]:
-    """Read the names of node labels, edge labels and classes, by the table that they belong to."""
-    found: dict[str, LabelNames] = {}
-    for kind in ("node_labels", "edge_labels", "graph_labels"):
-        path = files.get(f"{kind.removesuffix('s')}_names")
-        if path is not None:
-            if kind not in files:
-                raise DatasetError(
-                    f"{path} names the numbers of a table of {kind.replace('_', ' ')}, but there is none."
-                )
-            found[kind] = LabelNames(path)
-    return found
-
-
-def _read_targets(files: _Files, names: LabelNames | None) -> tuple[NDArray[Any] | None, Floats | None]:
+def _read_targets(files: _Files) -> tuple[NDArray[Any] | None, Floats | None]:
     """Return the targets and the graph attributes; without graph labels, the graph attributes are the targets."""
     numbers = read_table(files["graph_attributes"], whole=False) if "graph_attributes" in files else None
     if "graph_labels" not in files:
         return (numbers[:, 0] if numbers is not None and numbers.shape[1] == 1 else numbers), None
-    table = Table(files["graph_labels"], whole=True)
-    labels = table.read()
+    labels = read_table(files["graph_labels"], whole=True)
     if numbers is not None and len(numbers) != len(labels):
         raise DatasetError(
             f"{files['graph_attributes']}:{len(numbers)}: expected {len(labels)} lines, one per graph label, got {len(numbers)}."
         )
-    if names is not None:
-        for line, name in enumerate(names.values, 1):
-            if not isinstance(name, str):
-                raise DatasetError(f"{names.path}:{line}: expected the name of a class in quotes, got {name!r}.")
-        return names.apply(labels, table).astype(str), numbers
     return (labels[:, 0] if labels.shape[1] == 1 else labels), numbers
 
 
@@ -448,12 +410,7 @@ def _count_edges(path: Path, owners: Ints, first_nodes: Ints) -> list[int]:
 
 
 def _read_tables(
-    files: _Files,
-    names: dict[str, LabelNames],
-    owners: Ints,
-    n_nodes: Ints,
-    n_edges: Sequence[int | None],
-    kinds: list[str],
+    files: _Files, owners: Ints, n_nodes: Ints, n_edges: Sequence[int | None], kinds: list[str]
 ) -> Iterator[tuple[Ints, dict[str, NDArray[Any]]]]:
     """Yield the edges and the rows of some other tables, chunk by chunk."""
     pairs = Table(files["A"], whole=True, n_columns=2, may_be_empty=True)
@@ -462,48 +419,21 @@ def _read_tables(
     }
     for n_chunk_nodes, n_chunk_edges in zip(n_nodes.tolist(), n_edges, strict=True):
         edges = _read_edges(pairs, n_chunk_edges, owners)
-        data = {}
-        for kind, table in tables.items():
-            n_rows = n_chunk_nodes if kind in _NODE_TABLES else len(edges)
-            rows = table.read(n_rows)
-            if len(rows) < n_rows:
-                break
-            data[kind] = names[kind].apply(rows, table) if kind in names else rows
-        if len(data) < len(tables):
+        n_rows = dict.fromkeys(_NODE_TABLES, n_chunk_nodes) | dict.fromkeys(_EDGE_TABLES, len(edges))
+        data = {kind: table.read(n_rows[kind] if len(n_nodes) > 1 else None) for kind, table in tables.items()}
+        if any(len(rows) != n_rows[kind] for kind, rows in data.items()):
             break
         yield edges, data
     for kind, table in tables.items():
-        n_rows, noun = (len(owners), "nodes") if kind in _NODE_TABLES else (pairs.count_rows(), "edges")
-        if table.count_rows() != n_rows:
-            raise table.error(
-                table.n_read - 1, f"expected {n_rows} lines, one for each of the {noun}, got {table.n_read}."
-            )
+        n, noun = (len(owners), "nodes") if kind in _NODE_TABLES else (pairs.count_rows(), "edges")
+        if table.count_rows() != n:
+            raise table.error(table.n_read - 1, f"expected {n} lines, one for each of the {noun}, got {table.n_read}.")
 
 
 def _not_in_order(path: Path, row: int, noun: str) -> DatasetError:
     return DatasetError(
         f"{path}:{row + 1}: {noun} must be listed graph by graph to be read in chunks; load_tu reads them in any order."
     )
-
-
-def _contradiction(
-    files: _Files, edges: Ints, data: dict[str, NDArray[Any]], line: int, *, directed: bool
-) -> DatasetError | None:
-    """Return the error for an edge that has two labels or two vectors, with both lines; self loops do not count."""
-    for kind in _EDGE_TABLES:
-        rows = data.get(kind, edges[:0]).tolist()
-        seen: dict[tuple[int, ...], int] = {}
-        for row, (pair, value) in enumerate(zip(edges.tolist(), rows, strict=False)):
-            first = seen.setdefault(tuple(pair if directed else sorted(pair)), row)
-            if value != rows[first] and pair[0] != pair[1]:
-                here, there = (str(rows[i]).strip("[]()") for i in (row, first))
-                noun = "another label" if kind == "edge_labels" else "other attributes"
-                hint = "" if directed else " If they depend on the direction, load with directed=True."
-                return DatasetError(
-                    f"{files[kind]}:{line + row + 1}: the edge ({pair[0] + 1}, {pair[1] + 1}) has {noun} here, {here}, than in "
-                    f"line {line + first + 1}, {there}.{hint}"
-                )
-    return None
 
 
 def _depends_on_direction(edges: Ints, vectors: Floats) -> bool:
@@ -516,13 +446,6 @@ def _depends_on_direction(edges: Ints, vectors: Floats) -> bool:
     position = np.minimum(np.searchsorted(arcs, back), len(arcs) - 1)
     is_listed = arcs[position] == back
     return bool((vectors[first] != vectors[first[position]])[is_listed].any())
-
-
-def _count_repeated(edges: Ints) -> int:
-    """Count the lines that repeat an earlier line, except for self loops."""
-    keys = edges[:, 1] * (int(edges.max(initial=0)) + 1) + edges[:, 0]
-    keys = np.sort(keys[edges[:, 0] != edges[:, 1]])
-    return int(np.count_nonzero(keys[1:] == keys[:-1]))
 
 
 # -------------------------------------------------------------------- writing
@@ -564,9 +487,9 @@ def _format_tables(graphs: Graphs) -> dict[str, list[str]]:
     }
     files = {kind: _format_rows(values) for kind, values in rows.items() if values is not None}
     if graphs.labels is not None:
-        files |= _format_labels("node_label", graphs.labels, graphs.label_values)
+        files["node_labels"] = _format_labels(graphs.labels, graphs.label_values, "labels")
     if graphs.edge_labels is not None:
-        files |= _format_labels("edge_label", graphs.edge_labels, graphs.edge_label_values)
+        files["edge_labels"] = _format_labels(graphs.edge_labels, graphs.edge_label_values, "edge labels")
     if graphs.targets is not None:
         files |= _format_targets(graphs.targets)
     if graphs.graph_attributes is not None:
@@ -583,20 +506,23 @@ def _format_rows(rows: NDArray[Any]) -> list[str]:
     return [", ".join(map(repr, row)) for row in rows.tolist()]
 
 
-def _format_labels(kind: str, codes: Ints, values: Sequence[Hashable]) -> dict[str, list[str]]:
-    """Format the table of labels, and the file of names if the labels are not whole numbers."""
+def _format_labels(codes: Ints, values: Sequence[Hashable], name: str) -> list[str]:
+    """Format one line per label."""
     used, numbers = np.unique(codes, return_inverse=True)
     labels: list[Any] = [values[code] for code in used]
     rows = [label if isinstance(label, tuple) and len(label) > 1 else (label,) for label in labels]
-    if len(set(map(len, rows))) <= 1 and all(isinstance(n, int) and abs(n) <= LARGEST for row in rows for n in row):
-        texts, names = [", ".join(map(str, row)) for row in rows], {}
-    else:
-        texts, names = list(map(str, range(len(labels)))), {f"{kind}_names": list(map(json.dumps, labels))}
-    return {f"{kind}s": [texts[number] for number in numbers.tolist()], **names}
+    for label, row in zip(labels, rows, strict=True):
+        if len(row) != len(rows[0]) or not all(isinstance(number, int) and abs(number) <= LARGEST for number in row):
+            raise DatasetError(
+                f"A TU folder can hold {name} that are whole numbers below 2^53, or tuples of them, all of one length; got "
+                f"{label!r}. save_parquet has no such limits."
+            )
+    texts = [", ".join(map(str, row)) for row in rows]
+    return [texts[number] for number in numbers.tolist()]
 
 
 def _format_targets(targets: NDArray[Any]) -> dict[str, list[str]]:
-    """Format the targets: whole numbers and strings are classes, other numbers are regression targets."""
+    """Format the targets: whole numbers are classes, other numbers are regression targets."""
     rows = targets[:, None] if targets.ndim == 1 else targets
     if rows.ndim != 2 or (targets.ndim == 2 and rows.shape[1] < 2):
         raise DatasetError(f"A TU folder cannot hold targets of shape {targets.shape}.")
@@ -604,9 +530,7 @@ def _format_targets(targets: NDArray[Any]) -> dict[str, list[str]]:
         return {"graph_labels": _format_rows(rows.astype(np.int64))}
     if rows.dtype.kind == "f" and rows.dtype.itemsize <= 8 and np.isfinite(rows).all():
         return {"graph_attributes": _format_rows(rows.astype(np.float64))}
-    if targets.ndim == 1 and all(isinstance(target, str) for target in targets.tolist()):
-        classes, numbers = np.unique(targets.astype(object), return_inverse=True)
-        return _format_labels("graph_label", numbers, classes.tolist())
     raise DatasetError(
-        f"A TU folder can hold targets that are whole numbers below 2^53, finite numbers or strings; got {targets.dtype} {targets!r}."
+        f"A TU folder can hold targets that are whole numbers below 2^53 or finite numbers; got {targets.dtype} "
+        f"{targets!r}. save_parquet also writes strings."
     )

@@ -64,6 +64,12 @@ class Finder(NamedTuple):
         return f"({self.node(source)}, {self.node(end)})"
 
 
+def number_graphs(error: InvalidGraphError, noun: str, first: int) -> str:
+    """Return the message of an error about graph i of a part as one about number ``first + i`` of the whole."""
+    found = re.match(r"Graph (\d+): (.*)", str(error), re.DOTALL)
+    return f"{noun} {first + int(found[1])}: {found[2]}" if found else str(error)
+
+
 # -------------------------------------------------------------------- sequences and arrays
 
 

@@ -292,12 +292,11 @@ class Graphs(FromLibraries):
             check.check_names(graph_names, len(starts) - 1, "graph_names", "graphs"),
             check.check_names(node_names, n_nodes, "node_names", "nodes"),
         )
-        codes, values = (None, ()) if labels is None else encode_labels(labels, n_nodes, "labels", "nodes")
         pairs = check.check_edges(edges, finder)
+        coded = _encoded("edge_label", edge_labels, len(pairs), "edges")
         edge_data: dict[str, NDArray[Any]] = {}
-        edge_values: tuple[Hashable, ...] = ()
         if edge_labels is not None:
-            edge_data["labels"], edge_values = encode_labels(edge_labels, len(pairs), "edge_labels", "edges")
+            edge_data["labels"] = coded["edge_labels"]
         if edge_attributes is not None:
             edge_data["attributes"] = check.check_edge_vectors(edge_attributes, pairs, finder)
         indptr, indices, arc_data = compress_edges(pairs, finder, edge_data, directed=directed)
@@ -305,11 +304,10 @@ class Graphs(FromLibraries):
             "offsets": starts,
             "indptr": indptr,
             "indices": indices,
-            "labels": codes,
-            "label_values": values,
-            "attributes": attributes,
+            **_encoded("label", labels, n_nodes, "nodes"),
+            **coded,
             "edge_labels": arc_data.get("labels"),
-            "edge_label_values": edge_values,
+            "attributes": attributes,
             "edge_attributes": arc_data.get("attributes"),
             "directed": bool(directed),
             "targets": targets,
@@ -475,12 +473,12 @@ class Graphs(FromLibraries):
         )
 
     def assign(self, **kwargs: Any) -> Graphs:
-        """Return the same graphs with new attributes, targets or names.
+        """Return the same graphs with new labels, attributes, targets or names.
 
         Parameters
         ----------
         **kwargs
-            Any of ``attributes``, ``targets``, ``graph_attributes``, ``graph_names``, ``node_names``, ``attribute_names``,
+            Any of ``labels``, ``attributes``, ``targets``, ``graph_attributes``, ``graph_names``, ``node_names``, ``attribute_names``,
             ``edge_attribute_names`` and ``graph_attribute_names``, as in :meth:`from_arrays`; None removes them. New
             attributes lose their old names unless they come with new ones.
 
@@ -496,12 +494,14 @@ class Graphs(FromLibraries):
         >>> graphs.assign(attributes=[[0.5], [1.5], [0.5], [2.5]], attribute_names=["charge"], graph_names=["a", "b"])
         Graphs(2 graphs, 4 nodes, 2 edges, undirected, no labels, 1 attribute)
         """
-        known = {"attributes", *check.ROWS["graphs"], "node_names", *check.COLUMN_NAMES}
+        known = {"labels", "attributes", *check.ROWS["graphs"], "node_names", *check.COLUMN_NAMES}
         for name in kwargs.keys() - known:
             hint = suggest(name, known) or f"; it takes {', '.join(sorted(known))}."
             raise TypeError(f"assign got an unexpected keyword argument {name!r}{hint}")
         unnamed = {name: None for name, owner in check.COLUMN_NAMES.items() if owner in kwargs}
         content = {**self.__dict__, **unnamed, **kwargs}
+        if "labels" in kwargs:
+            content |= _encoded("label", kwargs["labels"], self.n_nodes, "nodes")
         check.check_extras(content)
         return Graphs._trusted(**content)
 
@@ -564,6 +564,12 @@ class Graphs(FromLibraries):
         from treegram.graphs.drawing import graphs_to_html
 
         return graphs_to_html(self)
+
+
+def _encoded(name: str, labels: Any, length: int, things: str) -> dict[str, Any]:
+    """Return the fields of labels, which may be None: codes and values."""
+    codes, values = (None, ()) if labels is None else encode_labels(labels, length, f"{name}s", things)
+    return {f"{name}s": codes, f"{name}_values": values}
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -25,11 +25,7 @@ _GAP = 1.5  # hops between components, in addition to half the largest diameter
 # Attributes are coordinates if adjacent nodes are closer than this fraction of the mean distance of all pairs.
 _NEAR = 0.6
 _LONG = 40  # hops from the first node of a chain to the farthest: beyond this, it would be a thin line
-_MOST_DRAWN = 4
-_MOST_NODES = 60  # of a drawn graph: the layout takes cubic time
-_MOST_VALUES = 8  # labels or classes in a row of the table
-_SIDE, _MARGIN = 180.0, 16.0  # pixels
-_COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#eeca3b", "#9d755d")
+_MOST_VALUES, _LONGEST = 8, 40  # labels or classes in a row of the table, and characters of each
 
 
 def node_places(graph: Graphs, layout: str | ArrayLike) -> Floats:
@@ -184,9 +180,7 @@ def graphs_to_html(graphs: Graphs) -> str:
         f"<tr><th style='text-align:left'>{name}</th><td style='text-align:left'>{escape(text)}</td></tr>"
         for name, text in _rows(graphs)
     )
-    small = np.flatnonzero((graphs.sizes > 0) & (graphs.sizes <= _MOST_NODES))[:_MOST_DRAWN]
-    pictures = "".join(_figure(graphs, int(i)) for i in small)
-    return f"<div><table>{rows}</table><div style='display:flex;flex-wrap:wrap;gap:12px'>{pictures}</div></div>"
+    return f"<table>{rows}</table>"
 
 
 def _rows(graphs: Graphs) -> list[tuple[str, str]]:
@@ -213,55 +207,6 @@ def _rows(graphs: Graphs) -> list[tuple[str, str]]:
 
 
 def _list_values(values: Sequence[object]) -> str:
-    shown = ", ".join(_short(str(value), 40) for value in values[:_MOST_VALUES])
+    texts = [str(value) for value in values[:_MOST_VALUES]]
+    shown = ", ".join(text if len(text) <= _LONGEST else text[:_LONGEST] + "…" for text in texts)
     return f"{len(values):,}: {shown}{', ...' if len(values) > _MOST_VALUES else ''}"
-
-
-def _short(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-# -------------------------------------------------------------------- pictures
-
-
-def _figure(graphs: Graphs, i: int) -> str:
-    graph = graphs[i]
-    target = "" if graph.targets is None or graph.targets.ndim > 1 else f": {_short(str(graph.targets[0]), 20)}"
-    name = f"graph {i}" if graph.graph_names is None else _short(graph.graph_names[0], 40)
-    caption = escape(f"{name}{target}")
-    return (
-        f"<figure style='margin:0'>{_svg(graph)}<figcaption style='text-align:center'>{caption}</figcaption></figure>"
-    )
-
-
-def _svg(graph: Graphs) -> str:
-    positions = _fit(hop_layout(graph))
-    ends = positions[graph.edges()]
-    lengths = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1)
-    radius = float(np.clip(0.35 * lengths.min(initial=26.0), 2.5, 9.0))  # adjacent nodes do not overlap
-    lines = "".join(
-        f"<line x1='{x1:.1f}' y1='{y1:.1f}' x2='{x2:.1f}' y2='{y2:.1f}' stroke='#999'/>" for (x1, y1), (x2, y2) in ends
-    )
-    nodes = "".join(_node(graph, v, x, y, radius) for v, (x, y) in enumerate(positions))
-    return f"<svg width='{_SIDE:.0f}' height='{_SIDE:.0f}' xmlns='http://www.w3.org/2000/svg'>{lines}{nodes}</svg>"
-
-
-def _fit(positions: Floats) -> Floats:
-    """Scale and center the positions in the picture."""
-    low, high = positions.min(axis=0), positions.max(axis=0)
-    scale = (_SIDE - 2 * _MARGIN) / max(float((high - low).max()), 1e-9)
-    return (positions - (low + high) / 2) * min(scale, _SIDE / 3) + _SIDE / 2
-
-
-def _node(graph: Graphs, v: int, x: float, y: float, radius: float) -> str:
-    code = 0 if graph.labels is None else int(graph.labels[v])
-    label = "" if graph.labels is None else str(graph.label_values[code])
-    name = "" if graph.node_names is None else graph.node_names[v]
-    title = escape(_short(": ".join(filter(None, (name, label))), 60))
-    text = ""
-    if len(label) <= 2 and radius > 6 and len(graph.label_values) > 1:
-        text = (
-            f"<text x='{x:.1f}' y='{y + 3:.1f}' font-size='9' text-anchor='middle' fill='#fff'>{escape(label)}</text>"
-        )
-    circle = f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{radius:.1f}' fill='{_COLORS[code % len(_COLORS)]}' stroke='#fff'/>"
-    return f"<g><title>{title}</title>{circle}{text}</g>"

@@ -5,7 +5,7 @@ They are in a separate base class because their documentation is long. Each impo
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -75,11 +75,14 @@ class FromLibraries:
         Graphs(1 graph, 3 nodes, 2 edges, undirected, 2 labels)
         """
         from treegram.graphs.libraries import read_networkx
-        from treegram.graphs.tables import Roles
 
-        defaults = {"label": "label", "attributes": "attributes"}
-        roles = Roles(label, attributes, edge_label, edge_attributes, defaults=defaults)
-        return read_networkx(graphs, roles, targets)
+        columns = {
+            "label": label,
+            "attributes": attributes,
+            "edge_label": edge_label,
+            "edge_attributes": edge_attributes,
+        }
+        return read_networkx(graphs, targets, **columns)
 
     def to_networkx(self) -> list[Any]:
         """Return one networkx graph per graph; :meth:`from_networkx` converts back.
@@ -217,11 +220,14 @@ class FromLibraries:
         Graphs(1 graph, 4 nodes, 4 edges, undirected, no labels, 1 attribute)
         """
         from treegram.graphs.libraries import read_igraph
-        from treegram.graphs.tables import Roles
 
-        defaults = {"label": "label", "attributes": "attributes"}
-        roles = Roles(label, attributes, edge_label, edge_attributes, defaults=defaults)
-        return read_igraph(graphs, roles, targets)
+        columns = {
+            "label": label,
+            "attributes": attributes,
+            "edge_label": edge_label,
+            "edge_attributes": edge_attributes,
+        }
+        return read_igraph(graphs, targets, **columns)
 
     @classmethod
     def from_pyg(
@@ -230,7 +236,6 @@ class FromLibraries:
         label: str | None = None,
         attributes: Names = "x",
         *,
-        one_hot: bool | slice | Sequence[int] = False,
         edge_label: str | None = None,
         edge_attributes: Names = "edge_attr",
         targets: ArrayLike | str | None = "y",
@@ -246,10 +251,8 @@ class FromLibraries:
             Name of the tensor with the discrete label of each node, such as "z".
         attributes : str, sequence of str, or None, default="x"
             Name or names of the tensors that form the vector of each node, such as ``["x", "pos"]``. The default may be
-            missing; any other name must exist.
-        one_hot : bool, slice or sequence of int, default=False
-            Columns of ``attributes`` that encode the label in one-hot form: True for all, or a slice or the indices of
-            some. The label is the position of the 1 among these; the other columns remain attributes.
+            missing; any other name must exist. Many data sets have a one-hot label in ``x``: ``graphs.assign(labels=...)``
+            can turn these columns into labels.
         edge_label : str or None, default=None
             Name of the tensor with the discrete label of each edge.
         edge_attributes : str, sequence of str, or None, default="edge_attr"
@@ -272,13 +275,16 @@ class FromLibraries:
             Once, if some data of nodes or edges are not used.
         """
         from treegram.graphs.libraries import read_pyg
-        from treegram.graphs.tables import Roles
 
-        defaults = {"attributes": "x", "edge_attributes": "edge_attr", "targets": "y"}
-        if edge_label == edge_attributes:
-            edge_attributes = None
-        roles = Roles(label, attributes, edge_label, edge_attributes, defaults=defaults)
-        return read_pyg(data, roles, targets, one_hot=one_hot, directed=directed)
+        return read_pyg(
+            data,
+            targets,
+            directed=directed,
+            label=label,
+            attributes=attributes,
+            edge_label=edge_label,
+            edge_attributes=None if edge_attributes == edge_label else edge_attributes,
+        )
 
     @classmethod
     def from_tables(
@@ -336,7 +342,6 @@ class FromLibraries:
         graphs: Iterable[Any],
         *,
         node_data: str = "labels",
-        edge_data: str = "labels",
         directed: bool = False,
         targets: ArrayLike | None = None,
     ) -> Graphs:
@@ -349,8 +354,6 @@ class FromLibraries:
             weights or from nodes to neighbors, a list or set of pairs, or an adjacency matrix; labels are dictionaries.
         node_data : {"labels", "attributes"}, default="labels"
             Whether the node dictionaries hold discrete labels or vectors; GraKeL calls both labels.
-        edge_data : {"labels", "attributes"}, default="labels"
-            The same for edges.
         directed : bool, default=False
             Whether edges are directed.
         targets : array-like of shape (n_graphs,), optional
@@ -375,57 +378,7 @@ class FromLibraries:
         """
         from treegram.graphs.libraries import read_grakel
 
-        return read_grakel(graphs, node_data=node_data, edge_data=edge_data, directed=directed, targets=targets)
-
-    @classmethod
-    def from_adjacency(
-        cls,
-        matrices: Iterable[Any],
-        *,
-        labels: Sequence[Sequence[Hashable]] | None = None,
-        attributes: Sequence[ArrayLike] | None = None,
-        entries: str = "edges",
-        directed: bool = False,
-        targets: ArrayLike | None = None,
-    ) -> Graphs:
-        """Build a collection from one adjacency matrix per graph.
-
-        Parameters
-        ----------
-        matrices : iterable of array-like or sparse array of shape (n_nodes, n_nodes)
-            Each nonzero entry is an edge. Entries on the diagonal (self loops) are dropped.
-        labels : sequence of sequences, optional
-            One discrete label per node and graph.
-        attributes : sequence of array-like of shape (n_nodes, n_attributes), optional
-            One real vector per node and graph.
-        entries : {"edges", "edge_labels", "edge_attributes"}, default="edges"
-            Meaning of the entries: only that there is an edge, or also its discrete label, or its vector of one number.
-        directed : bool, default=False
-            Whether the entry (a, b) is a directed edge from a to b. By default matrices must be symmetric.
-        targets : array-like of shape (n_graphs,), optional
-            One class or regression target per graph.
-
-        Returns
-        -------
-        Graphs
-            The collection.
-
-        Warns
-        -----
-        UserWarning
-            Once, if some entries are not 0 or 1 and are not used.
-
-        Examples
-        --------
-        >>> from treegram import Graphs
-        >>> Graphs.from_adjacency([[[0, 2], [2, 0]]], labels=[["C", "O"]], entries="edge_labels")
-        Graphs(1 graph, 2 nodes, 1 edge, undirected, 2 labels, 1 edge label)
-        """
-        from treegram.graphs.libraries import read_adjacency
-
-        return read_adjacency(
-            matrices, entries=entries, labels=labels, attributes=attributes, directed=directed, targets=targets
-        )
+        return read_grakel(graphs, node_data=node_data, directed=directed, targets=targets)
 
     @classmethod
     def from_pdb(cls, structures: Any, *, targets: ArrayLike | None = None, **kwargs: Any) -> Graphs:
@@ -438,8 +391,7 @@ class FromLibraries:
         targets : array-like of shape (n_graphs,), optional
             One class or regression target per structure.
         **kwargs
-            Parameters of :class:`ProteinGraphs`: ``attributes``, ``contact``, ``sequence``, ``chains``, ``model``,
-            ``missing``.
+            Parameters of :class:`ProteinGraphs`: ``attributes``, ``contact``, ``chains``, ``missing``.
 
         Returns
         -------

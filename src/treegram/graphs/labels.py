@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Mapping, Sequence, Set
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treegram._core.errors import InvalidGraphError
+from treegram._core.errors import DatasetError, InvalidGraphError
 from treegram._core.types import Ints
 
 
@@ -48,6 +49,18 @@ def check_label(value: Hashable, name: str, position: int) -> None:
             raise InvalidGraphError(
                 f"{name}[{position}] must be an integer, a string, a finite number or a tuple of these; got {part!r}."
             )
+
+
+def parse_label(text: str, where: str) -> Hashable:
+    """Parse a label that is written as JSON; ``where`` begins the message of an error."""
+    try:
+        label = plain_label(json.loads(text))
+        check_label(label, "label", 0)
+    except (ValueError, RecursionError):
+        raise DatasetError(
+            f'{where}: expected a label as JSON, such as "C", 2.5 or ["C", 1]; got {text[:60]!r}.'
+        ) from None
+    return label
 
 
 def encode_labels(
@@ -117,32 +130,3 @@ def _common_codes(values: list[tuple[Hashable, ...]]) -> tuple[tuple[Hashable, .
     joined = tuple(sorted({value for one in values for value in one}, key=_sort_key))
     position = {value: i for i, value in enumerate(joined)}
     return joined, [np.array([position[value] for value in one], dtype=np.int64) for one in values]
-
-
-# -------------------------------------------------------------------- one-hot columns
-
-OneHot: TypeAlias = bool | slice | Sequence[int]
-
-
-def split_one_hot(rows: NDArray[Any], one_hot: OneHot, where: str) -> tuple[Ints, NDArray[Any] | None]:
-    """Split rows into the label that some columns encode in one-hot form, and the other columns, or None.
-
-    ``one_hot`` is True for all columns, or a slice or the indices of some. ``where`` begins the message of an error.
-    """
-    if rows.ndim != 2:
-        raise InvalidGraphError(f"{where}: one_hot needs rows of columns; got an array of shape {rows.shape}.")
-    n_columns = rows.shape[1]
-    try:
-        columns = np.arange(n_columns)[slice(None) if one_hot is True else one_hot]
-    except IndexError:
-        raise InvalidGraphError(f"{where}: one_hot={one_hot!r}, but there are only {n_columns} columns.") from None
-    block = rows[:, columns]
-    wrong = ((block != 0) & (block != 1)).any(axis=1) | (block.sum(axis=1) != 1)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InvalidGraphError(
-            f"{where}: one_hot columns must have a single 1 and zeros; row {row} has {block[row].tolist()}. "
-            "Pass the columns of the label, such as one_hot=slice(3, None)."
-        )
-    rest = np.delete(rows, columns, axis=1)
-    return block.argmax(axis=1).astype(np.int64), rest if rest.shape[1] else None

@@ -1,13 +1,11 @@
-"""Graphs of other libraries: networkx, igraph, PyTorch Geometric, GraKeL and adjacency matrices; none is imported to read them.
+"""Graphs of other libraries: networkx, igraph, PyTorch Geometric and GraKeL; none is imported to read them.
 
 A reader turns the data of all nodes, edges and graphs into columns; ``tables.build_graphs`` takes labels, vectors and targets from them.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +16,12 @@ from treegram._core.errors import InvalidGraphError
 from treegram._core.optional import optional_module
 from treegram._core.types import Ints
 from treegram.graphs import Graphs
-from treegram.graphs.check import Finder, as_exact, check_count, shift_edges
-from treegram.graphs.labels import OneHot, split_one_hot
-from treegram.graphs.tables import Roles, Table, as_column, build_graphs, list_names
+from treegram.graphs.check import Finder, check_count, shift_edges
+from treegram.graphs.tables import Table, as_column, build_graphs, list_names
 
-_ENTRIES = ("edges", "edge_labels", "edge_attributes")
 _STORAGE = {"num_nodes", "batch", "ptr"}  # keys of PyTorch Geometric that are not data
-_ONE_HOT = "one-hot label"
+_DEFAULTS = {"label": "label", "attributes": "attributes"}  # names that may be missing
+_PYG_DEFAULTS = {"attributes": "x", "edge_attributes": "edge_attr"}
 
 
 class _Item(NamedTuple):
@@ -37,7 +34,9 @@ class _Item(NamedTuple):
     data: Mapping[str, Any]
 
 
-def _build(items: list[_Item], method: str, roles: Roles, targets: Any, *, directed: bool) -> Graphs:
+def _build(
+    items: list[_Item], method: str, columns: dict[str, Any], defaults: dict[str, str], *, directed: bool, targets: Any
+) -> Graphs:
     """Build a collection; ``targets`` may be a name among the data of the graphs."""
     keys = [key for item in items for key in item.keys]
     offsets = np.concatenate([[0], np.cumsum([len(item.keys) for item in items], dtype=np.int64)])
@@ -48,13 +47,14 @@ def _build(items: list[_Item], method: str, roles: Roles, targets: Any, *, direc
     node_names, graph_names = _all_names(keys), _all_names([item.data.get("name") for item in items])
     tables = _tables(nodes, edges, Finder(offsets, None, keys), pairs.reshape(-1, 2))
     if node_names is not None:
-        tables[0].used.add("name")  # as igraph calls it
+        tables["nodes"].used.add("name")  # as igraph calls it
     if isinstance(targets, str):
         targets = Table(_columns([item.data for item in items]), "graphs", len(items)).take("targets", targets).tolist()
     return build_graphs(
         method,
-        roles,
-        (*tables, None),
+        columns,
+        tables,
+        defaults=defaults,
         stacklevel=5,
         offsets=offsets,
         edges=pairs,
@@ -65,7 +65,7 @@ def _build(items: list[_Item], method: str, roles: Roles, targets: Any, *, direc
     )
 
 
-def _tables(nodes: dict[str, Any], edges: dict[str, Any], finder: Finder, pairs: Ints) -> tuple[Table, Table]:
+def _tables(nodes: dict[str, Any], edges: dict[str, Any], finder: Finder, pairs: Ints) -> dict[str, Table]:
     """Return the tables of nodes and edges, whose rows are described by graph and node."""
 
     def node(row: int) -> str:
@@ -74,7 +74,10 @@ def _tables(nodes: dict[str, Any], edges: dict[str, Any], finder: Finder, pairs:
     def edge(row: int) -> str:
         return f"{finder.graph_of(int(pairs[row, 0]))}: edge {finder.edge(pairs[row])}"
 
-    return Table(nodes, "nodes", int(finder.offsets[-1]), node), Table(edges, "edges", len(pairs), edge)
+    return {
+        "nodes": Table(nodes, "nodes", int(finder.offsets[-1]), node),
+        "edges": Table(edges, "edges", len(pairs), edge),
+    }
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -91,7 +94,7 @@ def _all_names(names: list[Any]) -> list[str] | None:
 # -------------------------------------------------------------------- networkx and igraph
 
 
-def read_networkx(graphs: Any, roles: Roles, targets: Any) -> Graphs:
+def read_networkx(graphs: Any, targets: Any, **columns: Any) -> Graphs:
     """Build a collection from networkx graphs; see :meth:`treegram.Graphs.from_networkx`."""
     found, directed = _list_graphs(graphs, ("is_directed", "adj"), "a networkx", "to_undirected() or to_directed()")
     items = []
@@ -101,10 +104,10 @@ def read_networkx(graphs: Any, roles: Roles, targets: Any) -> Graphs:
         pairs = [(number[a], number[b]) for a, b, _ in edges]
         nodes = [data for _, data in graph.nodes(data=True)]
         items.append(_Item(list(number), pairs, nodes, [data for _, _, data in edges], graph.graph))
-    return _build(items, "Graphs.from_networkx", roles, targets, directed=directed)
+    return _build(items, "Graphs.from_networkx", columns, _DEFAULTS, directed=directed, targets=targets)
 
 
-def read_igraph(graphs: Any, roles: Roles, targets: Any) -> Graphs:
+def read_igraph(graphs: Any, targets: Any, **columns: Any) -> Graphs:
     """Build a collection from igraph graphs; see :meth:`treegram.Graphs.from_igraph`."""
     found, directed = _list_graphs(graphs, ("get_edgelist", "vs"), "an igraph", "as_undirected() or as_directed()")
     items = []
@@ -114,7 +117,7 @@ def read_igraph(graphs: Any, roles: Roles, targets: Any) -> Graphs:
         keys = [row.get("name") for row in nodes]
         data = {name: graph[name] for name in graph.attributes()}
         items.append(_Item(keys, graph.get_edgelist(), nodes, edges, data))
-    return _build(items, "Graphs.from_igraph", roles, targets, directed=directed)
+    return _build(items, "Graphs.from_igraph", columns, _DEFAULTS, directed=directed, targets=targets)
 
 
 def _list_graphs(graphs: Any, members: tuple[str, str], library: str, conversions: str) -> tuple[list[Any], bool]:
@@ -168,7 +171,7 @@ def _rows(codes: Ints | None, values: tuple[Hashable, ...], vectors: Any, length
 # -------------------------------------------------------------------- PyTorch Geometric
 
 
-def read_pyg(data: Any, roles: Roles, targets: Any, *, one_hot: OneHot, directed: bool) -> Graphs:
+def read_pyg(data: Any, targets: Any, *, directed: bool, **columns: Any) -> Graphs:
     """Build a collection from Data objects; see :meth:`treegram.Graphs.from_pyg`."""
     items = [_pyg_arrays(item, i) for i, item in enumerate(_pyg_list(data))]
     sizes, content = [size for size, _ in items], [arrays for _, arrays in items]
@@ -178,21 +181,12 @@ def read_pyg(data: Any, roles: Roles, targets: Any, *, one_hot: OneHot, directed
     edges = np.concatenate([np.empty((0, 2), np.int64), *pairs])
     edges = shift_edges(edges, np.repeat(np.arange(len(items)), n_edges), offsets)
     if isinstance(targets, str):
-        targets = _pyg_targets(content, targets, is_default=targets == roles.defaults["targets"])
-    node_columns = _pyg_columns(content, sizes, "nodes", [roles.label, roles.attributes])
-    edge_columns = _pyg_columns(content, n_edges, "edges", [roles.edge_label, roles.edge_attributes])
-    if one_hot is not False:
-        roles = _split_one_hot(node_columns, roles, one_hot)
-    nodes, edge_table = _tables(node_columns, edge_columns, Finder(offsets), edges)
-    return build_graphs(
-        "Graphs.from_pyg",
-        roles,
-        (nodes, edge_table, None),
-        offsets=offsets,
-        edges=edges,
-        directed=directed,
-        targets=targets,
-    )
+        targets = _pyg_targets(content, targets)
+    nodes = _pyg_columns(content, sizes, "nodes", [columns["label"], columns["attributes"]])
+    arcs = _pyg_columns(content, n_edges, "edges", [columns["edge_label"], columns["edge_attributes"]])
+    tables = _tables(nodes, arcs, Finder(offsets), edges)
+    arrays = {"offsets": offsets, "edges": edges, "directed": directed, "targets": targets}
+    return build_graphs("Graphs.from_pyg", columns, tables, defaults=_PYG_DEFAULTS, **arrays)
 
 
 def _pyg_list(data: Any) -> list[Any]:
@@ -260,24 +254,9 @@ def _pyg_columns(
     return columns
 
 
-def _split_one_hot(nodes: dict[str, NDArray[Any]], roles: Roles, one_hot: OneHot) -> Roles:
-    """Take the labels out of the one-hot columns of the vectors."""
-    name = roles.attributes
-    if roles.label is not None or not isinstance(name, str):
-        raise InvalidGraphError(
-            "one_hot takes the label from the columns of attributes: pass one name there, and no label."
-        )
-    if name not in nodes:
-        raise InvalidGraphError(f"one_hot: the nodes have no {name!r}; they have {list_names(nodes)}.")
-    nodes[_ONE_HOT], rest = split_one_hot(nodes.pop(name), one_hot, repr(name))
-    if rest is not None:
-        nodes[name] = rest
-    return replace(roles, label=_ONE_HOT, attributes=None if rest is None else name)
-
-
-def _pyg_targets(content: list[dict[str, NDArray[Any]]], name: str, *, is_default: bool) -> list[Any] | None:
-    """Return the target of each graph: one value, or a row of values."""
-    if is_default and not any(name in arrays for arrays in content):
+def _pyg_targets(content: list[dict[str, NDArray[Any]]], name: str) -> list[Any] | None:
+    """Return the target of each graph: one value, or a row of values; "y" may be missing."""
+    if name == "y" and not any(name in arrays for arrays in content):
         return None
     targets = []
     for i, arrays in enumerate(content):
@@ -292,76 +271,16 @@ def _pyg_targets(content: list[dict[str, NDArray[Any]]], name: str, *, is_defaul
     return targets
 
 
-# -------------------------------------------------------------------- adjacency matrices
-
-
-def read_adjacency(matrices: Iterable[Any], *, entries: str, **options: Any) -> Graphs:
-    """Build a collection from adjacency matrices; see :meth:`treegram.Graphs.from_adjacency`."""
-    if entries not in _ENTRIES:
-        raise InvalidGraphError(f"entries must be one of {', '.join(map(repr, _ENTRIES))}; got {entries!r}.")
-    if getattr(matrices, "ndim", None) == 2:
-        raise InvalidGraphError("matrices must be a list with one matrix per graph: write [matrix] for a single graph.")
-    found = [_matrix_edges(matrix, i, symmetric=not options["directed"]) for i, matrix in enumerate(matrices)]
-    values = [weights for _, weights, _ in found]
-    if entries != "edges":
-        options[entries] = values
-    elif any((weights != 1).any() for weights in values):
-        warnings.warn(
-            "The matrices have entries other than 0 and 1, which are not used. Graphs.from_adjacency takes "
-            "entries='edge_labels' or entries='edge_attributes'.",
-            UserWarning,
-            stacklevel=3,
-        )
-    pairs, n_nodes = [pairs for pairs, _, _ in found], [n_nodes for _, _, n_nodes in found]
-    return Graphs.from_edges(pairs, n_nodes=n_nodes, **options)
-
-
-def _matrix_edges(matrix: Any, graph: int, *, symmetric: bool = False) -> tuple[Ints, NDArray[Any], int]:
-    """Return the node pairs with a nonzero entry, these entries, and the number of nodes."""
-    name = f"Graph {graph}: the adjacency matrix"
-    square = matrix if sp.issparse(matrix) else as_exact(matrix, name)
-    if square.ndim != 2 or square.shape[0] != square.shape[1] or square.dtype.kind not in "biuf":
-        raise InvalidGraphError(
-            f"{name} must be square and hold numbers; got dtype {square.dtype} and shape {square.shape}."
-        )
-    entries = sp.csr_array(square, copy=True)  # the caller's matrix is not changed
-    entries.sum_duplicates()
-    entries.eliminate_zeros()
-    found = entries.tocoo()
-    pairs = np.stack(found.coords, axis=1).astype(np.int64)
-    if not np.isfinite(found.data).all():
-        row = int((~np.isfinite(found.data)).argmax())
-        raise InvalidGraphError(f"{name} must be finite; its entry {tuple(pairs[row].tolist())} is {found.data[row]}.")
-    unequal = (entries != entries.T).tocoo()
-    if symmetric and unequal.nnz:
-        a, b = int(unequal.coords[0][0]), int(unequal.coords[1][0])
-        raise InvalidGraphError(
-            f"{name} must be symmetric; its entry ({a}, {b}) is {entries[a, b]}, and ({b}, {a}) is {entries[b, a]}. "
-            "Pass directed=True if edges have a direction."
-        )
-    return pairs, found.data, square.shape[0]
-
-
 # -------------------------------------------------------------------- GraKeL
 
 
-def read_grakel(
-    graphs: Iterable[Any], *, node_data: str, edge_data: str, directed: bool, targets: ArrayLike | None
-) -> Graphs:
+def read_grakel(graphs: Iterable[Any], *, node_data: str, directed: bool, targets: ArrayLike | None) -> Graphs:
     """Build a collection from GraKeL's input; see :meth:`treegram.Graphs.from_grakel`."""
-    arguments = {"labels": "label", "attributes": "attributes"}
-    for argument, value in (("node_data", node_data), ("edge_data", edge_data)):
-        if value not in arguments:
-            raise InvalidGraphError(f"{argument} must be one of 'labels', 'attributes'; got {value!r}.")
-    roles = {arguments[node_data]: "data", f"edge_{arguments[edge_data]}": "data"}
-    label, vector, edge_label, edge_vector = map(roles.get, ("label", "attributes", "edge_label", "edge_attributes"))
-    return _build(
-        [_from_grakel(item, i) for i, item in enumerate(graphs)],
-        "Graphs.from_grakel",
-        Roles(label, vector, edge_label, edge_vector, defaults=roles),
-        targets,
-        directed=directed,
-    )
+    if node_data not in ("labels", "attributes"):
+        raise InvalidGraphError(f"node_data must be one of 'labels', 'attributes'; got {node_data!r}.")
+    columns = {"label" if node_data == "labels" else "attributes": "data", "edge_label": "data"}
+    items = [_from_grakel(item, i) for i, item in enumerate(graphs)]
+    return _build(items, "Graphs.from_grakel", columns, columns, directed=directed, targets=targets)
 
 
 def _from_grakel(item: Any, graph: int) -> _Item:
@@ -394,12 +313,14 @@ def _grakel_edge_labels(graph: Any) -> Any:
 def _grakel_edges(content: Any, graph: int) -> tuple[dict[tuple[Any, Any], Any], list[Any]]:
     """Return the weight of each edge, and the names of the nodes in order of appearance."""
     is_list_of_rows = isinstance(content, list) and bool(content) and all(isinstance(row, list) for row in content)
-    if is_list_of_rows or sp.issparse(content) or isinstance(content, np.ndarray):
-        pairs, weights, n_nodes = _matrix_edges(content, graph)
-        return dict(zip(map(tuple, pairs.tolist()), weights.tolist(), strict=True)), list(range(n_nodes))
     names: list[Any] = []
     try:
-        if not isinstance(content, Mapping):
+        if is_list_of_rows or sp.issparse(content) or isinstance(content, np.ndarray):
+            matrix = sp.coo_array(content)
+            names = list(range(matrix.shape[0]))
+            entries = zip(*(part.tolist() for part in (*matrix.coords, matrix.data)), strict=True)
+            found = {(a, b): weight for a, b, weight in entries if weight}
+        elif not isinstance(content, Mapping):
             edges = sorted(content) if isinstance(content, Set) else content
             found = {(source, end): weight for source, end, weight in ((*edge, 1)[:3] for edge in edges)}
         elif all(isinstance(ends, Mapping | Sequence | Set) for ends in content.values()):  # the neighbors of each node

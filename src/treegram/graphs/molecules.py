@@ -224,16 +224,6 @@ def _centroid_distances(atoms: _Atoms) -> Floats:
     return distances
 
 
-def _distance_profiles(atoms: _Atoms) -> Floats:
-    """Return the mean, standard deviation and maximum of each node's distances to all others; zeros for a single node."""
-    positions = atoms.positions()
-    distances = np.linalg.norm(positions[:, None] - positions[None], axis=2)
-    others = distances[~np.eye(len(positions), dtype=bool)].reshape(len(positions), -1)
-    if not others.size:
-        return np.zeros((len(positions), 3))
-    return np.column_stack([others.mean(axis=1), others.std(axis=1), others.max(axis=1)])
-
-
 class _Attribute(NamedTuple):
     measure: Callable[[_Atoms], Floats]
     columns: tuple[str, ...] = ("",)  # names, if there are several columns
@@ -248,7 +238,6 @@ ATTRIBUTES: dict[str, _Attribute] = {
     "polar_surface": _Attribute(_polar_surfaces),
     "coordinates": _Attribute(_Atoms.positions, ("x", "y", "z"), needs_coordinates=True),
     "centroid_distance": _Attribute(_centroid_distances, needs_coordinates=True),
-    "distance_profile": _Attribute(_distance_profiles, ("mean", "deviation", "maximum"), needs_coordinates=True),
 }
 
 
@@ -311,8 +300,7 @@ class MoleculeGraphs(Source):
         Contents of an atom's vector, in this order. "partial_charge" (Gasteiger), "mass", "logp", "refractivity" and
         "polar_surface" (contributions of the atom and its hydrogens to Crippen's logP, to molar refractivity and to the topological
         polar surface area) depend on the bonds alone. "coordinates" are those of the molecule if it has 3D ones, else those of
-        RDKit's ETKDG. "centroid_distance" (from the center of the nodes) and "distance_profile" (mean, standard deviation and
-        maximum of the distances to all other nodes) use the same coordinates but do not change when the molecule is
+        RDKit's ETKDG. "centroid_distance" (from the center of the nodes) does not change when the molecule is
         rotated or moved. None: no vectors.
     bond_labels : bool, default=True
         Whether edges have labels: "single", "double", "triple", "aromatic"; a double bond of known stereochemistry is

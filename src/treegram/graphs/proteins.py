@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 from treegram._core.errors import DatasetError, InvalidGraphError
 from treegram._core.optional import optional_module
 from treegram._core.parallel import track
-from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Number, Whole, Words, parameters
+from treegram._core.params import NOTHING, Allowed, Instance, Number, Words, parameters
 from treegram._core.text import counted
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
@@ -46,12 +46,8 @@ class ProteinGraphs(Source):
         when the structure is rotated or moved.
     contact : float, default=8.0
         Distance in ångströms up to which two CA atoms are joined by an edge.
-    sequence : bool, default=False
-        Whether consecutive residues of the sequence are joined regardless of their distance.
     chains : str, list of str or None, default=None
         Names of the chains to use; None: all. Each name must exist in every structure.
-    model : int, default=0
-        Model of the structure to use, counted from 0.
     missing : {"error", "skip"}, default="error"
         Whether a residue without a CA atom raises an error, or is skipped with a warning.
 
@@ -61,7 +57,7 @@ class ProteinGraphs(Source):
 
     Notes
     -----
-    If an atom has alternate locations, the first with the highest occupancy is used. Residues are consecutive if their
+    The first model of a structure is used. If an atom has alternate locations, the first with the highest occupancy is used. Residues are consecutive if their
     numbers are.
 
     Examples
@@ -74,17 +70,13 @@ class ProteinGraphs(Source):
     _allowed: ClassVar[Mapping[str, Allowed]] = {
         "attributes": (Words("coordinates", "invariant"), NOTHING),
         "contact": (Number(0, above=True),),
-        "sequence": (FLAG,),
         "chains": (Instance((str, list, tuple), "a name or a list of names"), NOTHING),
-        "model": (Whole(0),),
         "missing": (Words("error", "skip"),),
     }
 
     attributes: str | None = field(default="coordinates", kw_only=False)
     contact: float = 8.0
-    sequence: bool = False
     chains: str | Sequence[str] | None = None
-    model: int = 0
     missing: str = "error"
 
     def transform(self, X: Any) -> Graphs:
@@ -169,11 +161,7 @@ def _open(gemmi: Any, item: Any, graph: int) -> tuple[Any, str, str]:
 
 
 def _chosen_chains(structure: Any, name: str, options: ProteinGraphs) -> Iterable[Any]:
-    if options.model >= len(structure):
-        raise InvalidGraphError(
-            f"{name}: model={options.model}, but the structure has {counted(len(structure), 'model')}, from 0 on."
-        )
-    found = list(structure[options.model])
+    found = list(structure[0]) if len(structure) else []
     if options.chains is None:
         return found
     wanted = [options.chains] if isinstance(options.chains, str) else list(options.chains)
@@ -225,9 +213,6 @@ def _all_atoms(chain: Any, residue: Any) -> list[Any]:
 def _vectors_and_edges(residues: _Residues, options: ProteinGraphs) -> tuple[Floats, Ints]:
     positions, follows = np.array(residues.positions), np.array(residues.follows)
     edges = cKDTree(positions).query_pairs(float(options.contact), output_type="ndarray").astype(np.int64)
-    if options.sequence:
-        after = np.flatnonzero(follows)
-        edges = np.concatenate([edges, np.stack([after - 1, after], axis=1)])
     vectors = _invariants(positions, follows) if options.attributes == "invariant" else positions
     return vectors, edges[np.lexsort((edges[:, 1], edges[:, 0]))]
 

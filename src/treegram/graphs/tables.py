@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -142,58 +143,51 @@ def list_names(names: Iterable[Any]) -> str:
 # -------------------------------------------------------------------- from columns to graphs
 
 
-@dataclass(frozen=True)
-class Roles:
-    """The names of the label, the vector and so on; a name equal to its default may be missing."""
-
-    label: str | None
-    attributes: str | Sequence[str] | None
-    edge_label: str | None
-    edge_attributes: str | Sequence[str] | None
-    graph_attributes: str | Sequence[str] | None = None
-    defaults: Mapping[str, str] = field(default_factory=dict)
-
-    def chosen(self, argument: str, table: Table | None) -> Any:
-        """Return the name or names in an argument, or None if a default does not exist in the table."""
-        names = getattr(self, argument)
-        is_default = argument in self.defaults and names == self.defaults[argument]
-        return None if is_default and (table is None or names not in table.names) else names
+# The arguments that name columns, and the table that has these.
+_ARGUMENTS = {
+    "label": "nodes",
+    "attributes": "nodes",
+    "edge_label": "edges",
+    "edge_attributes": "edges",
+    "graph_attributes": "graphs",
+}
 
 
 def build_graphs(
-    method: str, roles: Roles, tables: tuple[Table, Table, Table | None], *, stacklevel: int = 4, **arrays: Any
+    method: str,
+    columns: Mapping[str, Any],
+    tables: Mapping[str, Table],
+    *,
+    defaults: Mapping[str, str] = MappingProxyType({}),
+    stacklevel: int = 4,
+    **arrays: Any,
 ) -> Graphs:
-    """Build a collection from tables of nodes, edges and graphs and further arguments of ``from_arrays``.
+    """Build a collection from the columns that arguments name, and further arguments of ``from_arrays``.
 
-    ``method`` is the method that the user called.
+    ``method`` is the method that the user called. A name that equals its default may be missing.
     """
-    nodes, edges, graphs = tables
-    for argument, table in (("label", nodes), ("edge_label", edges)):
-        name = roles.chosen(argument, table)
-        if name is not None:
-            arrays[f"{argument}s"] = table.take(argument, name)
-    for argument, vectors in (("attributes", nodes), ("edge_attributes", edges), ("graph_attributes", graphs)):
-        names = roles.chosen(argument, vectors)
-        if names is None:
+    for argument, things in _ARGUMENTS.items():
+        names, table = columns.get(argument), tables.get(things)
+        is_default = names is not None and names == defaults.get(argument)
+        if names is None or (is_default and (table is None or names not in table.names)):
             continue
-        if vectors is None:
+        if table is None:
             raise InvalidGraphError(f"{argument} are columns of the table of graphs: pass it as graphs.")
-        arrays[argument], titles = vectors.vectors(argument, names)
-        if names != roles.defaults.get(argument) and vectors.n_rows:  # a default name says nothing about the columns
+        if argument.endswith("label"):
+            arrays[f"{argument}s"] = table.take(argument, names)
+            continue
+        arrays[argument], titles = table.vectors(argument, names)
+        if not is_default and table.n_rows:  # a default name says nothing about the columns
             arrays[f"{argument[:-1]}_names"] = titles
-    _warn_of_unused(method, nodes, edges, stacklevel)
-    return Graphs.from_arrays(**arrays)
-
-
-def _warn_of_unused(method: str, nodes: Table, edges: Table, stacklevel: int) -> None:
-    unused = [(table.name, set(table.names) - table.used) for table in (nodes, edges)]
+    unused = [(things, set(tables[things].names) - tables[things].used) for things in ("nodes", "edges")]
     parts = [f"These data of the {things} are not used: {list_names(names)}." for things, names in unused if names]
     if parts:
         warnings.warn(
             f"{' '.join(parts)} The arguments of {method} select the label, the attributes, the edge label and the edge attributes.",
             UserWarning,
-            stacklevel=stacklevel + 1,
+            stacklevel=stacklevel,
         )
+    return Graphs.from_arrays(**arrays)
 
 
 # -------------------------------------------------------------------- tables
@@ -285,7 +279,10 @@ class TableGraphs(Source):
 def read_tables(nodes: Any, edges: Any, graphs: Any, options: TableGraphs, targets: Any) -> Graphs:
     """Build a collection from tables; see :meth:`treegram.Graphs.from_tables`."""
     node_table, edge_table = Table(nodes, "nodes"), Table(edges, "edges")
-    graph_table = None if graphs is None else Table(graphs, "graphs")
+    tables = {"nodes": node_table, "edges": edge_table}
+    graph_table = None
+    if graphs is not None:
+        graph_table = tables["graphs"] = Table(graphs, "graphs")
     owners = _plain(node_table.take("graph", options.graph))
     listed = owners if graph_table is None else _plain(graph_table.take("graph", options.graph))
     position: dict[Hashable, int] = {}
@@ -303,11 +300,10 @@ def read_tables(nodes: Any, edges: Any, graphs: Any, options: TableGraphs, targe
     if isinstance(targets, str):
         targets = _targets(targets, node_table, graph_table, codes, graph_names)
     node_table.rows = order
-    names = [item.name for item in fields(Roles) if item.name != "defaults"]
     return build_graphs(
         "Graphs.from_tables",
-        Roles(**{name: getattr(options, name) for name in names}),
-        (node_table, edge_table, graph_table),
+        options.get_params(),
+        tables,
         offsets=np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(graph_names)))]),
         edges=pairs,
         directed=options.directed,

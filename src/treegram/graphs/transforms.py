@@ -213,16 +213,10 @@ class ScaleAttributes(GraphTransformer):
             return _with_vectors(graphs, scaled, self, graphs.attribute_names)
 
 
-@parameters
 class CentroidDistance(GraphTransformer):
     """Replace each node's vector by its distance to the mean vector of the graph.
 
     For coordinates, this distance does not change when a molecule is rotated, mirrored or moved.
-
-    Parameters
-    ----------
-    mode : {"replace", "append"}, default="replace"
-        Whether the distance replaces the vector or is appended to it.
 
     Examples
     --------
@@ -232,20 +226,12 @@ class CentroidDistance(GraphTransformer):
     array([5., 5., 0.])
     """
 
-    _allowed: ClassVar[Mapping[str, Allowed]] = {"mode": (Words("replace", "append"),)}
-
-    mode: str = field(default="replace", kw_only=False)
-
     def _change(self, graphs: Graphs) -> Graphs:
         vectors = _node_vectors(graphs, self)
         with np.errstate(over="ignore", invalid="ignore"):
             centroids = _means(graphs.offsets, np.arange(graphs.n_nodes), vectors)
             distances = _lengths(vectors - centroids[graphs.graph_ids])[:, None]
-        name = ("distance to centroid",)
-        if self.mode == "replace":
-            return _with_vectors(graphs, distances, self, name)
-        names = None if graphs.attribute_names is None else graphs.attribute_names + name
-        return _with_vectors(graphs, np.hstack([vectors, distances]), self, names)
+        return _with_vectors(graphs, distances, self, ("distance to centroid",))
 
 
 @parameters
@@ -408,7 +394,6 @@ TRANSFORMATIONS: dict[str, Callable[[], GraphTransformer]] = {
     "robust": partial(ScaleAttributes, "robust"),
     "whiten": partial(ScaleAttributes, "whiten"),
     "centroid": CentroidDistance,
-    "centroid-append": partial(CentroidDistance, "append"),
     "neighbors": NeighborMeans,
     "none": DropAttributes,
     "edges": BinEdgeAttributes,
