@@ -5,6 +5,7 @@ from dataclasses import replace
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -717,7 +718,7 @@ def test_similar_graphs_are_the_nearest_under_all_kernels():
 def test_the_summary_has_the_means_of_features_columns_and_labels(n_outputs):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     found = explain(Combined(PARTS["columns and kernels"](), graphs, n_outputs), graphs)
-    table = found.to_frame(10**6)
+    table = pd.DataFrame(found.summary(10**6))
     assert table["mean_absolute"].is_monotonic_decreasing
     by_kind = {kind: rows.set_index("name") for kind, rows in table.groupby("kind")}
     assert set(by_kind) == {"feature", "column", "label"}
@@ -734,7 +735,7 @@ def test_the_summary_has_the_means_of_features_columns_and_labels(n_outputs):
     features = np.mean([sum(value for _, value in found.top_features(i, 10**6)) for i in range(len(graphs))])
     assert by_kind["feature"]["mean"].sum() == pytest.approx(features)
     assert len(found.summary(1)) == 3
-    assert found.to_frame(output=0).shape[1] == 5
+    assert pd.DataFrame(found.summary(output=0)).shape[1] == 5
 
 
 def test_vectors_that_a_transformer_rounds_differently_are_still_known():

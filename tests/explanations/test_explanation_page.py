@@ -34,8 +34,8 @@ from treegram import (
     save_model,
 )
 from treegram._core.errors import InvalidGraphError, ParameterError
-from treegram.explanations.drawing import MOST_NODES, graph_picture, tree_picture
-from treegram.graphs.drawing import MOST_HOPS
+from treegram.explanations.drawing import draw_explained, tree_picture
+from treegram.graphs.drawing import MOST_HOPS, MOST_NODES, describe_positions, draw_graph
 
 SCRIPT = "<script>document.title = 'owned'</script>"
 
@@ -283,23 +283,28 @@ def test_empty_graphs_and_graphs_that_are_too_large_are_described(model, tmp_pat
 def test_any_graph_can_be_drawn():
     for collection in zoo.LAWS_HOLD_ON.values():
         for graph in collection.pack():
-            picture = graph_picture(graph, np.linspace(-1, 1, graph.n_nodes), "a graph")
-            assert len(picture.get("nodes", [])) == graph.n_nodes
-            assert bool(picture.get("arrows")) == (graph.directed and bool(len(graph.indices)))
-            positions = np.array([node["position"] for node in picture.get("nodes", [])], dtype=float).reshape(-1, 2)
-            if len(positions) > 1:  # nodes do not overlap
-                assert pdist(positions).min() > 1.9 * float(picture["radius"])
+            picture = draw_explained(graph, np.linspace(-1, 1, graph.n_nodes), "a graph")
+            circles = drawn_circles(picture)
+            assert len(circles) == graph.n_nodes
+            assert ("<polygon" in picture) == (graph.directed and bool(len(graph.indices)))
+            if len(circles) > 1:  # nodes do not overlap
+                assert pdist(circles[:, :2]).min() > 1.9 * circles[0, 2]
+
+
+def drawn_circles(picture):
+    """The center and the radius of each node."""
+    found = re.findall(r'<circle cx="([\d.-]+)" cy="([\d.-]+)" r="([\d.]+)"', picture)
+    return np.array(found, dtype=float).reshape(-1, 3)
 
 
 def test_nodes_do_not_overlap_in_projected_coordinates():
     turns = np.arange(150)
     helix = np.column_stack([2.3 * np.cos(1.745 * turns), 2.3 * np.sin(1.745 * turns), 1.5 * turns])
     graph = Graphs.from_edges([[(i, i + 1) for i in range(149)]], attributes=[helix], attribute_names=["x", "y", "z"])
-    picture = graph_picture(graph, None, "a helix")
-    assert picture["places"].startswith("Nodes are at their coordinates, projected to")
-    positions = np.array([node["position"] for node in picture["nodes"]], dtype=float)
-    assert pdist(positions).min() > 1.9 * float(picture["radius"])
-    assert float(picture["radius"]) > 0.6  # and can be seen
+    assert describe_positions(graph).startswith("Nodes are at their coordinates, projected to")
+    circles = drawn_circles(draw_graph(graph, "a helix"))
+    assert pdist(circles[:, :2]).min() > 1.9 * circles[0, 2]
+    assert circles[0, 2] > 0.6  # and can be seen
 
 
 def test_trees_are_drawn_where_names_are_trees():

@@ -22,8 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
 from treegram._core.errors import ParameterError
-from treegram._core.optional import optional_module
-from treegram._core.text import counted
+from treegram._core.text import counted, label_text
 from treegram._core.types import Floats, Ints
 from treegram.datasets.summarize import graph_digests
 from treegram.graphs import Graphs, as_graphs
@@ -32,7 +31,7 @@ from treegram.kernels.base import inverse_roots
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.grid import split_pipeline
 from treegram.models.solver import one_against_rest
-from treegram.structure.hashing import arc_hashes, label_text, node_hashes
+from treegram.structure.hashing import arc_hashes, node_hashes
 
 __all__ = ["Explanation", "explain"]
 
@@ -325,23 +324,6 @@ class Explanation:
                     shown = {"kind": kind, "name": name_of(column), "mean_absolute": float(sizes[column])}
                     records.append({**shown, "mean": float(own.mean()), "n_graphs": int(np.count_nonzero(own))})
         return sorted(records, key=lambda record: -record["mean_absolute"])
-
-    def to_frame(self, n: int = 100, *, output: int | None = None) -> Any:
-        """Return :meth:`summary` as a pandas table.
-
-        Parameters
-        ----------
-        n : int, default=100
-            Maximum number of features, of columns and of labels, for each kind.
-        output : int or None, default=None
-            Index in ``outputs``. None: for more than two classes, each graph's predicted class against the next best.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row for each feature, column or label.
-        """
-        return optional_module("pandas", "Tables").DataFrame(self.summary(n, output=output))
 
     def to_html(
         self,

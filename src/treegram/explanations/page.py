@@ -29,17 +29,16 @@ from treegram.explanations.drawing import (
     MOLECULE_LIMIT,
     check_molecule,
     contribution_colors,
-    graph_picture,
+    draw_explained,
     hex_color,
     minus,
     molecule_picture,
-    node_label,
-    node_name,
     read_molecule,
     signed,
     tree_picture,
 )
 from treegram.graphs import Graphs
+from treegram.graphs.drawing import describe_positions, draw_graph, node_label, node_name
 from treegram.graphs.fields import graphs_digest
 from treegram.graphs.molecules import MoleculeGraphs
 
@@ -218,14 +217,15 @@ def _card(explanation: Explanation, i: int, molecule: Any) -> dict[str, Any]:
     words = "; ".join(f"{name} {label} {signed(value)}" for _, name, label, value in first["nodes"][:3])
     description = f"Graph with {counted(graph.n_nodes, 'node')}. Strongest: {words or 'none'}."
     if molecule is None:
-        picture = graph_picture(graph, first["values"], description)
+        picture, positions = draw_explained(graph, first["values"], description), describe_positions(graph)
     else:
-        picture = molecule_picture(molecule, graph, first["values"], description, first["top"])
+        picture, positions = molecule_picture(molecule, graph, first["values"], description, first["top"]), ""
     return {
         "graph": graph,
         "prediction": _shown(explanation.predictions[i]),
         "contrasts": contrasts,
         "picture": picture,
+        "positions": positions,
         "numbers": ";".join(" ".join(f"{value:.4g}" for value in one["values"].tolist()) for one in contrasts),
     }
 
@@ -252,15 +252,15 @@ def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Callabl
     part = next((one for one in explanation._parts if one.seen is explanation.graphs), explanation._parts[0])
 
     @cache
-    def draw(number: int, name: str | None) -> dict[str, Any]:
+    def draw(number: int, name: str | None) -> Markup:
         position = number if part.numbers is None else int(np.flatnonzero(part.numbers == number)[0])
         graph = part.kernel.graphs_[position]
         molecule = read_molecule(name, graph) if are_molecules else None
         if molecule is not None:
             return molecule_picture(molecule, graph, None, f"The molecule {name}")
         if graph.n_nodes > _MOST_THUMBNAIL:
-            return {"undrawn": counted(graph.n_nodes, "node")}
-        return graph_picture(graph, None, f"Training graph with {counted(graph.n_nodes, 'node')}", size=1.5)
+            return Markup(f"<p>{counted(graph.n_nodes, 'node')}</p>")
+        return draw_graph(graph, f"Training graph with {counted(graph.n_nodes, 'node')}", size=1.5)
 
     def find(i: int) -> list[dict[str, Any]]:
         return [

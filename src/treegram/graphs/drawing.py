@@ -1,91 +1,85 @@
-"""Draw graphs: positions of the nodes, and the view of a collection in notebooks as HTML."""
+"""Draw graphs as SVG: positions of the nodes, pictures, and the view of a collection in notebooks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from markupsafe import Markup
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist, squareform
 
-from treegram._core.text import counted
+from treegram._core.html import render
+from treegram._core.text import counted, label_text
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
 from treegram.graphs.check import COLUMN_NAMES
 
+MOST_NODES = 1500  # larger graphs are not drawn
 MOST_HOPS = 400  # nodes of a graph placed by hops, in time cubic in their number
+MOST_LABELED = 80  # nodes; the labels of larger graphs are not written
 _STEPS = 200
 _STILL = 0.002  # hops that a node moves in a step: below this, the layout is done
 _GAP = 1.5  # hops between components, in addition to half the largest diameter
 # Attributes are coordinates if adjacent nodes are closer than this fraction of the mean distance of all pairs.
 _NEAR = 0.6
 _LONG = 40  # hops from the first node of a chain to the farthest: beyond this, it would be a thin line
-_MOST_DRAWN = 4
-_MOST_NODES = 60  # of a drawn graph: the layout takes cubic time
+_SPAN = 100.0  # length of a picture's longer side
+_PACKAGE = "treegram.graphs"
+_MOST_PICTURES = 4  # in notebooks
+_MOST_SHOWN = 60  # nodes of a graph that is drawn in notebooks
 _MOST_VALUES = 8  # labels or classes in a row of the table
-_SIDE, _MARGIN = 180.0, 16.0  # pixels
 _COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#eeca3b", "#9d755d")
 
 
-def node_places(graph: Graphs, layout: str | ArrayLike) -> Floats:
-    """Return positions of shape (n_nodes, 2) for a value of the plots' parameter ``layout``."""
-    if not isinstance(layout, str):
-        positions = np.asarray(layout, dtype=np.float64)
-        if positions.shape != (graph.n_nodes, 2):
-            raise ValueError(
-                f"layout must have two coordinates per node, shape ({graph.n_nodes}, 2); got {positions.shape}."
-            )
-        return positions
-    if layout == "auto":
-        return _separate(node_places(graph, auto_layout(graph)))
+# -------------------------------------------------------------------- positions
+
+
+def node_positions(graph: Graphs) -> Floats:
+    """Return a position for each node, (n_nodes, 2); nodes that would overlap are moved apart."""
+    layout = _choose_layout(graph)
     if layout == "hops":
-        return hop_layout(graph)
+        return _separate(hop_layout(graph))
+    return _separate(_row_layout(graph.n_nodes) if layout == "rows" else _project(_coordinates(graph)))
+
+
+def describe_positions(graph: Graphs) -> str:
+    """Return a sentence about the positions; "" if the edges alone determine them, or the graph is not drawn."""
+    layout = _choose_layout(graph)
+    if layout == "hops" or graph.n_nodes > MOST_NODES:
+        return ""
     if layout == "rows":
-        return _row_layout(graph.n_nodes)
-    if layout != "attributes":
-        raise ValueError(
-            f"layout must be 'auto', 'hops', 'rows', 'attributes' or an array of positions; got {layout!r}."
-        )
-    coordinates = _coordinates(graph)
-    if coordinates is None or coordinates.shape[1] < 2:
-        raise ValueError(f"layout='attributes' needs two attributes per node; the graph has {graph.n_attributes}.")
-    return np.asarray(coordinates) if coordinates.shape[1] == 2 else _flattened(coordinates)
+        return "Nodes are in rows, in their order in the graph."
+    if _coordinates(graph).shape[1] == 2:
+        return "Nodes are at their coordinates."
+    return (
+        "Nodes are at their coordinates, projected to their first two principal components and moved apart where they "
+        "overlap."
+    )
 
 
-def node_radius(n_nodes: int) -> float:
-    """Return the largest radius of a node in a drawing whose longer side is 1."""
-    return min(0.04, 0.16 / math.sqrt(max(n_nodes, 1)))
-
-
-def auto_layout(graph: Graphs) -> str:
+def _choose_layout(graph: Graphs) -> str:
     """Return "attributes" for nodes with coordinates, "rows" for a long chain, and otherwise "hops"."""
     if _has_coordinates(graph):
         return "attributes"
     return "rows" if _is_long_chain(graph) else "hops"
 
 
-def _coordinates(graph: Graphs) -> Floats | None:
-    """Return the attributes named x, y and z if there are any, otherwise all."""
-    columns = _coordinate_columns(graph)
-    return graph.attributes if graph.attributes is None or len(columns) < 2 else graph.attributes[:, columns]
-
-
-def _coordinate_columns(graph: Graphs) -> list[int]:
-    names = [name.lower() for name in graph.attribute_names or ()]
-    return [names.index(axis) for axis in "xyz" if axis in names]
+def _coordinates(graph: Graphs) -> Floats:
+    """Return the attributes named x, y and z; of attributes without names, all."""
+    if graph.attributes is None or graph.attribute_names is None:
+        return np.zeros((graph.n_nodes, 0)) if graph.attributes is None else graph.attributes
+    names = [name.lower() for name in graph.attribute_names]
+    return graph.attributes[:, [names.index(axis) for axis in "xyz" if axis in names]]
 
 
 def _has_coordinates(graph: Graphs) -> bool:
-    """Return whether there are two or three attributes and adjacent nodes are close, as in molecules and scenes."""
+    """Return whether there are two or three coordinates and adjacent nodes are close, as in molecules and scenes."""
     found = _coordinates(graph)
-    if graph.attribute_names is not None and len(_coordinate_columns(graph)) < 2:
-        return False
-    if found is None or found.shape[1] not in (2, 3) or not len(graph.indices) or graph.n_nodes < 3:
+    if found.shape[1] not in (2, 3) or not len(graph.indices) or graph.n_nodes < 3:
         return False
     ends = found[graph.edges()]
     adjacent = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).mean()
@@ -113,19 +107,25 @@ def _row_layout(n_nodes: int) -> Floats:
     return np.column_stack([np.where(row % 2, width - 1 - column, column), -row]).astype(np.float64)
 
 
-def _flattened(vectors: Floats) -> Floats:
-    """Project vectors onto their first two principal components."""
-    centered = vectors - vectors.mean(axis=0)
-    axes = np.linalg.svd(centered, full_matrices=False)[2][:2]
-    positions: Floats = centered @ axes.T
-    return positions if positions.shape[1] == 2 else np.column_stack([positions, np.zeros(len(positions))])
+def _project(coordinates: Floats) -> Floats:
+    """Return two coordinates as they are, and the first two principal components of more."""
+    if coordinates.shape[1] == 2:
+        return coordinates
+    centered = coordinates - coordinates.mean(axis=0)
+    positions: Floats = centered @ np.linalg.svd(centered, full_matrices=False)[2][:2].T
+    return positions
+
+
+def _node_radius(n_nodes: int) -> float:
+    """Return the largest radius of a node in a drawing whose longer side is 1."""
+    return min(0.04, 0.16 / math.sqrt(max(n_nodes, 1)))
 
 
 def _separate(positions: Floats) -> Floats:
     """Push apart nodes that would overlap when drawn."""
     if len(positions) < 2:
         return positions
-    distance = 2.2 * node_radius(len(positions)) * (float(np.ptp(positions, axis=0).max()) or 1.0)
+    distance = 2.2 * _node_radius(len(positions)) * (float(np.ptp(positions, axis=0).max()) or 1.0)
     for _ in range(_STEPS):
         first, second = cKDTree(positions).query_pairs(distance, output_type="ndarray").T
         if not len(first):
@@ -175,18 +175,113 @@ def _scale_classically(distances: Floats) -> Floats:
     return positions + 0.05 * np.column_stack([np.sin(7.0 * np.arange(n)), np.cos(11.0 * np.arange(n))])
 
 
-# -------------------------------------------------------------------- a collection as HTML
+# -------------------------------------------------------------------- pictures
+
+
+def node_label(graph: Graphs, node: int) -> str:
+    """Return the label of a node, or "" if there are none or all are the same."""
+    if graph.labels is None or len(graph.label_values) < 2:
+        return ""
+    return label_text(graph.label_values[graph.labels[node]])
+
+
+def node_name(graph: Graphs, node: int) -> str:
+    """Return the name of a node, or its number."""
+    return f"node {node}" if graph.node_names is None else str(graph.node_names[node])
+
+
+def draw_graph(
+    graph: Graphs,
+    description: str,
+    *,
+    titles: Sequence[str] | None = None,
+    fills: Sequence[str] | None = None,
+    is_dark: Sequence[bool] | None = None,
+    size: float = 1.0,
+) -> Markup:
+    """Return a picture as SVG.
+
+    Nodes show their title when hovered over (by default the label), are filled with a color (by default white), and have
+    their label in white where the color is dark; ``size`` scales them.
+    """
+    n_nodes = graph.n_nodes
+    if not n_nodes or n_nodes > (MOST_HOPS if _choose_layout(graph) == "hops" else MOST_NODES):
+        reason = f"{n_nodes:,} nodes, too many to draw" if n_nodes else "no nodes"
+        return Markup(render(_PACKAGE, "graph.svg", reason=reason))
+    positions = _fit(node_positions(graph))
+    radius = size * _SPAN * _node_radius(n_nodes)
+    if n_nodes > 1:
+        radius = min(radius, 0.48 * float(cKDTree(positions).query(positions, k=2)[0][:, 1].min()))
+    labels = [node_label(graph, node) for node in range(n_nodes)]
+    nodes = zip(
+        positions,
+        labels if n_nodes <= MOST_LABELED else [""] * n_nodes,
+        [radius * min(1.15, 2.4 / max(len(label), 1)) for label in labels],
+        titles or labels,
+        fills or ["#ffffff"] * n_nodes,
+        [False] * n_nodes if is_dark is None else is_dark,
+        strict=True,
+    )
+    ends = positions[graph.edges()]
+    low, high = positions.min(axis=0) - 2.2 * radius - 1, positions.max(axis=0) + 2.2 * radius + 1
+    if n_nodes == 1:  # it would fill the picture
+        low[0], high[0] = -0.5 * _SPAN, 0.5 * _SPAN
+    picture = render(
+        _PACKAGE,
+        "graph.svg",
+        reason="",
+        description=description,
+        box=[*low, *(high - low)],
+        radius=radius,
+        line=min(0.7, 0.22 * radius),
+        nodes=nodes,
+        edges=ends.reshape(-1, 4),
+        arrows=[_arrow(start, end, radius) for start, end in ends if np.any(start != end)] if graph.directed else [],
+    )
+    return Markup(picture)
+
+
+def _fit(positions: Floats) -> Floats:
+    """Make the picture wide rather than high, scale its longer side, and flip y."""
+    centered = positions - positions.mean(axis=0)
+    spans = np.ptp(centered, axis=0)
+    if spans[1] > spans[0]:
+        centered = centered[:, ::-1]
+    return centered * [1.0, -1.0] * (_SPAN / (spans.max() or _SPAN))
+
+
+def _arrow(start: Floats, end: Floats, radius: float) -> Floats:
+    """Return the corners of an arrowhead at the rim of the end node, as x, y, x, y, x, y."""
+    along = radius * (end - start) / np.linalg.norm(end - start)
+    across = 0.5 * np.array([-along[1], along[0]])
+    tip = end - along
+    return np.concatenate([tip, tip - along + across, tip - along - across])
+
+
+# -------------------------------------------------------------------- a collection in notebooks
 
 
 def graphs_to_html(graphs: Graphs) -> str:
-    """Return a collection as HTML; all text from the data is escaped."""
-    rows = "".join(
-        f"<tr><th style='text-align:left'>{name}</th><td style='text-align:left'>{escape(text)}</td></tr>"
-        for name, text in _rows(graphs)
-    )
-    small = np.flatnonzero((graphs.sizes > 0) & (graphs.sizes <= _MOST_NODES))[:_MOST_DRAWN]
-    pictures = "".join(_figure(graphs, int(i)) for i in small)
-    return f"<div><table>{rows}</table><div style='display:flex;flex-wrap:wrap;gap:12px'>{pictures}</div></div>"
+    """Return a table of the contents of a collection, and pictures of its first small graphs."""
+    small = np.flatnonzero((graphs.sizes > 0) & (graphs.sizes <= _MOST_SHOWN))[:_MOST_PICTURES].tolist()
+    pictures = [(_caption(graphs[i], i), _draw_labels(graphs[i])) for i in small]
+    return render(_PACKAGE, "collection.html", rows=_rows(graphs), pictures=pictures)
+
+
+def _caption(graph: Graphs, i: int) -> str:
+    target = "" if graph.targets is None or graph.targets.ndim > 1 else f": {_short(str(graph.targets[0]), 20)}"
+    return f"graph {i}{target}" if graph.graph_names is None else f"{_short(graph.graph_names[0], 40)}{target}"
+
+
+def _draw_labels(graph: Graphs) -> Markup:
+    """Draw a graph with its nodes colored by label."""
+    codes = [0] * graph.n_nodes if graph.labels is None else graph.labels.tolist()
+    titles = []
+    for node, code in enumerate(codes):
+        label = "" if graph.labels is None else label_text(graph.label_values[code])
+        titles.append(_short(f"{node_name(graph, node)}{label and ': '}{label}", 60))
+    fills = [_COLORS[code % len(_COLORS)] for code in codes]
+    return draw_graph(graph, "", titles=titles, fills=fills, is_dark=[True] * len(codes))
 
 
 def _rows(graphs: Graphs) -> list[tuple[str, str]]:
@@ -219,49 +314,3 @@ def _list_values(values: Sequence[object]) -> str:
 
 def _short(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-# -------------------------------------------------------------------- pictures
-
-
-def _figure(graphs: Graphs, i: int) -> str:
-    graph = graphs[i]
-    target = "" if graph.targets is None or graph.targets.ndim > 1 else f": {_short(str(graph.targets[0]), 20)}"
-    name = f"graph {i}" if graph.graph_names is None else _short(graph.graph_names[0], 40)
-    caption = escape(f"{name}{target}")
-    return (
-        f"<figure style='margin:0'>{_svg(graph)}<figcaption style='text-align:center'>{caption}</figcaption></figure>"
-    )
-
-
-def _svg(graph: Graphs) -> str:
-    positions = _fit(hop_layout(graph))
-    ends = positions[graph.edges()]
-    lengths = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1)
-    radius = float(np.clip(0.35 * lengths.min(initial=26.0), 2.5, 9.0))  # adjacent nodes do not overlap
-    lines = "".join(
-        f"<line x1='{x1:.1f}' y1='{y1:.1f}' x2='{x2:.1f}' y2='{y2:.1f}' stroke='#999'/>" for (x1, y1), (x2, y2) in ends
-    )
-    nodes = "".join(_node(graph, v, x, y, radius) for v, (x, y) in enumerate(positions))
-    return f"<svg width='{_SIDE:.0f}' height='{_SIDE:.0f}' xmlns='http://www.w3.org/2000/svg'>{lines}{nodes}</svg>"
-
-
-def _fit(positions: Floats) -> Floats:
-    """Scale and center the positions in the picture."""
-    low, high = positions.min(axis=0), positions.max(axis=0)
-    scale = (_SIDE - 2 * _MARGIN) / max(float((high - low).max()), 1e-9)
-    return (positions - (low + high) / 2) * min(scale, _SIDE / 3) + _SIDE / 2
-
-
-def _node(graph: Graphs, v: int, x: float, y: float, radius: float) -> str:
-    code = 0 if graph.labels is None else int(graph.labels[v])
-    label = "" if graph.labels is None else str(graph.label_values[code])
-    name = "" if graph.node_names is None else graph.node_names[v]
-    title = escape(_short(": ".join(filter(None, (name, label))), 60))
-    text = ""
-    if len(label) <= 2 and radius > 6 and len(graph.label_values) > 1:
-        text = (
-            f"<text x='{x:.1f}' y='{y + 3:.1f}' font-size='9' text-anchor='middle' fill='#fff'>{escape(label)}</text>"
-        )
-    circle = f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{radius:.1f}' fill='{_COLORS[code % len(_COLORS)]}' stroke='#fff'/>"
-    return f"<g><title>{title}</title>{circle}{text}</g>"
