@@ -145,7 +145,7 @@ def test_evaluate_and_explain_read_tables(run):
     assert code == 0
     assert "nodes.csv" in out
     assert run(f"fit {words} --kernel wl --folds 3 --jobs 1 -o model.tgm")[0] == 0
-    assert run(f"explain model.tgm {words} --select 0-3 -o page.html")[0] == 0
+    assert run(f"explain model.tgm {words} --select 0,1,2,3 -o page.html")[0] == 0
     assert Path("page.html").read_text().count("<article") == 4
 
 
