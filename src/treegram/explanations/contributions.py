@@ -473,8 +473,7 @@ class Explanation:
             i = int(np.searchsorted(starts, column, side="right")) - 1
             return f"{names[i][0]}: {names[i][1](column - int(starts[i]))}"
 
-        is_complete = all(leaf in tables or leaf.has_columns for leaf in self._leaves)
-        return FeatureTable(tuple(sp.hstack(block).tocsr() for block in blocks), name_of, is_complete)
+        return FeatureTable(tuple(sp.hstack(block).tocsr() for block in blocks), name_of)
 
     @cached_property
     def _similarities(self) -> Floats:
@@ -539,18 +538,11 @@ class FeatureTable:
 
     values: tuple[sp.csr_matrix, ...]  # (n_graphs, n_features) for each output
     name_of: Callable[[int], str]  # of a column, on demand: names take longer to compute than values
-    is_complete: bool = True  # whether all kernels have features, so that they add up to the decisions
-
-    def row(self, graph: int, combine: Floats) -> Floats:
-        """Return the contributions of all features to one decision."""
-        used = np.flatnonzero(combine).tolist()
-        rows = [combine[output] * self.values[output][[graph]].toarray()[0] for output in used]
-        values: Floats = np.sum(rows, axis=0)
-        return values
 
     def top(self, graph: int, combine: Floats, n: int) -> list[tuple[str, float]]:
         """Return the names and contributions of the features that contribute most to one decision."""
-        values = self.row(graph, combine)
+        used = np.flatnonzero(combine).tolist()
+        values = np.sum([combine[output] * self.values[output][[graph]].toarray()[0] for output in used], axis=0)
         order = np.argsort(-np.abs(values), kind="stable")[:n]
         return [(self.name_of(column), float(values[column])) for column in order.tolist() if values[column]]
 

@@ -94,7 +94,6 @@ def write_page(
         certainty=certainty,
         color_stops=[hex_color(color) for color in contribution_colors(np.linspace(-1, 1, 21), limit)],
         counted=counted,
-        difference=_difference,
         facts=_facts(explanation, source),
         has_truth=targets is not None,
         is_classifier=explanation._is_classifier,
@@ -104,7 +103,7 @@ def write_page(
         script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         sides=sides.pop() if len(sides) == 1 else None,
         signed=signed,
-        tiles=_tiles(cards),
+        tiles=_tiles(cards, explanation.residual),
         title=title,
         verdicts=sorted({card["verdict"] for card in cards} - {""}),
     )
@@ -203,15 +202,8 @@ def _card(explanation: Explanation, i: int, molecule: Any) -> dict[str, Any]:
     contrasts = []
     for contrast in islice(explanation._contrasts(i), _MOST_CONTRASTS):
         one = _split_decision(explanation, i, contrast)
-        one["features"], sums = None, {}
-        if explanation._compares_graphs:
-            sums["training graphs"] = explanation._sums_of_rows[i] @ contrast.combine
-        if table is not None:
-            found = table.top(i, contrast.combine, _N_FEATURES)
-            one["features"] = [(*_draw_name(name), value) for name, value in found]
-            if table.is_complete:
-                sums["features"] = table.row(i, contrast.combine).sum() + one["column_sum"]
-        one["sums"] = {name: float(value) + one["intercept"] for name, value in sums.items()}
+        found = None if table is None else table.top(i, contrast.combine, _N_FEATURES)
+        one["features"] = None if found is None else [(*_draw_name(name), value) for name, value in found]
         contrasts.append(one)
     first = contrasts[0]
     words = "; ".join(f"{name} {label} {signed(value)}" for _, name, label, value in first["nodes"][:3])
@@ -279,7 +271,7 @@ def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Callabl
 # -------------------------------------------------------------------- the whole page
 
 
-def _tiles(cards: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def _tiles(cards: list[dict[str, Any]], residual: float) -> list[tuple[str, str]]:
     """Return the numbers at the top of the page, with their captions."""
     verdicts = [card["verdict"] for card in cards]
     n_known, n_correct = verdicts.count(_KNOWN), verdicts.count("correct")
@@ -292,14 +284,7 @@ def _tiles(cards: list[dict[str, Any]]) -> list[tuple[str, str]]:
         )
     if n_judged:
         tiles.append((f"{n_correct} of {n_judged}", f"predictions{' for other graphs' * bool(n_known)} are correct"))
-    largest = max(
-        abs(value - one["decision"]) for card in cards for one in card["contrasts"] for value in one["sums"].values()
-    )
-    return [*tiles, (_difference(largest), "largest difference between two sums (see sum check)")]
-
-
-def _difference(value: float) -> str:
-    return minus(f"{abs(value):.0e}") if value else "0"
+    return [*tiles, (minus(f"{residual:.0e}") if residual else "0", "largest difference between a sum and its decision")]
 
 
 def _shown(value: Any) -> str:
@@ -320,14 +305,10 @@ def _certainties(explanation: Explanation) -> tuple[str, list[str]]:
 
 
 def _facts(explanation: Explanation, source: str) -> list[tuple[str, str]]:
-    model, final = explanation._model, split_model(explanation._model)[-1]
     facts = [("source", source)] if source else []
-    facts.append(("model", " ".join(repr(model).split())))
+    facts.append(("model", " ".join(repr(explanation._model).split())))
     kernels = [" ".join(repr(part.kernel).split()) for part in explanation._parts]
     facts.append(("kernel" if len(kernels) == 1 else "kernels", "; ".join(kernels)))
-    chosen = {k: v for k, v in getattr(final, "best_params_", {}).items() if isinstance(v, float)}
-    if chosen:
-        facts.append(("chosen", ", ".join(f"{name} = {value:.6g}" for name, value in chosen.items())))
     if explanation.in_training is not None:
         fitted = explanation._parts[0].kernel.graphs_
         facts.append(("training graphs", f"{len(fitted):,}, SHA-256 {graphs_digest(fitted)}"))
