@@ -426,11 +426,10 @@ def test_explain_writes_one_page(run, model):
     page = Path("page.html").read_text()
     assert page.count("<article") == 6
     assert '<th scope="col">true</th>' in page
-    assert "treegram explain model.tgm NEW" in page
     code, _, _ = run(f"explain model.tgm {Path('NEW').absolute()} -o page.html --force")
     assert code == 0
     page = Path("page.html").read_text()
-    assert "<title>NEW, explained</title>" in page
+    assert "<title>NEW, explained by model.tgm</title>" in page
     assert str(Path.cwd()) not in page
 
 

@@ -70,7 +70,8 @@ def half_model(motifs):
 
 def test_the_page_has_the_decisions_of_the_model(model, motifs, tmp_path):
     graphs, y = motifs
-    page = written(tmp_path, model, graphs[[3, 20]], y=y[[3, 20]], names=["three", "twenty"])
+    named = graphs[[3, 20]].assign(graph_names=["three", "twenty"])
+    page = written(tmp_path, model, named, y=y[[3, 20]])
     assert page.count("<article") == 2
     assert "<h3>twenty</h3>" in page
     decisions = model.decision_function(graphs[[3, 20]])
@@ -199,7 +200,7 @@ def test_numbers_have_minus_signs_and_do_not_break(half_model, motifs, tmp_path)
 
 
 def test_names_of_classes_and_labels_are_text(model, motifs, tmp_path):
-    page = written(tmp_path, model, motifs[0], title=SCRIPT, source=SCRIPT, y=motifs[1])
+    page = written(tmp_path, model, motifs[0], title=SCRIPT, y=motifs[1])
     labeled = Graphs.from_edges(
         [[(0, 1)], [(0, 1), (1, 2)]],
         labels=[[SCRIPT, '"><u>'], ["C", SCRIPT, "C"]],
@@ -369,8 +370,6 @@ def test_without_rdkit_the_error_names_the_extra(model, motifs, monkeypatch, tmp
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"names": ["a"]}, "names must have one name per graph, 30 in all; got"),
-        ({"names": "a" * 30}, "names must have one name per graph"),
         ({"y": [1, 2]}, r"y must have one entry per graph, shape \(30,\); got shape \(2,\)"),
     ],
 )

@@ -41,16 +41,15 @@ def run(args: argparse.Namespace) -> None:
     last = max(chosen, default=0)
     if last >= len(graphs):
         raise ValueError(f"Graph {last} cannot be explained: {args.data} has {len(graphs)} graphs, counted from 0.")
+    if graphs.graph_names is None:
+        graphs = graphs.assign(graph_names=[f"Graph {i}" for i in range(len(graphs))])
     targets = [y for ids, y in loaded.targets.values() if len(ids) == len(graphs)]
-    name = Path(args.data).name
     explanation = treegram.explain(model, graphs[chosen])
     explanation.to_html(
         args.output,
         y=targets[0][chosen] if targets else None,
-        names=None if graphs.graph_names is not None else [f"Graph {number}" for number in chosen],
         molecules=None if molecules is None else [molecules[i] for i in chosen],
-        title=f"{name}, explained",
-        source=f"treegram explain {args.model.name} {name}",
+        title=f"{Path(args.data).name}, explained by {args.model.name}",
     )
     some = f"{len(chosen)} of {counted(len(graphs), 'graph')}"
     print(f"{args.output}: {some} of {args.data}, explained by {args.model}")

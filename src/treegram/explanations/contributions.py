@@ -330,10 +330,8 @@ class Explanation:
         path: str | os.PathLike[str],
         *,
         y: ArrayLike | None = None,
-        names: Sequence[str] | None = None,
         molecules: Sequence[Any] | None = None,
         title: str = "Explained predictions",
-        source: str = "",
     ) -> None:
         """Write predictions and their explanations as one HTML page.
 
@@ -341,7 +339,8 @@ class Explanation:
         nodes colored by their contributions, the nodes, columns and features that contribute most, the most similar training
         graphs, and a check that the contributions add up. Tables can be sorted, graphs filtered by name, prediction and result,
         and hovering over a node shows its name, label, vector and contribution. The page needs no network, runs no script but
-        its own, and treats names and labels as text.
+        its own, and treats names and labels as text. Graphs are shown with their ``graph_names``, or else
+        numbered from 0.
 
         Parameters
         ----------
@@ -349,15 +348,11 @@ class Explanation:
             The file to write. An existing file is replaced once the page is complete.
         y : array-like of shape (n_graphs,), optional
             The true classes or numbers; by default the targets of the graphs, if any.
-        names : sequence of str, optional
-            Names of the graphs; by default ``graph_names`` of the graphs, or "Graph 0", "Graph 1" and so on.
         molecules : sequence of RDKit molecules or str, optional
             Molecule or SMILES of each graph: RDKit then draws it. Its atoms must be the graph's nodes, in their order.
             By default the explained molecules, if the model begins with :class:`MoleculeGraphs`.
         title : str, default="Explained predictions"
             Title of the page.
-        source : str, default=""
-            Where the model and the graphs come from, shown at the end of the page.
 
         Notes
         -----
@@ -380,7 +375,7 @@ class Explanation:
         """
         from treegram.explanations.page import write_page
 
-        write_page(self, path, y=y, names=names, molecules=molecules, title=title, source=source)
+        write_page(self, path, y=y, molecules=molecules, title=title)
 
     def __repr__(self) -> str:
         sizes = f"{counted(len(self.graphs), 'graph')}, {counted(len(self.outputs), 'output')}"

@@ -57,10 +57,8 @@ def write_page(
     path: str | os.PathLike[str],
     *,
     y: ArrayLike | None,
-    names: Sequence[str] | None,
     molecules: Sequence[Any] | None,
     title: str,
-    source: str,
 ) -> None:
     """Write the page; see :meth:`Explanation.to_html`."""
     target = Path(path)
@@ -68,10 +66,7 @@ def write_page(
     graphs, n = explanation.graphs, len(explanation.graphs)
     if not n:
         raise ParameterError("X of explain must have at least one graph for a page; it has none.")
-    known: Any = graphs.graph_names if names is None else names
-    known = [f"Graph {i}" for i in range(n)] if known is None else known
-    if isinstance(known, str) or len(known) != n:
-        raise ParameterError(f"names must have one name per graph, {n} in all; got {names!r}.")
+    names = [f"Graph {i}" for i in range(n)] if graphs.graph_names is None else graphs.graph_names.tolist()
     molecules = _check_molecules(explanation, molecules)
     targets = _check_targets(explanation, y)
     find_similar = _similar_graphs(explanation, are_molecules=molecules is not None)
@@ -80,7 +75,7 @@ def write_page(
     with one_blas_thread():  # layouts are many small problems
         for i in track(range(n), n, "pictures"):
             card = _card(explanation, i, None if molecules is None else molecules[i])
-            card |= {"index": i, "name": str(known[i]), "certainty": certainties[i], "similar": find_similar(i)}
+            card |= {"index": i, "name": str(names[i]), "certainty": certainties[i], "similar": find_similar(i)}
             card["truth"] = "" if targets is None else _shown(targets[i])
             card["verdict"] = _verdict(explanation, i, targets)
             cards.append(card)
@@ -94,7 +89,7 @@ def write_page(
         certainty=certainty,
         color_stops=[hex_color(color) for color in contribution_colors(np.linspace(-1, 1, 21), limit)],
         counted=counted,
-        facts=_facts(explanation, source),
+        facts=_facts(explanation),
         has_truth=targets is not None,
         is_classifier=explanation._is_classifier,
         matters=[{**record, "drawn": _draw_name(record["name"])} for record in explanation.summary(_N_SUMMARY)],
@@ -284,7 +279,10 @@ def _tiles(cards: list[dict[str, Any]], residual: float) -> list[tuple[str, str]
         )
     if n_judged:
         tiles.append((f"{n_correct} of {n_judged}", f"predictions{' for other graphs' * bool(n_known)} are correct"))
-    return [*tiles, (minus(f"{residual:.0e}") if residual else "0", "largest difference between a sum and its decision")]
+    return [
+        *tiles,
+        (minus(f"{residual:.0e}") if residual else "0", "largest difference between a sum and its decision"),
+    ]
 
 
 def _shown(value: Any) -> str:
@@ -304,11 +302,9 @@ def _certainties(explanation: Explanation) -> tuple[str, list[str]]:
     return "probability", [f"{100 * value:.1f} %" for value in rows[np.arange(len(rows)), columns].tolist()]
 
 
-def _facts(explanation: Explanation, source: str) -> list[tuple[str, str]]:
-    facts = [("source", source)] if source else []
-    facts.append(("model", " ".join(repr(explanation._model).split())))
-    kernels = [" ".join(repr(part.kernel).split()) for part in explanation._parts]
-    facts.append(("kernel" if len(kernels) == 1 else "kernels", "; ".join(kernels)))
+def _facts(explanation: Explanation) -> list[tuple[str, str]]:
+    kernels = "; ".join(" ".join(repr(part.kernel).split()) for part in explanation._parts)
+    facts = [("model", " ".join(repr(explanation._model).split())), ("kernels", kernels)]
     if explanation.in_training is not None:
         fitted = explanation._parts[0].kernel.graphs_
         facts.append(("training graphs", f"{len(fitted):,}, SHA-256 {graphs_digest(fitted)}"))
