@@ -82,7 +82,7 @@ def read_graph_tables(transformer: TableGraphs, nodes: Path, edges: Path, graphs
     return tables
 
 
-def choose_columns(transformer: TableGraphs, tables: dict[str, Table], chosen: Collection[str]) -> TableGraphs:
+def choose_columns(transformer: TableGraphs, tables: dict[str, Table], chosen: Collection[str]) -> None:
     """Set the parameters that are not chosen: the column "label", and as attributes all others that hold numbers."""
     ids = {
         "nodes": {transformer.graph, transformer.node},
@@ -104,7 +104,6 @@ def choose_columns(transformer: TableGraphs, tables: dict[str, Table], chosen: C
                 "them is the label.",
                 stacklevel=2,
             )
-    return transformer
 
 
 def used_columns(transformer: TableGraphs, tables: dict[str, Table]) -> dict[str, Table]:
