@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 from markupsafe import Markup
 
+from treegram._core.html import render
 from treegram._core.optional import optional_module
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
@@ -132,30 +133,16 @@ def _parse_tree(name: str) -> Tree:
     return root
 
 
-def tree_picture(name: str) -> dict[str, Any] | None:
-    """Lay out a tree or WL color by its name, as in ``plot_tree``; None if it is not a tree, or too large."""
+def draw_tree(name: str) -> Markup | None:
+    """Return a tree or WL color as SVG, by its name; None if it is not a tree, or too large."""
     try:
         nodes, edges = tree_layout(name)
     except ValueError:
         return None
     if not 2 <= len(nodes) <= _MOST_TREE:
         return None
-    widths = [max(7.0, 3.4 * len(label) + 3) for label, _, _ in nodes]
-    step = max(widths) + 2
-    width = (max(x for _, x, _ in nodes) + 1) * step
-    return {
-        "description": f"The tree {name}",
-        "box": f"{-step / 2:.1f} -6 {width:.1f} {12 * (1 - min(y for _, _, y in nodes)):.1f}",
-        "width": f"{min(0.19 * width, 22):.1f}",
-        "edges": [_rounded(a * step, -b * 12, c * step, -d * 12) for (a, b), (c, d), _ in edges],
-        "edge_labels": [
-            (label, *_rounded(0.5 * (a + c) * step + 2, -6 * (b + d))) for (a, b), (c, d), label in edges if label
-        ],
-        "nodes": [
-            (label, *_rounded(x * step, -y * 12, x * step - wide / 2, -y * 12 - 3.6, wide))
-            for (label, x, y), wide in zip(nodes, widths, strict=True)
-        ],
-    }
+    boxes = [(label, x, -y, max(7.0, 3.4 * len(label) + 3)) for label, x, y in nodes]
+    return Markup(render("treegram.explanations", "tree.svg", name=name, boxes=boxes, edges=edges))
 
 
 # -------------------------------------------------------------------- molecules
@@ -242,10 +229,6 @@ def draw_molecule(
     )
     drawer.FinishDrawing()
     return drawer.GetDrawingText()
-
-
-def _rounded(*numbers: float) -> list[str]:
-    return [f"{number:.1f}" for number in numbers]
 
 
 def _rdkit(module: str) -> Any:

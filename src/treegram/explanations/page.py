@@ -30,16 +30,15 @@ from treegram.explanations.drawing import (
     check_molecule,
     contribution_colors,
     draw_explained,
+    draw_tree,
     hex_color,
     minus,
     molecule_picture,
     read_molecule,
     signed,
-    tree_picture,
 )
 from treegram.graphs import Graphs
 from treegram.graphs.drawing import describe_positions, draw_graph, node_label, node_name
-from treegram.graphs.fields import graphs_digest
 from treegram.graphs.molecules import MoleculeGraphs
 
 __all__ = ["render_summary", "write_page"]
@@ -217,11 +216,11 @@ def _card(explanation: Explanation, i: int, molecule: Any) -> dict[str, Any]:
     }
 
 
-def _draw_name(name: str) -> tuple[str, str, dict[str, Any] | None]:
+def _draw_name(name: str) -> tuple[str, str, Markup | None]:
     """Return a feature's name, a short version of it, and a picture if it is a tree."""
     kernel, colon, rest = name.partition(": ")
     short = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 30]} … {name[-25:]}"
-    return name, short, tree_picture(rest if colon and kernel.isidentifier() else name)
+    return name, short, draw_tree(rest if colon and kernel.isidentifier() else name)
 
 
 def _verdict(explanation: Explanation, i: int, targets: NDArray[Any] | None) -> str:
@@ -303,12 +302,10 @@ def _certainties(explanation: Explanation) -> tuple[str, list[str]]:
 
 
 def _facts(explanation: Explanation) -> list[tuple[str, str]]:
-    kernels = "; ".join(" ".join(repr(part.kernel).split()) for part in explanation._parts)
-    facts = [("model", " ".join(repr(explanation._model).split())), ("kernels", kernels)]
-    if explanation.in_training is not None:
-        fitted = explanation._parts[0].kernel.graphs_
-        facts.append(("training graphs", f"{len(fitted):,}, SHA-256 {graphs_digest(fitted)}"))
-    facts.append(("explained graphs", f"{len(explanation.graphs):,}, SHA-256 {graphs_digest(explanation.graphs)}"))
     to = "split among the nodes of the tree" if explanation.attribute_to == "tree" else "given to the root of the tree"
-    facts.append(("attribution", f"The contribution of a tree or color is {to}."))
-    return [*facts, ("versions", ", ".join(f"{name} {version}" for name, version in package_versions().items()))]
+    return [
+        ("model", " ".join(repr(explanation._model).split())),
+        ("kernels", "; ".join(" ".join(repr(part.kernel).split()) for part in explanation._parts)),
+        ("attribution", f"The contribution of a tree or color is {to}."),
+        ("versions", ", ".join(f"{name} {version}" for name, version in package_versions().items())),
+    ]
