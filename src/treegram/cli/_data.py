@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import treegram
+from treegram._core.errors import DatasetError
 from treegram._core.text import counted, listed
 from treegram.cli._parser import Parser
 from treegram.cli._tables import choose_columns, read_graph_tables, read_targets, used_columns
@@ -224,7 +225,7 @@ class Loaded(NamedTuple):
         n_missing = len(self.graphs) - len(ids)
         if not n_missing:
             return self.graphs, y
-        warnings.warn(f"{counted(n_missing, 'graph')} without a value of {target} left out.", stacklevel=2)
+        warnings.warn(f"Left out {counted(n_missing, 'graph')} without a value for {target!r}.", stacklevel=2)
         return self.graphs[ids], y
 
 
@@ -292,18 +293,22 @@ def _load_molecules(
             copy = Path(folder) / ("stdin.csv" if "smiles_column" in args else "stdin.smi")
             with copy.open("wb") as file:
                 shutil.copyfileobj(sys.stdin.buffer, file)
-            return _load_molecules(str(copy), args, transformer, columns, are_drawn=are_drawn)
+            try:
+                return _load_molecules(str(copy), args, transformer, columns, are_drawn=are_drawn)
+            except DatasetError as error:
+                raise DatasetError(str(error).replace(str(copy), "standard input")) from error
     path = Path(name)
     is_table = path.suffix.lower() in (".csv", ".tsv")
     smiles_column = transformer.smiles_column if is_table or "smiles_column" in args else None
     on_error = getattr(args, "skip_invalid", "raise")
+    # Columns are read first: a mistyped name is reported before the molecules are converted.
+    read = {column: list(read_records(path, smiles_column, column)) for column in columns}
     converted = convert_file(path, transformer, target=None, smiles_column=smiles_column, on_error=on_error)
     targets = {}
-    for column in columns:
-        records = list(read_records(path, smiles_column, column))
+    for column, records in read.items():
         with_value = [(i, records[number]) for i, number in enumerate(converted.kept) if not records[number].problem]
         if not with_value:
-            raise ValueError(f"{name}: no molecule has a value of {column!r}.")
+            raise ValueError(f"{name}: no molecule has a value for {column!r}.")
         ids, found = zip(*with_value, strict=True)
         targets[column] = np.array(ids), read_targets(found)
     molecules = None
@@ -331,9 +336,10 @@ def load_model_and_data(args: argparse.Namespace) -> tuple[Any, Loaded]:
     kinds = {name: kind for kind, name in _TRANSFORMERS.items()}
     first = model[0] if hasattr(model, "steps") else None
     kind = kinds.get(type(first).__name__, "graphs")
-    if kind != _kind(args.data, args):
+    other = _kind(args.data, args)
+    if kind != other:
         raise ValueError(
-            f"{args.model} was fitted on {KINDS[kind]}; {args.data} is something else. treegram fit makes a model for it."
+            f"{args.model} was fitted on {KINDS[kind]}, so it cannot be used for {KINDS[other]} such as {args.data}."
         )
     return model if kind == "graphs" else model[1:], load(args.data, args, saved=first)
 

@@ -48,8 +48,10 @@ def _read_table(path: Path, as_text: Collection[str]) -> Table:
     except ValueError as error:  # rows of different lengths, or bytes that are not UTF-8
         raise DatasetError(f"{path}: {error}.") from error
     names = [name.strip() for name in rows[0]] if rows.size else []
-    if not names or len(set(names)) < len(names):
-        raise DatasetError(f"{path}: the first line must name the columns, each with another name; got {names}.")
+    if not names:
+        raise DatasetError(f"{path}: the file is empty; its first line must name the columns.")
+    if len(set(names)) < len(names):
+        raise DatasetError(f"{path}: two columns have the same name; the first line has {', '.join(names)}.")
     return {name: _column(cells, is_text=name in as_text) for name, cells in zip(names, rows[1:].T, strict=True)}
 
 
@@ -134,13 +136,13 @@ def read_targets(path: Path, graph_column: str, target: str, graphs: Graphs) -> 
     names = np.asarray(graphs.graph_names).tolist()
     if unknown := values.keys() - set(names):
         warnings.warn(
-            f"{path}: {len(unknown)} of {len(values)} rows name graphs that the data do not have, such as {min(map(str, unknown))!r}.",
+            f"{path}: {len(unknown)} of {len(values)} rows are for graphs that are not in the data, such as {min(map(str, unknown))!r}.",
             stacklevel=2,
         )
     found = [values.get(name) for name in names]
     ids = [i for i, value in enumerate(found) if value is not None and value == value]
     if not ids:
-        raise DatasetError(f"{path}: no graph has a value of {target!r}.")
+        raise DatasetError(f"{path}: no graph has a value for {target!r}.")
     y = np.array([found[i] for i in ids])
     is_whole = y.dtype.kind == "f" and bool((y == y.round()).all())
     return np.array(ids), y.astype(np.int64) if is_whole else y
