@@ -70,7 +70,7 @@ def test_info_reads_tables(run):
         "edge labels   1: single",
         "attributes    2 columns",
         "edge vectors  1 column",
-        "The table of nodes has columns of text that are not used: remark. --label says which of them is the label.",
+        "The table of nodes has text columns that are not used: remark. To use one as the label, name it with --label.",
     ):
         assert line in out
 
@@ -158,7 +158,7 @@ def test_evaluate_and_explain_read_tables(run):
         (f"info {TABLES} --target y", "--target needs --graphs FILE, a table with one row per graph."),
         (f"info {TABLES} --graphs graphs.csv --target Y", "graphs.csv: no column is called 'Y'; there are graph, class, y, some; did you mean y?"),
         (f"info {TABLES} --graphs edges.csv --target length", "edges.csv: the graph 'g0' has more than one row."),
-        (f"info {TABLES} --attributes mass", "attributes: the nodes have no 'mass'"),
+        (f"info {TABLES} --attributes mass", "attributes: the nodes have no 'mass'; they have 'charge', 'graph', 'label', 'node', 'place', 'remark'."),
         (f"info {TABLES} --attributes remark", "attributes: nodes: row 0 has 'note' for 'remark'; expected a number"),
         (f"info {TABLES} --graph-column molecule", "graph: the nodes have no 'molecule'"),
         (f"info {TABLES} --source-column first", "source: the edges have no 'first'"),

@@ -19,7 +19,7 @@ import treegram
 from treegram._core.errors import DatasetError
 from treegram._core.text import counted, listed
 from treegram.cli._parser import Parser
-from treegram.cli._tables import choose_columns, read_graph_tables, read_targets, used_columns
+from treegram.cli._tables import choose_columns, read_graph_tables, read_targets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -258,7 +258,9 @@ def load(name: str, args: argparse.Namespace, columns: Sequence[str] = (), saved
         tables = read_graph_tables(transformer, args.nodes, args.edges, getattr(args, "graphs", None))
         if saved is None:
             choose_columns(transformer, tables, chosen)
-        graphs, graph_column = transformer.transform(used_columns(transformer, tables)), transformer.graph
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "These data of the")  # choose_columns has warned about unused columns
+            graphs, graph_column = transformer.transform(tables), transformer.graph
     if columns and "graphs" not in args:
         raise ValueError("--target needs --graphs FILE, a table with one row per graph.")
     targets = {column: read_targets(args.graphs, graph_column, column, graphs) for column in columns}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Values = tuple[Ints, NDArray[Any]]  # the ids of the graphs that have a value, and the values
 
-__all__ = ["choose_columns", "read_graph_tables", "read_targets", "used_columns"]
+__all__ = ["choose_columns", "read_graph_tables", "read_targets"]
 
 Table = dict[str, "NDArray[Any]"]
 
@@ -102,18 +102,10 @@ def choose_columns(transformer: TableGraphs, tables: dict[str, Table], chosen: C
         if len(numbers) < len(others):
             unused = ", ".join(column for column in others if column not in numbers)
             warnings.warn(
-                f"The table of {name} has columns of text that are not used: {unused}. --{label.replace('_', '-')} says which of "
-                "them is the label.",
+                f"The table of {name} has text columns that are not used: {unused}. To use one as the label, name it with "
+                f"--{label.replace('_', '-')}.",
                 stacklevel=2,
             )
-
-
-def used_columns(transformer: TableGraphs, tables: dict[str, Table]) -> dict[str, Table]:
-    """Return the tables without the columns that the transformer does not name, since it would warn about them."""
-    names: set[str] = set()
-    for value in transformer.get_params().values():
-        names.update([value] if isinstance(value, str) else value if isinstance(value, list | tuple) else [])
-    return {key: {name: table[name] for name in table if name in names} for key, table in tables.items()}
 
 
 # -------------------------------------------------------------------- one row per graph
