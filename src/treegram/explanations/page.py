@@ -48,7 +48,6 @@ _N_NODES, _N_FEATURES, _N_COLUMNS, _N_SIMILAR, _N_SUMMARY = 6, 6, 6, 6, 12
 _MOST_CONTRASTS = 9  # classes to compare the predicted one with on the page
 _LONGEST_NAME = 90  # characters of a feature's name that are shown
 _MOST_THUMBNAIL = 250  # nodes; larger training graphs are not drawn
-_KNOWN = "training graph"
 
 
 def write_page(
@@ -88,18 +87,16 @@ def write_page(
         certainty=certainty,
         color_stops=[hex_color(color) for color in contribution_colors(np.linspace(-1, 1, 21), limit)],
         counted=counted,
-        facts=_facts(explanation),
         has_truth=targets is not None,
+        explanation=explanation,
         is_classifier=explanation._is_classifier,
         matters=[{**record, "drawn": _draw_name(record["name"])} for record in explanation.summary(_N_SUMMARY)],
-        predictions=sorted({card["prediction"] for card in cards}) if explanation._is_classifier else [],
         script=Markup(script),
         script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         sides=sides.pop() if len(sides) == 1 else None,
         signed=signed,
-        tiles=_tiles(cards, explanation.residual),
         title=title,
-        verdicts=sorted({card["verdict"] for card in cards} - {""}),
+        versions=package_versions(),
     )
     with replacing(target) as file:
         file.write(page.encode())
@@ -226,7 +223,7 @@ def _draw_name(name: str) -> tuple[str, str, Markup | None]:
 def _verdict(explanation: Explanation, i: int, targets: NDArray[Any] | None) -> str:
     """Return "correct" or "wrong" if known; a prediction for a training graph is neither."""
     if explanation.in_training is not None and explanation.in_training[i]:
-        return _KNOWN
+        return "training graph"
     if targets is None or not explanation._is_classifier:
         return ""
     return "correct" if explanation.predictions[i] == targets[i] else "wrong"
@@ -265,25 +262,6 @@ def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Callabl
 # -------------------------------------------------------------------- the whole page
 
 
-def _tiles(cards: list[dict[str, Any]], residual: float) -> list[tuple[str, str]]:
-    """Return the numbers at the top of the page, with their captions."""
-    verdicts = [card["verdict"] for card in cards]
-    n_known, n_correct = verdicts.count(_KNOWN), verdicts.count("correct")
-    n_judged = n_correct + verdicts.count("wrong")
-    tiles = [(str(len(cards)), f"{'graph' if len(cards) == 1 else 'graphs'} on this page")]
-    if n_known:
-        were = "graph was" if n_known == 1 else "graphs were"
-        tiles.append(
-            (f"{n_known} of {len(cards)}", f"{were} in the training data and cannot show how good the model is")
-        )
-    if n_judged:
-        tiles.append((f"{n_correct} of {n_judged}", f"predictions{' for other graphs' * bool(n_known)} are correct"))
-    return [
-        *tiles,
-        (minus(f"{residual:.0e}") if residual else "0", "largest difference between a sum and its decision"),
-    ]
-
-
 def _shown(value: Any) -> str:
     plain = value.item() if isinstance(value, np.generic) else value
     return minus(f"{plain:.4g}") if isinstance(plain, float) else str(plain)
@@ -299,13 +277,3 @@ def _certainties(explanation: Explanation) -> tuple[str, list[str]]:
     rows = model.predict_proba(X)
     columns = np.searchsorted(model.classes_, explanation.predictions)
     return "probability", [f"{100 * value:.1f} %" for value in rows[np.arange(len(rows)), columns].tolist()]
-
-
-def _facts(explanation: Explanation) -> list[tuple[str, str]]:
-    to = "split among the nodes of the tree" if explanation.attribute_to == "tree" else "given to the root of the tree"
-    return [
-        ("model", " ".join(repr(explanation._model).split())),
-        ("kernels", "; ".join(" ".join(repr(part.kernel).split()) for part in explanation._parts)),
-        ("attribution", f"The contribution of a tree or color is {to}."),
-        ("versions", ", ".join(f"{name} {version}" for name, version in package_versions().items())),
-    ]

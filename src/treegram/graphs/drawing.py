@@ -31,7 +31,6 @@ _SPAN = 100.0  # length of a picture's longer side
 _PACKAGE = "treegram.graphs"
 _MOST_PICTURES = 4  # in notebooks
 _MOST_SHOWN = 60  # nodes of a graph that is drawn in notebooks
-_MOST_VALUES = 8  # labels or classes in a row of the table
 _COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#eeca3b", "#9d755d")
 
 
@@ -263,54 +262,36 @@ def _arrow(start: Floats, end: Floats, radius: float) -> Floats:
 
 def graphs_to_html(graphs: Graphs) -> str:
     """Return a table of the contents of a collection, and pictures of its first small graphs."""
-    small = np.flatnonzero((graphs.sizes > 0) & (graphs.sizes <= _MOST_SHOWN))[:_MOST_PICTURES].tolist()
-    pictures = [(_caption(graphs[i], i), _draw_labels(graphs[i])) for i in small]
-    return render(_PACKAGE, "collection.html", rows=_rows(graphs), pictures=pictures)
-
-
-def _caption(graph: Graphs, i: int) -> str:
-    target = "" if graph.targets is None or graph.targets.ndim > 1 else f": {_short(str(graph.targets[0]), 20)}"
-    return f"graph {i}{target}" if graph.graph_names is None else f"{_short(graph.graph_names[0], 40)}{target}"
+    vectors = [
+        (kind.replace("_", " "), getattr(graphs, kind).shape[1], getattr(graphs, names))
+        for names, kind in COLUMN_NAMES.items()
+        if getattr(graphs, kind) is not None
+    ]
+    targets = [] if graphs.targets is None or graphs.targets.ndim > 1 else graphs.targets.tolist()
+    has_classes = graphs.targets is not None and graphs.targets.dtype.kind != "f"
+    pictures = []
+    for i in np.flatnonzero((graphs.sizes > 0) & (graphs.sizes <= _MOST_SHOWN))[:_MOST_PICTURES].tolist():
+        name = f"graph {i}" if graphs.graph_names is None else graphs.graph_names[i]
+        pictures.append((name, str(targets[i]) if targets else "", _draw_labels(graphs[i])))
+    return render(
+        _PACKAGE,
+        "collection.html",
+        graphs=graphs,
+        vectors=vectors,
+        classes=sorted(set(targets), key=str) if has_classes else [],
+        pictures=pictures,
+        counted=counted,
+    )
 
 
 def _draw_labels(graph: Graphs) -> Markup:
     """Draw a graph with its nodes colored by label."""
     codes = [0] * graph.n_nodes if graph.labels is None else graph.labels.tolist()
-    titles = []
-    for node, code in enumerate(codes):
-        label = "" if graph.labels is None else label_text(graph.label_values[code])
-        titles.append(_short(f"{node_name(graph, node)}{label and ': '}{label}", 60))
-    fills = [_COLORS[code % len(_COLORS)] for code in codes]
-    return draw_graph(graph, "", titles=titles, fills=fills, is_dark=[True] * len(codes))
-
-
-def _rows(graphs: Graphs) -> list[tuple[str, str]]:
-    """Return a name and a description for each kind of content."""
-    per_graph = f", {graphs.n_nodes / len(graphs):.1f} per graph" if len(graphs) else ""
-    rows = [
-        ("graphs", f"{len(graphs):,}, {'directed' if graphs.directed else 'undirected'}"),
-        ("nodes", f"{graphs.n_nodes:,}{per_graph}"),
-        ("edges", f"{graphs.n_edges:,}"),
-    ]
-    if graphs.labels is not None:
-        rows.append(("labels", _list_values(graphs.label_values)))
-    if graphs.edge_labels is not None:
-        rows.append(("edge labels", _list_values(graphs.edge_label_values)))
-    for names, vectors in COLUMN_NAMES.items():
-        table, titles = getattr(graphs, vectors), getattr(graphs, names)
-        if table is not None:
-            rows.append((vectors, _list_values(titles) if titles else counted(table.shape[1], "column")))
-    if graphs.targets is not None:
-        is_list = graphs.targets.ndim == 1 and graphs.targets.dtype.kind != "f"
-        values = sorted(set(graphs.targets.tolist()), key=str) if is_list else ()
-        rows.append(("targets", _list_values(values) if is_list else "numbers"))
-    return [(name.replace("_", " "), text) for name, text in rows]
-
-
-def _list_values(values: Sequence[object]) -> str:
-    shown = ", ".join(_short(str(value), 40) for value in values[:_MOST_VALUES])
-    return f"{len(values):,}: {shown}{', ...' if len(values) > _MOST_VALUES else ''}"
-
-
-def _short(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    labels = ["" if graph.labels is None else f": {label_text(graph.label_values[code])}" for code in codes]
+    return draw_graph(
+        graph,
+        "",
+        titles=[f"{node_name(graph, node)}{label}" for node, label in enumerate(labels)],
+        fills=[_COLORS[code % len(_COLORS)] for code in codes],
+        is_dark=[True] * len(codes),
+    )
