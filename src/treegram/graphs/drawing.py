@@ -294,4 +294,5 @@ def _draw_labels(graph: Graphs) -> Markup:
         titles=[f"{node_name(graph, node)}{label}" for node, label in enumerate(labels)],
         fills=[_COLORS[code % len(_COLORS)] for code in codes],
         is_dark=[True] * len(codes),
+        size=1.6,
     )
