@@ -177,7 +177,6 @@ def test_features_of_a_sum_carry_the_name_of_their_kernel():
     assert {name.split(":")[0] for name in found.feature_names} == {"WL", "ODDST"}
     partly = explain(fitted_ridge(KERNELS["KernelSum"], graphs), graphs)  # one of its three kernels has no features
     assert {name.split(":")[0] for name in partly.feature_names} == {"ODDST", "WL"}
-    assert not partly._table.is_complete
     without = explain(fitted_ridge(ODDCL(), graphs), graphs)
     assert without.feature_contributions is None
     assert without.feature_names is None
