@@ -19,6 +19,7 @@ import numpy as np
 from PIL import Image
 from rdkit import Chem
 from rdkit.Chem import rdDepictor
+from sklearn.decomposition import KernelPCA
 
 import treegram as tg
 
@@ -44,9 +45,9 @@ def draw_overview() -> Any:
     tg.plot_gram(K, y[few][:240], ax=axes, colorbar=False)
     axes.set(xlabel="digit", ylabel="digit")
     axes = parts[2].subplots()
-    tg.plot_embedding(K, y[few][:240], ax=axes)
-    axes.set(xticks=[], yticks=[], xlabel="", ylabel="")
-    axes.get_legend().set_title("digit")
+    points = axes.scatter(*KernelPCA(2, kernel="precomputed").fit_transform(K).T, c=y[few][:240], cmap="tab10", vmax=9, s=22)
+    axes.set(xticks=[], yticks=[])
+    axes.legend(*points.legend_elements(num=None), title="digit", bbox_to_anchor=(1, 1), frameon=False)
     _draw_nitro_compound(parts[3].subplots())
     return figure
 

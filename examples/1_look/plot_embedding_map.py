@@ -3,13 +3,14 @@ Graphs in the plane
 ===================
 
 A kernel defines distances between graphs. Kernel PCA draws graphs as points, so that similar graphs are close to each
-other. :func:`treegram.plot_embedding` does this in one line; the second plot draws some of the graphs themselves in
-place of their points.
+other. It takes a Gram matrix, like every kernel method of scikit-learn; the second plot draws some of the graphs
+themselves in place of their points.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.collections import LineCollection
+from sklearn.decomposition import KernelPCA
 
 import treegram as tg
 
@@ -19,15 +20,19 @@ graphs, y = graphs[chosen], y[chosen]
 K = tg.ODDCL(depth=2).fit_transform(graphs)
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(12, 5.5), layout="constrained")
-tg.plot_embedding(K, y, ax=left, title="240 digits, kernel PCA of ODDCL")
+places = KernelPCA(2, kernel="precomputed").fit_transform(K)
+colors = plt.get_cmap("tab10")(y)
+left.scatter(*places.T, c=colors, s=22, alpha=0.8)
+left.set(
+    xlabel="component 1",
+    ylabel="component 2",
+    title="240 digits, kernel PCA of ODDCL",
+)
 
-# The axes hold the positions and colors of the points. Each graph is drawn from its attributes: row, column and ink of its pixels.
+# Each graph is drawn from its attributes: row, column and ink of its pixels.
 
-points = left.collections[0]
 taken = []
-for graph, position, color in zip(
-    graphs, points.get_offsets(), points.to_rgba(points.get_array()), strict=True
-):
+for graph, position, color in zip(graphs, places, colors, strict=True):
     if any(np.abs((position - other) / [0.06, 0.08]).max() < 1 for other in taken):
         continue  # another graph is there already
     taken.append(position)

@@ -81,7 +81,6 @@ _HOMES = {
     ),
     "models.saving": ("load_model", "save_model"),
     "explanations.plots": (
-        "plot_embedding",
         "plot_explanation",
         "plot_gram",
         "plot_graph",

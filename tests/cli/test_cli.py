@@ -122,18 +122,6 @@ def test_gram_options_are_the_kernels_parameters(run, folder, words, parameter, 
         assert json.loads(str(saved["meta"]))["parameters"] == {**ODDCL(n_jobs=-1).get_params(), parameter: value}
 
 
-def test_gram_says_how_an_approximate_kernel_was_made_and_how_good_it_is(run, folder):
-    words = "gram TINY --kernel oddcl-approx --method rff --n-components 8 --random-state 0 -o K.npz"
-    code, out, _ = run(*words.split())
-    kernel = treegram.ODDCLApprox(method="rff", n_components=8, random_state=0).fit(treegram.load_tu("TINY")[0])
-    assert code == 0
-    assert f"oddcl-approx; rff, 8 components, estimated Gram error {kernel.estimated_error_:.1e}, " in out
-    with np.load("K.npz") as saved:
-        meta = json.loads(str(saved["meta"]))
-    assert (meta["method"], meta["n_components"], meta["choice"]) == ("rff", 8, kernel.choice_)
-    assert meta["estimated_error"] == kernel.estimated_error_
-
-
 def test_gram_finds_data_in_the_given_folder(run, folder, monkeypatch, tmp_path_factory):
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     assert run("gram", "TINY", "--data-dir", folder, "--no-download", "-o", "K.npz")[0] == 0
@@ -228,7 +216,7 @@ def test_a_new_kernel_needs_no_code_for_its_options(run, folder, monkeypatch):
         ("gram TINY --counting visit -o K.npz", "expected one of 'capped', 'paper', 'visits', got 'visit'; did you mean visits"),
         ("gram TINY --node-kernel rfb -o K.npz", "'sigmoid', got 'rfb'; did you mean rbf?"),
         ("gram TINY --depth 0,-2 -o K.npz", "argument --depth: expected a whole number of at least 0, got '-2'"),
-        ("gram TINY -o K.txt", "The output must end in .npz or .zarr; got 'K.txt'."),
+        ("gram TINY -o K.txt", "The output must end in .npz; got 'K.txt'."),
         ("gram TINY --workers 2 -o K.npz", "unknown option --workers"),
         ("gram TINY -o none/K.npz", "The folder none of the output file does not exist"),
         ("gram TINY -o TINY/folder.npz", "TINY/folder.npz is a folder; the output must be a file."),
@@ -592,40 +580,6 @@ def test_a_closed_pipe_ends_quietly(folder):
 def test_a_warning_is_one_line(run, monkeypatch):
     monkeypatch.setattr("treegram.cli.info.run", lambda args: warnings.warn("so\n  it is", UserWarning, stacklevel=1))
     assert run("info", "digits") == (0, "", "treegram info: warning: so it is\n")
-
-
-# -------------------------------------------------------------------- stores larger than memory
-
-
-def test_gram_writes_a_zarr_store_and_goes_on_with_it(folder, run, graphs):
-    import zarr
-
-    for _ in range(2):  # the second time there is nothing left to do, and nothing to force
-        code, out, err = run("gram", "TINY", "-o", "K.zarr", "--depth", 1)
-        assert (code, err) == (0, "")
-        assert out.startswith("K.zarr: 8 x 8 Gram matrix of TINY, oddcl, ")
-    K = zarr.open_array(folder / "K.zarr" / "gram", mode="r")[:]
-    np.testing.assert_allclose(K, ODDCL(depth=1).fit_transform(graphs), rtol=1e-13)
-    code, _, err = run("gram", "TINY", "-o", "K.zarr", "--depth", 2)
-    assert code == 2
-    assert "K.zarr holds another matrix: its kernel is" in err
-
-
-@pytest.mark.parametrize("option", [("--depth", "0,1"), ("--compare-with", "TINY")])
-def test_a_zarr_store_holds_one_matrix(option, folder, run):
-    code, _, err = run("gram", "TINY", "-o", "K.zarr", *option)
-    assert code == 2
-    assert "A .zarr store holds one matrix" in err
-    assert not (folder / "K.zarr").exists()
-
-
-def test_an_interrupted_store_says_how_to_resume(folder, run, monkeypatch):
-    monkeypatch.setattr(treegram, "gram_to_zarr", raising(KeyboardInterrupt()), raising=False)
-    assert run("gram TINY -o K.zarr") == (
-        130,
-        "",
-        "Interrupted; finished blocks are in K.zarr. Run the same command to resume.\n",
-    )
 
 
 def test_info_and_gram_read_parquet(run, folder, graphs):

@@ -427,11 +427,10 @@ def test_explain_writes_one_page(run, model):
     page = Path("page.html").read_text()
     assert page.count("<article") == 6
     assert '<th scope="col">true</th>' in page
-    assert "treegram explain model.tgm NEW" in page
     code, _, _ = run(f"explain model.tgm {Path('NEW').absolute()} -o page.html --force")
     assert code == 0
     page = Path("page.html").read_text()
-    assert "<title>NEW, explained</title>" in page
+    assert "<title>NEW, explained by model.tgm</title>" in page
     assert str(Path.cwd()) not in page
 
 
@@ -449,9 +448,8 @@ def test_explain_does_not_count_training_graphs_as_predicted(run, model):
 
 def test_explain_takes_some_graphs(run, model):
     for words, numbers in (
-        ("--select 0-1,4", [0, 1, 4]),
-        ("--select 5,5", [5]),
-        ("--select 3-5", [3, 4, 5]),
+        ("--select 0,1,4", [0, 1, 4]),
+        ("--select 5", [5]),
     ):
         code, out, _ = run(f"explain model.tgm NEW {words} -o page.html --force")
         assert code == 0
@@ -460,40 +458,13 @@ def test_explain_takes_some_graphs(run, model):
         assert [int(n) for n in re.findall(r"<h3>Graph (\d+)</h3>", page)] == numbers
 
 
-def test_explain_draws_molecules(run):
-    pytest.importorskip("rdkit")
-    graphs = Graphs.from_edges([[(0, 1)], [(0, 1)]] * 4, labels=[["C", "O"], ["C", "N"]] * 4, targets=[0, 1] * 4)
-    save_parquet(graphs, "molecules.parquet")
-    save_model(GraphSVC("wl", param_grid={}, C=1, cv=2).fit(graphs, graphs.targets), "model.tgm")
-    Path("new.smi").write_text("CO methanol\nCN\n" * 4)
-    code, out, _ = run("explain model.tgm molecules.parquet --smiles new.smi -o page.html")
-    assert code == 0
-    assert "8 of 8 graphs were in the training data" in out
-    page = Path("page.html").read_text()
-    assert page.count('class="molecule"') == 8
-    assert "are right" not in page
-    Path("short.smi").write_text("CO\n")
-    refused(
-        run,
-        "explain model.tgm molecules.parquet --smiles short.smi -o out.html",
-        "molecules must have one entry per graph, 8",
-    )
-    Path("bytes.smi").write_bytes(b"\xff\xfe")
-    refused(run, "explain model.tgm molecules.parquet --smiles bytes.smi -o out.html", "bytes.smi is not UTF-8 text")
-    refused(
-        run,
-        "explain model.tgm molecules.parquet --smiles none.smi -o out.html",
-        "none.smi cannot be read: No such file",
-    )
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("NEW --select 4-6", "Graph 6 cannot be explained: NEW has 6 graphs, counted from 0."),
-        ("NEW --select 6-4", "expected numbers and ranges such as 0-19"),
-        ("NEW --select -1", "expected numbers and ranges"),
-        ("NEW --select 1,,2", "expected numbers and ranges"),
+        ("NEW --select 4,6", "Graph 6 cannot be explained: NEW has 6 graphs, counted from 0."),
+        ("NEW --select 4-6", "argument --select: expected a whole number of at least 0, got '4-6'"),
+        ("NEW --select -1", "argument --select: expected a whole number of at least 0, got '-1'"),
+        ("NEW --select 1,,2", "argument --select: expected a whole number of at least 0, got ''"),
         ("BARE", "The nodes of the new graphs (X) have no attributes, but ODDCL was fitted on nodes with 2"),
         ("nothing-here", "nothing-here"),
     ],
@@ -558,7 +529,7 @@ def test_fit_refuses_one_graph_and_one_class(run):
 def test_classes_that_were_never_fitted_are_told_and_wrong(run, model):
     graphs = make_graphs(targets=[5, 6] * 10)
     save_tu(replace(graphs, attributes=graphs.attributes + 1), "OTHERS")
-    code, _, err = run("explain model.tgm OTHERS -o page.html --select 0-2")
+    code, _, err = run("explain model.tgm OTHERS -o page.html --select 0,1,2")
     assert code == 0
     assert "warning: y has 2 classes that the model was not fitted on" in err
     assert "0 of 3" in Path("page.html").read_text()

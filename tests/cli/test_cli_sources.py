@@ -70,7 +70,7 @@ def test_info_reads_tables(run):
         "edge labels   1: single",
         "attributes    2 columns",
         "edge vectors  1 column",
-        "The table of nodes has columns of text that are not used: remark. --label says which of them is the label.",
+        "The table of nodes has text columns that are not used: remark. To use one as the label, name it with --label.",
     ):
         assert line in out
 
@@ -118,7 +118,7 @@ def test_a_model_for_each_target_of_the_graphs_that_have_one(run):
     words = f"{TABLES} --graphs graphs.csv --target y --target some --kernel wl --jobs 1"
     code, out, err = run(f"fit {words} -o model_{{target}}.tgm")
     assert code == 0
-    assert "treegram fit: warning: 6 graphs without a value of some left out.\n" in err
+    assert "treegram fit: warning: Left out 6 graphs without a value for 'some'.\n" in err
     assert "model_y.tgm: GraphGP of 24 graphs of nodes.csv, " in out
     assert "model_some.tgm: GraphGP of 18 graphs of nodes.csv, " in out
     assert len(tg.load_model("model_some.tgm")[-1].kernel_.graphs_) == 18
@@ -145,7 +145,7 @@ def test_evaluate_and_explain_read_tables(run):
     assert code == 0
     assert "nodes.csv" in out
     assert run(f"fit {words} --kernel wl --folds 3 --jobs 1 -o model.tgm")[0] == 0
-    assert run(f"explain model.tgm {words} --select 0-3 -o page.html")[0] == 0
+    assert run(f"explain model.tgm {words} --select 0,1,2,3 -o page.html")[0] == 0
     assert Path("page.html").read_text().count("<article") == 4
 
 
@@ -158,7 +158,7 @@ def test_evaluate_and_explain_read_tables(run):
         (f"info {TABLES} --target y", "--target needs --graphs FILE, a table with one row per graph."),
         (f"info {TABLES} --graphs graphs.csv --target Y", "graphs.csv: no column is called 'Y'; there are graph, class, y, some; did you mean y?"),
         (f"info {TABLES} --graphs edges.csv --target length", "edges.csv: the graph 'g0' has more than one row."),
-        (f"info {TABLES} --attributes mass", "attributes: the nodes have no 'mass'"),
+        (f"info {TABLES} --attributes mass", "attributes: the nodes have no 'mass'; they have 'charge', 'graph', 'label', 'node', 'place', 'remark'."),
         (f"info {TABLES} --attributes remark", "attributes: nodes: row 0 has 'note' for 'remark'; expected a number"),
         (f"info {TABLES} --graph-column molecule", "graph: the nodes have no 'molecule'"),
         (f"info {TABLES} --source-column first", "source: the edges have no 'first'"),
@@ -166,7 +166,8 @@ def test_evaluate_and_explain_read_tables(run):
         ("info --nodes nodes.txt --edges edges.csv", "nodes.txt: the name of a table must end in .csv, .tsv or .parquet."),
         ("info --nodes none.csv --edges edges.csv", "none.csv: No such file or directory"),
         ("info --nodes ragged.csv --edges edges.csv", "ragged.csv: the number of columns changed from 2 to 1 at row 3"),
-        ("info --nodes twice.csv --edges edges.csv", "twice.csv: the first line must name the columns, each with another name"),
+        ("info --nodes twice.csv --edges edges.csv", "twice.csv: two columns have the same name; the first line has graph, graph."),
+        ("info --nodes nothing.csv --edges edges.csv", "nothing.csv: the file is empty; its first line must name the columns."),
         ("info --nodes holes.csv --edges one.csv", "nodes: row 1 has no value for 'label'"),
         ("fit digits --edge-label x -o m.tgm", "--edge-label is for tables (--nodes and --edges), which digits is not."),
         (f"gram {TABLES} --compare-with digits -o K.npz", "--compare-with compares two values of DATA"),
@@ -174,6 +175,7 @@ def test_evaluate_and_explain_read_tables(run):
 )  # fmt: skip
 def test_tables_that_cannot_be_read_are_refused(run, words, message):
     Path("ragged.csv").write_text("graph,node\ng0,n0\ng0\n")
+    Path("nothing.csv").touch()
     Path("twice.csv").write_text("graph,graph\ng0,n0\n")
     Path("one.csv").write_text("graph,source,target\ng0,n0,n1\n")
     Path("holes.csv").write_text("graph,node,label\ng0,n0,C\ng0,n1,\n")
@@ -184,9 +186,9 @@ def test_tables_that_cannot_be_read_are_refused(run, words, message):
 def test_targets_without_any_value_are_refused(run):
     pytest.importorskip("rdkit")
     Path("empty.csv").write_text("graph,y\n" + "".join(f"g{i},\n" for i in range(N_GRAPHS)))
-    refused(run, f"info {TABLES} --graphs empty.csv --target y", "empty.csv: no graph has a value of 'y'.")
+    refused(run, f"info {TABLES} --graphs empty.csv --target y", "empty.csv: no graph has a value for 'y'.")
     Path("molecules.csv").write_text("smiles,y\nCCO,\nCCN,\n")
-    refused(run, "info molecules.csv --target y", "molecules.csv: no molecule has a value of 'y'.")
+    refused(run, "info molecules.csv --target y", "molecules.csv: no molecule has a value for 'y'.")
     Path("bytes.csv").write_bytes(b"graph,node\n\xff\xfe,1\n")
     refused(run, "info --nodes bytes.csv --edges edges.csv", "bytes.csv: 'utf-8' codec can't decode byte 0xff")
 
@@ -197,8 +199,8 @@ def test_rows_of_unknown_graphs_are_counted(run):
         file.write("g99,long,1,1\n")
     code, out, _ = run(f"info {TABLES} --graphs graphs.csv --target some --label label --attributes charge")
     assert code == 0
-    assert "graphs.csv: 1 of 25 rows name graphs that the data do not have, such as 'g99'." in out
-    assert "6 graphs without a value of some left out." in out
+    assert "graphs.csv: 1 of 25 rows are for graphs that are not in the data, such as 'g99'." in out
+    assert "Left out 6 graphs without a value for 'some'." in out
 
 
 @pytest.mark.filterwarnings("ignore:The table of nodes")
@@ -240,7 +242,7 @@ def test_a_folder_of_structures_from_fit_to_page(run, structures):
     code, out, err = run(f"fit {words} --contact 6 --attributes invariant --kernel wl --folds 2 --jobs 1 -o model.tgm")
     assert code == 0, err
     assert "GraphSVC of 11 graphs of structures, " in out
-    assert "1 graph without a value of class left out." in err
+    assert "Left out 1 graph without a value for 'class'." in err
     assert repr(tg.load_model("model.tgm")[0]) == "ProteinGraphs(attributes='invariant', contact=6.0)"
     Path("new").mkdir()
     write_pdb("new/7abc.pdb", ["ALA", "GLY", "CYS", "LEU"] * 4, 1.9)
@@ -252,9 +254,11 @@ def test_a_folder_of_structures_from_fit_to_page(run, structures):
     refused(
         run,
         "predict model.tgm digits",
-        "model.tgm was fitted on protein structures (PDB or mmCIF); digits is something",
+        "model.tgm was fitted on protein structures (PDB or mmCIF), so it cannot be used for graphs",
     )
-    refused(run, f"predict model.tgm {TABLES}", "nodes.csv is something else")
+    refused(
+        run, f"predict model.tgm {TABLES}", "so it cannot be used for tables (--nodes and --edges) such as nodes.csv."
+    )
     assert "nodes         16 in all" in run("info new/7abc.pdb")[1]
 
 
@@ -287,6 +291,8 @@ def test_predict_and_info_read_molecules_from_standard_input(run, feed):
     out = run("info - --json")[1]
     assert out.count("\n") == 1
     assert json.loads(out)["n_graphs"] == 2
+    feed("C(\n")
+    assert run("info -")[2].startswith("treegram info: error: standard input:1 ('C('): RDKit says: ")
 
 
 @pytest.mark.filterwarnings("always")
@@ -296,10 +302,10 @@ def test_molecules_without_a_value_are_left_out_and_counted(run):
     write("train.csv", ["smiles", "a", "b"], [("C" * (i + 1) + "O", value, i / 2) for i, value in enumerate(values)])
     code, out, err = run("fit train.csv --target a --target b --kernel wl --jobs 1 -o {target}.tgm")
     assert code == 0
-    assert err == "treegram fit: warning: 6 graphs without a value of a left out.\n"
+    assert err == "treegram fit: warning: Left out 6 graphs without a value for 'a'.\n"
     assert "a.tgm: GraphGP of 12 graphs of train.csv, " in out
     assert "b.tgm: GraphGP of 18 graphs of train.csv, " in out
-    assert "6 graphs without a value of a left out." in run("info train.csv --target a")[1]
+    assert "Left out 6 graphs without a value for 'a'." in run("info train.csv --target a")[1]
 
 
 def test_descriptors_of_molecules_are_used_and_remembered(run):

@@ -5,6 +5,7 @@ from dataclasses import replace
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -176,7 +177,6 @@ def test_features_of_a_sum_carry_the_name_of_their_kernel():
     assert {name.split(":")[0] for name in found.feature_names} == {"WL", "ODDST"}
     partly = explain(fitted_ridge(KERNELS["KernelSum"], graphs), graphs)  # one of its three kernels has no features
     assert {name.split(":")[0] for name in partly.feature_names} == {"ODDST", "WL"}
-    assert not partly._table.is_complete
     without = explain(fitted_ridge(ODDCL(), graphs), graphs)
     assert without.feature_contributions is None
     assert without.feature_names is None
@@ -717,7 +717,7 @@ def test_similar_graphs_are_the_nearest_under_all_kernels():
 def test_the_summary_has_the_means_of_features_columns_and_labels(n_outputs):
     graphs = zoo.LAWS_HOLD_ON["mixed"].pack()
     found = explain(Combined(PARTS["columns and kernels"](), graphs, n_outputs), graphs)
-    table = found.to_frame(10**6)
+    table = pd.DataFrame(found.summary(10**6))
     assert table["mean_absolute"].is_monotonic_decreasing
     by_kind = {kind: rows.set_index("name") for kind, rows in table.groupby("kind")}
     assert set(by_kind) == {"feature", "column", "label"}
@@ -734,7 +734,7 @@ def test_the_summary_has_the_means_of_features_columns_and_labels(n_outputs):
     features = np.mean([sum(value for _, value in found.top_features(i, 10**6)) for i in range(len(graphs))])
     assert by_kind["feature"]["mean"].sum() == pytest.approx(features)
     assert len(found.summary(1)) == 3
-    assert found.to_frame(output=0).shape[1] == 5
+    assert pd.DataFrame(found.summary(output=0)).shape[1] == 5
 
 
 def test_vectors_that_a_transformer_rounds_differently_are_still_known():

@@ -187,7 +187,7 @@ def test_nothing_from_the_data_runs(tmp_path):
     )
     twice = Graphs.concatenate([graphs, graphs])
     model = GraphSVC(KernelSum([WL(), ODDCL()]), param_grid={}, C=1, cv=2).fit(twice, [HOSTILE, "b", "c"] * 2)
-    explain(model, graphs).to_html(tmp_path / "page.html", y=[HOSTILE, "b", "c"], title="Safe", source=HOSTILE)
+    explain(model, graphs).to_html(tmp_path / "page.html", y=[HOSTILE, "b", "c"], title="Safe")
     page = (tmp_path / "page.html").read_text()
     unprotected = re.sub(r'<meta http-equiv="Content-Security-Policy[^>]*>', "", page)
     assert unprotected != page

@@ -10,14 +10,13 @@ import zoo
 from treegram import (
     Explanation,
     Graphs,
-    plot_embedding,
     plot_explanation,
     plot_gram,
     plot_graph,
     plot_tree,
 )
 from treegram._core.optional import blank_axes
-from treegram.graphs.drawing import hop_layout, node_places
+from treegram.graphs.drawing import hop_layout, node_positions
 
 K = np.array([[1.0, 0.1, 0.8], [0.1, 1.0, 0.2], [0.8, 0.2, 1.0]])
 
@@ -124,9 +123,7 @@ def test_a_single_label_is_not_written_on_every_node():
     assert not plot_graph(Graphs.from_edges([[(0, 1)]], labels=[["C", "C"]]), ax=blank_axes()).texts
 
 
-def test_attributes_and_arrays_can_be_places():
-    ax = plot_graph(CHAIN, 1, layout="attributes", ax=blank_axes())
-    np.testing.assert_array_equal(ax.collections[1].get_offsets(), CHAIN[1].attributes)
+def test_arrays_can_be_places():
     ax = plot_graph(CHAIN, 1, layout=[[0, 0], [5, 5], [9, 9]], ax=blank_axes())
     np.testing.assert_array_equal(ax.collections[1].get_offsets(), [[0, 0], [5, 5], [9, 9]])
 
@@ -137,9 +134,9 @@ def test_coordinates_are_found_where_joined_nodes_are_close():
     line = np.column_stack([np.arange(10.0), 0.1 * rng.normal(size=10)])
     for vectors, is_used in ((line, True), (rng.normal(size=(10, 2)), False), (np.hstack([line, line]), False)):
         graph = Graphs.from_edges([edges], attributes=[vectors])
-        assert np.array_equal(node_places(graph, "auto"), vectors) == is_used
+        assert np.array_equal(node_positions(graph), vectors) == is_used
     turned = line @ np.linalg.qr(rng.normal(size=(3, 3)))[0][:2]  # the same line in space
-    places = node_places(Graphs.from_edges([edges], attributes=[turned]), "auto")
+    places = node_positions(Graphs.from_edges([edges], attributes=[turned]))
     distances = [np.linalg.norm(one[:, None] - one[None], axis=2) for one in (places, line)]
     np.testing.assert_allclose(*distances, atol=1e-9)
 
@@ -165,15 +162,12 @@ def test_any_graph_can_be_drawn(name, tmp_path):
     ("options", "message"),
     [
         ({"values": [1.0]}, r"one number per node, shape \(3,\); got shape \(1,\)"),
-        ({"layout": "spring"}, "must be 'auto', 'hops', 'rows', 'attributes' or an array"),
-        ({"layout": [[0, 0]]}, r"shape \(3, 2\); got \(1, 2\)"),
+        ({"layout": [[0, 0]]}, r"shape \(3, 2\); got shape \(1, 2\)"),
     ],
 )
 def test_wrong_arguments_of_plot_graph(options, message):
     with pytest.raises(ValueError, match=message):
         plot_graph(CHAIN, 1, ax=blank_axes(), **options)
-    with pytest.raises(ValueError, match="needs two attributes per node; the graph has 0"):
-        plot_graph(Graphs.from_edges([[(0, 1)]]), layout="attributes", ax=blank_axes())
 
 
 def explained(outputs, intercept, values, **learned):
@@ -242,7 +236,7 @@ def test_molecules_are_drawn_by_rdkit():
         plot_explanation(TWO, 1, molecule="OCN", ax=blank_axes())
 
 
-# -------------------------------------------------------------------- trees, embeddings
+# -------------------------------------------------------------------- trees
 
 
 def texts(ax):
@@ -273,39 +267,3 @@ def test_names_of_all_kernels_can_be_drawn(name):
 def test_what_is_no_tree_is_refused(name):
     with pytest.raises(ValueError, match="name must be "):
         plot_tree(name, ax=blank_axes())
-
-
-def test_embedding_is_kernel_pca():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(20, 2)) * [3, 1]
-    X -= X.mean(axis=0)
-    ax = plot_embedding(X @ X.T, np.arange(20) % 2, ax=blank_axes(), title="A title")
-    assert ax.get_title() == "A title"
-    (points,) = ax.collections
-    places = np.asarray(points.get_offsets())
-    assert len(np.unique(points.to_rgba(points.get_array()), axis=0)) == 2
-    np.testing.assert_allclose(places @ places.T, X @ X.T, atol=1e-9)
-    assert ax.get_xlabel().startswith("component 1, ")
-
-
-@pytest.mark.parametrize("n_classes", [3, 10, 11, 20])
-def test_classes_of_an_embedding_have_colors_of_their_own_and_a_legend_beside_the_points(n_classes):
-    ax = plot_embedding(np.eye(40), [f"class {i % n_classes:2}" for i in range(40)], ax=blank_axes())
-    (points,) = ax.collections
-    assert len(np.unique(points.to_rgba(points.get_array()), axis=0)) == n_classes
-    legend = ax.get_legend()
-    assert [text.get_text() for text in legend.get_texts()] == [f"class {i:2}" for i in range(n_classes)]
-    shown = [handle.get_markerfacecolor() for handle in legend.legend_handles]
-    np.testing.assert_allclose(np.array([handle[:3] for handle in shown]), points.to_rgba(range(n_classes))[:, :3])
-    assert legend.get_window_extent().x0 >= ax.get_window_extent().x1
-
-
-@pytest.mark.parametrize("y", [None, np.arange(30.0), [f"class {i}" for i in range(30)]])
-def test_embedding_of_numbers_of_many_classes_and_without_targets(y, tmp_path):
-    ax = plot_embedding(np.eye(30), y, ax=blank_axes())
-    assert ax.get_legend() is None
-    assert len(ax.figure.axes) == (2 if isinstance(y, np.ndarray) else 1)  # numbers have a color bar
-    ax.figure.savefig(tmp_path / "embedding.png")
-    plot_embedding([[1.0]], ax=blank_axes())
-    with pytest.raises(ValueError, match="y must have one entry per graph"):
-        plot_embedding(np.eye(3), [1, 2], ax=blank_axes())

@@ -715,14 +715,25 @@ def test_the_view_in_notebooks_is_a_table_and_pictures_and_escapes_what_it_shows
         assert tag.replace("<", "&lt;").replace(">", "&gt;") in page
     for text in ("3, undirected", "104, 34.7 per graph", "2 columns", "1 column"):
         assert text in page
-    assert all(page.count(f"<{tag}") == page.count(f"</{tag}>") for tag in ("table", "tr", "td"))
+    assert all(
+        page.count(f"<{tag}") == page.count(f"</{tag}>") for tag in ("table", "tr", "td", "svg", "figure", "div")
+    )
+
+
+def test_nodes_in_the_view_do_not_cover_each_other_and_a_single_label_is_not_written():
+    path = Graphs.from_edges([[(i, i + 1) for i in range(20)]], labels=[["C"] * 21])
+    page = path._repr_html_()
+    circles = re.findall(r'<circle cx="([\d.-]+)" cy="([\d.-]+)" r="([\d.]+)"', page)
+    x, y, r = np.array(circles, dtype=float).T
+    assert (np.hypot(np.diff(x), np.diff(y)) > 2 * r[0]).all()
+    assert "<text" not in page
 
 
 @pytest.mark.parametrize("name", sorted(COLLECTIONS))
 def test_every_collection_has_a_view(name):
     page = COLLECTIONS[name].pack()._repr_html_()
-    assert page.startswith("<table>")
-    assert "nan" not in page
+    assert page.startswith("<div>\n<table>")
+    assert not re.search(r"\bnan\b", page)
 
 
 @pytest.mark.parametrize(

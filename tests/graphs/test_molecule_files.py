@@ -277,8 +277,8 @@ def test_info_gram_and_evaluate_take_molecules(run):
         ("info digits --hydrogens", "--hydrogens is for files of molecules"),
         ("info molecules.csv --attributes mas", "must be one of 'centroid_distance', 'coordinates'"),
         ("info absent.csv", "absent.csv cannot be read: No such file"),
-        ("predict graphs.tgm molecules.csv", "graphs.tgm was fitted on graphs (data sets and .parquet files); molecules.csv is something else."),
-        ("predict molecules.tgm digits", "molecules.tgm was fitted on files of molecules (.smi, .sdf, .csv, .tsv); digits is something else."),
+        ("predict graphs.tgm molecules.csv", "graphs.tgm was fitted on graphs (data sets and .parquet files), so it cannot be used for files of molecules (.smi, .sdf, .csv, .tsv) such as molecules.csv."),
+        ("predict molecules.tgm digits", "molecules.tgm was fitted on files of molecules (.smi, .sdf, .csv, .tsv), so it cannot be used for graphs (data sets and .parquet files) such as digits."),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(run, words, message):

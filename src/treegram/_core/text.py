@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from unicodedata import category
 
-__all__ = ["counted", "listed", "suggest", "visible"]
+__all__ = ["counted", "label_text", "listed", "suggest", "visible"]
 
 _MAX_SUGGESTIONS = 2
 _DIRECTION_MARKS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of text
@@ -20,6 +20,11 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 def listed(words: Sequence[str]) -> str:
     """Return ``A, B and C``."""
     return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def label_text(value: Hashable) -> str:
+    """Return a label as text: ``C/1`` for the tuple ("C", 1)."""
+    return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def suggest(word: str, words: Iterable[str]) -> str:

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import treegram
+from treegram._core.errors import DatasetError
 from treegram._core.text import counted, listed
 from treegram.cli._parser import Parser
-from treegram.cli._tables import choose_columns, read_graph_tables, read_targets, used_columns
+from treegram.cli._tables import choose_columns, read_graph_tables, read_targets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -222,7 +223,7 @@ class Loaded(NamedTuple):
         n_missing = len(self.graphs) - len(ids)
         if not n_missing:
             return self.graphs, y
-        warnings.warn(f"{counted(n_missing, 'graph')} without a value of {target} left out.", stacklevel=2)
+        warnings.warn(f"Left out {counted(n_missing, 'graph')} without a value for {target!r}.", stacklevel=2)
         return self.graphs[ids], y
 
 
@@ -237,13 +238,31 @@ def load_data(name: str, args: argparse.Namespace) -> tuple[treegram.Graphs, NDA
     return loaded.with_target(target)
 
 
-def load(name: str, args: argparse.Namespace, columns: Sequence[str] = ()) -> Loaded:
-    """Load DATA with the values of each --target, and of other columns."""
+def load(name: str, args: argparse.Namespace, columns: Sequence[str] = (), saved: Any = None) -> Loaded:
+    """Load DATA with the values of each --target and of other columns; ``saved`` is the transformer of a model, if any."""
     kind = _kind(name, args)
     if kind == "graphs":
         return _load_graphs(name, args)
-    transformer = getattr(treegram, _TRANSFORMERS[kind])(**_parameters(kind, args))
-    return _convert(kind, name, args, transformer, [*getattr(args, "target", []), *columns])
+    from sklearn.base import clone
+
+    chosen = _parameters(kind, args)
+    transformer = (getattr(treegram, _TRANSFORMERS[kind])() if saved is None else clone(saved)).set_params(**chosen)
+    columns = [*getattr(args, "target", []), *columns]
+    if kind == "molecules":
+        return _load_molecules(name, args, transformer, columns, are_drawn=saved is not None)
+    if kind == "proteins":
+        graphs, graph_column = transformer.transform(_structures(Path(name))), getattr(args, "graph_column", "graph")
+    else:
+        tables = read_graph_tables(transformer, args.nodes, args.edges, getattr(args, "graphs", None))
+        if saved is None:
+            choose_columns(transformer, tables, chosen)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "These data of the")  # choose_columns has warned about unused columns
+            graphs, graph_column = transformer.transform(tables), transformer.graph
+    if columns and "graphs" not in args:
+        raise ValueError("--target needs --graphs FILE, a table with one row per graph.")
+    targets = {column: read_targets(args.graphs, graph_column, column, graphs) for column in columns}
+    return Loaded(graphs, targets, transformer)
 
 
 def _load_graphs(name: str, args: argparse.Namespace) -> Loaded:
@@ -261,27 +280,8 @@ def _load_graphs(name: str, args: argparse.Namespace) -> Loaded:
     return Loaded(graphs, {} if y is None else {"": (np.arange(len(graphs)), y)})
 
 
-def _convert(
-    kind: str, name: str, args: argparse.Namespace, transformer: Any, columns: list[str], *, is_saved: bool = False
-) -> Loaded:
-    """Convert molecules, structures or tables; ``is_saved`` means that the transformer is that of a saved model."""
-    if kind == "molecules":
-        return _load_molecules(name, args, transformer, columns, is_saved=is_saved)
-    if kind == "proteins":
-        graphs, graph_column = transformer.transform(_structures(Path(name))), getattr(args, "graph_column", "graph")
-    else:
-        tables = read_graph_tables(transformer, args.nodes, args.edges, getattr(args, "graphs", None))
-        if not is_saved:
-            transformer = choose_columns(transformer, tables, _parameters(kind, args))
-        graphs, graph_column = transformer.transform(used_columns(transformer, tables)), transformer.graph
-    if columns and "graphs" not in args:
-        raise ValueError("--target needs --graphs FILE, a table with one row per graph.")
-    targets = {column: read_targets(args.graphs, graph_column, column, graphs) for column in columns}
-    return Loaded(graphs, targets, transformer)
-
-
 def _load_molecules(
-    name: str, args: argparse.Namespace, transformer: Any, columns: list[str], *, is_saved: bool
+    name: str, args: argparse.Namespace, transformer: Any, columns: Sequence[str], *, are_drawn: bool
 ) -> Loaded:
     import numpy as np
 
@@ -293,22 +293,26 @@ def _load_molecules(
             copy = Path(folder) / ("stdin.csv" if "smiles_column" in args else "stdin.smi")
             with copy.open("wb") as file:
                 shutil.copyfileobj(sys.stdin.buffer, file)
-            return _load_molecules(str(copy), args, transformer, columns, is_saved=is_saved)
+            try:
+                return _load_molecules(str(copy), args, transformer, columns, are_drawn=are_drawn)
+            except DatasetError as error:
+                raise DatasetError(str(error).replace(str(copy), "standard input")) from error
     path = Path(name)
     is_table = path.suffix.lower() in (".csv", ".tsv")
     smiles_column = transformer.smiles_column if is_table or "smiles_column" in args else None
     on_error = getattr(args, "skip_invalid", "raise")
+    # Columns are read first: a mistyped name is reported before the molecules are converted.
+    read = {column: list(read_records(path, smiles_column, column)) for column in columns}
     converted = convert_file(path, transformer, target=None, smiles_column=smiles_column, on_error=on_error)
     targets = {}
-    for column in columns:
-        records = list(read_records(path, smiles_column, column))
+    for column, records in read.items():
         with_value = [(i, records[number]) for i, number in enumerate(converted.kept) if not records[number].problem]
         if not with_value:
-            raise ValueError(f"{name}: no molecule has a value of {column!r}.")
+            raise ValueError(f"{name}: no molecule has a value for {column!r}.")
         ids, found = zip(*with_value, strict=True)
         targets[column] = np.array(ids), read_targets(found)
     molecules = None
-    if is_saved and not transformer.hydrogens:
+    if are_drawn and not transformer.hydrogens:
         records = list(read_records(path, smiles_column))
         molecules = [records[number].molecule for number in converted.kept]
     return Loaded(converted.graphs(), targets, transformer, converted.smiles, molecules)
@@ -324,24 +328,20 @@ def has_real_targets(y: NDArray[Any]) -> bool:
 
 def load_model_and_data(args: argparse.Namespace) -> tuple[Any, Loaded]:
     """Load MODEL and DATA; a first step of the model that builds graphs is applied to DATA and removed."""
-    from sklearn.base import clone
-
     model = treegram.load_model(args.model)
     if not hasattr(model, "predict"):
         raise ValueError(
             f"{args.model} holds a {type(model).__name__}, which cannot predict; fit a model with treegram fit."
         )
-    first = model[0] if hasattr(model, "steps") else None
     kinds = {name: kind for kind, name in _TRANSFORMERS.items()}
-    expected, kind = kinds.get(type(first).__name__, "graphs"), _kind(args.data, args)
-    if expected != kind:
+    first = model[0] if hasattr(model, "steps") else None
+    kind = kinds.get(type(first).__name__, "graphs")
+    other = _kind(args.data, args)
+    if kind != other:
         raise ValueError(
-            f"{args.model} was fitted on {KINDS[expected]}; {args.data} is something else. treegram fit makes a model for it."
+            f"{args.model} was fitted on {KINDS[kind]}, so it cannot be used for {KINDS[other]} such as {args.data}."
         )
-    if kind == "graphs":
-        return model, _load_graphs(args.data, args)
-    transformer = clone(first).set_params(**_parameters(kind, args))
-    return model[1:], _convert(kind, args.data, args, transformer, getattr(args, "target", []), is_saved=True)
+    return model if kind == "graphs" else model[1:], load(args.data, args, saved=first)
 
 
 def training_note(in_training: NDArray[Any] | None) -> str:

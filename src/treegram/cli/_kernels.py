@@ -232,7 +232,7 @@ def _scales(text: str) -> list[str]:
     names = text.split(",")
     for name in names:
         if name not in SCALES:
-            raise argparse.ArgumentTypeError(f"expected {', '.join(SCALES)}, got {name!r}{suggest(name, SCALES)}")
+            raise argparse.ArgumentTypeError(f"expected raw, standard or robust, got {name!r}{suggest(name, SCALES)}")
     return names
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Values = tuple[Ints, NDArray[Any]]  # the ids of the graphs that have a value, and the values
 
-__all__ = ["choose_columns", "read_graph_tables", "read_targets", "used_columns"]
+__all__ = ["choose_columns", "read_graph_tables", "read_targets"]
 
 Table = dict[str, "NDArray[Any]"]
 
@@ -48,8 +48,10 @@ def _read_table(path: Path, as_text: Collection[str]) -> Table:
     except ValueError as error:  # rows of different lengths, or bytes that are not UTF-8
         raise DatasetError(f"{path}: {error}.") from error
     names = [name.strip() for name in rows[0]] if rows.size else []
-    if not names or len(set(names)) < len(names):
-        raise DatasetError(f"{path}: the first line must name the columns, each with another name; got {names}.")
+    if not names:
+        raise DatasetError(f"{path}: the file is empty; its first line must name the columns.")
+    if len(set(names)) < len(names):
+        raise DatasetError(f"{path}: two columns have the same name; the first line has {', '.join(names)}.")
     return {name: _column(cells, is_text=name in as_text) for name, cells in zip(names, rows[1:].T, strict=True)}
 
 
@@ -82,7 +84,7 @@ def read_graph_tables(transformer: TableGraphs, nodes: Path, edges: Path, graphs
     return tables
 
 
-def choose_columns(transformer: TableGraphs, tables: dict[str, Table], chosen: Collection[str]) -> TableGraphs:
+def choose_columns(transformer: TableGraphs, tables: dict[str, Table], chosen: Collection[str]) -> None:
     """Set the parameters that are not chosen: the column "label", and as attributes all others that hold numbers."""
     ids = {
         "nodes": {transformer.graph, transformer.node},
@@ -100,19 +102,10 @@ def choose_columns(transformer: TableGraphs, tables: dict[str, Table], chosen: C
         if len(numbers) < len(others):
             unused = ", ".join(column for column in others if column not in numbers)
             warnings.warn(
-                f"The table of {name} has columns of text that are not used: {unused}. --{label.replace('_', '-')} says which of "
-                "them is the label.",
+                f"The table of {name} has text columns that are not used: {unused}. To use one as the label, name it with "
+                f"--{label.replace('_', '-')}.",
                 stacklevel=2,
             )
-    return transformer
-
-
-def used_columns(transformer: TableGraphs, tables: dict[str, Table]) -> dict[str, Table]:
-    """Return the tables without the columns that the transformer does not name, since it would warn about them."""
-    names: set[str] = set()
-    for value in transformer.get_params().values():
-        names.update([value] if isinstance(value, str) else value if isinstance(value, list | tuple) else [])
-    return {key: {name: table[name] for name in table if name in names} for key, table in tables.items()}
 
 
 # -------------------------------------------------------------------- one row per graph
@@ -135,13 +128,13 @@ def read_targets(path: Path, graph_column: str, target: str, graphs: Graphs) -> 
     names = np.asarray(graphs.graph_names).tolist()
     if unknown := values.keys() - set(names):
         warnings.warn(
-            f"{path}: {len(unknown)} of {len(values)} rows name graphs that the data do not have, such as {min(map(str, unknown))!r}.",
+            f"{path}: {len(unknown)} of {len(values)} rows are for graphs that are not in the data, such as {min(map(str, unknown))!r}.",
             stacklevel=2,
         )
     found = [values.get(name) for name in names]
     ids = [i for i, value in enumerate(found) if value is not None and value == value]
     if not ids:
-        raise DatasetError(f"{path}: no graph has a value of {target!r}.")
+        raise DatasetError(f"{path}: no graph has a value for {target!r}.")
     y = np.array([found[i] for i in ids])
     is_whole = y.dtype.kind == "f" and bool((y == y.round()).all())
     return np.array(ids), y.astype(np.int64) if is_whole else y

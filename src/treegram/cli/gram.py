@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import treegram
 from treegram._core.files import check_space, replacing
 from treegram.cli._data import add_data_argument, load_data
 from treegram.cli._kernels import NAMES, add_kernel_options, kernel_class, parameter_values
@@ -22,7 +20,6 @@ EXAMPLES = (
     "treegram gram ENZYMES --kernel oddcl --depth 3 --lam 1.2 -o K.npz",
     "treegram gram ENZYMES --depth 0,1,2,3 --lam 0.5,1,1.2 -o grid.npz",
     "treegram gram ENZYMES --compare-with ./new -o rows.npz",
-    "treegram gram ./large -o K.zarr",
     "treegram gram --kernel oddst --help",
 )
 
@@ -33,7 +30,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
     add_output(
         parser,
         "a .npz file holds the matrix K (with a leading axis for each option that has several values), graph_ids, y and meta (JSON: "
-        "kernel, parameters, versions); a folder .zarr holds a matrix larger than memory, and a stopped run resumes",
+        "kernel, parameters, versions)",
     )
     add_jobs(parser)
     parser.add_argument(
@@ -47,6 +44,13 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Compute and save; check everything possible before the computation."""
+    import numpy as np
+
+    from treegram._core.machine import package_versions
+
+    if args.output.suffix != ".npz":
+        raise ValueError(f"The output must end in .npz; got {str(args.output)!r}.")
+    check_output(args.output, force=args.force)
     kind = kernel_class(args.kernel)
     values = parameter_values(args, kind)
     grid = {name: given for name, given in values.items() if len(given) > 1}
@@ -55,63 +59,33 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError(f"--compare-with takes one value of each parameter; got several for {', '.join(grid)}.")
     if "nodes" in args and args.compare_with:
         raise ValueError("--compare-with compares two values of DATA; it cannot be combined with --nodes and --edges.")
-    write = {".npz": _write_npz, ".zarr": _write_zarr}.get(args.output.suffix)
-    if write is None:
-        raise ValueError(f"The output must end in .npz or .zarr; got {str(args.output)!r}.")
     start = time.perf_counter()
-    shape, made = write(args, kernel, grid)
-    data = f"{args.compare_with} compared with {args.data}" if args.compare_with else args.data
-    matrix = f"{' x '.join(map(str, shape))} Gram matrix of {data}"
-    print(f"{args.output}: {matrix}, {args.kernel}{made}, {time.perf_counter() - start:.2f} s")
-
-
-def _write_npz(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]) -> tuple[tuple[int, ...], str]:
-    """Write the matrix, and return its shape and how an approximate kernel was made."""
-    import numpy as np
-
-    from treegram._core.machine import package_versions
-
-    check_output(args.output, force=args.force)
     graphs, y = load_data(args.data, args)
     new, y_new = load_data(args.compare_with, args) if args.compare_with else (graphs, y)
     shape = [len(values) for values in grid.values()]
     check_space(args.output, 8 * len(graphs) * len(new) * int(np.prod(shape)))
-    arrays = {"graph_ids": np.arange(len(new)), "y": y_new}
+    arrays: dict[str, Any] = {"graph_ids": np.arange(len(new)), "y": y_new}
     if args.compare_with:
-        arrays |= {"K": kernel.fit(graphs).transform(new), "fitted_ids": np.arange(len(graphs)), "fitted_y": y}
+        K = kernel.fit(graphs).transform(new)
+        arrays |= {"fitted_ids": np.arange(len(graphs)), "fitted_y": y}
     elif grid:
-        grams = np.stack([gram for _, gram in kernel.gram_grid(graphs, grid)])
-        arrays |= {"K": grams.reshape(*shape, *grams.shape[1:])} | {name: np.array(grid[name]) for name in grid}
+        K = np.stack([gram for _, gram in kernel.gram_grid(graphs, grid)]).reshape(*shape, len(graphs), len(graphs))
+        arrays |= {name: np.array(values) for name, values in grid.items()}
     else:
-        arrays["K"] = kernel.fit_transform(graphs)
-    approximation = ("method", "n_components", "choice", "estimated_error") if hasattr(kernel, "choice_") else ()
+        K = kernel.fit_transform(graphs)
     meta = {
         "kernel": args.kernel,
         "parameters": {key: value for key, value in kernel.get_params().items() if key not in grid},
         "grid": grid or None,
-        **{name: getattr(kernel, f"{name}_") for name in approximation},
         "data": args.data,
         "compared_with": args.compare_with,
         "contents": repr(graphs),
         "versions": package_versions(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    present: dict[str, Any] = {name: array for name, array in arrays.items() if array is not None}
+    present = {name: array for name, array in arrays.items() if array is not None}
     with replacing(args.output) as file:
-        np.savez(file, **present, meta=np.array(json.dumps(meta)))
-    form = "; {method}, {n_components} components, estimated Gram error {estimated_error:.1e}"
-    return present["K"].shape, form.format(**meta) if approximation else ""
-
-
-def _write_zarr(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]) -> tuple[tuple[int, ...], str]:
-    """Write a Zarr store block by block; it resumes where it stopped, so it needs no --force."""
-    if grid or args.compare_with:
-        raise ValueError(
-            "A .zarr store holds one matrix: give one value of each parameter and omit --compare-with, or write a .npz file."
-        )
-    graphs, _ = load_data(args.data, args)
-    try:
-        return treegram.gram_to_zarr(kernel, graphs, args.output, n_jobs=args.jobs).shape, ""
-    except KeyboardInterrupt:
-        print(f"Interrupted; finished blocks are in {args.output}. Run the same command to resume.", file=sys.stderr)
-        raise SystemExit(130) from None
+        np.savez(file, K=K, **present, meta=np.array(json.dumps(meta)))
+    data = f"{args.compare_with} compared with {args.data}" if args.compare_with else args.data
+    matrix = f"{' x '.join(map(str, K.shape))} Gram matrix of {data}"
+    print(f"{args.output}: {matrix}, {args.kernel}, {time.perf_counter() - start:.2f} s")

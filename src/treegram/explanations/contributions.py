@@ -22,8 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
 from treegram._core.errors import ParameterError
-from treegram._core.optional import optional_module
-from treegram._core.text import counted
+from treegram._core.text import counted, label_text
 from treegram._core.types import Floats, Ints
 from treegram.datasets.summarize import graph_digests
 from treegram.graphs import Graphs, as_graphs
@@ -32,7 +31,7 @@ from treegram.kernels.base import inverse_roots
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.grid import split_pipeline
 from treegram.models.solver import one_against_rest
-from treegram.structure.hashing import arc_hashes, label_text, node_hashes
+from treegram.structure.hashing import arc_hashes, node_hashes
 
 __all__ = ["Explanation", "explain"]
 
@@ -326,32 +325,13 @@ class Explanation:
                     records.append({**shown, "mean": float(own.mean()), "n_graphs": int(np.count_nonzero(own))})
         return sorted(records, key=lambda record: -record["mean_absolute"])
 
-    def to_frame(self, n: int = 100, *, output: int | None = None) -> Any:
-        """Return :meth:`summary` as a pandas table.
-
-        Parameters
-        ----------
-        n : int, default=100
-            Maximum number of features, of columns and of labels, for each kind.
-        output : int or None, default=None
-            Index in ``outputs``. None: for more than two classes, each graph's predicted class against the next best.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row for each feature, column or label.
-        """
-        return optional_module("pandas", "Tables").DataFrame(self.summary(n, output=output))
-
     def to_html(
         self,
         path: str | os.PathLike[str],
         *,
         y: ArrayLike | None = None,
-        names: Sequence[str] | None = None,
         molecules: Sequence[Any] | None = None,
         title: str = "Explained predictions",
-        source: str = "",
     ) -> None:
         """Write predictions and their explanations as one HTML page.
 
@@ -359,7 +339,8 @@ class Explanation:
         nodes colored by their contributions, the nodes, columns and features that contribute most, the most similar training
         graphs, and a check that the contributions add up. Tables can be sorted, graphs filtered by name, prediction and result,
         and hovering over a node shows its name, label, vector and contribution. The page needs no network, runs no script but
-        its own, and treats names and labels as text.
+        its own, and treats names and labels as text. Graphs are shown with their ``graph_names``, or else
+        numbered from 0.
 
         Parameters
         ----------
@@ -367,15 +348,11 @@ class Explanation:
             The file to write. An existing file is replaced once the page is complete.
         y : array-like of shape (n_graphs,), optional
             The true classes or numbers; by default the targets of the graphs, if any.
-        names : sequence of str, optional
-            Names of the graphs; by default ``graph_names`` of the graphs, or "Graph 0", "Graph 1" and so on.
         molecules : sequence of RDKit molecules or str, optional
             Molecule or SMILES of each graph: RDKit then draws it. Its atoms must be the graph's nodes, in their order.
             By default the explained molecules, if the model begins with :class:`MoleculeGraphs`.
         title : str, default="Explained predictions"
             Title of the page.
-        source : str, default=""
-            Where the model and the graphs come from, shown at the end of the page.
 
         Notes
         -----
@@ -398,7 +375,7 @@ class Explanation:
         """
         from treegram.explanations.page import write_page
 
-        write_page(self, path, y=y, names=names, molecules=molecules, title=title, source=source)
+        write_page(self, path, y=y, molecules=molecules, title=title)
 
     def __repr__(self) -> str:
         sizes = f"{counted(len(self.graphs), 'graph')}, {counted(len(self.outputs), 'output')}"
@@ -491,8 +468,7 @@ class Explanation:
             i = int(np.searchsorted(starts, column, side="right")) - 1
             return f"{names[i][0]}: {names[i][1](column - int(starts[i]))}"
 
-        is_complete = all(leaf in tables or leaf.has_columns for leaf in self._leaves)
-        return FeatureTable(tuple(sp.hstack(block).tocsr() for block in blocks), name_of, is_complete)
+        return FeatureTable(tuple(sp.hstack(block).tocsr() for block in blocks), name_of)
 
     @cached_property
     def _similarities(self) -> Floats:
@@ -557,18 +533,11 @@ class FeatureTable:
 
     values: tuple[sp.csr_matrix, ...]  # (n_graphs, n_features) for each output
     name_of: Callable[[int], str]  # of a column, on demand: names take longer to compute than values
-    is_complete: bool = True  # whether all kernels have features, so that they add up to the decisions
-
-    def row(self, graph: int, combine: Floats) -> Floats:
-        """Return the contributions of all features to one decision."""
-        used = np.flatnonzero(combine).tolist()
-        rows = [combine[output] * self.values[output][[graph]].toarray()[0] for output in used]
-        values: Floats = np.sum(rows, axis=0)
-        return values
 
     def top(self, graph: int, combine: Floats, n: int) -> list[tuple[str, float]]:
         """Return the names and contributions of the features that contribute most to one decision."""
-        values = self.row(graph, combine)
+        used = np.flatnonzero(combine).tolist()
+        values = np.sum([combine[output] * self.values[output][[graph]].toarray()[0] for output in used], axis=0)
         order = np.argsort(-np.abs(values), kind="stable")[:n]
         return [(self.name_of(column), float(values[column])) for column in order.tolist() if values[column]]
 

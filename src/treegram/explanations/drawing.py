@@ -1,4 +1,4 @@
-"""Colors, words and shapes shared by plots and pages: graphs and trees as data for SVG, and molecules drawn by RDKit."""
+"""Pictures that plots and pages share: colors of contributions, graphs, trees by their names, and molecules by RDKit."""
 
 from __future__ import annotations
 
@@ -9,28 +9,19 @@ from xml.etree import ElementTree
 
 import numpy as np
 from markupsafe import Markup
-from scipy.spatial import cKDTree
 
+from treegram._core.html import render
 from treegram._core.optional import optional_module
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
-from treegram.graphs.drawing import MOST_HOPS, auto_layout, node_places, node_radius
-from treegram.structure.hashing import label_text
+from treegram.graphs.drawing import draw_graph, node_label, node_name
 
-MOST_LABELED = 80  # nodes; the labels of larger graphs are not written
-MOST_NODES = 1500  # larger graphs are not drawn
 MOLECULE_LIMIT = 1.4  # times the largest contribution: full colors would hide RDKit's black text
 _MOST_NUMBERS = 12  # values of a vector that are listed
 _MOST_TREE = 24  # nodes; larger trees are not drawn
-_SPAN = 100.0  # length of a picture's longer side
 _MOLECULE_SIZE = (460, 340)
 _FOR, _AGAINST = np.array([0.698, 0.094, 0.169]), np.array([0.129, 0.4, 0.675])  # red, blue
 _DARK = 0.55  # of the way from white to full color
-_PLACES = {
-    "attributes": "Nodes are at their coordinates{}.",
-    "rows": "Nodes are in rows, in their order in the graph.",
-    "hops": "",
-}
 
 Tree = tuple[str, list["Tree"]]  # label of the root, and the trees below it
 
@@ -60,25 +51,8 @@ def signed(value: float, digits: int = 3) -> str:
     return minus(f"{value:+.{digits}g}") if value else "0"
 
 
-def has_labels(graph: Graphs) -> bool:
-    """Return True if the nodes of the graph's collection have different labels."""
-    return graph.labels is not None and len(graph.label_values) > 1
-
-
-def node_label(graph: Graphs, node: int) -> str:
-    """Return the label of a node, or "" if there are none or all are the same."""
-    if graph.labels is None or not has_labels(graph):
-        return ""
-    return label_text(graph.label_values[graph.labels[node]])
-
-
-def node_name(graph: Graphs, node: int) -> str:
-    """Return the name of a node, or its number."""
-    return f"node {node}" if graph.node_names is None else str(graph.node_names[node])
-
-
-def _describe_node(graph: Graphs, node: int) -> str:
-    """Return the name, the label and the vector of a node, one per line."""
+def _describe_node(graph: Graphs, node: int, value: float) -> str:
+    """Return the name, the label, the vector and the contribution of a node, one per line."""
     lines, label = [node_name(graph, node)], node_label(graph, node)
     lines += [f"label: {label}"] if label else []
     if graph.attributes is not None:
@@ -86,74 +60,19 @@ def _describe_node(graph: Graphs, node: int) -> str:
         names = graph.attribute_names or [f"column {column}" for column in range(len(vector))]
         lines += [f"{name}: {minus(f'{value:.4g}')}" for name, value in zip(names, vector, strict=True)][:_MOST_NUMBERS]
         lines += [f"and {len(vector) - _MOST_NUMBERS} more numbers"] if len(vector) > _MOST_NUMBERS else []
-    return "\n".join(lines)
+    return "\n".join([*lines, f"contribution: {signed(value)}"])
 
 
-# -------------------------------------------------------------------- graphs
-
-
-def graph_picture(graph: Graphs, values: Floats | None, description: str, *, size: float = 1.0) -> dict[str, Any]:
-    """Lay out a graph with its nodes colored by values; ``size`` scales the nodes."""
-    layout = auto_layout(graph)
-    if not graph.n_nodes:
-        return {"undrawn": "no nodes"}
-    if graph.n_nodes > (MOST_HOPS if layout == "hops" else MOST_NODES):
-        return {"undrawn": f"{graph.n_nodes:,} nodes, too many to draw"}
-    positions = _fit(node_places(graph, "auto"))
-    radius = size * _SPAN * node_radius(graph.n_nodes)
-    if graph.n_nodes > 1:
-        radius = min(radius, 0.48 * float(cKDTree(positions).query(positions, k=2)[0][:, 1].min()))
-    strengths = np.zeros(graph.n_nodes) if values is None else values
-    limit = float(np.abs(strengths).max(initial=0.0))
-    nodes = []
-    for node, (position, value, color) in enumerate(
-        zip(positions, strengths.tolist(), contribution_colors(strengths, limit), strict=True)
-    ):
-        label = node_label(graph, node)
-        nodes.append(
-            {
-                "title": label if values is None else f"{_describe_node(graph, node)}\ncontribution: {signed(value)}",
-                "position": _rounded(*position),
-                "fill": hex_color(color),
-                "label": label if graph.n_nodes <= MOST_LABELED else "",
-                "label_size": f"{radius * min(1.15, 2.4 / max(len(label), 1)):.2f}",
-                "shade": "light" if abs(value) > _DARK * limit else "dark",
-            }
-        )
-    ends = positions[graph.edges()]
-    low, high = positions.min(axis=0) - 2.2 * radius - 1, positions.max(axis=0) + 2.2 * radius + 1
-    if graph.n_nodes == 1:  # it would fill the picture
-        low[0], high[0] = -0.5 * _SPAN, 0.5 * _SPAN
-    is_projected = layout == "attributes" and graph.n_attributes > 2
-    return {
-        "description": description,
-        "places": _PLACES[layout].format(
-            ", projected to their first two principal components and moved apart where they overlap" * is_projected
-        ),
-        "box": " ".join(_rounded(*low, *(high - low))),
-        "radius": f"{radius:.2f}",
-        "line": f"{min(0.7, 0.22 * radius):.2f}",
-        "nodes": nodes,
-        "edges": [_rounded(*edge.ravel()) for edge in ends],
-        "arrows": [_arrow(start, end, radius) for start, end in ends if np.any(start != end)] if graph.directed else [],
-    }
-
-
-def _fit(positions: Floats) -> Floats:
-    """Make the picture wide rather than high, scale its longer side, and flip y."""
-    centered = positions - positions.mean(axis=0)
-    spans = np.ptp(centered, axis=0)
-    if spans[1] > spans[0]:
-        centered = centered[:, ::-1]
-    return centered * [1.0, -1.0] * (_SPAN / (spans.max() or _SPAN))
-
-
-def _arrow(start: Floats, end: Floats, radius: float) -> str:
-    """Return the corners of an arrowhead at the rim of the end node."""
-    along = radius * (end - start) / np.linalg.norm(end - start)
-    across = 0.5 * np.array([-along[1], along[0]])
-    tip = end - along
-    return " ".join(",".join(_rounded(*corner)) for corner in (tip, tip - along + across, tip - along - across))
+def draw_explained(graph: Graphs, values: Floats, description: str) -> Markup:
+    """Draw a graph with its nodes colored by their contributions."""
+    limit = float(np.abs(values).max(initial=0.0))
+    return draw_graph(
+        graph,
+        description,
+        titles=[_describe_node(graph, node, value) for node, value in enumerate(values.tolist())],
+        fills=[hex_color(color) for color in contribution_colors(values, limit)],
+        is_dark=(np.abs(values) > _DARK * limit).tolist(),
+    )
 
 
 # -------------------------------------------------------------------- trees
@@ -214,30 +133,16 @@ def _parse_tree(name: str) -> Tree:
     return root
 
 
-def tree_picture(name: str) -> dict[str, Any] | None:
-    """Lay out a tree or WL color by its name, as in ``plot_tree``; None if it is not a tree, or too large."""
+def draw_tree(name: str) -> Markup | None:
+    """Return a tree or WL color as SVG, by its name; None if it is not a tree, or too large."""
     try:
         nodes, edges = tree_layout(name)
     except ValueError:
         return None
     if not 2 <= len(nodes) <= _MOST_TREE:
         return None
-    widths = [max(7.0, 3.4 * len(label) + 3) for label, _, _ in nodes]
-    step = max(widths) + 2
-    width = (max(x for _, x, _ in nodes) + 1) * step
-    return {
-        "description": f"The tree {name}",
-        "box": f"{-step / 2:.1f} -6 {width:.1f} {12 * (1 - min(y for _, _, y in nodes)):.1f}",
-        "width": f"{min(0.19 * width, 22):.1f}",
-        "edges": [_rounded(a * step, -b * 12, c * step, -d * 12) for (a, b), (c, d), _ in edges],
-        "edge_labels": [
-            (label, *_rounded(0.5 * (a + c) * step + 2, -6 * (b + d))) for (a, b), (c, d), label in edges if label
-        ],
-        "nodes": [
-            (label, *_rounded(x * step, -y * 12, x * step - wide / 2, -y * 12 - 3.6, wide))
-            for (label, x, y), wide in zip(nodes, widths, strict=True)
-        ],
-    }
+    boxes = [(label, x, -y, max(7.0, 3.4 * len(label) + 3)) for label, x, y in nodes]
+    return Markup(render("treegram.explanations", "tree.svg", name=name, boxes=boxes, edges=edges))
 
 
 # -------------------------------------------------------------------- molecules
@@ -284,7 +189,7 @@ def check_molecule(molecule: Any, graph: Graphs, argument: str) -> Any:
 
 def molecule_picture(
     molecule: Any, graph: Graphs, values: Floats | None, description: str, marked: tuple[int, ...] = ()
-) -> dict[str, Any]:
+) -> Markup:
     """Draw a molecule with RDKit; with values, its atoms get descriptions."""
     strengths = np.zeros(graph.n_nodes) if values is None else values
     root = ElementTree.fromstring(draw_molecule(molecule, strengths, "SVG", _MOLECULE_SIZE, marked))
@@ -296,9 +201,9 @@ def molecule_picture(
             atom = int(found[1])
             one.attrib |= {"class": "node", "data-node": str(atom)}
             title = ElementTree.SubElement(one, "title")
-            title.text = f"{_describe_node(graph, atom)}\ncontribution: {signed(values[atom])}"
+            title.text = _describe_node(graph, atom, values[atom])
     root.attrib = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": description, "class": "molecule"}
-    return {"svg": Markup(ElementTree.tostring(root, encoding="unicode")), "places": ""}
+    return Markup(ElementTree.tostring(root, encoding="unicode"))
 
 
 def draw_molecule(
@@ -324,10 +229,6 @@ def draw_molecule(
     )
     drawer.FinishDrawing()
     return drawer.GetDrawingText()
-
-
-def _rounded(*numbers: float) -> list[str]:
-    return [f"{number:.1f}" for number in numbers]
 
 
 def _rdkit(module: str) -> Any:

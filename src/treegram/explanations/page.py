@@ -29,18 +29,16 @@ from treegram.explanations.drawing import (
     MOLECULE_LIMIT,
     check_molecule,
     contribution_colors,
-    graph_picture,
+    draw_explained,
+    draw_tree,
     hex_color,
     minus,
     molecule_picture,
-    node_label,
-    node_name,
     read_molecule,
     signed,
-    tree_picture,
 )
 from treegram.graphs import Graphs
-from treegram.graphs.fields import graphs_digest
+from treegram.graphs.drawing import describe_positions, draw_graph, node_label, node_name
 from treegram.graphs.molecules import MoleculeGraphs
 
 __all__ = ["render_summary", "write_page"]
@@ -50,7 +48,6 @@ _N_NODES, _N_FEATURES, _N_COLUMNS, _N_SIMILAR, _N_SUMMARY = 6, 6, 6, 6, 12
 _MOST_CONTRASTS = 9  # classes to compare the predicted one with on the page
 _LONGEST_NAME = 90  # characters of a feature's name that are shown
 _MOST_THUMBNAIL = 250  # nodes; larger training graphs are not drawn
-_KNOWN = "training graph"
 
 
 def write_page(
@@ -58,10 +55,8 @@ def write_page(
     path: str | os.PathLike[str],
     *,
     y: ArrayLike | None,
-    names: Sequence[str] | None,
     molecules: Sequence[Any] | None,
     title: str,
-    source: str,
 ) -> None:
     """Write the page; see :meth:`Explanation.to_html`."""
     target = Path(path)
@@ -69,10 +64,7 @@ def write_page(
     graphs, n = explanation.graphs, len(explanation.graphs)
     if not n:
         raise ParameterError("X of explain must have at least one graph for a page; it has none.")
-    known: Any = graphs.graph_names if names is None else names
-    known = [f"Graph {i}" for i in range(n)] if known is None else known
-    if isinstance(known, str) or len(known) != n:
-        raise ParameterError(f"names must have one name per graph, {n} in all; got {names!r}.")
+    names = [f"Graph {i}" for i in range(n)] if graphs.graph_names is None else graphs.graph_names.tolist()
     molecules = _check_molecules(explanation, molecules)
     targets = _check_targets(explanation, y)
     find_similar = _similar_graphs(explanation, are_molecules=molecules is not None)
@@ -81,7 +73,7 @@ def write_page(
     with one_blas_thread():  # layouts are many small problems
         for i in track(range(n), n, "pictures"):
             card = _card(explanation, i, None if molecules is None else molecules[i])
-            card |= {"index": i, "name": str(known[i]), "certainty": certainties[i], "similar": find_similar(i)}
+            card |= {"index": i, "name": str(names[i]), "certainty": certainties[i], "similar": find_similar(i)}
             card["truth"] = "" if targets is None else _shown(targets[i])
             card["verdict"] = _verdict(explanation, i, targets)
             cards.append(card)
@@ -95,19 +87,16 @@ def write_page(
         certainty=certainty,
         color_stops=[hex_color(color) for color in contribution_colors(np.linspace(-1, 1, 21), limit)],
         counted=counted,
-        difference=_difference,
-        facts=_facts(explanation, source),
         has_truth=targets is not None,
+        explanation=explanation,
         is_classifier=explanation._is_classifier,
         matters=[{**record, "drawn": _draw_name(record["name"])} for record in explanation.summary(_N_SUMMARY)],
-        predictions=sorted({card["prediction"] for card in cards}) if explanation._is_classifier else [],
         script=Markup(script),
         script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         sides=sides.pop() if len(sides) == 1 else None,
         signed=signed,
-        tiles=_tiles(cards),
         title=title,
-        verdicts=sorted({card["verdict"] for card in cards} - {""}),
+        versions=package_versions(),
     )
     with replacing(target) as file:
         file.write(page.encode())
@@ -204,43 +193,37 @@ def _card(explanation: Explanation, i: int, molecule: Any) -> dict[str, Any]:
     contrasts = []
     for contrast in islice(explanation._contrasts(i), _MOST_CONTRASTS):
         one = _split_decision(explanation, i, contrast)
-        one["features"], sums = None, {}
-        if explanation._compares_graphs:
-            sums["training graphs"] = explanation._sums_of_rows[i] @ contrast.combine
-        if table is not None:
-            found = table.top(i, contrast.combine, _N_FEATURES)
-            one["features"] = [(*_draw_name(name), value) for name, value in found]
-            if table.is_complete:
-                sums["features"] = table.row(i, contrast.combine).sum() + one["column_sum"]
-        one["sums"] = {name: float(value) + one["intercept"] for name, value in sums.items()}
+        found = None if table is None else table.top(i, contrast.combine, _N_FEATURES)
+        one["features"] = None if found is None else [(*_draw_name(name), value) for name, value in found]
         contrasts.append(one)
     first = contrasts[0]
     words = "; ".join(f"{name} {label} {signed(value)}" for _, name, label, value in first["nodes"][:3])
     description = f"Graph with {counted(graph.n_nodes, 'node')}. Strongest: {words or 'none'}."
     if molecule is None:
-        picture = graph_picture(graph, first["values"], description)
+        picture, positions = draw_explained(graph, first["values"], description), describe_positions(graph)
     else:
-        picture = molecule_picture(molecule, graph, first["values"], description, first["top"])
+        picture, positions = molecule_picture(molecule, graph, first["values"], description, first["top"]), ""
     return {
         "graph": graph,
         "prediction": _shown(explanation.predictions[i]),
         "contrasts": contrasts,
         "picture": picture,
+        "positions": positions,
         "numbers": ";".join(" ".join(f"{value:.4g}" for value in one["values"].tolist()) for one in contrasts),
     }
 
 
-def _draw_name(name: str) -> tuple[str, str, dict[str, Any] | None]:
+def _draw_name(name: str) -> tuple[str, str, Markup | None]:
     """Return a feature's name, a short version of it, and a picture if it is a tree."""
     kernel, colon, rest = name.partition(": ")
     short = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 30]} … {name[-25:]}"
-    return name, short, tree_picture(rest if colon and kernel.isidentifier() else name)
+    return name, short, draw_tree(rest if colon and kernel.isidentifier() else name)
 
 
 def _verdict(explanation: Explanation, i: int, targets: NDArray[Any] | None) -> str:
     """Return "correct" or "wrong" if known; a prediction for a training graph is neither."""
     if explanation.in_training is not None and explanation.in_training[i]:
-        return _KNOWN
+        return "training graph"
     if targets is None or not explanation._is_classifier:
         return ""
     return "correct" if explanation.predictions[i] == targets[i] else "wrong"
@@ -252,15 +235,15 @@ def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Callabl
     part = next((one for one in explanation._parts if one.seen is explanation.graphs), explanation._parts[0])
 
     @cache
-    def draw(number: int, name: str | None) -> dict[str, Any]:
+    def draw(number: int, name: str | None) -> Markup:
         position = number if part.numbers is None else int(np.flatnonzero(part.numbers == number)[0])
         graph = part.kernel.graphs_[position]
         molecule = read_molecule(name, graph) if are_molecules else None
         if molecule is not None:
             return molecule_picture(molecule, graph, None, f"The molecule {name}")
         if graph.n_nodes > _MOST_THUMBNAIL:
-            return {"undrawn": counted(graph.n_nodes, "node")}
-        return graph_picture(graph, None, f"Training graph with {counted(graph.n_nodes, 'node')}", size=1.5)
+            return Markup(f"<p>{counted(graph.n_nodes, 'node')}</p>")
+        return draw_graph(graph, f"Training graph with {counted(graph.n_nodes, 'node')}", size=1.5)
 
     def find(i: int) -> list[dict[str, Any]]:
         return [
@@ -279,29 +262,6 @@ def _similar_graphs(explanation: Explanation, *, are_molecules: bool) -> Callabl
 # -------------------------------------------------------------------- the whole page
 
 
-def _tiles(cards: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return the numbers at the top of the page, with their captions."""
-    verdicts = [card["verdict"] for card in cards]
-    n_known, n_correct = verdicts.count(_KNOWN), verdicts.count("correct")
-    n_judged = n_correct + verdicts.count("wrong")
-    tiles = [(str(len(cards)), f"{'graph' if len(cards) == 1 else 'graphs'} on this page")]
-    if n_known:
-        were = "graph was" if n_known == 1 else "graphs were"
-        tiles.append(
-            (f"{n_known} of {len(cards)}", f"{were} in the training data and cannot show how good the model is")
-        )
-    if n_judged:
-        tiles.append((f"{n_correct} of {n_judged}", f"predictions{' for other graphs' * bool(n_known)} are correct"))
-    largest = max(
-        abs(value - one["decision"]) for card in cards for one in card["contrasts"] for value in one["sums"].values()
-    )
-    return [*tiles, (_difference(largest), "largest difference between two sums (see sum check)")]
-
-
-def _difference(value: float) -> str:
-    return minus(f"{abs(value):.0e}") if value else "0"
-
-
 def _shown(value: Any) -> str:
     plain = value.item() if isinstance(value, np.generic) else value
     return minus(f"{plain:.4g}") if isinstance(plain, float) else str(plain)
@@ -317,21 +277,3 @@ def _certainties(explanation: Explanation) -> tuple[str, list[str]]:
     rows = model.predict_proba(X)
     columns = np.searchsorted(model.classes_, explanation.predictions)
     return "probability", [f"{100 * value:.1f} %" for value in rows[np.arange(len(rows)), columns].tolist()]
-
-
-def _facts(explanation: Explanation, source: str) -> list[tuple[str, str]]:
-    model, final = explanation._model, split_model(explanation._model)[-1]
-    facts = [("source", source)] if source else []
-    facts.append(("model", " ".join(repr(model).split())))
-    kernels = [" ".join(repr(part.kernel).split()) for part in explanation._parts]
-    facts.append(("kernel" if len(kernels) == 1 else "kernels", "; ".join(kernels)))
-    chosen = {k: v for k, v in getattr(final, "best_params_", {}).items() if isinstance(v, float)}
-    if chosen:
-        facts.append(("chosen", ", ".join(f"{name} = {value:.6g}" for name, value in chosen.items())))
-    if explanation.in_training is not None:
-        fitted = explanation._parts[0].kernel.graphs_
-        facts.append(("training graphs", f"{len(fitted):,}, SHA-256 {graphs_digest(fitted)}"))
-    facts.append(("explained graphs", f"{len(explanation.graphs):,}, SHA-256 {graphs_digest(explanation.graphs)}"))
-    to = "split among the nodes of the tree" if explanation.attribute_to == "tree" else "given to the root of the tree"
-    facts.append(("attribution", f"The contribution of a tree or color is {to}."))
-    return [*facts, ("versions", ", ".join(f"{name} {version}" for name, version in package_versions().items()))]

@@ -1,4 +1,4 @@
-"""Plots of graphs, explanations, trees, Gram matrices and classes. matplotlib is imported when something is drawn."""
+"""Plots of graphs, explanations, trees and Gram matrices. matplotlib is imported when something is drawn."""
 
 from __future__ import annotations
 
@@ -6,29 +6,26 @@ import io
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from treegram._core.optional import matplotlib_module, new_axes
 from treegram._core.types import Floats, Ints
 from treegram.explanations.contributions import Explanation
 from treegram.explanations.drawing import (
     MOLECULE_LIMIT,
-    MOST_LABELED,
     check_molecule,
     contribution_colors,
     draw_molecule,
-    has_labels,
     signed,
     tree_layout,
 )
 from treegram.graphs import Graphs, as_graphs
-from treegram.graphs.drawing import node_places
+from treegram.graphs.drawing import MOST_LABELED, node_label, node_positions
 
-__all__ = ["plot_embedding", "plot_explanation", "plot_gram", "plot_graph", "plot_tree"]
+__all__ = ["plot_explanation", "plot_gram", "plot_graph", "plot_tree"]
 
 _MOLECULE_SIZE = (900, 700)  # pixels
 _MOST_NAMED = 40  # classes in a plot of a Gram matrix: more names and lines would cover it
-_MOST_IN_LEGEND = 20  # classes
 _COLOR_QUANTILES = (0.01, 0.99)  # of the values off the diagonal
 
 
@@ -37,7 +34,7 @@ def plot_graph(
     index: int = 0,
     *,
     values: ArrayLike | None = None,
-    layout: str | ArrayLike = "auto",
+    layout: ArrayLike | None = None,
     ax: Any = None,
     title: str | None = None,
     colorbar: bool = True,
@@ -54,12 +51,11 @@ def plot_graph(
         Index of the graph in the collection.
     values : array-like of shape (n_nodes,), optional
         One number for each node of the graph. Colors are centered at 0.
-    layout : {"auto", "hops", "rows", "attributes"} or array-like of shape (n_nodes, 2), default="auto"
-        Positions of the nodes. "hops": distances approximate the numbers of hops between nodes. "rows": in rows, in
-        their order. "attributes": the attributes are coordinates (those named x, y and z, if any); if there are more
-        than two, their first two principal components. "auto": by attributes if there are two or three and they look
-        like coordinates, with neighbors close to each other; in rows for a long chain; otherwise by hops. Nodes that
-        would overlap are moved apart.
+    layout : array-like of shape (n_nodes, 2), optional
+        Positions of the nodes. By default, they are at their coordinates if they have two or three attributes that look
+        like coordinates, or are named x, y and z, with neighbors close to each other; three are projected to their first
+        two principal components. Otherwise, a long chain is drawn in rows, and in other graphs distances approximate the
+        numbers of hops between nodes. Nodes that would overlap are moved apart.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new pyplot figure.
     title : str, optional
@@ -81,7 +77,11 @@ def plot_graph(
     ['N', 'C', 'O']
     """
     graph = as_graphs(graphs)[index]
-    positions = node_places(graph, layout)
+    positions = node_positions(graph) if layout is None else np.asarray(layout, dtype=np.float64)
+    if positions.shape != (graph.n_nodes, 2):
+        raise ValueError(
+            f"layout must have two coordinates per node, shape ({graph.n_nodes}, 2); got shape {positions.shape}."
+        )
     numbers = None if values is None else np.asarray(values, dtype=np.float64)
     if numbers is not None and numbers.shape != (graph.n_nodes,):
         raise ValueError(f"values must have one number per node, shape ({graph.n_nodes},); got shape {numbers.shape}.")
@@ -108,7 +108,7 @@ def plot_explanation(
     index: int = 0,
     *,
     output: int | None = None,
-    layout: str | ArrayLike = "auto",
+    layout: ArrayLike | None = None,
     molecule: Any = None,
     ax: Any = None,
     title: str | None = None,
@@ -127,7 +127,7 @@ def plot_explanation(
     output : int or None, default=None
         Index in ``explanation.outputs``. None: for two classes, the second against the first; for more, the predicted class
         against the next best.
-    layout : {"auto", "hops", "rows", "attributes"} or array-like of shape (n_nodes, 2), default="auto"
+    layout : array-like of shape (n_nodes, 2), optional
         Positions of the nodes, as in :func:`plot_graph`.
     molecule : RDKit molecule or str, optional
         The molecule that the graph represents, or its SMILES: RDKit then draws it. Its atoms must be the nodes, in the
@@ -239,9 +239,9 @@ def _draw_nodes(ax: Any, graph: Graphs, positions: Floats, values: Floats | None
         scale = _color_scale(values)
         is_strong = np.abs(values) > 0.6 * scale["norm"].vmax
         ax.scatter(*positions.T, c=values, **scale, **style)
-    if graph.labels is not None and has_labels(graph) and graph.n_nodes <= MOST_LABELED:
-        for position, code, is_white in zip(positions, graph.labels, is_strong, strict=True):
-            label = str(graph.label_values[code])
+    if graph.n_nodes <= MOST_LABELED and len(graph.label_values) > 1:
+        for node, (position, is_white) in enumerate(zip(positions, is_strong, strict=True)):
+            label = node_label(graph, node)
             font = min(9.0, 0.5 * size**0.5) * max(min(1.0, 4 / max(len(label), 1)), 0.6)
             text = {"color": "white" if is_white else "black", "fontsize": font, "zorder": 3}
             ax.text(*position, label, ha="center", va="center", **text)
@@ -261,7 +261,7 @@ def _add_colorbar(ax: Any, values: Floats, label: str, full: float = 1.0) -> Non
     bar.set_label(label)
 
 
-# -------------------------------------------------------------------- Gram matrices and classes
+# -------------------------------------------------------------------- Gram matrices
 
 
 def plot_gram(
@@ -367,75 +367,3 @@ def _name_classes(ax: Any, names: list[str], counts: Ints) -> None:
     ax.set(xlabel="class", ylabel="class", yticks=middles, yticklabels=names)
     ax.set_xticks(middles, names, rotation=90 if max(map(len, names)) * len(names) > 60 else 0)
     ax.tick_params(length=0)
-
-
-def plot_embedding(K: ArrayLike, y: ArrayLike | None = None, *, ax: Any = None, title: str | None = None) -> Any:
-    """Draw graphs as points: the first two components of kernel PCA.
-
-    Parameters
-    ----------
-    K : array-like of shape (n_graphs, n_graphs)
-        The Gram matrix.
-    y : array-like of shape (n_graphs,), optional
-        Class or target of each graph, for the colors. Up to twenty classes have a legend; more than twenty different
-        numbers have a color bar.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new pyplot figure.
-    title : str, optional
-        Title of the plot.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes with the plot. The axis labels give each component's share of the variance.
-
-    Examples
-    --------
-    >>> from treegram import plot_embedding
-    >>> ax = plot_embedding([[1.0, 0.9, 0.1], [0.9, 1.0, 0.2], [0.1, 0.2, 1.0]], ["a", "a", "b"])
-    >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['a', 'b']
-    """
-    points, variances = _components(_check_gram(K))
-    targets = None if y is None else np.asarray(y)
-    if targets is not None and targets.shape != (len(points),):
-        raise ValueError(f"y must have one entry per graph, shape ({len(points)},); got shape {targets.shape}.")
-    ax = new_axes() if ax is None else ax
-    if targets is None:
-        ax.scatter(*points.T, s=22)
-    else:
-        _scatter_classes(ax, points, targets)
-    ax.set(xlabel=f"component 1, {variances[0]:.0%} of the variance", ylabel=f"component 2, {variances[1]:.0%}")
-    if title is not None:
-        ax.set_title(title)
-    return ax
-
-
-def _scatter_classes(ax: Any, points: Floats, targets: NDArray[Any]) -> None:
-    classes, codes = np.unique(targets, return_inverse=True)
-    if len(classes) <= _MOST_IN_LEGEND:
-        drawn = ax.scatter(*points.T, s=22, alpha=0.8, c=codes, cmap="tab10" if len(classes) <= 10 else "tab20")
-        drawn.set_clim(0, 9 if len(classes) <= 10 else 19)
-        handles = drawn.legend_elements(num=None)[0]
-        ax.legend(handles, map(str, classes), title="class", loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
-    elif targets.dtype.kind in "iuf":
-        drawn = ax.scatter(*points.T, s=22, c=targets.astype(np.float64), cmap="viridis")
-        ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03).set_label("target")
-    else:
-        ax.scatter(*points.T, s=22, c=codes, cmap="nipy_spectral")
-
-
-def _components(K: Floats) -> tuple[Floats, Floats]:
-    """Return the coordinates on the first two components, (n, 2), and their shares of the variance."""
-    n = len(K)
-    centered = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
-    values, vectors = np.linalg.eigh(0.5 * (centered + centered.T))
-    values = np.maximum(values[::-1], 0.0)
-    points, variances = np.zeros((n, 2)), np.zeros(2)
-    m = min(n, 2)
-    axes = vectors[:, ::-1][:, :m]
-    # The sign of an eigenvector is arbitrary: make its largest entry positive.
-    axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(m)] < 0, -1.0, 1.0)
-    points[:, :m] = axes * np.sqrt(values[:m])
-    variances[:m] = values[:m] / (values.sum() or 1.0)
-    return points, variances

@@ -1,87 +1,84 @@
-"""Draw graphs: positions of the nodes, and the view of a collection in notebooks as HTML."""
+"""Draw graphs as SVG: positions of the nodes, pictures, and the view of a collection in notebooks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from markupsafe import Markup
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist, squareform
 
-from treegram._core.text import counted
+from treegram._core.html import render
+from treegram._core.text import counted, label_text
 from treegram._core.types import Floats
 from treegram.graphs import Graphs
 from treegram.graphs.check import COLUMN_NAMES
 
+MOST_NODES = 1500  # larger graphs are not drawn
 MOST_HOPS = 400  # nodes of a graph placed by hops, in time cubic in their number
+MOST_LABELED = 80  # nodes; the labels of larger graphs are not written
 _STEPS = 200
 _STILL = 0.002  # hops that a node moves in a step: below this, the layout is done
 _GAP = 1.5  # hops between components, in addition to half the largest diameter
 # Attributes are coordinates if adjacent nodes are closer than this fraction of the mean distance of all pairs.
 _NEAR = 0.6
 _LONG = 40  # hops from the first node of a chain to the farthest: beyond this, it would be a thin line
-_MOST_VALUES, _LONGEST = 8, 40  # labels or classes in a row of the table, and characters of each
+_SPAN = 100.0  # length of a picture's longer side
+_PACKAGE = "treegram.graphs"
+_MOST_PICTURES = 4  # in notebooks
+_MOST_SHOWN = 60  # nodes of a graph that is drawn in notebooks
+_COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#eeca3b", "#9d755d")
 
 
-def node_places(graph: Graphs, layout: str | ArrayLike) -> Floats:
-    """Return positions of shape (n_nodes, 2) for a value of the plots' parameter ``layout``."""
-    if not isinstance(layout, str):
-        positions = np.asarray(layout, dtype=np.float64)
-        if positions.shape != (graph.n_nodes, 2):
-            raise ValueError(
-                f"layout must have two coordinates per node, shape ({graph.n_nodes}, 2); got {positions.shape}."
-            )
-        return positions
-    if layout == "auto":
-        return _separate(node_places(graph, auto_layout(graph)))
+# -------------------------------------------------------------------- positions
+
+
+def node_positions(graph: Graphs) -> Floats:
+    """Return a position for each node, (n_nodes, 2); nodes that would overlap are moved apart."""
+    layout = _choose_layout(graph)
     if layout == "hops":
-        return hop_layout(graph)
+        return _separate(hop_layout(graph))
+    return _separate(_row_layout(graph.n_nodes) if layout == "rows" else _project(_coordinates(graph)))
+
+
+def describe_positions(graph: Graphs) -> str:
+    """Return a sentence about the positions; "" if the edges alone determine them, or the graph is not drawn."""
+    layout = _choose_layout(graph)
+    if layout == "hops" or graph.n_nodes > MOST_NODES:
+        return ""
     if layout == "rows":
-        return _row_layout(graph.n_nodes)
-    if layout != "attributes":
-        raise ValueError(
-            f"layout must be 'auto', 'hops', 'rows', 'attributes' or an array of positions; got {layout!r}."
-        )
-    coordinates = _coordinates(graph)
-    if coordinates is None or coordinates.shape[1] < 2:
-        raise ValueError(f"layout='attributes' needs two attributes per node; the graph has {graph.n_attributes}.")
-    return np.asarray(coordinates) if coordinates.shape[1] == 2 else _flattened(coordinates)
+        return "Nodes are in rows, in their order in the graph."
+    if _coordinates(graph).shape[1] == 2:
+        return "Nodes are at their coordinates."
+    return (
+        "Nodes are at their coordinates, projected to their first two principal components and moved apart where they "
+        "overlap."
+    )
 
 
-def node_radius(n_nodes: int) -> float:
-    """Return the largest radius of a node in a drawing whose longer side is 1."""
-    return min(0.04, 0.16 / math.sqrt(max(n_nodes, 1)))
-
-
-def auto_layout(graph: Graphs) -> str:
+def _choose_layout(graph: Graphs) -> str:
     """Return "attributes" for nodes with coordinates, "rows" for a long chain, and otherwise "hops"."""
     if _has_coordinates(graph):
         return "attributes"
     return "rows" if _is_long_chain(graph) else "hops"
 
 
-def _coordinates(graph: Graphs) -> Floats | None:
-    """Return the attributes named x, y and z if there are any, otherwise all."""
-    columns = _coordinate_columns(graph)
-    return graph.attributes if graph.attributes is None or len(columns) < 2 else graph.attributes[:, columns]
-
-
-def _coordinate_columns(graph: Graphs) -> list[int]:
-    names = [name.lower() for name in graph.attribute_names or ()]
-    return [names.index(axis) for axis in "xyz" if axis in names]
+def _coordinates(graph: Graphs) -> Floats:
+    """Return the attributes named x, y and z; of attributes without names, all."""
+    if graph.attributes is None or graph.attribute_names is None:
+        return np.zeros((graph.n_nodes, 0)) if graph.attributes is None else graph.attributes
+    names = [name.lower() for name in graph.attribute_names]
+    return graph.attributes[:, [names.index(axis) for axis in "xyz" if axis in names]]
 
 
 def _has_coordinates(graph: Graphs) -> bool:
-    """Return whether there are two or three attributes and adjacent nodes are close, as in molecules and scenes."""
+    """Return whether there are two or three coordinates and adjacent nodes are close, as in molecules and scenes."""
     found = _coordinates(graph)
-    if graph.attribute_names is not None and len(_coordinate_columns(graph)) < 2:
-        return False
-    if found is None or found.shape[1] not in (2, 3) or not len(graph.indices) or graph.n_nodes < 3:
+    if found.shape[1] not in (2, 3) or not len(graph.indices) or graph.n_nodes < 3:
         return False
     ends = found[graph.edges()]
     adjacent = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).mean()
@@ -109,19 +106,25 @@ def _row_layout(n_nodes: int) -> Floats:
     return np.column_stack([np.where(row % 2, width - 1 - column, column), -row]).astype(np.float64)
 
 
-def _flattened(vectors: Floats) -> Floats:
-    """Project vectors onto their first two principal components."""
-    centered = vectors - vectors.mean(axis=0)
-    axes = np.linalg.svd(centered, full_matrices=False)[2][:2]
-    positions: Floats = centered @ axes.T
-    return positions if positions.shape[1] == 2 else np.column_stack([positions, np.zeros(len(positions))])
+def _project(coordinates: Floats) -> Floats:
+    """Return two coordinates as they are, and the first two principal components of more."""
+    if coordinates.shape[1] == 2:
+        return coordinates
+    centered = coordinates - coordinates.mean(axis=0)
+    positions: Floats = centered @ np.linalg.svd(centered, full_matrices=False)[2][:2].T
+    return positions
+
+
+def _node_radius(n_nodes: int) -> float:
+    """Return the largest radius of a node in a drawing whose longer side is 1."""
+    return min(0.04, 0.16 / math.sqrt(max(n_nodes, 1)))
 
 
 def _separate(positions: Floats) -> Floats:
     """Push apart nodes that would overlap when drawn."""
     if len(positions) < 2:
         return positions
-    distance = 2.2 * node_radius(len(positions)) * (float(np.ptp(positions, axis=0).max()) or 1.0)
+    distance = 2.2 * _node_radius(len(positions)) * (float(np.ptp(positions, axis=0).max()) or 1.0)
     for _ in range(_STEPS):
         first, second = cKDTree(positions).query_pairs(distance, output_type="ndarray").T
         if not len(first):
@@ -171,42 +174,125 @@ def _scale_classically(distances: Floats) -> Floats:
     return positions + 0.05 * np.column_stack([np.sin(7.0 * np.arange(n)), np.cos(11.0 * np.arange(n))])
 
 
-# -------------------------------------------------------------------- a collection as HTML
+# -------------------------------------------------------------------- pictures
+
+
+def node_label(graph: Graphs, node: int) -> str:
+    """Return the label of a node, or "" if there are none or all are the same."""
+    if graph.labels is None or len(graph.label_values) < 2:
+        return ""
+    return label_text(graph.label_values[graph.labels[node]])
+
+
+def node_name(graph: Graphs, node: int) -> str:
+    """Return the name of a node, or its number."""
+    return f"node {node}" if graph.node_names is None else str(graph.node_names[node])
+
+
+def draw_graph(
+    graph: Graphs,
+    description: str,
+    *,
+    titles: Sequence[str] | None = None,
+    fills: Sequence[str] | None = None,
+    is_dark: Sequence[bool] | None = None,
+    size: float = 1.0,
+) -> Markup:
+    """Return a picture as SVG.
+
+    Nodes show their title when hovered over (by default the label), are filled with a color (by default white), and have
+    their label in white where the color is dark; ``size`` scales them.
+    """
+    n_nodes = graph.n_nodes
+    if not n_nodes or n_nodes > (MOST_HOPS if _choose_layout(graph) == "hops" else MOST_NODES):
+        reason = f"{n_nodes:,} nodes, too many to draw" if n_nodes else "no nodes"
+        return Markup(render(_PACKAGE, "graph.svg", reason=reason))
+    positions = _fit(node_positions(graph))
+    radius = size * _SPAN * _node_radius(n_nodes)
+    if n_nodes > 1:
+        radius = min(radius, 0.48 * float(cKDTree(positions).query(positions, k=2)[0][:, 1].min()))
+    labels = [node_label(graph, node) for node in range(n_nodes)]
+    nodes = zip(
+        positions,
+        labels if n_nodes <= MOST_LABELED else [""] * n_nodes,
+        [radius * min(1.15, 2.4 / max(len(label), 1)) for label in labels],
+        titles or labels,
+        fills or ["#ffffff"] * n_nodes,
+        [False] * n_nodes if is_dark is None else is_dark,
+        strict=True,
+    )
+    ends = positions[graph.edges()]
+    low, high = positions.min(axis=0) - 2.2 * radius - 1, positions.max(axis=0) + 2.2 * radius + 1
+    if n_nodes == 1:  # it would fill the picture
+        low[0], high[0] = -0.5 * _SPAN, 0.5 * _SPAN
+    picture = render(
+        _PACKAGE,
+        "graph.svg",
+        reason="",
+        description=description,
+        box=[*low, *(high - low)],
+        radius=radius,
+        line=min(0.7, 0.22 * radius),
+        nodes=nodes,
+        edges=ends.reshape(-1, 4),
+        arrows=[_arrow(start, end, radius) for start, end in ends if np.any(start != end)] if graph.directed else [],
+    )
+    return Markup(picture)
+
+
+def _fit(positions: Floats) -> Floats:
+    """Make the picture wide rather than high, scale its longer side, and flip y."""
+    centered = positions - positions.mean(axis=0)
+    spans = np.ptp(centered, axis=0)
+    if spans[1] > spans[0]:
+        centered = centered[:, ::-1]
+    return centered * [1.0, -1.0] * (_SPAN / (spans.max() or _SPAN))
+
+
+def _arrow(start: Floats, end: Floats, radius: float) -> Floats:
+    """Return the corners of an arrowhead at the rim of the end node, as x, y, x, y, x, y."""
+    along = radius * (end - start) / np.linalg.norm(end - start)
+    across = 0.5 * np.array([-along[1], along[0]])
+    tip = end - along
+    return np.concatenate([tip, tip - along + across, tip - along - across])
+
+
+# -------------------------------------------------------------------- a collection in notebooks
 
 
 def graphs_to_html(graphs: Graphs) -> str:
-    """Return a collection as HTML; all text from the data is escaped."""
-    rows = "".join(
-        f"<tr><th style='text-align:left'>{name}</th><td style='text-align:left'>{escape(text)}</td></tr>"
-        for name, text in _rows(graphs)
-    )
-    return f"<table>{rows}</table>"
-
-
-def _rows(graphs: Graphs) -> list[tuple[str, str]]:
-    """Return a name and a description for each kind of content."""
-    per_graph = f", {graphs.n_nodes / len(graphs):.1f} per graph" if len(graphs) else ""
-    rows = [
-        ("graphs", f"{len(graphs):,}, {'directed' if graphs.directed else 'undirected'}"),
-        ("nodes", f"{graphs.n_nodes:,}{per_graph}"),
-        ("edges", f"{graphs.n_edges:,}"),
+    """Return a table of the contents of a collection, and pictures of its first small graphs."""
+    vectors = [
+        (kind.replace("_", " "), getattr(graphs, kind).shape[1], getattr(graphs, names))
+        for names, kind in COLUMN_NAMES.items()
+        if getattr(graphs, kind) is not None
     ]
-    if graphs.labels is not None:
-        rows.append(("labels", _list_values(graphs.label_values)))
-    if graphs.edge_labels is not None:
-        rows.append(("edge labels", _list_values(graphs.edge_label_values)))
-    for names, vectors in COLUMN_NAMES.items():
-        table, titles = getattr(graphs, vectors), getattr(graphs, names)
-        if table is not None:
-            rows.append((vectors, _list_values(titles) if titles else counted(table.shape[1], "column")))
-    if graphs.targets is not None:
-        is_list = graphs.targets.ndim == 1 and graphs.targets.dtype.kind != "f"
-        values = sorted(set(graphs.targets.tolist()), key=str) if is_list else ()
-        rows.append(("targets", _list_values(values) if is_list else "numbers"))
-    return [(name.replace("_", " "), text) for name, text in rows]
+    targets = [] if graphs.targets is None or graphs.targets.ndim > 1 else graphs.targets.tolist()
+    has_classes = graphs.targets is not None and graphs.targets.dtype.kind != "f"
+    pictures = []
+    for i in np.flatnonzero((graphs.sizes > 0) & (graphs.sizes <= _MOST_SHOWN))[:_MOST_PICTURES].tolist():
+        name = f"graph {i}" if graphs.graph_names is None else graphs.graph_names[i]
+        pictures.append((name, str(targets[i]) if targets else "", _draw_labels(graphs[i])))
+    return render(
+        _PACKAGE,
+        "collection.html",
+        graphs=graphs,
+        vectors=vectors,
+        classes=sorted(set(targets), key=str) if has_classes else [],
+        pictures=pictures,
+        counted=counted,
+    )
 
 
-def _list_values(values: Sequence[object]) -> str:
-    texts = [str(value) for value in values[:_MOST_VALUES]]
-    shown = ", ".join(text if len(text) <= _LONGEST else text[:_LONGEST] + "…" for text in texts)
-    return f"{len(values):,}: {shown}{', ...' if len(values) > _MOST_VALUES else ''}"
+def _draw_labels(graph: Graphs) -> Markup:
+    """Draw a graph with its nodes colored by label."""
+    codes = [0] * graph.n_nodes if graph.labels is None else graph.labels.tolist()
+    labels = ["" if graph.labels is None else f": {label_text(graph.label_values[code])}" for code in codes]
+    return draw_graph(
+        graph,
+        "",
+        titles=[f"{node_name(graph, node)}{label}" for node, label in enumerate(labels)],
+        fills=[_COLORS[code % len(_COLORS)] for code in codes],
+        is_dark=[True] * len(codes),
+        size=1.6,
+    )

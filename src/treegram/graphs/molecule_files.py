@@ -145,7 +145,8 @@ def _find_column(names: list[str], wanted: str, path: Path) -> int:
     if len(found) > 1:
         raise DatasetError(f"{path}:1: {len(found)} columns are called {wanted!r}; rename all but one.")
     if not found:
-        hint = suggest(wanted, names) or "."
+        advice = ". Set smiles_column (on the command line: --smiles-column)." if wanted == _DEFAULT_COLUMN else "."
+        hint = suggest(wanted, names) or advice
         raise DatasetError(f"{path}:1: no column is called {wanted!r}; there are {_list_names(names)}{hint}")
     return found[0]
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from treegram._core.errors import InvalidGraphError
 from treegram._core.jit import inlined, jit
+from treegram._core.text import label_text
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 
@@ -35,7 +36,6 @@ __all__ = [
     "has_room",
     "hash_label",
     "join",
-    "label_text",
     "mix",
     "node_hashes",
     "node_name",
@@ -102,11 +102,6 @@ def edge_name(graphs: Graphs, arc: int) -> str:
     """Return an arc's label as text."""
     assert graphs.edge_labels is not None  # arc_hashes checked this
     return _show(graphs.edge_label_values[graphs.edge_labels[arc]])
-
-
-def label_text(value: Hashable) -> str:
-    """Return a label as text: ``C/1`` for the tuple ("C", 1)."""
-    return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _show(value: Hashable) -> str:
