@@ -136,10 +136,10 @@ def test_verdicts_follow_from_means_and_deviations(tables, summaries):
 
 
 def test_every_reading_is_one_of_a_row_and_ran_on_the_same_folds(tables, summaries):
-    rows = [kernel.name for kernel in summaries["paper"].kernels]
-    names = {kernel.name for kernel in summaries["readings"].kernels} - {"P2K with scaled bins"}
+    rows = [kernel.name for kernel in summaries["paper"].study.kernels]
+    names = {kernel.name for kernel in summaries["readings"].study.kernels} - {"P2K with scaled bins"}
     assert all(any(tables["is_reading"](name, row) for row in rows) for name in names)
-    assert summaries["readings"].protocol == summaries["paper"].protocol
+    assert summaries["readings"].study.protocol == summaries["paper"].study.protocol
     assert all(len(cell.repeats) == cell.n_planned for cell in summaries["readings"].cells)
 
 

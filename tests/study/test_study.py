@@ -199,7 +199,7 @@ WRONG = [
     ("C = [1, 10.0]", "C = [1, inf]", "protocol.C[1]: must be a number greater than 0, got inf"),
     ('"all"\n\n', '"train"\n', "protocol.fitted_on: must be one of 'all', 'training', got 'train'"),
     ("C = [1, 10.0]", "alpha = [1.0]", 'protocol.alpha: cannot be combined with task = "classification"'),
-    ("seed = 7", 'control = "turned"', "protocol.control: must be one of 'permuted-targets', got 'turned'"),
+    ("seed = 7", 'split = "turned"', "protocol.split: must be one of 'groups', 'scaffold', got 'turned'"),
     # kernels
     ('"oddcl" # the tree kernel', '"odcl"', "kernels[0].kernel: unknown kernel 'odcl'; did you mean oddcl?"),
     ('{ kernel = "wlcl" },', '{ kernel = "wcl" },', "kernels[1].sum[0].kernel: unknown kernel 'wcl'"),

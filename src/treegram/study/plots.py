@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from treegram._core.optional import matplotlib_module
-from treegram.study.metrics import main_metric
 from treegram.study.statistics import Ranking
 from treegram.study.summary import Cell, Summary
+from treegram.study.tables import baseline_name
 
 _WIDTH = 7.0  # inches
 _ROW = 0.27  # inches for one kernel
@@ -155,10 +155,10 @@ def plot_scores(summary: Summary, dataset: str, ax: Any = None) -> Any:
     if has_published:
         published = [(cell.published, cell.published_deviation) for cell in cells]
         _dots(ax, rows + apart, published, "published", _PUBLISHED)
-    baseline = next(one.baseline for one in summary.datasets if one.name == dataset)
+    baseline = summary.baseline(dataset)
     if baseline is not None:
-        _baseline(ax, summary.baseline_name, baseline)
-    ax.set_xlabel(main_metric(summary.protocol).title, **_TEXT)
+        _baseline(ax, baseline_name(summary), baseline)
+    ax.set_xlabel(summary.metric.title, **_TEXT)
     _finish(ax, dataset)
     return ax
 
@@ -199,8 +199,7 @@ def _kernel_rows(summary: Summary, dataset: str, ax: Any) -> tuple[Any, tuple[Ce
     """Return the cells of a data set, and axes with a row for each kernel, the first on top."""
     cells = summary.column(dataset)
     if not cells:
-        known = ", ".join(one.name for one in summary.datasets)
-        raise ValueError(f"The study has no data set {dataset!r}; it has {known}.")
+        raise ValueError(f"The study has no data set {dataset!r}; it has {', '.join(summary.study.datasets)}.")
     if ax is None:
         ax = _axes(len(cells) + 4.5)
     ax.set(yticks=range(len(cells)), yticklabels=_short(cell.kernel for cell in cells), ylim=(len(cells) - 0.4, -0.6))

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,8 +28,8 @@ from treegram.kernels.kernel_sum import KernelSum
 from treegram.models.auto import AUTO_VERSION
 from treegram.models.crossval import seed_of
 from treegram.models.search import nearest_similarity, warn_if_diagonal
-from treegram.study.data import CheckedData, Loaded, check_data, load_source, outer_folds, refuse_other_data
-from treegram.study.protocol import KernelSpec, Protocol, Scope, Study, StudyEntry, entry_key
+from treegram.study.data import CheckedData, Loaded, check_data, outer_folds, refuse_other_data
+from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry, entry_key
 from treegram.study.selection import (
     SELECTIONS,
     Fold,
@@ -46,7 +45,6 @@ from treegram.study.study_file import check_study
 
 _MOST_HELD = 4 * 2**30  # bytes of Gram matrices that are kept for the next repeat
 _DIGITS = 12  # of a digest, in the record of a run
-_AUTO_DIGESTS = {"c3a7b50daad4": "1"}  # older stores have a digest of the source code instead of AUTO_VERSION
 
 
 def run_study(
@@ -58,6 +56,7 @@ def run_study(
     kernels: Collection[str] | None = None,
     repeats: int | None = None,
     n_jobs: int | None = None,
+    command: str = "treegram.study.run_study",
 ) -> int:
     """Run a study, or a part of it, and add the missing results to a store.
 
@@ -73,8 +72,7 @@ def run_study(
         Where every finished fold is kept.
     data : mapping of str to (Graphs, targets) or (Graphs, targets, groups), optional
         Data sets by their names in the study; folds keep groups together if the protocol has a ``split``. Other data
-        sets are loaded from the file that the study names, relative to the working folder, or by
-        :func:`treegram.load_tu`.
+        sets are loaded by :func:`treegram.load_tu`.
     datasets : collection of str, optional
         Run these data sets only.
     kernels : collection of str, optional
@@ -83,6 +81,8 @@ def run_study(
         Run only the first ``repeats`` repeats.
     n_jobs : int, optional
         Number of threads that share the outer folds of a repeat, as in joblib.
+    command : str, default="treegram.study.run_study"
+        What the store records as the origin of the rows. It should not name a private folder.
 
     Returns
     -------
@@ -95,37 +95,25 @@ def run_study(
         If the study is not valid or does not contain what is requested, or if a data set cannot be cross-validated or
         differs from the one that the store has results for. Nothing has been computed then.
     """
-    study = check_study(study)
-    scope = study.scope(datasets, kernels, repeats)
-    loaded = dict(data or {})
-    for name in scope.datasets:
-        if name not in loaded:
-            source = study.sources.get(name)
-            loaded[name] = load_source(source, Path.cwd()) if source else load_tu(name)
-    checked = check_data({name: loaded[name] for name in scope.datasets}, study.protocol)
-    return run_checked(study, scope, checked, store, command="treegram.study.run_study", n_jobs=n_jobs)
-
-
-def run_checked(
-    study: Study, scope: Scope, data: Sequence[CheckedData], store: Store, *, command: str, n_jobs: int | None
-) -> int:
-    """Run a study as `run_study` does, on data that has been checked; ``command`` is recorded in the store."""
-    study = check_study(study)
-    auto = {AUTO: AUTO_VERSION} if any(entry.is_auto for entry in scope.entries) else {}
-    made_of = {"study file": study.digest[:_DIGITS], **auto, **baseline_versions(scope.entries)}
-    refuse_other_data(data, store)
+    study = check_study(study).part(datasets, kernels, repeats)
+    given = data or {}
+    loaded = {name: given[name] if name in given else load_tu(name) for name in study.datasets}
+    checked = check_data(loaded, study.protocol)
+    auto = {AUTO: AUTO_VERSION} if any(entry.is_auto for entry in study.kernels) else {}
+    versions = {"study file": study.digest[:_DIGITS], **auto, **baseline_versions(study.kernels)}
+    refuse_other_data(checked, store)
     _refuse_other_auto(study, store)
     store.put_study(study.name, study.text)
-    run = store.begin_run(command, made_of).id
-    for one in data:
+    run = store.begin_run(command, versions).id
+    for one in checked:
         store.put_dataset(one.facts)
     runner = Runner(study, store, run, n_jobs, min(_MOST_HELD, available_bytes() / 4))
     # Repeat by repeat: an interrupted run leaves a complete study with fewer repeats.
     tasks = [
         (repeat, one, entry)
-        for repeat in range(scope.repeats)
-        for one in data
-        for entry in scope.entries
+        for repeat in range(study.protocol.repeats)
+        for one in checked
+        for entry in study.kernels
         if repeat < study.repeats_of(entry, one.name)
     ]
     n_missing = sum(len(runner.missing(entry_key(study, entry, one.name), repeat)) for repeat, one, entry in tasks)
@@ -136,9 +124,8 @@ def run_checked(
 def _refuse_other_auto(study: Study, store: Store) -> None:
     """Raise if the store has results from another version of "auto", which has the same key."""
     keys = [entry_key(study, entry, name) for entry in study.kernels if entry.is_auto for name in study.datasets]
-    versions = {run.id: run.versions.get(AUTO) for run in store.runs()} if keys else {}
-    found = {versions.get(row.run) for row in store.rows(keys)} if keys else set()
-    others = {_AUTO_DIGESTS.get(str(version), version) for version in found} - {None, AUTO_VERSION}
+    versions = {run.id: run.versions.get(AUTO) for run in store.runs()}
+    others = {versions.get(row.run) for row in store.rows(keys)} - {None, AUTO_VERSION}
     if others:
         raise StudyError(
             f"{store.path} has results of another version of the kernel {AUTO!r}: {', '.join(map(str, others))}, not "
