@@ -459,7 +459,7 @@ def test_evaluate_does_not_mix_classes_and_numbers(run, folder, sets):
     save_with(sets, np.linspace(0, 1, 24))
     code, out, err = run("evaluate", "A", "B", "--kernel", "wl")
     assert is_one_line(code, out, err)
-    assert "A has numbers, B has classes. Evaluate them one by one." in err
+    assert "A: The targets are numbers, not classes. Use --task " in err
     code, out, err = run("evaluate", "A", "--task", "classification")
     assert is_one_line(code, out, err)
     assert "A: The targets are numbers, not classes. Use --task " in err

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,19 +62,18 @@ def run(args: argparse.Namespace) -> None:
     split = "groups" if args.groups else args.split or ""
     load_one = _load_grouped if split else load_data
     data: dict[str, Any] = {name: load_one(source, args) for name, source in sources.items()}
-    task = args.task or ("regression" if _are_numbers(data) else "classification")
-    if task == "regression" and args.min_class_size > 1:
-        raise ValueError("--min-class-size is for classification; the targets are numbers.")
+    targets = [y for _, y, *_ in data.values() if y is not None]
+    are_numbers = bool(targets) and all(map(has_real_targets, targets))
     study = Study(
         name="-".join(filter(None, [*sources, split])),  # a split gets its own store
         title=f"Kernels on {', '.join(sources)}",
         datasets=tuple(sources),
-        kernels=tuple(StudyEntry(name, tuple(_choices(name, scales[name], args))) for name in names),
+        kernels=tuple(StudyEntry(name, _choices(name, scales[name], args)) for name in names),
         protocol=Protocol(
             repeats=args.repeats or 10,
             outer_folds=args.folds,
             inner_folds=args.folds,
-            task=task,
+            task=args.task or ("regression" if are_numbers else "classification"),
             min_class_size=args.min_class_size,
             split=split,
         ),
@@ -109,22 +108,11 @@ def _load_grouped(name: str, args: argparse.Namespace) -> tuple[Any, Any, Any]:
     return graphs, y, groups[loaded.targets[target][0]].astype(str)
 
 
-def _choices(name: str, scales: Sequence[str], args: argparse.Namespace) -> Iterator[KernelSpec]:
-    """Yield the candidates of inner cross-validation: each scale with the values of the kernel's parameters."""
+def _choices(name: str, scales: Sequence[str], args: argparse.Namespace) -> tuple[KernelSpec, ...]:
+    """Return the candidates of inner cross-validation: each scale with the values of the kernel's parameters."""
     if name == AUTO:
-        yield KernelSpec(AUTO)
-        return
+        return (KernelSpec(AUTO),)
     kernel = kernel_class(name)
     values = kernel().default_param_grid() | parameter_values(args, kernel)
     grid = {key: tuple(several) for key, several in values.items()}
-    for scale in scales:
-        yield KernelSpec(name, {}, grid, () if scale == "raw" else (scale,))
-
-
-def _are_numbers(data: Mapping[str, Any]) -> bool:
-    """Return True if the targets of all data sets that have any are numbers."""
-    found = {name: has_real_targets(y) for name, (_, y, *_groups) in data.items() if y is not None}
-    if len(set(found.values())) > 1:
-        kinds = ", ".join(f"{name} has {'numbers' if real else 'classes'}" for name, real in found.items())
-        raise ValueError(f"Classes and numbers cannot be compared in one table: {kinds}. Evaluate them one by one.")
-    return any(found.values())
+    return tuple(KernelSpec(name, {}, grid, () if scale == "raw" else (scale,)) for scale in scales)

@@ -71,19 +71,17 @@ def add_run_options(parser: Parser, repeats: str) -> None:
 
 def run_and_print(study: Study, part: Study, data: Mapping[str, Any], args: argparse.Namespace) -> None:
     """Run what is missing of a part of the study, and print the table of all results."""
-    from treegram.study.data import check_data
     from treegram.study.run import run_study
     from treegram.study.store import Store
     from treegram.study.summary import summarize
     from treegram.study.tables import brief_text
 
     path = args.store or Path(f"{study.name}.sqlite")
-    check_data(data, study.protocol)  # before there is a store: unusable data leave no file behind
+    try:
+        run_study(part, path, data, command=args.command_line, n_jobs=args.jobs)
+    except KeyboardInterrupt:
+        print(f"Interrupted; finished folds are in {path}. Run the same command to resume.", file=sys.stderr)
+        raise SystemExit(130) from None
     with Store.open(path) as store:
-        try:
-            run_study(part, store, data, command=args.command_line, n_jobs=args.jobs)
-        except KeyboardInterrupt:
-            print(f"Interrupted; finished folds are in {path}. Run the same command to resume.", file=sys.stderr)
-            raise SystemExit(130) from None
         print(brief_text(summarize(store, study)))
     print(f"\nResults: {path}. For a page of tables and statistics: treegram report {path}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -141,12 +142,12 @@ class Store(contextlib.AbstractContextManager["Store"]):
         self._connection = connection
 
     @classmethod
-    def open(cls, path: str | Path, *, create: bool = True) -> Self:
+    def open(cls, path: str | os.PathLike[str], *, create: bool = True) -> Self:
         """Open a store.
 
         Parameters
         ----------
-        path : str or Path
+        path : str or path
             The file.
         create : bool, default=True
             Create a store if there is no file or an empty one.
