@@ -337,7 +337,7 @@ def test_a_store_of_another_study_is_left_alone(run, store):
     assert is_one_line(code, out, err)
     assert "small.sqlite holds the study 'small'; use another file for the study 'other'." in err
     with Store.open(store) as opened:
-        assert opened.study_text() == STUDY
+        assert opened.study()[1] == STUDY
     assert rows(store) == before
 
 
@@ -480,7 +480,7 @@ def test_evaluate_searches_scales_and_widths(run, folder):
     code, _, err = run(*words, "--scale", "raw,robust", "--gamma", "none,0.01,scale")
     assert (code, err) == (0, "")
     with Store.open("A.sqlite", create=False) as store:
-        study = parse_study("A", store.study_text().encode(), "A")
+        study = parse_study("A", store.study()[1].encode(), "A")
     trees, colors = study.kernels
     found = [(one.attributes, one.param_grid.get("gamma")) for one in trees.choices]
     assert found == [((), (None, 0.01, "scale")), (("robust",), (None, 0.01, "scale"))]

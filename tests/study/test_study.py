@@ -271,8 +271,8 @@ WRONG = [
     ('note = "A note."', "reseed = true", "kernels[0].reseed: the kernel 'oddcl' has no parameter 'random_state'"),
     ("seed = 7", "repeats_on = { MUTAGG = 1 }", "protocol.repeats_on: unknown data set 'MUTAGG'"),
     # syntax
-    ('reference = "None"', 'reference = "None', "not valid TOML: "),
-    ("seed = 7", "seed = 7\nseed = 8", "not valid TOML: Cannot overwrite a value (at line 17"),
+    ('reference = "None"', 'reference = "None', "not valid TOML in UTF-8: "),
+    ("seed = 7", "seed = 7\nseed = 8", "not valid TOML in UTF-8: Cannot overwrite a value (at line 17"),
 ]
 
 
@@ -324,9 +324,9 @@ def test_files_that_are_no_study(write):
         b"": ": the key 'datasets' is missing",
         b"datasets = ['b']\nkernels = []": ": kernels: must be a list of at least one element, got an empty list",
         b"datasets = ['b']\n[kernels]": ": kernels: must be a list of at least one element, got a table",
-        b"title = 'a'\nabout = '\xe9'": ":2: not UTF-8",
+        b"title = 'a'\nabout = '\xe9'": ": not valid TOML in UTF-8: 'utf-8' codec can't decode byte 0xe9",
         b"x = " + b"[" * 50_000: ": not valid TOML",
-        b"x = " + b"9" * 10_000: ": not valid TOML: Exceeds the limit",
+        b"x = " + b"9" * 10_000: ": not valid TOML in UTF-8: Exceeds the limit",
         b"\0" * 100: ": not valid TOML",
     }
     for content, words in wrong.items():

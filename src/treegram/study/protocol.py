@@ -187,7 +187,7 @@ class Study:
         kernels: Collection[str] | None = None,
         repeats: int | None = None,
     ) -> Study:
-        """Return the study with these data sets, kernels and first repeats only; it keeps the text of the whole study."""
+        """Return the study with these data sets, kernels and first repeats only; a text of the whole study stays."""
         names = [entry.name for entry in self.kernels]
         for wanted, known, what in ((datasets, self.datasets, "data set"), (kernels, names, "kernel")):
             for name in wanted or ():
@@ -204,7 +204,6 @@ class Study:
             datasets=tuple(name for name in self.datasets if datasets is None or name in datasets),
             kernels=tuple(entry for entry in self.kernels if kernels is None or entry.name in kernels),
             protocol=replace(self.protocol, repeats=repeats or planned),
-            source=self.text,
         )
 
 

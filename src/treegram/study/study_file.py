@@ -97,17 +97,17 @@ def parse_study(name: str, content: bytes, file: str, *, is_stored: bool = False
     try:
         text = content.decode("utf-8-sig")
         table = json.loads(text) if text.startswith("{") else tomllib.loads(text)
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise StudyError(f"{file}:{line}: not UTF-8; save the file with this encoding.") from None
     except (ValueError, RecursionError) as error:
-        raise StudyError(f"{file}: not valid TOML: {error}") from None
+        raise StudyError(f"{file}: not valid TOML in UTF-8: {error}") from None
     return replace(_checked(name, table, file, is_stored=is_stored), source=text)
 
 
 def check_study(study: Study) -> Study:
-    """Return the study if it is valid, with the classes and types of one that was read from a file."""
-    return study if study.source else _checked(study.name, as_table(study), f"the study {study.name}", is_stored=False)
+    """Return the study if it is valid, with the classes, types and text of one that was read from a file."""
+    if study.source:
+        return study
+    checked = _checked(study.name, as_table(study), f"the study {study.name}", is_stored=False)
+    return replace(checked, source=checked.text)
 
 
 def _checked(name: str, table: Any, file: str, *, is_stored: bool) -> Study:

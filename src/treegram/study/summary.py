@@ -253,9 +253,10 @@ def summarize(store: Store, study: Study | None = None) -> Summary:
 
 def stored_study(store: Store) -> Study:
     """Return the study in a store; its kernels need not exist in this version."""
-    name, text = store.study_name(), store.study_text()
-    if name is None or text is None:
+    found = store.study()
+    if found is None:
         raise StoreError(f"{store.path} holds no study yet; run one with this store first.")
+    name, text = found
     return parse_study(name, text.encode(), f"the study in {store.path}", is_stored=True)
 
 

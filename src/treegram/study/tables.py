@@ -236,10 +236,11 @@ def kernel_table(summary: Summary) -> Table:
     for entry in summary.study.kernels:
         choices = [BASELINES.get(entry.baseline, entry.baseline)] if entry.baseline else map(describe, entry.choices)
         timed = ", ".join(f"{name} {shown(value)}" for name, value in entry.timed.items())
-        learns_from = _LEARNS_FROM[summary.learns_from(entry)]
-        rows.append(_text_cells([entry.name, "\n".join(choices), timed, learns_from, entry.note]))
+        name = TableCell(entry.name, notes=(f"timed with {timed}",) * bool(timed))
+        texts = ["\n".join(choices), _LEARNS_FROM[summary.learns_from(entry)], entry.note]
+        rows.append((name, *_text_cells(texts)))
     caption = f"The choices of inner cross-validation, besides {summary.study.protocol.strengths[0]}."
-    return Table(caption, ("kernel", "choices", "timed with", "learns from", "note"), tuple(rows), "notes")
+    return Table(caption, ("kernel", "choices", "learns from", "note"), tuple(rows), "notes")
 
 
 def describe(spec: KernelSpec) -> str:
