@@ -17,7 +17,7 @@ from statistics import mean
 import numpy as np
 
 from treegram.study import Store, Summary, plot_ranks, summarize, write_report
-from treegram.study.report import overall, pair_verdicts, ranking_verdict
+from treegram.study.report import pair_verdicts, ranking_verdict
 from treegram.study.statistics import Ranking, friedman_nemenyi
 from treegram.study.summary import Cell
 from treegram.study.tables import markdown_bullets, markdown_table, score_table
@@ -41,7 +41,7 @@ def accuracies(summaries: Sequence[Summary]) -> str:
     first, *others = tables
     # The largest class heads each table, and is shown once.
     table = replace(first, rows=first.rows + tuple(row for other in others for row in other.rows[1:]))
-    return f"{markdown_table(table, compact=True)}\n\n{markdown_bullets(summaries[0].remarks)}\n"
+    return f"{markdown_table(table, compact=True)}\n\n{markdown_bullets(summaries[0].study.remarks)}\n"
 
 
 # -------------------------------------------------------------------- the published numbers, one by one
@@ -93,7 +93,7 @@ def one_by_one(summaries: Sequence[Summary]) -> str:
     """Return a table of verdicts, the number of each, and how well each reading agrees."""
     first, pairs = summaries[0], published_cells(summaries)
     others = {(cell.kernel, cell.dataset): readings for cell, readings in pairs}
-    lines = [["kernel", *(dataset.name for dataset in first.datasets)], ["---"] * (1 + len(first.datasets))]
+    lines = [["kernel", *first.study.datasets], ["---"] * (1 + len(first.study.datasets))]
     for kernel in dict.fromkeys(cell.kernel for cell, _ in pairs):
         row = first.row(kernel)
         lines.append([kernel, *(verdict(cell, others.get((kernel, cell.dataset), ())) for cell in row)])
@@ -169,11 +169,9 @@ def draw_ranks(study: str, results: Path, path: Path) -> None:
 
 def shortfalls(summary: Summary) -> list[tuple[float, str, str, float]]:
     """Return for each entry its largest shortfall to the best of all, the data set of it, and the mean over all; best first."""
-    best = {
-        dataset.name: max(cell.mean or 0.0 for cell in summary.column(dataset.name)) for dataset in summary.datasets
-    }
+    best = {name: max(cell.mean or 0.0 for cell in summary.column(name)) for name in summary.study.datasets}
     found = []
-    for kernel in summary.kernels:
+    for kernel in summary.study.kernels:
         below = [(best[cell.dataset] - (cell.mean or 0.0), cell.dataset) for cell in summary.row(kernel.name)]
         found.append((*max(below), kernel.name, mean(points for points, _ in below)))
     return sorted((most, name, dataset, average) for most, dataset, name, average in found)
@@ -182,13 +180,12 @@ def shortfalls(summary: Summary) -> list[tuple[float, str, str, float]]:
 def tests_in_words(summaries: Sequence[Summary]) -> str:
     """Return the verdicts of a study's tests, all after correction for their number; of many pairs, those with several baselines."""
     (summary,) = summaries
-    said = [ranking_verdict(one.ours, f"Ranks {one.name}:") for one in summary.comparisons if one.ours]
+    said = [ranking_verdict(one.ours, f"By our numbers ({one.name})") for one in summary.comparisons if one.ours]
     pairs = [pair for pair in summary.pairs if len(pair.baselines) > 1] or summary.pairs
-    if summary.study == "wide":
+    if summary.study.name == "wide":
         said = [shortfall_in_words(summary), *said, unrelated_ranks(summary)]
     for pair in pairs:
         said += pair_verdicts(pair)
-        said += [overall(pair, pair.ours, "by ours")] if pair.ours else []
     return f"{markdown_bullets(said)}\n"
 
 
@@ -204,7 +201,7 @@ def shortfall_in_words(summary: Summary) -> str:
 def unrelated_ranks(summary: Summary) -> str:
     """Rank the entries of the first comparison on the data sets that are not related to those of the design."""
     kernels = summary.comparisons[0].kernels
-    datasets = [one.name for one in summary.datasets if one.name not in RELATED]
+    datasets = [name for name in summary.study.datasets if name not in RELATED]
     means = {(cell.dataset, cell.kernel): cell.mean for cell in summary.cells}
     ranking = friedman_nemenyi([[means[name, kernel] for kernel in kernels] for name in datasets], kernels)
     (rank, first), (next_rank, second), *_ = sorted(zip(ranking.mean_ranks, ranking.names, strict=True))
@@ -217,8 +214,8 @@ def unrelated_ranks(summary: Summary) -> str:
 def criteria(summaries: Sequence[Summary]) -> str:
     """Compare "auto" with what the second wide study registered, for the clean tier and for the explored one."""
     cells = {(cell.dataset, cell.kernel): cell for summary in summaries for cell in summary.cells}
-    names = [dataset.name for summary in summaries for dataset in summary.datasets]
-    kernels = [one.name for one in summaries[0].kernels if all((name, one.name) in cells for name in names)]
+    names = [name for summary in summaries for name in summary.study.datasets]
+    kernels = [one.name for one in summaries[0].study.kernels if all((name, one.name) in cells for name in names)]
     texts = []
     for tier, some in {"Clean": CLEAN, "Explored": [name for name in names if name not in CLEAN]}.items():
         ranking = friedman_nemenyi([[cells[name, kernel].mean for kernel in kernels] for name in some], kernels)
@@ -249,10 +246,10 @@ def _advantage(own: Cell, other: Cell) -> str:
 def beside(summaries: Sequence[Summary]) -> str:
     """Return the accuracies of an addendum beside those of "auto", of CSM, and of the best entry of the study."""
     study, addendum = summaries
-    names = [dataset.name for dataset in addendum.datasets]
+    names = addendum.study.datasets
     rows = {kernel: [cell for cell in study.row(kernel) if cell.dataset in names] for kernel in ("auto", "CSM")}
     rows["the best of the wide study"] = [max(study.column(name), key=lambda cell: cell.mean or 0.0) for name in names]
-    rows |= {kernel.name: list(addendum.row(kernel.name)) for kernel in addendum.kernels}
+    rows |= {kernel.name: list(addendum.row(kernel.name)) for kernel in addendum.study.kernels}
     lines = [["kernel", *names], ["---"] * (1 + len(names))]
     lines += [[name, *map(_mean_and_deviation, cells)] for name, cells in rows.items()]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

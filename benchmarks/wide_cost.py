@@ -86,12 +86,12 @@ def main() -> None:
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     study = read_study(args.study)
-    scope = study.scope(args.datasets or None, args.kernels)
+    part = study.part(args.datasets or None, args.kernels)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "cost.sqlite") as store:
         runner = Runner(study, store, store.begin_run("benchmarks/wide_cost.py").id, 1, 0.0)
-        for name in scope.datasets:
+        for name in part.datasets:
             (data,) = check_data({name: generate(name)}, study.protocol)
-            for entry in scope.entries:
+            for entry in part.kernels:
                 start = time.process_time()
                 rows = runner.rows(0, data, entry)
                 fold = next(rows).seconds

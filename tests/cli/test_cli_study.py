@@ -337,7 +337,7 @@ def test_a_store_of_another_study_is_left_alone(run, store):
     assert is_one_line(code, out, err)
     assert "small.sqlite holds the study 'small'; use another file for the study 'other'." in err
     with Store.open(store) as opened:
-        assert opened.study_text() == STUDY
+        assert opened.study()[1] == STUDY
     assert rows(store) == before
 
 
@@ -459,7 +459,7 @@ def test_evaluate_does_not_mix_classes_and_numbers(run, folder, sets):
     save_with(sets, np.linspace(0, 1, 24))
     code, out, err = run("evaluate", "A", "B", "--kernel", "wl")
     assert is_one_line(code, out, err)
-    assert "A has numbers, B has classes. Evaluate them one by one." in err
+    assert "A: The targets are numbers, not classes. Use --task " in err
     code, out, err = run("evaluate", "A", "--task", "classification")
     assert is_one_line(code, out, err)
     assert "A: The targets are numbers, not classes. Use --task " in err
@@ -480,10 +480,10 @@ def test_evaluate_searches_scales_and_widths(run, folder):
     code, _, err = run(*words, "--scale", "raw,robust", "--gamma", "none,0.01,scale")
     assert (code, err) == (0, "")
     with Store.open("A.sqlite", create=False) as store:
-        study = parse_study("A", store.study_text().encode(), "A")
+        study = parse_study("A", store.study()[1].encode(), "A")
     trees, colors = study.kernels
     found = [(one.attributes, one.param_grid.get("gamma")) for one in trees.choices]
-    assert found == [((), None), ((), (0.01, "scale")), (("robust",), None), (("robust",), (0.01, "scale"))]
+    assert found == [((), (None, 0.01, "scale")), (("robust",), (None, 0.01, "scale"))]
     assert [(one.attributes, one.param_grid.get("gamma")) for one in colors.choices] == [((), None)]
     assert commands("A.sqlite")[0].endswith("--scale raw,robust --gamma none,0.01,scale")
 
@@ -526,17 +526,6 @@ def test_vectors_in_too_large_a_unit_are_told_with_the_cure(run, folder, sets):
     assert run(*words, "--scale", "standard", "--store", "scaled.sqlite")[2] == ""
 
 
-def test_a_control_has_a_store_of_its_own(run, folder):
-    words = ("evaluate", "A", "--kernel", "wl", "--folds", 3, "--repeats", 1)
-    plain = run(*words)[1]
-    code, out, err = run(*words, "--control", "permuted-targets")
-    assert (code, err) == (0, "")
-    assert out.splitlines()[3] != plain.splitlines()[3]
-    assert commands("A-permuted-targets.sqlite")[0].endswith("--control permuted-targets")
-    assert run("report", "A-permuted-targets.sqlite")[0] == 0
-    assert "This is a control: the targets are permuted among the graphs" in Path("A-permuted-targets.md").read_text()
-
-
 MOLECULES = "smiles,logS,batch\n" + "".join(
     f"{smiles},{i / 4},{batch}\n"
     for i, (smiles, batch) in enumerate(
@@ -567,26 +556,14 @@ def test_evaluate_keeps_groups_together(run, folder, option, value):
     assert sorted(i for fold in folds for i in fold) == list(range(7))
     for together in ([0, 1], [2, 3], [4, 6]):
         assert sum(set(together) <= set(fold) for fold in folds) == 1
+    assert run("report", path)[0] == 0
+    assert "Outer folds keep " in Path(path).with_suffix(".md").read_text()
     code, out, err = run("evaluate", "esol.csv", "--folds", 2, option, value)
     assert is_one_line(code, out, err)
     assert "Groups need one --target." in err
     code, out, err = run("evaluate", "A", "--folds", 2, option, value)
     assert is_one_line(code, out, err)
     assert f"{option if split == 'groups' else '--split scaffold'} is for molecules" in err
-
-
-@pytest.mark.slow
-def test_draws_of_random_numbers_are_repeated(run, folder):
-    words = ("evaluate", "A", "--folds", 3, "--repeats", 2, "--reseed")
-    code, _, err = run(*words, "--kernel", "p2k", "--kernel", "wl")
-    assert (code, err) == (0, "")
-    assert commands("A.sqlite")[0].startswith("treegram evaluate A --folds 3 --repeats 2 --reseed")
-    with Store.open("A.sqlite", create=False) as store:
-        study = parse_study("A", store.study_text().encode(), "A")
-    assert [entry.reseed for entry in study.kernels] == [True, False]
-    code, out, err = run(*words, "--kernel", "wl")
-    assert is_one_line(code, out, err)
-    assert "--reseed has no effect on wl; it is for --kernel oddcl-approx, p2k, wwl." in err
 
 
 RARE = [1] * 15 + [2] * 8 + [7]

@@ -2,6 +2,7 @@ import copy
 import dataclasses
 import enum
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -713,7 +714,7 @@ def test_the_view_in_notebooks_is_a_table_and_pictures_and_escapes_what_it_shows
     for tag in ("<script>", "<b>", "<i>"):
         assert tag not in page
         assert tag.replace("<", "&lt;").replace(">", "&gt;") in page
-    for text in ("3, undirected", "104, 34.7 per graph", "2 columns", "1 column"):
+    for text in ("3, undirected", "104, 34.7 per graph", "2 columns", "1 column", "graph 1: b"):
         assert text in page
     assert all(
         page.count(f"<{tag}") == page.count(f"</{tag}>") for tag in ("table", "tr", "td", "svg", "figure", "div")

@@ -26,6 +26,7 @@ from treegram.study.selection import (
 from treegram.study.store import Store
 from treegram.study.study_file import parse_study
 from treegram.study.summary import summarize
+from treegram.study.tables import kernel_table
 
 PROTOCOL = Protocol(inner_folds=3, C=(1.0, 10.0))
 REGRESSION = replace(PROTOCOL, task="regression", alpha=(0.1, 1.0))
@@ -210,11 +211,10 @@ def test_baselines_are_entries_like_any_other(tmp_path):
         len(by_name["forest"].others),
         by_name["forest"].gram_seconds,
     ]
-    assert all(one.mean is not None for one in by_name["forest"].others)
+    assert all(mean is not None for mean, _ in by_name["forest"].others.values())
     assert re.fullmatch(r"max_features .*, min_samples_leaf .", by_name["forest"].chosen[0][0])
-    kernels = {kernel.name: kernel for kernel in summary.kernels}
-    assert kernels["forest"].choices == (BASELINES["summary-forest"],)
-    assert kernels["forest"].learns_from == "training"
+    rows = {row[0].text: row[1:3] for row in kernel_table(summary).rows}
+    assert [cell.text for cell in rows["forest"]] == [BASELINES["summary-forest"], "training graphs"]
 
 
 def test_without_torch_a_network_says_what_to_install_before_anything_runs(monkeypatch):

@@ -61,7 +61,7 @@ def test_a_study_runs_from_python_and_says_so(store):
     with Store.open(store, create=False) as opened:
         summary = summarize(opened)
         assert [run.command for run in opened.runs()] == ["treegram.study.run_study"]
-    assert (summary.title, len(summary.cells)) == ("A small study", 1)
+    assert (summary.study.title, len(summary.cells)) == ("A small study", 1)
     assert summary.cells[0].mean is not None
 
 

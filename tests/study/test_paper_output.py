@@ -85,9 +85,9 @@ def test_tables_without_numbers_are_empty(study, tmp_path):
 
 def test_a_long_table_can_break(store):
     summary = summarize(store)
-    kernels = tuple(replace(summary.kernels[0], name=f"K{i}") for i in range(11))
+    kernels = tuple(replace(summary.study.kernels[0], name=f"K{i}") for i in range(11))
     cells = tuple(replace(cell, kernel=one.name) for one in kernels for cell in summary.row("WL"))
-    text = replace(summary, kernels=kernels, cells=cells).to_latex("pairs")
+    text = replace(summary, study=replace(summary.study, kernels=kernels), cells=cells).to_latex("pairs")
     assert r"\begin{longtable}" in text
     assert len(parse(text)) == 1 + 55
 
@@ -162,8 +162,10 @@ def test_references_are_well_formed_and_complete():
 
 def test_what_has_no_reference_is_listed(store):
     summary = summarize(store)
-    own = replace(summary.kernels[0], kernels=("mine", "wl"))
-    assert bibliography(replace(summary, kernels=(own,))).startswith("% No reference is known for: mine\n\n@")
+    own = replace(summary.study.kernels[0], choices=(KernelSpec("mine"), KernelSpec("wl")))
+    assert bibliography(replace(summary, study=replace(summary.study, kernels=(own,)))).startswith(
+        "% No reference is known for: mine\n\n@"
+    )
     assert "known" not in bibliography(summary)
 
 

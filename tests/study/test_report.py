@@ -155,27 +155,28 @@ def test_numbers_are_written_as_people_do(written, expected):
 def test_a_ranking_says_who_beats_whom_and_no_more():
     scores = np.tile([3.0, 2.0, 1.0], (12, 1))
     said = report.ranking_verdict(friedman_nemenyi(scores, ["A", "B", "C"]), "Here")
-    assert said.startswith(
-        "Here A has the best mean rank, 1.00. Friedman's test over 3 kernels and 12 data sets gives χ² = 24.00, p < 0.001, which "
-        "rejects"
+    assert said == (
+        "Here, A has the best mean rank, 1.00, of 3 kernels on 12 data sets. The kernels are not all equal (Friedman's test: "
+        "χ² = 24.00, p < 0.001): A is significantly better than B and C; B is significantly better than C (Nemenyi's test: mean "
+        "ranks must differ by 0.96)."
     )
-    assert "A is significantly better than B and C and B is significantly better than C; it separates no other" in said
     scores[:6] = scores[:6, ::-1]
     said = report.ranking_verdict(friedman_nemenyi(scores, ["A", "B", "C"]), "Here")
-    assert said.endswith("these numbers do not show that any kernel differs from another.")
-    assert said.startswith("Here A, B and C share the best mean rank, 2.00.")
+    assert said.startswith(
+        "Here, A, B and C share the best mean rank, 2.00, of 3 kernels on 12 data sets. No difference"
+    )
 
 
 def test_the_papers_claims_are_held_against_its_numbers(summary_of):
     summary = summary_of(read_study("paper"), filled=False)
     markdown = write_markdown(summary)
     assert "χ² = 22.25, p = 0.008" in markdown
-    assert "ODDCL_ST is significantly better than P2K; it separates no other pair." in markdown
-    assert "χ² = 10.49, p = 0.49: these numbers do not show" in markdown
-    assert "leaves out CSM, for which not every number is published" in markdown
+    assert "p = 0.008): ODDCL_ST is significantly better than P2K (Nemenyi's test" in markdown
+    assert "No difference between kernels is significant (Friedman's test: χ² = 10.49, p = 0.49)." in markdown
+    assert "The published numbers of CSM are incomplete and not ranked." in markdown
     assert (
-        "by Welch's t-test, ODDCL_ST is significantly better than WL on BZR (p < 0.001) and ENZYMES (p < 0.001) and "
-        "does not differ significantly from WL on COX2 and DHFR" in markdown
+        "ODDCL_ST is significantly better than WL on BZR (p < 0.001) and ENZYMES (p < 0.001) and does not differ significantly "
+        "from WL on COX2 and DHFR (Welch's t-test on the published means and deviations" in markdown
     )
 
 
@@ -216,10 +217,11 @@ def test_verdicts_on_pairs_are_those_after_holms_correction(summary_of):
         for test, p in zip(pair.tests, (0.018, 0.5, 0.6), strict=True)
     ]
     said = report.pair_verdicts(replace(pair, tests=tuple(tests)))
-    assert said == [
-        "On our folds, by the corrected resampled t-test, K1 does not differ significantly from K2 on D1, D2 and D3 (level 0.05, "
-        "p-values after Holm's correction)."
-    ]
+    assert said[0] == (
+        "K1 does not differ significantly from K2 on any of 3 data sets (corrected resampled t-test on our folds, level 0.05 "
+        "after Holm's correction)."
+    )
+    assert said[1].startswith("On all these data sets together, K1 is better than K2 with probability")
 
 
 # -------------------------------------------------------------------- text
@@ -316,7 +318,7 @@ def test_a_page_says_all(summary_of):
     assert "largest class 75.00 75.00" in page.text
     assert "Our numbers cannot be ranked yet: there is no complete repeat of K1 on D2." in page.text
     assert "n_iterations 3, C 10 100 %" in page.text
-    assert f"study file: SHA-256 {summary.digest}" in page.text
+    assert f"study file: SHA-256 {summary.study.digest}" in page.text
 
 
 def test_a_complete_page_has_diagrams_of_both_rankings(summary_of):

@@ -65,13 +65,13 @@ def test_the_markdown_is_what_the_store_gives(study, results):
 
 def test_a_store_is_of_the_study_that_is_shipped(study, results):
     with Store.open(results / f"{study}.sqlite", create=False) as store:
-        assert store.study_text() == read_study(STUDIES[study]).text
+        assert store.study()[1] == read_study(STUDIES[study]).text
 
 
 def test_a_study_file_is_the_one_that_was_run_but_for_renamed_words(study, results):
     """The first line has the SHA-256 of the file when it was run: with its old words, it has it still."""
     with Store.open(results / f"{study}.sqlite", create=False) as store:
-        text, runs = store.study_text(), store.runs()
+        text, runs = store.study()[1], store.runs()
     digest = hashlib.sha256(text.encode()).hexdigest()
     if text.startswith("# SHA-256"):
         first, _, _, text = text.split("\n", 3)
@@ -136,10 +136,10 @@ def test_verdicts_follow_from_means_and_deviations(tables, summaries):
 
 
 def test_every_reading_is_one_of_a_row_and_ran_on_the_same_folds(tables, summaries):
-    rows = [kernel.name for kernel in summaries["paper"].kernels]
-    names = {kernel.name for kernel in summaries["readings"].kernels} - {"P2K with scaled bins"}
+    rows = [kernel.name for kernel in summaries["paper"].study.kernels]
+    names = {kernel.name for kernel in summaries["readings"].study.kernels} - {"P2K with scaled bins"}
     assert all(any(tables["is_reading"](name, row) for row in rows) for name in names)
-    assert summaries["readings"].protocol == summaries["paper"].protocol
+    assert summaries["readings"].study.protocol == summaries["paper"].study.protocol
     assert all(len(cell.repeats) == cell.n_planned for cell in summaries["readings"].cells)
 
 

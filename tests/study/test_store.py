@@ -153,13 +153,13 @@ def test_facts_of_a_dataset_keep_the_order_of_its_classes(store):
 
 
 def test_the_study_is_kept_and_may_grow_but_another_needs_another_store(store, path):
-    assert (store.study_name(), store.study_text()) == (None, None)
+    assert store.study() is None
     store.put_study("paper", "one")
     store.put_study("paper", "two")
     with pytest.raises(StoreError, match="holds the study 'paper'; use another file for the study 'mine'"):
         store.put_study("mine", "three")
     with Store.open(path) as second:
-        assert (second.study_name(), second.study_text()) == ("paper", "two")
+        assert second.study() == ("paper", "two")
 
 
 def test_any_file_name_is_allowed(tmp_path):
@@ -287,7 +287,7 @@ def test_a_text_that_is_not_utf8_is_damage(full):
         store.put_study("s", "text")
         store._connection.execute("UPDATE study SET text = CAST(x'43e93d' AS TEXT)")
         with pytest.raises(StoreError, match=r"or it is damaged; .*Could not decode to UTF-8"):
-            store.study_text()
+            store.study()
 
 
 def test_paths_without_a_store(tmp_path, path):
@@ -315,7 +315,7 @@ def test_reading_changes_no_byte(full):
     before = full.read_bytes()
     with Store.open(full) as store:
         assert len(store.rows()) == 60
-        store.datasets(), store.runs(), store.gram_times(), store.done("k"), store.study_text()
+        store.datasets(), store.runs(), store.gram_times(), store.done("k"), store.study()
     assert full.read_bytes() == before
     assert [file.name for file in full.parent.iterdir()] == [full.name]
 

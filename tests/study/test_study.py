@@ -199,7 +199,7 @@ WRONG = [
     ("C = [1, 10.0]", "C = [1, inf]", "protocol.C[1]: must be a number greater than 0, got inf"),
     ('"all"\n\n', '"train"\n', "protocol.fitted_on: must be one of 'all', 'training', got 'train'"),
     ("C = [1, 10.0]", "alpha = [1.0]", 'protocol.alpha: cannot be combined with task = "classification"'),
-    ("seed = 7", 'control = "turned"', "protocol.control: must be one of 'permuted-targets', got 'turned'"),
+    ("seed = 7", 'split = "turned"', "protocol.split: must be one of 'groups', 'scaffold', got 'turned'"),
     # kernels
     ('"oddcl" # the tree kernel', '"odcl"', "kernels[0].kernel: unknown kernel 'odcl'; did you mean oddcl?"),
     ('{ kernel = "wlcl" },', '{ kernel = "wcl" },', "kernels[1].sum[0].kernel: unknown kernel 'wcl'"),
@@ -271,8 +271,8 @@ WRONG = [
     ('note = "A note."', "reseed = true", "kernels[0].reseed: the kernel 'oddcl' has no parameter 'random_state'"),
     ("seed = 7", "repeats_on = { MUTAGG = 1 }", "protocol.repeats_on: unknown data set 'MUTAGG'"),
     # syntax
-    ('reference = "None"', 'reference = "None', "not valid TOML: "),
-    ("seed = 7", "seed = 7\nseed = 8", "not valid TOML: Cannot overwrite a value (at line 17"),
+    ('reference = "None"', 'reference = "None', "not valid TOML in UTF-8: "),
+    ("seed = 7", "seed = 7\nseed = 8", "not valid TOML in UTF-8: Cannot overwrite a value (at line 17"),
 ]
 
 
@@ -324,9 +324,9 @@ def test_files_that_are_no_study(write):
         b"": ": the key 'datasets' is missing",
         b"datasets = ['b']\nkernels = []": ": kernels: must be a list of at least one element, got an empty list",
         b"datasets = ['b']\n[kernels]": ": kernels: must be a list of at least one element, got a table",
-        b"title = 'a'\nabout = '\xe9'": ":2: not UTF-8",
+        b"title = 'a'\nabout = '\xe9'": ": not valid TOML in UTF-8: 'utf-8' codec can't decode byte 0xe9",
         b"x = " + b"[" * 50_000: ": not valid TOML",
-        b"x = " + b"9" * 10_000: ": not valid TOML: Exceeds the limit",
+        b"x = " + b"9" * 10_000: ": not valid TOML in UTF-8: Exceeds the limit",
         b"\0" * 100: ": not valid TOML",
     }
     for content, words in wrong.items():

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import treegram
 from treegram.cli._data import add_data_argument, has_real_targets, load, load_data
-from treegram.cli._kernels import AUTO, add_search_options, kernel_class, parameter_values, scales_of, those_with
+from treegram.cli._kernels import AUTO, add_search_options, kernel_class, parameter_values, scales_of
 from treegram.cli._parser import Parser, at_least
 from treegram.cli.reproduce import add_run_options, run_and_print
-from treegram.study.protocol import CONTROLS, KernelSpec, Protocol, Study, StudyEntry
+from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -38,10 +37,6 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
         default=1,
         help="leave out the graphs of classes with fewer than N (default: 1, none)",
     )
-    controls = "; ".join(f"{name} ({meaning})" for name, meaning in CONTROLS.items())
-    parser.add_argument(
-        "--control", choices=CONTROLS, metavar="NAME", help=f"change the data, to see what scores depend on: {controls}"
-    )
     split = parser.add_mutually_exclusive_group()
     split.add_argument(
         "--groups",
@@ -53,11 +48,6 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
         choices=["scaffold"],
         help="keep molecules with the same Bemis-Murcko scaffold together in the outer folds",
     )
-    parser.add_argument(
-        "--reseed",
-        action="store_true",
-        help="for kernels that draw random numbers: use the number of the repeat as random_state, so that means are over draws, too",
-    )
     add_run_options(parser, repeats="10")
 
 
@@ -65,7 +55,6 @@ def run(args: argparse.Namespace) -> None:
     """Build a study and run it like any other."""
     names = list(dict.fromkeys(args.kernels or ["oddcl"]))
     scales = scales_of(args, names)
-    reseeded = those_with("random_state", "--reseed", names) if args.reseed else []
     # Stores and reports show the name of a data set, not its folder on this machine.
     sources = {_name(data): data for data in args.data}
     if len(sources) < len(args.data):
@@ -73,26 +62,23 @@ def run(args: argparse.Namespace) -> None:
     split = "groups" if args.groups else args.split or ""
     load_one = _load_grouped if split else load_data
     data: dict[str, Any] = {name: load_one(source, args) for name, source in sources.items()}
-    task = args.task or ("regression" if _are_numbers(data) else "classification")
-    if task == "regression" and args.min_class_size > 1:
-        raise ValueError("--min-class-size is for classification; the targets are numbers.")
-    kernels = [StudyEntry(name, tuple(_choices(name, scales[name], args)), reseed=name in reseeded) for name in names]
+    targets = [y for _, y, *_ in data.values() if y is not None]
+    are_numbers = bool(targets) and all(map(has_real_targets, targets))
     study = Study(
-        name="-".join(filter(None, [*sources, args.control, split])),  # a control or split gets its own store
+        name="-".join(filter(None, [*sources, split])),  # a split gets its own store
         title=f"Kernels on {', '.join(sources)}",
         datasets=tuple(sources),
-        kernels=tuple(kernels),
+        kernels=tuple(StudyEntry(name, _choices(name, scales[name], args)) for name in names),
         protocol=Protocol(
             repeats=args.repeats or 10,
             outer_folds=args.folds,
             inner_folds=args.folds,
-            task=task,
+            task=args.task or ("regression" if are_numbers else "classification"),
             min_class_size=args.min_class_size,
-            control=args.control or "",
             split=split,
         ),
     )
-    run_and_print(study, study.scope(), data, args)
+    run_and_print(study, study, data, args)
 
 
 def _name(data: str) -> str:
@@ -122,28 +108,11 @@ def _load_grouped(name: str, args: argparse.Namespace) -> tuple[Any, Any, Any]:
     return graphs, y, groups[loaded.targets[target][0]].astype(str)
 
 
-def _choices(name: str, scales: Sequence[str], args: argparse.Namespace) -> Iterator[KernelSpec]:
-    """Yield the candidates of inner cross-validation: each scale with the values of the kernel's parameters."""
+def _choices(name: str, scales: Sequence[str], args: argparse.Namespace) -> tuple[KernelSpec, ...]:
+    """Return the candidates of inner cross-validation: each scale with the values of the kernel's parameters."""
     if name == AUTO:
-        yield KernelSpec(AUTO)
-        return
-    default = {key: tuple(values) for key, values in kernel_class(name)().default_param_grid().items()}
-    options: list[list[dict[str, Any]]] = []
-    for key, values in parameter_values(args, kernel_class(name)).items():
-        numbers = tuple(value for value in values if value is not None)
-        # None, the default, is a separate choice: a study cannot express it.
-        options.append([*([{}] if None in values else []), *([{key: numbers}] if numbers else [])])
-    for scale, *chosen in product(scales, *options):
-        grid = dict(default)
-        for option in chosen:
-            grid |= option
-        yield KernelSpec(name, {}, grid, () if scale == "raw" else (scale,))
-
-
-def _are_numbers(data: Mapping[str, Any]) -> bool:
-    """Return True if the targets of all data sets that have any are numbers."""
-    found = {name: has_real_targets(y) for name, (_, y, *_groups) in data.items() if y is not None}
-    if len(set(found.values())) > 1:
-        kinds = ", ".join(f"{name} has {'numbers' if real else 'classes'}" for name, real in found.items())
-        raise ValueError(f"Classes and numbers cannot be compared in one table: {kinds}. Evaluate them one by one.")
-    return any(found.values())
+        return (KernelSpec(AUTO),)
+    kernel = kernel_class(name)
+    values = kernel().default_param_grid() | parameter_values(args, kernel)
+    grid = {key: tuple(several) for key, several in values.items()}
+    return tuple(KernelSpec(name, {}, grid, () if scale == "raw" else (scale,)) for scale in scales)

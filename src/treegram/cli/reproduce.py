@@ -13,7 +13,7 @@ from treegram.cli._parser import Parser, add_jobs, at_least
 from treegram.study.protocol import shipped_studies
 
 if TYPE_CHECKING:
-    from treegram.study.protocol import Scope, Study
+    from treegram.study.protocol import Study
 
 __all__ = ["EXAMPLES", "add_arguments", "add_run_options", "run", "run_and_print"]
 
@@ -41,20 +41,14 @@ def add_arguments(parser: Parser, arguments: list[str]) -> None:  # noqa: ARG001
 
 def run(args: argparse.Namespace) -> None:
     """Run whatever is requested and not finished yet."""
-    from treegram.study.data import load_source
     from treegram.study.study_file import read_study
 
     study = read_study(args.study)
-    scope = study.scope(args.datasets, args.kernels, args.repeats)
+    part = study.part(args.datasets, args.kernels, args.repeats)
     beside = Path(args.study).parent  # data sets may be in the folder of the study file
-    folders = {name: beside / name for name in scope.datasets if args.data_dir is None and (beside / name).is_dir()}
-    data: dict[str, Any] = {
-        name: load_source(study.sources[name], Path(args.data_dir or beside))
-        if name in study.sources
-        else load_data(str(folders.get(name, name)), args)
-        for name in scope.datasets
-    }
-    run_and_print(study, scope, data, args)
+    folders = {name: beside / name for name in part.datasets if args.data_dir is None and (beside / name).is_dir()}
+    data = {name: load_data(str(folders.get(name, name)), args) for name in part.datasets}
+    run_and_print(study, part, data, args)
 
 
 # -------------------------------------------------------------------- shared with treegram evaluate
@@ -75,21 +69,19 @@ def add_run_options(parser: Parser, repeats: str) -> None:
     )
 
 
-def run_and_print(study: Study, scope: Scope, data: Mapping[str, Any], args: argparse.Namespace) -> None:
-    """Run what is missing on the data sets, and print the table of all results."""
-    from treegram.study.data import check_data
-    from treegram.study.run import run_checked
+def run_and_print(study: Study, part: Study, data: Mapping[str, Any], args: argparse.Namespace) -> None:
+    """Run what is missing of a part of the study, and print the table of all results."""
+    from treegram.study.run import run_study
     from treegram.study.store import Store
     from treegram.study.summary import summarize
     from treegram.study.tables import brief_text
 
     path = args.store or Path(f"{study.name}.sqlite")
-    checked = check_data(data, study.protocol)  # before there is a store: unusable data leave no file behind
+    try:
+        run_study(part, path, data, command=args.command_line, n_jobs=args.jobs)
+    except KeyboardInterrupt:
+        print(f"Interrupted; finished folds are in {path}. Run the same command to resume.", file=sys.stderr)
+        raise SystemExit(130) from None
     with Store.open(path) as store:
-        try:
-            run_checked(study, scope, checked, store, command=args.command_line, n_jobs=args.jobs)
-        except KeyboardInterrupt:
-            print(f"Interrupted; finished folds are in {path}. Run the same command to resume.", file=sys.stderr)
-            raise SystemExit(130) from None
         print(brief_text(summarize(store, study)))
     print(f"\nResults: {path}. For a page of tables and statistics: treegram report {path}")

@@ -1,7 +1,6 @@
-"""Load, check and change the data sets of a study; a digest identifies each.
+"""Check the data sets of a study, and split them; a digest identifies each.
 
-A **control** changes a data set once, with a seed derived from the study's, to show what scores depend on: all kernels
-and repeats see the same change. **Groups** are sets of graphs that folds keep together.
+**Groups** are sets of graphs that folds keep together.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,6 @@ from treegram._core.text import counted, listed
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs
 from treegram.models.base import check_numbers, check_targets, encode_classes
-from treegram.models.candidates import seed_of
 from treegram.models.ridge import number_folds
 from treegram.models.svc import folds
 from treegram.study.protocol import Protocol
@@ -52,24 +49,6 @@ class CheckedData:
     groups: Ints | None = None
 
 
-def load_source(source: Mapping[str, Any], folder: Path) -> Loaded:
-    """Load a file of molecules as described by ``sources`` of a study, with its groups."""
-    from treegram.graphs.molecule_files import read_records
-    from treegram.graphs.molecules import load_molecules, scaffold_groups
-
-    options = dict(source)
-    path, groups = folder / options.pop("file"), options.pop("groups", "")
-    graphs, y = load_molecules(path, **options)
-    if not groups:
-        return graphs, y
-    records = list(read_records(path, options.get("smiles_column"), None if groups == "scaffold" else groups))
-    if len(records) != len(graphs):
-        raise StudyError(f"{path.name}: groups need a file without invalid molecules.")
-    if groups == "scaffold":
-        return graphs, y, scaffold_groups([record.molecule for record in records])
-    return graphs, y, np.array([str(record.target) for record in records])
-
-
 def check_data(data: Mapping[str, Loaded], protocol: Protocol) -> list[CheckedData]:
     """Check and hash the data sets; a `StudyError` names the first one that cannot be cross-validated."""
     return [_check_one(name, *loaded, protocol=protocol) for name, loaded in data.items()]
@@ -83,9 +62,6 @@ def _check_one(name: str, graphs: Graphs, y: Any, groups: Any = None, *, protoco
         if len(targets) != n:
             raise ValueError(f"There are {counted(n, 'graph')}, but {counted(len(targets), 'target')}.")
         codes = _check_groups(groups, n, protocol)
-        if protocol.control == "permuted-targets":
-            seed = seed_of(protocol.seed, name, protocol.control)
-            targets = targets[np.random.default_rng(seed).permutation(n)]
         numbers: dict[str, float] = {}
         class_counts: dict[str, int] = {}
         if protocol.task == "regression":

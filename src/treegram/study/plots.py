@@ -7,15 +7,14 @@ kernels need. matplotlib is imported only when a plot is drawn.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from treegram._core.optional import matplotlib_module
-from treegram.study.metrics import main_metric
 from treegram.study.statistics import Ranking
 from treegram.study.summary import Cell, Summary
+from treegram.study.tables import baseline_name
 
 _WIDTH = 7.0  # inches
 _ROW = 0.27  # inches for one kernel
@@ -52,8 +51,7 @@ def plot_ranks(ranking: Ranking | Summary, ax: Any = None) -> Any:
                 "The summary has no ranks: they need three kernels and two data sets, each with a complete repeat of every kernel."
             )
         ranking = found
-    ranking = _with_short_names(ranking)
-    n_kernels = len(ranking.names)
+    names, n_kernels = _short(ranking.names), len(ranking.names)
     order = np.argsort(ranking.mean_ranks, kind="stable").tolist()
     n_left = (n_kernels + 1) // 2
     spans = [_span(ranking, group) for group in ranking.groups]
@@ -64,9 +62,9 @@ def plot_ranks(ranking: Ranking | Summary, ax: Any = None) -> Any:
         ax = _axes(bottom + 3.6)
     _rank_axis(ax, ranking, bottom)
     for row, kernel in enumerate(order[:n_left]):
-        _name_kernel(ax, ranking, kernel, first_row + row, edge=1, side=-1)
+        _name_kernel(ax, names[kernel], ranking.mean_ranks[kernel], first_row + row, edge=1, side=-1)
     for row, kernel in enumerate(order[n_left:][::-1]):
-        _name_kernel(ax, ranking, kernel, first_row + row, edge=n_kernels, side=1)
+        _name_kernel(ax, names[kernel], ranking.mean_ranks[kernel], first_row + row, edge=n_kernels, side=1)
     for span, level in zip(spans, levels, strict=True):
         y = 0.5 + _BAR * level
         ax.plot(span, [y, y], color=_OURS["color"], linewidth=4.5, clip_on=False, zorder=3, label="_group")
@@ -77,12 +75,6 @@ def plot_ranks(ranking: Ranking | Summary, ax: Any = None) -> Any:
     friedman = f"Friedman: p = {ranking.p_value:.2g}"
     ax.set_xlabel(f"mean rank on {ranking.n_datasets} data sets, 1 is best; {friedman}", labelpad=2, **_TEXT)
     return ax
-
-
-def _with_short_names(ranking: Ranking) -> Ranking:
-    short = dict(zip(ranking.names, _short(ranking.names), strict=True))
-    groups = tuple(tuple(short[name] for name in group) for group in ranking.groups)
-    return replace(ranking, names=tuple(short.values()), groups=groups)
 
 
 def _short(names: Iterable[str]) -> list[str]:
@@ -123,9 +115,8 @@ def _rank_axis(ax: Any, ranking: Ranking, bottom: float) -> None:
     ax.spines["top"].set(position=("data", 0), bounds=(1, n_kernels), color=_INK)
 
 
-def _name_kernel(ax: Any, ranking: Ranking, kernel: int, y: float, edge: int, side: int) -> None:
+def _name_kernel(ax: Any, name: str, rank: float, y: float, edge: int, side: int) -> None:
     """Draw a line from the kernel's rank down to its row and out to its name, on the left (side -1) or the right (1)."""
-    rank, name = ranking.mean_ranks[kernel], ranking.names[kernel]
     ax.plot([rank, rank, edge], [0, y, y], color=_INK, linewidth=0.9, clip_on=False, zorder=2)
     text = f"{name}  {rank:.2f}" if side < 0 else f"{rank:.2f}  {name}"
     ax.annotate(text, (edge, y), (5 * side, 0), ha="right" if side < 0 else "left", va="center", **_BESIDE)
@@ -155,10 +146,10 @@ def plot_scores(summary: Summary, dataset: str, ax: Any = None) -> Any:
     if has_published:
         published = [(cell.published, cell.published_deviation) for cell in cells]
         _dots(ax, rows + apart, published, "published", _PUBLISHED)
-    baseline = next(one.baseline for one in summary.datasets if one.name == dataset)
+    baseline = summary.baseline(dataset)
     if baseline is not None:
-        _baseline(ax, summary.baseline_name, baseline)
-    ax.set_xlabel(main_metric(summary.protocol).title, **_TEXT)
+        _baseline(ax, baseline_name(summary), baseline)
+    ax.set_xlabel(summary.metric.title, **_TEXT)
     _finish(ax, dataset)
     return ax
 
@@ -199,8 +190,7 @@ def _kernel_rows(summary: Summary, dataset: str, ax: Any) -> tuple[Any, tuple[Ce
     """Return the cells of a data set, and axes with a row for each kernel, the first on top."""
     cells = summary.column(dataset)
     if not cells:
-        known = ", ".join(one.name for one in summary.datasets)
-        raise ValueError(f"The study has no data set {dataset!r}; it has {known}.")
+        raise ValueError(f"The study has no data set {dataset!r}; it has {', '.join(summary.study.datasets)}.")
     if ax is None:
         ax = _axes(len(cells) + 4.5)
     ax.set(yticks=range(len(cells)), yticklabels=_short(cell.kernel for cell in cells), ylim=(len(cells) - 0.4, -0.6))

@@ -9,18 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from treegram._core.errors import StudyError
 from treegram._core.text import suggest
-
-# Changes to the data sets that show what scores depend on; `data` makes them.
-CONTROLS = {
-    "permuted-targets": "the targets are permuted among the graphs, so that nothing can be learned",
-}
 
 # What outer folds keep together.
 SPLITS = {"groups": "graphs of one group", "scaffold": "molecules with the same Bemis-Murcko scaffold"}
@@ -109,7 +104,6 @@ class Protocol:
     task: str = "classification"  # or "regression"
     alpha: tuple[float, ...] = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)  # of ridge regression
     min_class_size: int = 1  # graphs of smaller classes are left out
-    control: str = ""  # a key of CONTROLS; empty: unchanged data
     metric: str = ""  # the tested score; empty: the first one for the task
     # "balanced": every model weights its graphs so that all classes weigh the same, and chooses by balanced accuracy.
     class_weight: str = ""
@@ -148,15 +142,6 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Scope:
-    """The part of a study to run."""
-
-    datasets: tuple[str, ...]
-    entries: tuple[StudyEntry, ...]
-    repeats: int
-
-
-@dataclass(frozen=True)
 class Study:
     """A whole study, as `treegram.study.read_study` returns it, or built directly.
 
@@ -179,8 +164,6 @@ class Study:
     comparisons: tuple[Comparison, ...] = ()
     pairs: tuple[Pair, ...] = ()
     dataset_notes: Mapping[str, str] = field(default_factory=dict)
-    # Files of molecules by data set: "file", and options of load_molecules; "groups" is a column or "scaffold".
-    sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     source: str = field(default="", compare=False, repr=False)  # the file it was read from
 
     @property
@@ -200,13 +183,13 @@ class Study:
         most = self.protocol.repeats
         return min(most, entry.repeats or most, self.protocol.repeats_on.get(dataset, most))
 
-    def scope(
+    def part(
         self,
         datasets: Collection[str] | None = None,
         kernels: Collection[str] | None = None,
         repeats: int | None = None,
-    ) -> Scope:
-        """Return the requested part of the study; None means all. A `StudyError` names anything the study does not have."""
+    ) -> Study:
+        """Return the study with these data sets, kernels and first repeats only; a text of the whole study stays."""
         names = [entry.name for entry in self.kernels]
         for wanted, known, what in ((datasets, self.datasets, "data set"), (kernels, names, "kernel")):
             for name in wanted or ():
@@ -218,10 +201,11 @@ class Study:
             raise StudyError(
                 f"The number of repeats must be between 1 and {planned}, which the study {self.name} has; got {repeats}."
             )
-        return Scope(
-            tuple(name for name in self.datasets if datasets is None or name in datasets),
-            tuple(entry for entry in self.kernels if kernels is None or entry.name in kernels),
-            planned if repeats is None else repeats,
+        return replace(
+            self,
+            datasets=tuple(name for name in self.datasets if datasets is None or name in datasets),
+            kernels=tuple(entry for entry in self.kernels if kernels is None or entry.name in kernels),
+            protocol=replace(self.protocol, repeats=repeats or planned),
         )
 
 
@@ -269,7 +253,7 @@ def entry_key(study: Study, entry: StudyEntry, dataset: str) -> str:
         "fitted_on": entry.fitted_on or protocol.fitted_on,
         name: values,
         "min_class_size": protocol.min_class_size if protocol.task == "classification" else 1,
-        "control": protocol.control,
+        "control": "",  # a field that is gone; keys of old results have it
         # A new field must not change old keys.
         **({"split": protocol.split} if protocol.split else {}),
         **({"class_weight": protocol.class_weight} if protocol.class_weight else {}),

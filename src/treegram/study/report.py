@@ -9,8 +9,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import resources
@@ -25,8 +24,8 @@ from treegram._core.text import counted, listed, visible
 from treegram.study import tables
 from treegram.study.metrics import main_metric, other_metrics
 from treegram.study.plots import plot_ranks, plot_scores, plot_times
-from treegram.study.protocol import CONTROLS, SPLITS, entry_key
-from treegram.study.statistics import Posterior, Ranking, TTest, holm
+from treegram.study.protocol import SPLITS, entry_key
+from treegram.study.statistics import Ranking, TTest, holm
 from treegram.study.store import Store
 from treegram.study.summary import ROPE, ComparisonSummary, PairSummary, Summary, stored_study
 from treegram.study.tables import LEVEL, Table, duration, p_value, percent, signed
@@ -69,6 +68,7 @@ def render_report(summary: Summary, ending: str) -> str:
         "treegram.study",
         f"report{ending}",
         summary=summary,
+        title=summary.study.title or f"Study {summary.study.name}",
         latest=max((run.started[:10] for run in summary.runs), default="nothing run yet"),
         paragraphs=_lines("lead.txt", summary),
         sections=list(_sections(summary)),
@@ -101,28 +101,31 @@ class Section:
 
 
 def _sections(summary: Summary) -> Iterator[Section]:
-    metric = main_metric(summary.protocol)
-    names = [dataset.name for dataset in summary.datasets]
-    scores = [
-        Figure(
-            f"scores {name}",
-            f"{name}: {metric.name} of each kernel; bars are standard deviations over repeats.",
-            partial(plot_scores, summary, name),
-        )
-        for name in names
-        if any(cell.mean is not None for cell in summary.column(name))
-    ]
-    yield Section(metric.name.capitalize(), tables=[tables.score_table(summary)], figures=scores)
-    if remarks := [*filter(None, [*summary.remarks, tables.unconverged(summary)])]:
+    study, metric = summary.study, summary.metric
+    has_results = any(cell.folds for cell in summary.cells)
+    yield Section(
+        metric.name.capitalize(),
+        tables=[tables.score_table(summary)],
+        figures=[
+            Figure(
+                f"scores {name}",
+                f"{name}: {metric.name} of each kernel; bars are standard deviations over repeats.",
+                partial(plot_scores, summary, name),
+            )
+            for name in study.datasets
+            if any(cell.mean is not None for cell in summary.column(name))
+        ],
+    )
+    if remarks := [*filter(None, [*study.remarks, tables.unconverged(summary)])]:
         yield Section("Remarks", remarks)
-    if others := list(tables.other_tables(summary)):
+    if others := tables.other_tables(summary):
         yield Section("Other scores", tables=others)
-    if any(cell.folds for cell in summary.cells):
+    if has_results:
         times = [
             Figure(
                 f"times {name}", f"{name}: time of one Gram matrix of each kernel.", partial(plot_times, summary, name)
             )
-            for name in names
+            for name in study.datasets
             if any(cell.gram_seconds for cell in summary.column(name))
         ]
         yield Section("Time", tables=[tables.time_table(summary)], figures=times)
@@ -130,12 +133,10 @@ def _sections(summary: Summary) -> Iterator[Section]:
         yield _comparison(comparison)
     for pair in summary.pairs:
         table = tables.pair_table(pair, higher_is_better=metric.higher_is_better)
-        overalls = ((pair.published, "by the published numbers"), (pair.ours, "by ours"))
-        sentences = pair_verdicts(pair) + [overall(pair, one, where) for one, where in overalls if one]
-        yield Section(f"{pair.kernel} against {pair.baseline}", sentences, [table])
-    if len(summary.kernels) > 2 and summary.pairwise:
+        yield Section(f"{pair.kernel} against {pair.baseline}", pair_verdicts(pair), [table])
+    if len(study.kernels) > 2 and summary.pairwise:
         yield Section("All pairs", tables=[tables.win_table(summary)])
-    if any(cell.folds for cell in summary.cells):
+    if has_results:
         yield Section("Chosen parameters", tables=[tables.chosen_table(summary)])
     yield Section("Data sets", tables=[tables.dataset_table(summary)])
     yield Section("Kernels", tables=[tables.kernel_table(summary)])
@@ -145,24 +146,17 @@ def _sections(summary: Summary) -> Iterator[Section]:
 
 def _comparison(comparison: ComparisonSummary) -> Section:
     sentences, figures = [], []
-    if published := comparison.published:
-        sentences.append(ranking_verdict(published, "On the published table"))
-        if comparison.dropped:
-            sentences.append(
-                f"This test leaves out {listed(comparison.dropped)}, for which not every number is published."
-            )
-    if ours := comparison.ours:
-        sentences.append(ranking_verdict(ours, "On our table"))
-    else:
-        missing = [f"{kernel} on {dataset}" for kernel, dataset in comparison.missing]
-        sentences.append(
-            f"Our numbers cannot be ranked yet: there is no complete repeat of {listed(missing[:5])}"
-            f"{' and others' if len(missing) > 5 else ''}."
-        )
-    for whose, ranking in (("our", ours), ("published", published)):
+    for whose, ranking in (("published", comparison.published), ("our", comparison.ours)):
         if ranking:
+            sentences.append(ranking_verdict(ranking, f"By {whose} numbers"))
             caption = f"Mean ranks on {whose} numbers: a bar joins kernels that Nemenyi's test does not separate."
             figures.append(Figure(f"ranks {comparison.name} {whose}", caption, partial(plot_ranks, ranking)))
+    if comparison.published and comparison.dropped:
+        sentences.append(f"The published numbers of {listed(comparison.dropped)} are incomplete and not ranked.")
+    if comparison.missing:
+        some = [f"{kernel} on {dataset}" for kernel, dataset in comparison.missing[:5]]
+        more = " and others" if len(comparison.missing) > 5 else ""
+        sentences.append(f"Our numbers cannot be ranked yet: there is no complete repeat of {listed(some)}{more}.")
     ranks = [tables.rank_table(comparison)] if figures else []
     return Section(f"Ranks: {comparison.name}", sentences, ranks, figures)
 
@@ -172,15 +166,19 @@ def _comparison(comparison: ComparisonSummary) -> Section:
 
 def _lines(template: str, summary: Summary) -> list[str]:
     """Render a template of sentences about a summary; return its lines."""
+    entries = summary.study.kernels
     text = render(
         "treegram.study",
         template,
         summary=summary,
-        protocol=summary.protocol,
-        metric=main_metric(summary.protocol),
-        others=other_metrics(summary.protocol),
+        protocol=summary.study.protocol,
+        metric=summary.metric,
+        others=other_metrics(summary.study.protocol),
+        learners={
+            source: [entry.name for entry in entries if summary.learns_from(entry) == source]
+            for source in ("training", "all")
+        },
         rope=f"{ROPE:g}",
-        controls=CONTROLS,
         splits=SPLITS,
         counted=counted,
         duration=duration,
@@ -192,63 +190,69 @@ def _lines(template: str, summary: Summary) -> list[str]:
 
 
 def ranking_verdict(ranking: Ranking, where: str) -> str:
-    """State the results of Friedman's and Nemenyi's tests; `where` begins the sentence."""
-    lowest = min(ranking.mean_ranks)
-    first = [name for name, rank in zip(ranking.names, ranking.mean_ranks, strict=True) if rank == lowest]
-    leads = f"{listed(first)} {'has' if len(first) == 1 else 'share'} the best mean rank, {lowest:.2f}."
-    friedman = (
-        f"{where} {leads} Friedman's test over {len(ranking.names)} kernels and {ranking.n_datasets} data sets gives "
-        f"χ² = {ranking.statistic:.2f}, p {p_value(ranking.p_value)}"
-    )
-    if ranking.p_value >= ranking.alpha:
-        return f"{friedman}: these numbers do not show that any kernel differs from another."
-    friedman += ", which rejects that all kernels are equal."
-    nemenyi = f"Nemenyi's test (critical difference {ranking.critical_difference:.2f} mean ranks)"
+    """State the results of Friedman's and Nemenyi's tests; ``where`` begins the sentence."""
     ordered = sorted(zip(ranking.mean_ranks, ranking.names, strict=True))
+    best = [name for rank, name in ordered if rank == ordered[0][0]]
+    leads = f"{where}, {listed(best)} {'has' if len(best) == 1 else 'share'} the best mean rank, {ordered[0][0]:.2f}"
+    friedman = f"Friedman's test: χ² = {ranking.statistic:.2f}, p {p_value(ranking.p_value)}"
+    leads += f", of {len(ranking.names)} kernels on {ranking.n_datasets} data sets."
+    if ranking.p_value >= ranking.alpha:
+        return f"{leads} No difference between kernels is significant ({friedman})."
     worse = {
         name: [other for at, other in ordered if at - rank >= ranking.critical_difference] for rank, name in ordered
     }
     claims = [f"{name} is significantly better than {listed(others)}" for name, others in worse.items() if others]
+    nemenyi = f"Nemenyi's test: mean ranks must differ by {ranking.critical_difference:.2f}"
     if not claims:
-        return f"{friedman} Nevertheless {nemenyi} does not separate any two."
-    return f"{friedman} By {nemenyi} {listed(claims)}; it separates no other pair."
+        return f"{leads} The kernels are not all equal ({friedman}), but no two differ significantly ({nemenyi})."
+    return f"{leads} The kernels are not all equal ({friedman}): {'; '.join(claims)} ({nemenyi})."
 
 
 def pair_verdicts(pair: PairSummary) -> list[str]:
-    """State the results of the t-tests of two kernels after Holm's correction, on the published numbers, then on ours."""
-    published = [(test.dataset, test.published) for test in pair.tests if test.published]
-    corrected = [(test.dataset, test.corrected) for test in pair.tests if test.corrected]
+    """State the results of the tests of two kernels, on the published numbers and on ours."""
+    published = {test.dataset: test.published for test in pair.tests if test.published}
+    corrected = {test.dataset: test.corrected for test in pair.tests if test.corrected}
     found = []
     if published:
-        found.append(f"On the published means and deviations, by Welch's t-test, {_verdict(pair, published)}")
+        found.append(_verdict(pair, published, "Welch's t-test on the published means and deviations"))
     if corrected:
-        found.append(f"On our folds, by the corrected resampled t-test, {_verdict(pair, corrected)}")
+        found.append(_verdict(pair, corrected, "corrected resampled t-test on our folds"))
     if corrected and len(pair.baselines) > 1:
         found.append(_within_rope(pair))
+    if overall := pair.posterior:
+        found.append(
+            f"On all these data sets together, {pair.kernel} is better than {pair.baseline} with probability "
+            f"{percent(overall.first_better)}, worse with {percent(overall.second_better)}, and within {ROPE:g} point of it with "
+            f"{percent(overall.practically_equal)} (Bayesian signed-rank test on our numbers)."
+        )
     return found
 
 
-def _verdict(pair: PairSummary, tests: Sequence[tuple[str, TTest]]) -> str:
+def _verdict(pair: PairSummary, tests: Mapping[str, TTest], name_of_test: str) -> str:
     """State on which data sets the kernels differ significantly, by p-values after Holm's correction."""
-    groups: dict[str, list[str]] = {}
-    for (name, test), p in zip(tests, holm([test.p_value for _, test in tests]), strict=True):
-        sign = "not" if p >= LEVEL else "better" if test.difference > 0 else "worse"
-        groups.setdefault(sign, []).append(f"{name} (p {p_value(p)})" if sign != "not" else name)
-    words = {
-        "better": f"is significantly better than {pair.baseline} on",
-        "worse": f"is significantly worse than {pair.baseline} on",
-        "not": f"does not differ significantly from {pair.baseline} on",
-    }
-    said = [f"{words[sign]} {listed(groups[sign])}" for sign in words if sign in groups]
-    return f"{pair.kernel} {listed(said)} (level {LEVEL}, p-values after Holm's correction)."
+    better: list[str] = []
+    worse: list[str] = []
+    others: list[str] = []
+    for (name, test), p in zip(tests.items(), holm([test.p_value for test in tests.values()]), strict=True):
+        if p >= LEVEL:
+            others.append(name)
+        else:
+            (better if test.difference > 0 else worse).append(f"{name} (p {p_value(p)})")
+    said = [
+        f"is significantly {word} than {pair.baseline} on {listed(names)}"
+        for word, names in (("better", better), ("worse", worse))
+        if names
+    ]
+    if others:
+        where = listed(others) if said else f"any of {counted(len(others), 'data set')}"
+        said.append(f"does not differ significantly from {pair.baseline} on {where}")
+    return f"{pair.kernel} {listed(said)} ({name_of_test}, level {LEVEL} after Holm's correction)."
 
 
 def _within_rope(pair: PairSummary) -> str:
     """State on which data sets the kernel is as good as the best of the others."""
-    known = [(test, test.corrected) for test in pair.tests if test.corrected]
-    lower = [
-        f"{one.dataset} ({signed(test.difference)} to {one.baseline})" for one, test in known if test.difference < -ROPE
-    ]
+    known = [(test, test.corrected.difference) for test in pair.tests if test.corrected]
+    lower = [f"{test.dataset} ({signed(points)} to {test.baseline})" for test, points in known if points < -ROPE]
     but = f"; it is lower by more than {ROPE:g} point on {listed(lower)}" if lower else ""
     return (
         f"{pair.kernel} is within {ROPE:g} point of the best of the others, or above it, on {len(known) - len(lower)} of "
@@ -256,32 +260,16 @@ def _within_rope(pair: PairSummary) -> str:
     )
 
 
-def overall(pair: PairSummary, posterior: Posterior, where: str) -> str:
-    """State the result of the signed-rank test over data sets; `where` names the numbers."""
-    return (
-        f"Over these data sets together, {where}, {pair.kernel} is better by more than {ROPE:g} point with probability "
-        f"{percent(posterior.first_better)}, {pair.baseline} with probability {percent(posterior.second_better)}, and neither "
-        f"with probability {percent(posterior.practically_equal)} (Bayesian signed-rank test)."
-    )
-
-
 # -------------------------------------------------------------------- files
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    with matplotlib_module("style").context(_STYLE), warnings.catch_warnings():
-        # matplotlib measures text with its own font; a browser will find one that has the character.
-        warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)
-        yield
 
 
 def _drawn(figure: Figure, ending: str) -> bytes:
     """Draw the figure as ``svg`` or ``pdf``, without its date."""
-    with _style(), io.BytesIO() as file:
-        figure.draw().figure.savefig(
-            file, format=ending, metadata={"CreationDate" if ending == "pdf" else "Date": None}
-        )
+    metadata = {"CreationDate" if ending == "pdf" else "Date": None}
+    with matplotlib_module("style").context(_STYLE), warnings.catch_warnings(), io.BytesIO() as file:
+        # matplotlib measures text with its own font; a browser will find one that has the character.
+        warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)
+        figure.draw().figure.savefig(file, format=ending, metadata=metadata)
         return file.getvalue()
 
 
@@ -367,7 +355,8 @@ def write_folds(store: Store, path: str | os.PathLike[str]) -> None:
 
 def bibliography(summary: Summary) -> str:
     """Return BibTeX entries for the kernels, data sets, tests and software of a study; a comment lists those without one."""
-    cited = {name for kernel in summary.kernels for name in kernel.kernels} | {one.name for one in summary.datasets}
+    cited = set(summary.study.datasets) | {entry.baseline for entry in summary.study.kernels if entry.baseline}
+    cited |= {term.kernel for entry in summary.study.kernels for spec in entry.choices for term in spec.terms}
     used = cited | {name for run in summary.runs for name in run.versions}
     used |= {name for name, has_any in (("ranks", summary.comparisons), ("pairs", summary.pairwise)) if has_any}
     found, known = [], set()

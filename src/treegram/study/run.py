@@ -7,10 +7,10 @@ from names and numbers alone: the results do not depend on which process compute
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,8 @@ from treegram.kernels.kernel_sum import KernelSum
 from treegram.models.auto import AUTO_VERSION
 from treegram.models.candidates import seed_of
 from treegram.models.search import nearest_similarity, warn_if_diagonal
-from treegram.study.data import CheckedData, Loaded, check_data, load_source, outer_folds, refuse_other_data
-from treegram.study.protocol import KernelSpec, Protocol, Scope, Study, StudyEntry, entry_key
+from treegram.study.data import CheckedData, Loaded, check_data, outer_folds, refuse_other_data
+from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry, entry_key
 from treegram.study.selection import (
     SELECTIONS,
     Fold,
@@ -46,18 +46,18 @@ from treegram.study.study_file import check_study
 
 _MOST_HELD = 4 * 2**30  # bytes of Gram matrices that are kept for the next repeat
 _DIGITS = 12  # of a digest, in the record of a run
-_AUTO_DIGESTS = {"c3a7b50daad4": "1"}  # older stores have a digest of the source code instead of AUTO_VERSION
 
 
 def run_study(
     study: Study,
-    store: Store,
+    store: Store | str | os.PathLike[str],
     data: Mapping[str, Loaded] | None = None,
     *,
     datasets: Collection[str] | None = None,
     kernels: Collection[str] | None = None,
     repeats: int | None = None,
     n_jobs: int | None = None,
+    command: str = "treegram.study.run_study",
 ) -> int:
     """Run a study, or a part of it, and add the missing results to a store.
 
@@ -69,12 +69,11 @@ def run_study(
     ----------
     study : Study
         The study, from :func:`~treegram.study.read_study` or built in Python.
-    store : Store
-        Where every finished fold is kept.
+    store : Store, str or path
+        Where every finished fold is kept. A file is opened or created only after everything else has been checked.
     data : mapping of str to (Graphs, targets) or (Graphs, targets, groups), optional
         Data sets by their names in the study; folds keep groups together if the protocol has a ``split``. Other data
-        sets are loaded from the file that the study names, relative to the working folder, or by
-        :func:`treegram.load_tu`.
+        sets are loaded by :func:`treegram.load_tu`.
     datasets : collection of str, optional
         Run these data sets only.
     kernels : collection of str, optional
@@ -83,6 +82,8 @@ def run_study(
         Run only the first ``repeats`` repeats.
     n_jobs : int, optional
         Number of threads that share the outer folds of a repeat, as in joblib.
+    command : str, default="treegram.study.run_study"
+        What the store records as the origin of the rows. It should not name a private folder.
 
     Returns
     -------
@@ -95,37 +96,33 @@ def run_study(
         If the study is not valid or does not contain what is requested, or if a data set cannot be cross-validated or
         differs from the one that the store has results for. Nothing has been computed then.
     """
-    study = check_study(study)
-    scope = study.scope(datasets, kernels, repeats)
-    loaded = dict(data or {})
-    for name in scope.datasets:
-        if name not in loaded:
-            source = study.sources.get(name)
-            loaded[name] = load_source(source, Path.cwd()) if source else load_tu(name)
-    checked = check_data({name: loaded[name] for name in scope.datasets}, study.protocol)
-    return run_checked(study, scope, checked, store, command="treegram.study.run_study", n_jobs=n_jobs)
+    study = check_study(study).part(datasets, kernels, repeats)
+    given = data or {}
+    loaded = {name: given[name] if name in given else load_tu(name) for name in study.datasets}
+    checked = check_data(loaded, study.protocol)
+    if isinstance(store, Store):
+        return _run(study, checked, store, n_jobs, command)
+    with Store.open(store) as opened:
+        return _run(study, checked, opened, n_jobs, command)
 
 
-def run_checked(
-    study: Study, scope: Scope, data: Sequence[CheckedData], store: Store, *, command: str, n_jobs: int | None
-) -> int:
-    """Run a study as `run_study` does, on data that has been checked; ``command`` is recorded in the store."""
-    study = check_study(study)
-    auto = {AUTO: AUTO_VERSION} if any(entry.is_auto for entry in scope.entries) else {}
-    made_of = {"study file": study.digest[:_DIGITS], **auto, **baseline_versions(scope.entries)}
+def _run(study: Study, data: Sequence[CheckedData], store: Store, n_jobs: int | None, command: str) -> int:
+    """Add the missing rows to the store; return their number."""
+    auto = {AUTO: AUTO_VERSION} if any(entry.is_auto for entry in study.kernels) else {}
+    versions = {"study file": study.digest[:_DIGITS], **auto, **baseline_versions(study.kernels)}
     refuse_other_data(data, store)
     _refuse_other_auto(study, store)
     store.put_study(study.name, study.text)
-    run = store.begin_run(command, made_of).id
+    run = store.begin_run(command, versions).id
     for one in data:
         store.put_dataset(one.facts)
     runner = Runner(study, store, run, n_jobs, min(_MOST_HELD, available_bytes() / 4))
     # Repeat by repeat: an interrupted run leaves a complete study with fewer repeats.
     tasks = [
         (repeat, one, entry)
-        for repeat in range(scope.repeats)
+        for repeat in range(study.protocol.repeats)
         for one in data
-        for entry in scope.entries
+        for entry in study.kernels
         if repeat < study.repeats_of(entry, one.name)
     ]
     n_missing = sum(len(runner.missing(entry_key(study, entry, one.name), repeat)) for repeat, one, entry in tasks)
@@ -136,9 +133,8 @@ def run_checked(
 def _refuse_other_auto(study: Study, store: Store) -> None:
     """Raise if the store has results from another version of "auto", which has the same key."""
     keys = [entry_key(study, entry, name) for entry in study.kernels if entry.is_auto for name in study.datasets]
-    versions = {run.id: run.versions.get(AUTO) for run in store.runs()} if keys else {}
-    found = {versions.get(row.run) for row in store.rows(keys)} if keys else set()
-    others = {_AUTO_DIGESTS.get(str(version), version) for version in found} - {None, AUTO_VERSION}
+    versions = {run.id: run.versions.get(AUTO) for run in store.runs()}
+    others = {versions.get(row.run) for row in store.rows(keys)} - {None, AUTO_VERSION}
     if others:
         raise StudyError(
             f"{store.path} has results of another version of the kernel {AUTO!r}: {', '.join(map(str, others))}, not "
@@ -228,16 +224,13 @@ class Runner:
         if not missing:
             return
         try:
-            entry = _suited(entry, data.graphs)
+            protocol, entry = self.study.protocol, _suited(entry, data.graphs)
             seed = repeat if entry.reseed else None
-            fold_inputs = _FoldInputs(
-                self.study.protocol, data, entry, seed, self._shared(key, data, entry, seed), self.run
-            )
-            seed_of_folds = seed_of(self.study.protocol.seed, data.name, repeat)
-            split = outer_folds(data, self.study.protocol.outer_folds, seed_of_folds)
+            shared = (protocol, data, entry, seed, self._shared(key, data, entry, seed), self.run)
+            split = outer_folds(data, protocol.outer_folds, seed_of(protocol.seed, data.name, repeat))
             tasks = [(repeat, fold, *split[fold]) for fold in missing]
             # Workers send rows back; only this process writes them.
-            with contextlib.closing(send_tasks(_run_fold, fold_inputs, tasks, n_jobs=self.n_jobs, label=None)) as rows:
+            with contextlib.closing(send_tasks(_run_fold, shared, tasks, n_jobs=self.n_jobs, label=None)) as rows:
                 for _, row in rows:
                     self.store.add_row(key, row)
                     yield row
@@ -277,41 +270,31 @@ class Runner:
         """Measure how long one Gram matrix takes on one thread."""
         if self.store.gram_times([key]):
             return
-        first = entry.choices[0]
-        kernel = with_parameters(build_kernel(first, seed=seed), entry.timed)
-        uses_edge_vectors = any("edges" in term.attributes for term in first.terms)
-        graphs = (
-            data.graphs if uses_edge_vectors else replace(data.graphs, edge_attributes=None, edge_attribute_names=None)
-        )
-        kernel.fit_transform(graphs[:10])  # compile the loops before the clock starts
+        kernel = with_parameters(build_kernel(entry.choices[0], seed=seed), entry.timed)
+        kernel.fit_transform(data.graphs[:10])  # compile the loops before the clock starts
         start = time.process_time()
-        kernel.fit_transform(graphs)
+        kernel.fit_transform(data.graphs)
         seconds = time.process_time() - start
         self.store.add_gram_time(key, GramTime(data.name, entry.name, dict(entry.timed), seconds, learns, self.run))
 
 
-@dataclass(frozen=True)
-class _FoldInputs:
-    """The inputs that all folds of an entry on a data set share."""
-
-    protocol: Protocol
-    data: CheckedData
-    entry: StudyEntry
-    seed: int | None  # of the kernels' random numbers; None: their own random_state
-    grams: list[Grams | None]  # by choice; None: each fold computes its own
-    run: int
+# What all folds of an entry on a data set share: the seed of the kernels' random numbers, or None for their own
+# random_state; the Gram matrices of each choice, or None if each fold computes its own; and the id of the run.
+_Shared = tuple[Protocol, CheckedData, StudyEntry, int | None, list[Grams | None], int]
 
 
-def _run_fold(inputs: _FoldInputs, repeat: int, fold: int, train: Ints, test: Ints) -> Row:
+def _run_fold(shared: _Shared, repeat: int, fold: int, train: Ints, test: Ints) -> Row:
     start = time.thread_time()
-    data, protocol, entry = inputs.data, inputs.protocol, inputs.entry
+    protocol, data, entry, kernel_seed, shared_grams, run = shared
     seed = seed_of(protocol.seed, data.name, repeat, fold)
     known = Fold(protocol, data.graphs, data.targets, train, test, seed)
     if entry.chooses_itself:
         parts = SELECTIONS[entry.baseline](known) if entry.baseline else select_auto(known)
     else:
-        pairs = zip(entry.choices, inputs.grams, strict=True)
-        grams = [shared or _on_training(spec, inputs.seed, data.graphs, train, test) for spec, shared in pairs]
+        pairs = zip(entry.choices, shared_grams, strict=True)
+        grams = [
+            known_grams or _on_training(spec, kernel_seed, data.graphs, train, test) for spec, known_grams in pairs
+        ]
         parts = select_gram(known, joined(grams))
     seconds = time.thread_time() - start
-    return Row(data.name, entry.name, repeat, fold, seconds=seconds, run=inputs.run, **parts)
+    return Row(data.name, entry.name, repeat, fold, seconds=seconds, run=run, **parts)

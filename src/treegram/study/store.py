@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -141,12 +142,12 @@ class Store(contextlib.AbstractContextManager["Store"]):
         self._connection = connection
 
     @classmethod
-    def open(cls, path: str | Path, *, create: bool = True) -> Self:
+    def open(cls, path: str | os.PathLike[str], *, create: bool = True) -> Self:
         """Open a store.
 
         Parameters
         ----------
-        path : str or Path
+        path : str or path
             The file.
         create : bool, default=True
             Create a store if there is no file or an empty one.
@@ -217,23 +218,16 @@ class Store(contextlib.AbstractContextManager["Store"]):
         StoreError
             If the store belongs to a study of another name.
         """
-        kept = self.study_name() or name
-        if kept != name:
-            raise StoreError(f"{self.path} holds the study {kept!r}; use another file for the study {name!r}.")
+        kept = self.study()
+        if kept and kept[0] != name:
+            raise StoreError(f"{self.path} holds the study {kept[0]!r}; use another file for the study {name!r}.")
         with _explaining(self.path):
             self._connection.execute("INSERT OR REPLACE INTO study (name, text) VALUES (?, ?)", (name, text))
 
-    def study_name(self) -> str | None:
-        """Return the name of the study, or None if there is no study yet."""
-        return self._study("name")
-
-    def study_text(self) -> str | None:
-        """Return the text of the study file, or None if there is no study yet."""
-        return self._study("text")
-
-    def _study(self, column: str) -> str | None:
-        found = self._fetch(f"SELECT {column} FROM study")
-        return str(found[0][0]) if found else None
+    def study(self) -> tuple[str, str] | None:
+        """Return the name of the study and the text of its file, or None if there is no study yet."""
+        found = self._fetch("SELECT name, text FROM study")
+        return (str(found[0][0]), str(found[0][1])) if found else None
 
     def put_dataset(self, facts: DatasetFacts) -> None:
         """Keep the properties of a data set, replacing those kept under its name."""

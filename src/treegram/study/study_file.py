@@ -20,7 +20,6 @@ from treegram._core.params import FLAG, NOTHING, Allowed, Instance, Number, Whol
 from treegram._core.text import suggest
 from treegram.study.protocol import (
     BASELINES,
-    CONTROLS,
     METRICS,
     SPLITS,
     KernelSpec,
@@ -46,7 +45,6 @@ _ALLOWED: dict[str, Allowed] = {
     "fitted_on": (Words("training", "all"),),
     "task": (Words(*METRICS),),
     "min_class_size": (Whole(1),),
-    "control": (Words(*CONTROLS),),
     "split": (Words(*SPLITS),),
     "accuracy": (Number(0, 100), _TEXT),
     "deviation": (Number(0),),
@@ -99,17 +97,17 @@ def parse_study(name: str, content: bytes, file: str, *, is_stored: bool = False
     try:
         text = content.decode("utf-8-sig")
         table = json.loads(text) if text.startswith("{") else tomllib.loads(text)
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise StudyError(f"{file}:{line}: not UTF-8; save the file with this encoding.") from None
     except (ValueError, RecursionError) as error:
-        raise StudyError(f"{file}: not valid TOML: {error}") from None
+        raise StudyError(f"{file}: not valid TOML in UTF-8: {error}") from None
     return replace(_checked(name, table, file, is_stored=is_stored), source=text)
 
 
 def check_study(study: Study) -> Study:
-    """Return the study if it is valid, with the classes and types of one that was read from a file."""
-    return study if study.source else _checked(study.name, as_table(study), f"the study {study.name}", is_stored=False)
+    """Return the study if it is valid, with the classes, types and text of one that was read from a file."""
+    if study.source:
+        return study
+    checked = _checked(study.name, as_table(study), f"the study {study.name}", is_stored=False)
+    return replace(checked, source=checked.text)
 
 
 def _checked(name: str, table: Any, file: str, *, is_stored: bool) -> Study:
@@ -117,7 +115,8 @@ def _checked(name: str, table: Any, file: str, *, is_stored: bool) -> Study:
         study: Study = _build(Study, {"name": name, **_as_dict(table, "")}, "")
         _check_protocol(study.protocol, table.get("protocol", {}))
         _check_names(study)
-        _check_parts(study)
+        _check_datasets(study)
+        _check_tests(study)
         for path, entry in _numbered("kernels", study.kernels):
             _check_entry(entry, study.protocol, path)
             if not is_stored:
@@ -229,9 +228,8 @@ def _check_protocol(protocol: Protocol, table: Mapping[str, Any]) -> None:
 
 
 def _check_names(study: Study) -> None:
-    """Raise if a name appears twice, is invalid, or refers to a data set or kernel that the study does not have."""
-    kernels = [entry.name for entry in study.kernels]
-    for path, names in (("datasets", study.datasets), ("kernels", kernels)):
+    """Raise if data sets or kernels have equal or invalid names."""
+    for path, names in (("datasets", study.datasets), ("kernels", [entry.name for entry in study.kernels])):
         for i, name in enumerate(names):
             if name in names[:i]:
                 raise _InvalidKeyError(f"{path}[{i}]", f"duplicate {name!r}")
@@ -240,49 +238,37 @@ def _check_names(study: Study) -> None:
     for path, name in _numbered("datasets", study.datasets):
         if name in (".", "..") or {"/", "\\"} & set(name):
             raise _InvalidKeyError(path, f"{name!r} is not the name of a data set; give the name of its folder")
-    for what, known, references in (
-        ("data set", study.datasets, _dataset_references(study)),
-        ("kernel", kernels, _kernel_references(study)),
-    ):
-        for path, named in references:
-            for name in named:
-                _known(name, known, path, what)
 
 
-def _dataset_references(study: Study) -> Iterator[tuple[str, Collection[str]]]:
-    """Yield the keys that name data sets of the study, with these names."""
-    yield "dataset_notes", study.dataset_notes
-    yield "sources", study.sources
-    yield "protocol.repeats_on", study.protocol.repeats_on
+def _check_datasets(study: Study) -> None:
+    """Raise if a key refers to a data set that the study does not have."""
+    named: dict[str, Collection[str]] = {
+        "dataset_notes": study.dataset_notes,
+        "protocol.repeats_on": study.protocol.repeats_on,
+    }
+    for key in ("kernels", "comparisons", "pairs"):
+        named |= {f"{path}.datasets": one.datasets for path, one in _numbered(key, getattr(study, key))}
     for path, entry in _numbered("kernels", study.kernels):
-        yield f"{path}.datasets", entry.datasets
-        yield f"{path}.published.accuracy", entry.published.accuracy
-        yield f"{path}.published.deviation", entry.published.deviation
-        yield f"{path}.published.seconds", entry.published.seconds
-    for path, one in (*_numbered("comparisons", study.comparisons), *_numbered("pairs", study.pairs)):
-        yield f"{path}.datasets", one.datasets
+        named |= {f"{path}.published.{key}": numbers for key, numbers in vars(entry.published).items()}
+    for path, names in named.items():
+        for name in names:
+            _known(name, study.datasets, path, "data set")
 
 
-def _kernel_references(study: Study) -> Iterator[tuple[str, Collection[str]]]:
-    """Yield the keys that name entries of the study, with these names."""
+def _check_tests(study: Study) -> None:
+    """Raise if a test names a kernel that the study does not have, or too few of them."""
+    kernels = [entry.name for entry in study.kernels]
     for path, comparison in _numbered("comparisons", study.comparisons):
-        yield f"{path}.kernels", comparison.kernels
-    for path, pair in _numbered("pairs", study.pairs):
-        yield f"{path}.kernel", (pair.kernel,)
-        yield f"{path}.baseline", pair.baselines
-
-
-def _check_parts(study: Study) -> None:
-    """Raise if a source has no file, a comparison is too small, or a pair compares a kernel with itself."""
-    for name, source in study.sources.items():
-        if not isinstance(source.get("file"), str):
-            raise _InvalidKeyError(f"sources.{name}", "the key 'file' is missing, or not a text")
-    for path, comparison in _numbered("comparisons", study.comparisons):
+        for name in comparison.kernels:
+            _known(name, kernels, f"{path}.kernels", "kernel")
         if len(comparison.kernels) < 3 or len(comparison.datasets) < 2:
             raise _InvalidKeyError(
                 path, "a Friedman test needs at least 3 kernels and 2 data sets; two kernels are compared in [[pairs]]"
             )
     for path, pair in _numbered("pairs", study.pairs):
+        _known(pair.kernel, kernels, f"{path}.kernel", "kernel")
+        for name in pair.baselines:
+            _known(name, kernels, f"{path}.baseline", "kernel")
         if pair.kernel in pair.baselines:
             raise _InvalidKeyError(f"{path}.baseline", f"{pair.kernel!r} is compared with itself")
 
@@ -302,9 +288,8 @@ def _check_entry(entry: StudyEntry, protocol: Protocol, path: str) -> None:
                 path, "give either 'kernel', 'parameters' and 'attributes', or a 'sum' of such terms"
             )
     is_fixed = entry.baseline or any(term.kernel == "auto" for spec in entry.choices for term in spec.terms)
-    if is_fixed and (
-        entry.choices not in ((), (KernelSpec("auto"),)) or entry.timed or entry.fitted_on or entry.reseed
-    ):
+    has_options = entry.choices not in ((), (KernelSpec("auto"),))
+    if is_fixed and (has_options or entry.timed or entry.fitted_on or entry.reseed):
         raise _InvalidKeyError(
             path,
             "a baseline or the kernel 'auto' cannot be combined with options of kernels: it chooses everything itself",
@@ -328,23 +313,27 @@ def _check_vocabulary(entry: StudyEntry, path: str) -> None:
                 _known(term.kernel, [*KERNELS, AUTO], f"{there}.kernel", "kernel")
             for name in term.attributes:
                 _known(name, TRANSFORMATIONS, f"{there}.attributes", "transformation")
-            if entry.reseed and "random_state" in term.parameters:
-                raise _InvalidKeyError(f"{path}.reseed", "sets random_state, which is also fixed in 'parameters'")
-            for at, key, value in _parameters(spec, term, here, there):
+            for at, key, value in _parameters(entry, spec, term, (path, here, there)):
                 _check_parameter(KERNELS[term.kernel], key, value, at)
-    for term in entry.choices[0].terms if entry.choices else ():
-        for key, value in {**entry.timed, **({"random_state": 0} if entry.reseed else {})}.items():
-            _check_parameter(KERNELS[term.kernel], key, value, f"{path}.{'timed' if key in entry.timed else 'reseed'}")
 
 
-def _parameters(spec: KernelSpec, term: KernelSpec, path: str, path_of_term: str) -> Iterator[tuple[str, str, Any]]:
-    """Yield the parameters of a term, both fixed ones and those of the grid, as path, name and value."""
+def _parameters(
+    entry: StudyEntry, spec: KernelSpec, term: KernelSpec, paths: tuple[str, str, str]
+) -> Iterator[tuple[str, str, Any]]:
+    """Yield the path, name and value of all parameters of a term of a choice of an entry, which have these paths."""
+    of_entry, of_spec, of_term = paths
     for key, value in term.parameters.items():
-        yield f"{path_of_term}.parameters.{key}", key, value
+        yield f"{of_term}.parameters.{key}", key, value
     for key, values in spec.param_grid.items():
         if key in term.parameters:
-            raise _InvalidKeyError(f"{path}.param_grid.{key}", "also fixed in 'parameters'")
-        yield from ((at, key, value) for at, value in _numbered(f"{path}.param_grid.{key}", values))
+            raise _InvalidKeyError(f"{of_spec}.param_grid.{key}", "also fixed in 'parameters'")
+        yield from ((at, key, value) for at, value in _numbered(f"{of_spec}.param_grid.{key}", values))
+    if spec is entry.choices[0]:
+        yield from ((f"{of_entry}.timed", key, value) for key, value in entry.timed.items())
+    if entry.reseed:
+        if "random_state" in term.parameters:
+            raise _InvalidKeyError(f"{of_entry}.reseed", "sets random_state, which is also fixed in 'parameters'")
+        yield f"{of_entry}.reseed", "random_state", 0
 
 
 def _check_parameter(kernel: type[Any], key: str, value: Any, path: str) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from treegram._core.errors import StoreError
 from treegram._core.types import Floats
 from treegram.study.metrics import Metric, main_metric, other_metrics
-from treegram.study.protocol import BASELINES, Comparison, KernelSpec, Pair, Protocol, Study, StudyEntry, entry_key
+from treegram.study.protocol import Comparison, Pair, Study, StudyEntry, entry_key
 from treegram.study.statistics import (
     Posterior,
     Ranking,
@@ -38,14 +38,8 @@ from treegram.study.study_file import parse_study
 
 ROPE = 1.0  # differences of up to one point are of no practical importance
 
-
-@dataclass(frozen=True)
-class Measured:
-    """Another score of a cell: the mean over folds, then over repeats."""
-
-    name: str  # of a metric
-    mean: float | None  # None: not measured, or not defined in any fold
-    deviation: float | None  # of the repeats' means
+# A mean of the repeats' means, and their standard deviation with n - 1; None if there are too few.
+Mean = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -56,28 +50,31 @@ class Cell:
     dataset: str
     n_planned: int  # repeats; 0 if the kernel is not run on this data set
     repeats: tuple[int, ...]  # numbers of the complete ones; everything below is based on these only
-    folds: tuple[tuple[float, ...], ...]  # accuracy, or mean absolute error, by repeat and outer fold
+    folds: tuple[tuple[float, ...], ...]  # score by repeat and outer fold
     mean: float | None  # of the repeats' means
     deviation: float | None  # of the repeats' means, with n - 1; None for a single repeat
+    others: Mapping[str, Mean]  # mean and deviation of each other score, by its name
     published: float | None
     published_deviation: float | None
     published_words: str  # text printed in the paper instead of a number
-    difference: float | None  # ours minus published
-    margin: float | None  # two standard deviations of the difference; see `summarize`
+    published_seconds: float | None  # of one Gram matrix
     chosen: tuple[tuple[str, int], ...]  # combinations, most frequent first, each with its number of folds
     n_fits: int
     n_unconverged: int
     cpu_seconds: float  # of all outer folds together
     gram_seconds: float | None
-    published_seconds: float | None
-    speed_up: float | None  # published seconds per second of ours
-    others: tuple[Measured, ...]  # the other scores
+    learns: bool | None  # whether the kernel learns something from graphs; None before the first run
 
     @property
-    def fold_seconds(self) -> float | None:
-        """Mean processor time of an outer fold."""
-        n_folds = sum(map(len, self.folds))
-        return self.cpu_seconds / n_folds if n_folds else None
+    def difference(self) -> float | None:
+        """Our number minus the published one."""
+        return None if self.mean is None or self.published is None else self.mean - self.published
+
+    @property
+    def margin(self) -> float | None:
+        """Two standard deviations of the difference, 2 sqrt(s^2 + p^2); an unknown one counts as zero."""
+        known = [one for one in (self.deviation, self.published_deviation) if one is not None]
+        return 2 * hypot(*known) if known else None
 
     @property
     def mark(self) -> str:
@@ -85,31 +82,6 @@ class Cell:
         if self.difference is None or self.margin is None or abs(self.difference) <= self.margin:
             return ""
         return "up" if self.difference > 0 else "down"
-
-
-@dataclass(frozen=True)
-class KernelSummary:
-    """One entry of the study, in words."""
-
-    name: str
-    choices: tuple[str, ...]  # kernel, fixed parameters and grid of each
-    timed: str  # parameters of the timed Gram matrix
-    learns_from: (
-        str | None
-    )  # "training" graphs of each outer fold, "all" graphs, "" for nothing; None before the first run
-    note: str
-    is_baseline: bool = False
-    kernels: tuple[str, ...] = ()  # names of all kernels, or of the baseline
-
-
-@dataclass(frozen=True)
-class DatasetSummary:
-    """One data set of the study."""
-
-    name: str
-    facts: DatasetFacts | None  # None before the first run
-    baseline: float | None  # score of always predicting the largest class, or the mean target
-    note: str
 
 
 @dataclass(frozen=True)
@@ -127,26 +99,16 @@ class ComparisonSummary:
 
 @dataclass(frozen=True)
 class PairTest:
-    """Two kernels on one data set; fields are None if there are not enough numbers."""
-
-    dataset: str
-    baseline: str  # the second kernel; of several, the one with the best mean on this data set
-    n_repeats: int  # that both have
-    corrected: TTest | None  # over folds, after Nadeau and Bengio
-    holm: float | None  # the p-value of the corrected test after Holm's correction for the other data sets
-    posterior: Posterior | None  # with the rope `ROPE`
-    published: TTest | None  # from means and deviations alone
-
-
-@dataclass(frozen=True)
-class PairwiseTest:
-    """Two kernels on one data set, as one of all pairs."""
+    """Two kernels on one data set, first minus second; fields are None if there are not enough numbers."""
 
     kernel: str
-    other: str
+    baseline: str  # the second kernel; of several, the one with the best mean on this data set
     dataset: str
-    test: TTest  # the corrected resampled t-test of first minus second
-    p_value: float  # after Holm's correction for all pairs of kernels on the data set
+    n_repeats: int  # that both have
+    corrected: TTest | None  # over folds, after Nadeau and Bengio
+    holm: float | None  # the p-value of the corrected test after Holm's correction for the tests beside it
+    posterior: Posterior | None  # with the rope `ROPE`
+    published: TTest | None  # from means and deviations alone
 
 
 @dataclass(frozen=True)
@@ -155,9 +117,8 @@ class PairSummary:
 
     kernel: str
     baselines: tuple[str, ...]  # if several, the best on each data set, chosen in hindsight
-    tests: tuple[PairTest, ...]
-    ours: Posterior | None  # Bayesian signed-rank over the data sets; None unless all are available
-    published: Posterior | None
+    tests: tuple[PairTest, ...]  # by data set, which Holm's method corrects for
+    posterior: Posterior | None  # Bayesian signed-rank over the data sets; None unless all are available
 
     @property
     def baseline(self) -> str:
@@ -169,15 +130,8 @@ class PairSummary:
 class Summary:
     """Everything that a report shows."""
 
-    study: str
-    digest: str  # SHA-256 of the study file
-    title: str
-    about: str
-    reference: str
-    remarks: tuple[str, ...]  # notes below the table of accuracies
-    protocol: Protocol
-    kernels: tuple[KernelSummary, ...]
-    datasets: tuple[DatasetSummary, ...]
+    study: Study
+    facts: Mapping[str, DatasetFacts]  # by data set; those that were not run yet are missing
     cells: tuple[Cell, ...]  # kernel by kernel, each with all data sets
     comparisons: tuple[ComparisonSummary, ...]
     pairs: tuple[PairSummary, ...]
@@ -191,11 +145,28 @@ class Summary:
         """Return the cells of a data set, in the order of the kernels."""
         return tuple(cell for cell in self.cells if cell.dataset == dataset)
 
+    @property
+    def metric(self) -> Metric:
+        """The score that is shown first, and tested."""
+        return main_metric(self.study.protocol)
+
     def best_mean(self, dataset: str) -> float | None:
         """Return the best mean of all kernels on a data set: the lowest for errors, the highest for other scores."""
         means = [cell.mean for cell in self.column(dataset) if cell.mean is not None]
-        better = max if main_metric(self.protocol).higher_is_better else min
-        return better(means, default=None)
+        return (max if self.metric.higher_is_better else min)(means, default=None)
+
+    def baseline(self, dataset: str) -> float | None:
+        """Return the score of always predicting the largest class, or the mean target; None before the first run."""
+        return self.metric.baseline(self.facts[dataset]) if dataset in self.facts else None
+
+    def learns_from(self, entry: StudyEntry) -> str | None:
+        """Return "training" (graphs of each outer fold), "all" (graphs), "" (nothing), or None before the first run."""
+        if entry.chooses_itself:
+            return "training"
+        learns = [cell.learns for cell in self.row(entry.name) if cell.learns is not None]
+        if not learns:
+            return None
+        return (entry.fitted_on or self.study.protocol.fitted_on) if any(learns) else ""
 
     @property
     def compared(self) -> tuple[Cell, ...]:
@@ -212,30 +183,18 @@ class Summary:
         """True if any number is published."""
         return any(cell.published is not None or cell.published_words for cell in self.cells)
 
-    @property
-    def baseline_name(self) -> str:
-        """Name of the prediction without learning: the largest class, or the mean of the targets."""
-        return "largest class" if self.protocol.task == "classification" else "mean of targets"
-
     @cached_property
-    def pairwise(self) -> tuple[PairwiseTest, ...]:
+    def pairwise(self) -> tuple[PairTest, ...]:
         """Tests of every pair of kernels, on every data set for which they have a common repeat.
 
         Differences are in points, as in `pairs`. On each data set, Holm's method corrects for the number of pairs.
         """
-        return tuple(test for dataset in self.datasets for test in self._pairwise(dataset))
-
-    def _pairwise(self, dataset: DatasetSummary) -> list[PairwiseTest]:
-        share, found = 1 / self.protocol.outer_folds, []
-        for first, second in combinations(self.column(dataset.name), 2):
-            if common := sorted(set(first.repeats) & set(second.repeats)):
-                differences = main_metric(self.protocol).points_of(dataset.facts) * (
-                    _folds(first, common) - _folds(second, common)
-                )
-                test = corrected_resampled_t_test(differences, share)
-                found.append(PairwiseTest(first.kernel, second.kernel, dataset.name, test, test.p_value))
-        corrected = holm([one.p_value for one in found])
-        return [replace(one, p_value=p) for one, p in zip(found, corrected, strict=True)]
+        found: list[PairTest] = []
+        for dataset in self.study.datasets:
+            pairs = combinations(self.column(dataset), 2)
+            tests = [_test(first, [second], self.study, self.facts) for first, second in pairs]
+            found += _after_holm([test for test in tests if test.corrected])
+        return tuple(found)
 
     def to_latex(self, table: str = "scores") -> str:
         """Return a table as LaTeX; it needs the packages booktabs and amssymb.
@@ -260,9 +219,7 @@ class Summary:
 def summarize(store: Store, study: Study | None = None) -> Summary:
     """Compute all numbers of a report.
 
-    Only complete repeats, with all outer folds, count. A cell's ``margin`` is 2 sqrt(s^2 + p^2), where s and p are our
-    and the published standard deviation of repeat means; a missing one counts as zero, and if both are missing there is
-    no margin.
+    Only complete repeats, with all outer folds, count.
 
     Parameters
     ----------
@@ -285,27 +242,21 @@ def summarize(store: Store, study: Study | None = None) -> Summary:
     facts = {one.name: one for one in store.datasets()}
     cells = {(entry.name, name): _cell(study, entry, name, store) for entry in study.kernels for name in study.datasets}
     return Summary(
-        study=study.name,
-        digest=study.digest,
-        title=study.title or f"Study {study.name}",
-        about=study.about,
-        reference=study.reference,
-        remarks=study.remarks,
-        protocol=study.protocol,
-        kernels=tuple(_kernel(entry, study, store) for entry in study.kernels),
-        datasets=tuple(_dataset(name, facts.get(name), study) for name in study.datasets),
+        study=study,
+        facts=facts,
         cells=tuple(cells.values()),
-        comparisons=tuple(_comparison(one, cells, study.protocol) for one in _comparisons(study)),
-        pairs=tuple(_pair(pair, cells, study.protocol, facts) for pair in _pairs(study)),
+        comparisons=tuple(_comparison(one, cells, study) for one in _comparisons(study)),
+        pairs=tuple(_pair(pair, cells, study, facts) for pair in _pairs(study)),
         runs=tuple(store.runs()),
     )
 
 
 def stored_study(store: Store) -> Study:
     """Return the study in a store; its kernels need not exist in this version."""
-    name, text = store.study_name(), store.study_text()
-    if name is None or text is None:
+    found = store.study()
+    if found is None:
         raise StoreError(f"{store.path} holds no study yet; run one with this store first.")
+    name, text = found
     return parse_study(name, text.encode(), f"the study in {store.path}", is_stored=True)
 
 
@@ -313,22 +264,17 @@ def stored_study(store: Store) -> Study:
 
 
 def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
-    key = entry_key(study, entry, dataset)
+    key, metric = entry_key(study, entry, dataset), main_metric(study.protocol)
     n_planned = study.repeats_of(entry, dataset)
     rows = [row for row in store.rows([key]) if row.repeat < n_planned]  # the study may once have had more
     if any(row.task != study.protocol.task for row in rows):
         raise StoreError(f"{store.path} is damaged: {entry.name} on {dataset} has results of another task.")
-    metric = main_metric(study.protocol)
     by_repeat = _complete((row for row in rows if metric.measure(row) is not None), study.protocol.outer_folds)
     used = [row for repeat in by_repeat.values() for row in repeat]
-    scores = _scores(metric, by_repeat)
-    folds = tuple(tuple(one for one in repeat if one is not None) for repeat in scores)
-    mean, deviation = _mean_over_repeats(scores)
-    printed = entry.published.accuracy.get(dataset)
-    published = None if isinstance(printed, str) else printed
-    spread = entry.published.deviation.get(dataset)
-    times, published_seconds = store.gram_times([key]), entry.published.seconds.get(dataset)
-    gram_seconds = times[0].seconds if times else None
+    folds = _scores(metric, by_repeat)
+    mean, deviation = _mean_over_repeats(folds)
+    published = entry.published.accuracy.get(dataset)
+    time = next(iter(store.gram_times([key])), None)
     return Cell(
         kernel=entry.name,
         dataset=dataset,
@@ -337,35 +283,18 @@ def _cell(study: Study, entry: StudyEntry, dataset: str, store: Store) -> Cell:
         folds=folds,
         mean=mean,
         deviation=deviation,
-        published=published,
-        published_deviation=spread,
-        published_words=printed if isinstance(printed, str) else "",
-        difference=None if mean is None or published is None else mean - published,
-        margin=None if deviation is None and spread is None else 2 * hypot(deviation or 0.0, spread or 0.0),
-        chosen=chosen_combinations(entry, study.protocol, used),
+        others={one.name: _mean_over_repeats(_scores(one, by_repeat)) for one in other_metrics(study.protocol)},
+        published=None if isinstance(published, str) else published,
+        published_deviation=entry.published.deviation.get(dataset),
+        published_words=published if isinstance(published, str) else "",
+        published_seconds=entry.published.seconds.get(dataset),
+        chosen=_chosen(entry, used),
         n_fits=sum(row.n_fits for row in used),
         n_unconverged=sum(row.n_unconverged for row in used),
         cpu_seconds=float(sum(row.seconds for row in used)),
-        gram_seconds=gram_seconds,
-        published_seconds=published_seconds,
-        speed_up=published_seconds / gram_seconds if published_seconds and gram_seconds else None,
-        others=tuple(
-            Measured(metric.name, *_mean_over_repeats(_scores(metric, by_repeat)))
-            for metric in other_metrics(study.protocol)
-        ),
+        gram_seconds=time.seconds if time else None,
+        learns=time.learns if time else None,
     )
-
-
-def _scores(metric: Metric, by_repeat: Mapping[int, Sequence[Row]]) -> list[list[float | None]]:
-    """Return the scores by repeat and fold."""
-    return [[metric.value(row) for row in repeat] for repeat in by_repeat.values()]
-
-
-def _mean_over_repeats(scores: Sequence[Sequence[float | None]]) -> tuple[float | None, float | None]:
-    """Return the mean and standard deviation (n - 1) of the repeats' means, over the folds that have the score."""
-    present = [[one for one in repeat if one is not None] for repeat in scores]
-    means = [float(np.mean(repeat)) for repeat in present if repeat]
-    return (float(np.mean(means)) if means else None, float(np.std(means, ddof=1)) if len(means) > 1 else None)
 
 
 def _complete(rows: Iterable[Row], n_folds: int) -> dict[int, list[Row]]:
@@ -376,34 +305,28 @@ def _complete(rows: Iterable[Row], n_folds: int) -> dict[int, list[Row]]:
     return {repeat: found for repeat, found in by_repeat.items() if len(found) == n_folds}
 
 
-# -------------------------------------------------------------------- kernels and data sets in words
+def _scores(metric: Metric, by_repeat: Mapping[int, Sequence[Row]]) -> tuple[tuple[float, ...], ...]:
+    """Return the scores of each repeat in the folds that have one."""
+    values = ((metric.value(row) for row in rows) for rows in by_repeat.values())
+    return tuple(tuple(one for one in repeat if one is not None) for repeat in values)
 
 
-def _kernel(entry: StudyEntry, study: Study, store: Store) -> KernelSummary:
-    times = store.gram_times([entry_key(study, entry, name) for name in study.datasets])
-    source = entry.fitted_on or study.protocol.fitted_on
-    learns_from = None if not times else source if any(time.learns for time in times) else ""
-    return KernelSummary(
-        name=entry.name,
-        choices=(BASELINES.get(entry.baseline, entry.baseline),)
-        if entry.baseline
-        else tuple(map(describe, entry.choices)),
-        timed=", ".join(f"{name} {shown(value)}" for name, value in entry.timed.items()),
-        learns_from="training" if entry.chooses_itself else learns_from,
-        note=entry.note,
-        is_baseline=bool(entry.baseline),
-        kernels=(entry.baseline,)
-        if entry.baseline
-        else tuple(dict.fromkeys(term.kernel for spec in entry.choices for term in spec.terms)),
+def _mean_over_repeats(scores: Sequence[Sequence[float]]) -> Mean:
+    """Return the mean and standard deviation (n - 1) of the repeats' means."""
+    means = [float(np.mean(repeat)) for repeat in scores if repeat]
+    return (float(np.mean(means)) if means else None, float(np.std(means, ddof=1)) if len(means) > 1 else None)
+
+
+def _chosen(entry: StudyEntry, rows: Sequence[Row]) -> tuple[tuple[str, int], ...]:
+    """Return the chosen combinations, most frequent first, each with its number of folds."""
+    names = ["kernel"] if len(entry.choices) != 1 or entry.is_auto else []  # else all rows have the same
+    names += dict.fromkeys(name for spec in entry.choices for name in spec.param_grid)
+    others = {name for row in rows for name in row.chosen} - {*names, "kernel"}
+    names += sorted(others, key=lambda name: (name in ("C", "alpha"), name))
+    counts = Counter(
+        ", ".join(f"{name} {shown(row.chosen[name])}" for name in names if name in row.chosen) for row in rows
     )
-
-
-def _dataset(name: str, facts: DatasetFacts | None, study: Study) -> DatasetSummary:
-    baseline = main_metric(study.protocol).baseline(facts) if facts else None
-    return DatasetSummary(name, facts, baseline, study.dataset_notes.get(name, ""))
-
-
-# -------------------------------------------------------------------- choices in words
+    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def shown(value: Any) -> str:
@@ -413,35 +336,7 @@ def shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
-def _parameters(entry: StudyEntry, protocol: Protocol, rows: Sequence[Row]) -> list[str]:
-    """Return the parameters that are chosen: the kernel if there are several, those of the grids, and C or alpha."""
-    if entry.chooses_itself:
-        found = {name for row in rows for name in row.chosen}
-        return sorted(found, key=lambda name: (name != "kernel", name == protocol.strengths[0], name))
-    names = dict.fromkeys(name for spec in entry.choices for name in spec.param_grid)
-    return [*(["kernel"] if len(entry.choices) > 1 else []), *names, protocol.strengths[0]]
-
-
-def chosen_combinations(entry: StudyEntry, protocol: Protocol, rows: Sequence[Row]) -> tuple[tuple[str, int], ...]:
-    """Return the chosen combinations, most frequent first, each with its number of folds."""
-    names = _parameters(entry, protocol, rows)
-    counts = Counter(
-        ", ".join(f"{name} {shown(row.chosen[name])}" for name in names if name in row.chosen) for row in rows
-    )
-    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
-def describe(spec: KernelSpec) -> str:
-    """Describe kernel, fixed parameters, attributes and grid."""
-    grid = "; ".join(f"{name} in {{{shown(values)}}}" for name, values in spec.param_grid.items())
-    if spec.sum:
-        return "; ".join(filter(None, [" + ".join(f"({describe(term)})" for term in spec.sum), grid]))
-    fixed = ", ".join(f"{name} = {shown(value)}" for name, value in spec.parameters.items())
-    scaled = f"attributes {', then '.join(spec.attributes)}" if spec.attributes else ""
-    return "; ".join(filter(None, [spec.kernel, fixed, scaled, grid]))
-
-
-# -------------------------------------------------------------------- tests
+# -------------------------------------------------------------------- ranks
 
 Cells = Mapping[tuple[str, str], Cell]
 
@@ -455,16 +350,7 @@ def _comparisons(study: Study) -> tuple[Comparison, ...]:
     return (Comparison("all kernels, all data sets", names, study.datasets),)
 
 
-def _pairs(study: Study) -> tuple[Pair, ...]:
-    """Return the pairs of the study; by default its kernels if there are exactly two."""
-    if study.pairs or len(study.kernels) != 2:
-        return study.pairs
-    first, second = study.kernels
-    common = tuple(name for name in study.datasets if first.is_for(name) and second.is_for(name))
-    return (Pair(first.name, second.name, common),) if common else ()
-
-
-def _comparison(comparison: Comparison, cells: Cells, protocol: Protocol) -> ComparisonSummary:
+def _comparison(comparison: Comparison, cells: Cells, study: Study) -> ComparisonSummary:
     kernels, datasets = comparison.kernels, comparison.datasets
     common = {dataset: _common([cells[kernel, dataset] for kernel in kernels]) for dataset in datasets}
     ours = {kernel: [_mean(cells[kernel, dataset], common[dataset]) for dataset in datasets] for kernel in kernels}
@@ -475,7 +361,7 @@ def _comparison(comparison: Comparison, cells: Cells, protocol: Protocol) -> Com
         name=comparison.name,
         kernels=kernels,
         datasets=datasets,
-        ours=None if missing else _ranking(ours, higher_is_better=main_metric(protocol).higher_is_better),
+        ours=None if missing else _ranking(ours, higher_is_better=main_metric(study.protocol).higher_is_better),
         missing=tuple(missing),
         published=_ranking({kernel: numbers for kernel, numbers in published.items() if kernel not in dropped}),
         dropped=dropped if len(dropped) < len(kernels) else (),
@@ -504,38 +390,40 @@ def _ranking(scores: Mapping[str, Sequence[float | None]], *, higher_is_better: 
     return friedman_nemenyi(sign * np.array(list(scores.values()), dtype=np.float64).T, list(scores))
 
 
-def _pair(pair: Pair, cells: Cells, protocol: Protocol, facts: Mapping[str, DatasetFacts]) -> PairSummary:
-    found = [
-        _pair_test(
-            cells[pair.kernel, name],
-            [cells[one, name] for one in pair.baselines],
-            protocol,
-            main_metric(protocol).points_of(facts.get(name)),
-        )
-        for name in pair.datasets
-    ]
-    corrected = iter(holm([test.corrected.p_value for test in found if test.corrected]))
-    tests = tuple(replace(test, holm=next(corrected)) if test.corrected else test for test in found)
-    ours = [None if test.corrected is None else test.corrected.difference for test in tests]
-    published: list[float | None] = [None]
-    if len(pair.baselines) == 1:
-        kernel, baseline = pair.kernel, pair.baselines[0]
-        published = [_difference(cells[kernel, one].published, cells[baseline, one].published) for one in pair.datasets]
-    return PairSummary(pair.kernel, pair.baselines, tests, _signed_rank(ours), _signed_rank(published))
+# -------------------------------------------------------------------- pairs
 
 
-def _difference(first: float | None, second: float | None) -> float | None:
-    return None if first is None or second is None else first - second
+def _pairs(study: Study) -> tuple[Pair, ...]:
+    """Return the pairs of the study; by default its kernels if there are exactly two."""
+    if study.pairs or len(study.kernels) != 2:
+        return study.pairs
+    first, second = study.kernels
+    common = tuple(name for name in study.datasets if first.is_for(name) and second.is_for(name))
+    return (Pair(first.name, second.name, common),) if common else ()
 
 
-def _signed_rank(differences: Sequence[float | None]) -> Posterior | None:
-    present = [one for one in differences if one is not None]
+def _pair(pair: Pair, cells: Cells, study: Study, facts: Mapping[str, DatasetFacts]) -> PairSummary:
+    tests = _after_holm(
+        [
+            _test(cells[pair.kernel, name], [cells[one, name] for one in pair.baselines], study, facts)
+            for name in pair.datasets
+        ]
+    )
+    differences = [test.corrected.difference for test in tests if test.corrected]
     # One data set is not a sample of data sets.
-    return bayesian_signed_rank(present, rope=ROPE) if len(present) == len(differences) > 1 else None
+    is_sample = len(differences) == len(tests) > 1
+    posterior = bayesian_signed_rank(differences, rope=ROPE) if is_sample else None
+    return PairSummary(pair.kernel, pair.baselines, tuple(tests), posterior)
 
 
-def _pair_test(first: Cell, rivals: Sequence[Cell], protocol: Protocol, unit: float) -> PairTest:
+def _after_holm(tests: Sequence[PairTest]) -> list[PairTest]:
+    corrected = iter(holm([test.corrected.p_value for test in tests if test.corrected]))
+    return [replace(test, holm=next(corrected)) if test.corrected else test for test in tests]
+
+
+def _test(first: Cell, rivals: Sequence[Cell], study: Study, facts: Mapping[str, DatasetFacts]) -> PairTest:
     """Compare two kernels on the repeats that both have: their folds are the same, so differences are paired."""
+    unit = main_metric(study.protocol).points_of(facts.get(first.dataset))
 
     def score(cell: Cell) -> float:
         common = _common([first, cell])
@@ -544,15 +432,16 @@ def _pair_test(first: Cell, rivals: Sequence[Cell], protocol: Protocol, unit: fl
     second = max(rivals, key=score)
     common = sorted(set(first.repeats) & set(second.repeats))
     one, other = (unit * _folds(cell, common) for cell in (first, second))
-    share = 1 / protocol.outer_folds
+    share = 1 / study.protocol.outer_folds
     return PairTest(
-        dataset=first.dataset,
+        kernel=first.kernel,
         baseline=second.kernel,
+        dataset=first.dataset,
         n_repeats=len(common),
         corrected=corrected_resampled_t_test(one - other, share) if common else None,
         holm=None,
         posterior=bayesian_correlated_t_test(one - other, share, rope=ROPE) if common else None,
-        published=_published_test(first, second, protocol.repeats) if len(rivals) == 1 else None,
+        published=_published_test(first, second, study.protocol.repeats) if len(rivals) == 1 else None,
     )
 
 

@@ -9,12 +9,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from treegram._core.html import render
 from treegram._core.text import counted, visible
-from treegram.study.metrics import main_metric, other_metrics
+from treegram.study.metrics import Metric, other_metrics
+from treegram.study.protocol import BASELINES, KernelSpec
 from treegram.study.statistics import TTest
-from treegram.study.summary import Cell, ComparisonSummary, DatasetSummary, PairSummary, PairTest, Summary
+from treegram.study.summary import Cell, ComparisonSummary, PairSummary, PairTest, Summary, shown
 
 LATEX_TABLES = ("scores", "ranks", "wins", "pairs")
 NONE = "\N{EN DASH}"  # where there is no number
@@ -98,10 +100,10 @@ def _text_cells(texts: Iterable[str]) -> tuple[TableCell, ...]:
     return tuple(map(TableCell, texts))
 
 
-def _by_kernel(caption: str, summary: Summary, show: Callable[[Cell], TableCell]) -> Table:
+def _by_kernel(caption: str, summary: Summary, show: Callable[[Cell], TableCell], kind: str = "numbers") -> Table:
     """Build a table with one row per kernel and one column per data set."""
-    rows = ((TableCell(kernel.name), *map(show, summary.row(kernel.name))) for kernel in summary.kernels)
-    return Table(caption, ("kernel", *(dataset.name for dataset in summary.datasets)), tuple(rows))
+    rows = ((TableCell(entry.name), *map(show, summary.row(entry.name))) for entry in summary.study.kernels)
+    return Table(caption, ("kernel", *summary.study.datasets), tuple(rows), kind)
 
 
 def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True) -> Table:
@@ -109,8 +111,8 @@ def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True)
 
     Without deviations, text that is published instead of a number is also left out. ``decimals`` applies to percentages.
     """
-    has_rivals = len(summary.kernels) > 1
-    metric = main_metric(summary.protocol)
+    has_rivals = len(summary.study.kernels) > 1
+    metric = summary.metric
 
     def number(mean: float | None, deviation: float | None = None) -> str:
         return measured(mean, deviation if deviations else None, decimals=metric.decimals_of(mean, decimals))
@@ -123,21 +125,31 @@ def score_table(summary: Summary, *, decimals: int = 2, deviations: bool = True)
         failed = f"{counted(cell.n_unconverged, 'fit')} not converged" if cell.n_unconverged else ""
         difference = "" if cell.difference is None else f"{mark} {signed(cell.difference)}".strip()
         compared = ", ".join(filter(None, [published, difference]))
-        notes = [compared, _repeats(cell, summary.protocol.repeats), failed]
+        notes = [compared, _repeats(cell, summary.study.protocol.repeats), failed]
         is_best = has_rivals and cell.mean is not None and number(cell.mean) == best[cell.dataset]
         return TableCell(number(cell.mean, cell.deviation), published, mark, tuple(filter(None, notes)), is_best)
 
-    best = {dataset.name: number(summary.best_mean(dataset.name)) for dataset in summary.datasets}
+    best = {name: number(summary.best_mean(name)) for name in summary.study.datasets}
     caption = [
-        f"{metric.name.capitalize()}{' in percent' if metric.in_percent else ''}, mean ± standard deviation over repeats.",
+        _score_caption(metric),
         "Small or in parentheses: the published number. ▲ and ▼ mark differences of more than two standard deviations."
         if summary.has_published
         else "",
         f"Bold: our {'highest' if metric.higher_is_better else 'lowest'} number." if has_rivals else "",
     ]
     table = _by_kernel(" ".join(filter(None, caption)), summary, show)
-    baselines = (TableCell(number(dataset.baseline)) for dataset in summary.datasets)
-    return replace(table, rows=((TableCell(summary.baseline_name), *baselines), *table.rows))
+    baselines = (TableCell(number(summary.baseline(name))) for name in summary.study.datasets)
+    return replace(table, rows=((TableCell(baseline_name(summary)), *baselines), *table.rows))
+
+
+def baseline_name(summary: Summary) -> str:
+    """Name the prediction without learning: the largest class, or the mean of the targets."""
+    return "largest class" if summary.study.protocol.task == "classification" else "mean of targets"
+
+
+def _score_caption(metric: Metric) -> str:
+    unit = " in percent" if metric.in_percent else ""
+    return f"{metric.name[0].upper()}{metric.name[1:]}{unit}, mean ± standard deviation over repeats."
 
 
 def _repeats(cell: Cell, n_planned: int) -> str:
@@ -148,18 +160,18 @@ def _repeats(cell: Cell, n_planned: int) -> str:
     return f"{done}{counted(cell.n_planned, 'repeat')}"
 
 
-def other_tables(summary: Summary) -> Iterator[Table]:
+def other_tables(summary: Summary) -> list[Table]:
     """Build a table for each other score that any fold has."""
-    for i, metric in enumerate(other_metrics(summary.protocol)):
-        if any(cell.others[i].mean is not None for cell in summary.cells):
-            name = f"{metric.name[0].upper()}{metric.name[1:]}{' in percent' * metric.in_percent}"
-            caption = f"{name}, mean ± standard deviation over repeats."
-            yield _by_kernel(caption, summary, lambda cell, i=i: TableCell(_other_score(summary, cell, i)))  # type: ignore[misc]
+    return [
+        _by_kernel(_score_caption(metric), summary, partial(_other_score, metric))
+        for metric in other_metrics(summary.study.protocol)
+        if any(cell.others[metric.name][0] is not None for cell in summary.cells)
+    ]
 
 
-def _other_score(summary: Summary, cell: Cell, i: int, decimals: int = 2) -> str:
-    one, metric = cell.others[i], other_metrics(summary.protocol)[i]
-    return measured(one.mean, one.deviation, decimals=metric.decimals_of(one.mean, decimals))
+def _other_score(metric: Metric, cell: Cell, decimals: int = 2) -> TableCell:
+    mean, deviation = cell.others[metric.name]
+    return TableCell(measured(mean, deviation, decimals=metric.decimals_of(mean, decimals)))
 
 
 def time_table(summary: Summary) -> Table:
@@ -167,16 +179,15 @@ def time_table(summary: Summary) -> Table:
 
     def show(cell: Cell) -> TableCell:
         published = f"published {duration(cell.published_seconds)}" if cell.published_seconds else ""
-        fold = f"fold {duration(cell.fold_seconds)}" if cell.fold_seconds else ""
+        n_folds = sum(map(len, cell.folds))
+        fold = f"fold {duration(cell.cpu_seconds / n_folds)}" if n_folds else ""
         return TableCell(duration(cell.gram_seconds), notes=tuple(filter(None, [published, fold])))
 
     caption = (
         "Processor time of one full Gram matrix on one thread. Below it the mean time of an outer fold: to choose inside it, to "
         "fit, and to predict, without Gram matrices that all folds share."
     )
-    table = _by_kernel(caption, summary, show)
-    names = (TableCell(kernel.name, notes=(kernel.timed,) * bool(kernel.timed)) for kernel in summary.kernels)
-    return replace(table, rows=tuple((name, *row[1:]) for name, row in zip(names, table.rows, strict=True)))
+    return _by_kernel(caption, summary, show)
 
 
 def chosen_table(summary: Summary) -> Table:
@@ -189,42 +200,56 @@ def chosen_table(summary: Summary) -> Table:
         return TableCell(combination, notes=(percent(count / sum(n for _, n in cell.chosen)),))
 
     caption = "The most frequent choice of inner cross-validation, with its share of the outer folds."
-    return replace(_by_kernel(caption, summary, show), kind="notes")
+    return _by_kernel(caption, summary, show, "notes")
 
 
 def dataset_table(summary: Summary) -> Table:
     """Build the table of data sets."""
-    is_regression = summary.protocol.task == "regression"
+    is_regression = summary.study.protocol.task == "regression"
     heads = ("targets", "mean ± deviation") if is_regression else ("classes", "largest class")
+    notes = summary.study.dataset_notes
     return Table(
         "Nodes and edges are means per graph, attributes are numbers per node. Data sets with equal digests are equal.",
         ("data set", "graphs", *heads, "nodes", "edges", "attributes", "digest", "note"),
-        tuple(_text_cells([one.name, *_facts(one), one.note]) for one in summary.datasets),
+        tuple(_text_cells([name, *_facts(summary, name), notes.get(name, "")]) for name in summary.study.datasets),
         "notes",
     )
 
 
-def _facts(dataset: DatasetSummary) -> list[str]:
-    facts = dataset.facts
+def _facts(summary: Summary, dataset: str) -> list[str]:
+    facts = summary.facts.get(dataset)
     if facts is None:
         return [NONE] * 7
     if targets := facts.targets:
         about = [f"{targets['lowest']:.4g} to {targets['highest']:.4g}"]
         about.append(f"{targets['mean']:.4g} ± {targets['deviation']:.4g}")
     else:
-        about = [str(len(facts.class_counts)), f"{dataset.baseline:.2f} %"]
+        largest = max(facts.class_counts.values()) / facts.n_graphs
+        about = [str(len(facts.class_counts)), f"{100 * largest:.2f} %"]
     sizes = [f"{facts.mean_nodes:.1f}", f"{facts.mean_edges:.1f}", str(facts.n_attributes)]
     return [f"{facts.n_graphs:,}", *about, *sizes, facts.digest[:12]]
 
 
 def kernel_table(summary: Summary) -> Table:
-    """Build the table of kernels, with the choices of inner cross-validation."""
-    rows = (
-        _text_cells([one.name, "\n".join(one.choices), _LEARNS_FROM[one.learns_from], one.note])
-        for one in summary.kernels
-    )
-    caption = f"The choices of inner cross-validation, besides {summary.protocol.strengths[0]}."
+    """Build the table of kernels, with the choices of inner cross-validation and the parameters of the timed Gram matrix."""
+    rows = []
+    for entry in summary.study.kernels:
+        choices = [BASELINES.get(entry.baseline, entry.baseline)] if entry.baseline else map(describe, entry.choices)
+        timed = ", ".join(f"{name} {shown(value)}" for name, value in entry.timed.items())
+        name = TableCell(entry.name, notes=(f"timed with {timed}",) * bool(timed))
+        texts = ["\n".join(choices), _LEARNS_FROM[summary.learns_from(entry)], entry.note]
+        rows.append((name, *_text_cells(texts)))
+    caption = f"The choices of inner cross-validation, besides {summary.study.protocol.strengths[0]}."
     return Table(caption, ("kernel", "choices", "learns from", "note"), tuple(rows), "notes")
+
+
+def describe(spec: KernelSpec) -> str:
+    """Describe kernel, fixed parameters, attributes and grid."""
+    fixed = ", ".join(f"{name} = {shown(value)}" for name, value in spec.parameters.items())
+    scaled = f"attributes {', then '.join(spec.attributes)}" if spec.attributes else ""
+    grid = "; ".join(f"{name} in {{{shown(values)}}}" for name, values in spec.param_grid.items())
+    terms = " + ".join(f"({describe(term)})" for term in spec.sum)
+    return "; ".join(filter(None, [terms or spec.kernel, fixed, scaled, grid]))
 
 
 # -------------------------------------------------------------------- tables of tests
@@ -233,14 +258,12 @@ def kernel_table(summary: Summary) -> Table:
 def rank_table(comparison: ComparisonSummary) -> Table:
     """Build the table of mean ranks."""
     rankings = {"our table": comparison.ours, "published table": comparison.published}
-    shown = {
-        title: dict(zip(one.names, one.mean_ranks, strict=True)) for title, one in rankings.items() if one is not None
-    }
+    ranks = {title: dict(zip(one.names, one.mean_ranks, strict=True)) for title, one in rankings.items() if one}
     rows = (
-        _text_cells([kernel, *(measured(ranks.get(kernel)) for ranks in shown.values())])
+        _text_cells([kernel, *(measured(found.get(kernel)) for found in ranks.values())])
         for kernel in comparison.kernels
     )
-    return Table(f"Mean ranks, {comparison.name}; 1 is best.", ("kernel", *shown), tuple(rows))
+    return Table(f"Mean ranks, {comparison.name}; 1 is best.", ("kernel", *ranks), tuple(rows))
 
 
 def pair_table(pair: PairSummary, *, higher_is_better: bool) -> Table:
@@ -280,18 +303,18 @@ _PAIRWISE = f"corrected resampled t-test, level {LEVEL}, p-values after Holm's c
 
 def win_table(summary: Summary) -> Table:
     """Build the table that counts the data sets on which each kernel is significantly better and worse than each other one."""
-    names = [kernel.name for kernel in summary.kernels]
+    names = [entry.name for entry in summary.study.kernels]
     wins: Counter[tuple[str, str]] = Counter()
-    tested = set()
     for one in summary.pairwise:
-        pair = (one.kernel, one.other) if one.test.difference > 0 else (one.other, one.kernel)
-        wins[pair] += one.p_value < LEVEL
-        tested |= {pair, pair[::-1]}
+        pair = (one.kernel, one.baseline) if _points(one) > 0 else (one.baseline, one.kernel)
+        wins[pair] += _is_significant(one)
+        wins[pair[::-1]] += 0
 
     def show(pair: tuple[str, str]) -> TableCell:
         n_wins, n_losses = wins[pair], wins[pair[::-1]]
-        return TableCell(f"{n_wins} / {n_losses}", is_best=n_wins > n_losses) if pair in tested else TableCell(NONE)
+        return TableCell(f"{n_wins} / {n_losses}" if pair in tested else NONE, is_best=n_wins > n_losses)
 
+    tested = set(wins)
     rows = (
         (TableCell(f"{i} {name}"), *(show((name, other)) for other in names)) for i, name in enumerate(names, start=1)
     )
@@ -304,22 +327,27 @@ def win_table(summary: Summary) -> Table:
 
 def pairwise_table(summary: Summary) -> Table:
     """Build the table of the differences of all pairs of kernels on all data sets, significant ones in bold."""
-    shown = {
-        (one.kernel, one.other, one.dataset): TableCell(
-            f"{signed(one.test.difference)} (p {p_value(one.p_value)})", is_best=one.p_value < LEVEL
-        )
-        for one in summary.pairwise
-    }
-    datasets = [dataset.name for dataset in summary.datasets]
+    by_pair: dict[tuple[str, str], dict[str, TableCell]] = {}
+    for one in summary.pairwise:
+        text = f"{signed(_points(one))} (p {p_value(one.holm or 0.0)})"
+        by_pair.setdefault((one.kernel, one.baseline), {})[one.dataset] = TableCell(text, is_best=_is_significant(one))
     rows = (
         (
             TableCell(f"{kernel} \N{EN DASH} {other}"),
-            *(shown.get((kernel, other, name), TableCell(NONE)) for name in datasets),
+            *(found.get(name, TableCell(NONE)) for name in summary.study.datasets),
         )
-        for kernel, other in dict.fromkeys((one.kernel, one.other) for one in summary.pairwise)
+        for (kernel, other), found in by_pair.items()
     )
     caption = f"Differences of all pairs of kernels, first minus second, in points: {_PAIRWISE}. Bold: significant."
-    return Table(caption, ("pair", *datasets), tuple(rows))
+    return Table(caption, ("pair", *summary.study.datasets), tuple(rows))
+
+
+def _points(test: PairTest) -> float:
+    return test.corrected.difference if test.corrected else 0.0
+
+
+def _is_significant(test: PairTest) -> bool:
+    return test.holm is not None and test.holm < LEVEL
 
 
 # -------------------------------------------------------------------- Markdown and LaTeX
@@ -369,18 +397,19 @@ def brief_text(summary: Summary) -> str:
     ``*`` marks a large difference from the published number, which is in the line below.
     """
     table = score_table(summary, decimals=1)
-    lines = [*_text_table(replace(table, head=(main_metric(summary.protocol).title, *table.head[1:])))]
-    metrics = other_metrics(summary.protocol)
+    lines = [*_text_table(replace(table, head=(summary.metric.title, *table.head[1:])))]
+    protocol = summary.study.protocol
+    metrics = other_metrics(protocol)
     cells = [cell for cell in summary.cells if cell.repeats]
     if cells and len(summary.cells) <= _MAX_CELLS:
         rows = (
-            _text_cells([cell.kernel, cell.dataset, *(_other_score(summary, cell, i, 1) for i in range(len(metrics)))])
+            (*_text_cells([cell.kernel, cell.dataset]), *(_other_score(metric, cell, 1) for metric in metrics))
             for cell in cells
         )
         lines += _text_table(Table("", ("also", "data set", *(metric.title for metric in metrics)), tuple(rows)))
-    planned, folds = summary.protocol.repeats, summary.protocol.outer_folds
+    planned = protocol.repeats
     spread = f"mean ± standard deviation over {planned} repeats of" if planned > 1 else "mean over one"
-    lines.append(f"{spread} {folds}-fold cross-validation")
+    lines.append(f"{spread} {protocol.outer_folds}-fold cross-validation")
     if any(cell.mark for cell in summary.cells):
         lines.append("* differs from the published number by more than two standard deviations")
     if few := sum(0 < len(cell.repeats) < planned for cell in summary.cells):
