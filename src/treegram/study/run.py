@@ -267,15 +267,17 @@ class Runner:
         return grams
 
     def _time(self, key: str, data: CheckedData, entry: StudyEntry, seed: int | None, *, learns: bool) -> None:
-        """Measure how long one Gram matrix takes on one thread."""
+        """Measure how long one Gram matrix takes on one thread, by default the first of the grid."""
         if self.store.gram_times([key]):
             return
-        kernel = with_parameters(build_kernel(entry.choices[0], seed=seed), entry.timed)
+        first = entry.choices[0]
+        timed = dict(entry.timed) or {name: values[0] for name, values in first.param_grid.items() if not first.sum}
+        kernel = with_parameters(build_kernel(first, seed=seed), timed)
         kernel.fit_transform(data.graphs[:10])  # compile the loops before the clock starts
         start = time.process_time()
         kernel.fit_transform(data.graphs)
         seconds = time.process_time() - start
-        self.store.add_gram_time(key, GramTime(data.name, entry.name, dict(entry.timed), seconds, learns, self.run))
+        self.store.add_gram_time(key, GramTime(data.name, entry.name, timed, seconds, learns, self.run))
 
 
 # What all folds of an entry on a data set share: the seed of the kernels' random numbers, or None for their own
