@@ -28,12 +28,16 @@ for name, part in (("measured", slice(0, 200)), ("new", slice(200, None))):
 # The whole journey
 # -----------------
 #
-# An atom is a node with its element as label, a bond is an edge. The model is a Gaussian process that chooses
-# its kernels itself.
+# An atom is a node with its element as label, a bond is an edge, and each molecule has RDKit's descriptors. The model is a
+# Gaussian process that chooses its kernels itself.
 
-graphs, y = tg.load_molecules(folder / "measured.csv", target="solubility")
+graphs, y = tg.load_molecules(
+    folder / "measured.csv", target="solubility", descriptors="rdkit2d"
+)
 model = tg.GraphRegressor().fit(graphs, y)
-new, y_new = tg.load_molecules(folder / "new.csv", target="solubility")
+new, y_new = tg.load_molecules(
+    folder / "new.csv", target="solubility", descriptors="rdkit2d"
+)
 mean, std = model.predict(new, return_std=True)
 for name, value, error in zip(new.graph_names[:5], mean, std, strict=False):
     print(f"{name}: {value:.2f} ± {error:.2f}")

@@ -311,9 +311,16 @@ def test_molecules_without_a_value_are_left_out_and_counted(run):
 def test_descriptors_of_molecules_are_used_and_remembered(run):
     pytest.importorskip("rdkit")
     write("train.csv", ["smiles", "y"], [("C" * (i + 1) + "O", i / 3) for i in range(12)])
-    code, out, _ = run("fit train.csv --target y --descriptors --jobs 1 -o model.tgm")
+    code, out, _ = run("fit train.csv --target y --jobs 1 -o model.tgm")
     assert code == 0
     assert "graph attributes" in out
+    for words in ("--no-descriptors", "--kernel wl"):
+        code, out, _ = run(f"fit train.csv --target y {words} --jobs 1 -o other.tgm --force")
+        assert code == 0
+        assert "graph attributes" not in out
+    assert type(tg.load_model("other.tgm")[0]).__name__ == "MoleculeGraphs"
+    assert tg.load_model("other.tgm")[0].descriptors is None
+    assert tg.load_model("model.tgm")[0].descriptors == "rdkit2d"
     code, out, _ = run("predict model.tgm train.csv")
     assert code == 0
     assert len(rows(out)) == 12

@@ -500,8 +500,8 @@ def test_evaluate_uses_edge_labels_on_request(run, folder):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--scale standrd", "expected raw, standard or robust, got 'standrd'; did you mean standard?"),
-        ("--gamma -1", "expected a number of at least 0"),
+        ("--kernel oddcl --scale standrd", "expected raw, standard or robust, got 'standrd'; did you mean standard?"),
+        ("--kernel oddcl --gamma -1", "expected a number of at least 0"),
         ("--kernel wl --gamma scale", "--gamma: it has no effect on wl; it is for --kernel attributedwalk, csm, gik"),
         ("--kernel wl --scale robust", "--scale has no effect on wl; it is for --kernel attributedwalk, csm, gik"),
     ],

@@ -68,7 +68,9 @@ ATTRIBUTES = (
 EDGE_ATTRIBUTES = "columns that make up the vector of edges (default: all others that hold numbers)"
 TARGET = "column of a table or property of an SDF file with the targets; number of the column in a .smi file; treegram fit takes several"
 SKIP_INVALID = "skip invalid molecules, and residues without a CA atom, with a warning"
-DESCRIPTORS = "add RDKit's 2D descriptors of each molecule, for --kernel auto (about 10 ms per molecule)"
+DESCRIPTORS = (
+    "add RDKit's 2D descriptors of each molecule, about 10 ms for each (default: with --kernel auto, which uses them)"
+)
 CONTACT = "distance in ångströms up to which residues are joined by an edge (default: 8)"
 
 
@@ -122,9 +124,7 @@ _FOR_GRAPHS = {
     "target_column": _value("NAME", "column with the second node of an edge (default: target)", tables="target"),
     "directed": _flag("edges are directed", tables="directed"),
     "hydrogens": _flag("make all hydrogens nodes", molecules="hydrogens"),
-    "descriptors": _Option(
-        {"action": "store_const", "const": "rdkit2d", "help": DESCRIPTORS}, {"molecules": "descriptors"}
-    ),
+    "descriptors": _Option({"action": argparse.BooleanOptionalAction, "help": DESCRIPTORS}, {"molecules": ""}),
     "contact": _value("X", CONTACT, float, proteins="contact"),
     "chains": _value("NAME,...", "chains to use (default: all)", _names, proteins="chains"),
 }
@@ -227,9 +227,11 @@ class Loaded(NamedTuple):
         return self.graphs[ids], y
 
 
-def load_data(name: str, args: argparse.Namespace) -> tuple[treegram.Graphs, NDArray[Any] | None]:
+def load_data(
+    name: str, args: argparse.Namespace, *, is_auto: bool = False
+) -> tuple[treegram.Graphs, NDArray[Any] | None]:
     """Load the graphs and targets of a data set, without the graphs that have no value of --target."""
-    loaded = load(name, args)
+    loaded = load(name, args, is_auto=is_auto)
     if not loaded.targets:
         return loaded.graphs, None
     if len(loaded.targets) > 1:
@@ -238,14 +240,21 @@ def load_data(name: str, args: argparse.Namespace) -> tuple[treegram.Graphs, NDA
     return loaded.with_target(target)
 
 
-def load(name: str, args: argparse.Namespace, columns: Sequence[str] = (), saved: Any = None) -> Loaded:
-    """Load DATA with the values of each --target and of other columns; ``saved`` is the transformer of a model, if any."""
+def load(
+    name: str, args: argparse.Namespace, columns: Sequence[str] = (), saved: Any = None, *, is_auto: bool = False
+) -> Loaded:
+    """Load DATA with the values of each --target and of other columns.
+
+    ``saved`` is the transformer of a model, if any; ``is_auto`` says that the graphs are for an automatic model.
+    """
     kind = _kind(name, args)
     if kind == "graphs":
         return _load_graphs(name, args)
     from sklearn.base import clone
 
     chosen = _parameters(kind, args)
+    if kind == "molecules" and saved is None and getattr(args, "descriptors", is_auto):
+        chosen["descriptors"] = "rdkit2d"
     transformer = (getattr(treegram, _TRANSFORMERS[kind])() if saved is None else clone(saved)).set_params(**chosen)
     columns = [*getattr(args, "target", []), *columns]
     if kind == "molecules":

@@ -17,10 +17,11 @@ from treegram.study.protocol import KernelSpec, Protocol, Study, StudyEntry
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = (
+    "treegram evaluate ENZYMES",
     "treegram evaluate ENZYMES --kernel oddcl --kernel wl --repeats 10",
     "treegram evaluate ./mine --kernel oddcl --repeats 1 --folds 5",
     "treegram evaluate ./energies --task regression --kernel wl",
-    "treegram evaluate esol.csv --target logS --kernel auto --split scaffold",
+    "treegram evaluate esol.csv --target logS --split scaffold",
     "treegram evaluate ./mine --kernel oddcl --scale raw,standard --gamma 0.01,scale",
 )
 
@@ -29,7 +30,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
     """Add the arguments of the command."""
     add_data_argument(parser, several=True)
     models = "classification with support vector machines, or regression with kernel ridge regression"
-    add_search_options(parser, arguments, "oddcl", models)
+    add_search_options(parser, arguments, AUTO, models)
     parser.add_argument(
         "--min-class-size",
         metavar="N",
@@ -53,7 +54,7 @@ def add_arguments(parser: Parser, arguments: Sequence[str]) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Build a study and run it like any other."""
-    names = list(dict.fromkeys(args.kernels or ["oddcl"]))
+    names = list(dict.fromkeys(args.kernels or [AUTO]))
     scales = scales_of(args, names)
     # Stores and reports show the name of a data set, not its folder on this machine.
     sources = {_name(data): data for data in args.data}
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError(f"Data sets must have different names; got {', '.join(args.data)}.")
     split = "groups" if args.groups else args.split or ""
     load_one = _load_grouped if split else load_data
-    data: dict[str, Any] = {name: load_one(source, args) for name, source in sources.items()}
+    data: dict[str, Any] = {name: load_one(source, args, is_auto=AUTO in names) for name, source in sources.items()}
     targets = [y for _, y, *_ in data.values() if y is not None]
     are_numbers = bool(targets) and all(map(has_real_targets, targets))
     study = Study(
@@ -86,11 +87,11 @@ def _name(data: str) -> str:
     return path.resolve().name if path.name in ("", "..") else path.name
 
 
-def _load_grouped(name: str, args: argparse.Namespace) -> tuple[Any, Any, Any]:
+def _load_grouped(name: str, args: argparse.Namespace, *, is_auto: bool) -> tuple[Any, Any, Any]:
     """Load a data set with the group of each graph: its value in the column --groups, or the scaffold of the molecule."""
     import numpy as np
 
-    loaded = load(name, args, columns=[args.groups] if args.groups else [])
+    loaded = load(name, args, columns=[args.groups] if args.groups else [], is_auto=is_auto)
     if args.split and loaded.smiles is None:
         raise ValueError(f"--split scaffold is for molecules, which {name} is not.")
     if loaded.transformer is None:

@@ -21,7 +21,8 @@ EXAMPLES = (
     "treegram fit ENZYMES --kernel oddcl --kernel wl -o enzymes.tgm",
     "treegram fit ./mine --kernel oddcl --scale raw,standard --gamma none,scale -o mine.tgm",
     "treegram fit ./solubility --task regression -o solubility.tgm",
-    "treegram fit molecules.csv --target a --target b -o 'model_{target}.tgm'",
+    "treegram fit molecules.csv --target solubility -o solubility.tgm",
+    "treegram fit molecules.csv --target a --target b --no-descriptors -o 'model_{target}.tgm'",
     "treegram fit --nodes nodes.csv --edges edges.csv --graphs graphs.csv --target y -o model.tgm",
     "treegram fit ./structures --graphs classes.csv --target class -o proteins.tgm",
 )
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError("--kernel auto cannot be combined with other kernels: it tries all that suit the data.")
     scales = scales_of(args, names)
     candidates = [pair for name in names if name != AUTO for pair in _candidates(name, scales[name], args)]
-    loaded = load(args.data, args)
+    loaded = load(args.data, args, is_auto=AUTO in names)
     if not loaded.targets:
         raise ValueError(
             f"{args.data} has no targets, so there is nothing to learn; add graph labels or graph attributes to a data set, or name "
