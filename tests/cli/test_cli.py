@@ -122,18 +122,6 @@ def test_gram_options_are_the_kernels_parameters(run, folder, words, parameter, 
         assert json.loads(str(saved["meta"]))["parameters"] == {**ODDCL(n_jobs=-1).get_params(), parameter: value}
 
 
-def test_gram_says_how_an_approximate_kernel_was_made_and_how_good_it_is(run, folder):
-    words = "gram TINY --kernel oddcl-approx --method rff --n-components 8 --random-state 0 -o K.npz"
-    code, out, _ = run(*words.split())
-    kernel = treegram.ODDCLApprox(method="rff", n_components=8, random_state=0).fit(treegram.load_tu("TINY")[0])
-    assert code == 0
-    assert f"oddcl-approx; rff, 8 components, estimated Gram error {kernel.estimated_error_:.1e}, " in out
-    with np.load("K.npz") as saved:
-        meta = json.loads(str(saved["meta"]))
-    assert (meta["method"], meta["n_components"], meta["choice"]) == ("rff", 8, kernel.choice_)
-    assert meta["estimated_error"] == kernel.estimated_error_
-
-
 def test_gram_finds_data_in_the_given_folder(run, folder, monkeypatch, tmp_path_factory):
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     assert run("gram", "TINY", "--data-dir", folder, "--no-download", "-o", "K.npz")[0] == 0

@@ -59,14 +59,14 @@ def run(args: argparse.Namespace) -> None:
     if write is None:
         raise ValueError(f"The output must end in .npz or .zarr; got {str(args.output)!r}.")
     start = time.perf_counter()
-    shape, made = write(args, kernel, grid)
+    shape = write(args, kernel, grid)
     data = f"{args.compare_with} compared with {args.data}" if args.compare_with else args.data
     matrix = f"{' x '.join(map(str, shape))} Gram matrix of {data}"
-    print(f"{args.output}: {matrix}, {args.kernel}{made}, {time.perf_counter() - start:.2f} s")
+    print(f"{args.output}: {matrix}, {args.kernel}, {time.perf_counter() - start:.2f} s")
 
 
-def _write_npz(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]) -> tuple[tuple[int, ...], str]:
-    """Write the matrix, and return its shape and how an approximate kernel was made."""
+def _write_npz(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]) -> tuple[int, ...]:
+    """Write the matrix, and return its shape."""
     import numpy as np
 
     from treegram._core.machine import package_versions
@@ -84,12 +84,10 @@ def _write_npz(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]
         arrays |= {"K": grams.reshape(*shape, *grams.shape[1:])} | {name: np.array(grid[name]) for name in grid}
     else:
         arrays["K"] = kernel.fit_transform(graphs)
-    approximation = ("method", "n_components", "choice", "estimated_error") if hasattr(kernel, "choice_") else ()
     meta = {
         "kernel": args.kernel,
         "parameters": {key: value for key, value in kernel.get_params().items() if key not in grid},
         "grid": grid or None,
-        **{name: getattr(kernel, f"{name}_") for name in approximation},
         "data": args.data,
         "compared_with": args.compare_with,
         "contents": repr(graphs),
@@ -99,11 +97,10 @@ def _write_npz(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]
     present: dict[str, Any] = {name: array for name, array in arrays.items() if array is not None}
     with replacing(args.output) as file:
         np.savez(file, **present, meta=np.array(json.dumps(meta)))
-    form = "; {method}, {n_components} components, estimated Gram error {estimated_error:.1e}"
-    return present["K"].shape, form.format(**meta) if approximation else ""
+    return tuple(present["K"].shape)
 
 
-def _write_zarr(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]) -> tuple[tuple[int, ...], str]:
+def _write_zarr(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]]) -> tuple[int, ...]:
     """Write a Zarr store block by block; it resumes where it stopped, so it needs no --force."""
     if grid or args.compare_with:
         raise ValueError(
@@ -111,7 +108,8 @@ def _write_zarr(args: argparse.Namespace, kernel: Any, grid: dict[str, list[Any]
         )
     graphs, _ = load_data(args.data, args)
     try:
-        return treegram.gram_to_zarr(kernel, graphs, args.output, n_jobs=args.jobs).shape, ""
+        shape: tuple[int, ...] = treegram.gram_to_zarr(kernel, graphs, args.output, n_jobs=args.jobs).shape
     except KeyboardInterrupt:
         print(f"Interrupted; finished blocks are in {args.output}. Run the same command to resume.", file=sys.stderr)
         raise SystemExit(130) from None
+    return shape

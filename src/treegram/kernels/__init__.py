@@ -13,8 +13,7 @@ from treegram.kernels.graphlets import Graphlets
 from treegram.kernels.kernel_sum import KernelSum
 from treegram.kernels.nystroem import Nystroem
 from treegram.kernels.oddcl import ODDCL, ODDST
-from treegram.kernels.oddcl_approx import ODDCLApprox
-from treegram.kernels.oddcl_features import ODDCLFeatures
+from treegram.kernels.oddcl_approx import ODDCLApprox, ODDCLFeatures
 from treegram.kernels.ordered_trees import OrderedTrees
 from treegram.kernels.p2k import P2K
 from treegram.kernels.random_walk import AttributedWalk, RandomWalk
