@@ -6,7 +6,7 @@ once. The features of nodes come from ``treegram.structure``, and the sums over 
 
 from treegram.kernels.base import register_kernel as register_kernel
 from treegram.kernels.csm import CSM
-from treegram.kernels.feature_map import FeatureMap
+from treegram.kernels.explicit import FeatureMap
 from treegram.kernels.gik import GIK, NSPDK
 from treegram.kernels.graphhopper import GraphHopper
 from treegram.kernels.graphlets import Graphlets

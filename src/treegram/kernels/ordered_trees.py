@@ -23,7 +23,7 @@ from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.features import common_codes
 from treegram.structure.hashing import arc_hashes, node_hashes
-from treegram.structure.trees import CAPPED, COUNTINGS, PAPER, Phi, encode, new_visit
+from treegram.structure.trees import Phi, encode, new_visit
 from treegram.structure.visits import leave, visit
 
 __all__ = ["OrderedTrees"]
@@ -273,13 +273,23 @@ def ordered_trees(
     only rule that depends on how the nodes are numbered.
     """
     builder = _Builder()
-    hashes = node_hashes(graphs, missing_labels)
-    arc_codes = arc_hashes(graphs, use_edge_labels=use_edge_labels)
+    hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
     ranks = _ranks(graphs, tie_break)
     for g in track(range(len(graphs)), total=len(graphs), label="trees"):
         builder.open(g)
-        for one in _visits(graphs, g, depth, hashes, arc_codes):
-            _add_visit(builder, one, arc_codes, ranks, depth, COUNTINGS[counting])
+        base, n = int(graphs.offsets[g]), int(graphs.sizes[g])
+        seen = new_visit(n, depth)
+        for root in range(n):
+            n_visited = visit(root, min(depth, n), base, graphs.indptr, graphs.indices, seen.order, seen.distance)
+            top = int(seen.distance[seen.order[n_visited - 1]])
+            encode(n_visited, top, base, (graphs.indptr, graphs.indices), hashes, seen)
+            for v, j, tree in _build_trees(builder, graphs, base, seen, n_visited, hashes[1], ranks):
+                # Trees cut below the DAG's lowest level repeat the last one, as in ``trees.extra_count``.
+                distance = int(seen.distance[v])
+                again = distance if counting == "paper" else 0
+                again += depth - top if counting != "capped" else 0
+                builder.counts[tree] += 1.0 + (again if j == top - distance else 0)
+            leave(n_visited, seen.order, seen.distance)
     return builder.close()
 
 
@@ -297,61 +307,26 @@ def _ranks(graphs: Graphs, tie_break: str) -> list[int] | None:
     return [int(rank) for rank in ranks]
 
 
-@dataclass(frozen=True)
-class _Visit:
-    """The DAG of one root: its nodes in breadth-first order, and the codes and sizes of the trees below them."""
-
-    order: list[int]
-    distance: dict[int, int]
-    children: dict[int, list[tuple[int, int]]]  # (arc, node), one step farther from the root
-    codes: dict[int, list[int]]
-    sizes: dict[int, list[float]]
-
-
-def _visits(graphs: Graphs, g: int, depth: int, hashes: Hashes, arc_codes: Hashes) -> Iterator[_Visit]:
-    base, n = int(graphs.offsets[g]), int(graphs.sizes[g])
-    seen = new_visit(n, depth)
-    order, distance, codes, sizes = seen
-    indptr, indices = graphs.indptr, graphs.indices
-    arcs = [[(arc, int(indices[arc])) for arc in range(indptr[v], indptr[v + 1])] for v in range(base, base + n)]
-    for root in range(n):
-        n_visited = visit(root, min(depth, n), base, indptr, indices, order, distance)
-        encode(n_visited, distance[order[n_visited - 1]], base, (indptr, indices), (hashes, arc_codes), seen)
-        visited = order[:n_visited].tolist()
-        where = {base + v: int(distance[v]) for v in visited}
-        yield _Visit(
-            order=[base + v for v in visited],
-            distance=where,
-            children={
-                base + v: [(arc, w) for arc, w in arcs[v] if where.get(w) == where[base + v] + 1] for v in visited
-            },
-            codes={base + v: codes[v].tolist() for v in visited},
-            sizes={base + v: sizes[v].tolist() for v in visited},
-        )
-        leave(n_visited, order, distance)
-
-
-def _add_visit(
-    builder: _Builder, one: _Visit, arc_codes: Hashes, ranks: list[int] | None, depth: int, counting: int
-) -> None:
-    """Build T_j(v) for all nodes of a visit, leaves first, and count them."""
-    top = one.distance[one.order[-1]]
-    trees: dict[int, list[int]] = {}
-    for v in reversed(one.order):
-        last = top - one.distance[v]
+def _build_trees(
+    builder: _Builder, graphs: Graphs, base: int, seen: Any, n_visited: int, arc_codes: Hashes, ranks: list[int] | None
+) -> Iterator[tuple[int, int, int]]:
+    """Build T_j(v) for all nodes v of a visit, leaves first; yield v, j and the number of the tree."""
+    order, distance, codes, sizes = (array.tolist() for array in seen)
+    top, trees = distance[order[n_visited - 1]], dict[int, list[int]]()
+    for v in reversed(order[:n_visited]):
+        arcs = range(graphs.indptr[base + v], graphs.indptr[base + v + 1])
+        ends = [(int(arc_codes[arc]), int(graphs.indices[arc]) - base) for arc in arcs]
+        ends = [(code, w) for code, w in ends if distance[w] == distance[v] + 1]
         trees[v] = []
-        for j in range(last + 1):
+        for j in range(top - distance[v] + 1):
             below = [
-                ((int(arc_codes[arc]), one.codes[w][j - 1], w if ranks is None else builder.keys[trees[w][j - 1]]), w)
-                for arc, w in (one.children[v] if j else ())
+                ((code, codes[w][j - 1], w if ranks is None else builder.keys[trees[w][j - 1]]), w)
+                for code, w in (ends if j else ())
             ]
             children = tuple(trees[w][j - 1] for _, w in sorted(below, key=lambda pair: pair[0]))
-            tree = builder.find(v, children, one.codes[v][j], one.sizes[v][j], 0 if ranks is None else ranks[v])
-            trees[v].append(tree)
-            # Trees cut below the DAG's lowest level repeat the last one, as in ``trees.extra_count``.
-            again = one.distance[v] if counting == PAPER else 0
-            again += depth - top if counting != CAPPED else 0
-            builder.counts[tree] += 1.0 + (again if j == last else 0)
+            rank = 0 if ranks is None else ranks[base + v]
+            trees[v].append(builder.find(base + v, children, codes[v][j], sizes[v][j], rank))
+            yield v, j, trees[v][j]
 
 
 @dataclass
