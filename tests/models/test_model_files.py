@@ -226,7 +226,7 @@ def test_transformers_come_back(transformer, graphs, new, path):
         ODDCLFeatures(method="rff", n_components=8, n_features=64),
         ODDCLFeatures(method="nystroem", n_components=8, node_kernel="laplacian", random_state=None),
         Nystroem(WL(), 5),
-        Nystroem(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), tolerance=0.1),
+        Nystroem(make_pipeline(ScaleAttributes(), ODDCL(depth=1)), n_components=5),
     ],
     ids=lambda features: " ".join(repr(features).split()),
 )

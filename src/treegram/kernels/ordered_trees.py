@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from treegram.kernels.base import GraphKernel, options_of
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import NODE_KERNEL, vectors_and_kernel
 from treegram.kernels.oddcl import TREE_GRID, TREE_OPTIONS, TREES, refuse_overflow, weigh
-from treegram.pairsum.attributes import Gaussian, NodeKernel
+from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.features import common_codes
 from treegram.structure.hashing import arc_hashes, node_hashes
@@ -75,8 +74,8 @@ class OrderedTrees(GraphKernel):
 
     .. math:: C'(v, v') = \lambda \, k_A(x_v, x_{v'}) \prod_j C'(ch_j(v), ch_j(v'))
 
-    Here :math:`ch_j` is the j-th child in sorted order, :math:`\lambda` is ``lam``, :math:`k_A` is ``node_kernel``, by default
-    :math:`\exp(-\gamma \|x_v - x_{v'}\|^2)`. The kernel of two graphs is the sum of C' over all pairs of trees, counted as
+    Here :math:`ch_j` is the j-th child in sorted order, :math:`\lambda` is ``lam``, :math:`k_A(x_v, x_{v'}) =
+    \exp(-\gamma \|x_v - x_{v'}\|^2)`. The kernel of two graphs is the sum of C' over all pairs of trees, counted as
     in :class:`ODDCL`. Equal subtrees have no order of their own: ``tie_break`` chooses one, and the value depends on it.
 
     Parameters
@@ -88,14 +87,11 @@ class OrderedTrees(GraphKernel):
     gamma : float, "scale" or None, default=None
         How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
-        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
+        nodes), which suits attributes of any range.
     counting : {"paper", "visits", "capped"}, default="paper"
         How often a tree counts: "paper", as in Algorithm 1 of the paper; "visits", over all visits, as in a related module of the
         authors' code (we infer that their ODDCL did the same); "capped", as in their ODD_ST code (a visit that has reached
         the whole component is not counted again).
-    node_kernel : str or callable, default="rbf"
-        Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
-        of rows, shapes (n, d) and (m, d), that returns an (n, m) array. It must be positive semidefinite.
     tie_break : {"lexicographic", "colexicographic", "given"}, default="lexicographic"
         The order of siblings with equal subtrees: by their vectors, first coordinate first, or last coordinate first, going
         down the subtrees where vectors are equal; or by the numbers of the nodes in the input. (Reversing an order
@@ -153,14 +149,14 @@ class OrderedTrees(GraphKernel):
     """
 
     name = "orderedtrees"
+    node_kernel = "rbf"  # the product of Gaussians along a tree is the Gaussian of its vectors, joined into one
     _default_param_grid = TREE_GRID
-    _allowed = {**TREES, **NODE_KERNEL, "tie_break": (Words(*TIE_BREAKS),)}
+    _allowed = {**TREES, "gamma": NODE_KERNEL["gamma"], "tie_break": (Words(*TIE_BREAKS),)}
 
     depth: int = field(default=3, kw_only=False)
     lam: float = 1.0
     gamma: float | str | None = None
     counting: str = "paper"
-    node_kernel: str | NodeKernel = "rbf"
     tie_break: str = "lexicographic"
     missing_labels: str = "degree"
     use_edge_labels: bool = False
@@ -179,8 +175,7 @@ class OrderedTrees(GraphKernel):
         for codes, size in _batches(_shared(left, right), left, columns):
             rows = _as_nodes(left, codes, size)
             others = None if right is None else _as_nodes(right, codes, size)
-            kernel = _along_trees(columns.node_kernel, size)
-            K += pair_sums(rows, others, kernel, Weighting.alike(len(codes)), n_jobs=self.n_jobs)[0, 0]
+            K += pair_sums(rows, others, columns.node_kernel, Weighting.alike(len(codes)), n_jobs=self.n_jobs)[0, 0]
         if right is None:
             np.fill_diagonal(K, self._self_sums(left))
         return K
@@ -188,8 +183,8 @@ class OrderedTrees(GraphKernel):
     def _self_sums(self, described: TreeView) -> Floats:
         totals = np.zeros(described.n_graphs)
         for codes, size in _batches(described.trees.phi.codes, described, described):
-            kernel = _along_trees(described.node_kernel, size)
-            totals += self_sums(_as_nodes(described, codes, size), kernel, Weighting.alike(len(codes)))[0, 0]
+            nodes = _as_nodes(described, codes, size)
+            totals += self_sums(nodes, described.node_kernel, Weighting.alike(len(codes)))[0, 0]
         return totals
 
 
@@ -240,21 +235,6 @@ def _as_nodes(side: TreeView, codes: Hashes, size: int) -> Nodes:
         vectors=side.vectors[side.trees.nodes(chosen, size)].reshape(len(chosen), size * side.vectors.shape[1]),
         features=sp.csr_matrix(entries, shape=(len(chosen), len(codes))),
     )
-
-
-def _along_trees(node_kernel: NodeKernel, size: int) -> NodeKernel:
-    """Return the product of node kernels along trees; for Gaussians, the Gaussian of the long vectors."""
-    return node_kernel if isinstance(node_kernel, Gaussian) else partial(_product, node_kernel, size)
-
-
-def _product(node_kernel: NodeKernel, size: int, X: Floats, Y: Floats) -> Floats:
-    d = X.shape[1] // size
-    block = np.ones((len(X), len(Y)))
-    # NaN is detected in the kernels of graphs with themselves.
-    with np.errstate(over="ignore", invalid="ignore"):
-        for i in range(0, size * d, d):
-            block *= node_kernel(X[:, i : i + d], Y[:, i : i + d])
-    return block
 
 
 # -------------------------------------------------------------------- ordered trees

@@ -186,14 +186,13 @@ def pivoted_cholesky(
     random: Any,
     *,
     weights: Floats | float = 1.0,
-    tolerance: float = 0.0,
     smallest: float,
 ) -> tuple[Ints, Floats, Floats]:
     """Choose pivots of a positive semidefinite matrix, each with probability proportional to what earlier ones leave unexplained.
 
     ``square(chosen)`` returns the matrix of some items with each other, ``columns(chosen)`` that of all items with them. Pivots are
-    proposed in rounds and accepted at random, which draws them as if one by one. Stops at ``n_most`` pivots, when at most a
-    fraction ``tolerance`` of the (weighted) trace is unexplained, or when only rounding error is left, a fraction ``smallest``.
+    proposed in rounds and accepted at random, which draws them as if one by one. Stops at ``n_most`` pivots, or when
+    only rounding error is left, a fraction ``smallest`` of the (weighted) trace.
     Returns the pivots, one row per item whose inner products approximate the matrix, and what is left of the diagonal.
 
     References
@@ -204,7 +203,7 @@ def pivoted_cholesky(
     """
     pivots, rows = np.empty(0, np.int64), np.empty((len(diagonal), 0))
     rest, trace = np.where(diagonal > 0, diagonal, 0.0), float(np.sum(weights * diagonal))
-    while len(pivots) < n_most and (odds := weights * rest).sum() > max(tolerance, smallest) * trace:
+    while len(pivots) < n_most and (odds := weights * rest).sum() > smallest * trace:
         n_proposals = min(PROPOSALS, 16 + 2 * (n_most - len(pivots)))  # some of them will be rejected
         proposals = random.choice(len(rest), n_proposals, p=odds / odds.sum())
         distinct, position = np.unique(proposals, return_inverse=True)
@@ -219,7 +218,7 @@ def pivoted_cholesky(
         lower = lower[: len(kept), : len(kept)]
         added = solve_triangular(lower, added.T, lower=True, overwrite_b=True, check_finite=False).T
         left = rest.sum() - np.cumsum(np.einsum("ij,ij->j", added, added))
-        n_needed = 1 + int(np.count_nonzero(left[:-1] > tolerance * trace))  # the last ones may be too many
+        n_needed = 1 + int(np.count_nonzero(left[:-1] > 0.0))  # the last ones may be too many
         pivots, added = np.concatenate([pivots, kept[:n_needed]]), added[:, :n_needed]
         rows = np.hstack([rows, added])
         rest = np.maximum(rest - np.einsum("ij,ij->i", added, added), 0.0)
