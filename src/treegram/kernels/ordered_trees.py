@@ -87,7 +87,7 @@ class OrderedTrees(GraphKernel):
     gamma : float, "scale" or None, default=None
         How fast the node kernel decreases with the squared distance between two vectors: the larger, the narrower. None means
         1 / (number of attributes); "scale" means 1 / (number of attributes * mean variance of an attribute over the fitted
-        nodes), which suits attributes of any range.
+        nodes), which suits attributes of any range. Other named kernels that have a gamma use it too.
     counting : {"paper", "visits", "capped"}, default="paper"
         How often a tree counts: "paper", as in Algorithm 1 of the paper; "visits", over all visits, as in a related module of the
         authors' code (we infer that their ODDCL did the same); "capped", as in their ODD_ST code (a visit that has reached
