@@ -30,7 +30,7 @@ from treegram._core.jit import contracted, jit, pasted
 from treegram._core.machine import allocate, require
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
-from treegram.pairsum.attributes import Gaussian, NodeKernel
+from treegram.pairsum.attributes import Gaussian, NodeKernel, is_one
 from treegram.pairsum.paths import row_spans
 from treegram.pairsum.products import feature_products, sum_rows
 from treegram.pairsum.tiles import (
@@ -157,13 +157,20 @@ def match_contributions(
 ) -> Floats:
     """Return what each node on the left adds to the sums of size_weights[s] weights[i, j] S_s(G, G_i) over the graphs on the right.
 
-    A matching is divided equally among its nodes; all matchings are enumerated. Shape (n_nodes, n_outputs); the same bits for any ``n_jobs``.
+    A matching is divided equally among its nodes; all are enumerated unless they can be counted. Shape (n_nodes, n_outputs); the
+    same bits for any ``n_jobs``.
     """
     max_size = len(size_weights)
     left, right = _without_vectors(left, node_kernel), _without_vectors(right, node_kernel)
     contributions = np.zeros((len(left.blocks), weights.shape[1]))
     size_weights = size_weights / np.arange(1, max_size + 1)
     spans = cut(left.offsets, 1 + len(left.blocks) // ROWS_PER_TASK)
+    if _can_count([left, right], node_kernel, max_size, threshold):
+        for size in range(1, max_size + 1):
+            theirs, symmetries = _count(right, size)
+            totals = sum_rows(theirs.counts, right.offsets).multiply(symmetries / size).tocsr().T @ weights
+            contributions += size_weights[size - 1] * (_count(left, size)[0].aligned(theirs.codes) @ totals)
+        return contributions
     if not len(left.blocks) or not len(right.blocks):
         return contributions
     job = _MatchJob.prepare(left, right, node_kernel, max_size, threshold)
@@ -179,10 +186,7 @@ def match_contributions(
 
 def _can_count(sides: list[Matchables], node_kernel: NodeKernel, max_size: int, threshold: float) -> bool:
     """Check that the node kernel is 1 within each block, and matchings are so small that counts give their sums."""
-    if max_size > 2 or threshold >= 1 or not isinstance(node_kernel, Gaussian):
-        return False
-    vectors = [nodes.vectors for nodes in sides if len(nodes.vectors)]
-    return all(bool((some == vectors[0][0]).all()) for some in vectors)
+    return max_size <= 2 and threshold < 1 and is_one(node_kernel, *(nodes.vectors for nodes in sides))
 
 
 def _count_products(left: Matchables, right: Matchables, size: int) -> Floats:
