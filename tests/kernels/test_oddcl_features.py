@@ -161,12 +161,6 @@ def test_errors_fall_with_the_number_of_columns():
     assert errors[1] < errors[0] / 4
 
 
-def place_trees(codes, seed, n_columns):
-    columns, signs = np.empty(len(codes), np.int64), np.empty(len(codes))
-    vector_sums._fill_places(codes, np.uint64(seed), n_columns, columns, signs)
-    return columns, signs
-
-
 def test_normalized_rows_have_length_1():
     Z = ODDCLFeatures(**STATELESS).fit_transform(MIXED.pack())
     np.testing.assert_allclose(np.linalg.norm(Z, axis=1), np.array(MIXED.n_nodes) > 0, rtol=1e-14)
@@ -174,12 +168,12 @@ def test_normalized_rows_have_length_1():
 
 def test_places_and_signs_are_spread_evenly():
     codes = np.arange(40_000, dtype=np.uint64)
-    columns, signs = place_trees(codes, 5, 40)
+    columns, signs, _ = vector_sums.place_trees(codes, 1, 40, 5)
     counts = np.bincount(columns, minlength=40)
     assert columns.min() >= 0
     assert ((counts - 1000) ** 2 / 1000).sum() < 80  # chi-square with 39 degrees of freedom
     assert abs(signs.sum()) < 5 * np.sqrt(len(codes))
-    other, _ = place_trees(codes, 6, 40)
+    other, _, _ = vector_sums.place_trees(codes, 1, 40, 6)
     assert abs((columns == other).mean() - 1 / 40) < 0.005
 
 
