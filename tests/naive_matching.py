@@ -183,31 +183,26 @@ def p2k(histograms, histograms2):
     return [[sum(n * h2[key] for key, n in h.items()) for h2 in histograms2] for h in histograms]
 
 
-def collision_probability(distance, width, metric):
+def collision_probability(distance, width):
     """How often two values at this distance fall into the same bin (BASELINES section 5.2)."""
     if distance == 0:
         return 1.0
     c, w = distance, width
-    if metric == "l1":
-        return 2 / math.pi * math.atan(w / c) - c / (math.pi * w) * math.log1p((w / c) ** 2)
-    return math.erf(w / (c * math.sqrt(2))) - 2 * c / (math.sqrt(2 * math.pi) * w) * (1 - math.exp(-((w / c) ** 2) / 2))
+    return 2 / math.pi * math.atan(w / c) - c / (math.pi * w) * math.log1p((w / c) ** 2)
 
 
-def expected_p2k(
-    collection, *, iterations, columns, spreads, label_width, attribute_width, label_metric, attribute_metric
-):
+def expected_p2k(collection, *, iterations, columns, spreads, label_width, attribute_width):
     """The mean of K over all draws: each coincidence counts with its probability."""
     alphabet = sorted({label for g in range(len(collection)) for label in naive.node_labels(collection, g)}, key=repr)
     adjacent = [naive.neighbors(collection, g) for g in range(len(collection))]
     F = [[[float(x == a) for a in alphabet] for x in naive.node_labels(collection, g)] for g in range(len(collection))]
     A, n = columns, len(collection)
-    norm = {"l1": lambda x: sum(map(abs, x)), "l2": lambda x: math.hypot(*x)}
     K = [[0.0] * n for _ in range(n)]
 
     def alike(f, a, f2, a2):
-        labels = norm[label_metric]([x - y for x, y in zip(f, f2, strict=True)])
-        return collision_probability(labels, label_width, label_metric) * sum(
-            collision_probability(abs(x - y), attribute_width, attribute_metric) for x, y in zip(a, a2, strict=True)
+        labels = sum(abs(x - y) for x, y in zip(f, f2, strict=True))
+        return collision_probability(labels, label_width) * sum(
+            collision_probability(abs(x - y), attribute_width) for x, y in zip(a, a2, strict=True)
         )
 
     for _ in range(iterations + 1):

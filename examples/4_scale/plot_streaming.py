@@ -23,7 +23,7 @@ chunks = [slice(start, start + 100) for start in range(0, 1400, 100)]
 # After each chunk, the model is tested on held-out graphs.
 
 features = tg.ODDCLFeatures(
-    depth=1, method="qmc", n_components=128, n_features=2048, random_state=0
+    depth=1, method="rff", n_components=128, n_features=2048, random_state=0
 ).fit(graphs[chunks[0]])
 rows_test = features.transform(test)
 model = SGDClassifier(loss="log_loss", alpha=1e-5, average=True, random_state=0)

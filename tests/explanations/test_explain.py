@@ -54,10 +54,10 @@ from treegram import (
 )
 from treegram._core.errors import ParameterError
 from treegram.explanations.contributions import in_training
-from treegram.kernels import oddcl_features
+from treegram.kernels import oddcl_approx
 from treegram.kernels.base import KERNELS as REGISTERED
 from treegram.kernels.base import GraphKernel, parameters
-from treegram.kernels.oddcl import view_trees
+from treegram.kernels.oddcl import tree_groups
 
 KERNELS = {
     "ODDCL": ODDCL(depth=2, lam=0.8),
@@ -253,8 +253,6 @@ HASHED = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*hashed to")
-@pytest.mark.filterwarnings("ignore:.*estimated Gram error")
 @pytest.mark.parametrize("collection", ["mixed", "directed"])
 @pytest.mark.parametrize("name", HASHED)
 def test_linear_models_on_trees_and_vectors(name, collection):
@@ -283,7 +281,6 @@ def test_linear_models_on_trees_and_vectors(name, collection):
     assert set(found.feature_names) == set(feature_names(ODDST(HASHED[name].depth).fit(graphs)))
 
 
-@pytest.mark.filterwarnings("ignore:.*hashed to")
 @pytest.mark.parametrize("name", ["few columns, not normalized", "a column for each, not normalized"])
 def test_a_node_adds_what_its_own_trees_give(name):
     """A row is linear in the counts of trees: those of one node alone give its value."""
@@ -291,12 +288,11 @@ def test_a_node_adds_what_its_own_trees_give(name):
     model = make_pipeline(HASHED[name], Ridge()).fit(graphs, np.sin(np.arange(len(graphs))))
     features, found = model[0], explain(model, graphs, attribute_to="root")
     for graph, contributions in zip(graphs, found.node_contributions, strict=True):
-        view = view_trees(features, graph)
-        (trees,) = view.groups
+        (trees,) = tree_groups(features, graph, [features.depth], [features.lam])
         for node, value in enumerate(contributions):
             counts = (sp.diags((np.arange(graph.n_nodes) == node).astype(float)) @ trees.counts).tocsr()
-            alone = replace(view, groups=[replace(trees, counts=counts)])
-            with mock.patch.object(oddcl_features, "view_trees", return_value=alone):
+            alone = [replace(trees, counts=counts)]
+            with mock.patch.object(oddcl_approx, "tree_groups", return_value=alone):
                 row = features._rows(graph)
             np.testing.assert_allclose(value, (row @ model[1].coef_).item(), rtol=0, atol=1e-9)
 

@@ -14,7 +14,7 @@ import naive_paths
 from checks import assert_close
 from strategies import collections, in_two_parts
 from treegram import GraphHopper, Graphs, InvalidGraphError, load_tu
-from treegram.structure.hops import count_hops
+from treegram.kernels.graphhopper import count_hops
 from zoo import COLLECTIONS, Collection
 
 SEARCH = settings(max_examples=60, deadline=None)
@@ -213,7 +213,7 @@ def test_too_many_paths_are_an_error():
     graphs = layers(3, 30)
     kernel = GraphHopper().fit(graphs)
     message = r"Graph 1: more than 1e\+10 shortest paths lead through its node \d+, too many"
-    with mock.patch("treegram.structure.hops.LARGEST_COUNT", 1e10):
+    with mock.patch("treegram.kernels.graphhopper.LARGEST_COUNT", 1e10):
         GraphHopper().fit(graphs[:1])
         for compute in (GraphHopper().fit, GraphHopper().fit_transform, kernel.transform):
             with pytest.raises(InvalidGraphError, match=message):

@@ -16,13 +16,12 @@ from treegram import (
     KernelSum,
     ODDCLApprox,
     ODDCLFeatures,
-    OrderedTrees,
     ShortestPath,
 )
 from treegram._core.errors import ParameterError
 from treegram.pairsum.attributes import NODE_KERNEL_NAMES
 
-KERNELS = [ODDCL, WLCL, GIK, GraphHopper, ShortestPath, CSM, OrderedTrees, ODDCLApprox]
+KERNELS = [ODDCL, WLCL, GIK, GraphHopper, ShortestPath, CSM, ODDCLApprox]
 EDGES = [[(0, 1), (1, 2), (2, 0)], [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 3)]]
 
 
@@ -57,11 +56,11 @@ def test_values_beyond_double_precision_are_an_error(make, name, scale):
 
 def test_products_of_large_values_are_an_error():
     """Each value of k_A is within the range of numbers, the product of three is not."""
-    for kernel in (CSM(3, node_kernel="linear"), OrderedTrees(node_kernel="linear", depth=2)):
-        with pytest.raises(ValueError, match="with itself is too large for double precision"):
-            kernel.fit_transform(graphs_of(1e80))
-        with pytest.raises(ValueError, match="with itself is too large for double precision"):
-            gram_array(kernel, graphs_of(1e80))
+    kernel = CSM(3, node_kernel="linear")
+    with pytest.raises(ValueError, match="with itself is too large for double precision"):
+        kernel.fit_transform(graphs_of(1e80))
+    with pytest.raises(ValueError, match="with itself is too large for double precision"):
+        gram_array(kernel, graphs_of(1e80))
 
 
 def test_the_cosine_does_not_see_how_large_vectors_are(make):

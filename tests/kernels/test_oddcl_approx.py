@@ -1,7 +1,6 @@
-"""ODDCLApprox: exact where it says so, unbiased where it is random, and honest about its error everywhere."""
+"""ODDCLApprox: exact where it says so, unbiased where it is random, and positive semidefinite everywhere."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -15,11 +14,9 @@ from checks import gram_array
 from treegram import ODDCL, Graphs, ODDCLApprox, make_synthetic
 from treegram._core.errors import InvalidGraphError
 from treegram.kernels import oddcl_approx
-from treegram.kernels.oddcl import view_trees
 from treegram.pairsum import vectors
 from zoo import COLLECTIONS, LAWS_HOLD_ON
 
-RANDOM = ["rff", "qmc"]
 MIXED = LAWS_HOLD_ON["mixed"]
 
 
@@ -27,11 +24,6 @@ MIXED = LAWS_HOLD_ON["mixed"]
 def too_many_pairs(monkeypatch):
     """These graphs are so small that "auto" would never look for a map."""
     monkeypatch.setattr(oddcl_approx, "EXACT_PAIRS", 0)
-
-
-@pytest.fixture
-def usual_pairs(too_many_pairs, monkeypatch):
-    monkeypatch.undo()
 
 
 def graphs_with(attributes, *, seed=0, n_graphs=60, n_nodes=12):
@@ -54,11 +46,6 @@ def smooth(**options):
     return graphs_with(np.random.default_rng(1).standard_normal((720, 2)), **options)
 
 
-def high_dimensional():
-    """Vectors of twelve dimensions whose kernel needs many components."""
-    return graphs_with(np.random.default_rng(0).standard_normal((720, 12)))
-
-
 def relative(K, expected):
     return np.linalg.norm(K - expected) / np.linalg.norm(expected)
 
@@ -76,8 +63,6 @@ def test_few_distinct_vectors_are_exact(collection, options):
         scale = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
         assert (np.abs(kernel.fit_transform(graphs) - expected) <= 1e-12 * scale).all()
         assert (np.abs(kernel.transform(graphs) - expected) <= 1e-12 * scale).all()
-        assert kernel.method_ == ("distinct" if graphs.n_attributes and graphs.n_nodes else "exact")
-        assert kernel.estimated_error_ < 1e-12
 
 
 def test_the_sum_is_that_of_the_paper():
@@ -85,14 +70,6 @@ def test_the_sum_is_that_of_the_paper():
     expected = naive.oddcl(collection, collection, naive.rbf(0.5), depth=2, lam=0.7)
     K = ODDCLApprox(depth=2, lam=0.7, normalize=False).fit_transform(collection.pack())
     np.testing.assert_allclose(K, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("normalize", [True, False])
-def test_few_distinct_vectors_are_exact_for_new_graphs_with_new_vectors_and_trees(normalize):
-    old, new = MIXED.take(range(5)).pack(), MIXED.take(range(5, len(MIXED))).pack()
-    kernel = ODDCLApprox(normalize=normalize).fit(old)
-    expected = ODDCL(normalize=normalize).fit(old).transform(new)
-    np.testing.assert_allclose(kernel.transform(new), expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("node_kernel", ["linear", "laplacian", "poly", lambda X, Y: (X @ Y.T) ** 2])
@@ -104,33 +81,30 @@ def test_other_node_kernels(node_kernel):
         np.testing.assert_allclose(K, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", RANDOM)
-def test_random_features_need_the_gaussian(method):
-    kernel = ODDCLApprox(method=method, node_kernel="linear")
+def test_random_features_need_the_gaussian():
+    kernel = ODDCLApprox(method="rff", node_kernel="linear")
     with pytest.raises(ValueError, match="nystroem"):
         kernel.fit(MIXED.pack())
 
 
-@pytest.mark.parametrize("method", [*RANDOM, "nystroem", "auto"])
+@pytest.mark.parametrize("method", ["rff", "nystroem", "auto"])
 def test_without_attributes_every_method_is_exact(method):
     graphs = COLLECTIONS["no_attributes"].pack()
     kernel = ODDCLApprox(method=method, n_components=7)
     np.testing.assert_allclose(kernel.fit_transform(graphs), ODDCL().fit_transform(graphs), atol=1e-12)
-    assert (kernel.method_, kernel.n_components_) == (("exact", 0) if method == "auto" else ("distinct", 1))
-    assert "without attributes k_A is 1" in kernel.choice_
+    assert kernel.map_.n_components == 1
 
 
 # -------------------------------------------------------------------- random features: unbiased
 
 
-@pytest.mark.parametrize("method", RANDOM)
 @pytest.mark.slow
-def test_the_expected_matrix_is_the_exact_one(method):
+def test_the_expected_matrix_is_the_exact_one():
     graphs = MIXED.take([1, 2, 3, 5, 6, 9]).pack()
     expected = ODDCL(depth=2, lam=0.8, normalize=False).fit_transform(graphs)
     samples = np.array(
         [
-            ODDCLApprox(2, lam=0.8, method=method, n_components=8, normalize=False, random_state=seed).fit_transform(
+            ODDCLApprox(2, lam=0.8, method="rff", n_components=8, normalize=False, random_state=seed).fit_transform(
                 graphs
             )
             for seed in range(250)
@@ -140,20 +114,19 @@ def test_the_expected_matrix_is_the_exact_one(method):
     assert (np.abs(samples.mean(axis=0) - expected) <= 5 * deviation + 1e-9 * expected.max()).all()
 
 
-@pytest.mark.parametrize(("method", "rate"), [("rff", 0.5), ("qmc", 0.7)])
-def test_errors_fall_with_the_number_of_components(method, rate):
+def test_errors_fall_with_the_number_of_components():
     graphs = smooth()
     expected = ODDCL().fit_transform(graphs)
     errors = [
         np.mean(
             [
-                relative(ODDCLApprox(method=method, n_components=n, random_state=seed).fit_transform(graphs), expected)
+                relative(ODDCLApprox(method="rff", n_components=n, random_state=seed).fit_transform(graphs), expected)
                 for seed in range(4)
             ]
         )
         for n in (32, 1024)
     ]
-    assert errors[1] < 2.5 * errors[0] * 32**-rate
+    assert errors[1] < 2.5 * errors[0] * 32**-0.5
 
 
 def test_nystroem_beats_random_features_of_the_same_number():
@@ -166,7 +139,7 @@ def test_nystroem_beats_random_features_of_the_same_number():
     assert nystroem < rff / 20
 
 
-@pytest.mark.parametrize("method", [*RANDOM, "nystroem"])
+@pytest.mark.parametrize("method", ["rff", "nystroem"])
 def test_matrices_are_symmetric_and_positive_semidefinite(method):
     for normalize in (True, False):
         K = ODDCLApprox(method=method, n_components=4, normalize=normalize, random_state=0).fit_transform(smooth())
@@ -177,121 +150,44 @@ def test_matrices_are_symmetric_and_positive_semidefinite(method):
             np.testing.assert_allclose(K.diagonal(), 1.0, rtol=1e-14)
 
 
-# -------------------------------------------------------------------- the error is visible
-
-
-@pytest.mark.parametrize("options", [{"method": "rff", "n_components": 64}, {"method": "nystroem", "n_components": 12}])
-@pytest.mark.parametrize("normalize", [True, False])
-def test_the_estimated_error_is_near_the_true_one(options, normalize):
-    graphs = smooth(n_graphs=60)
-    kernel = ODDCLApprox(**options, normalize=normalize, random_state=3)
-    true = relative(kernel.fit_transform(graphs), ODDCL(normalize=normalize).fit_transform(graphs))
-    assert 0.6 * true < kernel.estimated_error_ < 1.6 * true
-
-
-def test_with_few_graphs_the_estimated_error_is_the_true_one():
-    graphs = smooth()[:20]
-    kernel = ODDCLApprox(method="rff", n_components=16, random_state=0)
-    assert kernel.fit_transform(graphs).shape == (20, 20)
-    true = relative(kernel.transform(graphs), ODDCL().fit_transform(graphs))
-    assert kernel.estimated_error_ == pytest.approx(true, rel=1e-9)
-
-
-def test_large_graphs_make_the_sample_smaller(monkeypatch):
-    monkeypatch.setattr(oddcl_approx, "SAMPLE_GRAPH_NODES", 30)
-    sample = oddcl_approx.PairSample.draw(ODDCL(), smooth(), 0)
-    assert len(sample.left) == len(sample.right) == 2
-    monkeypatch.setattr(oddcl_approx, "SAMPLE_GRAPH_NODES", 1)
-    assert len(oddcl_approx.PairSample.draw(ODDCL(), smooth(), 0).left) == 1
-
-
 # -------------------------------------------------------------------- what auto does
 
 
-def test_auto_takes_nystroem_up_to_the_tolerance():
-    graphs = smooth()
-    kernels = [ODDCLApprox(tolerance=t, n_components=300, random_state=0).fit(graphs) for t in (0.1, 1e-3, 1e-6)]
-    assert [k.method_ for k in kernels] == ["nystroem"] * 3
-    assert kernels[0].n_components_ < kernels[1].n_components_ < kernels[2].n_components_
-    assert all(k.estimated_error_ <= k.tolerance for k in kernels)
-    assert str(kernels[1].n_components_) in kernels[1].choice_
-
-
-def test_auto_is_exact_where_no_few_components_suffice():
-    graphs = high_dimensional()
-    kernel = ODDCLApprox(gamma=0.3, n_components=20, random_state=0)
-    np.testing.assert_array_equal(kernel.fit_transform(graphs), ODDCL(gamma=0.3).fit_transform(graphs))
-    assert (kernel.method_, kernel.n_components_, kernel.estimated_error_) == ("exact", 0, 0.0)
-    assert kernel.choice_.startswith("exact: nystroem with 20 components would have an estimated Gram error of ")
-    kernel.fit(graphs[:30])
-    np.testing.assert_array_equal(kernel.transform(graphs), ODDCL(gamma=0.3).fit(graphs[:30]).transform(graphs))
-
-
-@pytest.mark.usefixtures("usual_pairs")
-def test_auto_is_exact_at_once_where_pairs_of_nodes_are_few(monkeypatch):
-    monkeypatch.setattr(oddcl_approx.PairSample, "draw", lambda *_: pytest.fail("a sample was drawn"))
+def test_auto_is_exact_where_pairs_of_nodes_are_few(monkeypatch):
+    monkeypatch.undo()
     graphs = smooth()
     kernel = ODDCLApprox()
     np.testing.assert_array_equal(kernel.fit_transform(graphs), ODDCL().fit_transform(graphs))
-    assert (kernel.method_, kernel.n_components_, kernel.estimated_error_) == ("exact", 0, 0.0)
-    assert "pairs of nodes with equal labels are few enough" in kernel.choice_
+    assert kernel.map_ is None
+    expected = ODDCL().fit(graphs).transform(graphs[:5])
+    np.testing.assert_array_equal(kernel.fit(graphs).transform(graphs[:5]), expected)
 
 
 def test_equal_nodes_of_a_graph_count_once_among_the_pairs():
     graphs = graphs_with(np.zeros((720, 1)))
-    view = view_trees(ODDCLApprox(), graphs)
     n_kinds = [len(set(labels)) for labels in np.split(np.asarray(graphs.labels), 60)]
-    assert oddcl_approx._count_pairs(view) <= sum(n_kinds) ** 2 / 2
+    assert oddcl_approx._count_pairs(ODDCLApprox(), graphs) <= sum(n_kinds) ** 2 / 2
 
 
 def test_far_clusters_have_a_low_rank():
     random = np.random.default_rng(0)
     clusters = 1000 * random.integers(20, size=(720, 1)) + 0.1 * random.standard_normal((720, 1))
-    kernel = ODDCLApprox(n_components=200, random_state=0).fit(graphs_with(clusters))
-    assert kernel.method_ == "nystroem"
-    assert kernel.estimated_error_ <= 0.01
+    graphs = graphs_with(clusters)
+    K = ODDCLApprox(method="nystroem", n_components=200).fit_transform(graphs)
+    assert relative(K, ODDCL().fit_transform(graphs)) <= 0.01
 
 
-def test_auto_with_another_node_kernel():
-    kernel = ODDCLApprox(node_kernel="laplacian", gamma=1.0, tolerance=0.2, random_state=0, n_components=500).fit(
-        smooth()
-    )
-    assert kernel.method_ == "nystroem"
-    assert kernel.estimated_error_ <= 0.2
-
-
-@pytest.mark.parametrize(("method", "tolerance"), [("rff", 0.08), ("qmc", 0.01)])
-def test_the_number_of_components_follows_from_the_tolerance(method, tolerance, monkeypatch):
-    monkeypatch.setattr(oddcl_approx, "MAX_COMPONENTS", 256)
-    coarse = ODDCLApprox(method=method, tolerance=0.3, random_state=0).fit(smooth())
-    fine = ODDCLApprox(method=method, tolerance=tolerance, random_state=0).fit(smooth())
-    assert coarse.n_components_ < fine.n_components_ <= 256
-    assert fine.estimated_error_ <= tolerance
-    with pytest.warns(UserWarning, match=r"with 256 components; .* more than tolerance=1e-06") as record:
-        ODDCLApprox(method=method, tolerance=1e-6, random_state=0).fit(smooth())
-    assert record[0].filename == __file__
-
-
-def test_nystroem_stops_without_a_warning_where_it_is_complete():
+def test_nystroem_stops_where_it_is_complete():
     graphs = graphs_with(np.arange(720) % 20)
-    kernel = ODDCLApprox(method="nystroem", tolerance=1e-300, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        kernel.fit(graphs)
-    assert kernel.n_components_ == 20
-    assert kernel.estimated_error_ < 1e-13
-
-
-def test_a_given_number_of_components_is_not_questioned():
-    kernel = ODDCLApprox(method="rff", n_components=6, random_state=0).fit(smooth())
-    assert (kernel.method_, kernel.n_components_) == ("rff", 6)
-    assert kernel.choice_ == f"rff with 6 components; estimated Gram error {kernel.estimated_error_:.1e}."
+    kernel = ODDCLApprox(method="nystroem")
+    assert relative(kernel.fit_transform(graphs), ODDCL().fit_transform(graphs)) < 1e-13
+    assert kernel.map_.n_components == 20
 
 
 # -------------------------------------------------------------------- the same bits
 
 
-@pytest.mark.parametrize("method", [*RANDOM, "nystroem"])
+@pytest.mark.parametrize("method", ["rff", "nystroem"])
 def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(method):
     graphs, new = smooth(), smooth(seed=5)
     kernels = [ODDCLApprox(method=method, n_components=30, random_state=7, n_jobs=n) for n in (None, 1, 2, 4)]
@@ -316,7 +212,7 @@ def test_portions_do_not_change_the_result(monkeypatch):
     np.testing.assert_allclose(clone(kernel).fit_transform(graphs), K, rtol=1e-12)
 
 
-@pytest.mark.parametrize("method", [*RANDOM, "nystroem"])
+@pytest.mark.parametrize("method", ["rff", "nystroem"])
 def test_transform_uses_the_fitted_map(method):
     graphs = smooth()
     kernel = ODDCLApprox(method=method, n_components=10, random_state=0)
@@ -326,10 +222,10 @@ def test_transform_uses_the_fitted_map(method):
     Z = kernel.map_(np.asarray(graphs.attributes))
     exact = ODDCL(node_kernel=lambda X, Y: kernel.map_(X) @ kernel.map_(Y).T).fit_transform(graphs)
     np.testing.assert_allclose(K, exact, rtol=1e-9, atol=1e-12)
-    assert Z.shape == (graphs.n_nodes, kernel.n_components_)
+    assert Z.shape == (graphs.n_nodes, kernel.map_.n_components)
 
 
-@pytest.mark.parametrize("method", [*RANDOM, "nystroem"])
+@pytest.mark.parametrize("method", ["rff", "nystroem"])
 def test_node_order_is_irrelevant(method):
     kernel = ODDCLApprox(method=method, n_components=20, random_state=0)
     K = kernel.fit_transform(MIXED.pack())
@@ -354,13 +250,12 @@ def test_pivots_do_not_depend_on_the_order_of_nodes():
     np.testing.assert_allclose(clone(kernel).fit_transform(moved), K, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["auto", "qmc", "nystroem"])
+@pytest.mark.parametrize("method", ["auto", "rff", "nystroem"])
 def test_fitted_kernels_can_be_pickled(method):
     graphs, new = smooth(), smooth(seed=5)
     kernel = ODDCLApprox(method=method, n_components=100, random_state=0).fit(graphs)
     again = pickle.loads(pickle.dumps(kernel))
     np.testing.assert_array_equal(again.transform(new), kernel.transform(new))
-    assert again.choice_ == kernel.choice_
 
 
 # -------------------------------------------------------------------- the grid
@@ -387,13 +282,6 @@ def test_the_grid_of_few_distinct_vectors_is_that_of_oddcl():
     np.testing.assert_allclose(gram_array(ODDCLApprox(), MIXED.pack(), depth=DEPTHS, lam=LAMS), expected, atol=1e-12)
 
 
-def test_the_grid_is_that_of_oddcl_where_no_map_suffices():
-    graphs = high_dimensional()
-    kernel = ODDCLApprox(gamma=0.3, n_components=20, random_state=0)
-    expected = gram_array(ODDCL(gamma=0.3), graphs, depth=DEPTHS, lam=LAMS)
-    np.testing.assert_array_equal(gram_array(kernel, graphs, depth=DEPTHS, lam=LAMS), expected)
-
-
 def test_a_lambda_that_overflows_is_rescaled_in_the_grid_and_refused_without_normalization():
     graphs = smooth()
     options = {"method": "rff", "n_components": 8, "random_state": 0}
@@ -408,7 +296,7 @@ def test_a_lambda_that_overflows_is_rescaled_in_the_grid_and_refused_without_nor
 # -------------------------------------------------------------------- edges of the legal, and beyond
 
 
-@pytest.mark.parametrize("method", [*RANDOM, "nystroem", "auto"])
+@pytest.mark.parametrize("method", ["rff", "nystroem", "auto"])
 def test_nothing_to_compare_gives_an_empty_matrix(method):
     kernel = ODDCLApprox(method=method, n_components=64, random_state=0)
     graphs, nothing = smooth()[:4], smooth()[:0]
@@ -418,7 +306,7 @@ def test_nothing_to_compare_gives_an_empty_matrix(method):
     assert gram_array(kernel, nothing, depth=[0, 1], lam=[1.0]).shape == (2, 1, 0, 0)
 
 
-@pytest.mark.parametrize("method", [*RANDOM, "nystroem", "auto"])
+@pytest.mark.parametrize("method", ["rff", "nystroem", "auto"])
 def test_graphs_without_nodes_give_zeros(method):
     collection = COLLECTIONS["isolated_nodes"]
     kernel = ODDCLApprox(method=method, n_components=8, random_state=0)
@@ -436,7 +324,7 @@ def test_other_dimensions_are_refused():
 
 @pytest.mark.parametrize(
     "options",
-    [{"method": "magic"}, {"n_components": 0}, {"tolerance": 0.0}, {"random_state": "x"}, {"depth": -1}, {"lam": 0.0}],
+    [{"method": "magic"}, {"n_components": 0}, {"random_state": "x"}, {"depth": -1}, {"lam": 0.0}],
 )
 def test_wrong_parameters_are_named(options):
     with pytest.raises(ValueError, match=next(iter(options))):
@@ -457,7 +345,7 @@ def test_it_serves_in_a_pipeline():
     ("name", "options", "n_components", "bound"),
     [
         ("SYNTHETICnew", {"method": "nystroem", "n_components": 64}, 64, 1e-6),
-        ("PROTEINS", {}, 61, 1e-12),
+        ("PROTEINS", {"method": "nystroem"}, 61, 1e-12),
         ("BZR", {"method": "nystroem", "n_components": 512}, 512, 0.01),
     ],
 )
@@ -468,13 +356,4 @@ def test_gram_errors_on_real_data(name, options, n_components, bound, data_dir):
     graphs, _ = load_tu(name, data_dir=data_dir)
     kernel = ODDCLApprox(depth=3, random_state=0, **options)
     assert relative(kernel.fit_transform(graphs), ODDCL(depth=3).fit_transform(graphs)) <= bound
-    assert kernel.n_components_ <= n_components
-    assert kernel.estimated_error_ <= 2 * bound
-
-
-def test_raw_enzymes_go_to_the_exact_engine(data_dir):
-    from treegram import load_tu
-
-    graphs, _ = load_tu("ENZYMES", data_dir=data_dir)
-    kernel = ODDCLApprox(random_state=0).fit(graphs)
-    assert kernel.method_ == "exact"
+    assert kernel.map_.n_components <= n_components

@@ -20,9 +20,6 @@ from zoo import COLLECTIONS, LAWS_HOLD_ON
 MIXED = LAWS_HOLD_ON["mixed"]
 STATELESS = {"method": "rff", "n_components": 20, "n_features": 128, "random_state": 3}
 
-# So few columns that collisions matter; what ``fit`` then says has a test of its own.
-pytestmark = pytest.mark.filterwarnings("ignore:.*hashed to .* more than tolerance:UserWarning")
-
 
 def some_graphs(n_graphs=40, d=2, seed=0, n_nodes=10):
     random = np.random.default_rng(seed)
@@ -64,7 +61,6 @@ def test_explicit_rows_have_the_exact_products(collection, options):
         scale = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
         assert (np.abs(products(Z) - expected) <= 1e-12 * scale).all()
         assert Z.shape == (len(collection), features.n_features_out_)
-        assert features.estimated_error_ < 1e-12
 
 
 def test_explicit_rows_are_sparse_and_ready_for_liblinear():
@@ -110,15 +106,14 @@ def test_hashed_rows_are_unbiased(collection, n_features):
     assert (np.abs(samples.mean(axis=0) - expected) <= 5 * deviation + 1e-9 * expected.max()).all()
 
 
-@pytest.mark.parametrize("method", ["rff", "qmc"])
 @pytest.mark.slow
-def test_hashed_random_features_are_unbiased(method):
+def test_hashed_random_features_are_unbiased():
     graphs = MIXED.take([1, 3, 5, 6]).pack()
     expected = ODDCL(depth=1, normalize=False).fit_transform(graphs)
     samples = np.array(
         [
             products(
-                ODDCLFeatures(1, method=method, n_components=6, n_features=32, normalize=False, random_state=seed)
+                ODDCLFeatures(1, method="rff", n_components=6, n_features=32, normalize=False, random_state=seed)
                 .fit(graphs[:2])
                 .transform(graphs)
             )
@@ -166,12 +161,6 @@ def test_errors_fall_with_the_number_of_columns():
     assert errors[1] < errors[0] / 4
 
 
-def place_trees(codes, seed, n_columns):
-    columns, signs = np.empty(len(codes), np.int64), np.empty(len(codes))
-    vector_sums._fill_places(codes, np.uint64(seed), n_columns, columns, signs)
-    return columns, signs
-
-
 def test_normalized_rows_have_length_1():
     Z = ODDCLFeatures(**STATELESS).fit_transform(MIXED.pack())
     np.testing.assert_allclose(np.linalg.norm(Z, axis=1), np.array(MIXED.n_nodes) > 0, rtol=1e-14)
@@ -179,21 +168,20 @@ def test_normalized_rows_have_length_1():
 
 def test_places_and_signs_are_spread_evenly():
     codes = np.arange(40_000, dtype=np.uint64)
-    columns, signs = place_trees(codes, 5, 40)
+    columns, signs, _ = vector_sums.place_trees(codes, 1, 40, 5)
     counts = np.bincount(columns, minlength=40)
     assert columns.min() >= 0
     assert ((counts - 1000) ** 2 / 1000).sum() < 80  # chi-square with 39 degrees of freedom
     assert abs(signs.sum()) < 5 * np.sqrt(len(codes))
-    other, _ = place_trees(codes, 6, 40)
+    other, _, _ = vector_sums.place_trees(codes, 1, 40, 6)
     assert abs((columns == other).mean() - 1 / 40) < 0.005
 
 
 # -------------------------------------------------------------------- fitted, or not
 
 
-@pytest.mark.parametrize("method", ["rff", "qmc"])
-def test_columns_of_data_independent_features_do_not_depend_on_the_fitted_graphs(method):
-    features = ODDCLFeatures(**{**STATELESS, "method": method})
+def test_columns_of_data_independent_features_do_not_depend_on_the_fitted_graphs():
+    features = ODDCLFeatures(**STATELESS)
     graphs = some_graphs()
     Z = features.fit_transform(graphs)
     np.testing.assert_array_equal(clone(features).fit(some_graphs(seed=9)[:3]).transform(graphs), Z)
@@ -229,52 +217,9 @@ def test_rows_do_not_depend_on_what_is_transformed_with_them(options, tolerance)
 def test_without_attributes_one_component_is_exact():
     graphs = COLLECTIONS["no_attributes"].pack()
     features = ODDCLFeatures(**STATELESS).fit(graphs)
-    assert features.n_components_ == 1
+    assert features.map_.n_components == 1
     K = products(ODDCLFeatures(n_features=None).fit_transform(graphs))
     np.testing.assert_allclose(K, ODDCL().fit_transform(graphs), atol=1e-12)
-
-
-def test_the_error_on_new_graphs_can_be_asked_for():
-    graphs = some_graphs(60)
-    features = ODDCLFeatures(method="nystroem", n_components=16, random_state=0)
-    with pytest.raises(NotFittedError):
-        features.estimate_error(graphs)
-    features.fit(graphs[:20])
-    assert features.estimate_error(graphs[:20]) == features.estimated_error_
-    rows, K = features.transform(graphs[20:]), ODDCL().fit_transform(graphs[20:])
-    error = np.linalg.norm(rows @ rows.T - K) / np.linalg.norm(K)
-    assert features.estimate_error(graphs[20:]) == pytest.approx(error, rel=0.5)
-
-
-def test_a_warning_says_that_no_map_suffices():
-    random = np.random.default_rng(0)
-    graphs = some_graphs(60)
-    far = Graphs.from_arrays(
-        graphs.offsets, graphs.edges(), labels=graphs.labels, attributes=100 * random.standard_normal((600, 6))
-    )
-    features = ODDCLFeatures(n_components=64, random_state=0)
-    with pytest.warns(
-        UserWarning, match=r"with 64 components.*more than tolerance=0\.01.*Scale the attributes"
-    ) as caught:
-        features.fit(far)
-    assert features.estimated_error_ > 0.05
-    assert f"error {features.estimated_error_:.1e}." in str(caught[0].message)  # hashing included, as everywhere
-
-
-def test_an_error_by_hashing_that_is_far_from_the_tolerance_is_told():
-    features = ODDCLFeatures(n_features=16, random_state=0)
-    with pytest.warns(UserWarning, match=r"hashed to 16 columns; estimated Gram error .*larger .*n_features") as caught:
-        features.fit(some_graphs(60))
-    assert features.estimated_error_ > 0.1
-    assert len(caught) == 1
-    assert f"estimated Gram error {features.estimated_error_:.1e}. This" in str(caught[0].message)
-
-
-def test_the_sentence_has_the_error_that_is_reported():
-    features = ODDCLFeatures(gamma=0.01, n_features=1 << 16, tolerance=0.2, random_state=0)
-    features.fit(some_graphs(160))
-    assert features.method_ == "nystroem"
-    assert features.choice_.endswith(f"estimated Gram error {features.estimated_error_:.1e}.")
 
 
 # -------------------------------------------------------------------- the same bits
@@ -375,10 +320,10 @@ def test_a_lambda_that_overflows_is_rescaled_or_refused():
     Z = ODDCLFeatures(2, lam=1e40, n_features=None, method="nystroem", n_components=400, random_state=0)
     np.testing.assert_allclose(products(Z.fit_transform(graphs)), expected, atol=1e-8)
     with pytest.raises(ValueError, match="overflows"):
-        ODDCLFeatures(2, lam=1e40, normalize=False).fit(graphs)
+        ODDCLFeatures(2, lam=1e40, normalize=False).fit_transform(graphs)
 
 
-@pytest.mark.parametrize("options", [{"n_features": 0}, {"method": "magic"}, {"n_components": 0}, {"tolerance": -1.0}])
+@pytest.mark.parametrize("options", [{"n_features": 0}, {"method": "magic"}, {"n_components": 0}])
 def test_wrong_parameters_are_named(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         ODDCLFeatures(**options).fit(MIXED.pack())

@@ -69,28 +69,6 @@ def test_any_collection_equals_the_oracle(collection, depth, tie_break, counting
     np.testing.assert_allclose(actual, normalized, rtol=0, atol=1e-12)
 
 
-def rational(X, Y):
-    return 1.0 / (1.0 + ((X[:, None, :] - Y[None, :, :]) ** 2).sum(axis=2))
-
-
-NODE_KERNELS = {
-    "laplacian": ("laplacian", naive.laplacian(0.6)),
-    "linear": ("linear", naive.linear),
-    "function": (rational, lambda x, y: 1.0 / (1.0 + sum((a - b) ** 2 for a, b in zip(x, y, strict=True)))),
-}
-
-
-@pytest.mark.parametrize("node_kernel", NODE_KERNELS)
-@pytest.mark.parametrize("collection", ["path", "star", "diamonds", "components"])
-def test_node_kernels_equal_the_oracle(collection, node_kernel):
-    collection = COLLECTIONS[collection]
-    given_kernel, literal = NODE_KERNELS[node_kernel]
-    options = {"depth": 2, "lam": 0.8, "tie_break": "lexicographic"}
-    expected = naive_matching.ordered_st(collection, collection, literal, **options)
-    kernel = OrderedTrees(**options, gamma=0.6, node_kernel=given_kernel, normalize=False)
-    assert_same_gram(kernel.fit_transform(collection.pack()), expected)
-
-
 @pytest.mark.parametrize("counting", naive.COUNTINGS)
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 def test_without_vectors_it_is_odd_st(tie_break, counting):

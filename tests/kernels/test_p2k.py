@@ -11,9 +11,9 @@ import naive_matching
 from checks import feature_rows, gram_array
 from strategies import collections
 from treegram import P2K, Graphs
+from treegram.kernels.p2k import draw, hash_values, label_directions, propagate, transition
 from treegram.pairsum import products
 from treegram.structure.hashing import hash_label
-from treegram.structure.propagation import draw, hash_values, label_directions, propagate, transition
 from zoo import COLLECTIONS, LAWS_HOLD_ON, collect
 
 SEARCH = settings(max_examples=40, deadline=None)
@@ -34,33 +34,30 @@ def test_hashes_of_a_path():
     assert hashes == [[2, 0, 0], [0, 1, 0]]
 
 
-@pytest.mark.parametrize(("metric", "alike"), [("l1", 0.279364), ("l2", 0.368746)])
-def test_expected_value_of_the_worked_example(metric, alike):
+def test_expected_value_of_the_worked_example():
     """Each iteration draws anew, so that a mean over many of them is one over many seeds; odd and even ones are alike here."""
-    assert naive_matching.collision_probability(1.0, 1.0, metric) == pytest.approx(alike, abs=5e-7)
+    alike = 0.279364
+    assert naive_matching.collision_probability(1.0, 1.0) == pytest.approx(alike, abs=5e-7)
     n = 20000
-    kernel = P2K(n - 1, attribute_metric=metric, normalize=False, **PLAIN)
+    kernel = P2K(n - 1, normalize=False, **PLAIN)
     mean = kernel.fit_transform(collect(P2, P2_FAR).pack())[0, 1] / n
     assert mean == pytest.approx(1 + alike, abs=4 * np.sqrt(alike * (1 - alike) / n))
 
 
-@pytest.mark.parametrize(
-    ("distance", "metric", "probability"), [(2.0, "l1", 0.153110), (0.5, "l1", 0.448683), (0.0, "l2", 1.0)]
-)
-def test_printed_collision_probabilities(distance, metric, probability):
-    assert naive_matching.collision_probability(distance, 1.0, metric) == pytest.approx(probability, abs=5e-7)
-    draws = draw(np.random.RandomState(0), 20000, 1, metric)
+@pytest.mark.parametrize(("distance", "probability"), [(2.0, 0.153110), (0.5, 0.448683), (0.0, 1.0)])
+def test_printed_collision_probabilities(distance, probability):
+    assert naive_matching.collision_probability(distance, 1.0) == pytest.approx(probability, abs=5e-7)
+    draws = draw(np.random.RandomState(0), 20000, 1)
     here, there = (hash_values(y * draws.directions, draws.offsets, 1.0) for y in (0.7, 0.7 + distance))
     assert (here == there).mean() == pytest.approx(probability, abs=0.012)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["hash", "gmm"])
-@pytest.mark.parametrize("metric", ["l1", "l2"])
-def test_mean_over_seeds_is_the_expected_kernel(mode, metric):
+def test_mean_over_seeds_is_the_expected_kernel(mode):
     """All coincidences counted with their probabilities, for labels that spread and columns that do or do not."""
     collection = LAWS_HOLD_ON["mixed"].take([1, 3, 6, 5])
-    options = {"label_width": 0.7, "attribute_width": 0.5, "label_metric": metric, "attribute_metric": metric}
+    options = {"label_width": 0.7, "attribute_width": 0.5}
     kernels = [
         P2K(2, mode=mode, standardize=False, normalize=False, n_samples=1000, random_state=seed, **options)
         for seed in range(300)
@@ -99,7 +96,7 @@ def literal_draws(kernel):
     def at(t):
         def coordinate(label):
             hashes = np.array([hash_label(label)], np.uint64)
-            return float(label_directions(hashes, draws.label_seeds[t], kernel.label_metric)[0])
+            return float(label_directions(hashes, draws.label_seeds[t])[0])
 
         return coordinate, draws.label_offsets[t], draws.directions[t], draws.offsets[t]
 
@@ -135,10 +132,10 @@ def literal_widths(kernel, fitted):
 
 SETTINGS = [
     {"mode": "hash"},
-    {"mode": "hash", "standardize": False, "attribute_metric": "l2", "label_width": 0.3},
+    {"mode": "hash", "standardize": False, "label_width": 0.3},
     {"mode": "hash", "attribute_width": 0.1, "missing_labels": "constant"},
     {"mode": "gmm"},
-    {"mode": "gmm", "n_samples": 3, "attribute_width": 0.01, "label_metric": "l2"},
+    {"mode": "gmm", "n_samples": 3, "attribute_width": 0.01},
     {"mode": "gmm", "attribute_width": "scale"},
     {"mode": "hash", "standardize": False, "attribute_width": "scale", "use_labels": False},
 ]
@@ -188,27 +185,13 @@ def test_new_graphs_equal_the_oracle(options):
     np.testing.assert_allclose(rows @ columns.T, expected, rtol=1e-13, atol=1e-15)
 
 
-def test_hellinger_hashes_square_roots():
-    """A distribution (1/2, 1/2) projects to (r1 + r2) / sqrt(2), whatever the labels."""
-    graphs = Graphs.from_edges([[(0, 1), (1, 2)]], labels=[["A", "B", "C"]])
-    kernel = P2K(1, label_metric="hellinger").fit(graphs)
-    draws = kernel._draws
-    r = label_directions(np.array([hash_label(x) for x in "AC"], np.uint64), draws.label_seeds[1], "hellinger")
-    expected = hash_values(r.sum() / np.sqrt(2), draws.label_offsets[1], 1e-5)
-    assert kernel._fitted.labels[1, 1] == expected
-    with pytest.raises(ValueError, match="hellinger"):
-        P2K(mode="hash", attribute_metric="hellinger").fit(graphs)
-    assert P2K(attribute_metric="hellinger").fit_transform(COLLECTIONS["path"].pack())[0, 0] == pytest.approx(1)
-
-
 def test_many_labels_are_handled_sparsely():
     """More labels than are stored as full rows; the same bins as with few."""
     n = 200
     edges = [[(i, i + 1) for i in range(n - 1)]]
     graphs = Graphs.from_edges(edges, labels=[list(range(n))])
-    for metric in ("tv", "hellinger"):
-        K = P2K(2, label_metric=metric, label_width=1e-10, normalize=False).fit_transform(graphs)
-        assert K[0, 0] == 3 * n  # no two nodes are alike
+    K = P2K(2, label_width=1e-10, normalize=False).fit_transform(graphs)
+    assert K[0, 0] == 3 * n  # no two nodes are alike
 
 
 # -------------------------------------------------------------------- laws

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from treegram import GIK, NSPDK, ODDCL, ODDST, GraphHopper, Graphs, ShortestPath
+from treegram.kernels import graphhopper
 from treegram.pairsum import nodes
-from treegram.structure import distances, hops, invariants, trees, visits
+from treegram.structure import distances, invariants, trees, visits
 
 N = 60
 STAR, COMPLETE = [(0, i) for i in range(1, N)], [(i, j) for i in range(N) for j in range(i)]
@@ -25,7 +26,7 @@ def shown(monkeypatch):
 
     for module in (visits, nodes):
         monkeypatch.setattr(module, "track", track)
-    for module in (distances, hops, invariants, trees):
+    for module in (distances, graphhopper, invariants, trees):
         monkeypatch.setattr(module, "STEPS_PER_CALL", 10)
     monkeypatch.setattr(nodes, "ROWS_PER_CALL", 7)
     return counts

@@ -6,15 +6,14 @@ once. The features of nodes come from ``treegram.structure``, and the sums over 
 
 from treegram.kernels.base import register_kernel as register_kernel
 from treegram.kernels.csm import CSM
-from treegram.kernels.feature_map import FeatureMap
+from treegram.kernels.explicit import FeatureMap
 from treegram.kernels.gik import GIK, NSPDK
 from treegram.kernels.graphhopper import GraphHopper
 from treegram.kernels.graphlets import Graphlets
 from treegram.kernels.kernel_sum import KernelSum
 from treegram.kernels.nystroem import Nystroem
 from treegram.kernels.oddcl import ODDCL, ODDST
-from treegram.kernels.oddcl_approx import ODDCLApprox
-from treegram.kernels.oddcl_features import ODDCLFeatures
+from treegram.kernels.oddcl_approx import ODDCLApprox, ODDCLFeatures
 from treegram.kernels.ordered_trees import OrderedTrees
 from treegram.kernels.p2k import P2K
 from treegram.kernels.random_walk import AttributedWalk, RandomWalk

@@ -18,7 +18,7 @@ from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.kernels.base import GraphKernel, accumulate_steps, split_steps
 from treegram.kernels.grid import Grid
-from treegram.pairsum.attributes import NODE_KERNEL_NAMES, Gaussian, NodeKernel, node_kernel_blocks
+from treegram.pairsum.attributes import NODE_KERNEL_NAMES, Gaussian, NodeKernel, is_one, node_kernel_blocks
 from treegram.pairsum.entries import entry_sums
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.features import Features, common_codes
@@ -183,9 +183,7 @@ def entry_contributions(left: NodeView, right: NodeView, weights: Floats) -> Flo
     columns = columns.taken(np.flatnonzero(is_used[columns.graph_ids]))
     mine.counts.sort_indices()
     rows = replace(left.nodes, features=mine.counts)
-    if (
-        not left.nodes.vectors.any() and not columns.vectors.any() and isinstance(right.node_kernel, Gaussian)
-    ):  # k_A is 1
+    if is_one(right.node_kernel, rows.vectors, columns.vectors):
         totals = columns.features.T @ weights[columns.graph_ids]
         contributions: Floats = rows.features.data[:, None] * totals[rows.features.indices]
         return contributions

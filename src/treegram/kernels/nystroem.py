@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from treegram._core.errors import ParameterError
 from treegram._core.machine import require_rows
 from treegram._core.parallel import one_blas_thread
-from treegram._core.params import NOTHING, SEED, Checked, Instance, Number, Whole, parameters
+from treegram._core.params import NOTHING, SEED, Checked, Instance, Whole, parameters
 from treegram._core.types import Floats
 from treegram.graphs import as_graphs
 from treegram.kernels.grid import split_pipeline
@@ -23,7 +23,6 @@ from treegram.pairsum.maps import pivoted_cholesky
 
 __all__ = ["Nystroem"]
 
-N_COMPONENTS = 100  # if neither a number nor a tolerance is given
 SMALLEST = 1e-9  # fraction of a graph's own kernel that must be unexplained, else it adds only rounding errors
 
 
@@ -41,10 +40,8 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
     ----------
     kernel : GraphKernel or Pipeline or None, default=None
         The kernel, or a pipeline of transformers that ends in one. None: ODDCL.
-    n_components : int or None, default=None
-        Largest number of graphs to choose. None: as many as ``tolerance`` requires, or 100 if that is None as well.
-    tolerance : float or None, default=None
-        Stop when the chosen graphs leave at most this fraction of the trace of the training graphs' Gram matrix unexplained.
+    n_components : int, default=100
+        Largest number of graphs to choose; fewer are chosen where more would only add rounding errors.
     random_state : int, RandomState instance or None, default=0
         Seed of the draws.
     n_jobs : int or None, default=None
@@ -94,15 +91,13 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
 
     _allowed = {
         "kernel": (Instance((BaseEstimator,), "a kernel"), NOTHING),
-        "n_components": (Whole(1), NOTHING),
-        "tolerance": (Number(0, 1), NOTHING),
+        "n_components": (Whole(1),),
         "random_state": SEED,
         "n_jobs": (Whole(), NOTHING),
     }
 
     kernel: Any = field(default=None, kw_only=False)
-    n_components: int | None = field(default=None, kw_only=False)
-    tolerance: float | None = None
+    n_components: int = field(default=100, kw_only=False)
     random_state: Any = 0
     n_jobs: int | None = None
 
@@ -191,20 +186,10 @@ class Nystroem(Checked, TransformerMixin, BaseEstimator):
         if self.n_jobs is not None and "n_jobs" in final.get_params(deep=False):
             final.set_params(n_jobs=self.n_jobs)
         self.kernel_.fit(graphs)
-        n_most = self.n_components or (N_COMPONENTS if self.tolerance is None else len(graphs))
-        if self.tolerance is None:
-            n_numbers = float(len(graphs)) * min(n_most, len(graphs))
-            require_rows(len(graphs), n_numbers, 2)  # twice while they grow
+        n_most = min(self.n_components, len(graphs))
+        require_rows(len(graphs), float(len(graphs)) * n_most, 2)  # twice while they grow
         selves, rng = final._own_kernels(), check_random_state(self.random_state)
-        chosen, rows, rest = pivoted_cholesky(
-            selves,
-            final._square,
-            final._columns,
-            min(n_most, len(graphs)),
-            rng,
-            tolerance=self.tolerance or 0.0,
-            smallest=SMALLEST,
-        )
+        chosen, rows, rest = pivoted_cholesky(selves, final._square, final._columns, n_most, rng, smallest=SMALLEST)
         final._keep(chosen)
         self.trace_error_ = float(rest.sum() / selves.sum()) if selves.any() else 0.0
         self.component_indices_, self.n_features_out_ = chosen, len(chosen)

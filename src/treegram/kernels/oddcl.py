@@ -16,7 +16,7 @@ from treegram.graphs import Graphs
 from treegram.kernels.base import arc_matrix, normalization_of, options_of
 from treegram.kernels.explicit import ExplicitKernel
 from treegram.kernels.grid import Grid, GridPoint, grid_params
-from treegram.kernels.node_pairs import NodePairKernel, NodeView, WeightedFeatures, entry_contributions, view_nodes
+from treegram.kernels.node_pairs import NodePairKernel, WeightedFeatures, entry_contributions
 from treegram.pairsum.products import sum_rows
 from treegram.structure.features import Features
 from treegram.structure.trees import COUNTINGS, Phi, read_tree, tree_contributions, tree_features
@@ -31,7 +31,6 @@ __all__ = [
     "refuse_overflow",
     "spread_counted_trees",
     "tree_groups",
-    "view_trees",
     "weigh",
 ]
 
@@ -342,8 +341,3 @@ def _most_walks(graphs: Graphs, depth: int) -> float:
 
 def _overflows(largest: float, lam: float) -> bool:
     return bool(lam > 1 and largest * np.log(float(lam)) > _LARGEST_EXPONENT)
-
-
-def view_trees(kernel: Any, graphs: Graphs) -> NodeView:
-    """Describe the graphs with the trees and weights of a kernel's own parameters."""
-    return view_nodes(kernel, graphs, tree_groups(kernel, graphs, [kernel.depth], [kernel.lam]))

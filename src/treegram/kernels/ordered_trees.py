@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from treegram._core.jit import jit
+from treegram._core.parallel import track
 from treegram._core.params import Words, parameters
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
@@ -16,14 +18,34 @@ from treegram.kernels.base import GraphKernel, options_of
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import NODE_KERNEL, vectors_and_kernel
 from treegram.kernels.oddcl import TREE_GRID, TREE_OPTIONS, TREES, refuse_overflow, weigh
-from treegram.pairsum.attributes import Gaussian, NodeKernel
+from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.features import common_codes
-from treegram.structure.ordered import TIE_BREAKS, Occurrences, ordered_trees
+from treegram.structure.hashing import arc_hashes, node_hashes
+from treegram.structure.trees import Phi, encode, new_visit
+from treegram.structure.visits import leave, visit
 
 __all__ = ["OrderedTrees"]
 
+TIE_BREAKS = ("lexicographic", "colexicographic", "given")
 BATCH_BYTES = 32 << 20  # of the vectors along trees that are held at a time
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """Ordered trees at the nodes of some graphs, in the order of the graphs; the children of each are other trees."""
+
+    graph_ids: Ints
+    roots: Ints  # node at the root of each
+    starts: Ints  # children of tree i: the trees children[starts[i] : starts[i + 1]]
+    children: Ints
+    phi: Phi  # one row for each occurrence, with one entry: how often it counts for its tree
+
+    def nodes(self, chosen: Ints, size: int) -> Ints:
+        """Return the nodes of the chosen trees, all of the same size: shape (n_chosen, size), parents before children."""
+        nodes = np.empty((len(chosen), size), np.int64)
+        unroll(chosen, self.roots, self.starts, self.children, nodes)
+        return nodes
 
 
 @dataclass(frozen=True)
@@ -52,8 +74,8 @@ class OrderedTrees(GraphKernel):
 
     .. math:: C'(v, v') = \lambda \, k_A(x_v, x_{v'}) \prod_j C'(ch_j(v), ch_j(v'))
 
-    Here :math:`ch_j` is the j-th child in sorted order, :math:`\lambda` is ``lam``, :math:`k_A` is ``node_kernel``, by default
-    :math:`\exp(-\gamma \|x_v - x_{v'}\|^2)`. The kernel of two graphs is the sum of C' over all pairs of trees, counted as
+    Here :math:`ch_j` is the j-th child in sorted order, :math:`\lambda` is ``lam``, :math:`k_A(x_v, x_{v'}) =
+    \exp(-\gamma \|x_v - x_{v'}\|^2)`. The kernel of two graphs is the sum of C' over all pairs of trees, counted as
     in :class:`ODDCL`. Equal subtrees have no order of their own: ``tie_break`` chooses one, and the value depends on it.
 
     Parameters
@@ -70,9 +92,6 @@ class OrderedTrees(GraphKernel):
         How often a tree counts: "paper", as in Algorithm 1 of the paper; "visits", over all visits, as in a related module of the
         authors' code (we infer that their ODDCL did the same); "capped", as in their ODD_ST code (a visit that has reached
         the whole component is not counted again).
-    node_kernel : str or callable, default="rbf"
-        Kernel of two vectors: a name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a function of two blocks
-        of rows, shapes (n, d) and (m, d), that returns an (n, m) array. It must be positive semidefinite.
     tie_break : {"lexicographic", "colexicographic", "given"}, default="lexicographic"
         The order of siblings with equal subtrees: by their vectors, first coordinate first, or last coordinate first, going
         down the subtrees where vectors are equal; or by the numbers of the nodes in the input. (Reversing an order
@@ -130,14 +149,14 @@ class OrderedTrees(GraphKernel):
     """
 
     name = "orderedtrees"
+    node_kernel = "rbf"  # the product of Gaussians along a tree is the Gaussian of its vectors, joined into one
     _default_param_grid = TREE_GRID
-    _allowed = {**TREES, **NODE_KERNEL, "tie_break": (Words(*TIE_BREAKS),)}
+    _allowed = {**TREES, "gamma": NODE_KERNEL["gamma"], "tie_break": (Words(*TIE_BREAKS),)}
 
     depth: int = field(default=3, kw_only=False)
     lam: float = 1.0
     gamma: float | str | None = None
     counting: str = "paper"
-    node_kernel: str | NodeKernel = "rbf"
     tie_break: str = "lexicographic"
     missing_labels: str = "degree"
     use_edge_labels: bool = False
@@ -156,8 +175,7 @@ class OrderedTrees(GraphKernel):
         for codes, size in _batches(_shared(left, right), left, columns):
             rows = _as_nodes(left, codes, size)
             others = None if right is None else _as_nodes(right, codes, size)
-            kernel = _along_trees(columns.node_kernel, size)
-            K += pair_sums(rows, others, kernel, Weighting.alike(len(codes)), n_jobs=self.n_jobs)[0, 0]
+            K += pair_sums(rows, others, columns.node_kernel, Weighting.alike(len(codes)), n_jobs=self.n_jobs)[0, 0]
         if right is None:
             np.fill_diagonal(K, self._self_sums(left))
         return K
@@ -165,8 +183,8 @@ class OrderedTrees(GraphKernel):
     def _self_sums(self, described: TreeView) -> Floats:
         totals = np.zeros(described.n_graphs)
         for codes, size in _batches(described.trees.phi.codes, described, described):
-            kernel = _along_trees(described.node_kernel, size)
-            totals += self_sums(_as_nodes(described, codes, size), kernel, Weighting.alike(len(codes)))[0, 0]
+            nodes = _as_nodes(described, codes, size)
+            totals += self_sums(nodes, described.node_kernel, Weighting.alike(len(codes)))[0, 0]
         return totals
 
 
@@ -219,16 +237,142 @@ def _as_nodes(side: TreeView, codes: Hashes, size: int) -> Nodes:
     )
 
 
-def _along_trees(node_kernel: NodeKernel, size: int) -> NodeKernel:
-    """Return the product of node kernels along trees; for Gaussians, the Gaussian of the long vectors."""
-    return node_kernel if isinstance(node_kernel, Gaussian) else partial(_product, node_kernel, size)
+# -------------------------------------------------------------------- ordered trees
+#
+# ``structure.trees`` counts trees by their labels; here each tree also lists the nodes of the graph that it consists of, with
+# children in sorted order. Subtrees are stored once. This is a plain reference implementation with dictionaries, not a fast one.
 
 
-def _product(node_kernel: NodeKernel, size: int, X: Floats, Y: Floats) -> Floats:
-    d = X.shape[1] // size
-    block = np.ones((len(X), len(Y)))
-    # NaN is detected in the kernels of graphs with themselves.
-    with np.errstate(over="ignore", invalid="ignore"):
-        for i in range(0, size * d, d):
-            block *= node_kernel(X[:, i : i + d], Y[:, i : i + d])
-    return block
+def ordered_trees(
+    graphs: Graphs, depth: int, *, tie_break: str, counting: str, missing_labels: str, use_edge_labels: bool
+) -> Occurrences:
+    """Return all ordered trees of depth at most ``depth`` in the visits from all nodes, as ``structure.trees`` counts them.
+
+    Ties between equal codes are broken by the attribute vectors along the whole subtrees, compared coordinate by
+    coordinate from the first ("lexicographic") or the last ("colexicographic"), or by the nodes' numbers ("given"), the
+    only rule that depends on how the nodes are numbered.
+    """
+    builder = _Builder()
+    hashes = (node_hashes(graphs, missing_labels), arc_hashes(graphs, use_edge_labels=use_edge_labels))
+    ranks = _ranks(graphs, tie_break)
+    for g in track(range(len(graphs)), total=len(graphs), label="trees"):
+        builder.open(g)
+        base, n = int(graphs.offsets[g]), int(graphs.sizes[g])
+        seen = new_visit(n, depth)
+        for root in range(n):
+            n_visited = visit(root, min(depth, n), base, graphs.indptr, graphs.indices, seen.order, seen.distance)
+            top = int(seen.distance[seen.order[n_visited - 1]])
+            encode(n_visited, top, base, (graphs.indptr, graphs.indices), hashes, seen)
+            for v, j, tree in _build_trees(builder, graphs, base, seen, n_visited, hashes[1], ranks):
+                # Trees cut below the DAG's lowest level repeat the last one, as in ``trees.extra_count``.
+                distance = int(seen.distance[v])
+                again = distance if counting == "paper" else 0
+                again += depth - top if counting != "capped" else 0
+                builder.counts[tree] += 1.0 + (again if j == top - distance else 0)
+            leave(n_visited, seen.order, seen.distance)
+    return builder.close()
+
+
+def _ranks(graphs: Graphs, tie_break: str) -> list[int] | None:
+    """Return the rank of each node's vector among all vectors, equal for equal vectors; None: break ties by node number."""
+    if tie_break == "given":
+        return None
+    if not graphs.n_attributes or not graphs.n_nodes:
+        return [0] * graphs.n_nodes
+    vectors = np.asarray(graphs.attributes) + 0.0  # so that -0.0 is 0.0
+    order = np.lexsort(vectors.T if tie_break == "colexicographic" else vectors.T[::-1])
+    changes = (vectors[order[1:]] != vectors[order[:-1]]).any(axis=1)
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.concatenate([[0], np.cumsum(changes)])
+    return [int(rank) for rank in ranks]
+
+
+def _build_trees(
+    builder: _Builder, graphs: Graphs, base: int, seen: Any, n_visited: int, arc_codes: Hashes, ranks: list[int] | None
+) -> Iterator[tuple[int, int, int]]:
+    """Build T_j(v) for all nodes v of a visit, leaves first; yield v, j and the number of the tree."""
+    order, distance, codes, sizes = (array.tolist() for array in seen)
+    top, trees = distance[order[n_visited - 1]], dict[int, list[int]]()
+    for v in reversed(order[:n_visited]):
+        arcs = range(graphs.indptr[base + v], graphs.indptr[base + v + 1])
+        ends = [(int(arc_codes[arc]), int(graphs.indices[arc]) - base) for arc in arcs]
+        ends = [(code, w) for code, w in ends if distance[w] == distance[v] + 1]
+        trees[v] = []
+        for j in range(top - distance[v] + 1):
+            below = [
+                ((code, codes[w][j - 1], w if ranks is None else builder.keys[trees[w][j - 1]]), w)
+                for code, w in (ends if j else ())
+            ]
+            children = tuple(trees[w][j - 1] for _, w in sorted(below, key=lambda pair: pair[0]))
+            rank = 0 if ranks is None else ranks[base + v]
+            trees[v].append(builder.find(base + v, children, codes[v][j], sizes[v][j], rank))
+            yield v, j, trees[v][j]
+
+
+@dataclass
+class _Builder:
+    """Trees by root and children, each stored once; filled graph by graph."""
+
+    graph: int = -1
+    known: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict)  # of the current graph only
+    graph_ids: list[int] = field(default_factory=list)
+    roots: list[int] = field(default_factory=list)
+    children: list[tuple[int, ...]] = field(default_factory=list)
+    codes: list[int] = field(default_factory=list)
+    sizes: list[float] = field(default_factory=list)
+    counts: list[float] = field(default_factory=list)
+    keys: list[Any] = field(default_factory=list)  # nested tuples that sort like the vectors along the trees
+
+    def open(self, graph: int) -> None:
+        """Start a graph; trees of earlier graphs are no longer looked up."""
+        self.graph = graph
+        self.known = {}
+
+    def find(self, root: int, children: tuple[int, ...], code: int, size: float, rank: int) -> int:
+        """Return the number of a tree; add it if it is new."""
+        tree = self.known.setdefault((root, children), len(self.roots))
+        if tree == len(self.roots):
+            self.graph_ids.append(self.graph)
+            self.roots.append(root)
+            self.children.append(children)
+            self.codes.append(code)
+            self.sizes.append(size)
+            self.counts.append(0.0)
+            self.keys.append((rank, *(self.keys[child] for child in children)))
+        return tree
+
+    def close(self) -> Occurrences:
+        """Return all trees as arrays."""
+        n = len(self.roots)
+        codes, first, columns = np.unique(np.array(self.codes, np.uint64), return_index=True, return_inverse=True)
+        counts = sp.csr_matrix((np.array(self.counts), columns, np.arange(n + 1)), shape=(n, len(codes)))
+        sizes = np.array(self.sizes, np.float64)[first]
+        return Occurrences(
+            graph_ids=np.array(self.graph_ids, np.int64),
+            roots=np.array(self.roots, np.int64),
+            starts=np.concatenate([[0], np.cumsum([len(c) for c in self.children], dtype=np.int64)]).astype(np.int64),
+            children=np.array([tree for c in self.children for tree in c], np.int64),
+            phi=Phi(counts, codes, sizes, np.empty((len(codes), 3), np.int64)),
+        )
+
+
+# -------------------------------------------------------------------- compiled
+
+
+@jit(allocates=True)
+def unroll(chosen, roots, starts, children, nodes):
+    """Write the nodes of the chosen trees into the rows of ``nodes`` (int64), each before its children, in their order.
+
+    The children of tree i are the trees children[starts[i] : starts[i + 1]]; all chosen trees have as many nodes as a row.
+    """
+    stack = np.empty(nodes.shape[1] + 1, np.int64)
+    for row in range(len(chosen)):
+        stack[0], n_waiting, n_read = chosen[row], 1, 0
+        while n_waiting > 0:
+            n_waiting -= 1
+            tree = stack[n_waiting]
+            nodes[row, n_read] = roots[tree]
+            n_read += 1
+            for i in range(starts[tree + 1] - 1, starts[tree] - 1, -1):
+                stack[n_waiting] = children[i]
+                n_waiting += 1

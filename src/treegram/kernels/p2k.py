@@ -14,19 +14,21 @@ from sklearn.utils import check_random_state
 
 from treegram._core.machine import require
 from treegram._core.params import FLAG, Number, Whole, Words, parameters
-from treegram._core.types import Floats, Ints
+from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.kernels.base import accumulate_steps, inverse_roots, node_vectors, split_steps
 from treegram.kernels.explicit import HasFeatures
 from treegram.kernels.grid import Grid
 from treegram.kernels.wl import COLOR_GRID
 from treegram.pairsum.products import Binned, bin_counts, bin_products, bin_squares
-from treegram.structure.propagation import METRICS, draw, hash_values, label_bins, propagate, transition
+from treegram.structure.hashing import node_hashes
 
 __all__ = ["P2K"]
 
 # Densities of hundreds of attributes may exceed any number. Beyond this (1e260) all are in the farthest bin, however wide.
 LARGEST_LOG_DENSITY = 600.0
+FEW_LABELS = 64  # up to this many, distributions are stored as dense rows, beyond as sparse ones
+FARTHEST_BIN = 2.0**62  # a bin's number fits into an integer; everything beyond is one bin
 RIDGE = 0.01  # added to the covariance of the mixtures, as the authors' code does
 
 
@@ -65,7 +67,8 @@ class P2K(HasFeatures):
 
     Here :math:`T` is ``n_iterations``; :math:`L_t(v)` is the bin of the mean label distribution at a distance of t steps from
     :math:`v`, and :math:`H_{tj}(v)` that of the j-th column of attributes, :math:`\lfloor (\langle y, r \rangle + b) / w
-    \rfloor` with the width :math:`w`, and :math:`r` and :math:`b` drawn again for each t and j.
+    \rfloor` with the width :math:`w`, :math:`r` drawn from a Cauchy distribution, so that bins preserve the total variation (l1)
+    distance, and :math:`b` uniformly, again for each t and j.
 
     Parameters
     ----------
@@ -81,11 +84,6 @@ class P2K(HasFeatures):
         Width of the bins for columns. "scale": for each column its interquartile range over the nodes of the fitted graphs,
         or 1 where that is 0, which suits densities of any size. The default, the authors' choice, is far wider than the
         spread of densities of few attributes, so that most nodes share a bin; see Notes.
-    label_metric : {"tv", "l1", "l2", "hellinger"}, default="tv"
-        Distance between label distributions that bins preserve: total variation or l1 (:math:`r` from a Cauchy
-        distribution), l2 (:math:`r` from a normal one), or Hellinger's (l2 of the square roots).
-    attribute_metric : {"l1", "tv", "l2", "hellinger"}, default="l1"
-        The same for columns; "hellinger" only for densities, as attributes may be negative.
     n_samples : int, default=100
         Number of vectors at which densities are evaluated; all of them if there are fewer.
     standardize : bool, default=True
@@ -161,8 +159,6 @@ class P2K(HasFeatures):
         "mode": (Words("gmm", "hash"),),
         "label_width": (Number(0, above=True),),
         "attribute_width": (Number(0, above=True), Words("scale")),
-        "label_metric": (Words(*METRICS),),
-        "attribute_metric": (Words(*METRICS),),
         "n_samples": (Whole(1),),
         "standardize": (FLAG,),
     }
@@ -171,8 +167,6 @@ class P2K(HasFeatures):
     mode: str = "gmm"
     label_width: float = 1e-05
     attribute_width: float | str = 1.0
-    label_metric: str = "tv"
-    attribute_metric: str = "l1"
     n_samples: int = 100
     standardize: bool = True
     use_labels: bool = True
@@ -218,11 +212,6 @@ class P2K(HasFeatures):
 
     def _learn(self, graphs: Graphs, grid: Grid) -> None:
         n_iterations, is_gmm = max(grid["n_iterations"]), self.mode == "gmm"
-        if not is_gmm and self.attribute_metric == "hellinger":
-            raise ValueError(
-                "attribute_metric='hellinger' takes square roots, and attributes may be negative; use it with mode='gmm', "
-                "or choose another metric."
-            )
         n_bins = (n_iterations + 1) * max(graphs.n_nodes, 1)
         require(16.0 * n_bins, f"The bins of all nodes after {n_iterations} iterations")
         rng, vectors = check_random_state(self.random_state), node_vectors(graphs)
@@ -237,7 +226,7 @@ class P2K(HasFeatures):
         self.covariance_ = _covariance(vectors) if is_gmm else np.zeros((0, 0))
         # Without attributes there is one column, the same for all nodes.
         n_columns = (len(self.samples_) if is_gmm else d) if d else 1
-        self._draws = draw(rng, n_iterations, n_columns, self.attribute_metric)
+        self._draws = draw(rng, n_iterations, n_columns)
         self._widths = np.full(n_columns, 1.0 if self.attribute_width == "scale" else float(self.attribute_width))
         if self.attribute_width == "scale" and vectors.size:
             lower, upper = np.percentile(self._start(vectors), [25, 75], axis=0)
@@ -254,7 +243,6 @@ class P2K(HasFeatures):
         labels = label_bins(
             graphs if self.use_labels else replace(graphs, labels=None),
             self._draws,
-            metric=self.label_metric,
             width=self.label_width,
             missing_labels=self.missing_labels if self.use_labels else "constant",
         )
@@ -278,8 +266,7 @@ class P2K(HasFeatures):
         if described.step is not None:
             columns = propagate(described.step, described.columns, n_iterations)
         for t, spread in enumerate(columns):
-            values = np.sqrt(spread) if self.attribute_metric == "hellinger" else spread
-            projected = values.T * draws.directions[t][:, None]
+            projected = spread.T * draws.directions[t][:, None]
             bins = hash_values(projected, draws.offsets[t][:, None], widths)
             yield Binned(described.n_graphs, described.graph_ids, described.labels[t], bins)
 
@@ -325,3 +312,71 @@ def _densities(vectors: Floats, samples: Floats, covariance: Floats) -> Floats:
     log_densities = -0.5 * cdist(x, y, "sqeuclidean") - log_scale
     densities: Floats = np.exp(np.minimum(log_densities, LARGEST_LOG_DENSITY))
     return densities
+
+
+# -------------------------------------------------------------------- what spreads, and the bins that it falls into
+#
+# Random numbers are drawn once, iteration by iteration, so that those of fewer iterations are a prefix; a label's own draw depends
+# on its value alone, so that labels never seen before also have one.
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Random numbers for each iteration: a direction and an offset for labels, and for each column of attributes."""
+
+    label_seeds: Hashes  # (n_iterations + 1,): with a label's hash they give its coordinate
+    label_offsets: Floats  # (n_iterations + 1,), as a fraction of the width
+    directions: Floats  # (n_iterations + 1, n_columns)
+    offsets: Floats  # (n_iterations + 1, n_columns), as a fraction of the width
+
+
+def draw(rng: np.random.RandomState, iterations: int, n_columns: int) -> Draws:
+    """Draw everything for iterations 0 .. ``iterations``."""
+    rows: list[tuple[Any, ...]] = []
+    for _ in range(iterations + 1):
+        seed = rng.randint(0, 2**63 - 1, dtype=np.int64)
+        offset = rng.uniform()
+        directions = rng.standard_cauchy(n_columns)
+        rows.append((seed, offset, directions, rng.uniform(size=n_columns)))
+    seeds, label_offsets, all_directions, offsets = zip(*rows, strict=True)
+    return Draws(np.array(seeds, np.uint64), np.array(label_offsets), np.array(all_directions), np.array(offsets))
+
+
+def label_directions(hashes: Hashes, seed: np.uint64) -> Floats:
+    """Return the coordinates of labels in a random direction, each drawn from a stream given by the seed and the label's hash."""
+    streams = (np.random.RandomState(np.random.Philox(key=np.array([seed, h], np.uint64))) for h in hashes)
+    return np.array([stream.standard_cauchy() for stream in streams], np.float64)
+
+
+def hash_values(projected: Floats, offset: Any, width: Any) -> Ints:
+    """Return the bin of each projected vector: floor((y + b) / width), where the offset b = ``offset`` * width."""
+    bins = np.floor(projected / width + offset)
+    return np.clip(bins, -FARTHEST_BIN, FARTHEST_BIN).astype(np.int64)
+
+
+def transition(graphs: Graphs) -> sp.csr_matrix:
+    """Return the mean over neighbors as a matrix; a node without neighbors has a row of zeros."""
+    degrees = graphs.degrees
+    weights = np.repeat(1.0 / np.maximum(degrees, 1), degrees)
+    return sp.csr_matrix((weights, graphs.indices, graphs.indptr), shape=(graphs.n_nodes, graphs.n_nodes))
+
+
+def propagate(step: sp.csr_matrix, rows: Any, iterations: int) -> Iterator[Any]:
+    """Yield the rows, their means over neighbors, the means of these, ...: iterations 0 .. ``iterations``."""
+    yield rows
+    for _ in range(iterations):
+        rows = step @ rows
+        yield rows
+
+
+def label_bins(graphs: Graphs, draws: Draws, *, width: float, missing_labels: str) -> Ints:
+    """Return the bin of each node's distribution over labels, shape (n_iterations + 1, n_nodes)."""
+    hashes, labels = np.unique(node_hashes(graphs, missing_labels), return_inverse=True)
+    n = graphs.n_nodes
+    rows: Any = sp.csr_matrix((np.ones(n), labels, np.arange(n + 1)), shape=(n, len(hashes)))
+    if len(hashes) <= FEW_LABELS:
+        rows = rows.toarray()
+    bins = np.empty((len(draws.label_seeds), n), np.int64)
+    for t, spread in enumerate(propagate(transition(graphs), rows, len(bins) - 1)):
+        bins[t] = hash_values(spread @ label_directions(hashes, draws.label_seeds[t]), draws.label_offsets[t], width)
+    return bins

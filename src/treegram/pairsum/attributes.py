@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from treegram._core.types import Floats
 
-__all__ = ["NODE_KERNEL_NAMES", "Gaussian", "NodeKernel", "node_kernel_blocks", "scaled_gamma"]
+__all__ = ["NODE_KERNEL_NAMES", "Gaussian", "NodeKernel", "is_one", "node_kernel_blocks", "scaled_gamma"]
 
 NodeKernel = Callable[[Floats, Floats], Floats]
 NODE_KERNEL_NAMES = frozenset(PAIRWISE_KERNEL_FUNCTIONS)
@@ -39,6 +39,14 @@ def node_kernel_blocks(node_kernel: str | NodeKernel, gamma: float | None, n_att
     if node_kernel == "rbf":
         return Gaussian(width)
     return partial(_named, node_kernel, width)
+
+
+def is_one(node_kernel: NodeKernel, *vectors: Floats) -> bool:
+    """Check that the node kernel of any two of these vectors is 1: sums over pairs of nodes are then products of counts."""
+    if not isinstance(node_kernel, Gaussian):
+        return False
+    sides = [rows for rows in vectors if len(rows)]
+    return node_kernel.gamma == 0 or all(bool((rows == sides[0][0]).all()) for rows in sides)
 
 
 def scaled_gamma(vectors: Floats) -> float:

@@ -1,8 +1,7 @@
 """Explicit maps z of vectors, whose inner products equal or approximate a node kernel: <z(x), z(y)> ~ k_A(x, y).
 
 A map is a frozen object: ``map(X)`` returns one row per vector, ``map(X, columns)`` only some components, so that callers need
-not hold all of them. Random Fourier features of two kinds do not depend on data; a pivot map is made from pivots among
-the vectors. ``treegram.pairsum.vectors`` sums mapped vectors over graphs.
+not hold all of them. Random Fourier features do not depend on data; a pivot map is made from pivots among the vectors. ``treegram.pairsum.vectors`` sums mapped vectors over graphs.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
-from scipy.stats.qmc import MultivariateNormalQMC
 
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Ints
@@ -22,7 +20,6 @@ from treegram.pairsum.attributes import Gaussian, NodeKernel
 from treegram.structure.hashing import equal_rows
 
 __all__ = [
-    "FREQUENCIES",
     "Constant",
     "Fourier",
     "PivotMap",
@@ -36,7 +33,6 @@ __all__ = [
 ]
 
 
-FREQUENCIES = ("qmc", "rff")  # how random Fourier features draw their frequencies
 ROWS_PER_CALL = 2048  # vectors mapped at once: intermediate results stay small
 PROPOSALS = 384  # pivots proposed at a time: enough for a pass over all items to pay off
 CANDIDATES, CANDIDATES_PER_PIVOT = 8192, 8  # vectors considered, at least in total and for each pivot: more gain little
@@ -134,17 +130,12 @@ def _fill_rows(vector_map: VectorMap, X: Floats, columns: slice, first: int, row
 # -------------------------------------------------------------------- random Fourier features
 
 
-def fourier_map(method: str, n_attributes: int, n_components: int, gamma: float, seed: int) -> Fourier:
-    """Make random Fourier features with frequencies drawn by ``method``; an odd number of components is raised by one.
+def fourier_map(n_attributes: int, n_components: int, gamma: float, seed: int) -> Fourier:
+    """Make random Fourier features; an odd number of components is raised by one.
 
     The same arguments give the same map on any machine: it does not depend on data.
     """
-    n, random = (n_components + 1) // 2, np.random.default_rng(seed)
-    if method == "qmc":  # scrambled Sobol points come in powers of two; the first n of them are spread nearly as evenly
-        sampler = MultivariateNormalQMC(np.zeros(n_attributes), seed=random)
-        frequencies = sampler.random(1 << max(n - 1, 0).bit_length())[:n]
-    else:
-        frequencies = random.standard_normal((n, n_attributes))
+    frequencies = np.random.default_rng(seed).standard_normal(((n_components + 1) // 2, n_attributes))
     return Fourier(np.ascontiguousarray(np.sqrt(2.0 * gamma) * frequencies.T))
 
 
@@ -195,14 +186,13 @@ def pivoted_cholesky(
     random: Any,
     *,
     weights: Floats | float = 1.0,
-    tolerance: float = 0.0,
     smallest: float,
 ) -> tuple[Ints, Floats, Floats]:
     """Choose pivots of a positive semidefinite matrix, each with probability proportional to what earlier ones leave unexplained.
 
     ``square(chosen)`` returns the matrix of some items with each other, ``columns(chosen)`` that of all items with them. Pivots are
-    proposed in rounds and accepted at random, which draws them as if one by one. Stops at ``n_most`` pivots, when at most a
-    fraction ``tolerance`` of the (weighted) trace is unexplained, or when only rounding error is left, a fraction ``smallest``.
+    proposed in rounds and accepted at random, which draws them as if one by one. Stops at ``n_most`` pivots, or when
+    only rounding error is left, a fraction ``smallest`` of the (weighted) trace.
     Returns the pivots, one row per item whose inner products approximate the matrix, and what is left of the diagonal.
 
     References
@@ -213,7 +203,7 @@ def pivoted_cholesky(
     """
     pivots, rows = np.empty(0, np.int64), np.empty((len(diagonal), 0))
     rest, trace = np.where(diagonal > 0, diagonal, 0.0), float(np.sum(weights * diagonal))
-    while len(pivots) < n_most and (odds := weights * rest).sum() > max(tolerance, smallest) * trace:
+    while len(pivots) < n_most and (odds := weights * rest).sum() > smallest * trace:
         n_proposals = min(PROPOSALS, 16 + 2 * (n_most - len(pivots)))  # some of them will be rejected
         proposals = random.choice(len(rest), n_proposals, p=odds / odds.sum())
         distinct, position = np.unique(proposals, return_inverse=True)
@@ -228,7 +218,7 @@ def pivoted_cholesky(
         lower = lower[: len(kept), : len(kept)]
         added = solve_triangular(lower, added.T, lower=True, overwrite_b=True, check_finite=False).T
         left = rest.sum() - np.cumsum(np.einsum("ij,ij->j", added, added))
-        n_needed = 1 + int(np.count_nonzero(left[:-1] > tolerance * trace))  # the last ones may be too many
+        n_needed = 1 + int(np.count_nonzero(left[:-1] > 0.0))  # the last ones may be too many
         pivots, added = np.concatenate([pivots, kept[:n_needed]]), added[:, :n_needed]
         rows = np.hstack([rows, added])
         rest = np.maximum(rest - np.einsum("ij,ij->i", added, added), 0.0)

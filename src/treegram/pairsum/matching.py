@@ -30,7 +30,7 @@ from treegram._core.jit import contracted, jit, pasted
 from treegram._core.machine import allocate, require
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
-from treegram.pairsum.attributes import Gaussian, NodeKernel
+from treegram.pairsum.attributes import Gaussian, NodeKernel, is_one
 from treegram.pairsum.paths import row_spans
 from treegram.pairsum.products import feature_products, sum_rows
 from treegram.pairsum.tiles import (
@@ -74,8 +74,6 @@ Cliques = namedtuple(
 # Marks of nodes that are already matched. No arc has these bits, and they differ, so such a node equals no other.
 _ROW_MEMBER, _COLUMN_MEMBER = np.int64(1) << np.int64(62), np.int64(1) << np.int64(61)
 MASK_BITS = 61
-# State of the enumeration: the graph, the row in it, the column of its first pair, and how many pairs it has.
-GRAPH, ROW, COLUMN, DEPTH = range(4)
 
 
 @dataclass(frozen=True)
@@ -157,13 +155,20 @@ def match_contributions(
 ) -> Floats:
     """Return what each node on the left adds to the sums of size_weights[s] weights[i, j] S_s(G, G_i) over the graphs on the right.
 
-    A matching is divided equally among its nodes; all matchings are enumerated. Shape (n_nodes, n_outputs); the same bits for any ``n_jobs``.
+    A matching is divided equally among its nodes; all are enumerated unless they can be counted. Shape (n_nodes, n_outputs); the
+    same bits for any ``n_jobs``.
     """
     max_size = len(size_weights)
     left, right = _without_vectors(left, node_kernel), _without_vectors(right, node_kernel)
     contributions = np.zeros((len(left.blocks), weights.shape[1]))
     size_weights = size_weights / np.arange(1, max_size + 1)
     spans = cut(left.offsets, 1 + len(left.blocks) // ROWS_PER_TASK)
+    if _can_count([left, right], node_kernel, max_size, threshold):
+        for size in range(1, max_size + 1):
+            theirs, symmetries = _count(right, size)
+            totals = sum_rows(theirs.counts, right.offsets).multiply(symmetries / size).tocsr().T @ weights
+            contributions += size_weights[size - 1] * (_count(left, size)[0].aligned(theirs.codes) @ totals)
+        return contributions
     if not len(left.blocks) or not len(right.blocks):
         return contributions
     job = _MatchJob.prepare(left, right, node_kernel, max_size, threshold)
@@ -179,10 +184,7 @@ def match_contributions(
 
 def _can_count(sides: list[Matchables], node_kernel: NodeKernel, max_size: int, threshold: float) -> bool:
     """Check that the node kernel is 1 within each block, and matchings are so small that counts give their sums."""
-    if max_size > 2 or threshold >= 1 or not isinstance(node_kernel, Gaussian):
-        return False
-    vectors = [nodes.vectors for nodes in sides if len(nodes.vectors)]
-    return all(bool((some == vectors[0][0]).all()) for some in vectors)
+    return max_size <= 2 and threshold < 1 and is_one(node_kernel, *(nodes.vectors for nodes in sides))
 
 
 def _count_products(left: Matchables, right: Matchables, size: int) -> Floats:
@@ -343,9 +345,9 @@ def _sum_cliques(job: _MatchJob, tile: Any, rows: Span, held: Any, out: Floats) 
     for (first, last), limits in _calls(job, tile, rows):
         start = job.left.offsets[first] - job.left.offsets[rows[0]]
         own = held._replace(contributions=held.contributions[start:])
-        state = np.array([first, -1, -1, 0])
-        while state[GRAPH] < last:
-            sum_cliques(state, (first, last), STEPS_PER_CALL, job.left, tile, limits, own, out)
+        state = np.array([first, first, 0])
+        while state[1] < last:
+            sum_cliques(state, last, STEPS_PER_CALL, job.left, tile, limits, own, out)
 
 
 def _calls(job: _MatchJob, tile: Any, rows: Span) -> Iterator[tuple[Span, Any]]:
@@ -701,21 +703,23 @@ def _finish(s, used, size_weight, held, contributions):
 
 
 @pasted  # named tuples are expensive to pass, row by row
-def _enumerate(s, budget, root, limits, sides, held, contributions):
-    """Add all connected matchings whose first row node is the root to totals, from the pair stack[s] onward.
+def _enumerate(v, j, limits, sides, held, contributions):
+    """Set totals to the sums over all connected matchings whose first pair is (v, j), by size; return the number of steps.
 
-    Returns the index of the pair before which it stopped because of the budget, or 0 when all are done; and the steps taken.
     The rows stack[s] = (u, i, start, end): the current matching has (u, i) as its s-th pair, and listed[start:end] are the
     pairs that may extend its first s + 1 pairs and have not been tried yet; dropping those tried keeps each matching from
     being visited twice (the ESU scheme, on pairs of nodes). The masks hold the members that each node is adjacent to: a
     pair may join if the masks of its two nodes are equal.
     """
     stack, totals, size_weights = held.stack, held.totals, held.size_weights
-    last, steps = len(totals) - 1, 1
+    clear(totals)
+    stack[0, 0], stack[0, 1] = v, j
+    totals[0], held.weights[0] = held.kappa[v, j], held.kappa[v, j]
+    if len(contributions):
+        contributions[v] += size_weights[0] * held.kappa[v, j]
+    s, last, steps = 0, len(totals) - 1, 1
     while s < last:
-        if steps > budget and s > 0:
-            return s, steps
-        used = _join(s, root, limits.bits, sides, held)
+        used = _join(s, v, limits.bits, sides, held)
         steps += 1 + used - stack[s, 2]
         if s == last - 1:
             _finish(s, used, size_weights[last] if len(contributions) else 0.0, held, contributions)
@@ -725,58 +729,36 @@ def _enumerate(s, budget, root, limits, sides, held, contributions):
         totals[s] += held.weights[s]
         if len(contributions):
             _contribute(s, size_weights[s] * held.weights[s], stack, contributions)
-    return 0, steps
-
-
-@pasted
-def _begin_pair(v, j, depth, held, contributions):
-    """Start the matchings that begin with the pair (v, j), unless they are continued from a depth."""
-    if depth > 0:
-        return
-    clear(held.totals)
-    held.stack[0, 0], held.stack[0, 1] = v, j
-    held.totals[0], held.weights[0] = held.kappa[v, j], held.kappa[v, j]
-    if len(contributions):
-        contributions[v] += held.size_weights[0] * held.kappa[v, j]
+    return steps
 
 
 @contracted
-def sum_cliques(state, span, budget, graphs, tile, limits, held, out):
+def sum_cliques(state, last_graph, budget, graphs, tile, limits, held, out):
     """Add S_(s+1), the sum over connected matchings of s + 1 nodes, to out[graph of row, s, graph of column], s < out.shape[1].
 
-    The rows are those of the graphs span[0] .. span[1] - 1. After about ``budget`` steps, ``state`` holds the position to resume
-    at: state[COLUMN] is -1 before a row is begun; both it and state[ROW] are -1 before a graph is. held.contributions, which
-    begin with the rows of the graph span[0], get size_weights[s] times the sum over those that contain the row.
+    ``state`` is (first graph, graph, row): after about ``budget`` steps, it holds the position to resume at, unless the last
+    graph is done. held.contributions, which begin with the rows of the first graph, get size_weights[s] times the sum over
+    those that contain the row.
     """
-    g, v, j, depth = state[GRAPH], state[ROW], state[COLUMN], state[DEPTH]
-    while g < span[1] and budget >= 0:
+    first_graph, g, v = state[0], state[1], state[2]
+    while g < last_graph and budget >= 0:
         first, n = graphs.offsets[g], graphs.offsets[g + 1] - graphs.offsets[g]
         sides = (
             (graphs.indptr[first:], graphs.indices, graphs.codes),
             (tile.indptr, tile.indices, tile.codes),
         )
-        if v < 0:
-            _fill_kappa(g, span[0], graphs, tile, limits, held)
-            budget -= n * len(tile.columns.graphs)
-            v = 0
+        if v == 0:
+            _fill_kappa(g, first_graph, graphs, tile, limits, held)
         while v < n and budget >= 0:
-            j = max(j, held.windows[v, 0])
-            while j < held.windows[v, 1] and budget >= 0:
+            for j in range(held.windows[v, 0], held.windows[v, 1]):
                 if abs(held.kappa[v, j]) > limits.floor:
                     graph = tile.columns.graphs[j]
-                    contributions = held.contributions[first - graphs.offsets[span[0]] :, graph]
-                    _begin_pair(v, j, depth, held, contributions)
-                    depth, steps = _enumerate(depth, budget, v, limits, sides, held, contributions)
-                    budget -= steps
-                    if depth > 0:
-                        break
+                    contributions = held.contributions[first - graphs.offsets[first_graph] :, graph]
+                    budget -= _enumerate(v, j, limits, sides, held, contributions)
                     for s in range(out.shape[1]):
                         out[g, s, graph] += held.totals[s]
-                j += 1
-            if j < held.windows[v, 1]:
-                break
-            v, j = v + 1, -1
-        if v < n:
-            break
-        g, v = g + 1, -1
-    state[GRAPH], state[ROW], state[COLUMN], state[DEPTH] = g, v, j, depth
+            budget -= len(tile.columns.graphs)
+            v += 1
+        if v == n:
+            g, v = g + 1, 0
+    state[1], state[2] = g, v

@@ -2,6 +2,7 @@
 
 Every kernel that is such a sum goes through :func:`pair_sums`, tile by tile (``pairsum.tiles``). What makes it fast:
 
+- if k_A is 1, graphs are compared by their total features, and nothing below is needed, unless features have weights;
 - nodes of one graph with equal block and equal vector are merged first;
 - a Gaussian k_A is skipped where it is below 2^-53 / (largest graph), which changes no entry of the normalized matrix by
   more than rounding does (by Cauchy-Schwarz, what is skipped of K(G, G') is at most 2^-53 sqrt(K(G, G) K(G', G')));
@@ -24,7 +25,8 @@ import scipy.sparse as sp
 from treegram._core.jit import contracted, inlined, jit, pasted
 from treegram._core.parallel import run_tasks, track
 from treegram._core.types import Floats, Hashes, Ints
-from treegram.pairsum.attributes import Gaussian, NodeKernel
+from treegram.pairsum.attributes import Gaussian, NodeKernel, is_one
+from treegram.pairsum.products import feature_products, sum_rows
 from treegram.pairsum.tiles import (
     Layout,
     Span,
@@ -131,9 +133,16 @@ def pair_sums(
     ndarray of shape (n_groups, n_weights, n_left, n_right)
         The same bits for any ``n_jobs``. See ``tiles.complete`` for the lower half of a symmetric matrix.
     """
+    columns = left if right is None else right
+    shape = (weighting.n_groups, weighting.weights.shape[1], left.n_graphs, columns.n_graphs)
+    if _can_count((left, columns), node_kernel, weighting):
+        sums, rows = np.empty(shape), _totals(left, weighting)
+        others = [None] * len(rows) if right is None else _totals(right, weighting)
+        for group in range(len(rows)):
+            feature_products(rows[group], others[group], sums[group, 0])
+        return sums
     left = _condense(left, node_kernel)
     columns = left if right is None else _condense(right, node_kernel)
-    shape = (weighting.n_groups, weighting.weights.shape[1], left.n_graphs, columns.n_graphs)
     if not len(left.graph_ids) or not len(columns.graph_ids):
         return np.zeros(shape)
     sums = np.empty(shape)
@@ -147,6 +156,9 @@ def pair_sums(
 
 def self_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, *, n_jobs: int | None = None) -> Floats:
     """Return the sum of each graph with itself: the diagonal of :func:`pair_sums`, shape (n_groups, n_weights, n_graphs)."""
+    if _can_count((nodes,), node_kernel, weighting):
+        totals = _totals(nodes, weighting)
+        return np.stack([counts.power(2) @ np.ones(counts.shape[1]) for counts in totals])[:, None]
     nodes = _condense(nodes, node_kernel)
     sums = np.zeros((weighting.n_groups, weighting.weights.shape[1], nodes.n_graphs))
     if len(nodes.graph_ids):
@@ -156,6 +168,22 @@ def self_sums(nodes: Nodes, node_kernel: NodeKernel, weighting: Weighting, *, n_
         for span, own in zip(spans, results, strict=True):
             sums[:, :, slice(*span)] = own
     return sums
+
+
+# -------------------------------------------------------------------- without vectors
+
+
+def _can_count(sides: tuple[Nodes, ...], node_kernel: NodeKernel, weighting: Weighting) -> bool:
+    """Check that k_A and all weights are 1: the sums are then inner products of the total features of each graph."""
+    is_plain = weighting.weights.shape[1] == 1 and bool((weighting.weights == 1.0).all())
+    return is_plain and is_one(node_kernel, *(nodes.vectors for nodes in sides))
+
+
+def _totals(nodes: Nodes, weighting: Weighting) -> list[sp.csr_matrix]:
+    """Return the total features of each graph, group by group; sorted, so that all sums have the same order."""
+    totals = sum_rows(nodes.features, nodes.offsets).tocsc().tocsr()
+    groups = weighting.groups[weighting.kinds]
+    return [totals[:, groups == group] for group in range(weighting.n_groups)]
 
 
 # -------------------------------------------------------------------- preparation

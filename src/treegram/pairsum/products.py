@@ -18,7 +18,11 @@ from treegram.structure.hashing import number_pairs
 
 __all__ = ["Binned", "bin_counts", "bin_products", "bin_squares", "feature_products", "sum_rows"]
 
-ROWS_PER_PRODUCT = 1024  # a sparse product is held sparse and dense at once: this bounds the sparse one
+DENSE_FRACTION = 0.15  # a feature that this fraction of the rows has is multiplied densely; below, lists are faster
+COLUMNS_AT_ONCE, ROWS_PER_CALL = (
+    1024,
+    1 << 14,
+)  # of a product: columns stay in cache, and each call takes well under a second
 ENTRIES_PER_TASK = 1 << 19  # nodes times columns of bins: a fraction of a second, and long enough for a task
 
 
@@ -32,23 +36,23 @@ def sum_rows(rows: sp.csr_matrix, offsets: Ints) -> sp.csr_matrix:
 def feature_products(left: sp.csr_matrix, right: sp.csr_matrix | None, out: Floats | None = None) -> Floats:
     """Return all inner products of the rows of two sparse matrices as a dense array, written to ``out`` if there is one.
 
-    ``right=None`` means left with itself: half of the products are computed, and the result is symmetric in every bit.
+    ``right=None`` means left with itself: only the upper half is filled, see ``tiles.complete``.
     """
     columns = left if right is None else right
     out = np.empty((left.shape[0], columns.shape[0])) if out is None else out
     if right is None and not left.has_sorted_indices:
         # Entries (i, j) and (j, i) then add up the same products in the same order.
         left = columns = left.sorted_indices()
-    transposed = columns.T.tocsr()
-    for first in range(0, left.shape[0], ROWS_PER_PRODUCT):
-        rows, rest = slice(first, first + ROWS_PER_PRODUCT), slice(first if right is None else 0, None)
-        product = left[rows] @ (transposed[:, rest] if rest.start else transposed)
-        if out[rows, rest].flags.c_contiguous and product.dtype == out.dtype:
-            product.toarray(out=out[rows, rest])  # new memory would cost as much as the product
-        else:
-            out[rows, rest] = product.toarray()
-        if right is None:
-            out[rows.stop :, rows] = out[rows, rows.stop :].T
+    rows = (left.indptr, left.indices, left.data)
+    for base in range(0, columns.shape[0], COLUMNS_AT_ONCE):
+        by_feature = columns[base : base + COLUMNS_AT_ONCE].T.tocsr()
+        is_common = np.diff(by_feature.indptr) > DENSE_FRACTION * by_feature.shape[1]
+        slots = np.where(is_common, np.cumsum(is_common) - 1, -1)
+        dense = by_feature[is_common].toarray()
+        lists = (by_feature.indptr, by_feature.indices.astype(np.uint32), by_feature.data)
+        for first in range(0, len(out), ROWS_PER_CALL):
+            span = (first, min(first + ROWS_PER_CALL, len(out)))
+            multiply_rows(span, rows, slots, dense, lists, base, right is None, out)
     return out
 
 
@@ -135,6 +139,32 @@ def _count_bins(labels: Ints, column: Ints, graph_ids: Ints) -> tuple[Ints, Ints
 
 
 # -------------------------------------------------------------------- compiled
+
+
+@jit
+def multiply_rows(span, rows, slots, dense, lists, base, is_symmetric, out):
+    """Set out[i, base + j] to the product of row i of a sparse matrix with row j of another, for all i of a span and all j.
+
+    The rows j with the feature t are dense[slots[t]], or listed if slots[t] < 0. With ``is_symmetric``, rows below all these
+    columns' own are 0.
+    """
+    (indptr, indices, data), (starts, members, values) = rows, lists
+    width = dense.shape[1]
+    for i in range(span[0], span[1]):
+        row = out[i, base : base + width]
+        for j in range(width):
+            row[j] = 0.0
+        if is_symmetric and i >= base + width:
+            continue
+        for entry in range(indptr[i], indptr[i + 1]):
+            t, value = indices[entry], data[entry]
+            if slots[t] >= 0:
+                others = dense[slots[t]]
+                for j in range(width):
+                    row[j] += value * others[j]
+            else:
+                for k in range(starts[t], starts[t + 1]):
+                    row[members[k]] += value * values[k]
 
 
 @jit

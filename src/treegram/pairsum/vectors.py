@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from treegram._core.jit import contracted, inlined, jit
+from treegram._core.jit import contracted, inlined
 from treegram._core.machine import require_rows
 from treegram._core.parallel import run_tasks
 from treegram._core.types import Floats, Hashes, Ints
@@ -219,9 +219,10 @@ def place_trees(codes: Hashes, n_components: int, n_columns: int, seed: int) -> 
     random = np.random.default_rng(seed)
     tree_seed = random.integers(2**64, dtype=np.uint64)
     component_signs = random.choice((-1.0, 1.0), n_components)
-    columns, signs = np.empty(len(codes), np.int64), np.empty(len(codes))
-    _fill_places(codes, tree_seed, n_columns, columns, signs)
-    return columns, signs, component_signs
+    # 32 bits of a mixed code make the column, another bit the sign.
+    bits = mix.py_func(mix.py_func(codes + tree_seed) ^ tree_seed)
+    columns = ((bits & _LOW_32) * np.uint64(n_columns)) >> _S32
+    return columns.astype(np.int64), np.where(bits >> _S63, 1.0, -1.0), component_signs
 
 
 def entry_products(
@@ -335,15 +336,6 @@ def _add_squares(first, last, graphs, vectors, out):
     """Add |vectors[e - first]|^2 to out[graphs[e]] for first <= e < last."""
     for e in range(first, last):
         out[graphs[e]] += _inner(vectors[e - first], vectors[e - first])
-
-
-@jit
-def _fill_places(codes, seed, n_columns, columns, signs):
-    """Fill the first column and the sign of each tree: 32 bits of a mixed code make the column, another bit the sign."""
-    for t in range(len(codes)):
-        bits = mix(mix(codes[t] + seed) ^ seed)
-        columns[t] = np.int64(((bits & _LOW_32) * np.uint64(n_columns)) >> _S32)
-        signs[t] = 1.0 if bits >> _S63 else -1.0
 
 
 @contracted(allocates=True)

@@ -53,8 +53,9 @@ NODES_PER_TASK = 4096
 
 # The graphs: CSR neighbors, hashes of labels, and the colors in the whole graphs (global scope), (n_colors, n_nodes), or none.
 Arrays = namedtuple("Arrays", "offsets indptr indices node_hashes arc_hashes global_colors directed")
-# What to compute: for the graphs first .. last - 1; see ``pattern_features`` for the rest. With ``by_node``, one row per node.
-Request = namedtuple("Request", "first last radius distance levels invariant match by_node", defaults=(False,))
+# What to compute: for the graphs first .. last - 1; see ``pattern_features`` for the rest. Without colors, pairs of balls are counted;
+# with ``by_node``, one row per node.
+Request = namedtuple("Request", "first last radius distance levels invariant match n_colors by_node", defaults=(False,))
 # One ball. order[p] is the p-th node in breadth-first order; distance and position are those of a node, -1 outside the ball.
 # By position: neighbors targets[starts[p] .. starts[p + 1] - 1] with the hashes of their arcs, hops, queue and to_root.
 Ball = namedtuple("Ball", "order distance position starts targets arcs hops queue to_root")
@@ -86,7 +87,8 @@ def pattern_features(
     Time is linear in the sizes of all patterns, times the levels (WL), or times the nodes of each ball (the others).
     """
     distance = _check_extent(graphs, radius, levels, distance)
-    request = Request(0, len(graphs), radius, distance, levels, INVARIANTS[invariant], MATCHES[match])
+    n_colors = 1 if invariant == "nspdk" else levels + 1
+    request = Request(0, len(graphs), radius, distance, levels, INVARIANTS[invariant], MATCHES[match], n_colors)
     arrays = _arrays(graphs, missing_labels, use_edge_labels=use_edge_labels)
     if scope == "global" and invariant == "wl":
         colors = wl_colors(
@@ -96,7 +98,7 @@ def pattern_features(
     elif scope == "global" and invariant == "sgk":
         colors = np.concatenate(_run(_walk_colors, graphs, arrays, request, n_jobs), axis=1)
         arrays = arrays._replace(global_colors=colors)
-    return _join(_run(_sum_patterns, graphs, arrays, request, n_jobs))
+    return _join(_run(_count, graphs, arrays, request, n_jobs))
 
 
 def ball_pair_features(
@@ -115,9 +117,9 @@ def ball_pair_features(
     direction, every pair occurs in both orders, which count equally, so each node gets half.
     """
     distance = _check_extent(graphs, radius, 0, distance)
-    request = Request(0, len(graphs), radius, distance, 0, NSPDK, INVARIANT, by_node)
+    request = Request(0, len(graphs), radius, distance, 0, NSPDK, INVARIANT, 0, by_node)
     arrays = _arrays(graphs, missing_labels, use_edge_labels=use_edge_labels)
-    features = _join(_run(_count_pairs, graphs, arrays, request, n_jobs))
+    features = _join(_run(_count, graphs, arrays, request, n_jobs))
     counts, n_rows = features.counts, (radius + 1) * (distance + 1)  # per graph or node
     if by_node:
         own = (graphs.graph_ids[:, None] * n_rows + np.arange(n_rows)).ravel()  # the row of the graph that each adds to
@@ -188,20 +190,15 @@ def _walk_colors(arrays: Any, request: Any) -> Hashes:
     return np.stack(colors)
 
 
-def _sum_patterns(arrays: Any, request: Any) -> tuple[Ints, Hashes, Floats]:
-    n_colors = 1 if request.invariant == NSPDK else request.levels + 1
-    return _count(arrays, request, n_colors, _n_nodes(arrays, request))
-
-
-def _count_pairs(arrays: Any, request: Any) -> tuple[Ints, Hashes, Floats]:
-    n_counted = _n_nodes(arrays, request) if request.by_node else request.last - request.first
-    return _count(arrays, request, 0, n_counted * (request.radius + 1) * (request.distance + 1))
-
-
-def _count(arrays: Any, request: Any, n_colors: int, n_rows: int) -> tuple[Ints, Hashes, Floats]:
+def _count(arrays: Any, request: Any) -> tuple[Ints, Hashes, Floats]:
     """Return the lengths of the rows, codes and values of the patterns of some graphs."""
+    n_nodes = _n_nodes(arrays, request)
+    n_pairs = (
+        (n_nodes if request.by_node else request.last - request.first) * (request.radius + 1) * (request.distance + 1)
+    )
+    n_rows = n_nodes if request.n_colors else n_pairs
     scratch, state = _scratch(arrays, request), start_at(request.first)
-    balls = _find_balls(arrays, request, n_colors, scratch)
+    balls = _find_balls(arrays, request, scratch)
     room = 16 * n_rows + 64
     records = Records(np.empty(room, np.int64), np.empty(room, np.uint64), np.empty(room), empty_table(0))
 
@@ -213,12 +210,12 @@ def _count(arrays: Any, request: Any, n_colors: int, n_rows: int) -> tuple[Ints,
     return np.diff(ends, prepend=0), records.codes[order], records.values[order]
 
 
-def _find_balls(arrays: Any, request: Any, n_colors: int, scratch: Any) -> Any:
-    """Return the balls of all roots, with ``n_colors`` colors for each of their nodes."""
+def _find_balls(arrays: Any, request: Any, scratch: Any) -> Any:
+    """Return the balls of all roots."""
     shape, state = (_n_nodes(arrays, request), request.radius + 1), start_at(request.first)
     found = (np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape, np.uint64))
     room = 4 * found[0].size + 64
-    members = Members(np.empty(room, np.int64), np.empty((room, n_colors), np.uint64))
+    members = Members(np.empty(room, np.int64), np.empty((room, request.n_colors), np.uint64))
 
     def fill(members: Any) -> int:
         return int(fill_balls(arrays, request, scratch, state, found, members, STEPS_PER_CALL))

@@ -222,7 +222,7 @@ def _map_state(vector_map: Any) -> tuple[Any, ...]:
 
 
 def _restore_map(features: Any) -> None:
-    """Build the map from its name and arrays, and count the columns."""
+    """Build the map from its name and arrays."""
     n_attributes, (kind, *arrays) = features.n_attributes_in_, features.map_
     described = rf"{n_attributes} attributes, (no )?labels, (un)?directed edges"
     if features._kind is not None and not re.fullmatch(described, features._kind):
@@ -233,8 +233,6 @@ def _restore_map(features: Any) -> None:
     if kind == "PivotMap":
         empty = replace(Graphs.from_arrays([0], np.empty((0, 2), np.int64)), attributes=np.empty((0, n_attributes)))
         features.map_ = PivotMap(vectors_and_kernel(features, empty)[1], *arrays)
-    features.n_components_ = features.map_.n_components
-    features.n_features_out_ = features.n_features or len(features._codes) * features.n_components_
 
 
 def _check_support(model: Any) -> None:
@@ -355,9 +353,6 @@ _RULES: dict[str, dict[str, str]] = {
         "n_attributes_in_": "size n_attributes",
         "map_": "map",
         "gamma_": "optional finite",
-        "method_": "str",
-        "choice_": "str",
-        "estimated_error_": "finite",
         "_codes": "optional codes *",
         "_labels": "codes *",
         "_seed": "size seed",
