@@ -3,6 +3,7 @@
 import pickle
 import re
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +184,7 @@ def test_best_params_make_the_same_model(digits, fitted):
 def test_a_fitted_model_shows_its_choice(fitted):
     chosen = " ".join(repr(fitted.kernel_).split())
     assert repr(fitted).endswith(f"# chose kernel={chosen}, C={fitted.best_params_['C']!r}")
+    assert escape(chosen) in fitted._repr_mimebundle_()["text/html"]
     assert "chose" not in repr(clone(fitted))
     summary = fitted.search_summary()
     assert repr(summary) == str(summary)

@@ -122,6 +122,13 @@ class GraphModel(Checked, BaseEstimator):
         chosen = self._describe_choice()
         return f"{text}  # chose {chosen}" if chosen else text
 
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        chosen = self._describe_choice()
+        if chosen and "text/html" in bundle:
+            bundle["text/html"] += f"<p>Chose {escape(chosen)}</p>"
+        return bundle
+
     def _describe_choice(self) -> str:
         """Return the choice of a fitted "auto", or ""; here, the kernels of an automatic model with their weights."""
         if not hasattr(self, "kernels_"):
