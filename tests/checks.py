@@ -26,7 +26,7 @@ import treegram._core.parallel
 import treegram.kernels
 import treegram.pairsum
 import treegram.structure
-from treegram import CSM, P2K, FeatureMap, Graphs, RandomWalk
+from treegram import CSM, P2K, FeatureMap, Graphs, OrderedTrees, RandomWalk
 
 TOLERANCE = 1e-10
 
@@ -230,12 +230,12 @@ def check_targets_are_ignored(kernel, collection):
 
 
 def has_many_tasks(kernel, collection):
-    """P2K shares out the columns of vectors, of which there may be one; CSM counts without tasks where there are none; RandomWalk
-    has tasks only where pairs of nodes are compared; all others share out graphs.
+    """P2K divides the columns of vectors, of which there may be one; CSM and OrderedTrees have no tasks without vectors; RandomWalk
+    has tasks only where pairs of nodes are compared; all others divide the graphs.
     """
     n_columns = 0 if collection.attributes is None else len(next(rows for rows in collection.attributes if rows)[0])
-    if isinstance(kernel, CSM | RandomWalk):
-        return isinstance(kernel, CSM) and n_columns > 0
+    if isinstance(kernel, CSM | OrderedTrees | RandomWalk):
+        return not isinstance(kernel, RandomWalk) and n_columns > 0
     return not isinstance(kernel, P2K) or n_columns > 1 or (kernel.mode == "gmm" and n_columns)
 
 

@@ -1,7 +1,7 @@
 """Tasks in threads: their order, their errors, and who says how many threads there are."""
 
-import _thread
 import contextlib
+import signal
 import threading
 import time
 
@@ -96,7 +96,7 @@ def test_an_interrupt_of_the_caller_does_not_wait_for_its_turn():
     released = threading.Event()
 
     def work():
-        _thread.interrupt_main()
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         released.wait(60)
 
     with pytest.raises(KeyboardInterrupt):

@@ -445,3 +445,13 @@ def test_a_threshold_that_nothing_passes_leaves_nothing():
 def test_a_threshold_beyond_any_machine_number_matches_nothing():
     graphs = LAWS_HOLD_ON["mixed"].pack()
     assert not CSM(threshold=10**30, normalize=False).fit_transform(graphs).any()
+
+
+def test_edges_in_both_directions_do_not_collide():
+    """Node and edge labels have equal hashes here, and sums of these once made two edges equal."""
+    edges = [(0, 2), (1, 0), (0, 1), (2, 1), (1, 2)]
+    options = {"labels": [[1, -7, 0]], "edge_labels": [[0, 0, 1, 1, 1]], "directed": True}
+    kernel = CSM(max_size=2, use_labels=True, use_edge_labels=True, normalize=False)
+    assert (
+        kernel.fit_transform(Graphs.from_edges([edges], **options)) == 6
+    )  # three nodes and three edges, all different

@@ -158,6 +158,15 @@ def test_a_foreign_folder_is_refused_and_loses_nothing(graphs, tmp_path):
         assert all(file.read_text() == "{" for file in files)
 
 
+def test_an_own_store_loses_unfinished_chunks_only(graphs, tmp_path):
+    gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
+    ours, theirs = tmp_path / "K" / "gram" / "c" / "0" / f"1.{32 * 'a'}.partial", tmp_path / "K" / "thesis.iso.partial"
+    for file in (ours, theirs):
+        file.write_text("half")
+    gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
+    assert (ours.exists(), theirs.exists()) == (False, True)
+
+
 def test_a_store_with_a_link_is_refused_and_nothing_is_written_outside(graphs, tmp_path):
     gram_to_zarr(WL(), graphs, tmp_path / "K", chunk=5)
     row = tmp_path / "K" / "gram" / "c" / "1"
@@ -244,6 +253,7 @@ def test_killed_again_and_again_it_still_gets_there(tmp_path):
     graphs, _ = make_synthetic(60, random_state=0)
     K = gram_to_zarr(ODDCL(depth=3), graphs, tmp_path / "K", chunk=6)
     np.testing.assert_allclose(K[:], ODDCL(depth=3).fit_transform(graphs), rtol=1e-13)
+    assert not list((tmp_path / "K").rglob("*.partial"))
 
 
 def test_two_writers_do_not_meet(graphs, tmp_path):

@@ -16,7 +16,7 @@ from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import NODE_KERNEL, node_blocks, vectors_and_kernel
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.matching import Matchables, match_contributions, match_self_sums, match_sums
-from treegram.structure.hashing import arc_hashes
+from treegram.structure.hashing import GOLDEN, arc_hashes, mix
 
 __all__ = ["CSM"]
 
@@ -197,9 +197,10 @@ def _arcs(graphs: Graphs, *, use_edge_labels: bool) -> tuple[Ints, Ints, Hashes]
     n = graphs.n_nodes
     sources = np.repeat(np.arange(n), graphs.degrees)
     pairs = np.concatenate([sources * n + graphs.indices, graphs.indices * n + sources])
-    # An odd factor for the way back: seen from its other end, an edge is of a different kind.
+    # Seen from its other end, an edge is of a different kind. Labels are mixed before they are added: node and edge labels
+    # may have equal hashes, and sums of these could be equal for different edges.
     keys, inverse = np.unique(pairs, return_inverse=True)
     kinds = np.zeros(len(keys), np.uint64)
-    np.add.at(kinds, inverse, np.concatenate([labels, labels * np.uint64(0x9E3779B97F4A7C15)]))
+    np.add.at(kinds, inverse, np.concatenate([mix.py_func(labels), mix.py_func(labels * GOLDEN)]))
     indptr = np.searchsorted(keys, np.arange(n + 1) * n)
     return indptr, keys % max(n, 1), kinds

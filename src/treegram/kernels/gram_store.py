@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from treegram.kernels.base import GraphKernel, complete_gram, normalize_gram
 from treegram.kernels.grid import split_pipeline
 
 __all__ = ["gram_to_zarr"]
+
+_LEFTOVER = re.compile(r"\d+\.[0-9a-f]{32}\.partial")  # a chunk that Zarr was writing when its process was killed
 
 
 def gram_to_zarr(
@@ -91,7 +94,7 @@ def gram_to_zarr(
         _create(folder, record)
     with only_writer(folder):
         _check_record(folder, record)
-        _refuse_links(folder)
+        _remove_leftovers(folder)
         diagonal, others = _find_missing(folder, -(-len(graphs) // chunk))
         check_space(folder / "gram", (len(diagonal) + 2 * len(others)) * chunk**2 * np.dtype(dtype).itemsize)
         if diagonal or others:
@@ -195,8 +198,12 @@ def _create(folder: Path, record: dict[str, Any]) -> None:
 
 def _check_record(folder: Path, record: dict[str, Any]) -> None:
     """Raise if this is not the store of the record."""
+    n, chunk = record["n_graphs"], record["chunk"]
+    record = {**record, "shapes": [(n, n), (chunk, chunk), (n,), (chunk,)]}
     try:
-        attributes = dict(_zarr().open_group(folder, mode="r").attrs)
+        group = _zarr().open_group(folder, mode="r")
+        shapes = [shape for name in ("gram", "self_kernels") for shape in (group[name].shape, group[name].chunks)]
+        attributes = {**group.attrs, "dtype": str(group["gram"].dtype), "shapes": shapes}
     except Exception as error:  # whatever Zarr raises for damaged metadata
         raise StoreError(
             f"{folder} cannot be read as a store of gram_to_zarr ({error}). Choose another path, or remove it."
@@ -209,11 +216,15 @@ def _check_record(folder: Path, record: dict[str, Any]) -> None:
             )
 
 
-def _refuse_links(folder: Path) -> None:
-    """Raise if a file would be written outside of the folder."""
-    for path in folder.rglob("*"):
+def _remove_leftovers(folder: Path) -> None:
+    """Remove chunks that a killed process left unfinished."""
+    files = list(folder.rglob("*"))
+    for path in files:
         if path.is_symlink():
             raise StoreError(f"{path} is a symbolic link, which a store cannot contain. Remove it.")
+    for path in files:
+        if _LEFTOVER.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 def _find_missing(folder: Path, n_blocks: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
