@@ -2,7 +2,7 @@
 Molecules: from SMILES to error bars
 ====================================
 
-A table of measured molecules, a table of new ones, and six lines to predictions with error bars. The tables are generated here:
+A table of measured molecules, a table of new ones, and five lines to predictions with error bars. The tables are generated here:
 molecules from common groups, with a solubility computed by Delaney's equation, and noise like that of measurements.
 """
 
@@ -31,14 +31,15 @@ for name, part in (("measured", slice(0, 200)), ("new", slice(200, None))):
 # An atom is a node with its element as label, a bond is an edge, and each molecule has RDKit's descriptors. The model is a
 # Gaussian process that chooses its kernels itself.
 
-graphs, y = tg.load_molecules(
-    folder / "measured.csv", target="solubility", descriptors="rdkit2d"
-)
+columns = {"target": "solubility", "descriptors": "rdkit2d"}
+graphs, y = tg.load_molecules(folder / "measured.csv", **columns)
+new, y_new = tg.load_molecules(folder / "new.csv", **columns)
 model = tg.GraphRegressor().fit(graphs, y)
-new, y_new = tg.load_molecules(
-    folder / "new.csv", target="solubility", descriptors="rdkit2d"
-)
 mean, std = model.predict(new, return_std=True)
+
+# %%
+# The predictions keep the names of the molecules:
+
 for name, value, error in zip(new.graph_names[:5], mean, std, strict=False):
     print(f"{name}: {value:.2f} ± {error:.2f}")
 

@@ -228,7 +228,9 @@ def test_the_model_remembers_how_molecules_were_made(run):
     write("odd.csv", "text,y", *(f"{s},{n}" for s, n in zip(SMILES, NUMBERS, strict=True)))
     assert run(f"fit odd.csv --smiles-column text --target y {options} --jobs 1 -o model")[0] == 0
     model = tg.load_model("model")
-    expected = tg.MoleculeGraphs(["element", "degree"], ["mass", "logp"], hydrogens=True, smiles_column="text")
+    expected = tg.MoleculeGraphs(
+        ["element", "degree"], ["mass", "logp"], hydrogens=True, smiles_column="text", descriptors="rdkit2d"
+    )
     assert model[0].get_params() == expected.get_params()
     code, out, _ = run("predict model odd.csv")
     mean, std = model.predict(SMILES, return_std=True)
