@@ -154,7 +154,7 @@ def test_references_are_well_formed_and_complete():
         assert {"author", "title"} <= set(re.findall(r"  (\w+) =", fields)), key
         assert fields.count("{") == fields.count("}")
     named = {name for _, names, _ in found for name in names.split(", ")}
-    studies = [read_study(name) for name in ("paper", "beyond", "wide")]
+    studies = [read_study(name) for name in ("paper", "beyond", "wide", "wide2", "wide2_large")]
     datasets = {name for study in studies for name in study.datasets}
     kernels = {term.kernel for study in studies for one in study.kernels for spec in one.choices for term in spec.terms}
     assert (kernels | datasets | set(BASELINES)) - {AUTO} <= named
