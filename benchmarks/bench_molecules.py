@@ -94,11 +94,11 @@ SETS = {
 
 
 def load_table(path: Path, smiles_column: str, target: str) -> tuple[list[str], Numbers]:
-    """Return the molecules that have a target and that RDKit can read."""
+    """Return the molecules that have a SMILES that RDKit can read, and a target."""
     with path.open() as file:
         table = csv.DictReader(file)
         smiles_column, target = (_column(table.fieldnames or (), name) for name in (smiles_column, target))
-        rows = [(row[smiles_column], row[target]) for row in table if row[target]]
+        rows = [(row[smiles_column], row[target]) for row in table if row[smiles_column] and row[target]]
     invalid = tg.invalid_molecules([smiles for smiles, _ in rows])
     kept = [row for i, row in enumerate(rows) if i not in invalid]
     return [smiles for smiles, _ in kept], np.array([float(value) for _, value in kept])
