@@ -558,7 +558,7 @@ def vector_pair_sums(left: MappedView, right: MappedView | None, vector_map: Vec
         y = z if right is None else evaluate(vector_map, right.vectors, columns, n_jobs=n_jobs)
         for mine, theirs, some, sums in zip(entries, other.entries, weights, out, strict=True):
             add_products(mine, z, theirs, y, some, sums, n_jobs=n_jobs)
-    return by_point(other.view, out)
+    return by_point(out)
 
 
 def vector_self_sums(mapped: MappedView, vector_map: VectorMap, n_jobs: int | None) -> Floats:
@@ -573,7 +573,7 @@ def vector_self_sums(mapped: MappedView, vector_map: VectorMap, n_jobs: int | No
         for i, some in enumerate(scaled):
             for k, entries in enumerate(some):
                 self_products(entries, z, out[i, k], n_jobs=n_jobs)
-    return by_point(mapped.view, out)
+    return by_point(out)
 
 
 def _scaled(entries: Entries, weights: Floats) -> Entries:

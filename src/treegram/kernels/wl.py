@@ -334,7 +334,7 @@ class WLCL(NodePairKernel):
     def _by_iteration(self, view: Any) -> Any:
         """Return the view with one group of colors for each iteration."""
         ((colors,), levels) = view.groups, range(self.n_iterations + 1)
-        return replace(view, groups=[colors.kept(colors.iterations == level) for level in levels], positions=None)
+        return replace(view, groups=[colors.kept(colors.iterations == level) for level in levels])
 
 
 # -------------------------------------------------------------------- colors
