@@ -29,6 +29,7 @@ from treegram._core.errors import InvalidGraphError, ParameterError
 from treegram._core.machine import require_gram
 from treegram._core.params import (
     FLAG,
+    FUNCTION,
     NOTHING,
     SEED,
     Allowed,
@@ -43,7 +44,7 @@ from treegram._core.text import counted, listed
 from treegram._core.types import Floats, Ints
 from treegram.graphs import Graphs, as_graphs
 from treegram.kernels.grid import Grid, GridPoint, grid_params, grid_points
-from treegram.pairsum.attributes import scaled_gamma
+from treegram.pairsum.attributes import NODE_KERNEL_NAMES, scaled_gamma
 from treegram.pairsum.tiles import complete
 from treegram.structure.features import Features, gather
 
@@ -140,6 +141,8 @@ class GraphKernel(Checked, TransformerMixin, BaseEstimator, ABC):
         "missing_labels": (Words("degree", "constant"),),
         "use_labels": (FLAG,),
         "use_edge_labels": (FLAG,),
+        "gamma": (Number(0), Words("scale"), NOTHING),
+        "node_kernel": (Words(*NODE_KERNEL_NAMES), FUNCTION),
         "normalize": (FLAG, Words("cosine", "tanimoto")),
         "random_state": SEED,
         "n_jobs": (Whole(), NOTHING),

@@ -14,7 +14,7 @@ from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
-from treegram.kernels.node_pairs import NODE_KERNEL, node_blocks, vectors_and_kernel
+from treegram.kernels.node_pairs import node_blocks, vectors_and_kernel
 from treegram.pairsum.attributes import NodeKernel
 from treegram.pairsum.matching import Matchables, match_contributions, match_self_sums, match_sums
 from treegram.structure.hashing import GOLDEN, arc_hashes, mix
@@ -120,7 +120,6 @@ class CSM(GraphKernel):
     _adds_up = True
     _default_param_grid = {"max_size": [1, 2, 3]}
     _allowed = {
-        **NODE_KERNEL,
         "max_size": (Whole(1),),
         "weights": (LIST, NOTHING),
         "threshold": (Number(0),),

@@ -31,6 +31,7 @@ __all__ = [
     "learns_from_data",
     "parameter_names",
     "split_pipeline",
+    "through_pipeline",
     "with_parameters",
 ]
 
@@ -113,6 +114,14 @@ def split_pipeline(kernel: Any, what: str = "kernel") -> tuple[list[Any], Any]:
             f"{what} must be a graph kernel, or a pipeline of transformers that ends in one; got {kernel!r}."
         )
     return steps, final
+
+
+def through_pipeline(kernel: Any, X: Any) -> tuple[Any, Any]:
+    """Return the kernel at the end of a fitted pipeline, and X as its transformers pass it on."""
+    steps, final = split_pipeline(kernel)
+    for step in steps:
+        X = step.transform(X)
+    return final, X
 
 
 def learns_from_data(kernel: Any) -> bool:

@@ -6,26 +6,25 @@ A kernel of this family is defined by its phi, the method ``_features``. ``pairs
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from treegram._core.params import FUNCTION, NOTHING, Allowed, Number, Words, parameters
+from treegram._core.params import parameters
 from treegram._core.types import Floats, Hashes, Ints
 from treegram.graphs import Graphs
 from treegram.kernels.base import GraphKernel
 from treegram.kernels.grid import Grid
-from treegram.pairsum.attributes import NODE_KERNEL_NAMES, Gaussian, NodeKernel, is_one, node_kernel_blocks
+from treegram.pairsum.attributes import Gaussian, NodeKernel, is_one, node_kernel_blocks
 from treegram.pairsum.entries import entry_sums
 from treegram.pairsum.nodes import Nodes, Weighting, pair_sums, self_sums
 from treegram.structure.features import Features, common_codes
 from treegram.structure.hashing import node_hashes
 
 __all__ = [
-    "NODE_KERNEL",
     "NodePairKernel",
     "NodeView",
     "WeightedFeatures",
@@ -41,10 +40,6 @@ __all__ = [
 
 LONG_ROW = 32  # features per node from which folding those of a single node pays off
 CONTRIBUTIONS_AT_ONCE = 1 << 23  # sums of single nodes with fitted graphs in memory: 64 MiB
-NODE_KERNEL: Mapping[str, Allowed] = {
-    "gamma": (Number(0), Words("scale"), NOTHING),
-    "node_kernel": (Words(*NODE_KERNEL_NAMES), FUNCTION),
-}
 
 
 @dataclass(frozen=True)
@@ -69,7 +64,6 @@ class NodePairKernel(GraphKernel):
     """A kernel that sums, over pairs of nodes, the product of their features times a kernel of their vectors."""
 
     _explained_by = "nodes"
-    _allowed = NODE_KERNEL
 
     gamma: float | str | None = None
     node_kernel: str | NodeKernel = "rbf"

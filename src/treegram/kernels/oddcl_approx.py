@@ -29,7 +29,6 @@ from treegram.kernels.base import (
 )
 from treegram.kernels.grid import Grid
 from treegram.kernels.node_pairs import (
-    NODE_KERNEL,
     NodeView,
     WeightedFeatures,
     by_point,
@@ -304,7 +303,6 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
     _allowed = {
         **GraphKernel._allowed,
         **TREES,
-        **NODE_KERNEL,
         "method": (Words(*METHODS),),
         "n_components": (Whole(1),),
         "n_features": (Whole(1), NOTHING),
@@ -420,8 +418,8 @@ class ODDCLFeatures(Checked, TransformerMixin, BaseEstimator):
             if self._codes is None:
                 places = place_trees(phi.codes, n, len(weights), self._seed)
             else:
-                columns = np.minimum(np.searchsorted(self._codes, phi.codes), max(len(self._codes) - 1, 0))
-                is_known = self._codes[columns] == phi.codes if len(self._codes) else np.zeros(len(columns), bool)
+                is_known = np.isin(phi.codes, self._codes)
+                columns = np.where(is_known, np.searchsorted(self._codes, phi.codes), 0)
                 places = (columns * n, is_known.astype(float), np.ones(n))
             contributions = entry_products(node_vectors(graphs), weighted, places, self.map_, weights)
             if self.normalize:
