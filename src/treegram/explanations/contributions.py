@@ -92,11 +92,8 @@ def explain(model: Any, X: Any, *, attribute_to: str = "tree") -> Explanation:
     leaves = [leaf for part in parts for leaf in part.leaves()]
     graphs = _choose_graphs(graphs, [leaf.seen for leaf in leaves if not leaf.has_columns])
     node_values = np.zeros((graphs.n_nodes, len(outputs)))
-    tables, constants, names = (
-        [np.zeros((len(graphs), 0, len(outputs)))],
-        np.zeros((len(graphs), len(outputs))),
-        list[str](),
-    )
+    tables, constants = [np.zeros((len(graphs), 0, len(outputs)))], np.zeros((len(graphs), len(outputs)))
+    names: list[str] = []
     for leaf in leaves:
         if leaf.has_columns:
             values, constant, own = leaf.kernel._column_parts(leaf.seen, leaf.weights)

@@ -8,7 +8,7 @@ the old ones and compares the new ones with them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -76,8 +76,8 @@ def grid_points(kernel: Any, X: Graphs, param_grid: Grid, X_new: Graphs | None =
         for inner, point in zip(grid_positions(together), one._grid_pass(X, X_new, together), strict=True):
             at = dict(zip((*looped, *together), (*outer, *inner), strict=True))
             found[tuple(at[name] for name in param_grid)] = point
-    params = zip(grid_params(param_grid), grid_positions(param_grid), strict=True)
-    return [GridPoint(own, found[at].gram, found[at].rows, found[at].self_kernels) for own, at in params]
+    points = zip(grid_params(param_grid), grid_positions(param_grid), strict=True)
+    return [replace(found[at], params=params) for params, at in points]
 
 
 def grid_positions(grid: Grid) -> list[tuple[int, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -269,11 +270,8 @@ class P2K(HasFeatures):
             yield Binned(described.n_graphs, described.graph_ids, described.labels[t], bins)
 
     def _pair_sums(self, left: BinView, right: BinView | None) -> Floats:
-        others = None if right is None else self._binned(right)
-        products = (
-            bin_products(own, None if others is None else next(others), n_jobs=self.n_jobs)
-            for own in self._binned(left)
-        )
+        others = repeat(None) if right is None else self._binned(right)
+        products = (bin_products(*pair, n_jobs=self.n_jobs) for pair in zip(self._binned(left), others, strict=False))
         return left.add_up(products, left.n_graphs, (left if right is None else right).n_graphs)
 
     def _self_sums(self, described: BinView) -> Floats:
